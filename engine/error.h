@@ -1,0 +1,45 @@
+/* error.h: the one way in which a function of the library says that it could not do its work.
+ *
+ * A function that can fail returns a pc_code and takes a `pc_error *` last, which may be NULL. The function that first
+ * knows the cause writes the message; callers pass it on, or put the place in front of it (pc_error_prefix). Outputs
+ * are written on success only. A fault of ours aborts (assert); bad input, a full disk or a lack of memory never does.
+ * The library neither prints nor exits.
+ */
+#ifndef PC_ENGINE_ERROR_H
+#define PC_ENGINE_ERROR_H
+
+#include "engine/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pc_code {
+    PC_OK = 0,
+    PC_ERROR_INPUT,     /* what the user gave is wrong: a file, a key, a value, a combination */
+    PC_ERROR_NO_MEMORY, /* the allocator gave nothing */
+    PC_ERROR_IO,        /* the machine's fault: disk, pipe, a missing program */
+} pc_code;
+
+enum { PC_ERROR_MESSAGE_SIZE = 1024 };
+
+/* One line, without a newline at its end; longer messages are cut. All zero is "no error". */
+typedef struct pc_error {
+    pc_code code;
+    char message[PC_ERROR_MESSAGE_SIZE];
+} pc_error;
+
+/* Writes code and message into `error` (where not NULL) and returns `code`, so that a caller can
+ * `return pc_error_set(error, PC_ERROR_INPUT, "...")`. Control characters in the message become '?'. */
+PC_API pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) PC_PRINTF(3, 4);
+
+/* Puts "<prefix>: " in front of the message that stands in `error`; returns error's code (PC_OK where NULL). */
+PC_API pc_code pc_error_prefix(pc_error *error, const char *format, ...) PC_PRINTF(2, 3);
+
+/* The same for the one cause that needs no words: returns PC_ERROR_NO_MEMORY. */
+PC_API pc_code pc_error_no_memory(pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

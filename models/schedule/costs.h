@@ -1,0 +1,67 @@
+/* costs.h: what passes and transfers cost: time, and activation memory.
+ *
+ * The numbers are any caller's: measured, modelled, or 1, 1, 1. Time is in picoseconds and memory in bytes; a caller
+ * that has other units (pipecast schedule) scales them, and scales back what comes out.
+ */
+#ifndef PC_MODELS_SCHEDULE_COSTS_H
+#define PC_MODELS_SCHEDULE_COSTS_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "engine/simtime.h"
+#include "models/schedule/schedule.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A time that was not given; a replay that needs it fails with a message. */
+#define PC_TIME_NOT_GIVEN INT64_C(-1)
+
+/* How a tensor gets from one stage to the next (activations with F, their gradients with B and BW).
+ * DELAY: `delay_ps` after the pass ends, whatever else is on its way; it holds nothing.
+ * LINK: `size_bytes` flow over the directed link between the two stages: `latency_ps`, then a share of
+ * `bandwidth_bytes_per_s`, max-min fair among the transfers that cross that link at the same time.
+ * Between two chunks on one stage a transfer is free in both. */
+typedef enum pc_transfer_mode { PC_TRANSFER_DELAY, PC_TRANSFER_LINK } pc_transfer_mode;
+
+typedef struct pc_transfer {
+    pc_transfer_mode mode;
+    pc_time delay_ps;
+    pc_time latency_ps;
+    double bandwidth_bytes_per_s;
+    int64_t size_bytes;
+} pc_transfer;
+
+/* Shapes: [devices][chunks] row by row, duration_ps [devices][chunks][PC_PASS_KINDS]. Owned: pc_costs_free. */
+typedef struct pc_costs {
+    int devices;
+    int chunks;
+    pc_time *duration_ps;          /* PC_TIME_NOT_GIVEN where the caller has none; BW is never derived here */
+    int64_t *activation_bytes;     /* what F takes, at its start; all of it comes back by the end of W or BW */
+    int64_t *activation_b_bytes;   /* of that, what B gives back at its end; W gives the rest */
+    int64_t memory_capacity_bytes; /* a device's room for activations; 0 is "no limit" */
+    pc_transfer transfer;
+} pc_costs;
+
+/* All times PC_TIME_NOT_GIVEN, all bytes 0, no limit, a transfer of no time. Sizes as pc_schedule_check_size wants. */
+PC_API pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *error);
+
+/* Frees what the costs own and zeroes them; zeroed ones are fine. */
+PC_API void pc_costs_free(pc_costs *costs);
+
+/* Index into activation_bytes and activation_b_bytes; times PC_PASS_KINDS plus kind, into duration_ps. */
+static inline int64_t pc_costs_index(const pc_costs *costs, int device, int chunk) {
+    return (int64_t)device * costs->chunks + chunk;
+}
+
+static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int chunk, int kind) {
+    return costs->duration_ps[pc_costs_index(costs, device, chunk) * PC_PASS_KINDS + kind];
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

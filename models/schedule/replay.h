@@ -1,0 +1,78 @@
+/* replay.h: times a schedule by replaying it event by event on the engine.
+ *
+ * Every stage is a processor that takes its passes in the schedule's order, and a memory that F fills and B, W, BW
+ * empty; every pair of neighbouring stages has a link each way. A pass starts as soon as its stage is free and its
+ * input has arrived: F after F of the part before, B and BW after B or BW of the part behind and F of their own, W
+ * after B, R after F and before B.
+ */
+#ifndef PC_MODELS_SCHEDULE_REPLAY_H
+#define PC_MODELS_SCHEDULE_REPLAY_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "engine/simtime.h"
+#include "models/schedule/costs.h"
+#include "models/schedule/schedule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What did not fit: the first pass, in simulated time, for which a device's memory was too small. */
+typedef struct pc_out_of_memory {
+    int device;
+    pc_pass pass;
+    pc_time time_ps;
+    int64_t requested_bytes; /* what the pass asked for */
+    int64_t level_bytes;     /* what was taken already */
+    int64_t capacity_bytes;
+} pc_out_of_memory;
+
+/* Passes in the order stage by stage, in each in the schedule's order; memory changes the same way. Columns. */
+typedef struct pc_replay_trace {
+    int64_t pass_count;
+    int32_t *pass_device;
+    pc_pass *pass;
+    pc_time *pass_start_ps;
+    pc_time *pass_end_ps;
+    int64_t level_count; /* a row for every change of a device's activation memory, in time order in each device */
+    int32_t *level_device;
+    pc_time *level_time_ps;
+    int64_t *level_bytes; /* the level after the change */
+} pc_replay_trace;
+
+typedef struct pc_replay {
+    int devices;
+    pc_time span_ps;             /* the longest over devices, from a device's first start to its last end */
+    pc_time makespan_ps;         /* the last end over devices; the first pass starts at 0 */
+    double bubble_rate_span;     /* 1 - work / span; work: the busiest device's F, B, W and BW, m*(F+B+W) where all
+                                  * stages are equal ('Zero Bubble', section 5) */
+    double bubble_rate_makespan; /* 1 - work / makespan */
+    pc_time *device_start_ps;    /* a number a device: first start, last end, time spent in passes */
+    pc_time *device_end_ps;
+    pc_time *device_busy_ps;
+    int64_t *device_peak_bytes; /* the most activation memory held at once */
+    int64_t peak_bytes;         /* the most over devices */
+    uint64_t trace_hash;        /* of every pass's start and end: equal where, and practically only where, all are */
+    bool out_of_memory;         /* the replay ended early: only oom and the peaks up to then mean anything */
+    pc_out_of_memory oom;
+    pc_replay_trace trace; /* empty unless asked for */
+} pc_replay;
+
+/* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass and level change.
+ * Not fitting into memory is a result (out_of_memory), not an error. PC_ERROR_INPUT, with words, where the schedule
+ * is not valid (pc_schedule_check), a time it needs was not given, or a time runs over.
+ * Free the result with pc_replay_free. */
+PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
+                             pc_error *error);
+
+/* Frees what the replay owns and zeroes it; a zeroed one is fine. */
+PC_API void pc_replay_free(pc_replay *replay);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

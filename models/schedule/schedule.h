@@ -1,0 +1,81 @@
+/* schedule.h: a pipeline schedule as data: for every stage, the order of its passes; and where the model's parts lie.
+ *
+ * A stage is one of the p devices of a pipeline. A chunk is one of the v model parts that a stage holds. A part is one
+ * of the p * v slices of the model, numbered in the order in which a forward pass visits them.
+ */
+#ifndef PC_MODELS_SCHEDULE_SCHEDULE_H
+#define PC_MODELS_SCHEDULE_SCHEDULE_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* F forward; B backward for the input; W backward for the weights; BW both, unsplit; R recompute of what F did not
+ * keep. The values index arrays and stand in results files: never renumber them. */
+typedef enum pc_pass_kind { PC_PASS_F, PC_PASS_B, PC_PASS_W, PC_PASS_BW, PC_PASS_R, PC_PASS_KINDS } pc_pass_kind;
+
+typedef struct pc_pass {
+    int32_t microbatch; /* 0 .. m-1 */
+    int16_t chunk;      /* 0 .. v-1 */
+    int16_t kind;       /* pc_pass_kind */
+} pc_pass;
+
+/* chunk -> part. LINEAR: one chunk, part = stage. INTERLEAVED: chunk c of stage d is part c*p + d. V: even chunks run
+ * down the stages as interleaved ones do, odd chunks run back up (part c*p + p-1-d), so that the first part and, with
+ * an even v, the last part share stage 0. */
+typedef enum pc_placement { PC_PLACEMENT_LINEAR, PC_PLACEMENT_INTERLEAVED, PC_PLACEMENT_V } pc_placement;
+
+enum {
+    PC_SCHEDULE_NAME_SIZE = 64,
+    PC_DEVICES_MAX = 65536,       /* p */
+    PC_CHUNKS_MAX = 1024,         /* v */
+    PC_MICROBATCHES_MAX = 1 << 24 /* m */
+};
+
+/* The most passes a schedule may have, over all stages: bounds memory at about 10 GiB for a replay. */
+#define PC_PASSES_MAX (INT64_C(1) << 26)
+
+typedef struct pc_schedule {
+    char name[PC_SCHEDULE_NAME_SIZE];
+    int devices;      /* p, at least 1 */
+    int microbatches; /* m, at least 1 */
+    int chunks;       /* v, at least 1 */
+    pc_placement placement;
+    int64_t *offsets; /* p + 1 numbers: the passes of stage d are passes[offsets[d]] to passes[offsets[d+1] - 1] */
+    pc_pass *passes;  /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
+} pc_schedule;
+
+/* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v". */
+PC_API const char *pc_pass_kind_name(pc_pass_kind kind);
+PC_API const char *pc_placement_name(pc_placement placement);
+
+/* The part that chunk `chunk` of stage `stage` holds, and back. Arguments must be in range. */
+PC_API int pc_placement_part(pc_placement placement, int devices, int stage, int chunk);
+PC_API int pc_placement_stage(pc_placement placement, int devices, int part);
+PC_API int pc_placement_chunk(int devices, int part);
+
+/* PC_OK where p, m, v are within the limits above and p*m*v*passes_per_microbatch within PC_PASSES_MAX; otherwise
+ * PC_ERROR_INPUT and a message that names the number and the range. */
+PC_API pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t chunks, pc_error *error);
+
+/* An empty schedule of the given shape with room for `passes_per_stage[d]` passes on stage d (offsets filled in, the
+ * passes zeroed). The caller fills them in. */
+PC_API pc_code pc_schedule_create(const char *name, int devices, int microbatches, int chunks, pc_placement placement,
+                                  const int64_t *passes_per_stage, pc_schedule *schedule, pc_error *error);
+
+/* Frees what the schedule owns and zeroes it; a zeroed one is fine. */
+PC_API void pc_schedule_free(pc_schedule *schedule);
+
+/* Whether the schedule has passes of this kind. */
+PC_API bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

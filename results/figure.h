@@ -1,0 +1,38 @@
+/* figure.h: pictures, drawn by gnuplot: svg, png or pdf by the ending of the file's name.
+ *
+ * gnuplot gets its script on a pipe and no shell is involved; text from users is escaped. The picture is drawn beside
+ * its final path and renamed when complete.
+ */
+#ifndef PC_RESULTS_FIGURE_H
+#define PC_RESULTS_FIGURE_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/schedule/replay.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_timeline {
+    const char *title;       /* plain text */
+    const char *subtitle;    /* plain text, may be NULL */
+    const char *time_unit;   /* "ms"; "" for times without a unit */
+    double time_unit_ps;     /* picoseconds in one of it */
+    int devices, chunks;
+    const pc_replay_trace *trace; /* with at least one pass */
+} pc_timeline;
+
+/* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
+PC_API pc_code pc_figure_check_path(const char *path, pc_error *error);
+
+/* The timeline of a schedule: devices down, time across; F, B, W, BW and R in colours that a colour-blind reader tells
+ * apart, lighter and darker for the chunks; microbatch numbers where they fit; legend and title. */
+PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

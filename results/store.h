@@ -1,0 +1,68 @@
+/* store.h: the results file, HDF5; its layout is docs/results-format.md.
+ *
+ * Writing: the file is built beside its final path and takes that path's place in one rename once it is complete, so a
+ * results file that stood there stays whole until then, and a run that is interrupted or finds the disk full leaves it
+ * untouched. Same rows in, same bytes out.
+ */
+#ifndef PC_RESULTS_STORE_H
+#define PC_RESULTS_STORE_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/schedule/replay.h"
+#include "models/training/run.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_results_writer pc_results_writer;
+
+/* Starts a results file that will stand at `path`; the folder must exist and be writable. PC_ERROR_INPUT where it is
+ * not (the user named it), PC_ERROR_IO for what the machine refuses. */
+PC_API pc_code pc_results_create(const char *path, pc_results_writer **writer, pc_error *error);
+
+/* Keeps the text of a scenario file, as it was read, under its name. */
+PC_API pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, const char *text, size_t size,
+                                       pc_error *error);
+
+/* Adds a row; where `replay` is not NULL and holds a trace, the passes and memory levels of its pipeline as well. */
+PC_API pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
+                                  const pc_replay *replay, pc_error *error);
+
+/* Completes the file and puts it at its path; frees the writer, also on failure (then nothing is left behind). */
+PC_API pc_code pc_results_commit(pc_results_writer *writer, pc_error *error);
+
+/* Gives up: nothing is left behind; frees the writer. NULL is fine. */
+PC_API void pc_results_discard(pc_results_writer *writer);
+
+typedef struct pc_results_reader pc_results_reader;
+
+/* Opens a results file. PC_ERROR_INPUT where there is none, or it is none of ours, or of a newer layout. */
+PC_API pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
+PC_API void pc_results_close(pc_results_reader *reader);
+
+PC_API int64_t pc_results_run_count(const pc_results_reader *reader);
+
+/* Row `index` (0 ..), owned by the reader. Columns that the file lacks are "not defined". */
+PC_API const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index);
+
+/* The trace of the run whose number is `run`: shape, passes, levels, and what pc_replay says of each device. Free both
+ * with pc_trace_record_free. PC_ERROR_INPUT where that run kept none. */
+typedef struct pc_trace_record {
+    int devices, microbatches, chunks;
+    pc_placement placement;
+    pc_replay replay;
+} pc_trace_record;
+
+PC_API pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record,
+                                     pc_error *error);
+PC_API void pc_trace_record_free(pc_trace_record *record);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

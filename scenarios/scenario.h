@@ -1,0 +1,43 @@
+/* scenario.h: a scenario file (YAML) as a list of runs; the format is docs/scenario-format.md.
+ *
+ * A scenario holds settings (cases) and a sweep; each case times each value of the sweep is a run. Runs are made one at
+ * a time, so that a sweep of many thousands takes no memory.
+ */
+#ifndef PC_SCENARIOS_SCENARIO_H
+#define PC_SCENARIOS_SCENARIO_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/training/run.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_scenario pc_scenario;
+
+/* Reads, checks and multiplies out. `sets` are `set_count` overrides, "KEY=VALUE", KEY a path with dots as in the file
+ * ("setting.microbatches=64", "sweep.schedule=[1f1b, zb-h1]"); the last one wins. Everything that can be wrong is found
+ * here, before the first run: PC_ERROR_INPUT and one line "FILE:LINE: KEY: what was wrong; expected ...". */
+PC_API pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
+                                pc_error *error);
+PC_API void pc_scenario_free(pc_scenario *scenario);
+
+PC_API const char *pc_scenario_name(const pc_scenario *scenario);
+PC_API const char *pc_scenario_title(const pc_scenario *scenario); /* "" where the file has none */
+
+/* The text of the file as it was read, for keeping with the results. */
+PC_API const char *pc_scenario_text(const pc_scenario *scenario, size_t *size);
+
+PC_API int64_t pc_scenario_run_count(const pc_scenario *scenario);
+
+/* Run `index` (0 ..), all but its number `run`; free with pc_run_spec_free. Thread-safe. */
+PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

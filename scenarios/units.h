@@ -1,0 +1,38 @@
+/* units.h: the one parser of numbers with units, as scenario files and flags write them. Pure: text in, number out.
+ *
+ * A dimensioned value is a number and a unit: "12.96 ms", "400 Gbit/s", "80 GiB". The unit is never left out. The
+ * decimal point is a point whatever the locale. Not a number, infinite and negative values are refused.
+ */
+#ifndef PC_SCENARIOS_UNITS_H
+#define PC_SCENARIOS_UNITS_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "engine/simtime.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ps, ns, us, ms, s, min, h. */
+PC_API pc_code pc_parse_time(const char *text, pc_time *time_ps, pc_error *error);
+
+/* B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024); whole bytes after rounding. */
+PC_API pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error);
+
+/* bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, and every size a second ("300 GB/s"). More than zero. */
+PC_API pc_code pc_parse_bandwidth(const char *text, double *bytes_per_s, pc_error *error);
+
+/* A plain number, at least zero, without a unit. */
+PC_API pc_code pc_parse_number(const char *text, double *number, pc_error *error);
+
+/* A whole number between `least` and `most`, decimal, without a unit or a fraction. */
+PC_API pc_code pc_parse_integer(const char *text, int64_t least, int64_t most, int64_t *number, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
