@@ -14,7 +14,9 @@ static bool must_fail(void) {
     return allocations_left-- == 0;
 }
 
-static bool overflows(size_t count, size_t size) { return size != 0 && count > SIZE_MAX / 2 / size; }
+static bool overflows(size_t count, size_t size) {
+    return size != 0 && count > SIZE_MAX / 2 / size;
+}
 
 void *pc_alloc(size_t count, size_t size) {
     if (must_fail() || overflows(count, size)) return NULL;
@@ -40,8 +42,14 @@ char *pc_strdup(const char *text) {
     return copy;
 }
 
-void pc_free(void *block) { free(block); }
+void pc_free(void *block) {
+    free(block);
+}
 
-void pc_alloc_fail_after(long after) { allocations_left = after; }
+void pc_alloc_fail_after(long after) {
+    allocations_left = after;
+}
 
-long pc_alloc_count(void) { return allocations_asked; }
+long pc_alloc_count(void) {
+    return allocations_asked;
+}

@@ -23,15 +23,17 @@ pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) {
 
 pc_code pc_error_prefix(pc_error *error, const char *format, ...) {
     if (!error) return PC_OK;
-    char prefix[PC_ERROR_MESSAGE_SIZE], joined[PC_ERROR_MESSAGE_SIZE];
+    char message[PC_ERROR_MESSAGE_SIZE];
+    memcpy(message, error->message, sizeof message);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(prefix, sizeof prefix, format, arguments);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    size_t used = strnlen(prefix, sizeof prefix);
-    memcpy(joined, prefix, used);
-    snprintf(joined + used, sizeof joined - used, ": %s", error->message);
-    memcpy(error->message, joined, sizeof joined);
+    size_t used = strlen(error->message);
+    const char *parts[] = {": ", message};
+    for (int i = 0; i < 2; i++)
+        for (const char *c = parts[i]; *c && used + 1 < sizeof error->message; c++) error->message[used++] = *c;
+    error->message[used] = '\0';
     make_one_line(error->message);
     return error->code;
 }

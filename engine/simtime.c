@@ -9,4 +9,6 @@ bool pc_time_from_seconds(double seconds, pc_time *time) {
     return true;
 }
 
-double pc_time_to_seconds(pc_time time) { return (double)time / (double)PC_PICOSECONDS_PER_SECOND; }
+double pc_time_to_seconds(pc_time time) {
+    return (double)time / (double)PC_PICOSECONDS_PER_SECOND;
+}

@@ -17,7 +17,7 @@ extern "C" {
 
 typedef int64_t pc_time;
 
-#define PC_TIME_MAX INT64_MAX
+#define PC_TIME_MAX               INT64_MAX
 #define PC_PICOSECONDS_PER_SECOND INT64_C(1000000000000)
 
 /* Rounds `seconds` to the nearest picosecond (halves away from zero). False, and *time untouched, where seconds is not

@@ -61,6 +61,25 @@ static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int c
     return costs->duration_ps[pc_costs_index(costs, device, chunk) * PC_PASS_KINDS + kind];
 }
 
+/* The bytes that a pass takes when it starts, and gives back when it ends. */
+static inline int64_t pc_costs_taken(const pc_costs *costs, int device, pc_pass pass) {
+    return pass.kind == PC_PASS_F ? costs->activation_bytes[pc_costs_index(costs, device, pass.chunk)] : 0;
+}
+
+static inline int64_t pc_costs_given(const pc_costs *costs, int device, pc_pass pass) {
+    int64_t i = pc_costs_index(costs, device, pass.chunk);
+    switch (pass.kind) {
+    case PC_PASS_B:
+        return costs->activation_b_bytes[i];
+    case PC_PASS_W:
+        return costs->activation_bytes[i] - costs->activation_b_bytes[i];
+    case PC_PASS_BW:
+        return costs->activation_bytes[i];
+    default:
+        return 0;
+    }
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,7 +20,7 @@ struct pc_generator {
     const char *name;
     const char *summary; /* one line for `pipecast list schedules` */
     pc_placement placement;
-    int chunks_min;     /* the least, the most (0: any) and the usual number of chunks */
+    int chunks_min; /* the least, the most (0: any) and the usual number of chunks */
     int chunks_max;
     int chunks_default;
     bool splits; /* whether B and W are passes of their own */
@@ -39,8 +39,8 @@ PC_API const pc_generator *pc_generator_find(const char *name);
 /* Writes "gpipe, 1f1b, ..." into text (cut to size), for messages. */
 PC_API void pc_generator_names(char *text, int size);
 
-/* Whether this generator can make a schedule of p devices, m microbatches and v chunks; PC_ERROR_INPUT and the rule that
- * is broken otherwise. `chunks` 0 asks for the generator's own default. */
+/* Whether this generator can make a schedule of p devices, m microbatches and v chunks; PC_ERROR_INPUT and the rule
+ * that is broken otherwise. `chunks` 0 asks for the generator's own default. */
 PC_API pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                                   pc_error *error);
 

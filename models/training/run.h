@@ -1,7 +1,8 @@
 /* run.h: one run: a setting made concrete goes in, a row of the results table comes out.
  *
  * An iteration is the replay of the schedule plus a constant (optimizer step, gradient norm, data loading). With no
- * model of the iteration's end between them, successive iterations stand behind a barrier: the replay's makespan counts.
+ * model of the iteration's end between them, successive iterations stand behind a barrier: the replay's makespan
+ * counts.
  */
 #ifndef PC_MODELS_TRAINING_RUN_H
 #define PC_MODELS_TRAINING_RUN_H
@@ -78,10 +79,10 @@ typedef struct pc_run_row {
 /* "ok", "out_of_memory", "infeasible". */
 PC_API const char *pc_run_status_name(pc_run_status status);
 
-/* Generates, replays and sums up. A schedule that cannot exist for this shape is the row's status `infeasible`, one that
- * does not fit `out_of_memory`, both with their reason in `message`. `replay` is the caller's to free (pc_replay_free)
- * and holds a trace where spec->trace; it is empty where the run is infeasible. Pure but for memory: runs of different
- * specs may go on in different threads. */
+/* Generates, replays and sums up. A schedule that cannot exist for this shape is the row's status `infeasible`, one
+ * that does not fit `out_of_memory`, both with their reason in `message`. `replay` is the caller's to free
+ * (pc_replay_free) and holds a trace where spec->trace; it is empty where the run is infeasible. Pure but for memory:
+ * runs of different specs may go on in different threads. */
 PC_API pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error);
 
 #ifdef __cplusplus

@@ -1,0 +1,40 @@
+/* bench.h: what the benchmarks share: a clock, a fast generator of random numbers, exponential delays from a table. */
+#ifndef PC_BENCH_BENCH_H
+#define PC_BENCH_BENCH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline double bench_now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* xorshift64* (Vigna 2016): one multiplication and three shifts, so that the queue is measured and not the generator. */
+typedef struct bench_random {
+    uint64_t state;
+} bench_random;
+
+static inline uint64_t bench_draw(bench_random *random) {
+    random->state ^= random->state >> 12;
+    random->state ^= random->state << 25;
+    random->state ^= random->state >> 27;
+    return random->state * UINT64_C(2685821657736338717);
+}
+
+/* Exponential delays with the given mean, drawn beforehand. */
+enum { BENCH_DELAYS = 1 << 14 };
+
+static inline int64_t *bench_exponential_delays(bench_random *random, double mean) {
+    int64_t *delays = malloc(BENCH_DELAYS * sizeof *delays);
+    if (!delays) abort();
+    for (int i = 0; i < BENCH_DELAYS; i++)
+        delays[i] = (int64_t)(-mean * log(((double)(bench_draw(random) >> 11) + 0.5) * 0x1p-53)) + 1;
+    return delays;
+}
+
+#endif

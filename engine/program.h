@@ -1,0 +1,80 @@
+/* program.h: what is to be simulated: tasks, what they wait for, and the resources that they hold.
+ *
+ * A task waits for its predecessors (each edge may add a delay) and for its processor, holds what it asks for, and then
+ * releases its successors. It lasts `duration_ps`, or, where it has a route, as long as `flow_bytes` take over it.
+ * Resources:
+ *   processor  one task at a time: IN_ORDER in the order in which its tasks were added, whether or not a later one
+ * could go first; FIRST_COME in the order in which they become ready. link       latency, then bandwidth, shared
+ * max-min fair among the flows that cross it; several make a route. memory     a capacity and a level: a task takes
+ * bytes when it starts and gives bytes back when it ends. What is given back at an instant is there for what starts at
+ * that instant. A program is plain data: built once, run any number of times (simulation.h), by several threads at once
+ * if they like.
+ */
+#ifndef PC_ENGINE_PROGRAM_H
+#define PC_ENGINE_PROGRAM_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "engine/simtime.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PC_NO_RESOURCE = -1 };
+
+typedef enum pc_processor_order { PC_PROCESSOR_IN_ORDER, PC_PROCESSOR_FIRST_COME } pc_processor_order;
+
+typedef struct pc_link {
+    pc_time latency_ps;
+    double bandwidth_bytes_per_s; /* more than zero */
+} pc_link;
+
+typedef struct pc_task {
+    int32_t processor; /* or PC_NO_RESOURCE */
+    int32_t memory;    /* or PC_NO_RESOURCE */
+    int32_t route;     /* or PC_NO_RESOURCE */
+    pc_time duration_ps;
+    int64_t take_bytes, give_bytes; /* of `memory`, at start and at end; not negative */
+    int64_t flow_bytes;             /* over `route`; not negative */
+} pc_task;
+
+/* A task that needs nothing and takes no time. */
+static inline pc_task pc_task_default(void) {
+    pc_task task = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE, 0, 0, 0, 0};
+    return task;
+}
+
+typedef struct pc_program pc_program;
+
+PC_API pc_code pc_program_create(pc_program **program, pc_error *error);
+PC_API void pc_program_free(pc_program *program);
+
+/* Takes everything out; keeps the memory. */
+PC_API void pc_program_clear(pc_program *program);
+
+/* Each adds one thing and writes its number, counted from 0 for each sort. */
+PC_API pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, int32_t *processor,
+                                        pc_error *error);
+PC_API pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, int32_t *memory, pc_error *error);
+PC_API pc_code pc_program_add_link(pc_program *program, const pc_link *link, int32_t *number, pc_error *error);
+PC_API pc_code pc_program_add_route(pc_program *program, const int32_t *links, int32_t link_count, int32_t *route,
+                                    pc_error *error);
+PC_API pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *number, pc_error *error);
+
+/* `to` starts no earlier than `delay_ps` after the end of `from`. Any order of tasks; cycles are found by the run. */
+PC_API pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error);
+
+/* Checks all numbers and makes the program ready to run; after it nothing may be added until pc_program_clear.
+ * PC_ERROR_INPUT where a task or an edge names something that is not there or has a negative time or size. */
+PC_API pc_code pc_program_seal(pc_program *program, pc_error *error);
+
+PC_API int32_t pc_program_task_count(const pc_program *program);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

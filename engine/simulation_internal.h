@@ -1,0 +1,86 @@
+/* simulation_internal.h: the state of a running program; for simulation.c and flow.c only. */
+#ifndef PC_ENGINE_SIMULATION_INTERNAL_H
+#define PC_ENGINE_SIMULATION_INTERNAL_H
+
+#include "engine/engine.h"
+#include "engine/program_internal.h"
+#include "engine/simulation.h"
+
+/* Kinds of events. At one instant ends come before starts (priority), so that what is given back can be taken. */
+enum { EVENT_END, EVENT_FLOW_END, EVENT_FLOW_BEGIN, EVENT_READY, EVENT_START };
+enum { PRIORITY_END = 0, PRIORITY_START = 1 };
+
+enum { NO_TASK = -1 };
+
+/* Flows that are under way, and how they share links; arrays a task unless said otherwise. */
+typedef struct flow_state {
+    double *rate; /* bytes per second */
+    double *left; /* bytes, at `since` */
+    pc_time *since;
+    pc_event_handle *end_event;
+    int32_t *hop_next, *hop_prev, *hop_task; /* a number a hop: its neighbours on its link, its flow */
+    int32_t *link_first;                     /* a number a link: a hop on it, or -1 */
+    uint32_t epoch, *task_epoch, *link_epoch;
+    /* The flows that influence each other at a change, with the links numbered anew from 0. */
+    int32_t *flows, *links, *local_link, *local_offset, *local_route, *local_waiting;
+    double *local_capacity, *local_rate, *local_left;
+    size_t task_capacity, hop_capacity, link_capacity;
+} flow_state;
+
+/* A growing array of rows, kept from run to run. */
+typedef struct level_rows {
+    int64_t count, capacity;
+    int32_t *memory;
+    pc_time *time_ps;
+    int64_t *level_bytes;
+} level_rows;
+
+typedef struct load_rows {
+    int64_t count, capacity;
+    int32_t *link;
+    pc_time *time_ps;
+    double *bytes_per_s;
+} load_rows;
+
+struct pc_simulation {
+    pc_engine *engine;
+    const pc_program *program;
+    bool with_trace;
+    bool no_memory, ran_over; /* faults that end the run */
+    pc_outcome outcome;
+    int32_t stopped_by;
+    pc_time stopped_at;
+    int64_t stopped_level;
+    int32_t done_count;
+    size_t task_capacity, processor_capacity, memory_capacity;
+    int32_t *waiting; /* a number a task: predecessors that have not ended */
+    pc_time *ready, *start, *end;
+    int32_t *queue_next;               /* the next ready task of a first-come processor */
+    int32_t *queue_first, *queue_last; /* a number a processor; first: what it runs next, in order or queued */
+    uint8_t *is_busy;
+    int64_t *level, *peak; /* a number a memory */
+    flow_state flow;
+    level_rows levels;
+    load_rows loads;
+};
+
+/* Makes *array hold `count` elements; its content is lost. */
+bool pc_fit_array(void **array, size_t count, size_t size);
+
+/* Doubles a trace's columns: `arrays` of `sizes`, all of *capacity rows. */
+bool pc_grow_columns(void **const arrays[], const size_t *sizes, int columns, int64_t *capacity);
+
+/* Ends the run with a fault. */
+void pc_simulation_fail(pc_simulation *simulation, bool *fault);
+
+/* In simulation.c: the task ends now. */
+void pc_task_finish(pc_simulation *simulation, int32_t task);
+
+/* In flow.c. */
+bool pc_flow_prepare(pc_simulation *simulation);
+void pc_flow_free(flow_state *flow);
+void pc_flow_start(pc_simulation *simulation, int32_t task); /* the latency first, then the bytes */
+void pc_flow_on_begin(pc_engine *engine, const pc_event *event, void *context);
+void pc_flow_on_end(pc_engine *engine, const pc_event *event, void *context);
+
+#endif

@@ -1,0 +1,154 @@
+#include "models/schedule/check.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/dependencies.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- every pass once ---- */
+
+static bool has(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind) {
+    return pc_pass_position(index, stage, chunk, microbatch, kind) != PC_NO_PASS;
+}
+
+/* What is wrong with the kinds of passes that one chunk has of one microbatch; NULL where nothing is. */
+static const char *fault_of(const pc_pass_index *index, int stage, int chunk, int microbatch) {
+    bool f = has(index, stage, chunk, microbatch, PC_PASS_F), b = has(index, stage, chunk, microbatch, PC_PASS_B);
+    bool w = has(index, stage, chunk, microbatch, PC_PASS_W), bw = has(index, stage, chunk, microbatch, PC_PASS_BW);
+    if (!f) return "F is missing";
+    if (bw && (b || w)) return "there is BW beside B or W";
+    if (!bw && !b) return "the backward pass is missing";
+    if (!bw && !w) return "W is missing";
+    return NULL;
+}
+
+static pc_code check_complete(const pc_pass_index *index, pc_error *error) {
+    const pc_schedule *schedule = index->schedule;
+    for (int stage = 0; stage < schedule->devices; stage++)
+        for (int chunk = 0; chunk < schedule->chunks; chunk++)
+            for (int i = 0; i < schedule->microbatches; i++) {
+                const char *fault = fault_of(index, stage, chunk, i);
+                if (fault)
+                    return pc_error_set(error, PC_ERROR_INPUT,
+                                        "schedule: stage %d, microbatch %d, chunk %d: %s; expected F once and either "
+                                        "BW, or B and W, once",
+                                        stage, i, chunk, fault);
+            }
+    return PC_OK;
+}
+
+/* ---- no deadlock ---- */
+
+/* Runs all stages as far as they go: a pass is done once its predecessors are and it is its stage's next. */
+typedef struct dry_run {
+    const pc_pass_index *index;
+    int64_t *next;       /* a number a stage: the position of the pass it runs next */
+    int32_t *waits_here; /* a number a position: the first stage that waits for it, or -1 */
+    int32_t *also_waits; /* a number a stage: the next one that waits for the same pass */
+    int32_t *ready;      /* stages that may go on; a stack */
+    int32_t ready_count;
+} dry_run;
+
+/* The first predecessor of the stage's next pass that is not done; PC_NO_PASS where all are. */
+static int32_t blocked_by(const dry_run *run, int stage) {
+    const pc_schedule *schedule = run->index->schedule;
+    int32_t predecessors[PC_PREDECESSORS_MAX];
+    int count = pc_pass_predecessors(run->index, stage, schedule->passes[run->next[stage]], predecessors);
+    for (int i = 0; i < count; i++)
+        if (predecessors[i] >= run->next[pc_stage_of_position(schedule, predecessors[i])]) return predecessors[i];
+    return PC_NO_PASS;
+}
+
+static void wake(dry_run *run, int64_t position) {
+    for (int32_t stage = run->waits_here[position], after; stage >= 0; stage = after) {
+        after = run->also_waits[stage];
+        run->ready[run->ready_count++] = stage;
+    }
+    run->waits_here[position] = -1;
+}
+
+static void run_stage(dry_run *run, int stage) {
+    int64_t end = run->index->schedule->offsets[stage + 1];
+    while (run->next[stage] < end) {
+        int32_t blocker = blocked_by(run, stage);
+        if (blocker != PC_NO_PASS) {
+            run->also_waits[stage] = run->waits_here[blocker];
+            run->waits_here[blocker] = stage;
+            return;
+        }
+        wake(run, run->next[stage]++);
+    }
+}
+
+static void run_all(dry_run *run) {
+    const pc_schedule *schedule = run->index->schedule;
+    for (int64_t i = 0; i < schedule->offsets[schedule->devices]; i++) run->waits_here[i] = -1;
+    for (int stage = 0; stage < schedule->devices; stage++) {
+        run->next[stage] = schedule->offsets[stage];
+        run->ready[run->ready_count++] = stage;
+    }
+    while (run->ready_count > 0) run_stage(run, run->ready[--run->ready_count]);
+}
+
+static pc_code explain_deadlock(const dry_run *run, int stage, pc_error *error) {
+    const pc_schedule *schedule = run->index->schedule;
+    int32_t blocker = blocked_by(run, stage);
+    int other = pc_stage_of_position(schedule, blocker);
+    char name[PC_PASS_NAME_SIZE], blocker_name[PC_PASS_NAME_SIZE];
+    pc_pass_name(schedule, schedule->passes[run->next[stage]], name);
+    pc_pass_name(schedule, schedule->passes[blocker], blocker_name);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "schedule: deadlock: stage %d, place %" PRId64 ": %s waits for %s of stage %d, place %" PRId64
+                        ", which %s; expected an order in which every pass finds its input done",
+                        stage, run->next[stage] - schedule->offsets[stage], name, blocker_name, other,
+                        blocker - schedule->offsets[other],
+                        other == stage ? "comes later on that stage" : "waits in turn");
+}
+
+static pc_code check_no_deadlock(const pc_pass_index *index, pc_error *error) {
+    const pc_schedule *schedule = index->schedule;
+    size_t devices = (size_t)schedule->devices, passes = (size_t)schedule->offsets[devices];
+    dry_run run = {.index = index,
+                   .next = pc_alloc(devices, sizeof *run.next),
+                   .waits_here = pc_alloc(passes, sizeof *run.waits_here),
+                   .also_waits = pc_alloc(devices, sizeof *run.also_waits),
+                   .ready = pc_alloc(devices, sizeof *run.ready)};
+    pc_code code = PC_OK;
+    if (!run.next || !run.waits_here || !run.also_waits || !run.ready) {
+        code = pc_error_no_memory(error);
+    } else {
+        run_all(&run);
+        for (int stage = 0; stage < schedule->devices && !code; stage++)
+            if (run.next[stage] < schedule->offsets[stage + 1]) code = explain_deadlock(&run, stage, error);
+    }
+    pc_free(run.next);
+    pc_free(run.waits_here);
+    pc_free(run.also_waits);
+    pc_free(run.ready);
+    return code;
+}
+
+pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error) {
+    pc_pass_index index;
+    pc_code code = pc_pass_index_create(schedule, &index, error);
+    if (code) return code;
+    code = check_complete(&index, error);
+    if (!code) code = check_no_deadlock(&index, error);
+    pc_pass_index_free(&index);
+    return code;
+}
+
+/* ---- memory ---- */
+
+void pc_schedule_peaks(const pc_schedule *schedule, const pc_costs *costs, int64_t *peak_bytes) {
+    for (int stage = 0; stage < schedule->devices; stage++) {
+        int64_t level = 0;
+        peak_bytes[stage] = 0;
+        for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+            level += pc_costs_taken(costs, stage, schedule->passes[i]);
+            if (level > peak_bytes[stage]) peak_bytes[stage] = level;
+            level -= pc_costs_given(costs, stage, schedule->passes[i]);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+#include "models/schedule/dependencies.h"
+
+#include "engine/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int64_t cell(const pc_schedule *schedule, int stage, int chunk, int microbatch, int kind) {
+    return (((int64_t)stage * schedule->chunks + chunk) * schedule->microbatches + microbatch) * PC_PASS_KINDS + kind;
+}
+
+static bool in_range(const pc_schedule *schedule, pc_pass pass) {
+    return pass.microbatch >= 0 && pass.microbatch < schedule->microbatches && pass.chunk >= 0 &&
+           pass.chunk < schedule->chunks && pass.kind >= 0 && pass.kind < PC_PASS_KINDS;
+}
+
+static pc_code note(pc_pass_index *index, int stage, int64_t position, pc_error *error) {
+    const pc_schedule *schedule = index->schedule;
+    pc_pass pass = schedule->passes[position];
+    int64_t place = position - schedule->offsets[stage];
+    if (!in_range(schedule, pass))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "schedule: stage %d, place %" PRId64
+                            ": kind %d, microbatch %d, chunk %d; expected microbatches below %d and chunks below %d",
+                            stage, place, pass.kind, pass.microbatch, pass.chunk, schedule->microbatches,
+                            schedule->chunks);
+    int32_t *known = &index->position[cell(schedule, stage, pass.chunk, pass.microbatch, pass.kind)];
+    if (*known != PC_NO_PASS) {
+        char name[PC_PASS_NAME_SIZE];
+        pc_pass_name(schedule, pass, name);
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "schedule: stage %d, place %" PRId64 ": %s stands at place %" PRId64
+                            " already; expected every pass once",
+                            stage, place, name, *known - schedule->offsets[stage]);
+    }
+    *known = (int32_t)position;
+    return PC_OK;
+}
+
+pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, pc_error *error) {
+    size_t cells = (size_t)cell(schedule, schedule->devices, 0, 0, 0);
+    pc_pass_index made = {schedule, pc_realloc(NULL, cells, sizeof *made.position)};
+    if (!made.position) return pc_error_no_memory(error);
+    memset(made.position, 0xff, cells * sizeof *made.position); /* PC_NO_PASS */
+    for (int stage = 0; stage < schedule->devices; stage++)
+        for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+            pc_code code = note(&made, stage, i, error);
+            if (code) {
+                pc_pass_index_free(&made);
+                return code;
+            }
+        }
+    *index = made;
+    return PC_OK;
+}
+
+void pc_pass_index_free(pc_pass_index *index) {
+    pc_free(index->position);
+    memset(index, 0, sizeof *index);
+}
+
+int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind) {
+    return index->position[cell(index->schedule, stage, chunk, microbatch, kind)];
+}
+
+static void add(int32_t position, int32_t *predecessors, int *count) {
+    if (position != PC_NO_PASS) predecessors[(*count)++] = position;
+}
+
+/* The first of two kinds that the part has a pass of. */
+static int32_t either(const pc_pass_index *index, int part, int microbatch, pc_pass_kind first, pc_pass_kind second) {
+    const pc_schedule *schedule = index->schedule;
+    int stage = pc_placement_stage(schedule->placement, schedule->devices, part);
+    int chunk = pc_placement_chunk(schedule->devices, part);
+    int32_t position = pc_pass_position(index, stage, chunk, microbatch, first);
+    return position != PC_NO_PASS ? position : pc_pass_position(index, stage, chunk, microbatch, second);
+}
+
+int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
+                         int32_t predecessors[PC_PREDECESSORS_MAX]) {
+    const pc_schedule *schedule = index->schedule;
+    int part = pc_placement_part(schedule->placement, schedule->devices, stage, pass.chunk), count = 0;
+    int last = schedule->devices * schedule->chunks - 1, i = pass.microbatch;
+    switch ((pc_pass_kind)pass.kind) {
+    case PC_PASS_F:
+        if (part > 0) add(either(index, part - 1, i, PC_PASS_F, PC_PASS_F), predecessors, &count);
+        break;
+    case PC_PASS_R:
+        add(either(index, part, i, PC_PASS_F, PC_PASS_F), predecessors, &count);
+        break;
+    case PC_PASS_B:
+    case PC_PASS_BW:
+        add(either(index, part, i, PC_PASS_R, PC_PASS_F), predecessors, &count);
+        if (part < last) add(either(index, part + 1, i, PC_PASS_B, PC_PASS_BW), predecessors, &count);
+        break;
+    case PC_PASS_W:
+        add(either(index, part, i, PC_PASS_B, PC_PASS_B), predecessors, &count);
+        break;
+    case PC_PASS_KINDS:
+        break;
+    }
+    return count;
+}
+
+int pc_stage_of_position(const pc_schedule *schedule, int64_t position) {
+    int low = 0, high = schedule->devices - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (position < schedule->offsets[middle + 1])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+void pc_pass_name(const pc_schedule *schedule, pc_pass pass, char name[PC_PASS_NAME_SIZE]) {
+    const char *kind = pc_pass_kind_name((pc_pass_kind)pass.kind);
+    if (schedule->chunks == 1)
+        snprintf(name, PC_PASS_NAME_SIZE, "%s%d", kind, pass.microbatch);
+    else
+        snprintf(name, PC_PASS_NAME_SIZE, "%s%d.%d", kind, pass.microbatch, pass.chunk);
+}

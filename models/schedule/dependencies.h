@@ -1,0 +1,52 @@
+/* dependencies.h: where each pass of a schedule stands, and which passes it waits for.
+ *
+ * The dependencies, in one place for the checker and the replay:
+ *   F of part k   waits for F of part k-1
+ *   R             waits for F of its own part
+ *   B, BW         wait for R of their own part where there is one, else F, and for B or BW of part k+1
+ *   W             waits for B of its own part
+ * all of the same microbatch.
+ */
+#ifndef PC_MODELS_SCHEDULE_DEPENDENCIES_H
+#define PC_MODELS_SCHEDULE_DEPENDENCIES_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/schedule/schedule.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PC_NO_PASS = -1, PC_PREDECESSORS_MAX = 2 };
+
+/* For every (stage, chunk, microbatch, kind) the pass's position in schedule->passes, or PC_NO_PASS. */
+typedef struct pc_pass_index {
+    const pc_schedule *schedule;
+    int32_t *position; /* owned */
+} pc_pass_index;
+
+/* PC_ERROR_INPUT, naming stage and place, where a pass is out of range or stands twice. */
+PC_API pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
+PC_API void pc_pass_index_free(pc_pass_index *index);
+
+PC_API int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind);
+
+/* Writes the positions of the passes that `pass` of `stage` waits for, its stage's order aside; returns their number. A
+ * pass that should be there and is not is left out: pc_schedule_check finds it. */
+PC_API int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
+                                int32_t predecessors[PC_PREDECESSORS_MAX]);
+
+/* The stage whose order holds position `position`. */
+PC_API int pc_stage_of_position(const pc_schedule *schedule, int64_t position);
+
+/* "F3", or "F3.1" (microbatch.chunk) where stages have several chunks. Needs 32 characters. */
+enum { PC_PASS_NAME_SIZE = 32 };
+PC_API void pc_pass_name(const pc_schedule *schedule, pc_pass pass, char name[PC_PASS_NAME_SIZE]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

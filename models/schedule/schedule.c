@@ -1,0 +1,81 @@
+#include "models/schedule/schedule.h"
+
+#include "engine/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *pc_pass_kind_name(pc_pass_kind kind) {
+    static const char *const names[PC_PASS_KINDS] = {"F", "B", "W", "BW", "R"};
+    return names[kind];
+}
+
+const char *pc_placement_name(pc_placement placement) {
+    static const char *const names[] = {"linear", "interleaved", "v"};
+    return names[placement];
+}
+
+static bool runs_back_up(pc_placement placement, int chunk) {
+    return placement == PC_PLACEMENT_V && chunk % 2 == 1;
+}
+
+int pc_placement_part(pc_placement placement, int devices, int stage, int chunk) {
+    return chunk * devices + (runs_back_up(placement, chunk) ? devices - 1 - stage : stage);
+}
+
+int pc_placement_stage(pc_placement placement, int devices, int part) {
+    int step = part % devices;
+    return runs_back_up(placement, part / devices) ? devices - 1 - step : step;
+}
+
+int pc_placement_chunk(int devices, int part) {
+    return part / devices;
+}
+
+static pc_code check_range(const char *what, int64_t number, int64_t most, pc_error *error) {
+    if (number >= 1 && number <= most) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " is out of range; expected 1 to %" PRId64, what, number,
+                        most);
+}
+
+pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t chunks, pc_error *error) {
+    pc_code code = check_range("devices", devices, PC_DEVICES_MAX, error);
+    if (!code) code = check_range("microbatches", microbatches, PC_MICROBATCHES_MAX, error);
+    if (!code) code = check_range("chunks", chunks, PC_CHUNKS_MAX, error);
+    if (code) return code;
+    int64_t passes = devices * microbatches * chunks; /* at most 2^16 * 2^24 * 2^10: no overflow */
+    if (passes <= PC_PASSES_MAX / 3) return PC_OK;    /* F, B and W of each */
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "schedule: %" PRId64 " devices x %" PRId64 " microbatches x %" PRId64
+                        " chunks is too large; expected a product of at most %" PRId64,
+                        devices, microbatches, chunks, PC_PASSES_MAX / 3);
+}
+
+pc_code pc_schedule_create(const char *name, int devices, int microbatches, int chunks, pc_placement placement,
+                           const int64_t *passes_per_stage, pc_schedule *schedule, pc_error *error) {
+    pc_schedule made = {.devices = devices, .microbatches = microbatches, .chunks = chunks, .placement = placement};
+    snprintf(made.name, sizeof made.name, "%s", name);
+    made.offsets = pc_alloc((size_t)devices + 1, sizeof *made.offsets);
+    if (!made.offsets) return pc_error_no_memory(error);
+    for (int d = 0; d < devices; d++) made.offsets[d + 1] = made.offsets[d] + passes_per_stage[d];
+    made.passes = pc_alloc((size_t)made.offsets[devices], sizeof *made.passes);
+    if (!made.passes) {
+        pc_schedule_free(&made);
+        return pc_error_no_memory(error);
+    }
+    *schedule = made;
+    return PC_OK;
+}
+
+void pc_schedule_free(pc_schedule *schedule) {
+    pc_free(schedule->offsets);
+    pc_free(schedule->passes);
+    memset(schedule, 0, sizeof *schedule);
+}
+
+bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind) {
+    for (int64_t i = 0; i < schedule->offsets[schedule->devices]; i++)
+        if (schedule->passes[i].kind == (int16_t)kind) return true;
+    return false;
+}
