@@ -56,7 +56,9 @@ static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace
     size_t tasks = (size_t)program->task_count, processors = (size_t)program->processor_count;
     size_t memories = (size_t)program->memory_count;
     s->program = program;
-    if (!fit_tasks(s, tasks) || !fit_processors(s, processors) || !fit_memories(s, memories) || !pc_flow_prepare(s))
+    /* One more than needed, so that no array is a null pointer. */
+    if (!fit_tasks(s, tasks + 1) || !fit_processors(s, processors + 1) || !fit_memories(s, memories + 1) ||
+        !pc_flow_prepare(s))
         return false;
     memcpy(s->waiting, program->predecessor_count, tasks * sizeof *s->waiting);
     memset(s->ready, 0, tasks * sizeof *s->ready);

@@ -17,10 +17,10 @@ extern "C" {
 #endif
 
 typedef struct pc_timeline {
-    const char *title;       /* plain text */
-    const char *subtitle;    /* plain text, may be NULL */
-    const char *time_unit;   /* "ms"; "" for times without a unit */
-    double time_unit_ps;     /* picoseconds in one of it */
+    const char *title;     /* plain text */
+    const char *subtitle;  /* plain text, may be NULL */
+    const char *time_unit; /* "ms"; "" for times without a unit */
+    double time_unit_ps;   /* picoseconds in one of it */
     int devices, chunks;
     const pc_replay_trace *trace; /* with at least one pass */
 } pc_timeline;

@@ -19,10 +19,11 @@ typedef enum pc_format { PC_FORMAT_TABLE, PC_FORMAT_CSV, PC_FORMAT_JSON } pc_for
 /* "table", "csv", "json"; false where the name is none of them. */
 PC_MUST_USE PC_API bool pc_format_parse(const char *name, pc_format *format);
 
-/* Writes `count` rows. CSV: a header and a row a run, every column of columns.h, RFC 4180 quoting. JSON: an array of
- * objects, undefined columns null. Numbers read back exactly. TABLE: the columns in which at least one row has a value
- * and that a person compares, aligned, with their unit in the header, and published numbers with the difference beside
- * ours where there are any. Independent of the locale. PC_ERROR_IO where the stream fails. */
+/* Writes `count` rows. CSV: a header and a row a run, every column of columns.h, RFC 4180 quoting, lines that end in a
+ * newline. JSON: an array of objects, undefined columns null. Numbers read back exactly, and what is not UTF-8 becomes
+ * U+FFFD. TABLE: the columns in which at least one row has a value and that a person compares, aligned, with their unit
+ * in the header, and published numbers with the difference beside ours where there are any. Independent of the locale.
+ * PC_ERROR_IO where the stream fails. */
 PC_API pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

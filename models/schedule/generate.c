@@ -55,8 +55,12 @@ static void put_interleaved(stage_writer *writer, pc_pass_kind kind, int64_t k) 
 }
 
 /* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): stage d warms up with 2(p-1-d) + (v-1)p F;
- * bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage. */
+ * bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage. One chunk is 1F1B. */
 static void write_interleaved(stage_writer *writer, int extra) {
+    if (writer->chunks == 1) {
+        write_1f1b(writer, 1);
+        return;
+    }
     (void)extra;
     int p = writer->devices, v = writer->chunks;
     int64_t total = (int64_t)writer->microbatches * v;

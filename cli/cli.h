@@ -1,0 +1,74 @@
+/* cli.h: what the subcommands share: exit statuses, the reading of arguments, messages, the progress bar. */
+#ifndef PC_CLI_CLI_H
+#define PC_CLI_CLI_H
+
+#include "engine/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* As interface: 0 done, 1 something did not fit, 2 bad input or usage, 3 a fault of the machine. */
+enum { EXIT_DONE = 0, EXIT_DID_NOT_FIT = 1, EXIT_BAD_INPUT = 2, EXIT_MACHINE = 3 };
+
+typedef int command_function(int argc, char **argv);
+
+command_function command_run, command_schedule, command_figure, command_list;
+
+/* Prints "pipecast: <message>" on standard error and returns the exit status that goes with the error. */
+int report(const pc_error *error);
+
+/* The same with a message of our own, as bad input. */
+int report_usage(const char *format, ...) PC_PRINTF(1, 2);
+
+/* Flushes standard output; EXIT_MACHINE with a message where it could not take everything, else `status`. */
+int finish_output(int status);
+
+/* ---- arguments ---- */
+
+/* An option: `--name`, or `-letter` where letter is not 0; `value` names its argument, NULL where it has none. */
+typedef struct option_spec {
+    const char *name;
+    char letter;
+    const char *value;
+} option_spec;
+
+/* Reads argv[1..] one by one. */
+typedef struct arguments {
+    int argc;
+    char **argv;
+    int next;
+    const option_spec *options; /* ends with a NULL name */
+    const char *command;
+    const char *value;  /* the argument of the option just read */
+    bool only_operands; /* behind "--" */
+} arguments;
+
+enum { ARGUMENT_END = -1, ARGUMENT_OPERAND = -2, ARGUMENT_ERROR = -3 };
+
+/* The number of the next option in `options`, with its argument in x->value; ARGUMENT_OPERAND with the operand there;
+ * ARGUMENT_END; or ARGUMENT_ERROR after having printed what is wrong. Takes "--name value", "--name=value", "-n value",
+ * "-nvalue". */
+int arguments_next(arguments *x);
+
+/* Parse the argument of option `name`; false after having printed what is wrong. */
+bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number);
+bool argument_number(const char *name, const char *text, double *number);
+
+/* ---- progress ---- */
+
+/* A bar on standard error where that is a terminal and the user did not ask for silence; otherwise nothing. */
+typedef struct progress {
+    bool is_shown;
+    int64_t total, done;
+    double started_s, drawn_s;
+} progress;
+
+void progress_start(progress *bar, int64_t total, bool is_quiet);
+void progress_step(progress *bar);
+void progress_end(progress *bar);
+
+/* Seconds on a clock that only goes forward. */
+double now_s(void);
+
+#endif

@@ -1,0 +1,61 @@
+/* pipecast: picks the subcommand. */
+#include "cli/cli.h"
+#include "cli/version.h"
+
+#include <hdf5.h>
+#include <string.h>
+
+static const char help[] =
+    "pipecast forecasts the throughput, MFU and memory of pipeline-parallel training by simulation.\n"
+    "\n"
+    "usage: pipecast COMMAND [ARGUMENTS]\n"
+    "\n"
+    "  run SCENARIO.yaml...      run the scenarios' pipelines; a table, csv or json, and an HDF5 file\n"
+    "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
+    "  figure RESULTS.h5 [NAME]  draw the timeline of a run\n"
+    "  list WHAT                 list schedules, models, machines or scenarios\n"
+    "\n"
+    "pipecast COMMAND --help says more; pipecast --version says what was built.\n"
+    "\n"
+    "example: pipecast schedule zb-h1 -p 4 -m 8 --figure zb-h1.svg\n";
+
+static void print_version(void) {
+    unsigned major, minor, release;
+    H5get_libversion(&major, &minor, &release);
+    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: no\ncuda: no\nnccl: no\nmpi: no\n", PC_VERSION, PC_COMMIT,
+           major, minor, release);
+}
+
+typedef struct command {
+    const char *name;
+    command_function *function;
+} command;
+
+static const command commands[] = {
+    {"run", command_run},
+    {"schedule", command_schedule},
+    {"figure", command_figure},
+    {"list", command_list},
+};
+
+static int unknown_command(const char *name) {
+    return report_usage("unknown command '%s'; expected run, schedule, figure, list, --help or --version", name);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fputs(help, stderr);
+        return EXIT_BAD_INPUT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        fputs(help, stdout);
+        return finish_output(EXIT_DONE);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        print_version();
+        return finish_output(EXIT_DONE);
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].function(argc - 1, argv + 1);
+    return unknown_command(argv[1]);
+}

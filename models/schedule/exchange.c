@@ -1,0 +1,270 @@
+#include "models/schedule/exchange.h"
+
+#include "engine/alloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+/* ---- writing ---- */
+
+static void write_pass(const pc_schedule *schedule, pc_pass pass, FILE *stream) {
+    char kind[8];
+    snprintf(kind, sizeof kind, "%s", pc_pass_kind_name((pc_pass_kind)pass.kind));
+    if (schedule->chunks > 2) {
+        fprintf(stream, "%s%d.%d", kind, pass.microbatch, pass.chunk);
+        return;
+    }
+    if (pass.chunk == 1)
+        for (char *c = kind; *c; c++) *c = (char)tolower((unsigned char)*c);
+    fprintf(stream, "%s%d", kind, pass.microbatch);
+}
+
+void pc_schedule_write_text(const pc_schedule *schedule, FILE *stream) {
+    for (int d = 0; d < schedule->devices; d++) {
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            if (i > schedule->offsets[d]) fputc(' ', stream);
+            write_pass(schedule, schedule->passes[i], stream);
+        }
+        fputc('\n', stream);
+    }
+}
+
+/* PyTorch's letters for our kinds: its B is the whole backward pass. */
+static const char *const torch_action[PC_PASS_KINDS] = {
+    [PC_PASS_F] = "F", [PC_PASS_B] = "I", [PC_PASS_W] = "W", [PC_PASS_BW] = "B", [PC_PASS_R] = NULL};
+
+pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, pc_error *error) {
+    if (pc_schedule_has(schedule, PC_PASS_R))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: has recompute passes; expected only F, B, W and BW, which PyTorch's runtime knows",
+                            schedule->name);
+    for (int d = 0; d < schedule->devices; d++) {
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_pass pass = schedule->passes[i];
+            int part = pc_placement_part(schedule->placement, schedule->devices, d, pass.chunk);
+            fprintf(stream, "%s%d%s%d", i > schedule->offsets[d] ? "," : "", part, torch_action[pass.kind],
+                    pass.microbatch);
+        }
+        fputc('\n', stream);
+    }
+    return PC_OK;
+}
+
+/* ---- reading ---- */
+
+enum { FILE_SIZE_MAX = 1 << 30 };
+
+/* A cell before the shape is known: `part` is what the file says. */
+typedef struct cell {
+    int32_t part, microbatch;
+    int16_t kind;
+} cell;
+
+typedef struct reader {
+    const char *path;
+    cell *cells;
+    int64_t cell_count, cell_capacity;
+    int64_t *ends; /* a number a line: the cells up to its end */
+    int64_t line_count, line_capacity;
+    pc_error *error;
+} reader;
+
+static pc_code read_file(const char *path, char **text, size_t *size, pc_error *error) {
+    FILE *file = fopen(path, "rb");
+    size_t used = 0, capacity = 1 << 16;
+    char *buffer = NULL;
+    if (!file) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected a CSV file", path, strerror(errno));
+    for (;; capacity *= 2) {
+        char *grown = capacity <= FILE_SIZE_MAX ? pc_realloc(buffer, capacity, 1) : NULL;
+        if (!grown) break;
+        buffer = grown;
+        used += fread(buffer + used, 1, capacity - 1 - used, file);
+        if (used < capacity - 1) break;
+    }
+    bool failed = ferror(file) != 0, is_whole = feof(file) != 0;
+    int reason = errno;
+    fclose(file);
+    if (buffer && is_whole && !failed) {
+        buffer[used] = '\0';
+        *text = buffer;
+        *size = used;
+        return PC_OK;
+    }
+    pc_free(buffer);
+    if (failed) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected a CSV file", path, strerror(reason));
+    if (capacity > FILE_SIZE_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: over %d bytes; expected a schedule", path, FILE_SIZE_MAX);
+    return pc_error_no_memory(error);
+}
+
+static pc_code cell_error(const reader *x, int64_t column, const char *start, const char *end, const char *expected) {
+    int length = end - start > 40 ? 40 : (int)(end - start);
+    return pc_error_set(x->error, PC_ERROR_INPUT, "%s:%" PRId64 ": cell %" PRId64 ": '%.*s'; expected %s", x->path,
+                        x->line_count + 1, column, length, start, expected);
+}
+
+/* A whole number of at most `most`; -1 where there is none or it is larger. Moves *at behind the digits. */
+static int32_t take_number(const char **at, const char *end, int32_t most) {
+    const char *start = *at;
+    int64_t number = 0;
+    while (*at < end && isdigit((unsigned char)**at)) {
+        number = number * 10 + (**at - '0');
+        if (number > most) return -1;
+        ++*at;
+    }
+    return *at == start ? -1 : (int32_t)number;
+}
+
+static int16_t kind_of_letter(char letter) {
+    for (int16_t kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (torch_action[kind] && torch_action[kind][0] == letter) return kind;
+    return -1;
+}
+
+static pc_code add_cell(reader *x, cell made) {
+    if (x->cell_count == x->cell_capacity) {
+        int64_t grown = x->cell_capacity ? 2 * x->cell_capacity : 1024;
+        cell *cells = grown <= 2 * PC_PASSES_MAX ? pc_realloc(x->cells, (size_t)grown, sizeof *cells) : NULL;
+        if (!cells) return pc_error_no_memory(x->error);
+        x->cells = cells;
+        x->cell_capacity = grown;
+    }
+    x->cells[x->cell_count++] = made;
+    return PC_OK;
+}
+
+static pc_code read_cell(reader *x, int64_t column, const char *start, const char *end) {
+    static const char expected[] = "<part><F, I, W or B><microbatch> such as 0F0, or nothing";
+    while (start < end && isspace((unsigned char)*start)) start++;
+    while (end > start && isspace((unsigned char)end[-1])) end--;
+    if (start == end) return PC_OK;
+    const char *at = start;
+    cell made = {.part = take_number(&at, end, PC_DEVICES_MAX * 64)};
+    if (made.part < 0 || at == end) return cell_error(x, column, start, end, expected);
+    made.kind = kind_of_letter(*at++);
+    if (made.kind < 0) return cell_error(x, column, start, end, expected);
+    made.microbatch = take_number(&at, end, PC_MICROBATCHES_MAX - 1);
+    if (made.microbatch < 0 || at != end) return cell_error(x, column, start, end, expected);
+    return add_cell(x, made);
+}
+
+static pc_code end_line(reader *x) {
+    if (x->line_count == PC_DEVICES_MAX)
+        return pc_error_set(x->error, PC_ERROR_INPUT, "%s: over %d lines; expected one for each rank", x->path,
+                            PC_DEVICES_MAX);
+    if (x->line_count == x->line_capacity) {
+        int64_t grown = x->line_capacity ? 2 * x->line_capacity : 64;
+        int64_t *ends = pc_realloc(x->ends, (size_t)grown, sizeof *ends);
+        if (!ends) return pc_error_no_memory(x->error);
+        x->ends = ends;
+        x->line_capacity = grown;
+    }
+    x->ends[x->line_count++] = x->cell_count;
+    return PC_OK;
+}
+
+static pc_code read_line(reader *x, const char *start, const char *end) {
+    for (int64_t column = 1;; column++) {
+        const char *comma = memchr(start, ',', (size_t)(end - start));
+        pc_code code = read_cell(x, column, start, comma ? comma : end);
+        if (code) return code;
+        if (!comma) return end_line(x);
+        start = comma + 1;
+    }
+}
+
+static pc_code read_lines(reader *x, const char *text, size_t size) {
+    const char *end = text + size;
+    while (end > text && isspace((unsigned char)end[-1])) end--; /* empty lines at the end are none */
+    if (end == text) return pc_error_set(x->error, PC_ERROR_INPUT, "%s: empty; expected a line for each rank", x->path);
+    for (const char *line = text; line <= end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        pc_code code = read_line(x, line, newline ? newline : end);
+        if (code) return code;
+        line = newline ? newline + 1 : end + 1;
+    }
+    return PC_OK;
+}
+
+/* ---- from cells to a schedule ---- */
+
+typedef struct shape {
+    int32_t devices, microbatches, chunks;
+    pc_placement placement;
+} shape;
+
+/* p from the lines; v and m from the largest numbers; the placement from the rank that holds part p, the first of the
+ * second chunks. */
+static pc_code find_shape(const reader *x, shape *found) {
+    int32_t parts = 0;
+    int64_t rank = 0;
+    *found = (shape){.devices = (int32_t)x->line_count, .placement = PC_PLACEMENT_LINEAR};
+    for (int64_t i = 0; i < x->cell_count; i++) {
+        while (i >= x->ends[rank]) rank++;
+        const cell *c = &x->cells[i];
+        if (c->part >= parts) parts = c->part + 1;
+        if (c->microbatch >= found->microbatches) found->microbatches = c->microbatch + 1;
+        if (c->part == found->devices)
+            found->placement = rank == found->devices - 1 && rank > 0 ? PC_PLACEMENT_V : PC_PLACEMENT_INTERLEAVED;
+    }
+    if (parts == 0 || parts % found->devices != 0)
+        return pc_error_set(x->error, PC_ERROR_INPUT,
+                            "%s: %d parts on %d ranks; expected the same number of parts on each rank", x->path, parts,
+                            found->devices);
+    found->chunks = parts / found->devices;
+    return PC_OK;
+}
+
+static pc_code place_cells(const reader *x, const shape *found, pc_schedule *schedule) {
+    int64_t i = 0;
+    for (int rank = 0; rank < found->devices; rank++)
+        for (int64_t first = i; i < x->ends[rank]; i++) {
+            const cell *c = &x->cells[i];
+            if (pc_placement_stage(found->placement, found->devices, c->part) != rank)
+                return pc_error_set(x->error, PC_ERROR_INPUT,
+                                    "%s:%d: pass %" PRId64 ": part %d on rank %d; expected it on rank %d, as placement "
+                                    "%s has it",
+                                    x->path, rank + 1, i - first + 1, c->part, rank,
+                                    pc_placement_stage(found->placement, found->devices, c->part),
+                                    pc_placement_name(found->placement));
+            schedule->passes[i] =
+                (pc_pass){c->microbatch, (int16_t)pc_placement_chunk(found->devices, c->part), c->kind};
+        }
+    return PC_OK;
+}
+
+static pc_code make_schedule(const reader *x, pc_schedule *schedule) {
+    shape found;
+    pc_code code = find_shape(x, &found);
+    if (!code) code = pc_schedule_check_size(found.devices, found.microbatches, found.chunks, x->error);
+    if (code) return code;
+    const char *slash = strrchr(x->path, '/');
+    int64_t *lengths = pc_alloc((size_t)found.devices, sizeof *lengths);
+    if (!lengths) return pc_error_no_memory(x->error);
+    for (int rank = 0; rank < found.devices; rank++) lengths[rank] = x->ends[rank] - (rank ? x->ends[rank - 1] : 0);
+    code = pc_schedule_create(slash ? slash + 1 : x->path, found.devices, found.microbatches, found.chunks,
+                              found.placement, lengths, schedule, x->error);
+    pc_free(lengths);
+    if (code) return code;
+    code = place_cells(x, &found, schedule);
+    if (code) pc_schedule_free(schedule);
+    return code;
+}
+
+pc_code pc_schedule_read_torch_csv(const char *path, pc_schedule *schedule, pc_error *error) {
+    reader x = {.path = path, .error = error};
+    char *text = NULL;
+    size_t size = 0;
+    pc_schedule made;
+    pc_code code = read_file(path, &text, &size, error);
+    if (!code) code = read_lines(&x, text, size);
+    if (!code) code = make_schedule(&x, &made);
+    if (!code) *schedule = made;
+    pc_free(text);
+    pc_free(x.cells);
+    pc_free(x.ends);
+    return code;
+}

@@ -1,0 +1,158 @@
+#include "results/columns.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMN(field, kind, unit_text, text)                                                                           \
+    {                                                                                                                  \
+        .name = #field, .type = PC_COLUMN_##kind, .offset = offsetof(pc_run_row, field),                               \
+        .size = sizeof((pc_run_row *)0)->field, .unit = unit_text, .description = text                                 \
+    }
+
+static const pc_column columns[] = {
+    COLUMN(run, INTEGER, "1", "number of the run in the whole list, from 1"),
+    COLUMN(scenario, TEXT, "", "name of the scenario"),
+    COLUMN(model, TEXT, "", "name of the model"),
+    COLUMN(machine, TEXT, "", "name of the machine"),
+    COLUMN(gpus, INTEGER, "1", "GPUs in all: tp * pp * dp"),
+    COLUMN(tp, INTEGER, "1", "tensor-parallel ranks"),
+    COLUMN(pp, INTEGER, "1", "pipeline stages"),
+    COLUMN(dp, INTEGER, "1", "data-parallel replicas"),
+    COLUMN(virtual_pp, INTEGER, "1", "chunks: model parts on each pipeline stage"),
+    COLUMN(schedule, TEXT, "", "name of the pipeline schedule"),
+    COLUMN(microbatch_size, INTEGER, "1", "sequences in a microbatch"),
+    COLUMN(microbatches, INTEGER, "1", "microbatches of a pipeline in an iteration"),
+    COLUMN(global_batch, INTEGER, "1", "sequences in an iteration, over all replicas"),
+    COLUMN(seq_len, INTEGER, "1", "tokens in a sequence"),
+    COLUMN(recompute, TEXT, "", "what the backward pass recomputes"),
+    COLUMN(status, STATUS, "", "ok, out_of_memory or infeasible"),
+    COLUMN(iteration_s, REAL, "s", "time of one iteration"),
+    COLUMN(samples_per_s_per_gpu, REAL, "1/s", "sequences a second and GPU"),
+    COLUMN(tflops_per_gpu, REAL, "TFLOP/s", "model FLOPs (no recomputation) a second and GPU"),
+    COLUMN(mfu, REAL, "1", "model FLOPs utilisation: model FLOPs a second over the peak rate"),
+    COLUMN(hfu, REAL, "1", "hardware FLOPs utilisation: FLOPs with recomputation a second over the peak rate"),
+    COLUMN(bubble_rate_span, REAL, "1", "1 - work / longest span of a stage, from its first start to its last end"),
+    COLUMN(bubble_rate_makespan, REAL, "1", "1 - work / makespan over all stages"),
+    COLUMN(activation_gib_max, REAL, "GiB", "peak activation memory, the most over stages"),
+    COLUMN(memory_gib_max, REAL, "GiB", "peak memory in all, the most over stages"),
+    COLUMN(name, TEXT, "", "name of the run, unique in its scenario"),
+    COLUMN(published_bubble_rate_span, REAL, "1",
+           "bubble rate over the longest span that others published for this run"),
+    COLUMN(published_samples_per_s_per_gpu, REAL, "1/s",
+           "sequences a second and GPU that others published for this run"),
+    COLUMN(published_iteration_s, REAL, "s", "time of one iteration that others published for this run"),
+    COLUMN(trace_hash, HASH, "", "hash of the start and end of every pass, 16 hexadecimal digits"),
+    COLUMN(message, TEXT, "", "why the status is not ok"),
+};
+
+enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+
+const pc_column *pc_columns(int *count) {
+    *count = COLUMN_COUNT;
+    return columns;
+}
+
+const pc_column *pc_column_find(const char *name) {
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (strcmp(columns[i].name, name) == 0) return &columns[i];
+    return NULL;
+}
+
+static const char *field(const pc_column *column, const pc_run_row *row) {
+    return (const char *)row + column->offset;
+}
+
+static void clear_field(const pc_column *column, pc_run_row *row) {
+    const int64_t no_integer = -1;
+    const double no_real = NAN;
+    char *place = (char *)row + column->offset;
+    memset(place, 0, column->size);
+    if (column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_STATUS)
+        memcpy(place, &no_integer, sizeof no_integer);
+    else if (column->type == PC_COLUMN_REAL)
+        memcpy(place, &no_real, sizeof no_real);
+}
+
+void pc_run_row_clear(pc_run_row *row) {
+    memset(row, 0, sizeof *row);
+    for (int i = 0; i < COLUMN_COUNT; i++) clear_field(&columns[i], row);
+}
+
+int64_t pc_column_integer(const pc_column *column, const pc_run_row *row) {
+    int64_t value;
+    memcpy(&value, field(column, row), sizeof value);
+    return value;
+}
+
+double pc_column_real(const pc_column *column, const pc_run_row *row) {
+    double value;
+    memcpy(&value, field(column, row), sizeof value);
+    return value;
+}
+
+static uint64_t hash_value(const pc_column *column, const pc_run_row *row) {
+    uint64_t value;
+    memcpy(&value, field(column, row), sizeof value);
+    return value;
+}
+
+static bool is_status(int64_t value) {
+    return value >= PC_RUN_OK && value <= PC_RUN_INFEASIBLE;
+}
+
+bool pc_column_defined(const pc_column *column, const pc_run_row *row) {
+    switch (column->type) {
+    case PC_COLUMN_INTEGER:
+        return pc_column_integer(column, row) != -1;
+    case PC_COLUMN_REAL:
+        return isfinite(pc_column_real(column, row));
+    case PC_COLUMN_TEXT:
+        return *field(column, row) != '\0';
+    case PC_COLUMN_STATUS:
+        return is_status(pc_column_integer(column, row));
+    case PC_COLUMN_HASH:
+        return hash_value(column, row) != 0;
+    }
+    return false;
+}
+
+void pc_column_text(const pc_column *column, const pc_run_row *row, char *text, size_t size) {
+    text[0] = '\0';
+    if (!pc_column_defined(column, row)) return;
+    if (column->type == PC_COLUMN_TEXT)
+        snprintf(text, size, "%.*s", (int)strnlen(field(column, row), column->size), field(column, row));
+    else if (column->type == PC_COLUMN_STATUS)
+        snprintf(text, size, "%s", pc_run_status_name((pc_run_status)pc_column_integer(column, row)));
+    else
+        snprintf(text, size, "%016" PRIx64, hash_value(column, row));
+}
+
+static bool set_status(const pc_column *column, pc_run_row *row, const char *text) {
+    for (int64_t status = PC_RUN_OK; status <= PC_RUN_INFEASIBLE; status++) {
+        if (strcmp(pc_run_status_name((pc_run_status)status), text) != 0) continue;
+        memcpy((char *)row + column->offset, &status, sizeof status);
+        return true;
+    }
+    return false;
+}
+
+static bool set_hash(const pc_column *column, pc_run_row *row, const char *text) {
+    if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16) return false;
+    uint64_t value = strtoull(text, NULL, 16);
+    memcpy((char *)row + column->offset, &value, sizeof value);
+    return true;
+}
+
+bool pc_column_set_text(const pc_column *column, pc_run_row *row, const char *text) {
+    size_t length = strlen(text);
+    if (length == 0) return clear_field(column, row), true;
+    if (column->type == PC_COLUMN_STATUS) return set_status(column, row, text);
+    if (column->type == PC_COLUMN_HASH) return set_hash(column, row, text);
+    if (length >= column->size) return false;
+    clear_field(column, row);
+    memcpy((char *)row + column->offset, text, length);
+    return true;
+}

@@ -1,0 +1,244 @@
+#include "results/h5.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MEMORY_INCREMENT = 4 << 20, /* by how much a file in memory grows */
+    CHUNK_BYTES = 256 << 10,    /* of a dataset's chunk, before compression; well within HDF5's cache of 1 MiB */
+    CHUNK_TREE_WIDTH = 4,       /* children of an index node: few, since most datasets have one chunk */
+    DEFLATE_LEVEL = 6,
+    DEFLATE_RATIO_MAX = 1040 /* deflate cannot do better than 1032:1 */
+};
+
+pc_h5_quiet pc_h5_quiet_begin(void) {
+    pc_h5_quiet quiet;
+    H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.data);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return quiet;
+}
+
+void pc_h5_quiet_end(pc_h5_quiet quiet) {
+    H5Eclear2(H5E_DEFAULT);
+    H5Eset_auto2(H5E_DEFAULT, quiet.print, quiet.data);
+}
+
+/* Property lists: `made` is -1 where HDF5 had no memory; then nothing that uses it succeeds. */
+static bool set_up_creation(hid_t made) {
+    return made >= 0 && H5Pset_obj_track_times(made, false) >= 0 && H5Pset_istore_k(made, CHUNK_TREE_WIDTH) >= 0;
+}
+
+/* The earliest layout, which every HDF5 reads. Later ones note the time of day in the root group whatever its
+ * properties say, and of those H5Fget_file_image of 1.10 spoils the superblock's checksum. */
+static bool set_up_access(hid_t made) {
+    return made >= 0 && H5Pset_libver_bounds(made, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
+           H5Pset_fapl_core(made, MEMORY_INCREMENT, false) >= 0;
+}
+
+hid_t pc_h5_memory_file(const void *owner) {
+    char name[64];
+    snprintf(name, sizeof name, "pipecast-results-%p", owner);
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    if (set_up_creation(creation) && set_up_access(access)) file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    H5Pclose(access);
+    H5Pclose(creation);
+    return file;
+}
+
+hid_t pc_h5_open(const char *path) {
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    if (access >= 0 && H5Pset_file_locking(access, false, true) >= 0) file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    return file;
+}
+
+hid_t pc_h5_group_create(hid_t parent, const char *name) {
+    hid_t creation = H5Pcreate(H5P_GROUP_CREATE), group = -1;
+    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0)
+        group = H5Gcreate2(parent, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Pclose(creation);
+    return group;
+}
+
+/* --- types and attributes --- */
+
+hid_t pc_h5_text_type(size_t size) {
+    hid_t type = H5Tcopy(H5T_C_S1);
+    if (type < 0) return -1;
+    if (H5Tset_size(type, size) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+        (size == H5T_VARIABLE || H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0))
+        return type;
+    H5Tclose(type);
+    return -1;
+}
+
+static bool put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, const void *value) {
+    hid_t space = H5Screate(H5S_SCALAR), attribute = -1;
+    if (space >= 0) attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool done = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
+    if (attribute >= 0) H5Aclose(attribute);
+    if (space >= 0) H5Sclose(space);
+    return done;
+}
+
+/* Of variable length, which h5py hands out as str where it makes bytes of a fixed one. */
+bool pc_h5_put_text(hid_t object, const char *name, const char *text) {
+    hid_t type = pc_h5_text_type(H5T_VARIABLE);
+    bool done = type >= 0 && put(object, name, type, type, &text);
+    if (type >= 0) H5Tclose(type);
+    return done;
+}
+
+bool pc_h5_put_integer(hid_t object, const char *name, int64_t value) {
+    return put(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+bool pc_h5_put_real(hid_t object, const char *name, double value) {
+    return put(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
+}
+
+/* An attribute of exactly one element, whose type `*type` the caller closes; -1 where there is none. */
+static hid_t open_scalar(hid_t object, const char *name, hid_t *type) {
+    if (H5Aexists(object, name) <= 0) return -1;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return -1;
+    hid_t space = H5Aget_space(attribute);
+    bool one = space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
+    if (space >= 0) H5Sclose(space);
+    *type = one ? H5Aget_type(attribute) : -1;
+    if (*type >= 0) return attribute;
+    H5Aclose(attribute);
+    return -1;
+}
+
+static bool get_number(hid_t object, const char *name, hid_t memory_type, void *value) {
+    hid_t type, attribute = open_scalar(object, name, &type);
+    if (attribute < 0) return false;
+    H5T_class_t class = H5Tget_class(type);
+    bool done = (class == H5T_INTEGER || class == H5T_FLOAT) && H5Aread(attribute, memory_type, value) >= 0;
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return done;
+}
+
+bool pc_h5_get_integer(hid_t object, const char *name, int64_t *value) {
+    return get_number(object, name, H5T_NATIVE_INT64, value);
+}
+
+bool pc_h5_get_real(hid_t object, const char *name, double *value) {
+    return get_number(object, name, H5T_NATIVE_DOUBLE, value);
+}
+
+static bool read_variable_text(hid_t attribute, hid_t type, char *text, size_t size) {
+    char *value = NULL;
+    if (H5Aread(attribute, type, &value) < 0) return false;
+    snprintf(text, size, "%s", value ? value : "");
+    H5free_memory(value);
+    return true;
+}
+
+/* Cut to size where it is longer. */
+static bool read_fixed_text(hid_t attribute, char *text, size_t size) {
+    hid_t type = pc_h5_text_type(size - 1);
+    bool done = type >= 0 && H5Aread(attribute, type, text) >= 0;
+    text[done ? size - 1 : 0] = '\0';
+    if (type >= 0) H5Tclose(type);
+    return done;
+}
+
+bool pc_h5_get_text(hid_t object, const char *name, char *text, size_t size) {
+    hid_t type, attribute = open_scalar(object, name, &type);
+    if (attribute < 0) return false;
+    bool done = false;
+    if (H5Tis_variable_str(type) > 0)
+        done = read_variable_text(attribute, type, text, size);
+    else if (H5Tget_class(type) == H5T_STRING)
+        done = read_fixed_text(attribute, text, size);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return done;
+}
+
+/* --- columns --- */
+
+static bool set_up_layout(hid_t made, hid_t file_type, hsize_t count) {
+    size_t size = H5Tget_size(file_type);
+    if (made < 0 || size == 0 || H5Pset_obj_track_times(made, false) < 0) return false;
+    if (count == 0) return true; /* a chunk has at least one element: nothing is stored, so nothing is chunked */
+    hsize_t chunk = CHUNK_BYTES / size < count ? CHUNK_BYTES / size : count;
+    if (chunk == 0) chunk = 1;
+    return H5Pset_chunk(made, 1, &chunk) >= 0 && H5Pset_shuffle(made) >= 0 && H5Pset_deflate(made, DEFLATE_LEVEL) >= 0;
+}
+
+static hid_t create_column(hid_t group, const pc_h5_column *column) {
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &column->count, NULL), dataset = -1;
+    if (space >= 0 && set_up_layout(creation, column->file_type, column->count))
+        dataset = H5Dcreate2(group, column->name, column->file_type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    if (space >= 0) H5Sclose(space);
+    if (creation >= 0) H5Pclose(creation);
+    return dataset;
+}
+
+static bool describe_column(hid_t dataset, const pc_h5_column *column) {
+    return pc_h5_put_text(dataset, "unit", column->unit) &&
+           pc_h5_put_text(dataset, "description", column->description) &&
+           (!column->missing || pc_h5_put_text(dataset, "missing", column->missing));
+}
+
+hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column) {
+    hid_t dataset = create_column(group, column);
+    if (dataset < 0) return -1;
+    bool written = column->count == 0 ||
+                   H5Dwrite(dataset, column->memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, column->values) >= 0;
+    if (written && describe_column(dataset, column)) return dataset;
+    H5Dclose(dataset);
+    return -1;
+}
+
+bool pc_h5_has(hid_t parent, const char *name) {
+    return H5Lexists(parent, name, H5P_DEFAULT) > 0;
+}
+
+/* The one dimension's length; -1 where there is not one. */
+static int64_t length_of(hid_t dataset) {
+    hid_t space = H5Dget_space(dataset);
+    if (space < 0) return -1;
+    hsize_t length = 0;
+    bool one = H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &length, NULL) == 1;
+    H5Sclose(space);
+    return one && length <= INT64_MAX ? (int64_t)length : -1;
+}
+
+static size_t element_size(hid_t dataset) {
+    hid_t type = H5Dget_type(dataset);
+    if (type < 0) return 0;
+    size_t size = H5Tget_size(type);
+    H5Tclose(type);
+    return size;
+}
+
+static bool can_hold(hid_t dataset, int64_t length) {
+    hsize_t stored = H5Dget_storage_size(dataset), file_size = 0, size = element_size(dataset);
+    hid_t file = H5Iget_file_id(dataset);
+    bool known = file >= 0 && H5Fget_filesize(file, &file_size) >= 0;
+    if (file >= 0) H5Fclose(file);
+    if (!known || size == 0 || stored > file_size) return false;
+    return (hsize_t)length <= stored * DEFLATE_RATIO_MAX / size;
+}
+
+hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count) {
+    hid_t dataset = pc_h5_has(group, name) ? H5Dopen2(group, name, H5P_DEFAULT) : -1;
+    if (dataset < 0) return -1;
+    int64_t length = length_of(dataset);
+    if (length >= 0 && can_hold(dataset, length)) return *count = length, dataset;
+    H5Dclose(dataset);
+    return -1;
+}
+
+H5T_class_t pc_h5_column_class(hid_t dataset) {
+    hid_t type = H5Dget_type(dataset);
+    if (type < 0) return H5T_NO_CLASS;
+    H5T_class_t class = H5Tis_variable_str(type) > 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    H5Tclose(type);
+    return class;
+}

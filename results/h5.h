@@ -1,0 +1,66 @@
+/* h5.h: private to results/: the few things that a results file needs of HDF5, each checked.
+ *
+ * Functions say false where HDF5 refused; why, only its error stack knows, which stays silent within a quiet scope.
+ */
+#ifndef PC_RESULTS_H5_H
+#define PC_RESULTS_H5_H
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Between the two, HDF5 prints nothing about what fails; afterwards it prints again as it did before. */
+typedef struct pc_h5_quiet {
+    H5E_auto2_t print;
+    void *data;
+} pc_h5_quiet;
+
+pc_h5_quiet pc_h5_quiet_begin(void);
+void pc_h5_quiet_end(pc_h5_quiet quiet);
+
+/* A new file that lives in memory and goes nowhere; a group in it; -1 where that fails. Neither they nor what
+ * pc_h5_column_write makes hold a time of day. HDF5 tells files in memory apart by name: `owner`, any address that no
+ * other open one has, makes it. */
+hid_t pc_h5_memory_file(const void *owner);
+hid_t pc_h5_group_create(hid_t parent, const char *name);
+
+/* An existing file, for reading; needs no lock. */
+hid_t pc_h5_open(const char *path);
+
+/* The type of a text of `size` bytes, zero-padded UTF-8; the caller closes it. */
+hid_t pc_h5_text_type(size_t size);
+
+/* Attributes of a file, group or dataset. */
+bool pc_h5_put_text(hid_t object, const char *name, const char *text);
+bool pc_h5_put_integer(hid_t object, const char *name, int64_t value);
+bool pc_h5_put_real(hid_t object, const char *name, double value);
+bool pc_h5_get_text(hid_t object, const char *name, char *text, size_t size);
+bool pc_h5_get_integer(hid_t object, const char *name, int64_t *value);
+bool pc_h5_get_real(hid_t object, const char *name, double *value);
+
+/* A dataset of one dimension, with what a reader must know of it. */
+typedef struct pc_h5_column {
+    const char *name, *unit, *description;
+    const char *missing; /* how "not defined" is stored; NULL where every value is defined */
+    hid_t file_type, memory_type;
+    hsize_t count;
+    const void *values;
+} pc_h5_column;
+
+/* Writes it, chunked and compressed, and returns it for the caller to close; -1 on failure. */
+hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column);
+
+/* Whether `parent` (a file or group) has an object of that name. */
+bool pc_h5_has(hid_t parent, const char *name);
+
+/* Opens a dataset of one dimension for reading, and says its length. -1 where there is none, or where the length is
+ * more than the file could hold: a length in a damaged file must not decide how much memory is asked for. */
+hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count);
+
+/* The class of a dataset's elements: H5T_INTEGER, H5T_FLOAT, H5T_STRING (of fixed length), H5T_ENUM, or H5T_NO_CLASS.
+ */
+H5T_class_t pc_h5_column_class(hid_t dataset);
+
+#endif

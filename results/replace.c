@@ -1,0 +1,198 @@
+#include "results/replace.h"
+
+#include "engine/alloc.h"
+#include "results/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINKS_MAX = 40, ATTEMPTS_MAX = 1000, WRITE_MAX = 1 << 30 };
+
+/* Whether the user named a place that cannot be, rather than the machine failing. */
+static bool is_users_fault(int cause) {
+    static const int causes[] = {ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ENAMETOOLONG, ELOOP, EISDIR, EINVAL};
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
+        if (cause == causes[i]) return true;
+    return false;
+}
+
+static pc_code refuse(pc_error *error, const char *path, int cause) {
+    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, "%s: %s", path, strerror(cause));
+}
+
+/* How much of the path is its folder, with the slash; 0 for a bare name. */
+static size_t folder_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* The folder of `path` followed by `name`. */
+static char *beside(const char *path, const char *name) {
+    pc_text text = {0};
+    pc_text_add(&text, path, folder_length(path));
+    pc_text_add(&text, name, strlen(name));
+    if (text.failed) pc_text_free(&text);
+    return text.data;
+}
+
+/* Replaces *path by what the link there says. */
+static pc_code follow_link(char **path, pc_error *error) {
+    char target[PATH_MAX];
+    ssize_t size = readlink(*path, target, sizeof target - 1);
+    if (size < 0) return refuse(error, *path, errno);
+    target[size] = '\0';
+    char *next = target[0] == '/' ? pc_strdup(target) : beside(*path, target);
+    if (!next) return pc_error_no_memory(error);
+    pc_free(*path);
+    *path = next;
+    return PC_OK;
+}
+
+/* *path, which is owned, becomes the path of no link. A file that is not there yet is fine. */
+static pc_code resolve_links(char **path, pc_error *error) {
+    for (int i = 0; i < LINKS_MAX; i++) {
+        struct stat status;
+        if (lstat(*path, &status) != 0) return errno == ENOENT ? PC_OK : refuse(error, *path, errno);
+        if (!S_ISLNK(status.st_mode)) return PC_OK;
+        pc_code code = follow_link(path, error);
+        if (code) return code;
+    }
+    return refuse(error, *path, ELOOP);
+}
+
+/* What stands at the path may be nothing, or a regular file that may be written. */
+static pc_code check_target(const char *path, pc_error *error) {
+    struct stat status;
+    size_t folder = folder_length(path);
+    if (path[folder] == '\0') return pc_error_set(error, PC_ERROR_INPUT, "%s: a file's name was expected", path);
+    if (lstat(path, &status) != 0) return errno == ENOENT ? PC_OK : refuse(error, path, errno);
+    if (S_ISDIR(status.st_mode)) return pc_error_set(error, PC_ERROR_INPUT, "%s: is a folder, not a file", path);
+    if (!S_ISREG(status.st_mode))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: is a device or pipe; a regular file was expected, since the file is replaced in one "
+                            "step when it is complete",
+                            path);
+    return access(path, W_OK) == 0 ? PC_OK : refuse(error, path, errno);
+}
+
+static pc_code check_folder(const char *path, pc_error *error) {
+    struct stat status;
+    size_t size = folder_length(path);
+    if (size == 0) return PC_OK; /* the working directory; if it is not writable, that shows next */
+    char *folder = pc_strdup(path);
+    if (!folder) return pc_error_no_memory(error);
+    folder[size > 1 ? size - 1 : 1] = '\0';
+    pc_code code = PC_OK;
+    if (stat(folder, &status) != 0)
+        code = errno == ENOENT ? pc_error_set(error, PC_ERROR_INPUT, "%s: there is no folder '%s'", path, folder)
+                               : refuse(error, path, errno);
+    else if (!S_ISDIR(status.st_mode))
+        code = pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is not a folder", path, folder);
+    pc_free(folder);
+    return code;
+}
+
+/* A name that nobody else uses: O_EXCL proves it, the clock only makes a second attempt rare. */
+static void make_name(char *name, size_t size, int attempt) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(name, size, ".pipecast-%ld-%lx-%d.tmp", (long)getpid(), (unsigned long)now.tv_nsec, attempt);
+}
+
+static pc_code open_temporary(pc_replacement *replacement, pc_error *error) {
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        char name[64];
+        make_name(name, sizeof name, attempt);
+        pc_free(replacement->temporary);
+        replacement->temporary = beside(replacement->path, name);
+        if (!replacement->temporary) return pc_error_no_memory(error);
+        replacement->descriptor = open(replacement->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (replacement->descriptor >= 0) return PC_OK;
+        if (errno != EEXIST) break;
+    }
+    int cause = errno;
+    size_t size = folder_length(replacement->path);
+    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO,
+                        "%s: cannot write in the folder '%.*s': %s", replacement->path, size ? (int)size : 1,
+                        size ? replacement->path : ".", strerror(cause));
+}
+
+static void release(pc_replacement *replacement) {
+    pc_free(replacement->path);
+    pc_free(replacement->temporary);
+    *replacement = (pc_replacement){.descriptor = -1};
+}
+
+pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error) {
+    *replacement = (pc_replacement){.path = pc_strdup(path), .descriptor = -1};
+    pc_code code = replacement->path ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = resolve_links(&replacement->path, error);
+    if (!code) code = check_folder(replacement->path, error);
+    if (!code) code = check_target(replacement->path, error);
+    if (!code) code = open_temporary(replacement, error);
+    if (code) release(replacement);
+    return code;
+}
+
+pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, size_t size, pc_error *error) {
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t written = write(replacement->descriptor, at, size < WRITE_MAX ? size : WRITE_MAX);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0)
+            return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path,
+                                strerror(written < 0 ? errno : EIO));
+        at += written;
+        size -= (size_t)written;
+    }
+    return PC_OK;
+}
+
+/* A file that was there keeps its permissions. */
+static void copy_mode(const pc_replacement *replacement) {
+    struct stat status;
+    if (stat(replacement->path, &status) != 0) return;
+    if (fchmod(replacement->descriptor, status.st_mode & 07777) != 0) return; /* then it has the usual ones */
+}
+
+/* Closes whatever happens; the first failure's errno, or 0. Some pipes and file systems know no fsync: EINVAL. */
+static int flush_and_close(int descriptor) {
+    int cause = fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+    if (close(descriptor) != 0 && errno != EINTR && !cause) cause = errno;
+    return cause;
+}
+
+pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error) {
+    copy_mode(replacement);
+    int cause = flush_and_close(replacement->descriptor);
+    replacement->descriptor = -1;
+    if (!cause && rename(replacement->temporary, replacement->path) != 0) cause = errno;
+    pc_code code = PC_OK;
+    if (cause) {
+        code = pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
+        unlink(replacement->temporary);
+    }
+    release(replacement);
+    return code;
+}
+
+void pc_replacement_discard(pc_replacement *replacement) {
+    if (replacement->descriptor >= 0) close(replacement->descriptor);
+    if (replacement->temporary) unlink(replacement->temporary);
+    release(replacement);
+}
+
+pc_code pc_replacement_probe(const char *path, pc_error *error) {
+    pc_replacement replacement;
+    pc_code code = pc_replacement_begin(path, &replacement, error);
+    if (!code) pc_replacement_discard(&replacement);
+    return code;
+}

@@ -1,0 +1,87 @@
+#include "results/report.h"
+
+#include "results/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static double in_units(const pc_schedule_report *report, pc_time time) {
+    return (double)time / report->time_unit_ps;
+}
+
+static double in_microbatches(const pc_schedule_report *report, int64_t bytes) {
+    return (double)bytes / report->microbatch_bytes;
+}
+
+/* ---- JSON ---- */
+
+static void add_number(pc_text *text, double value) {
+    char number[PC_NUMBER_SIZE];
+    pc_number_format(value, number);
+    pc_text_add(text, number, strlen(number));
+}
+
+static void add_field(pc_text *text, const char *name, double value) {
+    pc_text_printf(text, ",\"%s\":", name);
+    add_number(text, value);
+}
+
+static void add_shape(pc_text *text, const pc_schedule *schedule) {
+    pc_text_printf(text, "{\"name\":");
+    pc_text_add_json(text, schedule->name);
+    pc_text_printf(text, ",\"devices\":%d,\"microbatches\":%d,\"chunks\":%d,\"placement\":\"%s\"", schedule->devices,
+                   schedule->microbatches, schedule->chunks, pc_placement_name(schedule->placement));
+}
+
+static void add_json(const pc_schedule_report *report, pc_text *text) {
+    const pc_replay *replay = report->replay;
+    add_shape(text, report->schedule);
+    add_field(text, "span", in_units(report, replay->span_ps));
+    add_field(text, "makespan", in_units(report, replay->makespan_ps));
+    add_field(text, "bubble_rate_span", replay->bubble_rate_span);
+    add_field(text, "bubble_rate_makespan", replay->bubble_rate_makespan);
+    for (int d = 0; d < replay->devices; d++) {
+        pc_text_printf(text, d ? "," : ",\"peak_activation\":[");
+        add_number(text, in_microbatches(report, replay->device_peak_bytes[d]));
+    }
+    pc_text_printf(text, "]");
+    add_field(text, "max_peak_activation", in_microbatches(report, replay->peak_bytes));
+    add_field(text, "generate_s", report->generate_s);
+    add_field(text, "replay_s", report->replay_s);
+    pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"}\n", replay->trace_hash);
+}
+
+/* ---- for people ---- */
+
+static void add_lines(const pc_schedule_report *report, pc_text *text) {
+    const pc_schedule *schedule = report->schedule;
+    const pc_replay *replay = report->replay;
+    pc_text_add_line(text, schedule->name, PC_SCHEDULE_NAME_SIZE);
+    pc_text_printf(text, ": %d device%s, %d microbatch%s, %d chunk%s a device, placement %s\n", schedule->devices,
+                   schedule->devices > 1 ? "s" : "", schedule->microbatches, schedule->microbatches > 1 ? "es" : "",
+                   schedule->chunks, schedule->chunks > 1 ? "s" : "", pc_placement_name(schedule->placement));
+    pc_text_printf(text, "  span                   %.10g\n", in_units(report, replay->span_ps));
+    pc_text_printf(text, "  makespan               %.10g\n", in_units(report, replay->makespan_ps));
+    pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
+    pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
+    pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
+                   in_microbatches(report, replay->peak_bytes));
+    pc_text_printf(text, "  device by device      ");
+    for (int d = 0; d < replay->devices; d++)
+        pc_text_printf(text, " %.4g", in_microbatches(report, replay->device_peak_bytes[d]));
+    pc_text_printf(text, "\n");
+}
+
+pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error) {
+    pc_text text = {0};
+    pc_number_scope scope = {0};
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    (as_json ? add_json : add_lines)(report, &text);
+    pc_number_scope_leave(&scope);
+    bool is_written = !text.failed && fwrite(text.data, 1, text.size, stream) == text.size;
+    bool was_short = text.failed;
+    pc_text_free(&text);
+    if (was_short) return pc_error_no_memory(error);
+    return is_written ? PC_OK : pc_error_set(error, PC_ERROR_IO, "output: %s", strerror(errno));
+}

@@ -1,0 +1,34 @@
+/* report.h: what `pipecast schedule` says of one schedule: a few lines for people, or one JSON object. */
+#ifndef PC_RESULTS_REPORT_H
+#define PC_RESULTS_REPORT_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/schedule/replay.h"
+#include "models/schedule/schedule.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_schedule_report {
+    const pc_schedule *schedule;
+    const pc_replay *replay;     /* not out of memory */
+    double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
+    double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
+    double generate_s, replay_s; /* wall-clock seconds that generating (or loading) and replaying took */
+} pc_schedule_report;
+
+/* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
+ * JSON: the fields name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span,
+ * bubble_rate_makespan, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash;
+ * numbers read back exactly. PC_ERROR_IO where the stream fails. */
+PC_API pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

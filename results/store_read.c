@@ -1,0 +1,303 @@
+#include "results/store_private.h"
+
+#include "engine/alloc.h"
+#include "results/columns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SUPERBLOCK_SIZE = 56 }; /* as much of it as holds the file's end, in every version */
+
+struct pc_results_reader {
+    char *path;
+    hid_t file;
+    int64_t count;
+    pc_run_row *rows;
+};
+
+static pc_code refuse_damaged(const char *path, pc_error *error) {
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: the file is damaged or was cut short", path);
+}
+
+/* --- the seal, before HDF5 sees anything --- */
+
+static pc_code open_regular(const char *path, int *descriptor, off_t *size, pc_error *error) {
+    struct stat status;
+    /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
+    int found = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (found < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", path, strerror(errno));
+    if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(found);
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: is not a regular file; a results file was expected", path);
+    }
+    *descriptor = found;
+    *size = status.st_size;
+    return PC_OK;
+}
+
+static pc_code read_at(int descriptor, const char *path, void *bytes, size_t size, off_t offset, pc_error *error) {
+    char *to = bytes;
+    while (size > 0) {
+        ssize_t got = pread(descriptor, to, size, offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return pc_error_set(error, PC_ERROR_IO, "%s: cannot read: %s", path, strerror(errno));
+        if (got == 0) return refuse_damaged(path, error);
+        to += got;
+        offset += got;
+        size -= (size_t)got;
+    }
+    return PC_OK;
+}
+
+static pc_code hash_range(int descriptor, const char *path, off_t size, uint64_t *hash, pc_error *error) {
+    unsigned char block[1 << 16];
+    *hash = PC_STORE_HASH_START;
+    for (off_t at = 0; at < size;) {
+        size_t part = size - at < (off_t)sizeof block ? (size_t)(size - at) : sizeof block;
+        pc_code code = read_at(descriptor, path, block, part, at, error);
+        if (code) return code;
+        *hash = pc_store_hash(*hash, block, part);
+        at += (off_t)part;
+    }
+    return PC_OK;
+}
+
+/* Where HDF5's superblock says that the file ends: a little-endian number whose place depends on the version. */
+static uint64_t stored_end(const unsigned char header[SUPERBLOCK_SIZE]) {
+    unsigned version = header[8];
+    size_t place = version == 0 ? 40 : version == 1 ? 44 : 28;
+    uint64_t end = 0;
+    for (size_t i = 8; i > 0; i--) end = end << 8 | header[place + i - 1];
+    return end;
+}
+
+/* A file without a seal has been changed by another program; then HDF5's own checks must do, and it ends where HDF5
+ * left it. With a piece of a seal behind that, it is damaged. */
+static pc_code check_unsealed(int descriptor, const char *path, off_t size, pc_error *error) {
+    unsigned char header[SUPERBLOCK_SIZE];
+    if (size < SUPERBLOCK_SIZE) return refuse_damaged(path, error);
+    pc_code code = read_at(descriptor, path, header, sizeof header, 0, error);
+    if (code) return code;
+    return stored_end(header) == (uint64_t)size ? PC_OK : refuse_damaged(path, error);
+}
+
+static pc_code check_seal(int descriptor, const char *path, off_t size, pc_error *error) {
+    char seal[PC_STORE_SEAL_SIZE] = "", wanted[PC_STORE_SEAL_SIZE + 1];
+    off_t sealed = size - PC_STORE_SEAL_SIZE;
+    uint64_t hash;
+    pc_code code = sealed > 0 ? read_at(descriptor, path, seal, sizeof seal, sealed, error) : PC_OK;
+    if (code) return code;
+    if (memcmp(seal, PC_STORE_SEAL_PREFIX, PC_STORE_SEAL_PREFIX_SIZE) != 0)
+        return check_unsealed(descriptor, path, size, error);
+    code = hash_range(descriptor, path, sealed, &hash, error);
+    if (code) return code;
+    snprintf(wanted, sizeof wanted, PC_STORE_SEAL_PREFIX "%016" PRIx64 "\n", hash);
+    return memcmp(seal, wanted, sizeof seal) == 0 ? PC_OK : refuse_damaged(path, error);
+}
+
+static pc_code check_signature(int descriptor, const char *path, off_t size, pc_error *error) {
+    static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
+    char found[sizeof signature] = "";
+    pc_code code = PC_OK;
+    if (size >= (off_t)sizeof found) code = read_at(descriptor, path, found, sizeof found, 0, error);
+    if (code || memcmp(found, signature, sizeof found) == 0) return code;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: is not an HDF5 file; a results file of pipecast was expected",
+                        path);
+}
+
+static pc_code check_bytes(const char *path, pc_error *error) {
+    int descriptor;
+    off_t size;
+    pc_code code = open_regular(path, &descriptor, &size, error);
+    if (code) return code;
+    code = check_signature(descriptor, path, size, error);
+    if (!code) code = check_seal(descriptor, path, size, error);
+    close(descriptor);
+    return code;
+}
+
+/* --- rows --- */
+
+static pc_code refuse_column(const pc_results_reader *reader, const pc_column *column, pc_error *error) {
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/%s is damaged or not of the expected type",
+                        reader->path, column->name);
+}
+
+static bool is_number(const pc_column *column) {
+    return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
+}
+
+static void store_number(pc_results_reader *reader, const pc_column *column, const char *values) {
+    for (int64_t i = 0; i < reader->count; i++) memcpy((char *)&reader->rows[i] + column->offset, values + i * 8, 8);
+}
+
+static bool store_text(pc_results_reader *reader, const pc_column *column, const char *values) {
+    for (int64_t i = 0; i < reader->count; i++) {
+        const char *text = values + i * PC_COLUMN_TEXT_SIZE; /* its last byte is zero: see read_column */
+        if (!pc_column_set_text(column, &reader->rows[i], text)) return false;
+    }
+    return true;
+}
+
+static bool has_expected_class(const pc_column *column, hid_t dataset) {
+    H5T_class_t class = pc_h5_column_class(dataset);
+    if (!is_number(column)) return class == H5T_STRING;
+    return class == H5T_INTEGER || (class == H5T_FLOAT && column->type == PC_COLUMN_REAL);
+}
+
+/* Texts are read into the room of the longest field: one that is too long for a shorter field shows. */
+static hid_t memory_type_of(const pc_column *column) {
+    if (is_number(column)) return H5Tcopy(column->type == PC_COLUMN_REAL ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
+    hid_t type = pc_h5_text_type(PC_COLUMN_TEXT_SIZE);
+    if (type >= 0) H5Tset_strpad(type, H5T_STR_NULLTERM);
+    return type;
+}
+
+static bool read_raw(const pc_column *column, hid_t dataset, void *values) {
+    hid_t type = memory_type_of(column);
+    bool done = type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    if (type >= 0) H5Tclose(type);
+    return done;
+}
+
+static pc_code read_values(pc_results_reader *reader, const pc_column *column, hid_t dataset, pc_error *error) {
+    if (!has_expected_class(column, dataset)) return refuse_column(reader, column, error);
+    if (reader->count == 0) return PC_OK;
+    char *values = pc_alloc((size_t)reader->count, is_number(column) ? 8 : PC_COLUMN_TEXT_SIZE);
+    if (!values) return pc_error_no_memory(error);
+    bool done = read_raw(column, dataset, values);
+    if (done && is_number(column))
+        store_number(reader, column, values);
+    else if (done)
+        done = store_text(reader, column, values);
+    pc_free(values);
+    return done ? PC_OK : refuse_column(reader, column, error);
+}
+
+/* A column that is not there stays "not defined": the file may be from an older pipecast. */
+static pc_code read_column(pc_results_reader *reader, hid_t runs, const pc_column *column, pc_error *error) {
+    if (!pc_h5_has(runs, column->name)) return PC_OK;
+    int64_t count;
+    hid_t dataset = pc_h5_column_open(runs, column->name, &count);
+    if (dataset < 0) return refuse_column(reader, column, error);
+    pc_code code =
+        count == reader->count ? read_values(reader, column, dataset, error) : refuse_column(reader, column, error);
+    H5Dclose(dataset);
+    return code;
+}
+
+static pc_code count_rows(pc_results_reader *reader, hid_t runs, pc_error *error) {
+    hid_t dataset = pc_h5_column_open(runs, "run", &reader->count);
+    if (dataset < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/run is missing or damaged", reader->path);
+    H5Dclose(dataset);
+    reader->rows = pc_alloc((size_t)reader->count, sizeof *reader->rows);
+    if (!reader->rows) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < reader->count; i++) pc_run_row_clear(&reader->rows[i]);
+    return PC_OK;
+}
+
+static pc_code read_rows(pc_results_reader *reader, pc_error *error) {
+    hid_t runs = pc_h5_has(reader->file, "runs") ? H5Gopen2(reader->file, "runs", H5P_DEFAULT) : -1;
+    if (runs < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: group /runs is missing or damaged", reader->path);
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    pc_code code = count_rows(reader, runs, error);
+    for (int i = 0; i < count && !code; i++) code = read_column(reader, runs, &columns[i], error);
+    H5Gclose(runs);
+    return code;
+}
+
+/* --- the file --- */
+
+static pc_code check_format(const pc_results_reader *reader, pc_error *error) {
+    char format[64];
+    int64_t version;
+    if (!pc_h5_get_text(reader->file, "format", format, sizeof format) || strcmp(format, PC_STORE_FORMAT) != 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: is an HDF5 file, but not a results file of pipecast",
+                            reader->path);
+    if (!pc_h5_get_integer(reader->file, "format_version", &version) || version < 1)
+        return refuse_damaged(reader->path, error);
+    if (version > PC_STORE_FORMAT_VERSION)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: has format version %" PRId64 ", from a newer pipecast; this one reads up to %d",
+                            reader->path, version, PC_STORE_FORMAT_VERSION);
+    return PC_OK;
+}
+
+static pc_code load(pc_results_reader *reader, pc_error *error) {
+    reader->file = pc_h5_open(reader->path);
+    if (reader->file < 0) return refuse_damaged(reader->path, error);
+    pc_code code = check_format(reader, error);
+    return code ? code : read_rows(reader, error);
+}
+
+pc_code pc_results_open(const char *path, pc_results_reader **result, pc_error *error) {
+    pc_code code = check_bytes(path, error);
+    if (code) return code;
+    pc_results_reader *reader = pc_alloc(1, sizeof *reader);
+    if (!reader) return pc_error_no_memory(error);
+    reader->file = -1;
+    reader->path = pc_strdup(path);
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    code = reader->path ? load(reader, error) : pc_error_no_memory(error);
+    pc_h5_quiet_end(quiet);
+    if (code)
+        pc_results_close(reader);
+    else
+        *result = reader;
+    return code;
+}
+
+void pc_results_close(pc_results_reader *reader) {
+    if (!reader) return;
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    if (reader->file >= 0) H5Fclose(reader->file);
+    pc_h5_quiet_end(quiet);
+    pc_free(reader->path);
+    pc_free(reader->rows);
+    pc_free(reader);
+}
+
+int64_t pc_results_run_count(const pc_results_reader *reader) {
+    return reader->count;
+}
+
+const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index) {
+    return &reader->rows[index];
+}
+
+/* --- traces --- */
+
+static hid_t open_trace(hid_t file, const char *name) {
+    if (!pc_h5_has(file, "traces")) return -1;
+    hid_t traces = H5Gopen2(file, "traces", H5P_DEFAULT);
+    if (traces < 0) return -1;
+    hid_t group = pc_h5_has(traces, name) ? H5Gopen2(traces, name, H5P_DEFAULT) : -1;
+    H5Gclose(traces);
+    return group;
+}
+
+static pc_code read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error) {
+    char name[24];
+    snprintf(name, sizeof name, "%" PRId64, run);
+    hid_t group = open_trace(reader->file, name);
+    if (group < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: run %" PRId64 " kept no trace", reader->path, run);
+    pc_code code = pc_store_trace_read(group, record, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: trace of run %" PRId64, reader->path, run);
+    H5Gclose(group);
+    return code;
+}
+
+pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    pc_code code = read_trace(reader, run, record, error);
+    pc_h5_quiet_end(quiet);
+    return code;
+}

@@ -1,0 +1,378 @@
+#include "results/store_private.h"
+
+#include "engine/alloc.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a trace is made of, said once for writing and reading. A column's values may stand apart in memory, as the
+ * fields of a pc_pass do: `stride` bytes from one to the next. */
+typedef enum trace_axis { AXIS_PASS, AXIS_LEVEL, AXIS_DEVICE } trace_axis;
+typedef enum trace_element { ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64, ELEMENT_KIND } trace_element;
+
+typedef struct trace_column {
+    const char *name, *unit, *description;
+    trace_axis along;
+    trace_element element;
+    size_t array;  /* offset in pc_replay of the pointer to the values */
+    size_t stride; /* from value to value */
+    size_t place;  /* of the value in its stride */
+} trace_column;
+
+#define PLAIN(column_name, axis_name, kind, member, type, unit_text, text)                                             \
+    { column_name, unit_text, text, AXIS_##axis_name, ELEMENT_##kind, offsetof(pc_replay, member), sizeof(type), 0 }
+#define PASS(column_name, kind, field, text)                                                                           \
+    {                                                                                                                  \
+        column_name, "1", text, AXIS_PASS, ELEMENT_##kind, offsetof(pc_replay, trace.pass), sizeof(pc_pass),           \
+            offsetof(pc_pass, field)                                                                                   \
+    }
+
+static const trace_column columns[] = {
+    PLAIN("pass_device", PASS, INT32, trace.pass_device, int32_t, "1", "stage of the pipeline that runs the pass"),
+    PASS("pass_chunk", INT16, chunk, "chunk of the stage, from 0"),
+    PASS("pass_kind", KIND, kind, "F forward, B backward for the input, W for the weights, BW both, R recompute"),
+    PASS("pass_microbatch", INT32, microbatch, "microbatch, from 0"),
+    PLAIN("pass_start_ps", PASS, INT64, trace.pass_start_ps, pc_time, "ps", "start of the pass"),
+    PLAIN("pass_end_ps", PASS, INT64, trace.pass_end_ps, pc_time, "ps", "end of the pass"),
+    PLAIN("level_device", LEVEL, INT32, trace.level_device, int32_t, "1", "stage whose activation memory changes"),
+    PLAIN("level_time_ps", LEVEL, INT64, trace.level_time_ps, pc_time, "ps", "time of the change"),
+    PLAIN("level_bytes", LEVEL, INT64, trace.level_bytes, int64_t, "B", "activation memory after the change"),
+    PLAIN("device_start_ps", DEVICE, INT64, device_start_ps, pc_time, "ps", "start of the stage's first pass"),
+    PLAIN("device_end_ps", DEVICE, INT64, device_end_ps, pc_time, "ps", "end of the stage's last pass"),
+    PLAIN("device_busy_ps", DEVICE, INT64, device_busy_ps, pc_time, "ps", "time the stage spends in passes"),
+    PLAIN("device_peak_bytes", DEVICE, INT64, device_peak_bytes, int64_t, "B", "peak activation memory of the stage"),
+};
+
+enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+
+static int64_t *axis_count(pc_replay *replay, trace_axis along, int64_t *devices) {
+    if (along == AXIS_DEVICE) return devices;
+    return along == AXIS_PASS ? &replay->trace.pass_count : &replay->trace.level_count;
+}
+
+/* The arrays are reached by their offset; all object pointers look the same here. */
+static void *array_of(const pc_replay *replay, const trace_column *column) {
+    void *array;
+    memcpy(&array, (const char *)replay + column->array, sizeof array);
+    return array;
+}
+
+static void set_array(pc_replay *replay, const trace_column *column, void *array) {
+    memcpy((char *)replay + column->array, &array, sizeof array);
+}
+
+/* --- types --- */
+
+static hid_t kind_type(hid_t base) {
+    hid_t type = H5Tenum_create(base);
+    for (int kind = 0; type >= 0 && kind < PC_PASS_KINDS; kind++) {
+        int16_t value = (int16_t)kind;
+        if (H5Tconvert(H5T_NATIVE_INT16, base, 1, &value, NULL, H5P_DEFAULT) >= 0 &&
+            H5Tenum_insert(type, pc_pass_kind_name((pc_pass_kind)kind), &value) >= 0)
+            continue;
+        H5Tclose(type);
+        return -1;
+    }
+    return type;
+}
+
+static hid_t file_type_of(trace_element element) {
+    switch (element) {
+    case ELEMENT_INT16:
+        return H5Tcopy(H5T_STD_I16LE);
+    case ELEMENT_INT32:
+        return H5Tcopy(H5T_STD_I32LE);
+    case ELEMENT_INT64:
+        return H5Tcopy(H5T_STD_I64LE);
+    case ELEMENT_KIND:
+        return kind_type(H5T_STD_I8LE);
+    }
+    return -1;
+}
+
+static hid_t memory_type_of(trace_element element) {
+    switch (element) {
+    case ELEMENT_INT16:
+        return H5Tcopy(H5T_NATIVE_INT16);
+    case ELEMENT_INT32:
+        return H5Tcopy(H5T_NATIVE_INT32);
+    case ELEMENT_INT64:
+        return H5Tcopy(H5T_NATIVE_INT64);
+    case ELEMENT_KIND:
+        return kind_type(H5T_NATIVE_INT16);
+    }
+    return -1;
+}
+
+static size_t element_size(trace_element element) {
+    if (element == ELEMENT_INT64) return sizeof(int64_t);
+    return element == ELEMENT_INT32 ? sizeof(int32_t) : sizeof(int16_t);
+}
+
+/* --- writing --- */
+
+static pc_code fail(pc_error *error) {
+    return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build a trace");
+}
+
+static bool describe_shape(hid_t group, const pc_schedule *schedule) {
+    return pc_h5_put_text(group, "schedule", schedule->name) &&
+           pc_h5_put_integer(group, "devices", schedule->devices) &&
+           pc_h5_put_integer(group, "microbatches", schedule->microbatches) &&
+           pc_h5_put_integer(group, "chunks", schedule->chunks) &&
+           pc_h5_put_text(group, "placement", pc_placement_name(schedule->placement));
+}
+
+static bool describe_times(hid_t group, const pc_replay *replay) {
+    char hash[17];
+    snprintf(hash, sizeof hash, "%016" PRIx64, replay->trace_hash);
+    return pc_h5_put_integer(group, "span_ps", replay->span_ps) &&
+           pc_h5_put_integer(group, "makespan_ps", replay->makespan_ps) &&
+           pc_h5_put_real(group, "bubble_rate_span", replay->bubble_rate_span) &&
+           pc_h5_put_real(group, "bubble_rate_makespan", replay->bubble_rate_makespan) &&
+           pc_h5_put_integer(group, "peak_bytes", replay->peak_bytes) && pc_h5_put_text(group, "trace_hash", hash);
+}
+
+static bool describe_out_of_memory(hid_t group, const pc_replay *replay) {
+    const pc_out_of_memory *oom = &replay->oom;
+    if (!pc_h5_put_integer(group, "out_of_memory", replay->out_of_memory)) return false;
+    if (!replay->out_of_memory) return true;
+    return pc_h5_put_integer(group, "oom_device", oom->device) &&
+           pc_h5_put_text(group, "oom_kind", pc_pass_kind_name((pc_pass_kind)oom->pass.kind)) &&
+           pc_h5_put_integer(group, "oom_chunk", oom->pass.chunk) &&
+           pc_h5_put_integer(group, "oom_microbatch", oom->pass.microbatch) &&
+           pc_h5_put_integer(group, "oom_time_ps", oom->time_ps) &&
+           pc_h5_put_integer(group, "oom_requested_bytes", oom->requested_bytes) &&
+           pc_h5_put_integer(group, "oom_level_bytes", oom->level_bytes) &&
+           pc_h5_put_integer(group, "oom_capacity_bytes", oom->capacity_bytes);
+}
+
+static bool write_values(hid_t group, const trace_column *column, int64_t count, const void *values) {
+    pc_h5_column stored = {.name = column->name,
+                           .unit = column->unit,
+                           .description = column->description,
+                           .file_type = file_type_of(column->element),
+                           .memory_type = memory_type_of(column->element),
+                           .count = (hsize_t)count,
+                           .values = values};
+    hid_t dataset = stored.file_type >= 0 && stored.memory_type >= 0 ? pc_h5_column_write(group, &stored) : -1;
+    if (stored.file_type >= 0) H5Tclose(stored.file_type);
+    if (stored.memory_type >= 0) H5Tclose(stored.memory_type);
+    if (dataset >= 0) H5Dclose(dataset);
+    return dataset >= 0;
+}
+
+static void copy_values(char *to, size_t to_stride, const char *from, size_t from_stride, size_t size, int64_t count) {
+    for (int64_t i = 0; i < count; i++) memcpy(to + (size_t)i * to_stride, from + (size_t)i * from_stride, size);
+}
+
+/* `array` is NULL where the replay has none, as a trace without memory levels. */
+static pc_code write_column(hid_t group, const trace_column *column, int64_t count, const char *array,
+                            pc_error *error) {
+    size_t size = element_size(column->element);
+    if (!array) count = 0;
+    if (size == column->stride) return write_values(group, column, count, array) ? PC_OK : fail(error);
+    char *values = pc_alloc((size_t)count, size);
+    if (!values) return pc_error_no_memory(error);
+    copy_values(values, size, array + column->place, column->stride, size, count);
+    pc_code code = write_values(group, column, count, values) ? PC_OK : fail(error);
+    pc_free(values);
+    return code;
+}
+
+pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_replay *replay, pc_error *error) {
+    if (!describe_shape(group, schedule) || !describe_times(group, replay) || !describe_out_of_memory(group, replay))
+        return fail(error);
+    pc_replay shape = *replay; /* of which only the counts are looked at */
+    int64_t devices = replay->devices;
+    pc_code code = PC_OK;
+    for (int i = 0; i < COLUMN_COUNT && !code; i++)
+        code = write_column(group, &columns[i], *axis_count(&shape, columns[i].along, &devices),
+                            array_of(replay, &columns[i]), error);
+    return code;
+}
+
+/* --- reading --- */
+
+static pc_code refuse(pc_error *error, const char *name) {
+    return pc_error_set(error, PC_ERROR_INPUT, "'%s' is missing or damaged", name);
+}
+
+static pc_code read_in_range(hid_t group, const char *name, int64_t least, int64_t most, int64_t *value,
+                             pc_error *error) {
+    int64_t found;
+    if (!pc_h5_get_integer(group, name, &found) || found < least || found > most) return refuse(error, name);
+    *value = found;
+    return PC_OK;
+}
+
+static pc_code read_int(hid_t group, const char *name, int least, int most, int *value, pc_error *error) {
+    int64_t found;
+    pc_code code = read_in_range(group, name, least, most, &found, error);
+    if (!code) *value = (int)found;
+    return code;
+}
+
+static pc_code read_placement(hid_t group, pc_placement *placement, pc_error *error) {
+    char name[32];
+    if (!pc_h5_get_text(group, "placement", name, sizeof name)) return refuse(error, "placement");
+    for (int i = PC_PLACEMENT_LINEAR; i <= PC_PLACEMENT_V; i++) {
+        if (strcmp(name, pc_placement_name((pc_placement)i)) != 0) continue;
+        *placement = (pc_placement)i;
+        return PC_OK;
+    }
+    return refuse(error, "placement");
+}
+
+static pc_code read_shape(hid_t group, pc_trace_record *record, pc_error *error) {
+    pc_code code = read_int(group, "devices", 1, PC_DEVICES_MAX, &record->devices, error);
+    if (!code) code = read_int(group, "microbatches", 1, PC_MICROBATCHES_MAX, &record->microbatches, error);
+    if (!code) code = read_int(group, "chunks", 1, PC_CHUNKS_MAX, &record->chunks, error);
+    return code ? code : read_placement(group, &record->placement, error);
+}
+
+static pc_code read_hash(hid_t group, uint64_t *hash, pc_error *error) {
+    char text[32];
+    if (!pc_h5_get_text(group, "trace_hash", text, sizeof text)) return refuse(error, "trace_hash");
+    *hash = strtoull(text, NULL, 16);
+    return PC_OK;
+}
+
+static pc_code read_times(hid_t group, pc_replay *replay, pc_error *error) {
+    pc_code code = read_in_range(group, "span_ps", 0, PC_TIME_MAX, &replay->span_ps, error);
+    if (!code) code = read_in_range(group, "makespan_ps", 0, PC_TIME_MAX, &replay->makespan_ps, error);
+    if (!code) code = read_in_range(group, "peak_bytes", 0, INT64_MAX, &replay->peak_bytes, error);
+    if (!code && !pc_h5_get_real(group, "bubble_rate_span", &replay->bubble_rate_span))
+        code = refuse(error, "bubble_rate_span");
+    if (!code && !pc_h5_get_real(group, "bubble_rate_makespan", &replay->bubble_rate_makespan))
+        code = refuse(error, "bubble_rate_makespan");
+    return code ? code : read_hash(group, &replay->trace_hash, error);
+}
+
+static pc_code read_kind(hid_t group, const char *name, int16_t *kind, pc_error *error) {
+    char text[8];
+    if (!pc_h5_get_text(group, name, text, sizeof text)) return refuse(error, name);
+    for (int16_t i = 0; i < PC_PASS_KINDS; i++) {
+        if (strcmp(text, pc_pass_kind_name((pc_pass_kind)i)) != 0) continue;
+        *kind = i;
+        return PC_OK;
+    }
+    return refuse(error, name);
+}
+
+static pc_code read_oom_pass(hid_t group, const pc_trace_record *record, pc_pass *pass, pc_error *error) {
+    int chunk = 0, microbatch = 0;
+    pc_code code = read_int(group, "oom_chunk", 0, record->chunks - 1, &chunk, error);
+    if (!code) code = read_int(group, "oom_microbatch", 0, record->microbatches - 1, &microbatch, error);
+    if (!code) code = read_kind(group, "oom_kind", &pass->kind, error);
+    pass->chunk = (int16_t)chunk;
+    pass->microbatch = microbatch;
+    return code;
+}
+
+static pc_code read_out_of_memory(hid_t group, pc_trace_record *record, pc_error *error) {
+    int happened = 0;
+    pc_out_of_memory *oom = &record->replay.oom;
+    pc_code code = read_int(group, "out_of_memory", 0, 1, &happened, error);
+    if (code || !happened) return code;
+    record->replay.out_of_memory = true;
+    code = read_int(group, "oom_device", 0, record->devices - 1, &oom->device, error);
+    if (!code) code = read_oom_pass(group, record, &oom->pass, error);
+    if (!code) code = read_in_range(group, "oom_time_ps", 0, PC_TIME_MAX, &oom->time_ps, error);
+    if (!code) code = read_in_range(group, "oom_requested_bytes", 0, INT64_MAX, &oom->requested_bytes, error);
+    if (!code) code = read_in_range(group, "oom_level_bytes", 0, INT64_MAX, &oom->level_bytes, error);
+    if (!code) code = read_in_range(group, "oom_capacity_bytes", 0, INT64_MAX, &oom->capacity_bytes, error);
+    return code;
+}
+
+static pc_code read_values(hid_t dataset, const trace_column *column, int64_t count, void *values, pc_error *error) {
+    H5T_class_t wanted = column->element == ELEMENT_KIND ? H5T_ENUM : H5T_INTEGER;
+    if (pc_h5_column_class(dataset) != wanted) return refuse(error, column->name);
+    hid_t type = memory_type_of(column->element);
+    bool done = type >= 0 && (count == 0 || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    if (type >= 0) H5Tclose(type);
+    return done ? PC_OK : refuse(error, column->name);
+}
+
+/* Makes the array that the column belongs to where no column before it has. */
+static pc_code make_array(pc_replay *replay, const trace_column *column, int64_t count, pc_error *error) {
+    if (array_of(replay, column)) return PC_OK;
+    void *array = pc_alloc((size_t)count, column->stride);
+    if (!array) return pc_error_no_memory(error);
+    set_array(replay, column, array);
+    return PC_OK;
+}
+
+static pc_code fill_column(pc_replay *replay, const trace_column *column, hid_t dataset, int64_t count,
+                           pc_error *error) {
+    pc_code code = make_array(replay, column, count, error);
+    size_t size = element_size(column->element);
+    char *array = array_of(replay, column);
+    if (code) return code;
+    if (size == column->stride) return read_values(dataset, column, count, array, error);
+    char *values = pc_alloc((size_t)count, size);
+    if (!values) return pc_error_no_memory(error);
+    code = read_values(dataset, column, count, values, error);
+    if (!code) copy_values(array + column->place, column->stride, values, size, size, count);
+    pc_free(values);
+    return code;
+}
+
+/* The first column along an axis says how long it is, within reason; the others must agree. */
+static pc_code agree_on_count(int64_t *known, int64_t found, const char *name, pc_error *error) {
+    if (*known < 0 && found <= 4 * PC_PASSES_MAX) *known = found;
+    return *known == found ? PC_OK : refuse(error, name);
+}
+
+static pc_code read_column(hid_t group, const trace_column *column, pc_trace_record *record, pc_error *error) {
+    int64_t count = 0, devices = record->devices;
+    hid_t dataset = pc_h5_column_open(group, column->name, &count);
+    if (dataset < 0) return refuse(error, column->name);
+    pc_code code = agree_on_count(axis_count(&record->replay, column->along, &devices), count, column->name, error);
+    if (!code) code = fill_column(&record->replay, column, dataset, count, error);
+    H5Dclose(dataset);
+    return code;
+}
+
+static bool is_within(int64_t value, int64_t limit) {
+    return value >= 0 && value < limit;
+}
+
+/* Whoever draws or exports the trace uses these numbers as indices. */
+static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
+    const pc_replay_trace *trace = &record->replay.trace;
+    for (int64_t i = 0; i < trace->pass_count; i++) {
+        const pc_pass *pass = &trace->pass[i];
+        if (!is_within(trace->pass_device[i], record->devices)) return refuse(error, "pass_device");
+        if (!is_within(pass->chunk, record->chunks)) return refuse(error, "pass_chunk");
+        if (!is_within(pass->kind, PC_PASS_KINDS)) return refuse(error, "pass_kind");
+        if (!is_within(pass->microbatch, record->microbatches)) return refuse(error, "pass_microbatch");
+    }
+    for (int64_t i = 0; i < trace->level_count; i++)
+        if (!is_within(trace->level_device[i], record->devices)) return refuse(error, "level_device");
+    return PC_OK;
+}
+
+pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *error) {
+    pc_trace_record record = {0};
+    record.replay.trace.pass_count = record.replay.trace.level_count = -1;
+    pc_code code = read_shape(group, &record, error);
+    if (!code) code = read_times(group, &record.replay, error);
+    if (!code) code = read_out_of_memory(group, &record, error);
+    record.replay.devices = record.devices;
+    for (int i = 0; i < COLUMN_COUNT && !code; i++) code = read_column(group, &columns[i], &record, error);
+    if (!code) code = check_passes(&record, error);
+    if (code)
+        pc_trace_record_free(&record);
+    else
+        *result = record;
+    return code;
+}
+
+void pc_trace_record_free(pc_trace_record *record) {
+    pc_replay_free(&record->replay);
+    *record = (pc_trace_record){0};
+}

@@ -1,0 +1,145 @@
+#include "results/table.h"
+
+#include "results/columns.h"
+#include "results/table_private.h"
+#include "results/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+bool pc_format_parse(const char *name, pc_format *format) {
+    static const char *const names[] = {
+        [PC_FORMAT_TABLE] = "table", [PC_FORMAT_CSV] = "csv", [PC_FORMAT_JSON] = "json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], name) != 0) continue;
+        *format = (pc_format)i;
+        return true;
+    }
+    return false;
+}
+
+static bool is_text(const pc_column *column) {
+    return column->type != PC_COLUMN_INTEGER && column->type != PC_COLUMN_REAL;
+}
+
+static void add_number(pc_text *line, const pc_column *column, const pc_run_row *row) {
+    char number[PC_NUMBER_SIZE];
+    if (column->type == PC_COLUMN_INTEGER) {
+        pc_text_printf(line, "%" PRId64, pc_column_integer(column, row));
+        return;
+    }
+    pc_number_format(pc_column_real(column, row), number);
+    pc_text_add(line, number, strlen(number));
+}
+
+/* --- CSV --- */
+
+static void add_csv_text(pc_text *line, const char *text) {
+    bool quoted = strpbrk(text, ",\"\r\n") || text[0] == ' ' || (text[0] && text[strlen(text) - 1] == ' ');
+    if (quoted) pc_text_add(line, "\"", 1);
+    while (*text) {
+        unsigned character = pc_utf8_next(&text);
+        if (character == '"') pc_text_add(line, "\"", 1);
+        pc_text_add_character(line, character);
+    }
+    if (quoted) pc_text_add(line, "\"", 1);
+}
+
+static void add_csv_value(pc_text *line, const pc_column *column, const pc_run_row *row) {
+    char text[PC_COLUMN_TEXT_SIZE];
+    if (!pc_column_defined(column, row)) return;
+    if (!is_text(column)) return add_number(line, column, row);
+    pc_column_text(column, row, text, sizeof text);
+    add_csv_text(line, text);
+}
+
+static void add_csv_header(pc_text *line) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    for (int i = 0; i < count; i++) pc_text_printf(line, "%s%s", i ? "," : "", columns[i].name);
+    pc_text_add(line, "\n", 1);
+}
+
+static void add_csv_row(pc_text *line, const pc_run_row *row) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    for (int i = 0; i < count; i++) {
+        if (i) pc_text_add(line, ",", 1);
+        add_csv_value(line, &columns[i], row);
+    }
+    pc_text_add(line, "\n", 1);
+}
+
+/* --- JSON --- */
+
+static void add_json_value(pc_text *line, const pc_column *column, const pc_run_row *row) {
+    char text[PC_COLUMN_TEXT_SIZE];
+    if (!pc_column_defined(column, row)) return pc_text_add(line, "null", 4);
+    if (!is_text(column)) return add_number(line, column, row);
+    pc_column_text(column, row, text, sizeof text);
+    pc_text_add_json(line, text);
+}
+
+static void add_json_row(pc_text *line, const pc_run_row *row, bool first) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    pc_text_printf(line, "%s\n  {", first ? "" : ",");
+    for (int i = 0; i < count; i++) {
+        pc_text_printf(line, "%s\"%s\": ", i ? ", " : "", columns[i].name);
+        add_json_value(line, &columns[i], row);
+    }
+    pc_text_add(line, "}", 1);
+}
+
+/* --- all formats --- */
+
+/* Sends the line on its way and empties it, so that memory does not grow with the rows. */
+static bool flush(pc_text *line, FILE *stream) {
+    bool done = !line->failed && fwrite(line->data ? line->data : "", 1, line->size, stream) == line->size;
+    line->size = 0;
+    return done;
+}
+
+static bool write_csv(const pc_run_row *rows, int64_t count, pc_text *line, FILE *stream) {
+    add_csv_header(line);
+    bool going = flush(line, stream);
+    for (int64_t i = 0; i < count && going; i++) {
+        add_csv_row(line, &rows[i]);
+        going = flush(line, stream);
+    }
+    return going;
+}
+
+static bool write_json(const pc_run_row *rows, int64_t count, pc_text *line, FILE *stream) {
+    pc_text_add(line, "[", 1);
+    bool going = flush(line, stream);
+    for (int64_t i = 0; i < count && going; i++) {
+        add_json_row(line, &rows[i], i == 0);
+        going = flush(line, stream);
+    }
+    pc_text_printf(line, "%s]\n", count > 0 ? "\n" : "");
+    return going && flush(line, stream);
+}
+
+static bool write_table(const pc_run_row *rows, int64_t count, pc_text *text, FILE *stream) {
+    pc_table_text_add(rows, count, text);
+    return flush(text, stream);
+}
+
+pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error) {
+    static bool (*const writers[])(const pc_run_row *, int64_t, pc_text *, FILE *) = {
+        [PC_FORMAT_TABLE] = write_table, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
+    pc_text text = {0};
+    pc_number_scope scope = {0};
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    errno = 0;
+    bool done = writers[format](rows, count, &text, stream) && fflush(stream) == 0;
+    int cause = errno;
+    bool starved = text.failed;
+    pc_number_scope_leave(&scope);
+    pc_text_free(&text);
+    if (done) return PC_OK;
+    if (starved) return pc_error_no_memory(error);
+    return pc_error_set(error, PC_ERROR_IO, "cannot write the table: %s", cause ? strerror(cause) : "stream error");
+}

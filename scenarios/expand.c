@@ -1,0 +1,285 @@
+#include "scenarios/expand.h"
+
+#include "models/workload/activation.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+__extension__ typedef __int128 wide;
+
+static pc_code blame(pc_problem *problem, const char *path, const char *format, ...) PC_PRINTF(3, 4);
+
+static pc_code blame(pc_problem *problem, const char *path, const char *format, ...) {
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    snprintf(problem->path, sizeof problem->path, "%s", path);
+    return pc_error_set(&problem->error, PC_ERROR_INPUT, "%s", message);
+}
+
+static int64_t whole(const pc_setting *setting, pc_key key) {
+    return setting->value[key].whole;
+}
+
+static const pc_generator *generator_of(const pc_setting *setting) {
+    return setting->value[PC_KEY_SCHEDULE].generator;
+}
+
+int pc_setting_chunks(const pc_setting *setting) {
+    const pc_generator *generator = generator_of(setting);
+    if (generator->chunks_max == 1) return 1;
+    return pc_setting_has(setting, PC_KEY_CHUNKS) ? (int)whole(setting, PC_KEY_CHUNKS) : generator->chunks_default;
+}
+
+static pc_time given_time(const pc_setting *setting, int64_t stage, int kind) {
+    if (setting->stages) return setting->stages[stage].time_ps[kind];
+    pc_key key = (pc_key)(PC_KEY_TIMES + kind);
+    return pc_setting_has(setting, key) ? whole(setting, key) : PC_TIME_NOT_GIVEN;
+}
+
+/* The time of a whole stage; BW is B + W where it was not given itself. */
+static pc_time stage_time(const pc_setting *setting, int64_t stage, int kind) {
+    pc_time time = given_time(setting, stage, kind), sum;
+    if (time != PC_TIME_NOT_GIVEN || kind != PC_PASS_BW) return time;
+    pc_time b = given_time(setting, stage, PC_PASS_B), w = given_time(setting, stage, PC_PASS_W);
+    if (b == PC_TIME_NOT_GIVEN || w == PC_TIME_NOT_GIVEN || !pc_time_add(b, w, &sum)) return PC_TIME_NOT_GIVEN;
+    return sum;
+}
+
+static pc_code check_required(const pc_setting *setting, pc_problem *problem) {
+    static const pc_key required[] = {PC_KEY_SCHEDULE, PC_KEY_DEVICES, PC_KEY_MICROBATCHES};
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        if (!pc_setting_has(setting, required[i]))
+            return blame(problem, pc_key_path(required[i]), "missing; expected it in the case, in setting or in sweep");
+    if (!setting->stages && !pc_setting_gives(setting, "times"))
+        return blame(problem, "times", "missing; expected times (F, B, W or BW) or stages");
+    if (setting->stages && setting->stage_count != whole(setting, PC_KEY_DEVICES))
+        return blame(problem, "stages", "%" PRId64 " entries for %" PRId64 " devices; expected one a device",
+                     setting->stage_count, whole(setting, PC_KEY_DEVICES));
+    return PC_OK;
+}
+
+static pc_code blame_time(pc_problem *problem, const pc_setting *setting, int64_t stage, int kind) {
+    char path[PC_KEY_PATH_SIZE];
+    const char *name = pc_pass_kind_name((pc_pass_kind)kind), *schedule = generator_of(setting)->name;
+    if (setting->stages)
+        snprintf(path, sizeof path, "stages[%" PRId64 "].%s", stage, name);
+    else
+        snprintf(path, sizeof path, "times.%s", name);
+    return blame(problem, path, "missing, and %s has %s passes; expected a time such as 12.96 ms%s", schedule, name,
+                 kind == PC_PASS_BW ? ", or B and W, which add up to it" : "");
+}
+
+static pc_code check_times(const pc_setting *setting, pc_problem *problem) {
+    static const int split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W, -1}, unsplit[] = {PC_PASS_F, PC_PASS_BW, -1};
+    int64_t count = setting->stages ? setting->stage_count : 1;
+    for (int64_t stage = 0; stage < count; stage++)
+        for (const int *kind = generator_of(setting)->splits ? split : unsplit; *kind >= 0; kind++)
+            if (stage_time(setting, stage, *kind) == PC_TIME_NOT_GIVEN)
+                return blame_time(problem, setting, stage, *kind);
+    return PC_OK;
+}
+
+static pc_code check_transfer(const pc_setting *setting, pc_problem *problem) {
+    static const pc_key required[] = {PC_KEY_TRANSFER_SIZE, PC_KEY_TRANSFER_BANDWIDTH};
+    bool link = pc_setting_gives(setting, "transfer") && !pc_setting_has(setting, PC_KEY_TRANSFER_TIME);
+    for (int i = 0; link && i < 2; i++)
+        if (!pc_setting_has(setting, required[i]))
+            return blame(problem, pc_key_path(required[i]),
+                         "missing beside the rest of a link; expected size and bandwidth (and latency)");
+    return PC_OK;
+}
+
+/* The number of model parts must be one that the run can have. Chunks are to blame where there are several. */
+static pc_code check_parts(const pc_setting *setting, pc_problem *problem) {
+    int64_t p = whole(setting, PC_KEY_DEVICES), v = pc_setting_chunks(setting), layers = whole(setting, PC_KEY_LAYERS);
+    bool ends = pc_setting_has(setting, PC_KEY_LAYOUT) && whole(setting, PC_KEY_LAYOUT) == PC_LAYERS_ENDS;
+    const char *culprit = v > 1 ? "chunks" : "devices";
+    if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, &problem->error)) {
+        snprintf(problem->path, sizeof problem->path, "%s", v > 1 ? "chunks" : "microbatches");
+        return problem->error.code;
+    }
+    if (!pc_setting_has(setting, PC_KEY_LAYERS) || p * v <= layers + (ends ? 2 : 0)) return PC_OK;
+    return blame(problem, culprit,
+                 "%" PRId64 " devices x %" PRId64 " chunks are more than the %" PRId64
+                 " layers%s; expected at least one layer a chunk",
+                 p, v, layers, ends ? ", embedding and head" : "");
+}
+
+static pc_shape shape_of(const pc_setting *setting) {
+    return (pc_shape){.layers = whole(setting, PC_KEY_LAYERS),
+                      .hidden = whole(setting, PC_KEY_HIDDEN),
+                      .heads = whole(setting, PC_KEY_HEADS),
+                      .seq_len = whole(setting, PC_KEY_SEQ_LEN),
+                      .microbatch_size = whole(setting, PC_KEY_MICROBATCH_SIZE)};
+}
+
+static bool has_shape(const pc_setting *setting) {
+    static const pc_key needed[] = {PC_KEY_LAYERS, PC_KEY_HIDDEN, PC_KEY_HEADS, PC_KEY_SEQ_LEN, PC_KEY_MICROBATCH_SIZE};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!pc_setting_has(setting, needed[i])) return false;
+    return true;
+}
+
+bool pc_setting_has_activation(const pc_setting *setting) {
+    return pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE) || has_shape(setting);
+}
+
+static pc_layer_layout layout_of(const pc_setting *setting) {
+    return pc_setting_has(setting, PC_KEY_LAYOUT) ? (pc_layer_layout)whole(setting, PC_KEY_LAYOUT) : PC_LAYERS_EVEN;
+}
+
+/* All layers and all microbatches at once, more than any device can hold, must still be a number. */
+static pc_code check_derived_activation(const pc_setting *setting, pc_problem *problem) {
+    pc_shape shape = shape_of(setting);
+    int64_t bytes, part_layers, parts = whole(setting, PC_KEY_DEVICES) * pc_setting_chunks(setting);
+    if (pc_layers_of_part(layout_of(setting), shape.layers, parts, 0, &part_layers, NULL))
+        return blame(problem, pc_key_path(PC_KEY_LAYERS),
+                     "%" PRId64 " layers%s do not divide evenly over %" PRId64
+                     " devices x %d chunks; expected them to, or activation.size",
+                     shape.layers, layout_of(setting) == PC_LAYERS_ENDS ? ", embedding and head" : "",
+                     whole(setting, PC_KEY_DEVICES), pc_setting_chunks(setting));
+    if (!pc_activation_bytes_per_layer(&shape, &bytes) || __builtin_mul_overflow(bytes, shape.layers, &bytes) ||
+        __builtin_mul_overflow(bytes, whole(setting, PC_KEY_MICROBATCHES), &bytes))
+        return blame(problem, "model", "its activations are too large to count; expected less than 2^63 bytes");
+    return PC_OK;
+}
+
+static pc_code check_activation(const pc_setting *setting, pc_problem *problem) {
+    int64_t bytes;
+    if (!pc_setting_has_activation(setting)) {
+        if (!pc_setting_has(setting, PC_KEY_RELEASE_B)) return PC_OK;
+        return blame(problem, pc_key_path(PC_KEY_RELEASE_B),
+                     "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
+                     "microbatch_size");
+    }
+    if (!pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) return check_derived_activation(setting, problem);
+    if (__builtin_mul_overflow(whole(setting, PC_KEY_ACTIVATION_SIZE), whole(setting, PC_KEY_MICROBATCHES), &bytes))
+        return blame(problem, pc_key_path(PC_KEY_ACTIVATION_SIZE),
+                     "too large for all microbatches; expected less than 2^63 bytes together");
+    return PC_OK;
+}
+
+pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem) {
+    static pc_code (*const checks[])(const pc_setting *, pc_problem *) = {check_required, check_times, check_transfer,
+                                                                          check_parts, check_activation};
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        pc_code code = checks[i](setting, problem);
+        if (code) return code;
+    }
+    return PC_OK;
+}
+
+/* The part of `total` that is chunk c of v: parts differ by one at most and add up to the total. */
+static int64_t share(int64_t total, int c, int v) {
+    return (int64_t)((wide)total * (c + 1) / v) - (int64_t)((wide)total * c / v);
+}
+
+static void fill_times(const pc_setting *setting, pc_costs *costs) {
+    for (int d = 0; d < costs->devices; d++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+            pc_time time = stage_time(setting, d, kind);
+            if (time == PC_TIME_NOT_GIVEN) continue;
+            for (int c = 0; c < costs->chunks; c++)
+                costs->duration_ps[pc_costs_index(costs, d, c) * PC_PASS_KINDS + kind] = share(time, c, costs->chunks);
+        }
+}
+
+/* A fraction of a count of bytes, rounded; never more than the count. */
+static int64_t fraction_of(int64_t bytes, double fraction) {
+    if (fraction >= 1) return bytes;
+    int64_t part = llround((double)bytes * fraction);
+    return part < bytes ? part : bytes;
+}
+
+/* What one chunk keeps of one microbatch, and what B gives back of that. */
+static pc_code chunk_activation(const pc_setting *setting, int d, int c, int v, int64_t *kept, int64_t *b_frees,
+                                pc_error *error) {
+    pc_shape shape = shape_of(setting);
+    int64_t layers, devices = whole(setting, PC_KEY_DEVICES), per_layer, b_per_layer;
+    *b_frees = 0;
+    if (pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) {
+        *kept = share(whole(setting, PC_KEY_ACTIVATION_SIZE), c, v);
+    } else {
+        int part = pc_placement_part(generator_of(setting)->placement, (int)devices, d, c);
+        pc_code code = pc_layers_of_part(layout_of(setting), shape.layers, devices * v, part, &layers, error);
+        if (code) return code;
+        if (!pc_activation_bytes_per_layer(&shape, &per_layer) ||
+            !pc_activation_b_bytes_per_layer(&shape, &b_per_layer))
+            return pc_error_set(error, PC_ERROR_INPUT, "model: its activations are too large to count");
+        *kept = per_layer * layers;
+        *b_frees = b_per_layer * layers;
+    }
+    if (pc_setting_has(setting, PC_KEY_RELEASE_B)) *b_frees = fraction_of(*kept, setting->value[PC_KEY_RELEASE_B].real);
+    return PC_OK;
+}
+
+static pc_code fill_activation(const pc_setting *setting, pc_costs *costs, pc_error *error) {
+    pc_code code = PC_OK;
+    if (!pc_setting_has_activation(setting)) return PC_OK;
+    for (int d = 0; d < costs->devices && !code; d++)
+        for (int c = 0; c < costs->chunks && !code; c++) {
+            int64_t i = pc_costs_index(costs, d, c);
+            code = chunk_activation(setting, d, c, costs->chunks, &costs->activation_bytes[i],
+                                    &costs->activation_b_bytes[i], error);
+        }
+    return code;
+}
+
+static int64_t whole_or(const pc_setting *setting, pc_key key, int64_t otherwise) {
+    return pc_setting_has(setting, key) ? whole(setting, key) : otherwise;
+}
+
+static pc_transfer transfer_of(const pc_setting *setting) {
+    if (!pc_setting_has(setting, PC_KEY_TRANSFER_BANDWIDTH))
+        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = whole_or(setting, PC_KEY_TRANSFER_TIME, 0)};
+    return (pc_transfer){.mode = PC_TRANSFER_LINK,
+                         .latency_ps = whole_or(setting, PC_KEY_TRANSFER_LATENCY, 0),
+                         .bandwidth_bytes_per_s = setting->value[PC_KEY_TRANSFER_BANDWIDTH].real,
+                         .size_bytes = whole(setting, PC_KEY_TRANSFER_SIZE)};
+}
+
+static void copy_label(const pc_setting *setting, pc_key key, char *label) {
+    const char *text = pc_setting_has(setting, key) ? setting->value[key].text : "";
+    snprintf(label, PC_LABEL_SIZE, "%s", text);
+}
+
+static pc_run_spec describe(const pc_setting *setting) {
+    pc_run_spec spec = {
+        .generator = generator_of(setting),
+        .devices = (int)whole(setting, PC_KEY_DEVICES),
+        .microbatches = (int)whole(setting, PC_KEY_MICROBATCHES),
+        .chunks = pc_setting_chunks(setting),
+        .microbatch_size = whole_or(setting, PC_KEY_MICROBATCH_SIZE, -1),
+        .seq_len = whole_or(setting, PC_KEY_SEQ_LEN, -1),
+        .has_activation = pc_setting_has_activation(setting),
+        .trace = whole_or(setting, PC_KEY_TRACE, 0) != 0,
+        .overhead_ps = whole_or(setting, PC_KEY_OVERHEAD, 0),
+        .published_bubble_rate_span = NAN,
+        .published_samples_per_s_per_gpu = NAN,
+        .published_iteration_s = NAN,
+    };
+    copy_label(setting, PC_KEY_MODEL_NAME, spec.model);
+    copy_label(setting, PC_KEY_MACHINE, spec.machine);
+    return spec;
+}
+
+pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+    pc_run_spec made = describe(setting);
+    pc_code code = pc_costs_create(made.devices, made.chunks, &made.costs, error);
+    if (code) return code;
+    fill_times(setting, &made.costs);
+    made.costs.memory_capacity_bytes = whole_or(setting, PC_KEY_MEMORY, 0);
+    made.costs.transfer = transfer_of(setting);
+    code = fill_activation(setting, &made.costs, error);
+    if (code)
+        pc_costs_free(&made.costs);
+    else
+        *spec = made;
+    return code;
+}

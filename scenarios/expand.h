@@ -1,0 +1,30 @@
+/* expand.h: a merged setting, made concrete: whether it makes a run, and what the passes of that run cost. Private to
+ * scenarios/. */
+#ifndef PC_SCENARIOS_EXPAND_H
+#define PC_SCENARIOS_EXPAND_H
+
+#include "engine/error.h"
+#include "models/schedule/costs.h"
+#include "models/training/run.h"
+#include "scenarios/setting.h"
+
+/* Which key is to blame, and why: "stages[5].W", "missing; expected ...". */
+typedef struct pc_problem {
+    char path[PC_KEY_PATH_SIZE];
+    pc_error error;
+} pc_problem;
+
+/* Whether this is a whole and possible setting. What only the schedule's generator can refuse is not looked at: that
+ * is a run with the status infeasible. */
+pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem);
+
+/* v: how many chunks a device has in this run. */
+int pc_setting_chunks(const pc_setting *setting);
+
+/* Whether it says how large activations are, or has the whole shape of the model. */
+bool pc_setting_has_activation(const pc_setting *setting);
+
+/* Labels, shape and costs, of a setting that pc_setting_check has accepted. Free with pc_run_spec_free. */
+pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error);
+
+#endif

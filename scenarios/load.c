@@ -1,0 +1,202 @@
+/* From documents to a scenario: names, sweep, cases. */
+#include "scenarios/loaded.h"
+
+#include "engine/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pc_key pc_dimension_key(pc_dimension dimension) {
+    static const pc_key keys[PC_DIMENSIONS] = {
+        [PC_DIMENSION_DEVICES] = PC_KEY_DEVICES,
+        [PC_DIMENSION_CHUNKS] = PC_KEY_CHUNKS,
+        [PC_DIMENSION_MICROBATCHES] = PC_KEY_MICROBATCHES,
+        [PC_DIMENSION_SCHEDULE] = PC_KEY_SCHEDULE,
+    };
+    return keys[dimension];
+}
+
+/* A word to look for twice among many: a text, or a number where the text is NULL. */
+typedef struct word {
+    const char *text;
+    int64_t number;
+    int64_t index;
+} word;
+
+static int compare_words(const void *left, const void *right) {
+    const word *a = left, *b = right;
+    int order = a->text ? strcmp(a->text, b->text) : (a->number > b->number) - (a->number < b->number);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* Finds the first word that stands in front of its like; false where all differ. Sorts. */
+static bool find_twins(word *words, int64_t count, int64_t *first, int64_t *second) {
+    bool found = false;
+    qsort(words, (size_t)count, sizeof *words, compare_words);
+    for (int64_t i = 1; i < count; i++) {
+        const word *a = &words[i - 1], *b = &words[i];
+        if (a->text ? strcmp(a->text, b->text) != 0 : a->number != b->number) continue;
+        if (found && b->index > *second) continue;
+        found = true;
+        *first = a->index;
+        *second = b->index;
+    }
+    return found;
+}
+
+static pc_code check_name(const pc_source *source, const char *path, const char *name, pc_error *error) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    static const char expected[] = "letters, digits, '.', '_' and '-', at most 127 of them";
+    _Static_assert(PC_LABEL_SIZE == 128, "as `expected` says");
+    if (!name[0]) return pc_source_refuse(source, path, error, "empty; expected %s", expected);
+    if (name[strspn(name, allowed)])
+        return pc_source_refuse(source, path, error, "%.40s: not a name; expected %s", name, expected);
+    if (strlen(name) >= PC_LABEL_SIZE)
+        return pc_source_refuse(source, path, error, "%.40s...: too long; expected %s", name, expected);
+    return PC_OK;
+}
+
+static pc_code load_document(pc_document *document, pc_error *error) {
+    pc_code code = pc_source_scan(&document->source, error);
+    if (!code) code = pc_raw_load(&document->source, &document->raw, error);
+    if (!code)
+        code = pc_setting_parse(&document->source, "setting", &document->raw->setting, &document->setting, error);
+    return code;
+}
+
+pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *const *sets, int set_count,
+                       pc_error *error) {
+    scenario->documents = pc_alloc((size_t)set_count + 1, sizeof *scenario->documents);
+    if (!scenario->documents) return pc_error_no_memory(error);
+    scenario->document_count = set_count + 1;
+    pc_code code = pc_source_read(path, &scenario->documents[0].source, error);
+    for (int i = 0; i < set_count && !code; i++)
+        code = pc_source_from_set(sets[i], &scenario->documents[i + 1].source, error);
+    for (int i = 0; i <= set_count && !code; i++) code = load_document(&scenario->documents[i], error);
+    return code;
+}
+
+/* Titles may have several lines, as YAML writes them; anything else below a space may not stand in a result. */
+static pc_code check_text(const pc_source *source, const char *path, const char *text, pc_error *error) {
+    for (const unsigned char *c = (const unsigned char *)text; c && *c; c++)
+        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
+            return pc_source_refuse(source, path, error, "has control characters; expected plain text");
+    return PC_OK;
+}
+
+static pc_code read_labels(pc_scenario *scenario, const pc_document *from, pc_error *error) {
+    const pc_raw_scenario *raw = from->raw;
+    pc_code code = check_text(&from->source, "title", raw->title, error);
+    if (!code) code = check_text(&from->source, "source", raw->source, error);
+    if (!code && raw->scenario) code = check_name(&from->source, "scenario", raw->scenario, error);
+    if (code) return code;
+    if (raw->scenario) scenario->name = raw->scenario;
+    if (raw->title) scenario->title = raw->title;
+    return PC_OK;
+}
+
+static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimension, const pc_sweep_list *list,
+                                   pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    int64_t first, second;
+    word *words = pc_alloc((size_t)list->count, sizeof *words);
+    if (!words) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < list->count; i++) {
+        bool named = dimension == PC_DIMENSION_SCHEDULE;
+        words[i] = (word){named ? list->values[i].generator->name : NULL, named ? 0 : list->values[i].whole, i};
+    }
+    bool twins = find_twins(words, list->count, &first, &second);
+    pc_free(words);
+    if (!twins) return PC_OK;
+    snprintf(path, sizeof path, "sweep.%s[%" PRId64 "]", pc_key_path(pc_dimension_key(dimension)), second);
+    return pc_source_refuse(source, path, error, "the same as entry %" PRId64 "; expected values that differ", first);
+}
+
+static pc_code read_sweep_values(const pc_source *source, pc_dimension dimension, const pc_raw_list *raw,
+                                 pc_sweep_list *list, pc_error *error) {
+    pc_error cause;
+    char path[PC_KEY_PATH_SIZE];
+    pc_key key = pc_dimension_key(dimension);
+    for (unsigned i = 0; i < raw->text_count; i++) {
+        if (!pc_value_parse(key, raw->text[i], &list->values[i], &cause)) continue;
+        snprintf(path, sizeof path, "sweep.%s[%u]", pc_key_path(key), i);
+        return pc_source_refuse(source, path, error, "%s", cause.message);
+    }
+    return check_sweep_differs(source, dimension, list, error);
+}
+
+/* A later document's list replaces the one before, and so does its setting: a set wins over what the file sweeps. */
+static pc_code read_sweep_list(const pc_document *from, pc_dimension dimension, pc_sweep_list *list, pc_error *error) {
+    const pc_raw_list *raw = &from->raw->sweep[dimension];
+    bool replaced = !from->source.is_file && pc_setting_has(&from->setting, pc_dimension_key(dimension));
+    if (!replaced && !raw->text) return PC_OK;
+    pc_free(list->values);
+    *list = (pc_sweep_list){.count = 0};
+    if (!raw->text) return PC_OK;
+    list->values = pc_alloc(raw->text_count, sizeof *list->values);
+    if (!list->values) return pc_error_no_memory(error);
+    list->count = raw->text_count;
+    list->document = from;
+    return read_sweep_values(&from->source, dimension, raw, list, error);
+}
+
+static pc_code read_sweep(pc_scenario *scenario, const pc_document *from, pc_error *error) {
+    pc_code code = PC_OK;
+    for (pc_dimension d = 0; d < PC_DIMENSIONS && !code; d++)
+        code = read_sweep_list(from, d, &scenario->sweep[d], error);
+    return code;
+}
+
+static pc_code read_case(const pc_source *source, unsigned index, const pc_raw_case *raw, pc_case *into,
+                         pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    snprintf(into->path, sizeof into->path, "cases[%u]", index);
+    snprintf(path, sizeof path, "%s.name", into->path);
+    into->name = raw->name;
+    pc_code code = check_name(source, path, raw->name, error);
+    if (!code) code = pc_setting_parse(source, into->path, &raw->setting, &into->setting, error);
+    if (!code) code = pc_published_read(source, raw, into, error);
+    return code;
+}
+
+static pc_code check_case_names(const pc_scenario *scenario, pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    int64_t first, second;
+    word *words = pc_alloc((size_t)scenario->case_count, sizeof *words);
+    if (!words) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < scenario->case_count; i++) words[i] = (word){scenario->cases[i].name, 0, i};
+    bool twins = find_twins(words, scenario->case_count, &first, &second);
+    pc_free(words);
+    if (!twins) return PC_OK;
+    snprintf(path, sizeof path, "%s.name", scenario->cases[second].path);
+    return pc_source_refuse(pc_loaded_file(scenario), path, error,
+                            "%.40s is the name of %s too; expected names that differ", scenario->cases[second].name,
+                            scenario->cases[first].path);
+}
+
+/* A file without cases is one case, named as the scenario. */
+static pc_code read_cases(pc_scenario *scenario, pc_error *error) {
+    const pc_raw_scenario *raw = scenario->documents[0].raw;
+    unsigned count = raw->cases_count;
+    scenario->cases = pc_alloc(count ? count : 1, sizeof *scenario->cases);
+    if (!scenario->cases) return pc_error_no_memory(error);
+    scenario->case_count = count ? count : 1;
+    scenario->cases[0].name = scenario->name;
+    snprintf(scenario->cases[0].path, sizeof scenario->cases[0].path, "setting");
+    pc_code code = PC_OK;
+    for (unsigned i = 0; i < count && !code; i++)
+        code = read_case(pc_loaded_file(scenario), i, &raw->cases[i], &scenario->cases[i], error);
+    return code ? code : check_case_names(scenario, error);
+}
+
+pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error) {
+    pc_code code = PC_OK;
+    scenario->title = "";
+    for (int i = 0; i < scenario->document_count && !code; i++) {
+        code = read_labels(scenario, &scenario->documents[i], error);
+        if (!code) code = read_sweep(scenario, &scenario->documents[i], error);
+    }
+    return code ? code : read_cases(scenario, error);
+}

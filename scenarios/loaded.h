@@ -1,0 +1,82 @@
+/* loaded.h: a scenario in memory, and the steps in which it is made. Private to scenarios/.
+ *
+ * load.c reads documents, sweep and cases; published.c their published figures; runs.c multiplies out; scenario.c is
+ * the interface.
+ */
+#ifndef PC_SCENARIOS_LOADED_H
+#define PC_SCENARIOS_LOADED_H
+
+#include "engine/error.h"
+#include "models/training/run.h"
+#include "scenarios/scenario.h"
+#include "scenarios/schema.h"
+#include "scenarios/setting.h"
+#include "scenarios/source.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The file, or one --set. */
+typedef struct pc_document {
+    pc_source source;
+    pc_raw_scenario *raw; /* owns the texts that settings and names point to */
+    pc_setting setting;
+} pc_document;
+
+/* One figure or several that others published for a run; NaN where they did not. */
+typedef struct pc_published {
+    const pc_generator *generator;
+    int64_t microbatches; /* -1: any number */
+    double bubble_rate_span, samples_per_s_per_gpu, iteration_s;
+} pc_published;
+
+typedef struct pc_case {
+    const char *name;
+    char path[32]; /* "cases[3]"; "setting" where the file has no cases */
+    pc_setting setting;
+    pc_published *published; /* published_count of them, or NULL */
+    int64_t published_count;
+} pc_case;
+
+/* What `sweep` lists for one dimension; a count of 0 leaves it to the case. */
+typedef struct pc_sweep_list {
+    pc_value *values;
+    int64_t count;
+    const pc_document *document; /* where it stands */
+} pc_sweep_list;
+
+struct pc_scenario {
+    const char *name, *title;
+    pc_document *documents; /* the file, then the sets in the order in which they win */
+    int document_count;
+    pc_case *cases;
+    int64_t case_count;
+    pc_sweep_list sweep[PC_DIMENSIONS];
+    int64_t run_count;
+};
+
+static inline const pc_source *pc_loaded_file(const pc_scenario *scenario) {
+    return &scenario->documents[0].source;
+}
+
+/* The key that a dimension of the sweep sets. */
+pc_key pc_dimension_key(pc_dimension dimension);
+
+/* Fills in documents; then name, title, sweep and cases. What was filled in is freed by pc_scenario_free, on failure
+ * too. */
+pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *const *sets, int set_count,
+                       pc_error *error);
+pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
+
+/* Fills in the published figures of a case that has its path; and copies into a run's spec those of its case that are
+ * about it: the first entry that names its schedule, and its number of microbatches where it names one. */
+pc_code pc_published_read(const pc_source *source, const pc_raw_case *raw, pc_case *into, pc_error *error);
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, pc_run_spec *spec);
+
+/* Counts the runs, and checks every one of them. */
+pc_code pc_runs_check(pc_scenario *scenario, pc_error *error);
+
+/* What run `index` is made of: its case, its merged setting, and its name, of PC_LABEL_SIZE bytes. */
+const pc_case *pc_runs_find(const pc_scenario *scenario, int64_t index, pc_setting *merged, char *name);
+
+#endif

@@ -1,0 +1,109 @@
+#include "scenarios/loaded.h"
+
+#include "engine/alloc.h"
+#include "scenarios/units.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Where a published entry is being read, for messages. */
+typedef struct entry_place {
+    const pc_source *source;
+    char path[PC_KEY_PATH_SIZE - 32];
+} entry_place;
+
+static pc_code refuse_entry(const entry_place *place, const char *key, const pc_error *cause, pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    snprintf(path, sizeof path, "%s.%s", place->path, key);
+    return pc_source_refuse(place->source, path, error, "%s", cause->message);
+}
+
+/* A number of at least zero, and of at most `most` where that is finite; NaN where there is no text. */
+static pc_code read_published_number(const entry_place *place, const char *key, const char *text, double most,
+                                     double *number, pc_error *error) {
+    pc_error cause;
+    *number = NAN;
+    if (!text) return PC_OK;
+    pc_code code = pc_parse_number(text, number, &cause);
+    if (!code && *number > most)
+        code = pc_error_set(&cause, PC_ERROR_INPUT, "%.40s: out of range; expected at most %g", text, most);
+    return code ? refuse_entry(place, key, &cause, error) : PC_OK;
+}
+
+static pc_code read_published_iteration(const entry_place *place, const char *text, double *seconds, pc_error *error) {
+    pc_error cause;
+    pc_time time;
+    *seconds = NAN;
+    if (!text) return PC_OK;
+    if (pc_parse_time(text, &time, &cause)) return refuse_entry(place, "iteration", &cause, error);
+    *seconds = pc_time_to_seconds(time);
+    return PC_OK;
+}
+
+static pc_code read_published_run(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
+                                  pc_error *error) {
+    pc_error cause;
+    pc_value schedule, microbatches = {.whole = -1};
+    if (pc_value_parse(PC_KEY_SCHEDULE, raw->schedule, &schedule, &cause))
+        return refuse_entry(place, "schedule", &cause, error);
+    if (raw->microbatches && pc_value_parse(PC_KEY_MICROBATCHES, raw->microbatches, &microbatches, &cause))
+        return refuse_entry(place, "microbatches", &cause, error);
+    entry->generator = schedule.generator;
+    entry->microbatches = microbatches.whole;
+    return PC_OK;
+}
+
+static pc_code read_published_entry(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
+                                    pc_error *error) {
+    pc_code code = read_published_run(place, raw, entry, error);
+    if (!code)
+        code =
+            read_published_number(place, "bubble_rate_span", raw->bubble_rate_span, 1, &entry->bubble_rate_span, error);
+    if (!code)
+        code = read_published_number(place, "samples_per_s_per_gpu", raw->samples_per_s_per_gpu, INFINITY,
+                                     &entry->samples_per_s_per_gpu, error);
+    if (!code) code = read_published_iteration(place, raw->iteration, &entry->iteration_s, error);
+    return code;
+}
+
+pc_code pc_published_read(const pc_source *source, const pc_raw_case *raw, pc_case *into, pc_error *error) {
+    if (raw->published_count == 0) return PC_OK;
+    into->published = pc_alloc(raw->published_count, sizeof *into->published);
+    if (!into->published) return pc_error_no_memory(error);
+    into->published_count = raw->published_count;
+    pc_code code = PC_OK;
+    for (unsigned i = 0; i < raw->published_count && !code; i++) {
+        entry_place place = {.source = source};
+        snprintf(place.path, sizeof place.path, "%s.published[%u]", into->path, i);
+        code = read_published_entry(&place, &raw->published[i], &into->published[i], error);
+    }
+    return code;
+}
+
+/* Whether a run has the value that its case has in the file; a case that leaves it to the sweep has any. */
+static bool is_own(const pc_setting *own, pc_key key, int64_t value) {
+    return !pc_setting_has(own, key) || own->value[key].whole == value;
+}
+
+/* Published figures are the case's as it was written: a sweep or a --set that makes another pipeline of it has none. */
+static bool describes(const pc_published *entry, const pc_setting *own, const pc_run_spec *spec) {
+    if (entry->generator != spec->generator) return false;
+    if (entry->microbatches != -1 ? entry->microbatches != spec->microbatches
+                                  : !is_own(own, PC_KEY_MICROBATCHES, spec->microbatches))
+        return false;
+    return is_own(own, PC_KEY_DEVICES, spec->devices) && is_own(own, PC_KEY_MICROBATCH_SIZE, spec->microbatch_size) &&
+           (spec->generator->chunks_max == 1 || is_own(own, PC_KEY_CHUNKS, spec->chunks));
+}
+
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, pc_run_spec *spec) {
+    pc_setting own = scenario->documents[0].setting;
+    pc_setting_merge(&own, &of->setting);
+    for (int64_t i = 0; i < of->published_count; i++) {
+        const pc_published *entry = &of->published[i];
+        if (!describes(entry, &own, spec)) continue;
+        spec->published_bubble_rate_span = entry->bubble_rate_span;
+        spec->published_samples_per_s_per_gpu = entry->samples_per_s_per_gpu;
+        spec->published_iteration_s = entry->iteration_s;
+        return;
+    }
+}

@@ -1,0 +1,173 @@
+/* Multiplies cases and sweep out into runs. */
+#include "scenarios/loaded.h"
+
+#include "scenarios/expand.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RUNS_MAX = 10000000 };
+
+/* The order and the letters of what a run's name has behind the schedule: ".m64.p8". */
+static const struct {
+    pc_dimension dimension;
+    char letter;
+} suffixes[] = {{PC_DIMENSION_MICROBATCHES, 'm'}, {PC_DIMENSION_DEVICES, 'p'}, {PC_DIMENSION_CHUNKS, 'v'}};
+enum { SUFFIXES = sizeof suffixes / sizeof *suffixes };
+
+/* Where a run stands in the order of runs. */
+typedef struct pc_coordinates {
+    int64_t case_index;
+    int64_t entry[PC_DIMENSIONS]; /* into the sweep's list */
+} pc_coordinates;
+
+static int64_t list_length(const pc_sweep_list *list) {
+    return list->count ? list->count : 1;
+}
+
+static pc_coordinates locate_run(const pc_scenario *scenario, int64_t index) {
+    pc_coordinates at;
+    for (int d = PC_DIMENSIONS - 1; d >= 0; d--) {
+        int64_t length = list_length(&scenario->sweep[d]);
+        at.entry[d] = index % length;
+        index /= length;
+    }
+    at.case_index = index;
+    return at;
+}
+
+/* The file's setting, the case, the sets, the sweep: the later wins. */
+static pc_setting merge_run(const pc_scenario *scenario, const pc_coordinates *at) {
+    pc_setting merged = scenario->documents[0].setting;
+    pc_setting_merge(&merged, &scenario->cases[at->case_index].setting);
+    for (int i = 1; i < scenario->document_count; i++) pc_setting_merge(&merged, &scenario->documents[i].setting);
+    for (int d = 0; d < PC_DIMENSIONS; d++) {
+        if (scenario->sweep[d].count == 0) continue;
+        merged.value[pc_dimension_key(d)] = scenario->sweep[d].values[at->entry[d]];
+        merged.given |= UINT64_C(1) << pc_dimension_key(d);
+    }
+    return merged;
+}
+
+/* Whether the sweep gives what `path` names, and where that stands. */
+static const pc_document *find_in_sweep(const pc_scenario *scenario, const char *path) {
+    for (int d = 0; d < PC_DIMENSIONS; d++)
+        if (scenario->sweep[d].count && strcmp(pc_key_path(pc_dimension_key(d)), path) == 0)
+            return scenario->sweep[d].document;
+    return NULL;
+}
+
+/* The last set that gives what `path` names. */
+static const pc_document *find_in_sets(const pc_scenario *scenario, const char *path) {
+    for (int i = scenario->document_count - 1; i > 0; i--)
+        if (pc_setting_gives(&scenario->documents[i].setting, path)) return &scenario->documents[i];
+    return NULL;
+}
+
+/* Says what is wrong with a merged setting where the value to blame was written; what was written nowhere is missing
+ * from the case. */
+static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_problem *problem, pc_error *error) {
+    const pc_case *of = &scenario->cases[case_index];
+    const pc_document *file = &scenario->documents[0], *swept = find_in_sweep(scenario, problem->path);
+    const pc_document *set = find_in_sets(scenario, problem->path), *from = swept ? swept : set ? set : file;
+    bool inherited = !pc_setting_gives(&of->setting, problem->path) && pc_setting_gives(&file->setting, problem->path);
+    const char *parent = swept ? "sweep" : set || inherited ? "setting" : of->path;
+    char path[2 * PC_KEY_PATH_SIZE];
+    snprintf(path, sizeof path, "%s.%s", parent, problem->path);
+    pc_source_refuse(&from->source, path, error, "%s", problem->error.message);
+    return problem->error.code;
+}
+
+/* The largest number of microbatches stands for all of them: nothing that is checked gets worse with fewer. */
+static int64_t find_most_microbatches(const pc_scenario *scenario) {
+    const pc_sweep_list *list = &scenario->sweep[PC_DIMENSION_MICROBATCHES];
+    int64_t most = 0;
+    for (int64_t i = 1; i < list->count; i++)
+        if (list->values[i].whole > list->values[most].whole) most = i;
+    return most;
+}
+
+static pc_code check_run(const pc_scenario *scenario, const pc_coordinates *at, pc_error *error) {
+    pc_problem problem;
+    pc_setting merged = merge_run(scenario, at);
+    if (pc_setting_check(&merged, &problem)) return refuse_run(scenario, at->case_index, &problem, error);
+    return PC_OK;
+}
+
+static pc_code check_runs(const pc_scenario *scenario, pc_error *error) {
+    int64_t most = find_most_microbatches(scenario),
+            microbatches = list_length(&scenario->sweep[PC_DIMENSION_MICROBATCHES]);
+    int64_t schedules = list_length(&scenario->sweep[PC_DIMENSION_SCHEDULE]);
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < scenario->run_count / microbatches && !code; i++) {
+        int64_t run = (i / schedules * microbatches + most) * schedules + i % schedules;
+        pc_coordinates at = locate_run(scenario, run);
+        code = check_run(scenario, &at, error);
+    }
+    return code;
+}
+
+static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
+    int64_t count = scenario->case_count;
+    for (int d = 0; d < PC_DIMENSIONS && count <= RUNS_MAX; d++) count *= list_length(&scenario->sweep[d]);
+    if (count > RUNS_MAX)
+        return pc_source_refuse(pc_loaded_file(scenario), "sweep", error,
+                                "multiplies out to more than %d runs; expected at most that many", RUNS_MAX);
+    scenario->run_count = count;
+    return PC_OK;
+}
+
+/* "1.5B-m24.zb-h1.m64": case, schedule, and what is swept. */
+static void write_run_name(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, char *name) {
+    int used = snprintf(name, PC_LABEL_SIZE, "%s.%s", of->name, merged->value[PC_KEY_SCHEDULE].generator->name);
+    for (int i = 0; i < SUFFIXES && used < PC_LABEL_SIZE; i++) {
+        pc_dimension d = suffixes[i].dimension;
+        if (scenario->sweep[d].count == 0) continue;
+        used += snprintf(name + used, (size_t)(PC_LABEL_SIZE - used), ".%c%" PRId64, suffixes[i].letter,
+                         merged->value[pc_dimension_key(d)].whole);
+    }
+}
+
+/* Bytes that a run's name may have beside the case's: of the longest schedule, and eight digits a number. */
+static size_t suffix_room(const pc_scenario *scenario, const pc_setting *merged) {
+    const pc_sweep_list *schedules = &scenario->sweep[PC_DIMENSION_SCHEDULE];
+    size_t longest = strlen(merged->value[PC_KEY_SCHEDULE].generator->name), numbers = 0;
+    for (int64_t i = 0; i < schedules->count; i++) {
+        size_t length = strlen(schedules->values[i].generator->name);
+        if (length > longest) longest = length;
+    }
+    for (int i = 0; i < SUFFIXES; i++) numbers += scenario->sweep[suffixes[i].dimension].count ? 10 : 0;
+    return 1 + longest + numbers;
+}
+
+static pc_code check_run_names(const pc_scenario *scenario, pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    for (int64_t i = 0; i < scenario->case_count; i++) {
+        const pc_case *of = &scenario->cases[i];
+        pc_setting merged = merge_run(scenario, &(pc_coordinates){.case_index = i});
+        size_t room = suffix_room(scenario, &merged);
+        if (strlen(of->name) + room < PC_LABEL_SIZE) continue;
+        bool own = scenario->documents[0].raw->cases_count > 0;
+        snprintf(path, sizeof path, "%s%s", own ? of->path : "scenario", own ? ".name" : "");
+        return pc_source_refuse(pc_loaded_file(scenario), path, error,
+                                "%.40s...: too long for the names of its runs; expected at most %d bytes", of->name,
+                                PC_LABEL_SIZE - 1 - (int)room);
+    }
+    return PC_OK;
+}
+
+pc_code pc_runs_check(pc_scenario *scenario, pc_error *error) {
+    pc_code code = count_runs(scenario, error);
+    if (!code) code = check_runs(scenario, error);
+    if (!code) code = check_run_names(scenario, error);
+    return code;
+}
+
+const pc_case *pc_runs_find(const pc_scenario *scenario, int64_t index, pc_setting *merged, char *name) {
+    pc_coordinates at = locate_run(scenario, index);
+    const pc_case *of = &scenario->cases[at.case_index];
+    *merged = merge_run(scenario, &at);
+    write_run_name(scenario, of, merged, name);
+    return of;
+}

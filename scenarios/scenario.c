@@ -1,0 +1,75 @@
+#include "scenarios/scenario.h"
+
+#include "engine/alloc.h"
+#include "scenarios/expand.h"
+#include "scenarios/loaded.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
+                         pc_error *error) {
+    pc_scenario *made = pc_alloc(1, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    pc_code code = pc_loaded_read(made, path, sets, set_count, error);
+    if (!code) code = pc_loaded_build(made, error);
+    if (!code) code = pc_runs_check(made, error);
+    if (code)
+        pc_scenario_free(made);
+    else
+        *scenario = made;
+    return code;
+}
+
+static void free_document(pc_document *document) {
+    pc_setting_free(&document->setting);
+    if (document->raw) pc_raw_free(&document->source, document->raw);
+    pc_source_free(&document->source);
+}
+
+static void free_case(pc_case *of) {
+    pc_setting_free(&of->setting);
+    pc_free(of->published);
+}
+
+void pc_scenario_free(pc_scenario *scenario) {
+    if (!scenario) return;
+    for (int64_t i = 0; i < scenario->case_count; i++) free_case(&scenario->cases[i]);
+    for (int i = 0; i < scenario->document_count; i++) free_document(&scenario->documents[i]);
+    for (int d = 0; d < PC_DIMENSIONS; d++) pc_free(scenario->sweep[d].values);
+    pc_free(scenario->cases);
+    pc_free(scenario->documents);
+    pc_free(scenario);
+}
+
+const char *pc_scenario_name(const pc_scenario *scenario) {
+    return scenario->name;
+}
+
+const char *pc_scenario_title(const pc_scenario *scenario) {
+    return scenario->title;
+}
+
+const char *pc_scenario_text(const pc_scenario *scenario, size_t *size) {
+    *size = pc_loaded_file(scenario)->size;
+    return pc_loaded_file(scenario)->text;
+}
+
+int64_t pc_scenario_run_count(const pc_scenario *scenario) {
+    return scenario->run_count;
+}
+
+pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error) {
+    if (index < 0 || index >= scenario->run_count)
+        return pc_error_set(error, PC_ERROR_INPUT, "run %" PRId64 ": there is none; expected 0 to %" PRId64, index,
+                            scenario->run_count - 1);
+    pc_setting merged;
+    char name[PC_LABEL_SIZE];
+    const pc_case *of = pc_runs_find(scenario, index, &merged, name);
+    pc_code code = pc_setting_expand(&merged, spec, error);
+    if (code) return code;
+    snprintf(spec->scenario, sizeof spec->scenario, "%s", scenario->name);
+    snprintf(spec->name, sizeof spec->name, "%s", name);
+    pc_published_copy(scenario, of, spec);
+    return PC_OK;
+}

@@ -1,0 +1,158 @@
+#include "scenarios/source.h"
+
+#include "engine/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char expected_file[] = "a scenario file (YAML) of at most 4 MiB";
+
+/* The end of a long path says more than its beginning. */
+static void name_file(const char *path, pc_source *source) {
+    size_t length = strlen(path), room = sizeof source->name - 1;
+    if (length <= room)
+        snprintf(source->name, sizeof source->name, "%s", path);
+    else
+        snprintf(source->name, sizeof source->name, "...%s", path + length - (room - 3));
+}
+
+static pc_code refuse_file(const pc_source *source, pc_code code, const char *problem, pc_error *error) {
+    return pc_error_set(error, code, "%s: %s; expected %s", source->name, problem, expected_file);
+}
+
+static pc_code check_file(int file, const pc_source *source, pc_error *error) {
+    struct stat status;
+    if (fstat(file, &status) != 0) return refuse_file(source, PC_ERROR_IO, strerror(errno), error);
+    if (S_ISDIR(status.st_mode)) return refuse_file(source, PC_ERROR_INPUT, "is a directory", error);
+    if (S_ISREG(status.st_mode) && status.st_size > PC_SOURCE_SIZE_MAX)
+        return refuse_file(source, PC_ERROR_INPUT, "too large", error);
+    return PC_OK;
+}
+
+/* Up to `room` bytes at once; -1 and errno on failure. */
+static ssize_t read_some(int file, char *to, size_t room) {
+    ssize_t got;
+    do got = read(file, to, room);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Reads until the end or one byte over the limit, whatever the file's size claims: pipes and devices have none. */
+static pc_code read_all(int file, pc_source *source, pc_error *error) {
+    size_t room = 0;
+    for (;;) {
+        if (source->size == room) {
+            room = room ? 2 * room : 16384;
+            char *larger = pc_realloc(source->text, room + 1, 1);
+            if (!larger) return pc_error_no_memory(error);
+            source->text = larger;
+        }
+        ssize_t got = read_some(file, source->text + source->size, room - source->size);
+        if (got < 0) return refuse_file(source, PC_ERROR_IO, strerror(errno), error);
+        source->size += (size_t)got;
+        source->text[source->size] = '\0';
+        if (source->size > PC_SOURCE_SIZE_MAX) return refuse_file(source, PC_ERROR_INPUT, "too large", error);
+        if (got == 0) return PC_OK;
+    }
+}
+
+pc_code pc_source_read(const char *path, pc_source *source, pc_error *error) {
+    pc_source made = {.is_file = true};
+    name_file(path, &made);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return refuse_file(&made, PC_ERROR_INPUT, strerror(errno), error);
+    pc_code code = check_file(file, &made, error);
+    if (!code) code = read_all(file, &made, error);
+    close(file);
+    if (code)
+        pc_source_free(&made);
+    else
+        *source = made;
+    return code;
+}
+
+void pc_source_free(pc_source *source) {
+    pc_free(source->text);
+    memset(source, 0, sizeof *source);
+}
+
+static bool is_key_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+/* Length of a path such as "setting.times.F" before the '='; 0 where there is none. A path of these characters alone
+ * cannot mean anything but keys in YAML. */
+static size_t set_key_length(const char *set) {
+    size_t length = 0;
+    for (; set[length] && set[length] != '='; length++) {
+        bool edge = length == 0 || set[length - 1] == '.';
+        if (!is_key_character(set[length]) && (set[length] != '.' || edge)) return 0;
+    }
+    return set[length] == '=' && length > 0 && set[length - 1] != '.' ? length : 0;
+}
+
+static pc_code check_set(const char *set, const pc_source *source, pc_error *error) {
+    const char *problem = NULL;
+    size_t key = set_key_length(set);
+    if (key == 0)
+        problem = "no KEY=VALUE";
+    else if (key >= PC_KEY_PATH_SIZE)
+        problem = "the key is too long";
+    else if (strlen(set) > PC_SOURCE_SIZE_MAX / 2)
+        problem = "the value is too long";
+    else if (strpbrk(set, "\r\n"))
+        problem = "the value has a line break"; /* it could add keys */
+    if (!problem) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected KEY=VALUE such as setting.microbatches=64",
+                        source->name, problem);
+}
+
+/* One line a key, each a space deeper, and the value behind the last. */
+static void write_set(const char *set, size_t key, pc_source *source) {
+    char *out = source->text;
+    int depth = 0;
+    for (size_t i = 0; i < key; i++) {
+        if (set[i] != '.') {
+            *out++ = set[i];
+            continue;
+        }
+        *out++ = ':';
+        *out++ = '\n';
+        depth++;
+        for (int d = 0; d < depth; d++) *out++ = ' ';
+    }
+    out += sprintf(out, ": %s\n", set + key + 1);
+    source->size = (size_t)(out - source->text);
+}
+
+pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error) {
+    pc_source made = {.is_file = false};
+    snprintf(made.name, 128, "--set %s", set);
+    pc_code code = check_set(set, &made, error);
+    if (code) return code;
+    size_t key = set_key_length(set);
+    made.text = pc_alloc(strlen(set) + key * (key + 2) + 8, 1);
+    if (!made.text) return pc_error_no_memory(error);
+    write_set(set, key, &made);
+    *source = made;
+    return PC_OK;
+}
+
+pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...) {
+    if (!error) return PC_ERROR_INPUT;
+    char message[PC_ERROR_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    const char *colon = *key_path ? ": " : "";
+    if (!source->is_file)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s%s%s", source->name, key_path, colon, message);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s:%zu: %s%s%s", source->name, pc_source_line(source, key_path),
+                        key_path, colon, message);
+}

@@ -1,0 +1,46 @@
+/* source.h: a YAML text, where it came from, and how a message names a place in it. Private to scenarios/.
+ *
+ * A key path is how messages name a value: "cases[3].times.F".
+ */
+#ifndef PC_SCENARIOS_SOURCE_H
+#define PC_SCENARIOS_SOURCE_H
+
+#include "engine/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    PC_SOURCE_NAME_SIZE = 256,
+    PC_KEY_PATH_SIZE = 256,
+    PC_SOURCE_SIZE_MAX = 4 << 20 /* bytes */
+};
+
+typedef struct pc_source {
+    char name[PC_SOURCE_NAME_SIZE]; /* "FILE", or "--set KEY=VALUE"; cut where long */
+    bool is_file;                   /* whether line numbers mean something to the user */
+    char *text;                     /* NUL-terminated; owned */
+    size_t size;                    /* bytes of text */
+} pc_source;
+
+/* Reads the file, of at most PC_SOURCE_SIZE_MAX bytes. Free with pc_source_free. */
+pc_code pc_source_read(const char *path, pc_source *source, pc_error *error);
+
+/* The YAML document that "setting.times.F=12 ms" stands for: one key, nested as its path says. */
+pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error);
+
+/* A zeroed one is fine. */
+void pc_source_free(pc_source *source);
+
+/* Looks through the text once, before anything is built from it: one YAML document, in UTF-8, without aliases, of
+ * bounded depth and size. */
+pc_code pc_source_scan(const pc_source *source, pc_error *error);
+
+/* The line, from 1, on which the key path stands; of its nearest ancestor where it does not stand in the text. */
+size_t pc_source_line(const pc_source *source, const char *key_path);
+
+/* Writes "FILE:LINE: KEYPATH: <message>" (or "--set KEY=VALUE: KEYPATH: ...") and returns PC_ERROR_INPUT. */
+pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...)
+    PC_PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,267 @@
+#include "scenarios/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A decimal as it was written: digits * 10^exponent, without leading zeros; no digits is zero. Numbers are kept in
+ * this form until their unit is known, so that "18.522 ms" is 18522 * 10^6 ps and nothing is ever rounded twice. */
+enum { DIGITS_MAX = 22 }; /* digits beyond these are below a hundredth of any result's last place */
+typedef struct decimal {
+    char digits[DIGITS_MAX + 1];
+    int count;
+    int64_t exponent;
+} decimal;
+
+__extension__ typedef unsigned __int128 wide;
+
+/* One of them is factor * 10^power of what results are in. */
+typedef struct unit {
+    const char *name;
+    uint64_t factor;
+    int power;
+} unit;
+
+static const unit time_units[] = {{"ps", 1, 0}, {"ns", 1, 3},    {"us", 1, 6},    {"ms", 1, 9},
+                                  {"s", 1, 12}, {"min", 60, 12}, {"h", 3600, 12}, {NULL, 0, 0}};
+static const unit size_units[] = {{"B", 1, 0},         {"kB", 1, 3},        {"MB", 1, 6},
+                                  {"GB", 1, 9},        {"TB", 1, 12},       {"KiB", 1 << 10, 0},
+                                  {"MiB", 1 << 20, 0}, {"GiB", 1 << 30, 0}, {"TiB", UINT64_C(1) << 40, 0},
+                                  {NULL, 0, 0}};
+/* In bits; the same names with B for bit are sizes a second. */
+static const unit bit_units[] = {{"bit/s", 1, 0},  {"kbit/s", 1, 3},  {"Mbit/s", 1, 6},
+                                 {"Gbit/s", 1, 9}, {"Tbit/s", 1, 12}, {NULL, 0, 0}};
+
+static const char time_expected[] = "a time such as 12.96 ms (ps, ns, us, ms, s, min, h)";
+static const char size_expected[] = "a size such as 80 GiB (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
+static const char bandwidth_expected[] =
+    "a bandwidth above zero such as 400 Gbit/s (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or 300 GB/s (any size a second)";
+static const char number_expected[] = "a number of at least zero, without a unit";
+
+/* A piece of the caller's text. */
+typedef struct span {
+    const char *start;
+    int length;
+} span;
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static span trim(const char *text) {
+    while (is_space(*text)) text++;
+    size_t length = strlen(text);
+    while (length > 0 && is_space(text[length - 1])) length--;
+    return (span){text, length < INT32_MAX ? (int)length : INT32_MAX};
+}
+
+/* Cut for a message: no more than 40 bytes, and no half of a UTF-8 character. */
+static int quoted_length(span text) {
+    int length = text.length;
+    if (length <= 40) return length;
+    for (length = 40; length > 0 && ((unsigned char)text.start[length] & 0xc0) == 0x80; length--) {
+    }
+    return length;
+}
+
+static const char *ellipsis(span text) {
+    return text.length > 40 ? "..." : "";
+}
+
+static pc_code refuse(span text, const char *problem, const char *expected, pc_error *error) {
+    return pc_error_set(error, PC_ERROR_INPUT, "%.*s%s%s%s; expected %s", quoted_length(text), text.start,
+                        ellipsis(text), text.length ? ": " : "", problem, expected);
+}
+
+static pc_code refuse_rest(span text, const char *problem, span rest, const char *expected, pc_error *error) {
+    char words[96];
+    snprintf(words, sizeof words, "%s '%.*s%s'", problem, quoted_length(rest), rest.start, ellipsis(rest));
+    return refuse(text, words, expected, error);
+}
+
+static void add_digit(decimal *number, char digit, bool after_point) {
+    if (number->count == DIGITS_MAX) {
+        number->exponent += !after_point;
+        return;
+    }
+    number->exponent -= after_point;
+    if (number->count > 0 || digit != '0') number->digits[number->count++] = digit;
+}
+
+/* Reads the digits at `c`, and returns where they end. */
+static const char *scan_digits(const char *c, bool after_point, decimal *number) {
+    for (; is_digit(*c); c++) add_digit(number, *c, after_point);
+    return c;
+}
+
+/* Reads "e3", "E-6" where it stands at `c`; an e without digits is left for the unit. */
+static const char *scan_exponent(const char *c, decimal *number) {
+    if (*c != 'e' && *c != 'E') return c;
+    const char *digit = c + 1 + (c[1] == '-' || c[1] == '+');
+    if (!is_digit(*digit)) return c;
+    int64_t exponent = 0;
+    for (; is_digit(*digit); digit++)
+        if (exponent < 1000000) exponent = exponent * 10 + (*digit - '0'); /* beyond that it is zero or too large */
+    number->exponent += c[1] == '-' ? -exponent : exponent;
+    return digit;
+}
+
+/* Reads the number at the start of `text` and says what stands behind it; NULL, or why there is none. */
+static const char *scan_number(span text, decimal *number, span *rest) {
+    const char *c = text.start, *end = c + text.length;
+    *number = (decimal){.count = 0};
+    if (text.length == 0) return "empty";
+    if (*c == '-' && (is_digit(c[1]) || c[1] == '.')) return "negative";
+    if (!is_digit(*c) && !(*c == '.' && is_digit(c[1]))) return "not a number";
+    if (*c == '0' && (c[1] == 'x' || c[1] == 'X')) return "not a decimal number";
+    c = scan_digits(c, false, number);
+    if (*c == '.') c = scan_digits(c + 1, true, number);
+    c = scan_exponent(c, number);
+    while (c < end && is_space(*c)) c++;
+    *rest = (span){c, (int)(end - c)};
+    return NULL;
+}
+
+static const unit *find_unit(const unit *units, span name) {
+    for (const unit *u = units; u->name; u++)
+        if (strlen(u->name) == (size_t)name.length && memcmp(u->name, name.start, (size_t)name.length) == 0) return u;
+    return NULL;
+}
+
+static pc_code scan_plain(span text, decimal *number, const char *expected, pc_error *error) {
+    span rest;
+    const char *problem = scan_number(text, number, &rest);
+    if (problem) return refuse(text, problem, expected, error);
+    if (rest.length > 0) return refuse_rest(text, "trailing", rest, expected, error);
+    return PC_OK;
+}
+
+/* Number, and the name of its unit. */
+static pc_code scan_quantity(span text, decimal *number, span *name, const char *expected, pc_error *error) {
+    const char *problem = scan_number(text, number, name);
+    if (problem) return refuse(text, problem, expected, error);
+    if (name->length == 0) return refuse(text, "no unit", expected, error);
+    if (!is_letter(*name->start)) return refuse_rest(text, "trailing", *name, expected, error);
+    return PC_OK;
+}
+
+static wide digits_value(const decimal *number) {
+    wide value = 0;
+    for (int i = 0; i < number->count; i++) value = value * 10 + (wide)(number->digits[i] - '0');
+    return value;
+}
+
+/* value / 10^power to the nearest, halves up. */
+static wide divide_by_power(wide value, int64_t power) {
+    if (power > 38) return 0; /* 10^38 is the last power that fits; all values here are below half of it */
+    wide divisor = 1;
+    for (; power > 0; power--) divisor *= 10;
+    wide quotient = value / divisor, remainder = value % divisor;
+    return quotient + (remainder >= divisor - remainder);
+}
+
+/* number * unit as a whole number; false where it does not fit. 10^22 * 2^40 is below 2^114. */
+static bool to_whole(const decimal *number, const unit *of, int64_t *whole) {
+    wide value = digits_value(number) * of->factor;
+    int64_t exponent = number->exponent + of->power;
+    if (exponent < 0) value = divide_by_power(value, -exponent);
+    for (; exponent > 0 && value > 0 && value <= (wide)INT64_MAX; exponent--) value *= 10;
+    if (value > (wide)INT64_MAX) return false;
+    *whole = (int64_t)value;
+    return true;
+}
+
+/* number * 10^power, correctly rounded: strtod is given no decimal point, the one thing in which locales differ. */
+static double to_real(const decimal *number, int power) {
+    char text[DIGITS_MAX + 32];
+    snprintf(text, sizeof text, "%.*se%" PRId64, number->count ? number->count : 1,
+             number->count ? number->digits : "0", number->exponent + power);
+    return strtod(text, NULL);
+}
+
+static pc_code parse_whole_quantity(const char *input, const unit *units, const char *expected, int64_t *whole,
+                                    pc_error *error) {
+    decimal number;
+    span text = trim(input), name;
+    pc_code code = scan_quantity(text, &number, &name, expected, error);
+    if (code) return code;
+    const unit *of = find_unit(units, name);
+    if (!of) return refuse_rest(text, "unknown unit", name, expected, error);
+    if (!to_whole(&number, of, whole)) return refuse(text, "too large", expected, error);
+    return PC_OK;
+}
+
+pc_code pc_parse_time(const char *text, pc_time *time_ps, pc_error *error) {
+    return parse_whole_quantity(text, time_units, time_expected, time_ps, error);
+}
+
+pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error) {
+    return parse_whole_quantity(text, size_units, size_expected, bytes, error);
+}
+
+/* "GB/s" is the size unit GB. */
+static const unit *find_size_rate(span name) {
+    if (name.length < 2 || memcmp(name.start + name.length - 2, "/s", 2) != 0) return NULL;
+    return find_unit(size_units, (span){name.start, name.length - 2});
+}
+
+pc_code pc_parse_bandwidth(const char *input, double *bytes_per_s, pc_error *error) {
+    decimal number;
+    span text = trim(input), name;
+    pc_code code = scan_quantity(text, &number, &name, bandwidth_expected, error);
+    if (code) return code;
+    const unit *bits = find_unit(bit_units, name), *bytes = find_size_rate(name);
+    if (!bits && !bytes) return refuse_rest(text, "unknown unit", name, bandwidth_expected, error);
+    double rate = bits ? to_real(&number, bits->power) / 8 : to_real(&number, bytes->power) * (double)bytes->factor;
+    if (!isfinite(rate)) return refuse(text, "too large", bandwidth_expected, error);
+    if (rate <= 0) return refuse(text, "zero", bandwidth_expected, error);
+    *bytes_per_s = rate;
+    return PC_OK;
+}
+
+pc_code pc_parse_number(const char *input, double *number, pc_error *error) {
+    decimal scanned;
+    span text = trim(input);
+    pc_code code = scan_plain(text, &scanned, number_expected, error);
+    if (code) return code;
+    double value = to_real(&scanned, 0);
+    if (!isfinite(value)) return refuse(text, "too large", number_expected, error);
+    *number = value;
+    return PC_OK;
+}
+
+/* Reads a whole number; NULL, or why it is none. Counted downwards, since there is one more negative number than there
+ * are positive ones. */
+static const char *scan_whole(span text, int64_t *number) {
+    int64_t value = 0;
+    bool negative = text.length > 1 && *text.start == '-', overflow = false;
+    if (text.length == 0) return "empty";
+    for (int i = negative; i < text.length; i++) {
+        if (!is_digit(text.start[i])) return "not a whole number";
+        overflow |= __builtin_mul_overflow(value, INT64_C(10), &value);
+        overflow |= __builtin_sub_overflow(value, (int64_t)(text.start[i] - '0'), &value);
+    }
+    if (overflow || (!negative && value == INT64_MIN)) return "out of range";
+    *number = negative ? value : -value;
+    return NULL;
+}
+
+pc_code pc_parse_integer(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {
+    char expected[80];
+    snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64, least, most);
+    span text = trim(input);
+    int64_t value = 0;
+    const char *problem = scan_whole(text, &value);
+    if (!problem && (value < least || value > most)) problem = "out of range";
+    if (problem) return refuse(text, problem, expected, error);
+    *number = value;
+    return PC_OK;
+}

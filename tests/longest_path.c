@@ -1,0 +1,86 @@
+#include "tests/longest_path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where in the model a pass works, 0 for the slice that the input enters. */
+static int slice_of(const pc_schedule *s, int stage, int chunk) {
+    bool is_upward = s->placement == PC_PLACEMENT_V && chunk % 2 == 1;
+    return is_upward ? (chunk + 1) * s->devices - 1 - stage : chunk * s->devices + stage;
+}
+
+static bool is_backward(int kind) {
+    return kind == PC_PASS_B || kind == PC_PASS_BW;
+}
+
+static bool has_recompute(const pc_schedule *s, int slice, int microbatch) {
+    for (int d = 0; d < s->devices; d++)
+        for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++)
+            if (s->passes[i].kind == PC_PASS_R && s->passes[i].microbatch == microbatch &&
+                slice_of(s, d, s->passes[i].chunk) == slice)
+                return true;
+    return false;
+}
+
+/* Whether the pass at (d, a) must end before that at (e, b) starts, the order on a stage aside. */
+static bool must_precede(const pc_schedule *s, int d, pc_pass a, int e, pc_pass b) {
+    int from = slice_of(s, d, a.chunk), to = slice_of(s, e, b.chunk);
+    if (a.microbatch != b.microbatch) return false;
+    if (b.kind == PC_PASS_F) return a.kind == PC_PASS_F && from == to - 1;
+    if (b.kind == PC_PASS_R) return a.kind == PC_PASS_F && from == to;
+    if (b.kind == PC_PASS_W) return a.kind == PC_PASS_B && from == to;
+    if (is_backward(a.kind)) return from == to + 1;
+    if (from != to) return false;
+    return a.kind == (has_recompute(s, to, b.microbatch) ? PC_PASS_R : PC_PASS_F);
+}
+
+/* The edges between passes of different places, found by holding every pass against every other. */
+typedef struct edge {
+    int64_t from, to;
+    pc_time delay;
+} edge;
+
+static edge *find_edges(const pc_schedule *s, const pc_costs *costs, int64_t *count) {
+    edge *edges = malloc((size_t)(2 * s->offsets[s->devices] + 1) * sizeof *edges);
+    *count = 0;
+    for (int e = 0; e < s->devices; e++)
+        for (int64_t i = s->offsets[e]; i < s->offsets[e + 1]; i++)
+            for (int d = 0; d < s->devices; d++)
+                for (int64_t j = s->offsets[d]; j < s->offsets[d + 1]; j++)
+                    if (must_precede(s, d, s->passes[j], e, s->passes[i]))
+                        edges[(*count)++] = (edge){j, i, d == e ? 0 : costs->transfer.delay_ps};
+    return edges;
+}
+
+static bool raise_to(pc_time *time, pc_time bound) {
+    if (*time >= bound) return false;
+    *time = bound;
+    return true;
+}
+
+/* Every pass of a stage starts after the one before it and after its edges; one round over all of them. */
+static bool relax(const pc_schedule *s, const pc_costs *costs, const edge *edges, int64_t edge_count, pc_time *start,
+                  pc_time *end) {
+    bool has_changed = false;
+    for (int64_t k = 0; k < edge_count; k++)
+        has_changed |= raise_to(&start[edges[k].to], end[edges[k].from] + edges[k].delay);
+    for (int d = 0; d < s->devices; d++)
+        for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++) {
+            pc_pass pass = s->passes[i];
+            if (i > s->offsets[d]) has_changed |= raise_to(&start[i], end[i - 1]);
+            has_changed |= raise_to(
+                &end[i],
+                start[i] + costs->duration_ps[((int64_t)d * s->chunks + pass.chunk) * PC_PASS_KINDS + pass.kind]);
+        }
+    return has_changed;
+}
+
+bool longest_path(const pc_schedule *s, const pc_costs *costs, pc_time *start, pc_time *end) {
+    int64_t passes = s->offsets[s->devices], edge_count, round = 0;
+    edge *edges = find_edges(s, costs, &edge_count);
+    memset(start, 0, (size_t)passes * sizeof *start);
+    memset(end, 0, (size_t)passes * sizeof *end);
+    while (round <= passes + 1 && relax(s, costs, edges, edge_count, start, end)) round++;
+    free(edges);
+    return round <= passes + 1;
+}

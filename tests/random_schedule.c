@@ -1,0 +1,98 @@
+#include "tests/random_schedule.h"
+
+/* What is done of each (slice, microbatch), as bits of 1 << kind. */
+typedef struct drawing {
+    test_random *random;
+    pc_schedule *schedule;
+    uint8_t *done, *wanted;
+    int64_t *filled; /* a number a stage */
+} drawing;
+
+static uint8_t *bits(uint8_t *of, const pc_schedule *s, int slice, int microbatch) {
+    return &of[slice * s->microbatches + microbatch];
+}
+
+static int slice_count(const pc_schedule *s) {
+    return s->devices * s->chunks;
+}
+
+enum { F = 1 << PC_PASS_F, B = 1 << PC_PASS_B, W = 1 << PC_PASS_W, BW = 1 << PC_PASS_BW, R = 1 << PC_PASS_R };
+
+static bool is_enabled(const drawing *x, int slice, int microbatch, int kind) {
+    const pc_schedule *s = x->schedule;
+    uint8_t done = *bits(x->done, s, slice, microbatch), wanted = *bits(x->wanted, s, slice, microbatch);
+    if (!(wanted & (1 << kind)) || (done & (1 << kind))) return false;
+    if (kind == PC_PASS_F) return slice == 0 || (*bits(x->done, s, slice - 1, microbatch) & F);
+    if (kind == PC_PASS_W) return done & B;
+    if (kind == PC_PASS_R) return done & F;
+    if (!(done & F) || ((wanted & R) && !(done & R))) return false;
+    return slice == slice_count(s) - 1 || (*bits(x->done, s, slice + 1, microbatch) & (B | BW));
+}
+
+static void append(drawing *x, int slice, int microbatch, int kind) {
+    pc_schedule *s = x->schedule;
+    int stage = pc_placement_stage(s->placement, s->devices, slice);
+    s->passes[s->offsets[stage] + x->filled[stage]++] =
+        (pc_pass){microbatch, (int16_t)pc_placement_chunk(s->devices, slice), (int16_t)kind};
+    *bits(x->done, s, slice, microbatch) |= (uint8_t)(1 << kind);
+}
+
+/* Some pass that can run now, from a random place on; false where all are done. */
+static bool draw_pass(drawing *x) {
+    pc_schedule *s = x->schedule;
+    int64_t cells = (int64_t)slice_count(s) * s->microbatches * PC_PASS_KINDS;
+    int64_t first = test_between(x->random, 0, cells - 1);
+    for (int64_t i = 0; i < cells; i++) {
+        int64_t cell = (first + i) % cells;
+        int kind = (int)(cell % PC_PASS_KINDS), microbatch = (int)(cell / PC_PASS_KINDS % s->microbatches);
+        int slice = (int)(cell / PC_PASS_KINDS / s->microbatches);
+        if (!is_enabled(x, slice, microbatch, kind)) continue;
+        append(x, slice, microbatch, kind);
+        return true;
+    }
+    return false;
+}
+
+/* Which passes each slice has: split or not, recomputing or not, of its own. */
+static void draw_kinds(drawing *x, int64_t *lengths) {
+    pc_schedule *s = x->schedule;
+    for (int slice = 0; slice < slice_count(s); slice++) {
+        uint8_t wanted = F | (test_between(x->random, 0, 1) ? BW : B | W) | (test_between(x->random, 0, 3) ? 0 : R);
+        for (int i = 0; i < s->microbatches; i++) *bits(x->wanted, s, slice, i) = wanted;
+        lengths[pc_placement_stage(s->placement, s->devices, slice)] +=
+            (int64_t)__builtin_popcount(wanted) * s->microbatches;
+    }
+}
+
+void random_schedule(test_random *random, int devices_max, int microbatches_max, int chunks_max,
+                     pc_schedule *schedule) {
+    pc_schedule shape = {.devices = (int)test_between(random, 1, devices_max),
+                         .microbatches = (int)test_between(random, 1, microbatches_max),
+                         .chunks = (int)test_between(random, 1, chunks_max),
+                         .placement = (pc_placement)test_between(random, 1, 2)};
+    size_t cells = (size_t)slice_count(&shape) * (size_t)shape.microbatches;
+    drawing x = {random, &shape, calloc(cells, 1), calloc(cells, 1), calloc((size_t)shape.devices, sizeof(int64_t))};
+    int64_t *lengths = calloc((size_t)shape.devices, sizeof *lengths);
+    draw_kinds(&x, lengths);
+    assert_int_equal(pc_schedule_create("random", shape.devices, shape.microbatches, shape.chunks, shape.placement,
+                                        lengths, schedule, NULL),
+                     PC_OK);
+    x.schedule = schedule;
+    while (draw_pass(&x)) {
+    }
+    free(x.done);
+    free(x.wanted);
+    free(x.filled);
+    free(lengths);
+}
+
+void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *costs) {
+    assert_int_equal(pc_costs_create(schedule->devices, schedule->chunks, costs, NULL), PC_OK);
+    int64_t cells = (int64_t)schedule->devices * schedule->chunks;
+    for (int64_t i = 0; i < cells * PC_PASS_KINDS; i++) costs->duration_ps[i] = test_between(random, 0, 20);
+    for (int64_t i = 0; i < cells; i++) {
+        costs->activation_bytes[i] = test_between(random, 0, 100);
+        costs->activation_b_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
+    }
+    costs->transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 15);
+}

@@ -1,0 +1,38 @@
+/* support.h: what the tests share: cmocka with what it needs, random numbers, places. */
+#ifndef PC_TESTS_SUPPORT_H
+#define PC_TESTS_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* splitmix64 (Steele, Lea, Flood 2014): seeds tests; the same numbers everywhere. */
+typedef struct test_random {
+    uint64_t state;
+} test_random;
+
+static inline uint64_t test_draw(test_random *random) {
+    uint64_t z = (random->state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A whole number from least to most. */
+static inline int64_t test_between(test_random *random, int64_t least, int64_t most) {
+    return least + (int64_t)(test_draw(random) % (uint64_t)(most - least + 1));
+}
+
+/* How many cases a property test tries: `usual`, or PC_TEST_CASES where that is set (the slow suite sets it). */
+static inline long test_cases(long usual) {
+    const char *wanted = getenv("PC_TEST_CASES");
+    return wanted ? atol(wanted) : usual;
+}
+
+#endif

@@ -1,0 +1,437 @@
+/* Timelines drawn by gnuplot: what is refused, what is in the picture, and that nobody's text becomes a command. */
+#include "engine/alloc.h"
+#include "results/figure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct folder {
+    char path[64];
+    char svg[128]; /* "<path>/timeline.svg" */
+} folder;
+
+static int make_folder(void **state) {
+    folder *made = calloc(1, sizeof *made);
+    if (!made) return -1;
+    snprintf(made->path, sizeof made->path, "/tmp/pipecast-figure-XXXXXX");
+    if (!mkdtemp(made->path)) return -1;
+    snprintf(made->svg, sizeof made->svg, "%s/timeline.svg", made->path);
+    *state = made;
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    folder *made = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", made->path);
+    int status = system(command);
+    free(made);
+    return status;
+}
+
+static int count_entries(const char *path) {
+    int count = 0;
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) count++;
+    closedir(directory);
+    return count;
+}
+
+/* The whole file, terminated; the caller frees it. */
+static char *read_text(const char *path, size_t *size) {
+    FILE *stream = fopen(path, "rb");
+    assert_non_null(stream);
+    fseek(stream, 0, SEEK_END);
+    *size = (size_t)ftell(stream);
+    rewind(stream);
+    char *text = calloc(*size + 1, 1);
+    assert_int_equal(fread(text, 1, *size, stream), *size);
+    fclose(stream);
+    return text;
+}
+
+static void write_text(const char *path, const char *text) {
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    assert_true(fputs(text, stream) >= 0);
+    assert_int_equal(fclose(stream), 0);
+}
+
+/* gnuplot is needed to build nothing: without it these tests have nothing to say. */
+static void need_gnuplot(void) {
+    if (system("gnuplot --version >/dev/null 2>&1") == 0) return;
+    print_message("gnuplot is not installed\n");
+    skip();
+}
+
+/* --- a schedule: every stage runs F, B, W of each microbatch, a second each, one stage behind the other --- */
+
+typedef struct example {
+    pc_replay_trace trace;
+    pc_timeline timeline;
+} example;
+
+static void make_example(example *made, int devices, int microbatches, int chunks) {
+    int64_t count = (int64_t)devices * microbatches * chunks * 3, i = 0;
+    made->trace = (pc_replay_trace){.pass_count = count,
+                                    .pass_device = calloc((size_t)count, sizeof(int32_t)),
+                                    .pass = calloc((size_t)count, sizeof(pc_pass)),
+                                    .pass_start_ps = calloc((size_t)count, sizeof(pc_time)),
+                                    .pass_end_ps = calloc((size_t)count, sizeof(pc_time))};
+    for (int d = 0; d < devices; d++) {
+        for (int k = 0; k < 3 * chunks * microbatches; k++, i++) {
+            made->trace.pass_device[i] = d;
+            made->trace.pass[i] = (pc_pass){.microbatch = k / (3 * chunks),
+                                            .chunk = (int16_t)(k / 3 % chunks),
+                                            .kind = (int16_t)(PC_PASS_F + k % 3)};
+            made->trace.pass_start_ps[i] = (d + k) * PC_PICOSECONDS_PER_SECOND;
+            made->trace.pass_end_ps[i] = (d + k + 1) * PC_PICOSECONDS_PER_SECOND;
+        }
+    }
+    made->timeline = (pc_timeline){.title = "example",
+                                   .subtitle = "of a timeline",
+                                   .time_unit = "s",
+                                   .time_unit_ps = (double)PC_PICOSECONDS_PER_SECOND,
+                                   .devices = devices,
+                                   .chunks = chunks,
+                                   .trace = &made->trace};
+}
+
+static void free_example(example *made) {
+    free(made->trace.pass_device);
+    free(made->trace.pass);
+    free(made->trace.pass_start_ps);
+    free(made->trace.pass_end_ps);
+}
+
+static void assert_drawn(const pc_timeline *timeline, const char *path) {
+    pc_error error = {0};
+    if (pc_figure_timeline(timeline, path, &error) != PC_OK) fail_msg("%s", error.message);
+}
+
+/* --- paths --- */
+
+static void the_ending_names_the_format(void **state) {
+    (void)state;
+    pc_error error = {0};
+    assert_int_equal(pc_figure_check_path("a.svg", NULL), PC_OK);
+    assert_int_equal(pc_figure_check_path("a.b/c.PNG", NULL), PC_OK);
+    assert_int_equal(pc_figure_check_path("a.pdf", NULL), PC_OK);
+    static const char *const wrong[] = {"a.jpg", "svg", ".svg", "", "a.svg.gz", "a.svg "};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(pc_figure_check_path(wrong[i], &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, ".svg, .png or .pdf"));
+}
+
+static void impossible_paths_are_refused(void **state) {
+    const folder *at = *state;
+    example made;
+    pc_error error = {0};
+    char path[160];
+    make_example(&made, 2, 2, 1);
+    snprintf(path, sizeof path, "%s/no/such.svg", at->path);
+    assert_int_equal(pc_figure_timeline(&made.timeline, path, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "there is no folder"));
+    assert_int_equal(pc_figure_timeline(&made.timeline, "/dev/full", &error), PC_ERROR_INPUT);
+    assert_int_equal(mkdir(at->svg, 0777), 0);
+    assert_int_equal(pc_figure_timeline(&made.timeline, at->svg, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "is a folder"));
+    free_example(&made);
+}
+
+/* --- pictures --- */
+
+static void all_formats_are_drawn(void **state) {
+    static const struct {
+        const char *name, *start;
+    } formats[] = {{"a.svg", "<?xml"}, {"a.png", "\x89PNG"}, {"a.pdf", "%PDF"}};
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    make_example(&made, 4, 8, 2);
+    for (int i = 0; i < 3; i++) {
+        char path[160];
+        size_t size;
+        snprintf(path, sizeof path, "%s/%s", at->path, formats[i].name);
+        assert_drawn(&made.timeline, path);
+        char *picture = read_text(path, &size);
+        assert_memory_equal(picture, formats[i].start, strlen(formats[i].start));
+        free(picture);
+    }
+    assert_int_equal(count_entries(at->path), 3);
+    free_example(&made);
+}
+
+static void same_schedule_gives_the_same_bytes(void **state) {
+    static const char *const endings[] = {"svg", "png", "pdf"};
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    make_example(&made, 4, 8, 1);
+    for (int i = 0; i < 3; i++) {
+        char path[2][160], *picture[2];
+        size_t size[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(path[k], sizeof path[k], "%s/%d.%s", at->path, k, endings[i]);
+            assert_drawn(&made.timeline, path[k]);
+            picture[k] = read_text(path[k], &size[k]);
+            if (k == 0 && i == 2) sleep(1); /* a pdf may note the time, in seconds */
+        }
+        assert_int_equal(size[0], size[1]);
+        assert_memory_equal(picture[0], picture[1], size[0]);
+        free(picture[0]);
+        free(picture[1]);
+    }
+    free_example(&made);
+}
+
+static int count_of(const char *text, const char *part) {
+    int count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part)) count++;
+    return count;
+}
+
+/* 2 stages, 3 microbatches: 6 passes of a kind, each a polygon in its colour; the legend has one more. */
+static void every_pass_is_in_the_picture(void **state) {
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    size_t size;
+    make_example(&made, 2, 3, 1);
+    assert_drawn(&made.timeline, at->svg);
+    char *svg = read_text(at->svg, &size);
+    assert_int_equal(count_of(svg, "<polygon fill = 'rgb(  0, 114, 178)'"), 7);
+    assert_int_equal(count_of(svg, "<polygon fill = 'rgb(213,  94,   0)'"), 7);
+    assert_int_equal(count_of(svg, "<polygon fill = 'rgb(233, 214,  40)'"), 7);
+    assert_int_equal(count_of(svg, ">2</text>"), 6); /* microbatch 2, in all of its passes */
+    assert_non_null(strstr(svg, ">example</text>"));
+    assert_non_null(strstr(svg, ">of a timeline</text>"));
+    assert_non_null(strstr(svg, ">Time [s]</text>"));
+    assert_non_null(strstr(svg, ">F forward</text>"));
+    assert_non_null(strstr(svg, ">W backward, weights</text>"));
+    assert_null(strstr(svg, "recompute"));
+    free(svg);
+    free_example(&made);
+}
+
+static void extreme_shapes_are_drawn(void **state) {
+    static const int shapes[][3] = {{1, 1, 1}, {1, 1, PC_CHUNKS_MAX}, {3000, 1, 1}, {1, 5000, 2}, {32, 128, 1}};
+    const folder *at = *state;
+    need_gnuplot();
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        example made;
+        make_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
+        made.timeline.subtitle = NULL;
+        made.timeline.time_unit = "";
+        assert_drawn(&made.timeline, at->svg);
+        free_example(&made);
+    }
+}
+
+/* A replay that ran out of memory may hold passes that never ran; all of them make no picture. */
+static void passes_that_never_ran_are_not_drawn(void **state) {
+    const folder *at = *state;
+    example made;
+    pc_error error = {0};
+    make_example(&made, 1, 1, 1);
+    for (int i = 0; i < 3; i++) made.trace.pass_end_ps[i] = made.trace.pass_start_ps[i] = -1;
+    assert_int_equal(pc_figure_timeline(&made.timeline, at->svg, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "no pass to draw"));
+    made.trace.pass_count = 2000000;
+    assert_int_equal(pc_figure_timeline(&made.timeline, at->svg, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "2000000 passes are too many"));
+    assert_int_equal(count_entries(at->path), 0);
+    free_example(&made);
+}
+
+/* --- text of users --- */
+
+/* Each of these, in a language that is not looking, would make the file <folder>/run. */
+static void text_runs_no_command(void **state) {
+    static const char *const tricks[] = {
+        "`touch %s/run`",
+        "\"; system(\"touch %s/run\"); \"",
+        "'; system('touch %s/run'); '",
+        "x'\nsystem('touch %s/run')\nset label 'y",
+        "$(touch %s/run)",
+        "\\'; !touch %s/run",
+        "@run {/Bold x}^2_a \\n \\\\ # %%d %%s `touch %s/run",
+        "EOD\nsystem('touch %s/run')\n",
+        "''; system('touch %s/run')",
+        "{{{ `touch %s/run` }",
+        "\" `touch %s/run` \" ' `touch run`",
+        "%s \\",
+    };
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    make_example(&made, 2, 2, 1);
+    for (size_t i = 0; i < sizeof tricks / sizeof tricks[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, tricks[i], at->path);
+        made.timeline.title = made.timeline.subtitle = text;
+        made.timeline.time_unit = text;
+        assert_drawn(&made.timeline, at->svg);
+        assert_int_equal(count_entries(at->path), 1);
+    }
+    free_example(&made);
+}
+
+static void text_stands_as_it_was_given(void **state) {
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    size_t size;
+    make_example(&made, 2, 2, 1);
+    made.timeline.title = "it's {/Bold 7}_B ^2 @x ~y \\n \"q\" `w` <&> \xc3\xa9 \xff\x01";
+    made.timeline.time_unit = "\xc2\xb5s";
+    assert_drawn(&made.timeline, at->svg);
+    char *svg = read_text(at->svg, &size);
+    assert_non_null(
+        strstr(svg, "it\xe2\x80\x99s {/Bold 7}_B ^2 @x ~y \\n \"q\" `w` &lt;&amp;> \xc3\xa9 \xef\xbf\xbd?"));
+    assert_non_null(strstr(svg, "Time [\xc2\xb5s]"));
+    free(svg);
+    free_example(&made);
+}
+
+static void text_leaves_the_svg_well_formed(void **state) {
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    size_t size;
+    make_example(&made, 2, 2, 1);
+    made.timeline.title = "&#x1; <![CDATA[ ]]> </text> &lt; <b>";
+    made.timeline.time_unit = "--> <!-- &";
+    assert_drawn(&made.timeline, at->svg);
+    char *svg = read_text(at->svg, &size);
+    assert_null(strstr(svg, "&#x"));
+    assert_null(strstr(svg, "]]>"));
+    free(svg);
+    char command[256];
+    snprintf(command, sizeof command, "python3 -c \"import xml.dom.minidom as m; m.parse('%s')\"", at->svg);
+    if (system("python3 -c pass >/dev/null 2>&1") == 0) assert_int_equal(system(command), 0);
+    free_example(&made);
+}
+
+static void long_text_is_cut(void **state) {
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    size_t size;
+    char title[5000];
+    memset(title, 'x', sizeof title - 1);
+    title[sizeof title - 1] = '\0';
+    make_example(&made, 2, 2, 1);
+    made.timeline.title = title;
+    assert_drawn(&made.timeline, at->svg);
+    char *svg = read_text(at->svg, &size);
+    assert_non_null(strstr(svg, "xxx\xe2\x80\xa6</text>")); /* an ellipsis */
+    free(svg);
+    free_example(&made);
+}
+
+/* --- gnuplot that fails --- */
+
+/* Draws with `path` as the only folder of programs. */
+static pc_code draw_with_programs_of(const char *path, const pc_timeline *timeline, const char *svg, pc_error *error) {
+    char *before = strdup(getenv("PATH"));
+    setenv("PATH", path, 1);
+    pc_code code = pc_figure_timeline(timeline, svg, error);
+    setenv("PATH", before, 1);
+    free(before);
+    return code;
+}
+
+static void a_missing_gnuplot_is_named(void **state) {
+    const folder *at = *state;
+    example made;
+    pc_error error = {0};
+    make_example(&made, 2, 2, 1);
+    assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->svg, &error), PC_ERROR_IO);
+    assert_non_null(strstr(error.message, "gnuplot: not found; install gnuplot-nox"));
+    assert_int_equal(count_entries(at->path), 0);
+    free_example(&made);
+}
+
+static void a_failing_gnuplot_leaves_what_was_there(void **state) {
+    static const struct {
+        const char *script, *message;
+    } cases[] = {
+        {"#!/bin/sh\necho half a picture\nprintf '\\n  line 3: no such thing\\nmore\\n' >&2\nexit 1\n",
+         "gnuplot: failed: line 3: no such thing"},
+        {"#!/bin/sh\nexit 0\n", "gnuplot: failed: it gives no reason"},
+        {"#!/bin/sh\nkill -9 $$\n", "gnuplot: failed: it gives no reason"},
+    };
+    const folder *at = *state;
+    example made;
+    size_t size;
+    char program[128];
+    make_example(&made, 2, 2, 1);
+    write_text(at->svg, "old");
+    snprintf(program, sizeof program, "%s/gnuplot", at->path);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pc_error error = {0};
+        write_text(program, cases[i].script);
+        assert_int_equal(chmod(program, 0755), 0);
+        assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->svg, &error), PC_ERROR_IO);
+        if (!strstr(error.message, cases[i].message)) fail_msg("%s", error.message);
+        assert_non_null(strstr(error.message, at->svg));
+        char *text = read_text(at->svg, &size);
+        assert_string_equal(text, "old");
+        free(text);
+        assert_int_equal(count_entries(at->path), 2);
+    }
+    free_example(&made);
+}
+
+static void every_refused_allocation_is_reported(void **state) {
+    const folder *at = *state;
+    need_gnuplot();
+    example made;
+    make_example(&made, 2, 2, 2);
+    pc_code code = PC_ERROR_NO_MEMORY;
+    for (long after = 0; code != PC_OK; after++) {
+        assert_true(after < 1000);
+        pc_alloc_fail_after(after);
+        code = pc_figure_timeline(&made.timeline, at->svg, NULL);
+        pc_alloc_fail_after(-1);
+        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
+        assert_int_equal(count_entries(at->path), code == PC_OK);
+    }
+    free_example(&made);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_ending_names_the_format),
+        TEST(impossible_paths_are_refused),
+        TEST(all_formats_are_drawn),
+        TEST(same_schedule_gives_the_same_bytes),
+        TEST(every_pass_is_in_the_picture),
+        TEST(extreme_shapes_are_drawn),
+        TEST(passes_that_never_ran_are_not_drawn),
+        TEST(text_runs_no_command),
+        TEST(text_stands_as_it_was_given),
+        TEST(text_leaves_the_svg_well_formed),
+        TEST(long_text_is_cut),
+        TEST(a_missing_gnuplot_is_named),
+        TEST(a_failing_gnuplot_leaves_what_was_there),
+        TEST(every_refused_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,952 @@
+/* The scenario loader: what good files mean, what bad ones are told, and that neither crashes or leaks.
+ *
+ * Every file in data/scenarios/bad begins with "# expect: " and the beginning of the message that it must get, behind
+ * the file's name and a colon. */
+#include "engine/alloc.h"
+#include "models/schedule/generate.h"
+#include "models/workload/activation.h"
+#include "scenarios/scenario.h"
+#include "scenarios/units.h"
+#include "tests/support.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 1024 };
+
+static const int64_t MS = 1000000000;
+
+static const char *source_root(void) {
+    const char *root = getenv("PC_SOURCE_ROOT");
+    return root ? root : ".";
+}
+
+static void data_path(const char *name, char *path) {
+    snprintf(path, PATH_SIZE, "%s/tests/data/scenarios/%s", source_root(), name);
+}
+
+static char temporary[] = "/tmp/pipecast_test_scenario_XXXXXX";
+
+static int make_temporary(void **state) {
+    (void)state;
+    int file = mkstemp(temporary);
+    if (file < 0) return -1;
+    return close(file);
+}
+
+static int remove_temporary(void **state) {
+    (void)state;
+    return unlink(temporary);
+}
+
+static void write_temporary(const char *text, size_t size) {
+    FILE *file = fopen(temporary, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* ---- loading ---- */
+
+static pc_scenario *load_with(const char *path, const char *const *sets, int set_count) {
+    pc_error error;
+    pc_scenario *scenario = NULL;
+    if (pc_scenario_load(path, sets, set_count, &scenario, &error)) fail_msg("%s", error.message);
+    return scenario;
+}
+
+static pc_scenario *load_good(const char *name) {
+    char path[PATH_SIZE];
+    data_path(name, path);
+    return load_with(path, NULL, 0);
+}
+
+static pc_scenario *load_text(const char *text) {
+    write_temporary(text, strlen(text));
+    return load_with(temporary, NULL, 0);
+}
+
+static pc_run_spec spec_of(const pc_scenario *scenario, int64_t index) {
+    pc_error error;
+    pc_run_spec spec;
+    if (pc_scenario_run_spec(scenario, index, &spec, &error)) fail_msg("%s", error.message);
+    return spec;
+}
+
+/* The message for what cannot be loaded, in static storage; the output must stay untouched. */
+static const char *message_of(const char *path, const char *const *sets, int set_count) {
+    static pc_error error;
+    pc_scenario *const mark = (pc_scenario *)&error, *scenario = mark;
+    pc_code code = pc_scenario_load(path, sets, set_count, &scenario, &error);
+    if (code == PC_OK) fail_msg("%s was loaded", path);
+    assert_int_equal(code, PC_ERROR_INPUT);
+    assert_int_equal(error.code, code);
+    assert_ptr_equal(scenario, mark);
+    assert_null(strchr(error.message, '\n'));
+    /* Nobody has to ask for a message. */
+    assert_int_equal(pc_scenario_load(path, sets, set_count, &scenario, NULL), PC_ERROR_INPUT);
+    return error.message;
+}
+
+static void assert_starts(const char *text, const char *start) {
+    if (strncmp(text, start, strlen(start)) != 0) fail_msg("\n    got %s\n    not %s", text, start);
+}
+
+/* The temporary file holds `text`; its message begins with "FILE" and `start`. */
+static void assert_refused(const char *text, size_t size, const char *start) {
+    char expected[PATH_SIZE];
+    write_temporary(text, size);
+    snprintf(expected, sizeof expected, "%s%s", temporary, start);
+    assert_starts(message_of(temporary, NULL, 0), expected);
+}
+
+static void assert_text_refused(const char *text, const char *start) {
+    assert_refused(text, strlen(text), start);
+}
+
+static const char *const base = "scenario: base\n"
+                                "setting:\n"
+                                "  schedule: 1f1b\n"
+                                "  devices: 4\n"
+                                "  microbatches: 8\n"
+                                "  times: {F: 1 ms, B: 1 ms, W: 1 ms}\n";
+
+/* ---- what files mean ---- */
+
+static void test_minimal(void **state) {
+    (void)state;
+    size_t size;
+    pc_scenario *scenario = load_good("good/minimal.yaml");
+    assert_string_equal(pc_scenario_name(scenario), "minimal");
+    assert_string_equal(pc_scenario_title(scenario), "");
+    assert_int_equal(pc_scenario_run_count(scenario), 1);
+    const char *text = pc_scenario_text(scenario, &size);
+    assert_int_equal(strlen(text), size);
+    assert_starts(text, "# The least that a scenario needs");
+
+    pc_run_spec spec = spec_of(scenario, 0);
+    assert_string_equal(spec.scenario, "minimal");
+    assert_string_equal(spec.name, "minimal.1f1b");
+    assert_string_equal(spec.model, "");
+    assert_string_equal(spec.machine, "");
+    assert_ptr_equal(spec.generator, pc_generator_find("1f1b"));
+    assert_int_equal(spec.devices, 4);
+    assert_int_equal(spec.microbatches, 8);
+    assert_int_equal(spec.chunks, 1);
+    assert_int_equal(spec.microbatch_size, -1);
+    assert_int_equal(spec.seq_len, -1);
+    assert_false(spec.has_activation);
+    assert_false(spec.trace);
+    assert_int_equal(spec.overhead_ps, 0);
+    assert_int_equal(spec.costs.devices, 4);
+    assert_int_equal(spec.costs.memory_capacity_bytes, 0);
+    assert_int_equal(spec.costs.transfer.mode, PC_TRANSFER_DELAY);
+    assert_int_equal(spec.costs.transfer.delay_ps, 0);
+    assert_true(isnan(spec.published_bubble_rate_span));
+    assert_true(isnan(spec.published_samples_per_s_per_gpu));
+    assert_true(isnan(spec.published_iteration_s));
+    for (int d = 0; d < 4; d++) {
+        assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_F), MS);
+        assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_BW), 2 * MS);
+        assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_B), PC_TIME_NOT_GIVEN);
+        assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_R), PC_TIME_NOT_GIVEN);
+    }
+    pc_run_spec_free(&spec);
+    assert_int_equal(pc_scenario_run_spec(scenario, 1, &spec, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_scenario_run_spec(scenario, -1, &spec, NULL), PC_ERROR_INPUT);
+    pc_scenario_free(scenario);
+    pc_scenario_free(NULL);
+}
+
+static void assert_times(const pc_run_spec *spec, int stage, int64_t f, int64_t b, int64_t w, int64_t bw) {
+    assert_int_equal(pc_costs_duration(&spec->costs, stage, 0, PC_PASS_F), f);
+    assert_int_equal(pc_costs_duration(&spec->costs, stage, 0, PC_PASS_B), b);
+    assert_int_equal(pc_costs_duration(&spec->costs, stage, 0, PC_PASS_W), w);
+    assert_int_equal(pc_costs_duration(&spec->costs, stage, 0, PC_PASS_BW), bw);
+}
+
+/* The run of this name; fails where there is none. */
+static pc_run_spec find_run(const pc_scenario *scenario, const char *name) {
+    for (int64_t i = 0; i < pc_scenario_run_count(scenario); i++) {
+        pc_run_spec spec = spec_of(scenario, i);
+        if (strcmp(spec.name, name) == 0) return spec;
+        pc_run_spec_free(&spec);
+    }
+    fail_msg("no run %s", name);
+    abort();
+}
+
+static void test_merged_times(void **state) {
+    (void)state;
+    static const struct {
+        const char *run;
+        int64_t times[2][4]; /* stage, F B W BW, in ms; -1 not given */
+    } cases[] = {{"as-is.1f1b", {{1, 2, 3, 5}, {1, 2, 3, 5}}},
+                 {"one-time.1f1b", {{4, 2, 3, 5}, {4, 2, 3, 5}}},
+                 {"bw.1f1b", {{1, 2, 3, 4}, {1, 2, 3, 4}}},
+                 {"own-stages.1f1b", {{1, -1, -1, 2}, {3, 4, 5, 9}}}};
+    pc_scenario *scenario = load_good("good/merge.yaml");
+    assert_string_equal(pc_scenario_title(scenario), "Merging");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pc_run_spec spec = find_run(scenario, cases[i].run);
+        for (int d = 0; d < 2; d++) {
+            int64_t t[4];
+            for (int k = 0; k < 4; k++) t[k] = cases[i].times[d][k] < 0 ? PC_TIME_NOT_GIVEN : cases[i].times[d][k] * MS;
+            assert_times(&spec, d, t[0], t[1], t[2], t[3]);
+        }
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+}
+
+static void test_merged_rest(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_good("good/merge.yaml");
+    pc_run_spec spec = find_run(scenario, "as-is.1f1b");
+    assert_int_equal(spec.costs.transfer.mode, PC_TRANSFER_DELAY);
+    assert_int_equal(spec.costs.transfer.delay_ps, 10000000);
+    assert_int_equal(spec.overhead_ps, 5 * MS);
+    assert_true(spec.trace);
+    assert_int_equal(spec.seq_len, 128);
+    pc_run_spec_free(&spec);
+
+    spec = find_run(scenario, "link.1f1b");
+    assert_int_equal(spec.costs.transfer.mode, PC_TRANSFER_LINK);
+    assert_int_equal(spec.costs.transfer.delay_ps, 0);
+    assert_int_equal(spec.costs.transfer.size_bytes, 1 << 20);
+    assert_int_equal(spec.costs.transfer.latency_ps, 5000000);
+    assert_true(spec.costs.transfer.bandwidth_bytes_per_s == 1e9);
+    pc_run_spec_free(&spec);
+
+    spec = find_run(scenario, "labels.1f1b");
+    assert_string_equal(spec.model, "small");
+    assert_string_equal(spec.machine, "other");
+    assert_int_equal(spec.overhead_ps, 0);
+    assert_false(spec.trace);
+    assert_int_equal(spec.microbatch_size, 3);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
+/* s 128, h 64, a 4, b 2: a layer keeps 34*128*2*64 + 5*4*128*128*2 = 557056 + 655360 = 1212416 bytes, of which B frees
+ * 2*128*2*64 + 655360 = 688128. A stage of two has 4 of 8 layers, or 8 of 16. */
+static void test_merged_activation(void **state) {
+    (void)state;
+    static const struct {
+        const char *run;
+        int64_t kept, b_frees;
+    } cases[] = {{"as-is.1f1b", 4 * 1212416, 4 * 688128},
+                 {"other-model.1f1b", 8 * 1212416, 8 * 688128},
+                 {"explicit-activation.1f1b", 1001, 250}, /* 250.25 */
+                 {"released-share.1f1b", 4 * 1212416, 2 * 1212416},
+                 {"labels.1f1b", 6 * 1212416, 6 * 688128}}; /* half as many sequences again */
+    pc_scenario *scenario = load_good("good/merge.yaml");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pc_run_spec spec = find_run(scenario, cases[i].run);
+        assert_true(spec.has_activation);
+        for (int d = 0; d < 2; d++) {
+            assert_int_equal(spec.costs.activation_bytes[d], cases[i].kept);
+            assert_int_equal(spec.costs.activation_b_bytes[d], cases[i].b_frees);
+        }
+        assert_int_equal(spec.costs.memory_capacity_bytes, i == 2 ? 2000 : 0);
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+}
+
+static void test_stages(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_good("good/stages.yaml");
+    pc_run_spec spec = find_run(scenario, "unequal.zb-h1");
+    assert_times(&spec, 0, 10500000000, 12 * MS, 8 * MS, 20 * MS);
+    assert_times(&spec, 1, 9 * MS, 12 * MS, 8 * MS, 20 * MS);
+    assert_int_equal(pc_costs_duration(&spec.costs, 1, 0, PC_PASS_R), MS);
+    assert_times(&spec, 2, 14 * MS, 20001000000, 8 * MS, 27 * MS);
+    pc_run_spec_free(&spec);
+    spec = find_run(scenario, "equal.zb-h1");
+    for (int d = 0; d < 3; d++) assert_times(&spec, d, 10 * MS, 12 * MS, 8 * MS, 20 * MS);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
+/* Case-major, then devices, chunks, microbatches, and the schedule innermost. */
+static void test_sweep_order(void **state) {
+    (void)state;
+    static const char *const cases[] = {"a", "b"}, *const schedules[] = {"1f1b", "1f1b-interleaved"};
+    static const int devices[] = {4, 8}, chunks[] = {2, 3}, microbatches[] = {8, 16};
+    pc_scenario *scenario = load_good("good/sweep.yaml");
+    assert_int_equal(pc_scenario_run_count(scenario), 32);
+    for (int i = 0; i < 32; i++) {
+        char name[PC_LABEL_SIZE];
+        int p = devices[i / 8 % 2], v = chunks[i / 4 % 2], m = microbatches[i / 2 % 2];
+        pc_run_spec spec = spec_of(scenario, i);
+        snprintf(name, sizeof name, "%s.%s.m%d.p%d.v%d", cases[i / 16], schedules[i % 2], m, p, v);
+        assert_string_equal(spec.name, name);
+        assert_int_equal(spec.devices, p);
+        assert_int_equal(spec.microbatches, m);
+        assert_int_equal(spec.chunks, i % 2 ? v : 1);
+        assert_int_equal(spec.costs.chunks, spec.chunks);
+        assert_int_equal(pc_costs_duration(&spec.costs, p - 1, 0, PC_PASS_BW), 12 * MS / spec.chunks);
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+}
+
+/* Case b leaves its shape to the sweep, so that its figures are any run's of their schedule; case a has 16 devices of
+ * its own, and none of the runs has them. */
+static void test_published(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_good("good/sweep.yaml");
+    for (int i = 0; i < 32; i++) {
+        pc_run_spec spec = spec_of(scenario, i);
+        bool here = i >= 16 && i % 2 == 0, by_microbatches = here && spec.microbatches == 16;
+        assert_true(by_microbatches ? spec.published_bubble_rate_span == 0.125
+                                    : isnan(spec.published_bubble_rate_span));
+        assert_true(by_microbatches ? spec.published_iteration_s == 7.5992 : isnan(spec.published_iteration_s));
+        assert_true(here && !by_microbatches ? spec.published_samples_per_s_per_gpu == 11.8
+                                             : isnan(spec.published_samples_per_s_per_gpu));
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+}
+
+/* For any stage time T and any v: chunks add up to T, and differ by a picosecond at most. Likewise bytes. */
+static void test_chunks_add_up(void **state) {
+    (void)state;
+    test_random random = {1};
+    for (long i = 0; i < test_cases(300); i++) {
+        char text[1024];
+        int64_t time = (int64_t)(test_draw(&random) >> (2 + i % 40)),
+                bytes = (int64_t)(test_draw(&random) >> (12 + i % 40)) + 1;
+        int v = (int)test_between(&random, 1, 37);
+        snprintf(text, sizeof text,
+                 "scenario: x\nsetting: {schedule: 1f1b-interleaved, devices: 2, microbatches: 2, chunks: %d, times: "
+                 "{F: %" PRId64 " ps, BW: 0 s}, activation: {size: %" PRId64 " B, release_b: 0.3}}\n",
+                 v, time, bytes);
+        pc_scenario *scenario = load_text(text);
+        pc_run_spec spec = spec_of(scenario, 0);
+        int64_t time_sum = 0, bytes_sum = 0;
+        assert_int_equal(spec.chunks, v);
+        for (int c = 0; c < v; c++) {
+            int64_t t = pc_costs_duration(&spec.costs, 1, c, PC_PASS_F), b = spec.costs.activation_bytes[v + c];
+            assert_true(t == time / v || t == time / v + 1);
+            assert_true(b == bytes / v || b == bytes / v + 1);
+            assert_true(fabs((double)spec.costs.activation_b_bytes[v + c] - 0.3 * (double)b) <=
+                        0.5 + 1e-15 * (double)b);
+            time_sum += t;
+            bytes_sum += b;
+        }
+        assert_int_equal(time_sum, time);
+        assert_int_equal(bytes_sum, bytes);
+        pc_run_spec_free(&spec);
+        pc_scenario_free(scenario);
+    }
+}
+
+/* Interleaved, 22 layers and the ends on 4 devices x 3 chunks: two a part, but one in part 0 (stage 0, chunk 0) and in
+ * part 11 (stage 3, chunk 2). */
+static void test_activation_of_ends(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_text("scenario: x\n"
+                                      "setting:\n"
+                                      "  model: {layers: 22, hidden: 64, heads: 4, seq_len: 128, layout: ends}\n"
+                                      "  schedule: 1f1b-interleaved\n"
+                                      "  chunks: 3\n"
+                                      "  devices: 4\n"
+                                      "  microbatches: 8\n"
+                                      "  microbatch_size: 2\n"
+                                      "  times: {F: 1 ms, BW: 1 ms}\n");
+    pc_run_spec spec = spec_of(scenario, 0);
+    for (int d = 0; d < 4; d++)
+        for (int c = 0; c < 3; c++) {
+            int layers = (d == 0 && c == 0) || (d == 3 && c == 2) ? 1 : 2;
+            assert_int_equal(spec.costs.activation_bytes[3 * d + c], layers * 1212416);
+            assert_int_equal(spec.costs.activation_b_bytes[3 * d + c], layers * 688128);
+        }
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
+/* What only the generator refuses is a run, not an error. */
+static void test_infeasible_is_no_error(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_text("scenario: x\nsetting: {schedule: 1f1b-interleaved, devices: 4, microbatches: 6, "
+                                      "times: {F: 1 ms, BW: 1 ms}}\n");
+    pc_run_spec spec = spec_of(scenario, 0);
+    assert_int_equal(spec.chunks, spec.generator->chunks_default);
+    assert_int_equal(pc_generator_check(spec.generator, 4, 6, spec.chunks, NULL), PC_ERROR_INPUT);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
+static void test_byte_order_mark_and_carriage_returns(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_text("\xef\xbb\xbfscenario: x\r\nsetting:\r\n  schedule: 1f1b\r\n  devices: 2\r\n"
+                                      "  microbatches: 2\r\n  times: {F: 1 ms, BW: 1 ms}\r\n");
+    assert_string_equal(pc_scenario_name(scenario), "x");
+    pc_scenario_free(scenario);
+}
+
+/* ---- sets ---- */
+
+static void test_sets(void **state) {
+    (void)state;
+    static const char *const sets[] = {"setting.microbatches=64",    "setting.times.F=12 ms", "setting.microbatches=32",
+                                       "setting.transfer.time=3 us", "title=other # comment", "scenario=renamed",
+                                       "setting.machine=H100: no"};
+    char text[1024];
+    snprintf(text, sizeof text, "%scases:\n  - {name: a}\n  - {name: b, microbatches: 16, times: {F: 4 ms, B: 5 ms}}\n",
+             base);
+    write_temporary(text, strlen(text));
+    pc_scenario *scenario = load_with(temporary, sets, 6);
+    assert_string_equal(pc_scenario_title(scenario), "other");
+    assert_string_equal(pc_scenario_name(scenario), "renamed");
+    for (int64_t i = 0; i < 2; i++) {
+        /* The last one wins, over the case too; what stands beside it under `times` stays. */
+        pc_run_spec spec = spec_of(scenario, i);
+        assert_string_equal(spec.scenario, "renamed");
+        assert_int_equal(spec.microbatches, 32);
+        assert_int_equal(spec.costs.transfer.delay_ps, 3000000);
+        assert_times(&spec, 0, 12 * MS, (i ? 5 : 1) * MS, MS, (i ? 6 : 2) * MS);
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+    assert_starts(message_of(temporary, sets, 7),
+                  "--set setting.machine=H100: no: not YAML: mapping values are not allowed in this context");
+}
+
+/* The file's own text is what is kept with results, whatever was set. */
+static void test_text_is_the_files(void **state) {
+    (void)state;
+    static const char *const set = "setting.devices=2";
+    size_t size;
+    write_temporary(base, strlen(base));
+    pc_scenario *scenario = load_with(temporary, &set, 1);
+    assert_string_equal(pc_scenario_text(scenario, &size), base);
+    assert_int_equal(size, strlen(base));
+    pc_scenario_free(scenario);
+}
+
+static int64_t count_with(const char *name, const char *const *sets, int set_count) {
+    char path[PATH_SIZE];
+    data_path(name, path);
+    pc_scenario *scenario = load_with(path, sets, set_count);
+    int64_t count = pc_scenario_run_count(scenario);
+    pc_scenario_free(scenario);
+    return count;
+}
+
+/* Of the sweep's 2 cases x 2 devices x 2 chunks x 2 microbatches x 2 schedules. */
+static void test_sets_and_sweep(void **state) {
+    (void)state;
+    static const char *const replaced[] = {"sweep.schedule=[gpipe, 1f1b, zb-h1]"};
+    static const char *const fixed[] = {"setting.schedule=zb-h1"};
+    static const char *const fixed_then_swept[] = {"setting.schedule=zb-h1", "sweep.schedule=[gpipe, 1f1b, zb-h1]"};
+    static const char *const swept_then_fixed[] = {"sweep.schedule=[gpipe, 1f1b, zb-h1]", "setting.schedule=zb-h1"};
+    static const char *const added[] = {"sweep.microbatches=[1, 2, 3, 4, 5]"};
+    assert_int_equal(count_with("good/sweep.yaml", NULL, 0), 32);
+    assert_int_equal(count_with("good/sweep.yaml", replaced, 1), 48);
+    assert_int_equal(count_with("good/sweep.yaml", fixed, 1), 16);
+    assert_int_equal(count_with("good/sweep.yaml", fixed_then_swept, 2), 48);
+    assert_int_equal(count_with("good/sweep.yaml", swept_then_fixed, 2), 16);
+    assert_int_equal(count_with("good/minimal.yaml", added, 1), 5);
+}
+
+static void test_bad_sets(void **state) {
+    (void)state;
+    static const struct {
+        const char *set, *message;
+    } cases[] = {
+        {"setting.devices=0", ": setting.devices: 0: out of range; expected a whole number from 1 to 65536"},
+        {"setting.times.F=12", ": setting.times.F: 12: no unit; expected a time"},
+        {"setting.devcies=4", ": setting.devcies: unknown key (did you mean devices?); expected one of model, "},
+        {"setting.stages=[{F: 1 ms, BW: 2 ms}]", ": setting.stages: 1 entries for 4 devices; expected one a device"},
+        {"setting.times=3 ms", ": setting.times: is a single value; expected a mapping of F, "},
+        {"sweep.devices=4", ": sweep.devices: is a single value; expected a list"},
+        {"sweep.devices=[4, x]", ": sweep.devices[1]: x: not a whole number"},
+        {"cases=[]", ": cases: unknown key; expected one of scenario, title, source, setting, sweep"},
+        {"setting.schedule=2f2b", ": setting.schedule: 2f2b: unknown schedule; expected one of gpipe"},
+        {"setting.devices=", ": setting.devices: empty; expected a whole number"},
+        {"setting.devices=[4", ": not YAML: did not find expected ',' or ']'"},
+        {"setting.devices=*x", ": an alias"},
+        {"setting.devices=4\n  microbatches: 1", ": the value has a line break; expected KEY=VALUE"},
+        {"setting.devices", ": no KEY=VALUE; expected KEY=VALUE such as setting.microbatches=64"},
+        {"", ": no KEY=VALUE"},
+        {"=4", ": no KEY=VALUE"},
+        {".devices=4", ": no KEY=VALUE"},
+        {"setting..devices=4", ": no KEY=VALUE"},
+        {"setting.=4", ": no KEY=VALUE"},
+        {"setting. devices=4", ": no KEY=VALUE"},
+        {"a: b=4", ": no KEY=VALUE"},
+        {"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t=4", ": nested too deep"},
+        {"scenario=a b", ": scenario: a b: not a name"},
+    };
+    write_temporary(base, strlen(base));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[PATH_SIZE];
+        snprintf(expected, sizeof expected, "--set %s%s", cases[i].set, cases[i].message);
+        for (char *c = expected; *c; c++)
+            if (*c == '\n') *c = '?';
+        assert_starts(message_of(temporary, &cases[i].set, 1), expected);
+    }
+    const char *layers = "setting.model.layers=3";
+    assert_non_null(
+        strstr(message_of(temporary, &layers, 1), ":4: setting.devices: 4 devices x 1 chunks are more than"));
+}
+
+/* A value cannot smuggle in further keys, whatever it holds. */
+static void test_set_holds_one_value(void **state) {
+    (void)state;
+    static const char *const sets[] = {"setting.machine=a, devices: 3", "setting.machine=a}, {devices: 3",
+                                       "setting.machine='a', devices: 3"};
+    write_temporary(base, strlen(base));
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        pc_scenario *scenario;
+        if (pc_scenario_load(temporary, &sets[i], 1, &scenario, NULL)) continue;
+        pc_run_spec spec = spec_of(scenario, 0);
+        assert_int_equal(spec.devices, 4);
+        pc_run_spec_free(&spec);
+        pc_scenario_free(scenario);
+    }
+}
+
+/* ---- what bad files are told ---- */
+
+static void check_bad_file(const char *path) {
+    char line[PATH_SIZE], expected[4 * PATH_SIZE];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    assert_starts(line, "# expect: ");
+    /* Of a long path, a message has the end. */
+    size_t length = strlen(path), cut = length > 255 ? length - 252 : 0;
+    snprintf(expected, sizeof expected, "%s%s:%s", cut ? "..." : "", path + cut, line + strlen("# expect: "));
+    const char *message = message_of(path, NULL, 0);
+    assert_starts(message, expected);
+    assert_non_null(strstr(message, "; expected "));
+}
+
+static void test_bad_files(void **state) {
+    (void)state;
+    char folder[PATH_SIZE], path[2 * PATH_SIZE];
+    int count = 0;
+    data_path("bad", folder);
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        check_bad_file(path);
+        count++;
+    }
+    closedir(entries);
+    assert_true(count >= 90);
+}
+
+static void test_no_file(void **state) {
+    (void)state;
+    assert_starts(message_of("/nonexistent/x.yaml", NULL, 0),
+                  "/nonexistent/x.yaml: No such file or directory; expected");
+    assert_starts(message_of("/", NULL, 0), "/: is a directory; expected a scenario file");
+    assert_starts(message_of("", NULL, 0), ": No such file or directory; expected a scenario file");
+    assert_starts(message_of("/dev/zero", NULL, 0), "/dev/zero: too large; expected a scenario file (YAML) of at most");
+    assert_starts(message_of("/dev/null", NULL, 0), "/dev/null:1: empty; expected");
+}
+
+static void test_large_file(void **state) {
+    (void)state;
+    char expected[PATH_SIZE];
+    write_temporary("", 0);
+    assert_int_equal(truncate(temporary, 100 << 20), 0);
+    snprintf(expected, sizeof expected, "%s: too large; expected a scenario file (YAML) of at most 4 MiB", temporary);
+    assert_starts(message_of(temporary, NULL, 0), expected);
+    /* The limit itself is fine: 4 MiB of comment. */
+    size_t size = 4 << 20;
+    char *text = malloc(size + 1);
+    snprintf(text, size, "%s#", base);
+    memset(text + strlen(text), 'x', size - strlen(text));
+    write_temporary(text, size);
+    pc_scenario_free(load_with(temporary, NULL, 0));
+    text[size] = 'x';
+    write_temporary(text, size + 1);
+    assert_starts(message_of(temporary, NULL, 0), expected);
+    free(text);
+}
+
+static void test_not_text(void **state) {
+    (void)state;
+    assert_refused("", 0, ":1: empty; expected a mapping with the key scenario and others");
+    assert_refused("# nothing\n", 10, ":1: empty");
+    assert_refused("a: b\n\x7f"
+                   "ELF\x01\x02\0\0\0",
+                   15, ":2: not YAML: control characters are not allowed");
+    assert_refused("\0\0\0\0", 4, ":1: not YAML");
+    assert_refused("scenario: x\ntitle: \xff\xfe\n", 22, ":2: not YAML: invalid leading UTF-8 octet");
+    assert_refused("scenario: x\ntitle: \xc0\x80\n", 22, ":2: not YAML: invalid length of a UTF-8 sequence");
+    assert_refused("scenario: x\ntitle: \xe2\x82", 21, ":2: not YAML: incomplete UTF-8");
+    assert_refused("\xff\xfes\0c\0e\0n\0", 10, ":1: not YAML");
+    assert_refused("\xfe\xff\0s\0c\0e\0n", 10, ":1: not YAML");
+    assert_text_refused("---\n", ":2: is a single value; expected a mapping of scenario");
+    assert_text_refused("--- {}\n--- {}\n", ":2: a second document (---); expected one document a file");
+    assert_text_refused("%YAML 7.0\n---\nscenario: x\n", ":1: not YAML: found incompatible YAML document");
+    assert_text_refused("{}\n", ":1: scenario: missing; expected");
+}
+
+/* All sorts of noise: whatever it is, it is refused in one line, and nothing crashes. */
+static void test_noise(void **state) {
+    (void)state;
+    static const char alphabet[] = "{}[]:,-?&*!|>'\"%@` \n\t#ab01~\\\x01\xc3\xa9";
+    test_random random = {5};
+    for (long i = 0; i < test_cases(1000); i++) {
+        char text[128];
+        size_t size = strlen("scenario: x\n");
+        memcpy(text, "scenario: x\n", size);
+        for (size_t end = 20 + (size_t)i % 100; size < end; size++) {
+            text[size] = alphabet[test_draw(&random) % (sizeof alphabet - 1)];
+        }
+        assert_refused(text, size, "");
+    }
+}
+
+/* The base with one random change of a byte, hundreds of times: loaded or refused, but never anything else. */
+static void test_mutations(void **state) {
+    (void)state;
+    char path[PATH_SIZE], text[8192];
+    data_path("good/merge.yaml", path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    test_random random = {6};
+    for (long i = 0; i < test_cases(700); i++) {
+        size_t at = (size_t)test_between(&random, 0, (int64_t)size - 1);
+        char kept = text[at];
+        text[at] = "\n {}[]:0-x\xff*&"[test_draw(&random) % 13];
+        write_temporary(text, size);
+        pc_error error = {.code = PC_OK};
+        pc_scenario *scenario = NULL;
+        pc_code code = pc_scenario_load(temporary, NULL, 0, &scenario, &error);
+        if (code) assert_starts(error.message, temporary);
+        for (int64_t r = 0; !code && r < pc_scenario_run_count(scenario); r++) {
+            pc_run_spec spec = spec_of(scenario, r);
+            pc_run_spec_free(&spec);
+        }
+        pc_scenario_free(scenario);
+        text[at] = kept;
+    }
+}
+
+/* `before`, then `count` times `unit`, then `after`; to be freed. */
+static char *repeat(const char *before, const char *unit, size_t count, const char *after) {
+    size_t unit_size = strlen(unit), used = strlen(before);
+    char *text = malloc(used + count * unit_size + strlen(after) + 1);
+    memcpy(text, before, used);
+    for (size_t i = 0; i < count; i++, used += unit_size) memcpy(text + used, unit, unit_size);
+    strcpy(text + used, after);
+    return text;
+}
+
+static void assert_repeated_refused(const char *before, const char *unit, size_t count, const char *after,
+                                    const char *start) {
+    char *text = repeat(before, unit, count, after);
+    assert_text_refused(text, start);
+    free(text);
+}
+
+/* Small files that would make much of themselves. */
+static void test_bombs(void **state) {
+    (void)state;
+    assert_repeated_refused("scenario: x\ntitle: ", "a", 4097, "\n", ":2: a text of more than 4096 bytes; expected");
+    assert_repeated_refused("scenario: x\ntitle: ", "a", 4 << 20, "", ": too large");
+    assert_repeated_refused("scenario: x\n", "k", 900, ": 1\n", ":2: kkkk");
+    assert_repeated_refused("scenario: x\n", "k", 3000, ": 1\n", ":2: not YAML");
+    assert_repeated_refused("a: ", "[", 1 << 20, "", ":1: nested too deep");
+    assert_repeated_refused("a: ", "{a: ", 1 << 19, "", ":1: nested too deep");
+    assert_repeated_refused("", "- ", 1 << 20, "", ":1: nested too deep");
+    assert_repeated_refused("", "? ", 1 << 20, "", ":1: nested too deep");
+    assert_repeated_refused("a: [", "1,", 2 << 20, "]", ": too large");
+    assert_repeated_refused("a: [", "1,", (2 << 20) - 8, "]", ":1: too many values; expected at most a million");
+    assert_repeated_refused("scenario: x\ncases:\n", "- {name: a}\n", 50000, "", ":4: cases[1].name: a is the name of");
+}
+
+/* 400 x 400 x 100 runs and a few are too many; the load must not take their time or their memory either. */
+static void test_too_many_runs(void **state) {
+    (void)state;
+    size_t room = 1 << 16, used = 0;
+    char *text = malloc(room);
+    used += (size_t)snprintf(text, room, "%ssweep:\n", base);
+    static const char *const keys[] = {"devices", "microbatches", "chunks"};
+    static const int counts[] = {400, 400, 100};
+    for (int k = 0; k < 3; k++) {
+        used += (size_t)snprintf(text + used, room - used, "  %s: [1", keys[k]);
+        for (int i = 2; i <= counts[k]; i++) used += (size_t)snprintf(text + used, room - used, ", %d", i);
+        used += (size_t)snprintf(text + used, room - used, "]\n");
+    }
+    assert_text_refused(text, ":7: sweep: multiplies out to more than 10000000 runs; expected at most that many");
+    free(text);
+}
+
+/* A large but honest file: a pipeline of as many stages as there may be. */
+static void test_many_stages(void **state) {
+    (void)state;
+    char *text = repeat("scenario: x\nsetting:\n  schedule: 1f1b\n  devices: 65536\n  microbatches: 1\n  stages:\n",
+                        "  - {F: 1 ms, BW: 2 ms}\n", PC_DEVICES_MAX, "");
+    pc_scenario *scenario = load_text(text);
+    pc_run_spec spec = spec_of(scenario, 0);
+    assert_int_equal(pc_costs_duration(&spec.costs, PC_DEVICES_MAX - 1, 0, PC_PASS_BW), 2 * MS);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+    free(text);
+}
+
+/* A path of thousands of characters still leaves room for what is wrong. */
+static void test_long_path(void **state) {
+    (void)state;
+    char *path = repeat("/nonexistent/", "abcdefgh/", 400, "x.yaml");
+    const char *message = message_of(path, NULL, 0);
+    assert_starts(message, "...");
+    assert_non_null(strstr(message, "/x.yaml: No such file or directory; expected a scenario file"));
+    free(path);
+}
+
+/* ---- no memory ---- */
+
+/* Loads and makes every run, refusing the allocation after the next `after`; whether it came to that. */
+static bool load_with_refusal(const char *path, const char *const *sets, int set_count, long after) {
+    pc_error error = {.code = PC_OK};
+    pc_scenario *scenario = NULL;
+    pc_alloc_fail_after(after);
+    long asked = pc_alloc_count();
+    pc_code code = pc_scenario_load(path, sets, set_count, &scenario, &error);
+    for (int64_t i = 0; !code && i < pc_scenario_run_count(scenario); i++) {
+        pc_run_spec spec;
+        code = pc_scenario_run_spec(scenario, i, &spec, &error);
+        if (!code) pc_run_spec_free(&spec);
+    }
+    pc_alloc_fail_after(-1);
+    pc_scenario_free(scenario);
+    bool refused = pc_alloc_count() - asked > after;
+    if (refused) {
+        assert_int_equal(code, PC_ERROR_NO_MEMORY);
+        assert_int_equal(error.code, PC_ERROR_NO_MEMORY);
+    } else {
+        assert_int_equal(code, PC_OK);
+    }
+    return refused;
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    static const char *const files[] = {"good/minimal.yaml", "good/merge.yaml", "good/sweep.yaml", "good/stages.yaml"};
+    static const char *const sets[] = {"setting.overhead=1 ms", "sweep.microbatches=[3, 4]"};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        char path[PATH_SIZE];
+        long after = 0;
+        data_path(files[f], path);
+        while (load_with_refusal(path, sets, 2, after)) after++;
+        assert_true(after > 10);
+    }
+}
+
+/* ---- the library's own scenarios ---- */
+
+/* Every block of the documentation that begins as a scenario does. */
+static void test_documentation(void **state) {
+    (void)state;
+    char path[PATH_SIZE], line[PATH_SIZE], text[8192] = "";
+    bool inside = false;
+    int found = 0;
+    snprintf(path, sizeof path, "%s/docs/scenario-format.md", source_root());
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (strcmp(line, "```\n") == 0 && inside) {
+            pc_scenario *scenario = load_text(text);
+            assert_int_equal(pc_scenario_run_count(scenario), 18);
+            pc_run_spec first = spec_of(scenario, 0), last = spec_of(scenario, 17);
+            assert_string_equal(first.name, "as-measured.1f1b.m16");
+            assert_string_equal(last.name, "balanced.zb-h2.m32");
+            pc_run_spec_free(&first);
+            pc_run_spec_free(&last);
+            pc_scenario_free(scenario);
+            found++;
+            inside = false;
+        }
+        if (inside) strcat(text, line);
+        if (strcmp(line, "```yaml\n") == 0) inside = true;
+    }
+    fclose(file);
+    assert_int_equal(found, 1);
+}
+
+static pc_scenario *load_table5(void) {
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/scenarios/paper/zero_bubble_table5.yaml", source_root());
+    return load_with(path, NULL, 0);
+}
+
+/* layers + 2 = p * chunks in all of them, so that every chunk is a layer. */
+static void test_table5(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_table5();
+    assert_int_equal(pc_scenario_run_count(scenario), 48);
+    for (int64_t i = 0; i < 48; i++) {
+        pc_run_spec spec = spec_of(scenario, i);
+        assert_true(spec.trace && spec.has_activation);
+        assert_string_equal(spec.machine, "A100 SXM 80 GB");
+        assert_true(spec.published_bubble_rate_span > 0);
+        assert_int_equal(isnan(spec.published_samples_per_s_per_gpu) != 0, i % 4 >= 2);
+        assert_int_equal(pc_generator_check(spec.generator, spec.devices, spec.microbatches, spec.chunks, NULL), PC_OK);
+        if (i % 4 == 1) {
+            int64_t middle = spec.costs.activation_bytes[spec.chunks], first = spec.costs.activation_bytes[0];
+            assert_true(middle > 0 && first == 0);
+        }
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+}
+
+/* A row of shared/data/zero_bubble.csv, which says in its first line what is where. */
+typedef struct csv_row {
+    char model[32];
+    char cell[40][32];
+} csv_row;
+
+enum { DEVICES = 1, MICROBATCHES, MICROBATCH_SIZE, SEQ_LEN, HIDDEN, HEADS, LAYERS, T_F, T_B, T_W, T_COMM, BUBBLES };
+static const char csv_header[] = "model,devices,microbatches,microbatch_size,seq_len,hidden,heads,layers,t_f_ms,t_b_ms,"
+                                 "t_w_ms,t_comm_ms,bubble_1f1b,bubble_1f1b_i,bubble_zb_h1,bubble_zb_h2,bubble_zb_1p,"
+                                 "bubble_zb_2p,samples_per_s_per_gpu_1f1b,samples_per_s_per_gpu_1f1b_i,";
+enum { SAMPLES = BUBBLES + 6 };
+
+static void split_row(char *line, csv_row *row) {
+    memset(row, 0, sizeof *row);
+    line[strcspn(line, "\r\n")] = '\0';
+    int column = 0;
+    for (char *cell = strtok(line, ","); cell && column < 40; cell = strtok(NULL, ","), column++)
+        snprintf(row->cell[column], sizeof row->cell[column], "%s", cell);
+    snprintf(row->model, sizeof row->model, "%s", row->cell[0]);
+}
+
+static int64_t row_ps(const csv_row *row, int column) {
+    char text[64];
+    pc_time time = -1;
+    snprintf(text, sizeof text, "%s ms", row->cell[column]);
+    assert_int_equal(pc_parse_time(text, &time, NULL), PC_OK);
+    return time;
+}
+
+static int64_t row_integer(const csv_row *row, int column) {
+    return strtoll(row->cell[column], NULL, 10);
+}
+
+static int64_t sum_chunks(const pc_run_spec *spec, int stage, int kind) {
+    int64_t sum = 0;
+    for (int c = 0; c < spec->chunks; c++) sum += pc_costs_duration(&spec->costs, stage, c, kind);
+    return sum;
+}
+
+static void compare_row(const pc_scenario *scenario, int64_t row_index, const csv_row *row) {
+    static const char *const schedules[] = {"1f1b", "1f1b-interleaved", "zb-h1", "zb-h2"};
+    for (int s = 0; s < 4; s++) {
+        char name[PC_LABEL_SIZE];
+        pc_run_spec spec = spec_of(scenario, 4 * row_index + s);
+        snprintf(name, sizeof name, "%s-m%s.%s", row->model, row->cell[MICROBATCHES], schedules[s]);
+        assert_string_equal(spec.name, name);
+        assert_string_equal(spec.model, row->model);
+        assert_int_equal(spec.devices, row_integer(row, DEVICES));
+        assert_int_equal(spec.microbatches, row_integer(row, MICROBATCHES));
+        assert_int_equal(spec.microbatch_size, row_integer(row, MICROBATCH_SIZE));
+        assert_int_equal(spec.seq_len, row_integer(row, SEQ_LEN));
+        if (s == 1) assert_int_equal(spec.chunks * spec.devices, row_integer(row, LAYERS) + 2);
+        for (int d = 0; d < spec.devices; d++) {
+            assert_int_equal(sum_chunks(&spec, d, PC_PASS_F), row_ps(row, T_F));
+            assert_int_equal(sum_chunks(&spec, d, PC_PASS_B), row_ps(row, T_B));
+            assert_int_equal(sum_chunks(&spec, d, PC_PASS_W), row_ps(row, T_W));
+            assert_int_equal(sum_chunks(&spec, d, PC_PASS_BW), row_ps(row, T_B) + row_ps(row, T_W));
+        }
+        assert_int_equal(spec.costs.transfer.delay_ps, row_ps(row, T_COMM));
+        /* Hidden size and heads show in what a stage keeps: stage 1 holds (layers + 2) / p whole layers. */
+        pc_shape shape = {row_integer(row, LAYERS), row_integer(row, HIDDEN), row_integer(row, HEADS),
+                          row_integer(row, SEQ_LEN), row_integer(row, MICROBATCH_SIZE)};
+        int64_t per_layer = 0, kept = 0;
+        assert_true(pc_activation_bytes_per_layer(&shape, &per_layer));
+        for (int c = 0; c < spec.chunks; c++) kept += spec.costs.activation_bytes[spec.chunks + c];
+        assert_int_equal(kept, per_layer * (shape.layers + 2) / spec.devices);
+        assert_true(spec.published_bubble_rate_span == strtod(row->cell[BUBBLES + s], NULL));
+        if (s < 2) assert_true(spec.published_samples_per_s_per_gpu == strtod(row->cell[SAMPLES + s], NULL));
+        pc_run_spec_free(&spec);
+    }
+}
+
+static FILE *open_shared(const char *name) {
+    char path[PATH_SIZE];
+    const char *shared = getenv("PC_SHARED");
+    if (shared)
+        snprintf(path, sizeof path, "%s/%s", shared, name);
+    else
+        snprintf(path, sizeof path, "%s/../shared/%s", source_root(), name);
+    return fopen(path, "r");
+}
+
+static void test_table5_is_the_papers(void **state) {
+    (void)state;
+    char line[PATH_SIZE];
+    int64_t rows = 0;
+    FILE *file = open_shared("data/zero_bubble.csv");
+    if (!file) {
+        print_message("no shared/data/zero_bubble.csv (PC_SHARED): skipped\n");
+        skip();
+    }
+    pc_scenario *scenario = load_table5();
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_starts(line, csv_header);
+    for (; fgets(line, sizeof line, file); rows++) {
+        csv_row row;
+        split_row(line, &row);
+        compare_row(scenario, rows, &row);
+    }
+    assert_int_equal(rows, 12);
+    pc_scenario_free(scenario);
+    fclose(file);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_minimal),
+        cmocka_unit_test(test_merged_times),
+        cmocka_unit_test(test_merged_rest),
+        cmocka_unit_test(test_merged_activation),
+        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_sweep_order),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_chunks_add_up),
+        cmocka_unit_test(test_activation_of_ends),
+        cmocka_unit_test(test_infeasible_is_no_error),
+        cmocka_unit_test(test_byte_order_mark_and_carriage_returns),
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_text_is_the_files),
+        cmocka_unit_test(test_sets_and_sweep),
+        cmocka_unit_test(test_bad_sets),
+        cmocka_unit_test(test_set_holds_one_value),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_large_file),
+        cmocka_unit_test(test_not_text),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_too_many_runs),
+        cmocka_unit_test(test_many_stages),
+        cmocka_unit_test(test_long_path),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_documentation),
+        cmocka_unit_test(test_table5),
+        cmocka_unit_test(test_table5_is_the_papers),
+    };
+    return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
+}

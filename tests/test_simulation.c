@@ -1,0 +1,423 @@
+/* The engine's tasks and resources: cases worked out by hand, and max-min shares against their definition. */
+#include "tests/support.h"
+
+#include "engine/engine.h"
+#include "engine/maxmin.h"
+#include "engine/program.h"
+#include "engine/simulation.h"
+
+#include <math.h>
+
+/* ---- a program built line by line ---- */
+
+typedef struct fixture {
+    pc_program *program;
+    pc_simulation *simulation;
+    pc_simulation_result result;
+} fixture;
+
+static int set_up(void **state) {
+    fixture *x = calloc(1, sizeof *x);
+    assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
+    *state = x;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *x = *state;
+    pc_program_free(x->program);
+    pc_simulation_free(x->simulation);
+    free(x);
+    return 0;
+}
+
+static int32_t add_processor(fixture *x, pc_processor_order order) {
+    int32_t number;
+    assert_int_equal(pc_program_add_processor(x->program, order, &number, NULL), PC_OK);
+    return number;
+}
+
+static int32_t add_link(fixture *x, pc_time latency_ps, double bytes_per_ps) {
+    int32_t number;
+    pc_link link = {latency_ps, bytes_per_ps * 1e12};
+    assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
+    return number;
+}
+
+static int32_t add_route(fixture *x, const int32_t *links, int32_t count) {
+    int32_t number;
+    assert_int_equal(pc_program_add_route(x->program, links, count, &number, NULL), PC_OK);
+    return number;
+}
+
+static int32_t add_task(fixture *x, int32_t processor, pc_time duration_ps) {
+    pc_task task = pc_task_default();
+    int32_t number;
+    task.processor = processor;
+    task.duration_ps = duration_ps;
+    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
+    return number;
+}
+
+static int32_t add_flow(fixture *x, int32_t route, int64_t bytes) {
+    pc_task task = pc_task_default();
+    int32_t number;
+    task.route = route;
+    task.flow_bytes = bytes;
+    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
+    return number;
+}
+
+static int32_t add_memory_task(fixture *x, int32_t memory, pc_time duration_ps, int64_t take, int64_t give) {
+    pc_task task = {PC_NO_RESOURCE, memory, PC_NO_RESOURCE, duration_ps, take, give, 0};
+    int32_t number;
+    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
+    return number;
+}
+
+static void add_edge(fixture *x, int32_t from, int32_t to, pc_time delay_ps) {
+    assert_int_equal(pc_program_add_edge(x->program, from, to, delay_ps, NULL), PC_OK);
+}
+
+static void run(fixture *x) {
+    pc_error error = {0};
+    if (pc_program_seal(x->program, &error) || pc_simulation_run(x->simulation, x->program, true, &x->result, &error))
+        fail_msg("%s", error.message);
+}
+
+static void check_task(const fixture *x, int32_t task, pc_time start, pc_time end) {
+    assert_int_equal(x->result.start_ps[task], start);
+    assert_int_equal(x->result.end_ps[task], end);
+}
+
+/* ---- processors ---- */
+
+/* In order: b (ready at 0) waits behind a, which waits for c on another processor. */
+static void test_in_order(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER), q = add_processor(x, PC_PROCESSOR_IN_ORDER);
+    int32_t a = add_task(x, p, 5), b = add_task(x, p, 2), c = add_task(x, q, 10);
+    add_edge(x, c, a, 3);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, c, 0, 10);
+    check_task(x, a, 13, 18);
+    check_task(x, b, 18, 20);
+}
+
+/* First come: the same program, and b need not wait. */
+static void test_first_come(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_FIRST_COME), q = add_processor(x, PC_PROCESSOR_IN_ORDER);
+    int32_t a = add_task(x, p, 5), b = add_task(x, p, 2), c = add_task(x, q, 10), d = add_task(x, p, 20);
+    int32_t e = add_task(x, p, 1);
+    add_edge(x, c, a, 3);
+    add_edge(x, c, e, 2);
+    run(x);
+    check_task(x, b, 0, 2);
+    check_task(x, d, 2, 22);
+    check_task(x, e, 22, 23); /* ready at 12, before a's 13 */
+    check_task(x, a, 23, 28);
+}
+
+static void test_deadlock(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER);
+    int32_t a = add_task(x, p, 1), b = add_task(x, p, 1);
+    add_edge(x, b, a, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DEADLOCK);
+    assert_int_equal(x->result.task, a);
+}
+
+/* A task without resources, zero durations, and an empty program are all in order. */
+static void test_trivial_programs(void **state) {
+    fixture *x = *state;
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    pc_program_clear(x->program);
+    int32_t a = add_task(x, PC_NO_RESOURCE, 0), b = add_task(x, PC_NO_RESOURCE, 4);
+    add_edge(x, a, b, 0);
+    run(x);
+    check_task(x, a, 0, 0);
+    check_task(x, b, 0, 4);
+}
+
+/* ---- memory ---- */
+
+/* Given back at 4 is there for what starts at 4: 6 + 4 of 10, then 6 gone and 6 taken again. */
+static void test_memory(void **state) {
+    fixture *x = *state;
+    int32_t memory;
+    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    int32_t late = add_memory_task(x, memory, 1, 6, 6), first = add_memory_task(x, memory, 4, 6, 6);
+    add_memory_task(x, memory, 9, 4, 4);
+    int32_t clock = add_task(x, PC_NO_RESOURCE, 4);
+    add_edge(x, clock, late, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, first, 0, 4);
+    check_task(x, late, 4, 5);
+    assert_int_equal(x->result.peak_bytes[memory], 10);
+    assert_int_equal(x->result.levels.count, 6);
+    static const int64_t levels[] = {6, 10, 4, 10, 4, 0};
+    for (int i = 0; i < 6; i++) assert_int_equal(x->result.levels.level_bytes[i], levels[i]);
+}
+
+static void test_out_of_memory(void **state) {
+    fixture *x = *state;
+    int32_t memory;
+    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    int32_t a = add_memory_task(x, memory, 4, 6, 0), b = add_memory_task(x, memory, 4, 5, 0);
+    add_edge(x, a, b, 1);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(x->result.task, b);
+    assert_int_equal(x->result.time_ps, 5);
+    assert_int_equal(x->result.level_bytes, 6);
+}
+
+/* ---- links ---- */
+
+/* Alone: latency 7, 100 bytes at 4 a picosecond: 32. Over a second, slower link with latency 3: 10 + 100/2. */
+static void test_flow_alone(void **state) {
+    fixture *x = *state;
+    int32_t links[] = {add_link(x, 7, 4.0), add_link(x, 3, 2.0)};
+    int32_t a = add_flow(x, add_route(x, links, 1), 100);
+    int32_t b = add_flow(x, add_route(x, links, 2), 100), none = add_flow(x, 0, 0);
+    add_edge(x, a, b, 0);
+    add_edge(x, b, none, 0);
+    run(x);
+    check_task(x, a, 0, 32);
+    check_task(x, b, 32, 92);
+    check_task(x, none, 92, 99); /* no bytes: the latency only */
+}
+
+/* Two flows of 100 bytes on a link of 4 a picosecond, the second 10 later: 10 alone at 4 (40 done), then 2 each: the
+ * first's 60 take 30, to 40; the second has 60 of its 100 by then and 40 left at 4: to 50. */
+static void test_flows_share(void **state) {
+    fixture *x = *state;
+    int32_t link = add_link(x, 0, 4.0), route = add_route(x, &link, 1);
+    int32_t a = add_flow(x, route, 100), b = add_flow(x, route, 100), clock = add_task(x, PC_NO_RESOURCE, 10);
+    add_edge(x, clock, b, 0);
+    run(x);
+    check_task(x, a, 0, 40);
+    check_task(x, b, 10, 50);
+    assert_int_equal(x->result.loads.count, 4); /* begin, begin, end, end */
+    assert_true(x->result.loads.bytes_per_s[1] == 4e12);
+    assert_true(x->result.loads.bytes_per_s[3] == 0.0);
+}
+
+/* The textbook's three flows: one over both links (capacity 2 and 6), one on each. The long one and its neighbour on
+ * the tight link get 1 each, the other one the 5 that are left. All have 60 bytes: that one ends at 12, those at 60. */
+static void test_flows_max_min(void **state) {
+    fixture *x = *state;
+    int32_t links[] = {add_link(x, 0, 2.0), add_link(x, 0, 6.0)};
+    int32_t both = add_flow(x, add_route(x, links, 2), 60);
+    int32_t tight = add_flow(x, add_route(x, links, 1), 60), wide = add_flow(x, add_route(x, links + 1, 1), 60);
+    run(x);
+    check_task(x, wide, 0, 12);
+    check_task(x, both, 0, 60);
+    check_task(x, tight, 0, 60);
+}
+
+/* ---- max-min shares against their definition ---- */
+
+enum { FLOWS_MAX = 12, LINKS_MAX = 8 };
+
+typedef struct network {
+    int32_t flow_count, link_count, offset[FLOWS_MAX + 1], route[FLOWS_MAX * LINKS_MAX];
+    double capacity[LINKS_MAX], rate[FLOWS_MAX];
+} network;
+
+static void draw_network(test_random *random, network *n) {
+    n->flow_count = (int32_t)test_between(random, 1, FLOWS_MAX);
+    n->link_count = (int32_t)test_between(random, 1, LINKS_MAX);
+    n->offset[0] = 0;
+    for (int32_t l = 0; l < n->link_count; l++) n->capacity[l] = (double)test_between(random, 1, 50);
+    for (int32_t f = 0; f < n->flow_count; f++) {
+        int32_t end = n->offset[f];
+        for (int32_t l = 0; l < n->link_count; l++)
+            if (test_between(random, 0, 2) == 0) n->route[end++] = l;
+        if (end == n->offset[f]) n->route[end++] = (int32_t)test_between(random, 0, n->link_count - 1);
+        n->offset[f + 1] = end;
+    }
+}
+
+static double load_of(const network *n, int32_t link) {
+    double load = 0.0;
+    for (int32_t f = 0; f < n->flow_count; f++)
+        for (int32_t i = n->offset[f]; i < n->offset[f + 1]; i++)
+            if (n->route[i] == link) load += n->rate[f];
+    return load;
+}
+
+static bool is_largest_on(const network *n, int32_t flow, int32_t link) {
+    for (int32_t f = 0; f < n->flow_count; f++)
+        for (int32_t i = n->offset[f]; i < n->offset[f + 1]; i++)
+            if (n->route[i] == link && n->rate[f] > n->rate[flow] * (1 + 1e-9)) return false;
+    return true;
+}
+
+/* Rates are max-min fair exactly where no link is overloaded and every flow has a bottleneck: a full link on which none
+ * gets more than it does (Bertsekas and Gallager, section 6.5.2). The solution is unique. */
+static void test_max_min_conditions(void **state) {
+    (void)state;
+    test_random random = {5};
+    for (long k = 0; k < test_cases(5000); k++) {
+        network n;
+        double left[LINKS_MAX];
+        int32_t waiting[LINKS_MAX];
+        draw_network(&random, &n);
+        pc_maxmin_rates(n.flow_count, n.offset, n.route, n.link_count, n.capacity, n.rate, left, waiting);
+        for (int32_t l = 0; l < n.link_count; l++) assert_true(load_of(&n, l) <= n.capacity[l] * (1 + 1e-9));
+        for (int32_t f = 0; f < n.flow_count; f++) {
+            bool has_bottleneck = false;
+            for (int32_t i = n.offset[f]; i < n.offset[f + 1]; i++)
+                has_bottleneck |=
+                    load_of(&n, n.route[i]) >= n.capacity[n.route[i]] * (1 - 1e-9) && is_largest_on(&n, f, n.route[i]);
+            assert_true(has_bottleneck);
+        }
+    }
+}
+
+/* Random flows at random times: every link's load stays within its capacity, all bytes arrive, and the integral of the
+ * loads is the bytes that went over the link. */
+static void test_flows_conserve_bytes(void **state) {
+    fixture *x = *state;
+    test_random random = {6};
+    for (long k = 0; k < test_cases(300); k++) {
+        network n;
+        double sent[LINKS_MAX] = {0}, carried[LINKS_MAX] = {0}, load[LINKS_MAX] = {0}, since[LINKS_MAX] = {0};
+        draw_network(&random, &n);
+        pc_program_clear(x->program);
+        for (int32_t l = 0; l < n.link_count; l++) add_link(x, 0, n.capacity[l]);
+        for (int32_t f = 0; f < n.flow_count; f++) {
+            int64_t bytes = test_between(&random, 0, 1000000);
+            int32_t route = add_route(x, n.route + n.offset[f], n.offset[f + 1] - n.offset[f]);
+            int32_t clock = add_task(x, PC_NO_RESOURCE, test_between(&random, 0, 20000));
+            add_edge(x, clock, add_flow(x, route, bytes), 0);
+            for (int32_t i = n.offset[f]; i < n.offset[f + 1]; i++) sent[n.route[i]] += (double)bytes;
+        }
+        run(x);
+        assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+        for (int64_t i = 0; i < x->result.loads.count; i++) {
+            int32_t l = x->result.loads.link[i];
+            carried[l] += load[l] * ((double)x->result.loads.time_ps[i] - since[l]);
+            since[l] = (double)x->result.loads.time_ps[i];
+            load[l] = x->result.loads.bytes_per_s[i] * 1e-12;
+            assert_true(load[l] <= n.capacity[l] * (1 + 1e-9));
+        }
+        for (int32_t l = 0; l < n.link_count; l++) { /* each end is rounded to a picosecond */
+            assert_true(fabs(load[l]) < 1e-9);
+            assert_true(fabs(carried[l] - sent[l]) <= n.capacity[l] * 2 * FLOWS_MAX);
+        }
+    }
+}
+
+/* ---- determinism, reuse, bad programs ---- */
+
+/* The hash does not depend on what the simulation ran before, and tells one picosecond. */
+static void test_hash(void **state) {
+    fixture *x = *state;
+    uint64_t hashes[3];
+    for (int k = 0; k < 3; k++) {
+        pc_program_clear(x->program);
+        int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER);
+        add_task(x, p, 5);
+        add_task(x, p, k == 1 ? 6 : 5);
+        run(x);
+        hashes[k] = x->result.trace_hash;
+    }
+    assert_true(hashes[0] == hashes[2]);
+    assert_true(hashes[0] != hashes[1]);
+}
+
+static void expect_refused(fixture *x, const char *words) {
+    pc_error error = {0};
+    assert_int_equal(pc_program_seal(x->program, &error), PC_ERROR_INPUT);
+    if (!strstr(error.message, words)) fail_msg("%s", error.message);
+    pc_program_clear(x->program);
+}
+
+static void test_bad_programs(void **state) {
+    fixture *x = *state;
+    pc_error error = {0};
+    add_task(x, 3, 1);
+    expect_refused(x, "task 0");
+    add_task(x, PC_NO_RESOURCE, -1);
+    expect_refused(x, "task 0");
+    add_edge(x, add_task(x, PC_NO_RESOURCE, 1), 7, 0);
+    expect_refused(x, "edge 0: from task 0 to task 7");
+    pc_link link = {0, 0.0};
+    int32_t number;
+    assert_int_equal(pc_program_add_link(x->program, &link, &number, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_program_add_route(x->program, NULL, 0, &number, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_program_add_memory(x->program, -1, &number, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
+}
+
+/* ---- the engine below ---- */
+
+static void count_event(pc_engine *engine, const pc_event *event, void *context) {
+    int *count = context;
+    if (++*count == 3) pc_engine_stop(engine);
+    pc_engine_post(engine, (pc_time)event->data, 0, event, NULL);
+}
+
+/* An event every 10: three, then stop; on to 55: at 40 and 50; the next is pending. */
+static void test_engine_run_until(void **state) {
+    (void)state;
+    pc_engine *engine;
+    int count = 0;
+    pc_event event = {0, 0, 10};
+    assert_int_equal(pc_engine_create(0, &engine, NULL), PC_OK);
+    pc_engine_set_handler(engine, 0, count_event, &count);
+    pc_engine_post(engine, 10, 0, &event, NULL);
+    assert_int_equal(pc_engine_run(engine, PC_TIME_MAX, NULL), PC_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(pc_engine_now(engine), 30);
+    assert_int_equal(pc_engine_run(engine, 55, NULL), PC_OK);
+    assert_int_equal(count, 5);
+    assert_int_equal(pc_engine_now(engine), 50);
+    assert_int_equal(pc_engine_event_count(engine), 5);
+    pc_engine_free(engine);
+}
+
+static void test_engine_time_runs_over(void **state) {
+    (void)state;
+    pc_engine *engine;
+    int count = 10;
+    pc_error error = {0};
+    pc_event event = {0, 0, (uint64_t)(PC_TIME_MAX / 2 + 2)};
+    assert_int_equal(pc_engine_create(0, &engine, NULL), PC_OK);
+    pc_engine_set_handler(engine, 0, count_event, &count);
+    pc_engine_post(engine, 0, 0, &event, NULL);
+    assert_int_equal(pc_engine_run(engine, PC_TIME_MAX, &error), PC_ERROR_INPUT);
+    assert_int_equal(count, 12);
+    pc_engine_free(engine);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_FIXTURE(test_in_order),
+        WITH_FIXTURE(test_first_come),
+        WITH_FIXTURE(test_deadlock),
+        WITH_FIXTURE(test_trivial_programs),
+        WITH_FIXTURE(test_memory),
+        WITH_FIXTURE(test_out_of_memory),
+        WITH_FIXTURE(test_flow_alone),
+        WITH_FIXTURE(test_flows_share),
+        WITH_FIXTURE(test_flows_max_min),
+        cmocka_unit_test(test_max_min_conditions),
+        WITH_FIXTURE(test_flows_conserve_bytes),
+        WITH_FIXTURE(test_hash),
+        WITH_FIXTURE(test_bad_programs),
+        cmocka_unit_test(test_engine_run_until),
+        cmocka_unit_test(test_engine_time_runs_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,446 @@
+/* The results table as text: CSV, JSON, and the aligned table. Rows are made here, without a simulation. */
+#include "engine/alloc.h"
+#include "results/columns.h"
+#include "results/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <unistd.h>
+
+/* The text of the rows; the caller frees it. */
+static char *write_text(const pc_run_row *rows, int64_t count, pc_format format) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    assert_int_equal(pc_table_write(rows, count, format, stream, NULL), PC_OK);
+    fclose(stream);
+    return text;
+}
+
+/* A row as the Zero Bubble scenario has them. */
+static pc_run_row example_row(int64_t run, const char *name, const char *schedule, double bubble, double published) {
+    pc_run_row row;
+    pc_run_row_clear(&row);
+    row.run = run;
+    snprintf(row.scenario, sizeof row.scenario, "zero-bubble");
+    snprintf(row.name, sizeof row.name, "%s", name);
+    snprintf(row.schedule, sizeof row.schedule, "%s", schedule);
+    snprintf(row.machine, sizeof row.machine, "a100-80g");
+    row.gpus = row.pp = 8;
+    row.tp = row.dp = row.virtual_pp = 1;
+    row.microbatch_size = 6;
+    row.microbatches = 24;
+    row.global_batch = 144;
+    row.seq_len = 1024;
+    row.status = PC_RUN_OK;
+    row.iteration_s = 1.5228;
+    row.samples_per_s_per_gpu = 144 / 1.5228 / 8;
+    row.bubble_rate_span = bubble;
+    row.bubble_rate_makespan = bubble + 0.01;
+    row.published_bubble_rate_span = published;
+    row.activation_gib_max = 21.5;
+    row.trace_hash = UINT64_C(0x0123456789abcdef);
+    return row;
+}
+
+/* --- columns --- */
+
+static void columns_are_those_of_the_interface(void **state) {
+    (void)state;
+    static const char *const names[] = {"run",
+                                        "scenario",
+                                        "model",
+                                        "machine",
+                                        "gpus",
+                                        "tp",
+                                        "pp",
+                                        "dp",
+                                        "virtual_pp",
+                                        "schedule",
+                                        "microbatch_size",
+                                        "microbatches",
+                                        "global_batch",
+                                        "seq_len",
+                                        "recompute",
+                                        "status",
+                                        "iteration_s",
+                                        "samples_per_s_per_gpu",
+                                        "tflops_per_gpu",
+                                        "mfu",
+                                        "hfu",
+                                        "bubble_rate_span",
+                                        "bubble_rate_makespan",
+                                        "activation_gib_max",
+                                        "memory_gib_max",
+                                        "name",
+                                        "published_bubble_rate_span",
+                                        "published_samples_per_s_per_gpu",
+                                        "published_iteration_s",
+                                        "trace_hash",
+                                        "message"};
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    assert_int_equal(count, sizeof names / sizeof names[0]);
+    for (int i = 0; i < count; i++) {
+        assert_string_equal(columns[i].name, names[i]);
+        assert_ptr_equal(pc_column_find(names[i]), &columns[i]);
+        assert_true(strlen(columns[i].description) > 0);
+        bool number = columns[i].type == PC_COLUMN_INTEGER || columns[i].type == PC_COLUMN_REAL;
+        assert_int_equal(number, strlen(columns[i].unit) > 0);
+        assert_true(columns[i].size <= PC_COLUMN_TEXT_SIZE);
+    }
+    assert_null(pc_column_find("no_such_column"));
+}
+
+static void a_cleared_row_defines_nothing(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_row_clear(&row);
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    for (int i = 0; i < count; i++) assert_false(pc_column_defined(&columns[i], &row));
+    row.mfu = INFINITY;
+    row.status = 17;
+    assert_false(pc_column_defined(pc_column_find("mfu"), &row));
+    assert_false(pc_column_defined(pc_column_find("status"), &row));
+}
+
+static void texts_go_into_a_row_and_back(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_row_clear(&row);
+    const pc_column *status = pc_column_find("status"), *hash = pc_column_find("trace_hash");
+    const pc_column *model = pc_column_find("model");
+    assert_true(pc_column_set_text(status, &row, "infeasible"));
+    assert_int_equal(row.status, PC_RUN_INFEASIBLE);
+    assert_false(pc_column_set_text(status, &row, "fine"));
+    assert_true(pc_column_set_text(hash, &row, "00000000000000ff"));
+    assert_true(row.trace_hash == 255);
+    assert_false(pc_column_set_text(hash, &row, "ff"));
+    assert_false(pc_column_set_text(hash, &row, "00000000000000fg"));
+    assert_true(pc_column_set_text(hash, &row, ""));
+    assert_true(row.trace_hash == 0);
+
+    char longest[PC_LABEL_SIZE + 1];
+    memset(longest, 'x', sizeof longest);
+    longest[PC_LABEL_SIZE] = '\0';
+    assert_false(pc_column_set_text(model, &row, longest));
+    longest[PC_LABEL_SIZE - 1] = '\0';
+    assert_true(pc_column_set_text(model, &row, longest));
+    assert_string_equal(row.model, longest);
+}
+
+static void formats_have_names(void **state) {
+    (void)state;
+    pc_format format = PC_FORMAT_TABLE;
+    assert_true(pc_format_parse("csv", &format) && format == PC_FORMAT_CSV);
+    assert_true(pc_format_parse("json", &format) && format == PC_FORMAT_JSON);
+    assert_true(pc_format_parse("table", &format) && format == PC_FORMAT_TABLE);
+    assert_false(pc_format_parse("CSV ", &format));
+    assert_int_equal(format, PC_FORMAT_TABLE);
+}
+
+/* --- CSV --- */
+
+static void csv_leaves_the_undefined_empty(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_row_clear(&row);
+    char *text = write_text(&row, 1, PC_FORMAT_CSV);
+    /* 31 columns: 30 commas and nothing else. */
+    assert_string_equal(strchr(text, '\n') + 1, ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
+    free(text);
+}
+
+static void csv_has_what_the_row_has(void **state) {
+    (void)state;
+    pc_run_row row = example_row(1, "1.5B.1f1b", "1f1b", 0.25, 0.2431);
+    row.iteration_s = 1.5;
+    row.samples_per_s_per_gpu = 12;
+    row.bubble_rate_makespan = 0.1; /* 0.1 is what the shortest digits say, not 0.10000000000000001 */
+    char *text = write_text(&row, 1, PC_FORMAT_CSV);
+    assert_string_equal(strchr(text, '\n') + 1,
+                        "1,zero-bubble,,a100-80g,8,1,8,1,1,1f1b,6,24,144,1024,,ok,1.5,12,,,,0.25,0.1,21.5,,1.5B.1f1b,"
+                        "0.2431,,,0123456789abcdef,\n");
+    free(text);
+}
+
+static void csv_quotes_as_rfc_4180_says(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_row_clear(&row);
+    snprintf(row.scenario, sizeof row.scenario, "a,b");
+    snprintf(row.model, sizeof row.model, "7\" tall");
+    snprintf(row.machine, sizeof row.machine, "two\nlines");
+    snprintf(row.schedule, sizeof row.schedule, "b\xffq\xc3(");
+    char *text = write_text(&row, 1, PC_FORMAT_CSV);
+    const char *wanted = ",\"a,b\",\"7\"\" tall\",\"two\nlines\",,,,,,b\xef\xbf\xbdq\xef\xbf\xbd(,";
+    assert_memory_equal(strchr(text, '\n') + 1, wanted, strlen(wanted));
+    free(text);
+}
+
+static uint64_t next_random(uint64_t *state) { /* xorshift64 */
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* The cell of a row's line, by column number. */
+static const char *find_cell(const char *line, int column) {
+    for (; column > 0; column--) line = strchr(line, ',') + 1;
+    return line;
+}
+
+static void csv_numbers_read_back_exactly(void **state) {
+    (void)state;
+    uint64_t random = 88172645463325252u;
+    const int column = (int)(pc_column_find("mfu") - pc_columns(&(int){0}));
+    for (int i = 0; i < 2000; i++) {
+        uint64_t bits = next_random(&random);
+        pc_run_row row;
+        pc_run_row_clear(&row);
+        memcpy(&row.mfu, &bits, sizeof bits);
+        if (!isfinite(row.mfu)) continue;
+        char *text = write_text(&row, 1, PC_FORMAT_CSV);
+        assert_true(strtod(find_cell(strchr(text, '\n') + 1, column), NULL) == row.mfu);
+        free(text);
+    }
+}
+
+static bool use_decimal_commas(void) {
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "nl_NL.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (setlocale(LC_ALL, names[i]) && *localeconv()->decimal_point == ',') return true;
+    return false;
+}
+
+static void no_locale_changes_a_number(void **state) {
+    (void)state;
+    pc_run_row row = example_row(1, "a", "1f1b", 0.25, 0.2431);
+    char *wanted[3], *found[3];
+    for (int i = 0; i < 3; i++) wanted[i] = write_text(&row, 1, (pc_format)i);
+    bool commas = use_decimal_commas();
+    for (int i = 0; i < 3; i++) found[i] = write_text(&row, 1, (pc_format)i);
+    char number[16];
+    snprintf(number, sizeof number, "%.1f", 0.5);
+    setlocale(LC_ALL, "C");
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(found[i], wanted[i]);
+        free(found[i]);
+        free(wanted[i]);
+    }
+    if (commas)
+        assert_string_equal(number, "0,5"); /* the caller's locale is as it was */
+    else
+        print_message("no locale with decimal commas is installed: only \"C\" was tried\n");
+}
+
+/* --- JSON --- */
+
+static void json_without_rows_is_an_empty_array(void **state) {
+    (void)state;
+    char *text = write_text(NULL, 0, PC_FORMAT_JSON);
+    assert_string_equal(text, "[]\n");
+    free(text);
+}
+
+static void json_escapes_what_it_must(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_row_clear(&row);
+    snprintf(row.scenario, sizeof row.scenario, "q\" b\\ n\n t\t \x01 \xff \xed\xa0\x80 \xc3\xa9");
+    char *text = write_text(&row, 1, PC_FORMAT_JSON);
+    const char *wanted = "[\n  {\"run\": null, \"scenario\": \"q\\\" b\\\\ n\\u000a t\\u0009 \\u0001 \xef\xbf\xbd "
+                         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xc3\xa9\", \"model\": null, ";
+    assert_memory_equal(text, wanted, strlen(wanted));
+    free(text);
+}
+
+/* Python's parser reads the rows back, number for number. */
+static void json_is_read_by_a_parser(void **state) {
+    (void)state;
+    char path[] = "/tmp/pipecast-json-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    FILE *stream = fdopen(file, "w");
+    pc_run_row rows[3] = {example_row(1, "a\"b\\\x1f\x7f\xff", "1f1b", 0.1 + 0.2, 0.3),
+                          example_row(2, "b", "zb", 0, 0)};
+    pc_run_row_clear(&rows[2]);
+    rows[1].iteration_s = 5e-324;
+    rows[1].mfu = -INFINITY;
+    rows[1].global_batch = INT64_MAX;
+    assert_int_equal(pc_table_write(rows, 3, PC_FORMAT_JSON, stream, NULL), PC_OK);
+    fclose(stream);
+    char command[512];
+    snprintf(command, sizeof command,
+             "python3 -c \"import json; r = json.load(open('%s', encoding='utf-8'));"
+             "assert len(r) == 3 and len(r[0]) == 31;"
+             "assert r[0]['bubble_rate_span'] == 0.1 + 0.2 and r[1]['iteration_s'] == 5e-324;"
+             "assert r[1]['mfu'] is None and r[1]['global_batch'] == 2**63 - 1;"
+             "assert r[0]['name'] == 'a' + chr(34) + 'b' + chr(92) + chr(31) + chr(127) + chr(0xfffd);"
+             "assert all(v is None for v in r[2].values())\"",
+             path);
+    bool python = system("python3 -c pass >/dev/null 2>&1") == 0;
+    if (python) assert_int_equal(system(command), 0);
+    unlink(path);
+    if (!python) skip();
+}
+
+/* --- the table --- */
+
+static void assert_lines_are_neat(const char *text) {
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        assert_true(length <= 120 || strncmp(text, "left out for width", 18) == 0);
+        assert_true(length == 0 || text[length - 1] != ' ');
+        text += length + 1;
+    }
+}
+
+static void table_shows_what_a_person_compares(void **state) {
+    (void)state;
+    pc_run_row rows[] = {example_row(1, "1.5B-m24.1f1b", "1f1b", 0.2432, 0.2431),
+                         example_row(2, "1.5B-m24.zb-h2", "zb-h2", 0.0045, 0.0045),
+                         example_row(10, "1.5B-m24.zb-1p", "zb-1p", 0.15849, NAN)};
+    rows[2].iteration_s = 12.7;
+    char *text = write_text(rows, 3, PC_FORMAT_TABLE);
+    assert_string_equal(
+        text,
+        "scenario zero-bubble, machine a100-80g, microbatch size 6, global batch 144, seq len 1024\n"
+        "\n"
+        "run  name            GPUs   micro-  iteration  samples/s  bubble  published  differ-      bubble     activ.\n"
+        "                           batches        [s]    per GPU  (span)     (span)     ence  (makespan)  max [GiB]\n"
+        "---  --------------  ----  -------  ---------  ---------  ------  ---------  -------  ----------  ---------\n"
+        "  1  1.5B-m24.1f1b      8       24      1.523      11.82  0.2432     0.2431  +0.0001      0.2532      21.50\n"
+        "  2  1.5B-m24.zb-h2     8       24      1.523      11.82  0.0045     0.0045  +0.0000      0.0145      21.50\n"
+        " 10  1.5B-m24.zb-1p     8       24     12.700      11.82  0.1585                          0.1685      "
+        "21.50\n");
+    assert_lines_are_neat(text);
+    free(text);
+}
+
+static void table_says_why_rows_are_not_ok(void **state) {
+    (void)state;
+    pc_run_row rows[] = {example_row(1, "a", "1f1b", 0.25, NAN), example_row(2, "b", "zb-2p", NAN, NAN)};
+    rows[1].status = PC_RUN_OUT_OF_MEMORY;
+    rows[1].iteration_s = rows[1].samples_per_s_per_gpu = rows[1].bubble_rate_makespan = NAN;
+    snprintf(rows[1].message, sizeof rows[1].message, "device 0 wants\x1b[31m 2 GiB");
+    char *text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_non_null(strstr(text, "  status\n"));
+    assert_non_null(strstr(text, "  ok\n"));
+    assert_non_null(strstr(text, "  out_of_memory\n"));
+    assert_non_null(strstr(text, "\n\nrun 2: device 0 wants?[31m 2 GiB\n"));
+    assert_lines_are_neat(text);
+    free(text);
+}
+
+static void table_gives_up_columns_for_width(void **state) {
+    (void)state;
+    pc_run_row rows[] = {example_row(1, "28.3B-m192.1f1b-interleaved", "1f1b", 0.25, 0.24),
+                         example_row(2, "28.3B-m192.zb-h2", "zb-h2", 0.125, 0.12)};
+    for (int i = 0; i < 2; i++) {
+        rows[i].published_samples_per_s_per_gpu = 10;
+        rows[i].mfu = rows[i].hfu = 0.5;
+        rows[i].tflops_per_gpu = 150;
+    }
+    char *text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_lines_are_neat(text);
+    assert_non_null(strstr(text, "left out for width"));
+    assert_non_null(strstr(text, "published_samples_per_s_per_gpu"));
+    assert_null(strstr(text, "HFU")); /* the same as MFU */
+    free(text);
+}
+
+static void table_without_names_tells_runs_apart(void **state) {
+    (void)state;
+    pc_run_row rows[] = {example_row(1, "", "1f1b", 0.25, NAN), example_row(2, "", "zb-h2", 0.125, NAN)};
+    rows[1].seq_len = 2048;
+    rows[1].tp = 2;
+    rows[1].gpus = 16;
+    snprintf(rows[0].schedule, sizeof rows[0].schedule, "sch\xc3\xb6n");
+    char *text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_non_null(strstr(text, "  1  sch\xc3\xb6n        8   1       24      1024  "));
+    assert_non_null(strstr(text, "  2  zb-h2       16   2       24      2048  "));
+    assert_non_null(strstr(text, "2048"));
+    free(text);
+}
+
+static void table_without_rows_says_so(void **state) {
+    (void)state;
+    char *text = write_text(NULL, 0, PC_FORMAT_TABLE);
+    assert_string_equal(text, "no runs\n");
+    free(text);
+}
+
+static void table_copes_with_extreme_numbers(void **state) {
+    (void)state;
+    pc_run_row rows[] = {example_row(1, "a", "1f1b", 0.25, 0), example_row(2, "b", "1f1b", 0.25, -0.0)};
+    rows[0].iteration_s = 1e300;
+    rows[1].iteration_s = 1e-300;
+    rows[0].activation_gib_max = DBL_MAX;
+    rows[0].published_samples_per_s_per_gpu = 0; /* the difference is infinite: not a number to show */
+    rows[0].gpus = INT64_MAX;
+    for (int i = 0; i < 3; i++) free(write_text(rows, 2, (pc_format)i));
+}
+
+/* --- failures --- */
+
+static void a_full_device_is_an_error(void **state) {
+    (void)state;
+    pc_run_row row = example_row(1, "a", "1f1b", 0.25, 0.25);
+    for (int i = 0; i < 3; i++) {
+        FILE *full = fopen("/dev/full", "w");
+        if (!full) skip();
+        pc_error error = {0};
+        assert_int_equal(pc_table_write(&row, 1, (pc_format)i, full, &error), PC_ERROR_IO);
+        assert_non_null(strstr(error.message, strerror(ENOSPC)));
+        fclose(full);
+    }
+}
+
+static void every_refused_allocation_is_reported(void **state) {
+    (void)state;
+    pc_run_row rows[] = {example_row(1, "a", "1f1b", 0.25, 0.25), example_row(2, "b", "1f1b", 0.25, 0.25)};
+    for (int i = 0; i < 3; i++) {
+        pc_code code = PC_ERROR_NO_MEMORY;
+        for (long after = 0; code != PC_OK; after++) {
+            assert_true(after < 100);
+            FILE *sink = fopen("/dev/null", "w");
+            pc_alloc_fail_after(after);
+            code = pc_table_write(rows, 2, (pc_format)i, sink, NULL);
+            pc_alloc_fail_after(-1);
+            assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
+            fclose(sink);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_those_of_the_interface), cmocka_unit_test(a_cleared_row_defines_nothing),
+        cmocka_unit_test(texts_go_into_a_row_and_back),       cmocka_unit_test(formats_have_names),
+        cmocka_unit_test(csv_leaves_the_undefined_empty),     cmocka_unit_test(csv_has_what_the_row_has),
+        cmocka_unit_test(csv_quotes_as_rfc_4180_says),        cmocka_unit_test(csv_numbers_read_back_exactly),
+        cmocka_unit_test(no_locale_changes_a_number),         cmocka_unit_test(json_without_rows_is_an_empty_array),
+        cmocka_unit_test(json_escapes_what_it_must),          cmocka_unit_test(json_is_read_by_a_parser),
+        cmocka_unit_test(table_shows_what_a_person_compares), cmocka_unit_test(table_says_why_rows_are_not_ok),
+        cmocka_unit_test(table_gives_up_columns_for_width),   cmocka_unit_test(table_without_names_tells_runs_apart),
+        cmocka_unit_test(table_without_rows_says_so),         cmocka_unit_test(table_copes_with_extreme_numbers),
+        cmocka_unit_test(a_full_device_is_an_error),          cmocka_unit_test(every_refused_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* The parser of numbers with units: exactness, and everything it must refuse. */
+#include "scenarios/units.h"
+#include "tests/support.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+
+static void assert_time(const char *text, pc_time expected) {
+    pc_error error = {.code = PC_OK};
+    pc_time time = -7;
+    if (pc_parse_time(text, &time, &error)) fail_msg("%s", error.message);
+    if (time != expected) fail_msg("%s: %" PRId64 " ps, not %" PRId64, text, time, expected);
+}
+
+static void test_times(void **state) {
+    (void)state;
+    assert_time("18.522 ms", 18522000000);
+    assert_time("0.601 ms", 601000000);
+    assert_time("7599.2 ms", 7599200000000);
+    assert_time("1ps", 1);
+    assert_time("1 ns", 1000);
+    assert_time(" \t1 us \n", 1000000);
+    assert_time("1s", 1000000000000);
+    assert_time("1 min", 60000000000000);
+    assert_time("1.5 h", 5400000000000000);
+    assert_time("1e3 ms", 1000000000000);
+    assert_time("1E+3 ms", 1000000000000);
+    assert_time("25e-1 ns", 2500);
+    assert_time("0 s", 0);
+    assert_time("0e99 s", 0);
+    assert_time("000.001000 s", 1000000000);
+    assert_time(".5 ns", 500);
+    assert_time("5. ns", 5000);
+    /* To the nearest, halves up. */
+    assert_time("0.4 ps", 0);
+    assert_time("0.5 ps", 1);
+    assert_time("2.5 ps", 3);
+    assert_time("0.49999999999999999999999999999 ps", 0);
+    assert_time("1e-400 h", 0);
+    assert_time("1e-99999999999999999999 h", 0);
+}
+
+/* The range's end, 2^63 - 1 ps, which no double holds. */
+static void test_largest_times(void **state) {
+    (void)state;
+    pc_time time = -7;
+    assert_time("9223372036854775807 ps", INT64_MAX);
+    assert_time("9223372.036854775807 s", INT64_MAX);
+    assert_time("9223372036854775807.49 ps", INT64_MAX);
+    assert_int_equal(pc_parse_time("9223372036854775807.5 ps", &time, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_parse_time("9223372036854775808 ps", &time, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_parse_time("2562.05 h", &time, NULL), PC_ERROR_INPUT); /* 2^63 ps are 2562.0478 h */
+    assert_int_equal(pc_parse_time("1e999999999999999999999 ps", &time, NULL), PC_ERROR_INPUT);
+    assert_int_equal(time, -7);
+}
+
+/* N ps is N / 10^k of a unit of 10^k ps, written with k decimals: all must come back as exactly N. */
+static void test_times_are_exact(void **state) {
+    (void)state;
+    static const struct {
+        const char *unit;
+        int decimals;
+    } units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
+    test_random random = {1};
+    for (long i = 0; i < test_cases(20000); i++) {
+        int64_t n = (int64_t)(test_draw(&random) >> (11 + i % 53)), power = 1;
+        int u = (int)(i % 5);
+        for (int d = 0; d < units[u].decimals; d++) power *= 10;
+        char text[64];
+        if (u == 0)
+            snprintf(text, sizeof text, "%" PRId64 " ps", n);
+        else
+            snprintf(text, sizeof text, "%" PRId64 ".%0*" PRId64 " %s", n / power, units[u].decimals, n % power,
+                     units[u].unit);
+        assert_time(text, n);
+    }
+}
+
+static void assert_size(const char *text, int64_t expected) {
+    pc_error error = {.code = PC_OK};
+    int64_t bytes = -7;
+    if (pc_parse_size(text, &bytes, &error)) fail_msg("%s", error.message);
+    if (bytes != expected) fail_msg("%s: %" PRId64 " bytes, not %" PRId64, text, bytes, expected);
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    static const char *const names[] = {"B", "kB", "MB", "GB", "TB", "B", "KiB", "MiB", "GiB", "TiB"};
+    for (int i = 0; i < 10; i++) {
+        char text[32];
+        int64_t expected = 3;
+        for (int k = 0; k < i % 5; k++) expected *= i < 5 ? 1000 : 1024;
+        snprintf(text, sizeof text, "3 %s", names[i]);
+        assert_size(text, expected);
+    }
+    assert_size("80GiB", INT64_C(80) << 30);
+    assert_size("3.4 GiB", 3650722202);   /* 3650722201.6 */
+    assert_size("0.1 TiB", 109951162778); /* 109951162777.6 */
+    assert_size("9223372036854775807 B", INT64_MAX);
+    int64_t bytes = -7;
+    assert_int_equal(pc_parse_size("8388608 TiB", &bytes, NULL), PC_ERROR_INPUT); /* 2^63 */
+    assert_int_equal(bytes, -7);
+}
+
+static void test_bandwidths(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double bytes_per_s;
+    } cases[] = {{"8 bit/s", 1},        {"1 kbit/s", 125},   {"1 Mbit/s", 125e3},    {"400 Gbit/s", 50e9},
+                 {"0.8 Tbit/s", 100e9}, {"300 GB/s", 300e9}, {"3.35 TB/s", 3.35e12}, {"1 B/s", 1},
+                 {"2 kB/s", 2000},      {"1 KiB/s", 1024},   {"1.5 MiB/s", 1572864}, {"1 GiB/s", 1073741824},
+                 {"1TiB/s", 0x1p40},    {"0.3 TB/s", 300e9}, {"1e-3 GB/s", 1e6},     {"600e9 B/s", 600e9}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double rate = -7;
+        assert_int_equal(pc_parse_bandwidth(cases[i].text, &rate, NULL), PC_OK);
+        assert_true(rate == cases[i].bytes_per_s);
+    }
+}
+
+/* Any double, printed with 17 digits, comes back as itself. */
+static void test_numbers_are_exact(void **state) {
+    (void)state;
+    test_random random = {2};
+    for (long i = 0; i < test_cases(20000); i++) {
+        char text[64];
+        double expected = ldexp((double)(test_draw(&random) >> 11), (int)test_between(&random, -300, 299)), number = -7;
+        snprintf(text, sizeof text, i % 2 ? "%.17g" : "%.16e", expected);
+        assert_int_equal(pc_parse_number(text, &number, NULL), PC_OK);
+        assert_true(number == expected);
+    }
+    double number = -7;
+    assert_int_equal(pc_parse_number("0.2431", &number, NULL), PC_OK);
+    assert_true(number == 0.2431);
+    assert_int_equal(pc_parse_number("1e400", &number, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_parse_number("12 ms", &number, NULL), PC_ERROR_INPUT);
+    assert_true(number == 0.2431);
+}
+
+static void assert_integer(const char *text, int64_t least, int64_t most, bool accepted) {
+    int64_t number = 424242;
+    pc_code code = pc_parse_integer(text, least, most, &number, NULL);
+    if ((code == PC_OK) != accepted) fail_msg("'%s' in %" PRId64 " to %" PRId64, text, least, most);
+    assert_true(accepted ? number == strtoll(text, NULL, 10) : number == 424242);
+}
+
+static void test_integers(void **state) {
+    (void)state;
+    assert_integer("1", 1, 10, true);
+    assert_integer(" 10 ", 1, 10, true);
+    assert_integer("0", 1, 10, false);
+    assert_integer("11", 1, 10, false);
+    assert_integer("-3", -5, 5, true);
+    assert_integer("9223372036854775807", INT64_MIN, INT64_MAX, true);
+    assert_integer("-9223372036854775808", INT64_MIN, INT64_MAX, true);
+    assert_integer("9223372036854775808", INT64_MIN, INT64_MAX, false);
+    assert_integer("-9223372036854775809", INT64_MIN, INT64_MAX, false);
+    assert_integer("18446744073709551617", 0, INT64_MAX, false); /* 2^64 + 1: must not wrap to 1 */
+    static const char *const bad[] = {"", " ", "-", "+1", "1.0", "1e3", "0x1", "1 2", "1_000", "one", "1 ms", "--1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_integer(bad[i], -10, 1000, false);
+}
+
+/* What every parser of a quantity refuses, by the word that its message has. */
+static void test_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "empty; expected a time such as 12.96 ms (ps, ns, us, ms, s, min, h)"},
+        {"  ", "empty; expected a time"},
+        {"12", "12: no unit; expected a time"},
+        {"12 parsecs",
+         "12 parsecs: unknown unit 'parsecs'; expected a time such as 12.96 ms (ps, ns, us, ms, s, min, h)"},
+        {"12 MS", "12 MS: unknown unit 'MS'"},
+        {"12 m s", "12 m s: unknown unit 'm s'"},
+        {"12 ms 3", "12 ms 3: unknown unit 'ms 3'"},
+        {"12 GiB", "12 GiB: unknown unit 'GiB'"},
+        {"1e ms", "1e ms: unknown unit 'e ms'"},
+        {"12 ms;", "12 ms;: unknown unit 'ms;'"},
+        {"1,5 ms", "1,5 ms: trailing ',5 ms'"},
+        {"1.2.3 ms", "1.2.3 ms: trailing '.3 ms'"},
+        {"nan", "nan: not a number"},
+        {"NaN ms", "NaN ms: not a number"},
+        {"inf s", "inf s: not a number"},
+        {"ms", "ms: not a number"},
+        {". ms", ". ms: not a number"},
+        {"+1 ms", "+1 ms: not a number"},
+        {"-1 ms", "-1 ms: negative"},
+        {"-.5 ms", "-.5 ms: negative"},
+        {"-0 ms", "-0 ms: negative"},
+        {"-inf ms", "-inf ms: not a number"},
+        {"0x10 ms", "0x10 ms: not a decimal number"},
+        {"1e30 h", "1e30 h: too large"},
+        {"\xc2\xb5s", "\xc2\xb5s: not a number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pc_error error = {.code = PC_OK};
+        pc_time time = -7;
+        assert_int_equal(pc_parse_time(cases[i].text, &time, &error), PC_ERROR_INPUT);
+        assert_int_equal(error.code, PC_ERROR_INPUT);
+        assert_int_equal(time, -7);
+        if (strncmp(error.message, cases[i].message, strlen(cases[i].message)) != 0)
+            fail_msg("'%s': %s", cases[i].text, error.message);
+        assert_non_null(strstr(error.message, "; expected "));
+    }
+}
+
+static void test_refused_rates(void **state) {
+    (void)state;
+    static const char *const bad[] = {"0 GB/s",     "0 bit/s", "300 GB", "300 /s",    "300 GB/", "300",     "1e400 B/s",
+                                      "1e-400 B/s", "5 GB /s", "5 gb/s", "5 KiBit/s", "-1 GB/s", "nan B/s", "5 B/s/s"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        double rate = -7;
+        if (pc_parse_bandwidth(bad[i], &rate, NULL) != PC_ERROR_INPUT) fail_msg("%s was taken", bad[i]);
+        assert_true(rate == -7);
+    }
+}
+
+/* Megabytes of digits, and messages about them that still end with what was expected. */
+static void test_long_texts(void **state) {
+    (void)state;
+    size_t length = 1 << 20;
+    char *text = malloc(length + 4);
+    memset(text, '9', length);
+    memcpy(text + length, " ms", 4);
+    pc_error error;
+    pc_time time;
+    assert_int_equal(pc_parse_time(text, &time, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "...: too large; expected a time"));
+    memset(text, 'x', length);
+    memcpy(text, "1 ", 2);
+    assert_int_equal(pc_parse_time(text, &time, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "...'; expected a time"));
+    /* 0.000...0001 s */
+    memset(text, '0', length);
+    text[1] = '.';
+    memcpy(text + length, "1s", 3);
+    assert_int_equal(pc_parse_time(text, &time, &error), PC_OK);
+    assert_int_equal(time, 0);
+    free(text);
+}
+
+/* Every text is either taken or refused with a message; none is read beyond its end (run under a sanitizer). */
+static void test_random_texts(void **state) {
+    (void)state;
+    static const char alphabet[] = "0123456789..eE+-xnamsGiBkbt/h \t,\xc3";
+    test_random random = {3};
+    for (long i = 0; i < test_cases(200000); i++) {
+        char *text = malloc(16);
+        int length = (int)test_between(&random, 0, 14);
+        for (int c = 0; c < length; c++) text[c] = alphabet[test_draw(&random) % (sizeof alphabet - 1)];
+        text[length] = '\0';
+        pc_error error = {.code = PC_OK};
+        int64_t whole = -7;
+        double real = -7;
+        if (pc_parse_time(text, &whole, &error) == PC_OK) assert_true(whole >= 0);
+        if (pc_parse_size(text, &whole, &error) == PC_OK) assert_true(whole >= 0);
+        if (pc_parse_bandwidth(text, &real, &error) == PC_OK) assert_true(real > 0 && isfinite(real));
+        if (pc_parse_number(text, &real, &error) == PC_OK) assert_true(real >= 0 && isfinite(real));
+        if (pc_parse_integer(text, 1, 9, &whole, &error) == PC_OK) assert_true(whole >= 1 && whole <= 9);
+        free(text);
+    }
+}
+
+static void test_decimal_comma_locale(void **state) {
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8"};
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) found = setlocale(LC_ALL, names[i]);
+    if (!found) {
+        print_message("no locale with a decimal comma is installed: skipped\n");
+        skip();
+    }
+    double half = 0;
+    assert_true(strcmp(localeconv()->decimal_point, ",") == 0);
+    test_times(state);
+    test_bandwidths(state);
+    assert_int_equal(pc_parse_number("0.5", &half, NULL), PC_OK);
+    assert_true(half == 0.5);
+    assert_int_equal(pc_parse_number("0,5", &half, NULL), PC_ERROR_INPUT);
+    setlocale(LC_ALL, "C");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_times),           cmocka_unit_test(test_largest_times),
+        cmocka_unit_test(test_times_are_exact), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_bandwidths),      cmocka_unit_test(test_numbers_are_exact),
+        cmocka_unit_test(test_integers),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_rates),   cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_decimal_comma_locale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
