@@ -38,15 +38,10 @@ static const command commands[] = {
     {"list", command_list},
 };
 
-static int unknown_command(const char *name) {
-    return report_usage("unknown command '%s'; expected run, schedule, figure, list, --help or --version", name);
-}
+#define EXPECTED "expected run, schedule, figure, list, --help or --version"
 
 int main(int argc, char **argv) {
-    if (argc < 2) {
-        fputs(help, stderr);
-        return EXIT_BAD_INPUT;
-    }
+    if (argc < 2) return report_usage("no command; " EXPECTED);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         fputs(help, stdout);
         return finish_output(EXIT_DONE);
@@ -57,5 +52,5 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].function(argc - 1, argv + 1);
-    return unknown_command(argv[1]);
+    return report_usage("unknown command '%s'; " EXPECTED, argv[1]);
 }

@@ -295,8 +295,8 @@ static int answer_request(const request *r) {
     pc_error error = {0};
     answer a = {0};
     pc_code code = work_out(r, &a, &error);
-    if (!code) code = print_answer(&a, &error);
     if (!code) code = draw(&a, &error);
+    if (!code) code = print_answer(&a, &error);
     int status = code ? report(&error) : finish_output(judge_memory(&a));
     pc_replay_free(&a.replay);
     pc_schedule_free(&a.schedule);

@@ -6,12 +6,14 @@
 #include "results/replace.h"
 #include "results/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* --- file formats --- */
 
@@ -103,7 +105,7 @@ static uint32_t ink_on(uint32_t fill) {
 
 enum {
     WIDTH_USUAL = 1200,
-    WIDTH_MAX = 6000, /* wide enough for the numbers of 128 microbatches */
+    WIDTH_MAX = 6400, /* wide enough for the numbers of 128 microbatches */
     PLOT_HEIGHT_MAX = 6000,
     MARGIN_LEFT = 64,
     MARGIN_RIGHT = 24,
@@ -112,7 +114,7 @@ enum {
     TITLE_FONT = 18,
     SUBTITLE_FONT = 13,
     TEXT_FONT = 12,
-    NUMBER_FONT_MAX = 13,
+    NUMBER_FONT_MAX = 12,
     NUMBER_FONT_MIN = 7,
     MARK_DISTANCE = 200,
     GAP_FROM = 4,              /* the width from which a pass gives a pixel to the gap behind it */
@@ -155,20 +157,23 @@ static double number_width(int32_t number, double font) {
     return digits_of(number) * DIGIT_WIDTH * font + 2;
 }
 
-/* What the picture must show: the last end, the passes of each kind, and the mean width that a number wants over the
- * time there is for it. */
+/* What the picture must show: the last end, the passes of each kind, and the width, in pixels per unit of time, at
+ * which the mean pass holds the longest number. */
 static double survey(timeline_layout *layout) {
     const pc_replay_trace *trace = layout->timeline->trace;
-    double wanted = 0, duration = 0;
+    double duration = 0;
+    int64_t drawn = 0;
+    int32_t longest = 0;
     for (int64_t i = 0; i < trace->pass_count; i++) {
         if (!is_drawn(trace, i)) continue;
         double end = in_units(layout->timeline, trace->pass_end_ps[i]);
         layout->passes[trace->pass[i].kind]++;
         layout->end = fmax(layout->end, end);
         duration += end - in_units(layout->timeline, trace->pass_start_ps[i]);
-        wanted += number_width(trace->pass[i].microbatch, NUMBER_FONT_MIN + 1);
+        if (trace->pass[i].microbatch > longest) longest = trace->pass[i].microbatch;
+        drawn++;
     }
-    return duration > 0 ? wanted / duration : 0;
+    return duration > 0 ? number_width(longest, NUMBER_FONT_MIN + 1) * (double)drawn / duration : 0;
 }
 
 static double row_height(int devices) {
@@ -221,10 +226,23 @@ static int choose_number_font(const timeline_layout *layout, int kind) {
     return 0;
 }
 
+/* Fonts that differ by a little look like a mistake: they become the smallest of them. */
+static void even_out_fonts(timeline_layout *layout) {
+    int largest = 0, smallest = NUMBER_FONT_MAX;
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (layout->number_font[kind] > largest) largest = layout->number_font[kind];
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (layout->number_font[kind] >= largest - 2 && layout->number_font[kind] < smallest)
+            smallest = layout->number_font[kind];
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (layout->number_font[kind] > smallest) layout->number_font[kind] = smallest;
+}
+
 static void lay_out(timeline_layout *layout) {
     choose_size(layout, survey(layout));
     for (int kind = 0; kind < PC_PASS_KINDS; kind++)
         if (layout->passes[kind]) layout->number_font[kind] = choose_number_font(layout, kind);
+    even_out_fonts(layout);
 }
 
 /* --- the script --- */
@@ -438,15 +456,35 @@ static pc_code make_script(timeline_layout *layout, pc_text *script, pc_error *e
     return code || !script->failed ? code : pc_error_no_memory(error);
 }
 
+/* Writes out what gnuplot drew. */
+static pc_code copy_picture(int picture, pc_replacement *replacement, pc_error *error) {
+    char bytes[1 << 16];
+    ssize_t got;
+    for (off_t at = 0; (got = pread(picture, bytes, sizeof bytes, at)) > 0; at += got) {
+        pc_code code = pc_replacement_write(replacement, bytes, (size_t)got, error);
+        if (code) return code;
+    }
+    return got == 0 ? PC_OK : pc_error_set(error, PC_ERROR_IO, "cannot read the picture: %s", strerror(errno));
+}
+
+static pc_code draw_into(const pc_text *script, const picture_format *format, int picture, pc_error *error) {
+    pc_code code = pc_gnuplot_run(script, picture, error);
+    int cause = !code && format->dated ? pc_pdf_clear_date(picture) : 0;
+    return cause ? pc_error_set(error, PC_ERROR_IO, "cannot draw: %s", strerror(cause)) : code;
+}
+
 static pc_code draw(const pc_text *script, const picture_format *format, const char *path, pc_error *error) {
     pc_replacement replacement;
     pc_code code = pc_replacement_begin(path, &replacement, error);
     if (code) return code;
-    code = pc_gnuplot_run(script, replacement.descriptor, error);
-    int cause = !code && format->dated ? pc_pdf_clear_date(replacement.descriptor) : 0;
-    if (cause) code = pc_error_set(error, PC_ERROR_IO, "cannot write: %s", strerror(cause));
+    int picture = pc_memory_file("pipecast-picture");
+    if (picture < 0) code = pc_error_set(error, PC_ERROR_IO, "cannot draw: %s", strerror(errno));
+    if (!code) code = draw_into(script, format, picture, error);
+    bool is_drawn = !code;
+    if (!code) code = copy_picture(picture, &replacement, error);
+    if (picture >= 0) close(picture);
     if (!code) return pc_replacement_commit(&replacement, error);
-    pc_error_prefix(error, "%s", path);
+    if (!is_drawn) pc_error_prefix(error, "%s", path);
     pc_replacement_discard(&replacement);
     return code;
 }

@@ -1,7 +1,8 @@
 /* figure.h: pictures, drawn by gnuplot: svg, png or pdf by the ending of the file's name.
  *
- * gnuplot gets its script on a pipe and no shell is involved; text from users is escaped. The picture is drawn beside
- * its final path and renamed when complete.
+ * gnuplot (gnuplot-nox of Debian) reads its script from a file in memory, without a shell and without the user's
+ * settings; text from users cannot become a command. The picture is drawn beside its final path and renamed when
+ * complete. Same trace, same bytes, as long as gnuplot, cairo and the fonts are the same.
  */
 #ifndef PC_RESULTS_FIGURE_H
 #define PC_RESULTS_FIGURE_H

@@ -44,7 +44,7 @@ static pc_code fail(pc_error *error, const char *what, int cause) {
 /* --- files in memory: the script, and what gnuplot complains of. A pipe could break or fill up. --- */
 
 /* A descriptor above 2, so that making it the child's stream overwrites none of the others. */
-static int open_memory(const char *name) {
+int pc_memory_file(const char *name) {
     int low = memfd_create(name, MFD_CLOEXEC);
     if (low < 0 || low > STDERR_FILENO) return low;
     int high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -66,7 +66,7 @@ static bool write_all(int descriptor, const char *bytes, size_t size) {
 }
 
 static pc_code open_script(const pc_text *script, int *descriptor, pc_error *error) {
-    int file = open_memory("pipecast-script");
+    int file = pc_memory_file("pipecast-script");
     if (file < 0) return fail(error, "cannot keep its script", errno);
     if (write_all(file, script->data, script->size) && lseek(file, 0, SEEK_SET) == 0) {
         *descriptor = file;
@@ -156,11 +156,11 @@ static pc_code run(int input, int output, int complaints, pc_error *error) {
 }
 
 pc_code pc_gnuplot_run(const pc_text *script, int output, pc_error *error) {
-    int input;
+    int input = -1;
     if (script->failed) return pc_error_no_memory(error);
     pc_code code = open_script(script, &input, error);
     if (code) return code;
-    int complaints = open_memory("pipecast-complaints"), high = copy_output(output);
+    int complaints = pc_memory_file("pipecast-complaints"), high = copy_output(output);
     if (complaints < 0 || high < 0)
         code = fail(error, "cannot be started", errno);
     else

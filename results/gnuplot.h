@@ -15,6 +15,10 @@ extern "C" {
  * stands between backquotes. */
 void pc_gnuplot_add_string(pc_text *script, const char *text, size_t characters);
 
+/* A file in memory, open for reading and writing, closed on exec; -1 and errno where there is none. gnuplot draws into
+ * one because it does not notice a full disk: what it printed is then written out by us. */
+int pc_memory_file(const char *name);
+
 /* Runs the script, which must leave `set output` alone: what gnuplot prints goes to `output`, an open descriptor. No
  * shell is involved, nor the user's gnuplot settings. PC_ERROR_IO where gnuplot is not there or fails, with the line in
  * which it says why. */

@@ -3,6 +3,9 @@
  * Writing: the file is built beside its final path and takes that path's place in one rename once it is complete, so a
  * results file that stood there stays whole until then, and a run that is interrupted or finds the disk full leaves it
  * untouched. Same rows in, same bytes out.
+ *
+ * HDF5 is commonly built without locks, and its state is the process's: of all functions here, whatever the file, only
+ * one may run at a time. Callers with threads hold a mutex. Nothing is printed.
  */
 #ifndef PC_RESULTS_STORE_H
 #define PC_RESULTS_STORE_H

@@ -112,8 +112,8 @@ static pc_code check_signature(int descriptor, const char *path, off_t size, pc_
 }
 
 static pc_code check_bytes(const char *path, pc_error *error) {
-    int descriptor;
-    off_t size;
+    int descriptor = -1;
+    off_t size = 0;
     pc_code code = open_regular(path, &descriptor, &size, error);
     if (code) return code;
     code = check_signature(descriptor, path, size, error);

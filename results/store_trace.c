@@ -203,14 +203,14 @@ static pc_code refuse(pc_error *error, const char *name) {
 
 static pc_code read_in_range(hid_t group, const char *name, int64_t least, int64_t most, int64_t *value,
                              pc_error *error) {
-    int64_t found;
+    int64_t found = 0;
     if (!pc_h5_get_integer(group, name, &found) || found < least || found > most) return refuse(error, name);
     *value = found;
     return PC_OK;
 }
 
 static pc_code read_int(hid_t group, const char *name, int least, int most, int *value, pc_error *error) {
-    int64_t found;
+    int64_t found = 0;
     pc_code code = read_in_range(group, name, least, most, &found, error);
     if (!code) *value = (int)found;
     return code;
