@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-PIPECAST, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 TABLE5 = str(ROOT / "scenarios/paper/zero_bubble_table5.yaml")
 GOLDEN = ROOT / "tests/golden"
 

@@ -9,6 +9,7 @@ usage: test_measured.py PIPECAST SOURCE_ROOT
 """
 import csv
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -66,4 +67,4 @@ def main(pipecast, root):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(os.path.abspath(sys.argv[1]), sys.argv[2]))
