@@ -13,93 +13,12 @@
  * for another: buckets hold numbers of nodes in a cache line instead of a chain through them, so that all nodes of a
  * bucket are asked for at once, one bucket ahead of their use.
  */
-#include "engine/queue.h"
+#include "engine/queue_internal.h"
 
 #include "engine/alloc.h"
 
 #include <assert.h>
 #include <string.h>
-
-enum {
-    NONE = 0xffffffff,     /* the end of a chain */
-    RUN_LIMIT = 48,        /* a longer run is spread over a rung, or becomes a heap */
-    RUN_WINDOW = 256,      /* a run moves back to the first place when it has wandered so far */
-    BUCKET_ROOM = 14,      /* node numbers in a bucket's cache line; more are chained */
-    BUCKET_AIM = 3,        /* events in a bucket, on average, when a rung is laid out and has buckets enough */
-    BUCKET_SHARE = 6,      /* room for so many events for each bucket of the first rung: bounds the memory */
-    BUCKET_SPLIT = 48,     /* a bucket of more is spread over a rung of its own */
-    FAR_MEANS = 2,         /* the first rung reaches so many times as far as its events do on average */
-    CACHED_BUCKETS = 4096, /* a first rung of no more stays in the cache */
-    RUNGS = 8,             /* the first as long as the capacity allows, the others FINE_BUCKETS at most */
-    FIRST_BUCKETS = 1024,  /* the first rung has these at least */
-    FINE_BUCKETS = 256,
-    LATER = 8, /* events on their way into the first rung while its cache lines are fetched */
-    PRIORITY_SHIFT = 48,
-    CACHE_LINE = 64,
-};
-
-typedef struct key {
-    uint64_t time;
-    uint64_t order; /* priority, then sequence */
-} key;
-
-typedef struct node {
-    key key;
-    uint32_t next; /* in a bucket's chain, or in the free list */
-    uint32_t generation;
-    pc_event event;
-} node;
-
-typedef struct bucket {
-    uint32_t count;
-    uint32_t chain; /* of those that the line has no room for */
-    uint32_t slots[BUCKET_ROOM];
-} bucket;
-
-_Static_assert(sizeof(node) == 40, "a node, its places in near and far (8) and its share of a bucket (11): 59 bytes");
-_Static_assert(sizeof(bucket) == CACHE_LINE, "a bucket is a cache line");
-
-/* Buckets of 2^shift picoseconds from `start` on; those before `current` are spent. Times from `end` on are not its. */
-typedef struct rung {
-    bucket *buckets;
-    uint32_t capacity, count, current;
-    int shift;
-    uint64_t start, end;
-} rung;
-
-struct pc_queue {
-    uint32_t *near; /* a run, or a heap from place 0 on; places first to last-1 */
-    uint32_t first, last;
-    bool is_heap;
-    uint32_t spill_at; /* a heap of so many is tried to be spread again */
-    uint64_t near_end;
-    int rung_count; /* the last one is the finest, and the next in time */
-    rung rungs[RUNGS];
-    uint32_t *far;
-    uint32_t far_count;
-    uint64_t far_least, far_most;
-    unsigned __int128 far_sum;
-    uint32_t later[LATER]; /* a ring of events whose buckets have been asked for; NONE is an empty place */
-    uint32_t later_next;
-    node *nodes;
-    uint32_t capacity, free, pending;
-    uint64_t sequence;
-};
-
-static const uint32_t DEAD = 0xffffffff; /* event.kind of a cancelled event */
-
-static inline bool before(key a, key b) {
-    unsigned __int128 x = (unsigned __int128)a.time << 64 | a.order, y = (unsigned __int128)b.time << 64 | b.order;
-    return x < y;
-}
-
-static inline uint32_t near_count(const pc_queue *queue) {
-    return queue->last - queue->first;
-}
-
-static inline key key_at(const pc_queue *queue, size_t place) {
-    return queue->nodes[queue->near[place]].key;
-}
 
 static inline void near_clear(pc_queue *queue) {
     queue->first = queue->last = 0;
@@ -255,10 +174,6 @@ static inline void ladder_insert(pc_queue *queue, uint32_t slot) {
         first_rung_insert(queue, slot);
     else
         far_insert(queue, slot);
-}
-
-static uint64_t saturating_add(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* Lays out the next finer rung for about `count` events between `least` and `most`; nothing at or after `limit` is its.
@@ -444,6 +359,40 @@ static inline bool find_first(pc_queue *queue) {
     }
 }
 
+/* ---- cancelled events ---- */
+
+/* Into far with it if it is alive; otherwise its node is free. */
+static void keep_or_release(pc_queue *queue, uint32_t slot) {
+    if (queue->nodes[slot].event.kind == DEAD)
+        release(queue, slot);
+    else
+        far_insert(queue, slot);
+}
+
+static void keep_bucket(pc_queue *queue, const bucket *b) {
+    uint32_t in_line = b->count < BUCKET_ROOM ? b->count : BUCKET_ROOM;
+    for (uint32_t i = 0; i < in_line; i++) keep_or_release(queue, b->slots[i]);
+    for (uint32_t slot = b->chain, next; slot != NONE; slot = next) {
+        next = queue->nodes[slot].next;
+        keep_or_release(queue, slot);
+    }
+}
+
+/* Throws out all cancelled events by starting anew with the others in far. */
+static void purge(pc_queue *queue) {
+    uint32_t far_count = queue->far_count;
+    first_rung_settle(queue);
+    far_clear(queue);
+    for (uint32_t i = 0; i < far_count; i++) keep_or_release(queue, queue->far[i]); /* far only gets shorter */
+    for (uint32_t i = queue->first; i < queue->last; i++) keep_or_release(queue, queue->near[i]);
+    for (int i = 0; i < queue->rung_count; i++)
+        for (uint32_t b = queue->rungs[i].current; b < queue->rungs[i].count; b++)
+            keep_bucket(queue, &queue->rungs[i].buckets[b]);
+    near_clear(queue);
+    queue->rung_count = 0;
+    queue->near_end = 0;
+}
+
 /* ---- memory ---- */
 
 static bool grow_array(uint32_t **array, size_t count) {
@@ -494,6 +443,16 @@ static bool grow(pc_queue *queue, size_t capacity) {
     return true;
 }
 
+/* All nodes are in use. Where most of them are cancelled events, throwing those out is cheaper than more memory, and
+ * keeps a caller that cancels all the time (flows whose rates change) from growing for ever. */
+static bool make_room(pc_queue *queue) {
+    if (queue->pending <= queue->capacity / 2) {
+        purge(queue);
+        return true;
+    }
+    return grow(queue, 2 * (size_t)queue->capacity);
+}
+
 pc_code pc_queue_create(size_t capacity, pc_queue **queue, pc_error *error) {
     pc_queue *made = pc_alloc(1, sizeof *made);
     if (!made) return pc_error_no_memory(error);
@@ -541,7 +500,7 @@ size_t pc_queue_size(const pc_queue *queue) {
 
 bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_event *event, pc_event_handle *handle) {
     assert(time >= 0 && event->kind != DEAD);
-    if (queue->free == NONE && !grow(queue, 2 * (size_t)queue->capacity)) return false;
+    if (queue->free == NONE && !make_room(queue)) return false;
     if (queue->sequence >= (uint64_t)PC_QUEUE_PUSHES_MAX) return false;
     uint32_t slot = queue->free;
     node *n = &queue->nodes[slot];
@@ -587,60 +546,4 @@ size_t pc_queue_bytes(const pc_queue *queue) {
     size_t bytes = sizeof *queue + queue->capacity * (sizeof(node) + 2 * sizeof(uint32_t));
     for (int i = 0; i < RUNGS; i++) bytes += queue->rungs[i].capacity * sizeof(bucket);
     return bytes;
-}
-
-/* ---- the invariants ---- */
-
-static uint32_t check_near(const pc_queue *queue) {
-    assert(queue->first <= queue->last && (queue->first == 0 || !queue->is_heap));
-    for (size_t place = queue->first; place < queue->last; place++) {
-        assert(key_at(queue, place).time < queue->near_end);
-        size_t above = queue->is_heap ? (place - 1) / 4 : place - 1;
-        assert(place == queue->first || before(key_at(queue, above), key_at(queue, place)));
-    }
-    return near_count(queue);
-}
-
-static uint32_t check_later(const pc_queue *queue) {
-    uint32_t held = 0;
-    for (uint32_t i = 0; i < LATER; i++) held += queue->later[i] != NONE;
-    assert(held == 0 || queue->rung_count > 0);
-    return held;
-}
-
-static void check_in(const pc_queue *queue, uint32_t slot, uint64_t least, uint64_t end) {
-    assert(slot < queue->capacity);
-    uint64_t time = queue->nodes[slot].key.time;
-    assert(time >= least && time < end && time >= queue->near_end);
-}
-
-static uint32_t check_bucket(const pc_queue *queue, const bucket *b, uint64_t least, uint64_t end) {
-    uint32_t held = b->count < BUCKET_ROOM ? b->count : BUCKET_ROOM;
-    for (uint32_t i = 0; i < held; i++) check_in(queue, b->slots[i], least, end);
-    for (uint32_t slot = b->chain; slot != NONE; slot = queue->nodes[slot].next, held++)
-        check_in(queue, slot, least, end);
-    assert(held == b->count);
-    return held;
-}
-
-static uint32_t check_rung(const pc_queue *queue, const rung *r) {
-    uint32_t held = 0;
-    for (uint32_t i = r->current; i < r->count; i++) {
-        uint64_t start = r->start + ((uint64_t)i << r->shift);
-        held += check_bucket(queue, &r->buckets[i], start, saturating_add(start, UINT64_C(1) << r->shift));
-    }
-    return held;
-}
-
-void pc_queue_check(const pc_queue *queue) {
-    uint32_t held = check_near(queue) + check_later(queue) + queue->far_count, unused = 0;
-    for (int i = 0; i < queue->rung_count; i++) {
-        assert(i == 0 || queue->rungs[i].end <= queue->rungs[i - 1].end);
-        held += check_rung(queue, &queue->rungs[i]);
-    }
-    for (uint32_t i = 0; i < queue->far_count; i++)
-        check_in(queue, queue->far[i], queue->rung_count ? queue->rungs[0].end : 0, UINT64_MAX);
-    for (uint32_t slot = queue->free; slot != NONE; slot = queue->nodes[slot].next) unused++;
-    assert(held + unused == queue->capacity);
-    assert(queue->pending <= held); /* the rest is cancelled and waits for its time */
 }

@@ -170,6 +170,34 @@ static void test_clear(void **state) {
     pc_queue_free(queue);
 }
 
+/* A caller that cancels what it pushed and pushes anew, far ahead, for ever: the queue does not grow, and keeps its
+ * order. */
+static void test_cancelled_events_take_no_memory(void **state) {
+    (void)state;
+    pc_queue *queue;
+    pc_event event = {1, 0, 0};
+    pc_event_handle handles[100];
+    pc_time time, last = 0;
+    test_random random = {9};
+    assert_int_equal(pc_queue_create(300, &queue, NULL), PC_OK);
+    size_t bytes = pc_queue_bytes(queue);
+    for (int i = 0; i < 100; i++)
+        assert_true(pc_queue_push(queue, test_between(&random, 0, 1 << 20), 0, &event, &handles[i]));
+    for (int k = 0; k < 100000; k++) {
+        int i = (int)test_between(&random, 0, 99);
+        assert_true(pc_queue_cancel(queue, handles[i]));
+        assert_true(pc_queue_push(queue, test_between(&random, 0, 1 << 20), 0, &event, &handles[i]));
+        if (k % 1000 == 0) pc_queue_check(queue);
+    }
+    assert_int_equal(pc_queue_bytes(queue), bytes);
+    for (int i = 0; i < 100; i++, last = time) {
+        assert_true(pc_queue_pop(queue, &time, &event));
+        assert_true(time >= last);
+    }
+    assert_int_equal(pc_queue_size(queue), 0);
+    pc_queue_free(queue);
+}
+
 /* The order is by time, then priority, then sequence: 3 x 2 x 2 events pushed in the opposite order. */
 static void test_total_order(void **state) {
     (void)state;
@@ -207,6 +235,7 @@ int main(void) {
         cmocka_unit_test(test_takes_events_from_the_past),
         cmocka_unit_test(test_many_events),
         cmocka_unit_test(test_clear),
+        cmocka_unit_test(test_cancelled_events_take_no_memory),
         cmocka_unit_test(test_total_order),
         cmocka_unit_test(test_bytes),
     };

@@ -23,7 +23,7 @@ static const char *fault_of(const pc_pass_index *index, int stage, int chunk, in
     return NULL;
 }
 
-static pc_code check_complete(const pc_pass_index *index, pc_error *error) {
+pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error) {
     const pc_schedule *schedule = index->schedule;
     for (int stage = 0; stage < schedule->devices; stage++)
         for (int chunk = 0; chunk < schedule->chunks; chunk++)
@@ -52,11 +52,11 @@ typedef struct dry_run {
 
 /* The first predecessor of the stage's next pass that is not done; PC_NO_PASS where all are. */
 static int32_t blocked_by(const dry_run *run, int stage) {
-    const pc_schedule *schedule = run->index->schedule;
-    int32_t predecessors[PC_PREDECESSORS_MAX];
-    int count = pc_pass_predecessors(run->index, stage, schedule->passes[run->next[stage]], predecessors);
+    pc_predecessor predecessors[PC_PREDECESSORS_MAX];
+    pc_pass pass = run->index->schedule->passes[run->next[stage]];
+    int count = pc_pass_predecessors(run->index, stage, pass, predecessors);
     for (int i = 0; i < count; i++)
-        if (predecessors[i] >= run->next[pc_stage_of_position(schedule, predecessors[i])]) return predecessors[i];
+        if (predecessors[i].position >= run->next[predecessors[i].stage]) return predecessors[i].position;
     return PC_NO_PASS;
 }
 
@@ -133,7 +133,7 @@ pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error) {
     pc_pass_index index;
     pc_code code = pc_pass_index_create(schedule, &index, error);
     if (code) return code;
-    code = check_complete(&index, error);
+    code = pc_schedule_check_complete(&index, error);
     if (!code) code = check_no_deadlock(&index, error);
     pc_pass_index_free(&index);
     return code;

@@ -5,6 +5,7 @@
 #include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/dependencies.h"
 #include "models/schedule/schedule.h"
 
 #include <stdint.h>
@@ -18,6 +19,9 @@ extern "C" {
  * with the dependencies between them have no cycle. PC_ERROR_INPUT otherwise, with a message that names the stage, the
  * position in its order and the pass. Linear in the number of passes. */
 PC_API pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error);
+
+/* The first half of it: every pass once. A replay finds deadlocks by itself. */
+PC_API pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error);
 
 /* The most activation memory each stage holds at once, in peak_bytes[0 .. p-1]. A stage runs its passes one by one, so
  * this depends on their order and not on their times. The schedule must have passed pc_schedule_check, and the costs

@@ -64,38 +64,36 @@ int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int m
     return index->position[cell(index->schedule, stage, chunk, microbatch, kind)];
 }
 
-static void add(int32_t position, int32_t *predecessors, int *count) {
-    if (position != PC_NO_PASS) predecessors[(*count)++] = position;
-}
-
-/* The first of two kinds that the part has a pass of. */
-static int32_t either(const pc_pass_index *index, int part, int microbatch, pc_pass_kind first, pc_pass_kind second) {
+/* Adds the pass of `part` of the first kind, or where there is none the second. */
+static void add(const pc_pass_index *index, int part, int microbatch, pc_pass_kind first, pc_pass_kind second,
+                pc_predecessor *predecessors, int *count) {
     const pc_schedule *schedule = index->schedule;
     int stage = pc_placement_stage(schedule->placement, schedule->devices, part);
     int chunk = pc_placement_chunk(schedule->devices, part);
-    int32_t position = pc_pass_position(index, stage, chunk, microbatch, first);
-    return position != PC_NO_PASS ? position : pc_pass_position(index, stage, chunk, microbatch, second);
+    const int32_t *of_kind = &index->position[cell(schedule, stage, chunk, microbatch, 0)];
+    int32_t position = of_kind[first] != PC_NO_PASS ? of_kind[first] : of_kind[second];
+    if (position != PC_NO_PASS) predecessors[(*count)++] = (pc_predecessor){position, stage};
 }
 
 int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
-                         int32_t predecessors[PC_PREDECESSORS_MAX]) {
+                         pc_predecessor predecessors[PC_PREDECESSORS_MAX]) {
     const pc_schedule *schedule = index->schedule;
     int part = pc_placement_part(schedule->placement, schedule->devices, stage, pass.chunk), count = 0;
     int last = schedule->devices * schedule->chunks - 1, i = pass.microbatch;
     switch ((pc_pass_kind)pass.kind) {
     case PC_PASS_F:
-        if (part > 0) add(either(index, part - 1, i, PC_PASS_F, PC_PASS_F), predecessors, &count);
+        if (part > 0) add(index, part - 1, i, PC_PASS_F, PC_PASS_F, predecessors, &count);
         break;
     case PC_PASS_R:
-        add(either(index, part, i, PC_PASS_F, PC_PASS_F), predecessors, &count);
+        add(index, part, i, PC_PASS_F, PC_PASS_F, predecessors, &count);
         break;
     case PC_PASS_B:
     case PC_PASS_BW:
-        add(either(index, part, i, PC_PASS_R, PC_PASS_F), predecessors, &count);
-        if (part < last) add(either(index, part + 1, i, PC_PASS_B, PC_PASS_BW), predecessors, &count);
+        add(index, part, i, PC_PASS_R, PC_PASS_F, predecessors, &count);
+        if (part < last) add(index, part + 1, i, PC_PASS_B, PC_PASS_BW, predecessors, &count);
         break;
     case PC_PASS_W:
-        add(either(index, part, i, PC_PASS_B, PC_PASS_B), predecessors, &count);
+        add(index, part, i, PC_PASS_B, PC_PASS_B, predecessors, &count);
         break;
     case PC_PASS_KINDS:
         break;

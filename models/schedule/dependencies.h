@@ -34,10 +34,16 @@ PC_API void pc_pass_index_free(pc_pass_index *index);
 
 PC_API int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind);
 
-/* Writes the positions of the passes that `pass` of `stage` waits for, its stage's order aside; returns their number. A
- * pass that should be there and is not is left out: pc_schedule_check finds it. */
+/* A pass that another one waits for. */
+typedef struct pc_predecessor {
+    int32_t position;
+    int32_t stage;
+} pc_predecessor;
+
+/* Writes the passes that `pass` of `stage` waits for, its stage's order aside; returns their number. A pass that should
+ * be there and is not is left out: pc_schedule_check finds it. */
 PC_API int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
-                                int32_t predecessors[PC_PREDECESSORS_MAX]);
+                                pc_predecessor predecessors[PC_PREDECESSORS_MAX]);
 
 /* The stage whose order holds position `position`. */
 PC_API int pc_stage_of_position(const pc_schedule *schedule, int64_t position);

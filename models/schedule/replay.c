@@ -89,17 +89,16 @@ static pc_code add_flow(lowering *x, int32_t from, int from_stage, int32_t to, i
     return code;
 }
 
-static pc_code add_dependency(lowering *x, int32_t from, int32_t to, int to_stage) {
-    int from_stage = pc_stage_of_position(x->schedule, from);
-    if (from_stage == to_stage) return pc_program_add_edge(x->program, from, to, 0, x->error);
-    if (x->costs->transfer.mode == PC_TRANSFER_LINK) return add_flow(x, from, from_stage, to, to_stage);
-    return pc_program_add_edge(x->program, from, to, x->costs->transfer.delay_ps, x->error);
+static pc_code add_dependency(lowering *x, pc_predecessor from, int32_t to, int to_stage) {
+    if (from.stage == to_stage) return pc_program_add_edge(x->program, from.position, to, 0, x->error);
+    if (x->costs->transfer.mode == PC_TRANSFER_LINK) return add_flow(x, from.position, from.stage, to, to_stage);
+    return pc_program_add_edge(x->program, from.position, to, x->costs->transfer.delay_ps, x->error);
 }
 
 static pc_code add_dependencies(lowering *x) {
     for (int d = 0; d < x->schedule->devices; d++)
         for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
-            int32_t predecessors[PC_PREDECESSORS_MAX];
+            pc_predecessor predecessors[PC_PREDECESSORS_MAX];
             int count = pc_pass_predecessors(x->index, d, x->schedule->passes[i], predecessors);
             for (int k = 0; k < count; k++) {
                 pc_code code = add_dependency(x, predecessors[k], (int32_t)i, d);
@@ -116,7 +115,9 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_prog
     if (code) return code;
     x.index = &index;
     x.route = pc_alloc((size_t)schedule->devices * 2, sizeof *x.route);
-    code = x.route ? add_resources(&x) : pc_error_no_memory(error);
+    if (!x.route) code = pc_error_no_memory(error);
+    if (!code) code = pc_schedule_check_complete(&index, error);
+    if (!code) code = add_resources(&x);
     if (!code) code = add_passes(&x);
     if (!code) code = add_dependencies(&x);
     if (!code) code = pc_program_seal(program, error);
@@ -276,7 +277,6 @@ pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool w
                       pc_error *error) {
     pc_replay made = {0};
     pc_code code = check_shape(schedule, costs, error);
-    if (!code) code = pc_schedule_check(schedule, error);
     if (!code) code = simulate(schedule, costs, with_trace, &made, error);
     if (code)
         pc_replay_free(&made);
