@@ -14,7 +14,8 @@ static inline double bench_now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* xorshift64* (Vigna 2016): one multiplication and three shifts, so that the queue is measured and not the generator. */
+/* xorshift64* (Vigna 2016): one multiplication and three shifts, so that the queue is measured and not the generator.
+ */
 typedef struct bench_random {
     uint64_t state;
 } bench_random;

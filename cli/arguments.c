@@ -11,13 +11,14 @@ int report(const pc_error *error) {
 }
 
 int report_usage(const char *format, ...) {
+    char message[PC_ERROR_MESSAGE_SIZE];
+    pc_error error;
     va_list values;
     va_start(values, format);
-    fputs("pipecast: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
+    vsnprintf(message, sizeof message, format, values);
     va_end(values);
-    return EXIT_BAD_INPUT;
+    pc_error_set(&error, PC_ERROR_INPUT, "%s", message); /* which makes it one line */
+    return report(&error);
 }
 
 static int find_option(const arguments *x, const char *name, size_t length) {

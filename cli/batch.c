@@ -27,14 +27,14 @@ typedef struct batch {
 } batch;
 
 static void work(batch *b, int64_t index, place *p) {
-    memset(p, 0, sizeof *p);
     if (!b->source(b->context, index, &p->spec, &p->error)) pc_run(&p->spec, &p->row, &p->replay, &p->error);
 }
 
+/* Empty again, as at the start: call with the lock held, for whoever waits for this place looks at is_done. */
 static void clear_place(place *p) {
     pc_replay_free(&p->replay);
     pc_run_spec_free(&p->spec);
-    p->is_done = false;
+    memset(p, 0, sizeof *p);
 }
 
 /* The next run to work on, or -1 where there is none left; waits for room in the ring. Call with the lock held. */

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
@@ -135,14 +136,27 @@ static bool take_option(request *r, int option, const char *value) {
 
 /* ---- costs in whole ticks ---- */
 
-/* Whole ticks for times in the user's unit: 10^9 a unit, or fewer where the whole pipeline one after the other would
- * not fit into the clock; 0 where no number of ticks does. */
+/* The smallest time that is not zero; infinite where all are. */
+static double smallest_time(const request *r) {
+    const double times[] = {r->times[0], r->times[1], r->times[2], r->comm};
+    double smallest = INFINITY;
+    for (int i = 0; i < 4; i++)
+        if (times[i] > 0.0 && times[i] < smallest) smallest = times[i];
+    return smallest;
+}
+
+/* Whole ticks for times in the user's unit, 10^9 a unit. More where the smallest of them would be less than 10^6 ticks,
+ * so that rounding does not show whatever the unit; fewer where the whole pipeline, one pass after the other, would not
+ * fit into the clock; 0 where no number of ticks does. */
 static double ticks_per_unit(const request *r, const pc_schedule *schedule) {
+    const double most = 0x1p61, least = 1e6;
     double microbatch = r->times[0] + r->times[1] + r->times[2] + 2.0 * r->comm * schedule->chunks;
     double whole = microbatch * schedule->devices * schedule->microbatches;
+    double smallest = smallest_time(r) / schedule->chunks;
     double ticks = 1e9;
-    while (ticks >= 1.0 && whole * ticks > 0x1p61) ticks /= 10.0;
-    return ticks >= 1.0 ? ticks : 0.0;
+    while (ticks >= 1e-290 && whole * ticks > most) ticks /= 10.0;
+    while (smallest * ticks < least && whole * ticks * 10.0 <= most) ticks *= 10.0;
+    return smallest * ticks >= 1.0 && whole * ticks <= most ? ticks : 0.0;
 }
 
 /* A microbatch of one chunk takes this many of our bytes, so that all fractions of --release-b are whole. */
@@ -219,8 +233,13 @@ static pc_code draw(const answer *a, pc_error *error) {
 static int judge_memory(const answer *a) {
     double most = in_microbatches(a, a->replay.peak_bytes);
     if (most <= a->request->memory_limit) return EXIT_DONE;
-    fprintf(stderr, "pipecast: --memory-limit: %.6g is too little for %s; expected at least %.6g\n",
-            a->request->memory_limit, a->schedule.name, most);
+    char enough[32]; /* as many digits as it takes to be accepted */
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(enough, sizeof enough, "%.*g", digits, most);
+        if (strtod(enough, NULL) >= most) break;
+    }
+    fprintf(stderr, "pipecast: --memory-limit: %.6g is too little for %s; expected at least %s\n",
+            a->request->memory_limit, a->schedule.name, enough);
     return EXIT_DID_NOT_FIT;
 }
 
@@ -265,8 +284,10 @@ static pc_code generate(const request *r, pc_schedule *schedule, pc_error *error
 static pc_code replay(const request *r, const pc_schedule *schedule, double ticks, pc_replay *result, pc_error *error) {
     pc_costs costs;
     if (ticks == 0.0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "--times, --comm: too large; expected the sum of all passes below 2^61 of the unit");
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "--times, --comm: too large or too far apart; expected all passes together to last less than "
+            "10^18 times the shortest of them");
     pc_code code = pc_costs_create(schedule->devices, schedule->chunks, &costs, error);
     if (code) return code;
     fill_costs(r, ticks, &costs);

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 pc_code pc_program_create(pc_program **program, pc_error *error) {
@@ -51,6 +52,7 @@ static pc_code make_room(void **array, int32_t *capacity, int64_t wanted, size_t
 #define MAKE_ROOM(array, capacity, wanted) make_room((void **)&(array), &(capacity), (wanted), sizeof *(array), error)
 
 pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, int32_t *processor, pc_error *error) {
+    program->is_sealed = false;
     pc_code code = MAKE_ROOM(program->processor_order, program->processor_capacity, program->processor_count + 1);
     if (code) return code;
     program->processor_order[program->processor_count] = (uint8_t)order;
@@ -59,6 +61,7 @@ pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, 
 }
 
 pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, int32_t *memory, pc_error *error) {
+    program->is_sealed = false;
     if (capacity_bytes < 0)
         return pc_error_set(error, PC_ERROR_INPUT, "memory: a capacity of %" PRId64 " bytes; expected none below zero",
                             capacity_bytes);
@@ -70,7 +73,8 @@ pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, int32
 }
 
 pc_code pc_program_add_link(pc_program *program, const pc_link *link, int32_t *number, pc_error *error) {
-    if (!(link->bandwidth_bytes_per_s > 0.0) || link->latency_ps < 0)
+    program->is_sealed = false;
+    if (!(link->bandwidth_bytes_per_s > 0.0) || !isfinite(link->bandwidth_bytes_per_s) || link->latency_ps < 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "link: bandwidth %g bytes/s, latency %" PRId64
                             " ps; expected a bandwidth above zero and a latency not below",
@@ -93,6 +97,7 @@ static bool is_route(const pc_program *program, const int32_t *links, int32_t li
 
 pc_code pc_program_add_route(pc_program *program, const int32_t *links, int32_t link_count, int32_t *route,
                              pc_error *error) {
+    program->is_sealed = false;
     if (!is_route(program, links, link_count))
         return pc_error_set(error, PC_ERROR_INPUT, "route: expected one link or more, all known, none twice");
     int64_t used = program->route_link_count + (int64_t)link_count;
@@ -108,6 +113,7 @@ pc_code pc_program_add_route(pc_program *program, const int32_t *links, int32_t 
 }
 
 pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *number, pc_error *error) {
+    program->is_sealed = false;
     pc_code code = MAKE_ROOM(program->tasks, program->task_capacity, program->task_count + (int64_t)1);
     if (code) return code;
     program->tasks[program->task_count] = *task;
@@ -116,6 +122,7 @@ pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *n
 }
 
 pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error) {
+    program->is_sealed = false;
     if (program->edge_count == program->edge_capacity) {
         int64_t grown = program->edge_capacity < 8 ? 16 : 2 * program->edge_capacity;
         edge *edges = pc_realloc(program->edges, (size_t)grown, sizeof *edges);

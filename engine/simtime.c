@@ -4,7 +4,7 @@
 
 bool pc_time_from_seconds(double seconds, pc_time *time) {
     double picoseconds = round(seconds * (double)PC_PICOSECONDS_PER_SECOND);
-    if (!(picoseconds >= 0.0) || picoseconds >= 0x1p63) return false;
+    if (!(seconds >= 0.0) || picoseconds >= 0x1p63) return false;
     *time = (pc_time)picoseconds;
     return true;
 }

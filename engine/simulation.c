@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- memory of the simulation ---- */
@@ -69,7 +70,7 @@ static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace
     memset(s->peak, 0, memories * sizeof *s->peak);
     for (size_t p = 0; p < processors; p++) s->queue_first[p] = program->first_in_order[p];
     s->with_trace = with_trace;
-    s->no_memory = s->ran_over = false;
+    s->no_memory = s->ran_over = s->gave_too_much = false;
     s->outcome = PC_OUTCOME_DONE;
     s->done_count = 0;
     s->levels.count = s->loads.count = 0;
@@ -119,8 +120,14 @@ static bool take(pc_simulation *s, int32_t task) {
     return true;
 }
 
-static void give(pc_simulation *s, const pc_task *t) {
+static void give(pc_simulation *s, int32_t task) {
+    const pc_task *t = &s->program->tasks[task];
     if (t->memory == PC_NO_RESOURCE || t->give_bytes == 0) return;
+    if (t->give_bytes > s->level[t->memory]) {
+        s->stopped_by = task;
+        pc_simulation_fail(s, &s->gave_too_much);
+        return;
+    }
     s->level[t->memory] -= t->give_bytes;
     record_level(s, t->memory);
 }
@@ -223,7 +230,7 @@ static void release_successors(pc_simulation *s, int32_t task) {
 void pc_task_finish(pc_simulation *simulation, int32_t task) {
     simulation->end[task] = pc_engine_now(simulation->engine);
     simulation->done_count++;
-    give(simulation, &simulation->program->tasks[task]);
+    give(simulation, task);
     release_processor(simulation, task);
     release_successors(simulation, task);
 }
@@ -310,7 +317,14 @@ static uint64_t hash_trace(const pc_simulation *s) {
     return hash ^ (hash >> 33);
 }
 
+/* A start that was noted ahead, by a task that the run did not come to. */
+static void forget_later_starts(pc_simulation *s) {
+    for (int32_t t = 0; t < s->program->task_count; t++)
+        if (s->end[t] < 0 && s->start[t] > s->stopped_at) s->start[t] = -1;
+}
+
 static pc_simulation_result make_result(pc_simulation *s) {
+    if (s->outcome == PC_OUTCOME_OUT_OF_MEMORY) forget_later_starts(s);
     if (s->outcome == PC_OUTCOME_DONE) {
         s->stopped_at = pc_engine_now(s->engine);
         s->stopped_by = NO_TASK;
@@ -343,6 +357,10 @@ pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, 
     pc_code code = pc_engine_run(simulation->engine, PC_TIME_MAX, error);
     if (code) return code;
     if (simulation->no_memory) return pc_error_no_memory(error);
+    if (simulation->gave_too_much)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "task %" PRId32 ": gives back more bytes than its memory holds; expected at most those",
+                            simulation->stopped_by);
     if (simulation->ran_over)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "simulated time: runs over; expected everything to end within 106 days of simulated time");

@@ -59,7 +59,8 @@ typedef struct pc_simulation_result {
 } pc_simulation_result;
 
 /* Runs a sealed program from time zero to its end. A program that does not fit or locks itself up is an outcome, not an
- * error; errors are a lack of memory and simulated time running over. */
+ * error; errors are a lack of memory, simulated time running over, and a task that gives back more than its memory
+ * holds. */
 PC_API pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, bool with_trace,
                                  pc_simulation_result *result, pc_error *error);
 

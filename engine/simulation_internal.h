@@ -46,7 +46,7 @@ struct pc_simulation {
     pc_engine *engine;
     const pc_program *program;
     bool with_trace;
-    bool no_memory, ran_over; /* faults that end the run */
+    bool no_memory, ran_over, gave_too_much; /* faults that end the run */
     pc_outcome outcome;
     int32_t stopped_by;
     pc_time stopped_at;

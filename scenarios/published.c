@@ -36,6 +36,10 @@ static pc_code read_published_iteration(const entry_place *place, const char *te
     *seconds = NAN;
     if (!text) return PC_OK;
     if (pc_parse_time(text, &time, &cause)) return refuse_entry(place, "iteration", &cause, error);
+    if (time == 0) {
+        pc_error_set(&cause, PC_ERROR_INPUT, "%.40s: out of range; expected more than zero", text);
+        return refuse_entry(place, "iteration", &cause, error);
+    }
     *seconds = pc_time_to_seconds(time);
     return PC_OK;
 }
@@ -85,7 +89,8 @@ static bool is_own(const pc_setting *own, pc_key key, int64_t value) {
     return !pc_setting_has(own, key) || own->value[key].whole == value;
 }
 
-/* Published figures are the case's as it was written: a sweep or a --set that makes another pipeline of it has none. */
+/* Published figures belong to a shape: a sweep or a --set that gives the run another one has none. What costs they were
+ * taken at is not looked at: comparing them with other costs is what some sets are for. */
 static bool describes(const pc_published *entry, const pc_setting *own, const pc_run_spec *spec) {
     if (entry->generator != spec->generator) return false;
     if (entry->microbatches != -1 ? entry->microbatches != spec->microbatches

@@ -155,6 +155,29 @@ static void test_many_events(void **state) {
     pc_queue_free(queue);
 }
 
+/* A clear in the middle of many events, some of them on their way into the first rung, leaves nothing behind. */
+static void test_clear_of_many(void **state) {
+    (void)state;
+    enum { PENDING = 60000 };
+    test_random random = {10};
+    pc_queue *queue;
+    pc_event event = {1, 0, 0};
+    pc_time time;
+    assert_int_equal(pc_queue_create(PENDING, &queue, NULL), PC_OK);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < PENDING; i++)
+            assert_true(pc_queue_push(queue, test_between(&random, 0, 1 << 20), 0, &event, NULL));
+        for (int i = 0; i < 1000; i++) {
+            assert_true(pc_queue_pop(queue, &time, &event));
+            assert_true(pc_queue_push(queue, time + test_between(&random, 0, 1 << 20), 0, &event, NULL));
+        }
+        pc_queue_clear(queue);
+        pc_queue_check(queue);
+        assert_false(pc_queue_pop(queue, &time, &event));
+    }
+    pc_queue_free(queue);
+}
+
 /* After a clear the sequence starts anew, and handles from before name nothing. */
 static void test_clear(void **state) {
     (void)state;
@@ -234,6 +257,7 @@ int main(void) {
         cmocka_unit_test(test_agrees_with_plain_queue),
         cmocka_unit_test(test_takes_events_from_the_past),
         cmocka_unit_test(test_many_events),
+        cmocka_unit_test(test_clear_of_many),
         cmocka_unit_test(test_clear),
         cmocka_unit_test(test_cancelled_events_take_no_memory),
         cmocka_unit_test(test_total_order),

@@ -17,6 +17,7 @@ static void test_time(void **state) {
     assert_true(pc_time_from_seconds(0.4e-12, &time) && time == 0);
     assert_true(pc_time_from_seconds(0.5e-12, &time) && time == 1);
     assert_false(pc_time_from_seconds(-1e-9, &time));
+    assert_false(pc_time_from_seconds(-0.4e-12, &time));
     assert_false(pc_time_from_seconds(NAN, &time));
     assert_false(pc_time_from_seconds(INFINITY, &time));
     assert_false(pc_time_from_seconds(9223372.1, &time));
@@ -167,6 +168,7 @@ static void test_missing_time(void **state) {
     spec.costs.duration_ps[PC_PASS_W] = PC_TIME_NOT_GIVEN;
     assert_int_equal(pc_run(&spec, &row, &replay, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "run 3 (case.x): zb-h1: the time of W of chunk 0 on device 0 is not given"));
+    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_ERROR_INPUT);
     pc_run_spec_free(&spec);
 }
 

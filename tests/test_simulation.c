@@ -165,6 +165,48 @@ static void test_memory(void **state) {
     for (int i = 0; i < 6; i++) assert_int_equal(x->result.levels.level_bytes[i], levels[i]);
 }
 
+/* The same where the start of the task that waits was noted long before: its delay runs from 0, and what gives back at
+ * 4 was begun later. */
+static void test_memory_given_back_at_the_same_instant(void **state) {
+    fixture *x = *state;
+    int32_t memory;
+    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    int32_t first = add_task(x, PC_NO_RESOURCE, 0), late = add_memory_task(x, memory, 1, 10, 10);
+    add_edge(x, first, late, 4);
+    int32_t clock = add_task(x, PC_NO_RESOURCE, 1);
+    add_edge(x, clock, add_memory_task(x, memory, 3, 10, 10), 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, late, 4, 5);
+}
+
+/* A task that gives back what nobody took is the program's fault. */
+static void test_gives_back_too_much(void **state) {
+    fixture *x = *state;
+    int32_t memory;
+    pc_error error = {0};
+    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    add_memory_task(x, memory, 1, 3, 4);
+    assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "task 0: gives back more bytes than its memory holds; expected at most those");
+}
+
+/* A task that had not started when the memory ran out, though its start was known, has none. */
+static void test_no_start_after_out_of_memory(void **state) {
+    fixture *x = *state;
+    int32_t memory;
+    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    int32_t first = add_task(x, PC_NO_RESOURCE, 1), later = add_task(x, PC_NO_RESOURCE, 5);
+    add_edge(x, first, later, 100);
+    int32_t big = add_memory_task(x, memory, 1, 11, 11);
+    add_edge(x, first, big, 1);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    check_task(x, first, 0, 1);
+    check_task(x, later, -1, -1);
+}
+
 static void test_out_of_memory(void **state) {
     fixture *x = *state;
     int32_t memory;
@@ -334,6 +376,21 @@ static void test_hash(void **state) {
     assert_true(hashes[0] != hashes[1]);
 }
 
+/* Starts count too: 0 to 5, and 2 to 5. */
+static void test_hash_of_starts(void **state) {
+    fixture *x = *state;
+    uint64_t hashes[2];
+    for (int k = 0; k < 2; k++) {
+        pc_program_clear(x->program);
+        int32_t first = add_task(x, PC_NO_RESOURCE, 0);
+        add_edge(x, first, add_task(x, PC_NO_RESOURCE, 5 - 2 * k), 2 * k);
+        run(x);
+        assert_int_equal(x->result.end_ps[1], 5);
+        hashes[k] = x->result.trace_hash;
+    }
+    assert_true(hashes[0] != hashes[1]);
+}
+
 static void expect_refused(fixture *x, const char *words) {
     pc_error error = {0};
     assert_int_equal(pc_program_seal(x->program, &error), PC_ERROR_INPUT);
@@ -353,6 +410,10 @@ static void test_bad_programs(void **state) {
     pc_link link = {0, 0.0};
     int32_t number;
     assert_int_equal(pc_program_add_link(x->program, &link, &number, &error), PC_ERROR_INPUT);
+    link.bandwidth_bytes_per_s = INFINITY;
+    assert_int_equal(pc_program_add_link(x->program, &link, &number, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
+    add_task(x, PC_NO_RESOURCE, 1); /* which breaks the seal */
     assert_int_equal(pc_program_add_route(x->program, NULL, 0, &number, &error), PC_ERROR_INPUT);
     assert_int_equal(pc_program_add_memory(x->program, -1, &number, &error), PC_ERROR_INPUT);
     assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
@@ -381,7 +442,9 @@ static void test_engine_run_until(void **state) {
     assert_int_equal(pc_engine_run(engine, 55, NULL), PC_OK);
     assert_int_equal(count, 5);
     assert_int_equal(pc_engine_now(engine), 50);
-    assert_int_equal(pc_engine_event_count(engine), 5);
+    assert_int_equal(pc_engine_run(engine, 60, NULL), PC_OK); /* an event at `until` is handled */
+    assert_int_equal(count, 6);
+    assert_int_equal(pc_engine_event_count(engine), 6);
     pc_engine_free(engine);
 }
 
@@ -396,6 +459,8 @@ static void test_engine_time_runs_over(void **state) {
     pc_engine_post(engine, 0, 0, &event, NULL);
     assert_int_equal(pc_engine_run(engine, PC_TIME_MAX, &error), PC_ERROR_INPUT);
     assert_int_equal(count, 12);
+    pc_engine_clear(engine); /* a fault does not outlive it */
+    assert_int_equal(pc_engine_run(engine, PC_TIME_MAX, &error), PC_OK);
     pc_engine_free(engine);
 }
 
@@ -408,13 +473,17 @@ int main(void) {
         WITH_FIXTURE(test_deadlock),
         WITH_FIXTURE(test_trivial_programs),
         WITH_FIXTURE(test_memory),
+        WITH_FIXTURE(test_memory_given_back_at_the_same_instant),
+        WITH_FIXTURE(test_gives_back_too_much),
         WITH_FIXTURE(test_out_of_memory),
+        WITH_FIXTURE(test_no_start_after_out_of_memory),
         WITH_FIXTURE(test_flow_alone),
         WITH_FIXTURE(test_flows_share),
         WITH_FIXTURE(test_flows_max_min),
         cmocka_unit_test(test_max_min_conditions),
         WITH_FIXTURE(test_flows_conserve_bytes),
         WITH_FIXTURE(test_hash),
+        WITH_FIXTURE(test_hash_of_starts),
         WITH_FIXTURE(test_bad_programs),
         cmocka_unit_test(test_engine_run_until),
         cmocka_unit_test(test_engine_time_runs_over),

@@ -74,9 +74,9 @@ static void write_interleaved(stage_writer *writer, int extra) {
 }
 
 /* ZB-H1 and ZB-H2 (Qi et al. 2024, arXiv 2401.10241, section 2): `extra` k is 1 or 2. Stage d warms up with k(p-1-d) F;
- * then rounds of an F, a B and, from the (k*d)-th round on, a W; the W that are left come last. With equal stages and
- * no transfer time H1 idles (p-1)(F+B-W) and holds what 1F1B does; H2 idles (p-1)(F+B-2W) where that is positive and
- * holds up to 2p-1 microbatches. */
+ * then rounds of an F, a B and, from the (k*d)-th round on, a W; the W that are left come last. With equal stages, no
+ * transfer time and F = B = W, H1 idles (p-1)(F+B-W) and holds what 1F1B does; H2 does not idle (its formula is
+ * (p-1)(F+B-2W)) and holds up to 2p-1 microbatches. The order does not look at the times: others can idle more. */
 static void write_zb_h(stage_writer *writer, int extra) {
     int m = writer->microbatches, warm_up = least(m, extra * (writer->devices - 1 - writer->stage));
     int first_w = least(m, extra * writer->stage); /* W run this many rounds behind B */

@@ -38,7 +38,8 @@ enum {
     PC_MICROBATCHES_MAX = 1 << 24 /* m */
 };
 
-/* The most passes a schedule may have, over all stages: bounds memory at about 10 GiB for a replay. */
+/* The most passes a schedule may have, over all stages. A replay of so many takes about 10 GB with transfers that are
+ * delays, and 18 GB with transfers over links. */
 #define PC_PASSES_MAX (INT64_C(1) << 26)
 
 typedef struct pc_schedule {
@@ -60,7 +61,7 @@ PC_API int pc_placement_part(pc_placement placement, int devices, int stage, int
 PC_API int pc_placement_stage(pc_placement placement, int devices, int part);
 PC_API int pc_placement_chunk(int devices, int part);
 
-/* PC_OK where p, m, v are within the limits above and p*m*v*passes_per_microbatch within PC_PASSES_MAX; otherwise
+/* PC_OK where p, m, v are within the limits above and 3*p*m*v (F, B and W) within PC_PASSES_MAX; otherwise
  * PC_ERROR_INPUT and a message that names the number and the range. */
 PC_API pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t chunks, pc_error *error);
 

@@ -69,8 +69,7 @@ static pc_code finish_row(const pc_run_spec *spec, const pc_schedule *schedule, 
         return PC_OK;
     }
     if (!pc_time_add(replay->makespan_ps, spec->overhead_ps, &iteration_ps))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: overhead: runs over; expected an iteration under 106 days",
-                            spec->name);
+        return pc_error_set(error, PC_ERROR_INPUT, "overhead: runs over; expected an iteration under 106 days");
     row->iteration_s = pc_time_to_seconds(iteration_ps);
     if (row->global_batch >= 0 && iteration_ps > 0)
         row->samples_per_s_per_gpu = (double)row->global_batch / row->iteration_s / (double)row->gpus;
@@ -89,10 +88,9 @@ static pc_code replay_row(const pc_run_spec *spec, const pc_schedule *schedule, 
     return code;
 }
 
-pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error) {
+static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error) {
     pc_schedule schedule = {0};
     pc_error why = {0};
-    memset(replay, 0, sizeof *replay);
     start_row(spec, row);
     pc_code code =
         pc_schedule_generate(spec->generator, spec->devices, spec->microbatches, spec->chunks, &schedule, &why);
@@ -104,5 +102,16 @@ pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_e
     if (code) return pc_error_set(error, code, "%s", why.message);
     code = replay_row(spec, &schedule, row, replay, error);
     pc_schedule_free(&schedule);
-    return code ? pc_error_prefix(error, "run %" PRId64 " (%s)", spec->run, spec->name) : PC_OK;
+    return code;
+}
+
+pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error) {
+    pc_run_row made;
+    memset(replay, 0, sizeof *replay);
+    pc_code code = work_out_row(spec, &made, replay, error);
+    if (code)
+        pc_error_prefix(error, "run %" PRId64 " (%s)", spec->run, spec->name);
+    else
+        *row = made;
+    return code;
 }

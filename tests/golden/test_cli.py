@@ -97,6 +97,21 @@ class Schedule(Command):
         text = self.good("schedule", "zb-h1", "-p", "4", "-m", "8", "--release-b", "1", "--format", "json")
         self.assertEqual(json.loads(text)["peak_activation"], [4, 3, 2, 1])
 
+    def test_any_one_unit(self):
+        """The same times in seconds, hours and far beyond: the same rates, and spans in that unit."""
+        for factor in (1e-9, 1e-3, 1.0, 1e6, 1e12):
+            times = ",".join(repr(t * factor) for t in (18.522, 18.086, 9.337))
+            text = self.good("schedule", "1f1b", "-p", "8", "-m", "24", "--times", times, "--comm", repr(0.601 * factor),
+                             "--format", "json")
+            answer = json.loads(text)
+            self.assertAlmostEqual(answer["bubble_rate_span"], 0.2430542255391972, places=6)
+            self.assertAlmostEqual(answer["span"] / factor, 1456.749, places=3)
+
+    def test_the_limit_that_would_do_does(self):
+        arguments = ["schedule", "1f1b-interleaved", "-p", "2", "-m", "4", "-v", "3", "--memory-limit"]
+        least = run(*arguments, "2").stderr.split()[-1]
+        self.good(*arguments, least)
+
     def test_memory_limit_that_is_too_small_says_the_least_that_would_do(self):
         done = run("schedule", "1f1b", "-p", "4", "-m", "8", "--memory-limit", "3.5")
         self.assertEqual(done.returncode, 1)
@@ -131,8 +146,8 @@ class Schedule(Command):
              ["1f1b", *shape, "--times", "1,2,nan"]),
             ("--times: -2: negative; expected a number of at least zero, without a unit",
              ["1f1b", *shape, "--times", "1,-2,1"]),
-            ("--times, --comm: too large; expected the sum of all passes below 2^61 of the unit",
-             ["1f1b", *shape, "--times", "1e300,1,1"]),
+            ("--times, --comm: too large or too far apart; expected all passes together to last less than 10^18 times the "
+             "shortest of them", ["1f1b", *shape, "--times", "1e300,1,1"]),
             ("--release-b: 2 is more than all; expected a fraction from 0 to 1", ["1f1b", *shape, "--release-b", "2"]),
             ("--format: unknown format 'xml'; expected table, json, text or torch-csv",
              ["1f1b", *shape, "--format", "xml"]),
@@ -205,6 +220,28 @@ class Run(Command):
         whole = self.rows(TABLE5)
         parts = [row for i in (1, 2, 3, 4, 5) for row in self.rows(TABLE5, "--shard", f"{i}/5")]
         self.assertEqual(sorted(parts, key=lambda row: int(row["run"])), whole)
+
+    def test_several_scenarios(self):
+        other = self.path("other.yaml")
+        pathlib.Path(other).write_text("scenario: other\nsetting: {schedule: 1f1b, devices: 2, microbatches: 4, "
+                                       "times: {F: 1 ms, BW: 2 ms}}\nsweep: {microbatches: [4, 5]}\n")
+        rows = self.rows(TABLE5, other, TABLE5)
+        self.assertEqual([int(row["run"]) for row in rows], list(range(1, 99)))
+        self.assertEqual([row["scenario"] for row in rows[47:51]],
+                         ["zero_bubble_table5", "other", "other", "zero_bubble_table5"])
+        self.assertEqual([row["microbatches"] for row in rows[48:50]], ["4", "5"])
+        self.assertEqual([row["iteration_s"] for row in rows[:48]], [row["iteration_s"] for row in rows[50:]])
+
+    def test_an_error_ends_the_batch(self):
+        """Run 3 of 200 runs over the clock; the others need not be done, and nothing hangs or is left."""
+        path = self.path("over.yaml")
+        pathlib.Path(path).write_text("scenario: over\nsetting: {schedule: 1f1b, devices: 2, times: {F: 1 h, BW: 2 h}}\n"
+                                      f"sweep: {{microbatches: {[1, 2, 900] + list(range(1000, 1197))}}}\n")
+        done = run("run", path, "--jobs", "4", "-o", self.path("r.h5"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "pipecast: run 3 (over.1f1b.m900): simulated time: runs over; expected everything to "
+                                      "end within 106 days of simulated time\n")
+        self.assertEqual(os.listdir(self.folder.name), ["over.yaml"])
 
     def test_figure_of_a_run(self):
         results, figure = self.path("r.h5"), self.path("f.svg")
@@ -296,6 +333,7 @@ class Others(Command):
     def test_bad_input(self):
         for message, arguments in [
             ("no command; expected run, schedule, figure, list, --help or --version", []),
+            ("unknown command 'a?b'; expected run, schedule, figure, list, --help or --version", ["a\nb"]),
             ("unknown command 'simulate'; expected run, schedule, figure, list, --help or --version", ["simulate"]),
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
