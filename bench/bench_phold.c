@@ -38,7 +38,8 @@ static void measure(uint32_t pending, uint64_t events) {
     pc_engine_set_handler(engine, 0, on_event, &model);
     for (uint32_t i = 0; i < pending; i++) {
         pc_event event = {0, i, i};
-        pc_engine_post(engine, delays[bench_draw(&model.random) % BENCH_DELAYS], 0, &event, NULL);
+        pc_time jitter = (pc_time)(bench_draw(&model.random) % 65536); /* the table has few delays */
+        pc_engine_post(engine, delays[bench_draw(&model.random) % BENCH_DELAYS] + jitter, 0, &event, NULL);
     }
     run(&model, engine, pending); /* one round first, until the queue has its steady shape */
     double start = bench_now_s();

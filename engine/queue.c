@@ -135,6 +135,7 @@ static inline void bucket_insert(pc_queue *queue, bucket *b, uint32_t slot) {
 }
 
 static inline void rung_insert(pc_queue *queue, rung *r, uint32_t slot) {
+    r->held++;
     bucket_insert(queue, &r->buckets[(queue->nodes[slot].key.time - r->start) >> r->shift], slot);
 }
 
@@ -186,6 +187,8 @@ static rung *rung_add(pc_queue *queue, uint32_t count, uint64_t least, uint64_t 
     while (((most - least) >> r->shift) >= wanted) r->shift++;
     r->count = (uint32_t)((most - least) >> r->shift) + 1;
     r->current = 0;
+    r->held = 0;
+    r->planned = count;
     r->start = least;
     r->end = saturating_add(least, (uint64_t)r->count << r->shift);
     if (r->end > limit) r->end = limit;
@@ -260,12 +263,12 @@ static void near_take_far(pc_queue *queue) {
     queue->spill_at = 2 * near_count(queue);
 }
 
-/* Where the first rung ends: FAR_MEANS times the mean distance, so that a few events far away do not stretch its
- * buckets for all the others. They stay in `far`. */
+/* Where the first rung ends: at one and a half times the mean distance, so that a few events far away do not stretch
+ * its buckets for all the others. They stay in `far`. */
 static uint64_t far_reach(const pc_queue *queue) {
     uint64_t mean = (uint64_t)(queue->far_sum / queue->far_count) - queue->far_least;
     uint64_t range = queue->far_most - queue->far_least;
-    return queue->far_least + (mean < range / FAR_MEANS ? FAR_MEANS * mean + 1 : range);
+    return queue->far_least + (mean / 2 < range / 3 ? mean + mean / 2 + 1 : range);
 }
 
 static void far_clear(pc_queue *queue) {
@@ -313,6 +316,7 @@ static void take_bucket(pc_queue *queue, rung *r) {
     uint64_t end = saturating_add(start, UINT64_C(1) << r->shift);
     if (end > r->end) end = r->end;
     r->current++;
+    r->held -= b->count;
     prefetch_behind(queue, r);
     if (b->count > BUCKET_SPLIT && r->shift > 0 && queue->rung_count < RUNGS) {
         rung_take_bucket(queue, rung_add(queue, b->count, start, end - 1, end), b);
@@ -359,7 +363,7 @@ static inline bool find_first(pc_queue *queue) {
     }
 }
 
-/* ---- cancelled events ---- */
+/* ---- starting anew ---- */
 
 /* Into far with it if it is alive; otherwise its node is free. */
 static void keep_or_release(pc_queue *queue, uint32_t slot) {
@@ -378,8 +382,8 @@ static void keep_bucket(pc_queue *queue, const bucket *b) {
     }
 }
 
-/* Throws out all cancelled events by starting anew with the others in far. */
-static void purge(pc_queue *queue) {
+/* Puts all events into far, but for the cancelled ones, from where they are laid out as is best now. */
+static void start_anew(pc_queue *queue) {
     uint32_t far_count = queue->far_count;
     first_rung_settle(queue);
     far_clear(queue);
@@ -391,6 +395,12 @@ static void purge(pc_queue *queue) {
     near_clear(queue);
     queue->rung_count = 0;
     queue->near_end = 0;
+}
+
+/* A rung that was laid out for few events, and has got many since, has long chains in its buckets. */
+static inline bool is_crowded(const pc_queue *queue) {
+    const rung *r = &queue->rungs[0];
+    return queue->rung_count > 0 && r->held / CROWD > r->planned && r->held > CROWD * BUCKET_SPLIT;
 }
 
 /* ---- memory ---- */
@@ -447,7 +457,7 @@ static bool grow(pc_queue *queue, size_t capacity) {
  * keeps a caller that cancels all the time (flows whose rates change) from growing for ever. */
 static bool make_room(pc_queue *queue) {
     if (queue->pending <= queue->capacity / 2) {
-        purge(queue);
+        start_anew(queue);
         return true;
     }
     return grow(queue, 2 * (size_t)queue->capacity);
@@ -509,10 +519,12 @@ bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_ev
     n->event = *event;
     queue->pending++;
     if (handle) *handle = (pc_event_handle){slot, n->generation};
-    if (n->key.time < queue->near_end)
+    if (n->key.time < queue->near_end) {
         near_insert(queue, n->key, slot);
-    else
-        ladder_insert(queue, slot);
+        return true;
+    }
+    ladder_insert(queue, slot);
+    if (is_crowded(queue)) start_anew(queue);
     return true;
 }
 

@@ -10,9 +10,9 @@ enum {
     RUN_WINDOW = 256,      /* a run moves back to the first place when it has wandered so far */
     BUCKET_ROOM = 14,      /* node numbers in a bucket's cache line; more are chained */
     BUCKET_AIM = 3,        /* events in a bucket, on average, when a rung is laid out and has buckets enough */
-    BUCKET_SHARE = 6,      /* room for so many events for each bucket of the first rung: bounds the memory */
+    BUCKET_SHARE = 5,      /* room for so many events for each bucket of the first rung: bounds the memory */
     BUCKET_SPLIT = 48,     /* a bucket of more is spread over a rung of its own */
-    FAR_MEANS = 2,         /* the first rung reaches so many times as far as its events do on average */
+    CROWD = 4,             /* a rung that holds so many times what it was laid out for is laid out anew */
     CACHED_BUCKETS = 4096, /* a first rung of no more stays in the cache */
     RUNGS = 8,             /* the first as long as the capacity allows, the others FINE_BUCKETS at most */
     FIRST_BUCKETS = 1024,  /* the first rung has these at least */
@@ -40,13 +40,14 @@ typedef struct bucket {
     uint32_t slots[BUCKET_ROOM];
 } bucket;
 
-_Static_assert(sizeof(node) == 40, "a node, its places in near and far (8) and its share of a bucket (11): 59 bytes");
+_Static_assert(sizeof(node) == 40, "a node, its places in near and far (8) and its share of a bucket (13): 61 bytes");
 _Static_assert(sizeof(bucket) == CACHE_LINE, "a bucket is a cache line");
 
 /* Buckets of 2^shift picoseconds from `start` on; those before `current` are spent. Times from `end` on are not its. */
 typedef struct rung {
     bucket *buckets;
     uint32_t capacity, count, current;
+    uint32_t held, planned; /* events in it, and those that it was laid out for */
     int shift;
     uint64_t start, end;
 } rung;
