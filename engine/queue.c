@@ -188,7 +188,7 @@ static rung *rung_add(pc_queue *queue, uint32_t count, uint64_t least, uint64_t 
     r->count = (uint32_t)((most - least) >> r->shift) + 1;
     r->current = 0;
     r->held = 0;
-    r->planned = count;
+    r->crowded = count < BUCKET_SPLIT ? CROWD * BUCKET_SPLIT : count < UINT32_MAX / CROWD ? CROWD * count : UINT32_MAX;
     r->start = least;
     r->end = saturating_add(least, (uint64_t)r->count << r->shift);
     if (r->end > limit) r->end = limit;
@@ -397,10 +397,9 @@ static void start_anew(pc_queue *queue) {
     queue->near_end = 0;
 }
 
-/* A rung that was laid out for few events, and has got many since, has long chains in its buckets. */
+/* Whether the first rung has got many more events than it was laid out for: then its buckets are long chains. */
 static inline bool is_crowded(const pc_queue *queue) {
-    const rung *r = &queue->rungs[0];
-    return queue->rung_count > 0 && r->held / CROWD > r->planned && r->held > CROWD * BUCKET_SPLIT;
+    return queue->rung_count > 0 && queue->rungs[0].held > queue->rungs[0].crowded;
 }
 
 /* ---- memory ---- */

@@ -47,7 +47,7 @@ _Static_assert(sizeof(bucket) == CACHE_LINE, "a bucket is a cache line");
 typedef struct rung {
     bucket *buckets;
     uint32_t capacity, count, current;
-    uint32_t held, planned; /* events in it, and those that it was laid out for */
+    uint32_t held, crowded; /* events in it, and so many that it must be laid out anew */
     int shift;
     uint64_t start, end;
 } rung;
