@@ -1,54 +1,9 @@
 /* Timelines drawn by gnuplot: what is refused, what is in the picture, and that nobody's text becomes a command. */
 #include "engine/alloc.h"
 #include "results/figure.h"
+#include "tests/folder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <dirent.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-typedef struct folder {
-    char path[64];
-    char svg[128]; /* "<path>/timeline.svg" */
-} folder;
-
-static int make_folder(void **state) {
-    folder *made = calloc(1, sizeof *made);
-    if (!made) return -1;
-    snprintf(made->path, sizeof made->path, "/tmp/pipecast-figure-XXXXXX");
-    if (!mkdtemp(made->path)) return -1;
-    snprintf(made->svg, sizeof made->svg, "%s/timeline.svg", made->path);
-    *state = made;
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    folder *made = *state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", made->path);
-    int status = system(command);
-    free(made);
-    return status;
-}
-
-static int count_entries(const char *path) {
-    int count = 0;
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) count++;
-    closedir(directory);
-    return count;
-}
 
 /* The whole file, terminated; the caller frees it. */
 static char *read_text(const char *path, size_t *size) {
@@ -146,8 +101,8 @@ static void impossible_paths_are_refused(void **state) {
     assert_int_equal(pc_figure_timeline(&made.timeline, path, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "there is no folder"));
     assert_int_equal(pc_figure_timeline(&made.timeline, "/dev/full", &error), PC_ERROR_INPUT);
-    assert_int_equal(mkdir(at->svg, 0777), 0);
-    assert_int_equal(pc_figure_timeline(&made.timeline, at->svg, &error), PC_ERROR_INPUT);
+    assert_int_equal(mkdir(at->file, 0777), 0);
+    assert_int_equal(pc_figure_timeline(&made.timeline, at->file, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "is a folder"));
     free_example(&made);
 }
@@ -211,8 +166,8 @@ static void every_pass_is_in_the_picture(void **state) {
     example made;
     size_t size;
     make_example(&made, 2, 3, 1);
-    assert_drawn(&made.timeline, at->svg);
-    char *svg = read_text(at->svg, &size);
+    assert_drawn(&made.timeline, at->file);
+    char *svg = read_text(at->file, &size);
     assert_int_equal(count_of(svg, "<polygon fill = 'rgb(  0, 114, 178)'"), 7);
     assert_int_equal(count_of(svg, "<polygon fill = 'rgb(213,  94,   0)'"), 7);
     assert_int_equal(count_of(svg, "<polygon fill = 'rgb(233, 214,  40)'"), 7);
@@ -236,7 +191,7 @@ static void extreme_shapes_are_drawn(void **state) {
         make_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
         made.timeline.subtitle = NULL;
         made.timeline.time_unit = "";
-        assert_drawn(&made.timeline, at->svg);
+        assert_drawn(&made.timeline, at->file);
         free_example(&made);
     }
 }
@@ -248,10 +203,10 @@ static void passes_that_never_ran_are_not_drawn(void **state) {
     pc_error error = {0};
     make_example(&made, 1, 1, 1);
     for (int i = 0; i < 3; i++) made.trace.pass_end_ps[i] = made.trace.pass_start_ps[i] = -1;
-    assert_int_equal(pc_figure_timeline(&made.timeline, at->svg, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_figure_timeline(&made.timeline, at->file, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "no pass to draw"));
     made.trace.pass_count = 2000000;
-    assert_int_equal(pc_figure_timeline(&made.timeline, at->svg, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_figure_timeline(&made.timeline, at->file, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "2000000 passes are too many"));
     assert_int_equal(count_entries(at->path), 0);
     free_example(&made);
@@ -284,7 +239,7 @@ static void text_runs_no_command(void **state) {
         snprintf(text, sizeof text, tricks[i], at->path);
         made.timeline.title = made.timeline.subtitle = text;
         made.timeline.time_unit = text;
-        assert_drawn(&made.timeline, at->svg);
+        assert_drawn(&made.timeline, at->file);
         assert_int_equal(count_entries(at->path), 1);
     }
     free_example(&made);
@@ -298,8 +253,8 @@ static void text_stands_as_it_was_given(void **state) {
     make_example(&made, 2, 2, 1);
     made.timeline.title = "it's {/Bold 7}_B ^2 @x ~y \\n \"q\" `w` <&> \xc3\xa9 \xff\x01";
     made.timeline.time_unit = "\xc2\xb5s";
-    assert_drawn(&made.timeline, at->svg);
-    char *svg = read_text(at->svg, &size);
+    assert_drawn(&made.timeline, at->file);
+    char *svg = read_text(at->file, &size);
     assert_non_null(
         strstr(svg, "it\xe2\x80\x99s {/Bold 7}_B ^2 @x ~y \\n \"q\" `w` &lt;&amp;> \xc3\xa9 \xef\xbf\xbd?"));
     assert_non_null(strstr(svg, "Time [\xc2\xb5s]"));
@@ -315,13 +270,13 @@ static void text_leaves_the_svg_well_formed(void **state) {
     make_example(&made, 2, 2, 1);
     made.timeline.title = "&#x1; <![CDATA[ ]]> </text> &lt; <b>";
     made.timeline.time_unit = "--> <!-- &";
-    assert_drawn(&made.timeline, at->svg);
-    char *svg = read_text(at->svg, &size);
+    assert_drawn(&made.timeline, at->file);
+    char *svg = read_text(at->file, &size);
     assert_null(strstr(svg, "&#x"));
     assert_null(strstr(svg, "]]>"));
     free(svg);
     char command[256];
-    snprintf(command, sizeof command, "python3 -c \"import xml.dom.minidom as m; m.parse('%s')\"", at->svg);
+    snprintf(command, sizeof command, "python3 -c \"import xml.dom.minidom as m; m.parse('%s')\"", at->file);
     if (system("python3 -c pass >/dev/null 2>&1") == 0) assert_int_equal(system(command), 0);
     free_example(&made);
 }
@@ -336,8 +291,8 @@ static void long_text_is_cut(void **state) {
     title[sizeof title - 1] = '\0';
     make_example(&made, 2, 2, 1);
     made.timeline.title = title;
-    assert_drawn(&made.timeline, at->svg);
-    char *svg = read_text(at->svg, &size);
+    assert_drawn(&made.timeline, at->file);
+    char *svg = read_text(at->file, &size);
     assert_non_null(strstr(svg, "xxx\xe2\x80\xa6</text>")); /* an ellipsis */
     free(svg);
     free_example(&made);
@@ -360,7 +315,7 @@ static void a_missing_gnuplot_is_named(void **state) {
     example made;
     pc_error error = {0};
     make_example(&made, 2, 2, 1);
-    assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->svg, &error), PC_ERROR_IO);
+    assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->file, &error), PC_ERROR_IO);
     assert_non_null(strstr(error.message, "gnuplot: not found; install gnuplot-nox"));
     assert_int_equal(count_entries(at->path), 0);
     free_example(&made);
@@ -380,16 +335,16 @@ static void a_failing_gnuplot_leaves_what_was_there(void **state) {
     size_t size;
     char program[128];
     make_example(&made, 2, 2, 1);
-    write_text(at->svg, "old");
+    write_text(at->file, "old");
     snprintf(program, sizeof program, "%s/gnuplot", at->path);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pc_error error = {0};
         write_text(program, cases[i].script);
         assert_int_equal(chmod(program, 0755), 0);
-        assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->svg, &error), PC_ERROR_IO);
+        assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->file, &error), PC_ERROR_IO);
         if (!strstr(error.message, cases[i].message)) fail_msg("%s", error.message);
-        assert_non_null(strstr(error.message, at->svg));
-        char *text = read_text(at->svg, &size);
+        assert_non_null(strstr(error.message, at->file));
+        char *text = read_text(at->file, &size);
         assert_string_equal(text, "old");
         free(text);
         assert_int_equal(count_entries(at->path), 2);
@@ -406,7 +361,7 @@ static void every_refused_allocation_is_reported(void **state) {
     for (long after = 0; code != PC_OK; after++) {
         assert_true(after < 1000);
         pc_alloc_fail_after(after);
-        code = pc_figure_timeline(&made.timeline, at->svg, NULL);
+        code = pc_figure_timeline(&made.timeline, at->file, NULL);
         pc_alloc_fail_after(-1);
         assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
         assert_int_equal(count_entries(at->path), code == PC_OK);
@@ -414,7 +369,7 @@ static void every_refused_allocation_is_reported(void **state) {
     free_example(&made);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
+#define TEST(function) TEST_IN_FOLDER(function, "timeline.svg")
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -1,0 +1,56 @@
+/* store_example.h: an example of a results file, for the tests of the store; its bytes, and Python's view of it. */
+#ifndef PC_TESTS_STORE_EXAMPLE_H
+#define PC_TESTS_STORE_EXAMPLE_H
+
+#include "results/store.h"
+#include "tests/folder.h"
+
+/* --- rows and a trace --- */
+
+pc_run_row ok_row(int64_t run);
+pc_run_row infeasible_row(int64_t run);
+
+/* Two devices, two microbatches, F and BW of one second each: device 1 may start when device 0 has done its F. */
+enum { DEVICES = 2, PASSES = 8, LEVELS = 8 };
+
+typedef struct example {
+    pc_schedule schedule;
+    pc_replay replay;
+    int32_t pass_device[PASSES], level_device[LEVELS];
+    pc_pass pass[PASSES];
+    pc_time start[PASSES], end[PASSES], level_time[LEVELS];
+    int64_t level[LEVELS];
+    pc_time device_start[DEVICES], device_end[DEVICES], device_busy[DEVICES];
+    int64_t device_peak[DEVICES];
+} example;
+
+void make_example(example *made);
+
+/* Runs 1, 2 and 3: the first and the last with a trace, the last out of memory; the second infeasible. */
+pc_code add_example(pc_results_writer *writer, pc_error *error);
+pc_code write_example(const char *path, pc_error *error);
+
+/* --- bytes --- */
+
+typedef struct bytes {
+    char *data;
+    size_t size;
+} bytes;
+
+/* The whole file; the caller frees the data. */
+bytes read_bytes(const char *path);
+void write_bytes(const char *path, const char *data, size_t size);
+
+/* --- h5py --- */
+
+bool has_program(const char *command);
+
+/* The Python that has h5py; NULL where there is none. */
+const char *find_h5py(void);
+
+/* Runs Python lines with `f` open on the file; skips the test where there is no h5py. */
+void run_h5py(const folder *at, const char *mode, const char *lines);
+
+#define TEST(function) TEST_IN_FOLDER(function, "results.h5")
+
+#endif

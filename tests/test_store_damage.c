@@ -1,0 +1,389 @@
+/* The results file: written where that is hard, refused where it is damaged or foreign; the disk full, no memory. */
+#include "engine/alloc.h"
+#include "tests/store_example.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum { SEAL_SIZE = 35 }; /* "\npipecast-fnv1a64 ", 16 digits, a newline: docs/results-format.md */
+
+/* --- paths that cannot be written --- */
+
+static void assert_refused(const char *path, const char *part) {
+    pc_results_writer *writer = NULL;
+    pc_error error = {0};
+    assert_int_equal(pc_results_create(path, &writer, &error), PC_ERROR_INPUT);
+    assert_null(writer);
+    if (!strstr(error.message, part)) fail_msg("'%s' is not in '%s'", part, error.message);
+    assert_non_null(strstr(error.message, path));
+}
+
+static void impossible_paths_are_refused_at_once(void **state) {
+    const folder *at = *state;
+    char path[512];
+    snprintf(path, sizeof path, "%s/no/such.h5", at->path);
+    assert_refused(path, "there is no folder");
+    assert_refused(at->path, "is a folder");
+    snprintf(path, sizeof path, "%s/", at->path);
+    assert_refused(path, "a file's name was expected");
+    write_bytes(at->file, "old", 3);
+    snprintf(path, sizeof path, "%s/x.h5", at->file);
+    assert_refused(path, "Not a directory");
+    assert_refused("", "a file's name was expected");
+    assert_refused("/dev/full", "a regular file was expected");
+    assert_refused("/dev/null", "a regular file was expected");
+    snprintf(path, sizeof path, "%s/%0300d", at->path, 0);
+    assert_refused(path, "File name too long");
+    assert_int_equal(count_entries(at->path), 1);
+}
+
+static void folders_that_may_not_be_written_are_refused(void **state) {
+    const folder *at = *state;
+    if (geteuid() == 0) skip(); /* root may write anywhere */
+    assert_int_equal(chmod(at->path, 0500), 0);
+    assert_refused(at->file, "cannot write in the folder");
+    assert_int_equal(chmod(at->path, 0700), 0);
+}
+
+static void links_lead_to_the_file_that_is_replaced(void **state) {
+    const folder *at = *state;
+    char link[160], loop[160], other[160];
+    snprintf(link, sizeof link, "%s/link.h5", at->path);
+    snprintf(loop, sizeof loop, "%s/loop.h5", at->path);
+    snprintf(other, sizeof other, "%s/link2.h5", at->path);
+    write_bytes(at->file, "old", 3);
+    assert_int_equal(symlink("results.h5", link), 0);
+    assert_int_equal(symlink(link, other), 0);
+    assert_int_equal(symlink("loop.h5", loop), 0);
+    assert_int_equal(chmod(at->file, 0640), 0);
+    assert_int_equal(write_example(other, NULL), PC_OK);
+    struct stat status;
+    assert_int_equal(lstat(link, &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(lstat(at->file, &status), 0);
+    assert_true(S_ISREG(status.st_mode) && status.st_size > 3);
+    assert_int_equal(status.st_mode & 0777, 0640); /* as it was */
+    assert_int_equal(pc_results_create(loop, &(pc_results_writer *){NULL}, NULL), PC_ERROR_INPUT);
+
+    assert_int_equal(unlink(at->file), 0); /* now the links lead to nothing: it is made */
+    assert_int_equal(write_example(link, NULL), PC_OK);
+    assert_int_equal(lstat(at->file, &status), 0);
+    assert_int_equal(count_entries(at->path), 4);
+}
+
+static void what_was_there_stays_until_the_end(void **state) {
+    const folder *at = *state;
+    write_bytes(at->file, "old", 3);
+    pc_results_writer *writer;
+    assert_int_equal(pc_results_create(at->file, &writer, NULL), PC_OK);
+    assert_int_equal(add_example(writer, NULL), PC_OK);
+    bytes found = read_bytes(at->file);
+    assert_int_equal(found.size, 3);
+    free(found.data);
+    assert_int_equal(count_entries(at->path), 1); /* no temporary file lies about while the simulation runs */
+    pc_results_discard(writer);
+    found = read_bytes(at->file);
+    assert_int_equal(found.size, 3);
+    free(found.data);
+    pc_results_discard(NULL);
+}
+
+/* A limit on the size of files fails a write as a full disk does. */
+static void a_full_disk_leaves_what_was_there(void **state) {
+    const folder *at = *state;
+    struct rlimit before, small;
+    write_bytes(at->file, "old", 3);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    small = before;
+    small.rlim_cur = 5000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    pc_error error = {0};
+    pc_code code = write_example(at->file, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(code, PC_ERROR_IO);
+    assert_non_null(strstr(error.message, at->file));
+    assert_non_null(strstr(error.message, "cannot write: File too large"));
+    assert_int_equal(count_entries(at->path), 1);
+    bytes found = read_bytes(at->file);
+    assert_int_equal(found.size, 3);
+    free(found.data);
+}
+
+static void a_folder_that_vanishes_is_an_error(void **state) {
+    const folder *at = *state;
+    char folder_path[160], path[200];
+    snprintf(folder_path, sizeof folder_path, "%s/sub", at->path);
+    snprintf(path, sizeof path, "%s/sub/results.h5", at->path);
+    assert_int_equal(mkdir(folder_path, 0777), 0);
+    pc_results_writer *writer;
+    assert_int_equal(pc_results_create(path, &writer, NULL), PC_OK);
+    assert_int_equal(rmdir(folder_path), 0);
+    pc_error error = {0};
+    assert_int_not_equal(pc_results_commit(writer, &error), PC_OK);
+    assert_non_null(strstr(error.message, "there is no folder"));
+}
+
+/* --- files that cannot be read --- */
+
+static void assert_unreadable(const char *path, const char *part) {
+    pc_results_reader *reader = NULL;
+    pc_error error = {0};
+    assert_int_equal(pc_results_open(path, &reader, &error), PC_ERROR_INPUT);
+    assert_null(reader);
+    assert_non_null(strstr(error.message, path));
+    if (!strstr(error.message, part)) fail_msg("'%s' is not in '%s'", part, error.message);
+}
+
+static void what_is_no_results_file_is_refused(void **state) {
+    const folder *at = *state;
+    assert_unreadable(at->file, "No such file");
+    assert_unreadable(at->path, "not a regular file");
+    assert_unreadable("/dev/zero", "not a regular file");
+    write_bytes(at->file, "", 0);
+    assert_unreadable(at->file, "not an HDF5 file");
+    write_bytes(at->file, "run,scenario\n1,a\n", 17);
+    assert_unreadable(at->file, "not an HDF5 file");
+    write_bytes(at->file, "\x89HDF\r\n\x1a\n", 8);
+    assert_unreadable(at->file, "damaged");
+}
+
+static void a_foreign_hdf5_file_is_refused(void **state) {
+    const folder *at = *state;
+    run_h5py(at, "w", "f['runs/run'] = [1, 2]");
+    assert_unreadable(at->file, "not a results file of pipecast");
+    run_h5py(at, "w", "f.attrs['format'] = 7");
+    assert_unreadable(at->file, "not a results file of pipecast");
+}
+
+static void a_newer_file_is_refused(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    run_h5py(at, "r+", "f.attrs['format_version'] = 2");
+    assert_unreadable(at->file, "newer pipecast");
+}
+
+static void missing_columns_are_not_defined(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    run_h5py(at, "r+", "del f['runs/iteration_s'], f['runs/name'], f['traces/1/pass_kind']\nf['runs/extra'] = [1]");
+    pc_results_reader *reader;
+    pc_error error = {0};
+    assert_int_equal(pc_results_open(at->file, &reader, &error), PC_OK);
+    assert_int_equal(pc_results_run_count(reader), 3);
+    assert_true(isnan(pc_results_row(reader, 0)->iteration_s));
+    assert_string_equal(pc_results_row(reader, 0)->name, "");
+    assert_int_equal(pc_results_row(reader, 0)->gpus, 8);
+    pc_trace_record record;
+    assert_int_equal(pc_results_read_trace(reader, 1, &record, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "trace of run 1: 'pass_kind' is missing or damaged"));
+    pc_results_close(reader);
+}
+
+/* Copies of the example, "<folder>/0.h5" and on, each changed by one piece of Python; a single start of Python for all.
+ */
+static void change_copies(const folder *at, const char *const *changes, size_t count) {
+    char lines[8192];
+    int used = snprintf(lines, sizeof lines, "f.close()\nimport shutil\n");
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    for (size_t i = 0; i < count; i++)
+        used += snprintf(lines + used, sizeof lines - (size_t)used,
+                         "shutil.copy('%s', '%s/%zu.h5')\nf = h5py.File('%s/%zu.h5', 'r+')\n%s\nf.close()\n", at->file,
+                         at->path, i, at->path, i, changes[i]);
+    assert_true((size_t)used < sizeof lines);
+    run_h5py(at, "r", lines);
+}
+
+static void columns_of_another_type_are_refused(void **state) {
+    const folder *at = *state;
+    static const char *const changes[] = {
+        "del f['runs/mfu']; f['runs/mfu'] = ['a', 'b', 'c']",
+        "del f['runs/mfu']; f['runs/mfu'] = [1.0]",
+        "del f['runs/mfu']; f['runs/mfu'] = [[1.0], [2.0], [3.0]]",
+        "del f['runs/mfu']; f['runs/mfu'] = numpy.array([b'x', b'y', b'z'])",
+        "del f['runs/mfu']; f['runs/mfu'] = 1.0",
+        "del f['runs/mfu']; f.create_group('runs/mfu')",
+        "del f['runs/mfu']; f['runs/mfu'] = h5py.SoftLink('/nowhere')",
+        "del f['runs/status']; f['runs/status'] = numpy.array([b'ok', b'fine', b'ok'])",
+        "del f['runs/model']; f['runs/model'] = numpy.array([b'x' * 200] * 3)",
+        "del f['runs/gpus']; f['runs/gpus'] = [1.5, 2.5, 3.5]",
+    };
+    static const char *const parts[] = {"/runs/mfu", "/runs/mfu", "/runs/mfu",    "/runs/mfu",   "/runs/mfu",
+                                        "/runs/mfu", "/runs/mfu", "/runs/status", "/runs/model", "/runs/gpus"};
+    enum { COUNT = sizeof changes / sizeof changes[0] };
+    _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
+    change_copies(at, changes, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%d.h5", at->path, i);
+        assert_unreadable(path, parts[i]);
+    }
+}
+
+/* A dataset may say that it has any length without storing one byte. */
+static void a_length_decides_no_allocation(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    run_h5py(at, "r+", "del f['runs/run']\nf.create_dataset('runs/run', (2**50,), dtype='i8', chunks=(2**20,))");
+    assert_unreadable(at->file, "/runs/run");
+}
+
+static void assert_trace_refused(const char *path, const char *part) {
+    pc_results_reader *reader;
+    pc_trace_record record;
+    pc_error error = {0};
+    assert_int_equal(pc_results_open(path, &reader, &error), PC_OK);
+    assert_int_equal(pc_results_read_trace(reader, 1, &record, &error), PC_ERROR_INPUT);
+    if (!strstr(error.message, part)) fail_msg("'%s' is not in '%s'", part, error.message);
+    pc_results_close(reader);
+}
+
+static void traces_out_of_range_are_refused(void **state) {
+    const folder *at = *state;
+    static const char *const changes[] = {
+        "f['traces/1/pass_device'][3] = 2",
+        "f['traces/1/pass_device'][3] = -1",
+        "f['traces/1/pass_chunk'][0] = 1",
+        "f['traces/1/pass_microbatch'][0] = 2",
+        "f['traces/1/pass_kind'][0] = 77",
+        "f['traces/1/level_device'][0] = 9",
+        "f['traces/1'].attrs['devices'] = 3",
+        "f['traces/1'].attrs['devices'] = 0",
+        "f['traces/1'].attrs['placement'] = 'diagonal'",
+        "f['traces/1'].attrs['chunks'] = 2**40",
+        "del f['traces/1/pass_end_ps']; f['traces/1/pass_end_ps'] = numpy.zeros(7, dtype='i8')",
+        "del f['traces/1'].attrs['span_ps']",
+        "del f['traces/1']; f['traces/1'] = [1, 2]",
+    };
+    static const char *const parts[] = {
+        "pass_device", "pass_device", "pass_chunk", "pass_microbatch", "pass_kind", "level_device", "device_start_ps",
+        "devices",     "placement",   "chunks",     "pass_end_ps",     "span_ps",   "kept no trace"};
+    enum { COUNT = sizeof changes / sizeof changes[0] };
+    _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
+    change_copies(at, changes, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%d.h5", at->path, i);
+        assert_trace_refused(path, parts[i]);
+    }
+}
+
+/* --- damage --- */
+
+/* Reads all there is to read, and wants an error of the user's input at most. */
+static bool reads_well(const char *path) {
+    pc_results_reader *reader;
+    pc_error error = {0};
+    pc_code code = pc_results_open(path, &reader, &error);
+    assert_true(code == PC_OK || (code == PC_ERROR_INPUT && error.message[0]));
+    if (code) return false;
+    for (int64_t i = 0; i < pc_results_run_count(reader); i++) {
+        pc_trace_record record = {0};
+        code = pc_results_read_trace(reader, pc_results_row(reader, i)->run, &record, &error);
+        assert_true(code == PC_OK || code == PC_ERROR_INPUT);
+        pc_trace_record_free(&record);
+    }
+    pc_results_close(reader);
+    return true;
+}
+
+/* A file cut anywhere is refused, but for one that lacks exactly the seal. */
+static void truncated_files_are_refused(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    bytes whole = read_bytes(at->file);
+    size_t image = whole.size - SEAL_SIZE;
+    for (size_t size = 0; size < whole.size; size += size < 600 || size > image - 100 ? 1 : 97) {
+        write_bytes(at->file, whole.data, size);
+        assert_int_equal(reads_well(at->file), size == image);
+    }
+    free(whole.data);
+}
+
+static uint64_t next_random(uint64_t *state) { /* xorshift64 */
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void flipped_bytes_are_noticed(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    bytes whole = read_bytes(at->file);
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 1000; i++) {
+        size_t place = next_random(&random) % whole.size;
+        char flip = (char)(1 + next_random(&random) % 255);
+        whole.data[place] ^= flip;
+        write_bytes(at->file, whole.data, whole.size);
+        assert_false(reads_well(at->file));
+        whole.data[place] ^= flip;
+    }
+    free(whole.data);
+}
+
+/* --- memory --- */
+
+static void every_refused_allocation_of_the_writer_is_reported(void **state) {
+    const folder *at = *state;
+    pc_code code = PC_ERROR_NO_MEMORY;
+    for (long after = 0; code != PC_OK; after++) {
+        assert_true(after < 1000);
+        pc_alloc_fail_after(after);
+        code = write_example(at->file, NULL);
+        pc_alloc_fail_after(-1);
+        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
+        assert_int_equal(count_entries(at->path), code == PC_OK);
+    }
+}
+
+static pc_code read_example(const char *path) {
+    pc_results_reader *reader;
+    pc_code code = pc_results_open(path, &reader, NULL);
+    if (code) return code;
+    pc_trace_record record = {0};
+    code = pc_results_read_trace(reader, 1, &record, NULL);
+    pc_trace_record_free(&record);
+    pc_results_close(reader);
+    return code;
+}
+
+static void every_refused_allocation_of_the_reader_is_reported(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    pc_code code = PC_ERROR_NO_MEMORY;
+    for (long after = 0; code != PC_OK; after++) {
+        assert_true(after < 1000);
+        pc_alloc_fail_after(after);
+        code = read_example(at->file);
+        pc_alloc_fail_after(-1);
+        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(impossible_paths_are_refused_at_once),
+        TEST(folders_that_may_not_be_written_are_refused),
+        TEST(links_lead_to_the_file_that_is_replaced),
+        TEST(what_was_there_stays_until_the_end),
+        TEST(a_full_disk_leaves_what_was_there),
+        TEST(a_folder_that_vanishes_is_an_error),
+        TEST(what_is_no_results_file_is_refused),
+        TEST(a_foreign_hdf5_file_is_refused),
+        TEST(a_newer_file_is_refused),
+        TEST(missing_columns_are_not_defined),
+        TEST(columns_of_another_type_are_refused),
+        TEST(a_length_decides_no_allocation),
+        TEST(traces_out_of_range_are_refused),
+        TEST(truncated_files_are_refused),
+        TEST(flipped_bytes_are_noticed),
+        TEST(every_refused_allocation_of_the_writer_is_reported),
+        TEST(every_refused_allocation_of_the_reader_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
