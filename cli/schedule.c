@@ -301,6 +301,7 @@ static pc_code work_out(const request *r, answer *a, pc_error *error) {
     double start = now_s();
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
     if (!code) code = is_csv(r->name) ? load(r, &a->schedule, error) : generate(r, &a->schedule, error);
+    if (!code && r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
     double generated = now_s();
     double ticks = ticks_per_unit(r, &a->schedule);

@@ -489,12 +489,17 @@ static pc_code draw(const pc_text *script, const picture_format *format, const c
     return code;
 }
 
+pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error) {
+    if (pass_count <= PASSES_DRAWN_MAX) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " passes are too many to draw, at most %d can be", path,
+                        pass_count, PASSES_DRAWN_MAX);
+}
+
 pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error) {
     pc_code code = pc_figure_check_path(path, error);
     if (code) return code;
-    if (timeline->trace->pass_count > PASSES_DRAWN_MAX)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " passes are too many to draw, at most %d can be",
-                            path, timeline->trace->pass_count, PASSES_DRAWN_MAX);
+    code = pc_figure_check_size(path, timeline->trace->pass_count, error);
+    if (code) return code;
     timeline_layout layout = {.timeline = timeline, .format = find_format(path)};
     pc_text script = {0};
     code = make_script(&layout, &script, error);

@@ -29,6 +29,9 @@ typedef struct pc_timeline {
 /* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
 PC_API pc_code pc_figure_check_path(const char *path, pc_error *error);
 
+/* PC_OK where a timeline of so many passes can be drawn; for checking before work, too. */
+PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
+
 /* The timeline of a schedule: devices down, time across; F, B, W, BW and R in colours that a colour-blind reader tells
  * apart, lighter and darker for the chunks; microbatch numbers where they fit; legend and title. */
 PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);

@@ -155,6 +155,8 @@ class Schedule(Command):
              ["1f1b", *shape, "--frmat", "json"]),
             ("schedule: --comm: no value; expected --comm T", ["1f1b", *shape, "--comm"]),
             ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["1f1b", *shape, "--figure", "x.gif"]),
+            ("x.svg: 1200000 passes are too many to draw, at most 1000000 can be",
+             ["zb-h1", "-p", "400", "-m", "1000", "--figure", "x.svg"]),
             ("/nowhere/x.svg: there is no folder '/nowhere'", ["1f1b", *shape, "--figure", "/nowhere/x.svg"]),
             ("missing.csv: No such file or directory; expected a CSV file", ["missing.csv", *shape]),
         ]
