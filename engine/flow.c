@@ -13,44 +13,15 @@
 
 /* ---- memory ---- */
 
-static bool fit_tasks(flow_state *x, size_t count) {
-    if (count <= x->task_capacity) return true;
-    if (!pc_fit_array((void **)&x->rate, count, sizeof *x->rate) ||
-        !pc_fit_array((void **)&x->left, count, sizeof *x->left) ||
-        !pc_fit_array((void **)&x->since, count, sizeof *x->since) ||
-        !pc_fit_array((void **)&x->end_event, count, sizeof *x->end_event) ||
-        !pc_fit_array((void **)&x->task_epoch, count, sizeof *x->task_epoch) ||
-        !pc_fit_array((void **)&x->flows, count, sizeof *x->flows) ||
-        !pc_fit_array((void **)&x->local_offset, count + 1, sizeof *x->local_offset) ||
-        !pc_fit_array((void **)&x->local_rate, count, sizeof *x->local_rate))
-        return false;
-    x->task_capacity = count;
-    return true;
-}
-
-static bool fit_hops(flow_state *x, size_t count) {
-    if (count <= x->hop_capacity) return true;
-    if (!pc_fit_array((void **)&x->hop_next, count, sizeof *x->hop_next) ||
-        !pc_fit_array((void **)&x->hop_prev, count, sizeof *x->hop_prev) ||
-        !pc_fit_array((void **)&x->hop_task, count, sizeof *x->hop_task) ||
-        !pc_fit_array((void **)&x->local_route, count, sizeof *x->local_route))
-        return false;
-    x->hop_capacity = count;
-    return true;
-}
-
-static bool fit_links(flow_state *x, size_t count) {
-    if (count <= x->link_capacity) return true;
-    if (!pc_fit_array((void **)&x->link_first, count, sizeof *x->link_first) ||
-        !pc_fit_array((void **)&x->link_epoch, count, sizeof *x->link_epoch) ||
-        !pc_fit_array((void **)&x->links, count, sizeof *x->links) ||
-        !pc_fit_array((void **)&x->local_link, count, sizeof *x->local_link) ||
-        !pc_fit_array((void **)&x->local_waiting, count, sizeof *x->local_waiting) ||
-        !pc_fit_array((void **)&x->local_capacity, count, sizeof *x->local_capacity) ||
-        !pc_fit_array((void **)&x->local_left, count, sizeof *x->local_left))
-        return false;
-    x->link_capacity = count;
-    return true;
+static bool fit(flow_state *x, size_t tasks, size_t hops, size_t links) {
+    const array_spec of_tasks[] = {ARRAY(x->rate),       ARRAY(x->left),  ARRAY(x->since),        ARRAY(x->end_event),
+                                   ARRAY(x->task_epoch), ARRAY(x->flows), ARRAY(x->local_offset), ARRAY(x->local_rate)};
+    const array_spec of_hops[] = {ARRAY(x->hop_next), ARRAY(x->hop_prev), ARRAY(x->hop_task), ARRAY(x->local_route)};
+    const array_spec of_links[] = {ARRAY(x->link_first), ARRAY(x->link_epoch),    ARRAY(x->links),
+                                   ARRAY(x->local_link), ARRAY(x->local_waiting), ARRAY(x->local_capacity),
+                                   ARRAY(x->local_left)};
+    return FIT(of_tasks, tasks, &x->task_capacity) && FIT(of_hops, hops, &x->hop_capacity) &&
+           FIT(of_links, links, &x->link_capacity);
 }
 
 bool pc_flow_prepare(pc_simulation *simulation) {
@@ -59,7 +30,7 @@ bool pc_flow_prepare(pc_simulation *simulation) {
     size_t tasks = (size_t)program->task_count, hops = (size_t)program->hop_offset[tasks];
     size_t links = (size_t)program->link_count;
     if (hops == 0) return true;
-    if (!fit_tasks(x, tasks) || !fit_hops(x, hops) || !fit_links(x, links)) return false;
+    if (!fit(x, tasks + 1, hops, links)) return false; /* local_offset has one more than there are flows */
     memset(x->task_epoch, 0, tasks * sizeof *x->task_epoch);
     memset(x->link_epoch, 0, links * sizeof *x->link_epoch);
     memset(x->link_first, 0xff, links * sizeof *x->link_first); /* -1 */
@@ -181,13 +152,10 @@ static void set_rate(pc_simulation *s, int32_t task, double rate) {
 
 static void record_load(pc_simulation *s, int32_t link) {
     load_rows *rows = &s->loads;
-    if (rows->count == rows->capacity) {
-        void **const arrays[] = {(void **)&rows->link, (void **)&rows->time_ps, (void **)&rows->bytes_per_s};
-        const size_t sizes[] = {sizeof *rows->link, sizeof *rows->time_ps, sizeof *rows->bytes_per_s};
-        if (!pc_grow_columns(arrays, sizes, 3, &rows->capacity)) {
-            pc_simulation_fail(s, &s->no_memory);
-            return;
-        }
+    const array_spec columns[] = {ARRAY(rows->link), ARRAY(rows->time_ps), ARRAY(rows->bytes_per_s)};
+    if (rows->count == rows->capacity && !FIT(columns, more_rows(rows->capacity), &rows->capacity)) {
+        pc_simulation_fail(s, &s->no_memory);
+        return;
     }
     double load = 0.0;
     for (int32_t hop = s->flow.link_first[link]; hop >= 0; hop = s->flow.hop_next[hop])

@@ -7,50 +7,24 @@
 
 /* ---- memory of the simulation ---- */
 
-bool pc_fit_array(void **array, size_t count, size_t size) {
-    void *block = pc_realloc(*array, count, size);
-    if (!block) return false;
-    *array = block;
+bool pc_fit_arrays(const array_spec *specs, size_t spec_count, size_t count, size_t *capacity) {
+    if (count <= *capacity) return true;
+    for (size_t i = 0; i < spec_count; i++) {
+        void *block = pc_realloc(*specs[i].array, count, specs[i].size);
+        if (!block) return false;
+        *specs[i].array = block;
+    }
+    *capacity = count;
     return true;
 }
 
-bool pc_grow_columns(void **const arrays[], const size_t *sizes, int columns, int64_t *capacity) {
-    int64_t grown = *capacity < 64 ? 128 : 2 * *capacity;
-    for (int c = 0; c < columns; c++)
-        if (!pc_fit_array(arrays[c], (size_t)grown, sizes[c])) return false;
-    *capacity = grown;
-    return true;
-}
-
-static bool fit_tasks(pc_simulation *s, size_t count) {
-    if (count <= s->task_capacity) return true;
-    if (!pc_fit_array((void **)&s->waiting, count, sizeof *s->waiting) ||
-        !pc_fit_array((void **)&s->ready, count, sizeof *s->ready) ||
-        !pc_fit_array((void **)&s->start, count, sizeof *s->start) ||
-        !pc_fit_array((void **)&s->end, count, sizeof *s->end) ||
-        !pc_fit_array((void **)&s->queue_next, count, sizeof *s->queue_next))
-        return false;
-    s->task_capacity = count;
-    return true;
-}
-
-static bool fit_processors(pc_simulation *s, size_t count) {
-    if (count <= s->processor_capacity) return true;
-    if (!pc_fit_array((void **)&s->queue_first, count, sizeof *s->queue_first) ||
-        !pc_fit_array((void **)&s->queue_last, count, sizeof *s->queue_last) ||
-        !pc_fit_array((void **)&s->is_busy, count, sizeof *s->is_busy))
-        return false;
-    s->processor_capacity = count;
-    return true;
-}
-
-static bool fit_memories(pc_simulation *s, size_t count) {
-    if (count <= s->memory_capacity) return true;
-    if (!pc_fit_array((void **)&s->level, count, sizeof *s->level) ||
-        !pc_fit_array((void **)&s->peak, count, sizeof *s->peak))
-        return false;
-    s->memory_capacity = count;
-    return true;
+static bool fit(pc_simulation *s, size_t tasks, size_t processors, size_t memories) {
+    const array_spec of_tasks[] = {ARRAY(s->waiting), ARRAY(s->ready), ARRAY(s->start), ARRAY(s->end),
+                                   ARRAY(s->queue_next)};
+    const array_spec of_processors[] = {ARRAY(s->queue_first), ARRAY(s->queue_last), ARRAY(s->is_busy)};
+    const array_spec of_memories[] = {ARRAY(s->level), ARRAY(s->peak)};
+    return FIT(of_tasks, tasks, &s->task_capacity) && FIT(of_processors, processors, &s->processor_capacity) &&
+           FIT(of_memories, memories, &s->memory_capacity);
 }
 
 static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace) {
@@ -58,9 +32,7 @@ static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace
     size_t memories = (size_t)program->memory_count;
     s->program = program;
     /* One more than needed, so that no array is a null pointer. */
-    if (!fit_tasks(s, tasks + 1) || !fit_processors(s, processors + 1) || !fit_memories(s, memories + 1) ||
-        !pc_flow_prepare(s))
-        return false;
+    if (!fit(s, tasks + 1, processors + 1, memories + 1) || !pc_flow_prepare(s)) return false;
     memcpy(s->waiting, program->predecessor_count, tasks * sizeof *s->waiting);
     memset(s->ready, 0, tasks * sizeof *s->ready);
     memset(s->start, 0xff, tasks * sizeof *s->start); /* -1 */
@@ -88,13 +60,10 @@ void pc_simulation_fail(pc_simulation *simulation, bool *fault) {
 static void record_level(pc_simulation *s, int32_t memory) {
     level_rows *rows = &s->levels;
     if (!s->with_trace) return;
-    if (rows->count == rows->capacity) {
-        void **const arrays[] = {(void **)&rows->memory, (void **)&rows->time_ps, (void **)&rows->level_bytes};
-        const size_t sizes[] = {sizeof *rows->memory, sizeof *rows->time_ps, sizeof *rows->level_bytes};
-        if (!pc_grow_columns(arrays, sizes, 3, &rows->capacity)) {
-            pc_simulation_fail(s, &s->no_memory);
-            return;
-        }
+    const array_spec columns[] = {ARRAY(rows->memory), ARRAY(rows->time_ps), ARRAY(rows->level_bytes)};
+    if (rows->count == rows->capacity && !FIT(columns, more_rows(rows->capacity), &rows->capacity)) {
+        pc_simulation_fail(s, &s->no_memory);
+        return;
     }
     rows->memory[rows->count] = memory;
     rows->time_ps[rows->count] = pc_engine_now(s->engine);
@@ -343,8 +312,8 @@ static pc_simulation_result make_result(pc_simulation *s) {
         .end_ps = s->end,
         .peak_bytes = s->peak,
         .trace_hash = hash_trace(s),
-        .levels = {s->levels.count, s->levels.memory, s->levels.time_ps, s->levels.level_bytes},
-        .loads = {s->loads.count, s->loads.link, s->loads.time_ps, s->loads.bytes_per_s},
+        .levels = {(int64_t)s->levels.count, s->levels.memory, s->levels.time_ps, s->levels.level_bytes},
+        .loads = {(int64_t)s->loads.count, s->loads.link, s->loads.time_ps, s->loads.bytes_per_s},
     };
 }
 

@@ -29,14 +29,14 @@ typedef struct flow_state {
 
 /* A growing array of rows, kept from run to run. */
 typedef struct level_rows {
-    int64_t count, capacity;
+    size_t count, capacity;
     int32_t *memory;
     pc_time *time_ps;
     int64_t *level_bytes;
 } level_rows;
 
 typedef struct load_rows {
-    int64_t count, capacity;
+    size_t count, capacity;
     int32_t *link;
     pc_time *time_ps;
     double *bytes_per_s;
@@ -64,11 +64,25 @@ struct pc_simulation {
     load_rows loads;
 };
 
-/* Makes *array hold `count` elements; its content is lost. */
-bool pc_fit_array(void **array, size_t count, size_t size);
+/* Arrays that grow together: where each is kept, and the size of its elements. */
+typedef struct array_spec {
+    void **array;
+    size_t size;
+} array_spec;
 
-/* Doubles a trace's columns: `arrays` of `sizes`, all of *capacity rows. */
-bool pc_grow_columns(void **const arrays[], const size_t *sizes, int columns, int64_t *capacity);
+#define ARRAY(x)                                                                                                       \
+    { (void **)&(x), sizeof *(x) }
+
+/* Makes all of them hold `count` elements, and what they held before, where *capacity is less. False, and *capacity as
+ * it was, where memory is short. */
+bool pc_fit_arrays(const array_spec *specs, size_t spec_count, size_t count, size_t *capacity);
+
+#define FIT(specs, count, capacity) pc_fit_arrays(specs, sizeof(specs) / sizeof *(specs), count, capacity)
+
+/* The capacity to grow rows of a trace to. */
+static inline size_t more_rows(size_t capacity) {
+    return capacity < 64 ? 128 : 2 * capacity;
+}
 
 /* Ends the run with a fault. */
 void pc_simulation_fail(pc_simulation *simulation, bool *fault);
