@@ -5,6 +5,7 @@
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
+#include "models/workload/activation.h"
 #include "results/figure.h"
 #include "results/report.h"
 #include "scenarios/units.h"
@@ -27,6 +28,8 @@ static const char help[] =
     "      --times F,B,W           times of a whole stage's passes, in any one unit (default 1,1,1)\n"
     "      --comm T                time of a transfer between neighbours, in the same unit (default 0)\n"
     "      --release-b FRACTION    how much of what F took B gives back; W the rest (default 0)\n"
+    "      --keep FRACTION         how much of it F keeps where the schedule recomputes (default 2/34, a layer's "
+    "input)\n"
     "      --memory-limit X        the most activations a device may hold, in microbatches of a stage\n"
     "      --format FORMAT         table, json, text (the passes) or torch-csv (default table)\n"
     "      --figure FILE           draw the timeline: .svg, .png or .pdf\n"
@@ -39,14 +42,15 @@ typedef struct request {
     const char *name;
     int64_t devices, microbatches, chunks; /* 0 where not given */
     double times[3];                       /* F, B, W */
-    double comm, release_b, memory_limit;  /* the limit: infinite where not given */
+    double comm, release_b, keep;
+    double memory_limit; /* infinite where not given */
     schedule_format format;
     const char *figure;
 } request;
 
 /* ---- arguments ---- */
 
-enum { DEVICES, MICROBATCHES, CHUNKS, TIMES, COMM, RELEASE_B, MEMORY_LIMIT, FORMAT, FIGURE, HELP };
+enum { DEVICES, MICROBATCHES, CHUNKS, TIMES, COMM, RELEASE_B, KEEP, MEMORY_LIMIT, FORMAT, FIGURE, HELP };
 static const option_spec options[] = {
     {"devices", 'p', "DEVICES"},
     {"microbatches", 'm', "MICROBATCHES"},
@@ -54,6 +58,7 @@ static const option_spec options[] = {
     {"times", 0, "F,B,W"},
     {"comm", 0, "T"},
     {"release-b", 0, "FRACTION"},
+    {"keep", 0, "FRACTION"},
     {"memory-limit", 0, "X"},
     {"format", 0, "FORMAT"},
     {"figure", 0, "FILE"},
@@ -90,10 +95,10 @@ static bool parse_format(const char *text, schedule_format *format) {
     return false;
 }
 
-static bool parse_fraction(const char *text, double *fraction) {
-    if (!argument_number("--release-b", text, fraction)) return false;
+static bool parse_fraction(const char *option, const char *text, double *fraction) {
+    if (!argument_number(option, text, fraction)) return false;
     if (*fraction <= 1.0) return true;
-    report_usage("--release-b: %s is more than all; expected a fraction from 0 to 1", text);
+    report_usage("%s: %s is more than all; expected a fraction from 0 to 1", option, text);
     return false;
 }
 
@@ -121,7 +126,9 @@ static bool take_option(request *r, int option, const char *value) {
     case COMM:
         return argument_number("--comm", value, &r->comm);
     case RELEASE_B:
-        return parse_fraction(value, &r->release_b);
+        return parse_fraction("--release-b", value, &r->release_b);
+    case KEEP:
+        return parse_fraction("--keep", value, &r->keep);
     case MEMORY_LIMIT:
         return argument_number("--memory-limit", value, &r->memory_limit);
     case FORMAT:
@@ -150,7 +157,8 @@ static double smallest_time(const request *r) {
  * fit into the clock; 0 where no number of ticks does. */
 static double ticks_per_unit(const request *r, const pc_schedule *schedule) {
     const double most = 0x1p61, least = 1e6;
-    double microbatch = r->times[0] + r->times[1] + r->times[2] + 2.0 * r->comm * schedule->chunks;
+    double recompute = pc_schedule_has(schedule, PC_PASS_R) ? r->times[0] : 0.0;
+    double microbatch = r->times[0] + r->times[1] + r->times[2] + recompute + 2.0 * r->comm * schedule->chunks;
     double whole = microbatch * schedule->devices * schedule->microbatches;
     double smallest = smallest_time(r) / schedule->chunks;
     double ticks = 1e9;
@@ -159,10 +167,11 @@ static double ticks_per_unit(const request *r, const pc_schedule *schedule) {
     return smallest * ticks >= 1.0 && whole * ticks <= most ? ticks : 0.0;
 }
 
-/* A microbatch of one chunk takes this many of our bytes, so that all fractions of --release-b are whole. */
+/* A microbatch of one chunk takes this many of our bytes, so that fractions of --release-b and --keep are whole. */
 #define CHUNK_BYTES (INT64_C(1) << 32)
 
-static void fill_costs(const request *r, double ticks, pc_costs *costs) {
+/* `shares`: how many chunks a stage's time is shared among; where chunks are replicas each takes all of it. */
+static void fill_costs(const request *r, double ticks, int shares, pc_costs *costs) {
     double of_kind[PC_PASS_KINDS] = {[PC_PASS_F] = r->times[0],
                                      [PC_PASS_B] = r->times[1],
                                      [PC_PASS_W] = r->times[2],
@@ -173,11 +182,13 @@ static void fill_costs(const request *r, double ticks, pc_costs *costs) {
             int64_t i = pc_costs_index(costs, d, c);
             for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
                 double whole = of_kind[kind] * ticks; /* chunk by chunk so that the chunks sum up to the stage */
+                int share = c % shares;
                 costs->duration_ps[i * PC_PASS_KINDS + kind] =
-                    llround(whole * (c + 1) / costs->chunks) - llround(whole * c / costs->chunks);
+                    llround(whole * (share + 1) / shares) - llround(whole * share / shares);
             }
             costs->activation_bytes[i] = CHUNK_BYTES;
             costs->activation_b_bytes[i] = llround(r->release_b * (double)CHUNK_BYTES);
+            costs->activation_kept_bytes[i] = llround(r->keep * (double)CHUNK_BYTES);
         }
     costs->transfer.delay_ps = llround(r->comm * ticks);
 }
@@ -290,7 +301,7 @@ static pc_code replay(const request *r, const pc_schedule *schedule, double tick
             "10^18 times the shortest of them");
     pc_code code = pc_costs_create(schedule->devices, schedule->chunks, &costs, error);
     if (code) return code;
-    fill_costs(r, ticks, &costs);
+    fill_costs(r, ticks, pc_placement_visited(schedule->placement, schedule->chunks), &costs);
     code = pc_replay_run(schedule, &costs, r->figure != NULL, result, error);
     pc_costs_free(&costs);
     return code;
@@ -305,11 +316,11 @@ static pc_code work_out(const request *r, answer *a, pc_error *error) {
     if (code) return code;
     double generated = now_s();
     double ticks = ticks_per_unit(r, &a->schedule);
+    int visited = pc_placement_visited(a->schedule.placement, a->schedule.chunks);
     code = replay(r, &a->schedule, ticks, &a->replay, error);
     a->request = r;
-    a->report =
-        (pc_schedule_report){&a->schedule,      &a->replay,         ticks, (double)CHUNK_BYTES * a->schedule.chunks,
-                             generated - start, now_s() - generated};
+    a->report = (pc_schedule_report){&a->schedule,      &a->replay,         ticks, (double)CHUNK_BYTES * visited,
+                                     generated - start, now_s() - generated};
     return code;
 }
 
@@ -326,7 +337,7 @@ static int answer_request(const request *r) {
 }
 
 int command_schedule(int argc, char **argv) {
-    request r = {.times = {1.0, 1.0, 1.0}, .memory_limit = INFINITY};
+    request r = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION, .memory_limit = INFINITY};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {

@@ -275,11 +275,11 @@ static int32_t first_left(const pc_simulation *s) {
 }
 
 /* FNV-1a (Fowler, Noll, Vo) over 64-bit words, with a final mix (murmur3's) so that all bits depend on all words. */
-static uint64_t hash_trace(const pc_simulation *s) {
+uint64_t pc_trace_hash(const pc_time *start_ps, const pc_time *end_ps, int64_t count) {
     uint64_t hash = UINT64_C(14695981039346656037);
-    for (int32_t t = 0; t < s->program->task_count; t++) {
-        hash = (hash ^ (uint64_t)s->start[t]) * UINT64_C(1099511628211);
-        hash = (hash ^ (hash >> 29) ^ (uint64_t)s->end[t]) * UINT64_C(1099511628211);
+    for (int64_t i = 0; i < count; i++) {
+        hash = (hash ^ (uint64_t)start_ps[i]) * UINT64_C(1099511628211);
+        hash = (hash ^ (hash >> 29) ^ (uint64_t)end_ps[i]) * UINT64_C(1099511628211);
         hash ^= hash >> 32;
     }
     hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
@@ -311,7 +311,7 @@ static pc_simulation_result make_result(pc_simulation *s) {
         .start_ps = s->start,
         .end_ps = s->end,
         .peak_bytes = s->peak,
-        .trace_hash = hash_trace(s),
+        .trace_hash = pc_trace_hash(s->start, s->end, s->program->task_count),
         .levels = {(int64_t)s->levels.count, s->levels.memory, s->levels.time_ps, s->levels.level_bytes},
         .loads = {(int64_t)s->loads.count, s->loads.link, s->loads.time_ps, s->loads.bytes_per_s},
     };

@@ -64,6 +64,9 @@ typedef struct pc_simulation_result {
 PC_API pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, bool with_trace,
                                  pc_simulation_result *result, pc_error *error);
 
+/* The trace_hash of `count` starts and ends, for those who come by them in another way. */
+PC_API uint64_t pc_trace_hash(const pc_time *start_ps, const pc_time *end_ps, int64_t count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -219,7 +219,7 @@ static pc_code read_int(hid_t group, const char *name, int least, int most, int 
 static pc_code read_placement(hid_t group, pc_placement *placement, pc_error *error) {
     char name[32];
     if (!pc_h5_get_text(group, "placement", name, sizeof name)) return refuse(error, "placement");
-    for (int i = PC_PLACEMENT_LINEAR; i <= PC_PLACEMENT_V; i++) {
+    for (int i = 0; i < PC_PLACEMENTS; i++) {
         if (strcmp(name, pc_placement_name((pc_placement)i)) != 0) continue;
         *placement = (pc_placement)i;
         return PC_OK;

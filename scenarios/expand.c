@@ -32,8 +32,18 @@ static const pc_generator *generator_of(const pc_setting *setting) {
 
 int pc_setting_chunks(const pc_setting *setting) {
     const pc_generator *generator = generator_of(setting);
-    if (generator->chunks_max == 1) return 1;
+    if (generator->chunks_min == generator->chunks_max) return generator->chunks_min;
     return pc_setting_has(setting, PC_KEY_CHUNKS) ? (int)whole(setting, PC_KEY_CHUNKS) : generator->chunks_default;
+}
+
+/* How many of its chunks share a device's stage of the model. One, where each chunk is a whole stage: alone, or of a
+ * replica. */
+static int chunks_in_stage(const pc_setting *setting) {
+    return pc_placement_visited(generator_of(setting)->placement, pc_setting_chunks(setting));
+}
+
+static int64_t parts_of(const pc_setting *setting) {
+    return whole(setting, PC_KEY_DEVICES) * chunks_in_stage(setting);
 }
 
 static pc_time given_time(const pc_setting *setting, int64_t stage, int kind) {
@@ -42,9 +52,10 @@ static pc_time given_time(const pc_setting *setting, int64_t stage, int kind) {
     return pc_setting_has(setting, key) ? whole(setting, key) : PC_TIME_NOT_GIVEN;
 }
 
-/* The time of a whole stage; BW is B + W where it was not given itself. */
+/* The time of a whole stage; where they were not given themselves, R is F again, and BW is B + W. */
 static pc_time stage_time(const pc_setting *setting, int64_t stage, int kind) {
     pc_time time = given_time(setting, stage, kind), sum;
+    if (time == PC_TIME_NOT_GIVEN && kind == PC_PASS_R) return given_time(setting, stage, PC_PASS_F);
     if (time != PC_TIME_NOT_GIVEN || kind != PC_PASS_BW) return time;
     pc_time b = given_time(setting, stage, PC_PASS_B), w = given_time(setting, stage, PC_PASS_W);
     if (b == PC_TIME_NOT_GIVEN || w == PC_TIME_NOT_GIVEN || !pc_time_add(b, w, &sum)) return PC_TIME_NOT_GIVEN;
@@ -98,17 +109,18 @@ static pc_code check_transfer(const pc_setting *setting, pc_problem *problem) {
 /* The number of model parts must be one that the run can have. Chunks are to blame where there are several. */
 static pc_code check_parts(const pc_setting *setting, pc_problem *problem) {
     int64_t p = whole(setting, PC_KEY_DEVICES), v = pc_setting_chunks(setting), layers = whole(setting, PC_KEY_LAYERS);
+    int shares = chunks_in_stage(setting);
     bool ends = pc_setting_has(setting, PC_KEY_LAYOUT) && whole(setting, PC_KEY_LAYOUT) == PC_LAYERS_ENDS;
-    const char *culprit = v > 1 ? "chunks" : "devices";
+    const char *culprit = shares > 1 ? "chunks" : "devices";
     if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, &problem->error)) {
-        snprintf(problem->path, sizeof problem->path, "%s", v > 1 ? "chunks" : "microbatches");
+        snprintf(problem->path, sizeof problem->path, "%s", shares > 1 ? "chunks" : "microbatches");
         return problem->error.code;
     }
-    if (!pc_setting_has(setting, PC_KEY_LAYERS) || p * v <= layers + (ends ? 2 : 0)) return PC_OK;
+    if (!pc_setting_has(setting, PC_KEY_LAYERS) || p * shares <= layers + (ends ? 2 : 0)) return PC_OK;
     return blame(problem, culprit,
-                 "%" PRId64 " devices x %" PRId64 " chunks are more than the %" PRId64
+                 "%" PRId64 " devices x %d chunks are more than the %" PRId64
                  " layers%s; expected at least one layer a chunk",
-                 p, v, layers, ends ? ", embedding and head" : "");
+                 p, shares, layers, ends ? ", embedding and head" : "");
 }
 
 static pc_shape shape_of(const pc_setting *setting) {
@@ -137,13 +149,13 @@ static pc_layer_layout layout_of(const pc_setting *setting) {
 /* All layers and all microbatches at once, more than any device can hold, must still be a number. */
 static pc_code check_derived_activation(const pc_setting *setting, pc_problem *problem) {
     pc_shape shape = shape_of(setting);
-    int64_t bytes, part_layers, parts = whole(setting, PC_KEY_DEVICES) * pc_setting_chunks(setting);
-    if (pc_layers_of_part(layout_of(setting), shape.layers, parts, 0, &part_layers, NULL))
+    int64_t bytes, part_layers;
+    if (pc_layers_of_part(layout_of(setting), shape.layers, parts_of(setting), 0, &part_layers, NULL))
         return blame(problem, pc_key_path(PC_KEY_LAYERS),
                      "%" PRId64 " layers%s do not divide evenly over %" PRId64
                      " devices x %d chunks; expected them to, or activation.size",
                      shape.layers, layout_of(setting) == PC_LAYERS_ENDS ? ", embedding and head" : "",
-                     whole(setting, PC_KEY_DEVICES), pc_setting_chunks(setting));
+                     whole(setting, PC_KEY_DEVICES), chunks_in_stage(setting));
     if (!pc_activation_bytes_per_layer(&shape, &bytes) || __builtin_mul_overflow(bytes, shape.layers, &bytes) ||
         __builtin_mul_overflow(bytes, whole(setting, PC_KEY_MICROBATCHES), &bytes))
         return blame(problem, "model", "its activations are too large to count; expected less than 2^63 bytes");
@@ -151,13 +163,15 @@ static pc_code check_derived_activation(const pc_setting *setting, pc_problem *p
 }
 
 static pc_code check_activation(const pc_setting *setting, pc_problem *problem) {
+    static const pc_key shares[] = {PC_KEY_RELEASE_B, PC_KEY_KEEP};
     int64_t bytes;
-    if (!pc_setting_has_activation(setting)) {
-        if (!pc_setting_has(setting, PC_KEY_RELEASE_B)) return PC_OK;
-        return blame(problem, pc_key_path(PC_KEY_RELEASE_B),
-                     "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
-                     "microbatch_size");
-    }
+    bool has_activation = pc_setting_has_activation(setting);
+    for (int i = 0; i < 2 && !has_activation; i++)
+        if (pc_setting_has(setting, shares[i]))
+            return blame(problem, pc_key_path(shares[i]),
+                         "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
+                         "microbatch_size");
+    if (!has_activation) return PC_OK;
     if (!pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) return check_derived_activation(setting, problem);
     if (__builtin_mul_overflow(whole(setting, PC_KEY_ACTIVATION_SIZE), whole(setting, PC_KEY_MICROBATCHES), &bytes))
         return blame(problem, pc_key_path(PC_KEY_ACTIVATION_SIZE),
@@ -175,19 +189,28 @@ pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem) {
     return PC_OK;
 }
 
-/* The part of `total` that is chunk c of v: parts differ by one at most and add up to the total. */
-static int64_t share(int64_t total, int c, int v) {
+/* The part of a stage's `total` that is chunk c's. Where v chunks share it, parts differ by one at most and add up. */
+static int64_t share(const pc_setting *setting, int64_t total, int c) {
+    int v = chunks_in_stage(setting);
+    if (v == 1) return total;
     return (int64_t)((wide)total * (c + 1) / v) - (int64_t)((wide)total * c / v);
+}
+
+/* Whose entry in `stages` says how long chunk c of device d takes: the device's, or, where the chunk is a whole stage
+ * of the model, that stage's. The two differ for the replica that runs up. */
+static int64_t stage_of_chunk(const pc_setting *setting, int d, int c) {
+    if (chunks_in_stage(setting) > 1) return d;
+    return pc_placement_part(generator_of(setting)->placement, (int)whole(setting, PC_KEY_DEVICES), d, c);
 }
 
 static void fill_times(const pc_setting *setting, pc_costs *costs) {
     for (int d = 0; d < costs->devices; d++)
-        for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-            pc_time time = stage_time(setting, d, kind);
-            if (time == PC_TIME_NOT_GIVEN) continue;
-            for (int c = 0; c < costs->chunks; c++)
-                costs->duration_ps[pc_costs_index(costs, d, c) * PC_PASS_KINDS + kind] = share(time, c, costs->chunks);
-        }
+        for (int c = 0; c < costs->chunks; c++)
+            for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+                pc_time time = stage_time(setting, stage_of_chunk(setting, d, c), kind);
+                if (time == PC_TIME_NOT_GIVEN) continue;
+                costs->duration_ps[pc_costs_index(costs, d, c) * PC_PASS_KINDS + kind] = share(setting, time, c);
+            }
 }
 
 /* A fraction of a count of bytes, rounded; never more than the count. */
@@ -197,38 +220,54 @@ static int64_t fraction_of(int64_t bytes, double fraction) {
     return part < bytes ? part : bytes;
 }
 
-/* What one chunk keeps of one microbatch, and what B gives back of that. */
-static pc_code chunk_activation(const pc_setting *setting, int d, int c, int v, int64_t *kept, int64_t *b_frees,
-                                pc_error *error) {
+/* What F of one chunk takes of one microbatch; of that, what B gives back, and what F takes where an R follows. */
+typedef struct chunk_activation {
+    int64_t taken, b_frees, kept;
+} chunk_activation;
+
+static pc_code derive_activation(const pc_setting *setting, int d, int c, chunk_activation *found, pc_error *error) {
     pc_shape shape = shape_of(setting);
-    int64_t layers, devices = whole(setting, PC_KEY_DEVICES), per_layer, b_per_layer;
-    *b_frees = 0;
+    int part = pc_placement_part(generator_of(setting)->placement, (int)whole(setting, PC_KEY_DEVICES), d, c);
+    int64_t layers;
+    pc_code code = pc_layers_of_part(layout_of(setting), shape.layers, parts_of(setting), part, &layers, error);
+    if (code) return code;
+    if (!pc_activation_bytes_per_layer(&shape, &found->taken) ||
+        !pc_activation_b_bytes_per_layer(&shape, &found->b_frees) ||
+        !pc_activation_input_bytes_per_layer(&shape, &found->kept))
+        return pc_error_set(error, PC_ERROR_INPUT, "model: its activations are too large to count");
+    found->taken *= layers;
+    found->b_frees *= layers;
+    found->kept *= layers;
+    return PC_OK;
+}
+
+static pc_code find_activation(const pc_setting *setting, int d, int c, chunk_activation *found, pc_error *error) {
     if (pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) {
-        *kept = share(whole(setting, PC_KEY_ACTIVATION_SIZE), c, v);
+        int64_t taken = share(setting, whole(setting, PC_KEY_ACTIVATION_SIZE), c);
+        *found = (chunk_activation){taken, 0, fraction_of(taken, PC_ACTIVATION_INPUT_FRACTION)};
     } else {
-        int part = pc_placement_part(generator_of(setting)->placement, (int)devices, d, c);
-        pc_code code = pc_layers_of_part(layout_of(setting), shape.layers, devices * v, part, &layers, error);
+        pc_code code = derive_activation(setting, d, c, found, error);
         if (code) return code;
-        if (!pc_activation_bytes_per_layer(&shape, &per_layer) ||
-            !pc_activation_b_bytes_per_layer(&shape, &b_per_layer))
-            return pc_error_set(error, PC_ERROR_INPUT, "model: its activations are too large to count");
-        *kept = per_layer * layers;
-        *b_frees = b_per_layer * layers;
     }
-    if (pc_setting_has(setting, PC_KEY_RELEASE_B)) *b_frees = fraction_of(*kept, setting->value[PC_KEY_RELEASE_B].real);
+    if (pc_setting_has(setting, PC_KEY_RELEASE_B))
+        found->b_frees = fraction_of(found->taken, setting->value[PC_KEY_RELEASE_B].real);
+    if (pc_setting_has(setting, PC_KEY_KEEP)) found->kept = fraction_of(found->taken, setting->value[PC_KEY_KEEP].real);
     return PC_OK;
 }
 
 static pc_code fill_activation(const pc_setting *setting, pc_costs *costs, pc_error *error) {
-    pc_code code = PC_OK;
     if (!pc_setting_has_activation(setting)) return PC_OK;
-    for (int d = 0; d < costs->devices && !code; d++)
-        for (int c = 0; c < costs->chunks && !code; c++) {
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++) {
             int64_t i = pc_costs_index(costs, d, c);
-            code = chunk_activation(setting, d, c, costs->chunks, &costs->activation_bytes[i],
-                                    &costs->activation_b_bytes[i], error);
+            chunk_activation found;
+            pc_code code = find_activation(setting, d, c, &found, error);
+            if (code) return code;
+            costs->activation_bytes[i] = found.taken;
+            costs->activation_b_bytes[i] = found.b_frees;
+            costs->activation_kept_bytes[i] = found.kept;
         }
-    return code;
+    return PC_OK;
 }
 
 static int64_t whole_or(const pc_setting *setting, pc_key key, int64_t otherwise) {

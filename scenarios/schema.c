@@ -53,6 +53,7 @@ static const cyaml_schema_field_t transfer_fields[] = {
 static const cyaml_schema_field_t activation_fields[] = {
     SETTING_TEXT("size", PC_KEY_ACTIVATION_SIZE),
     SETTING_TEXT("release_b", PC_KEY_RELEASE_B),
+    SETTING_TEXT("keep", PC_KEY_KEEP),
     CYAML_FIELD_END,
 };
 

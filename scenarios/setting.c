@@ -38,6 +38,7 @@ static const struct key_rule {
     [PC_KEY_TRANSFER_BANDWIDTH] = {"transfer.bandwidth", BANDWIDTH, 0},
     [PC_KEY_ACTIVATION_SIZE] = {"activation.size", SIZE, 0},
     [PC_KEY_RELEASE_B] = {"activation.release_b", FRACTION, 0},
+    [PC_KEY_KEEP] = {"activation.keep", FRACTION, 0},
     [PC_KEY_MEMORY] = {"memory", SIZE, 0},
     [PC_KEY_OVERHEAD] = {"overhead", TIME, 0},
     [PC_KEY_TRACE] = {"trace", SWITCH, 0},

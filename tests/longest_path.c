@@ -5,6 +5,7 @@
 
 /* Where in the model a pass works, 0 for the slice that the input enters. */
 static int slice_of(const pc_schedule *s, int stage, int chunk) {
+    if (s->placement == PC_PLACEMENT_BIDIRECTIONAL) return chunk == 0 ? stage : s->devices - 1 - stage;
     bool is_upward = s->placement == PC_PLACEMENT_V && chunk % 2 == 1;
     return is_upward ? (chunk + 1) * s->devices - 1 - stage : chunk * s->devices + stage;
 }

@@ -13,7 +13,7 @@ static uint8_t *bits(uint8_t *of, const pc_schedule *s, int slice, int microbatc
 }
 
 static int slice_count(const pc_schedule *s) {
-    return s->devices * s->chunks;
+    return pc_placement_parts(s->placement, s->devices, s->chunks);
 }
 
 enum { F = 1 << PC_PASS_F, B = 1 << PC_PASS_B, W = 1 << PC_PASS_W, BW = 1 << PC_PASS_BW, R = 1 << PC_PASS_R };
@@ -31,9 +31,9 @@ static bool is_enabled(const drawing *x, int slice, int microbatch, int kind) {
 
 static void append(drawing *x, int slice, int microbatch, int kind) {
     pc_schedule *s = x->schedule;
-    int stage = pc_placement_stage(s->placement, s->devices, slice);
-    s->passes[s->offsets[stage] + x->filled[stage]++] =
-        (pc_pass){microbatch, (int16_t)pc_placement_chunk(s->devices, slice), (int16_t)kind};
+    int stage = pc_placement_stage(s->placement, s->devices, slice, microbatch);
+    int chunk = pc_placement_chunk(s->placement, s->devices, slice, microbatch);
+    s->passes[s->offsets[stage] + x->filled[stage]++] = (pc_pass){microbatch, (int16_t)chunk, (int16_t)kind};
     *bits(x->done, s, slice, microbatch) |= (uint8_t)(1 << kind);
 }
 
@@ -53,14 +53,17 @@ static bool draw_pass(drawing *x) {
     return false;
 }
 
-/* Which passes each slice has: split or not, recomputing or not, of its own. */
+/* Which passes each slice has: split or not, of its own; and recomputing none, all or some of the microbatches. */
 static void draw_kinds(drawing *x, int64_t *lengths) {
     pc_schedule *s = x->schedule;
     for (int slice = 0; slice < slice_count(s); slice++) {
-        uint8_t wanted = F | (test_between(x->random, 0, 1) ? BW : B | W) | (test_between(x->random, 0, 3) ? 0 : R);
-        for (int i = 0; i < s->microbatches; i++) *bits(x->wanted, s, slice, i) = wanted;
-        lengths[pc_placement_stage(s->placement, s->devices, slice)] +=
-            (int64_t)__builtin_popcount(wanted) * s->microbatches;
+        uint8_t usual = F | (test_between(x->random, 0, 1) ? BW : B | W);
+        int64_t recomputed = test_between(x->random, -4, 2); /* of two microbatches, on average */
+        for (int i = 0; i < s->microbatches; i++) {
+            uint8_t wanted = usual | (test_between(x->random, 0, 1) < recomputed ? R : 0);
+            *bits(x->wanted, s, slice, i) = wanted;
+            lengths[pc_placement_stage(s->placement, s->devices, slice, i)] += __builtin_popcount(wanted);
+        }
     }
 }
 
@@ -69,7 +72,8 @@ void random_schedule(test_random *random, int devices_max, int microbatches_max,
     pc_schedule shape = {.devices = (int)test_between(random, 1, devices_max),
                          .microbatches = (int)test_between(random, 1, microbatches_max),
                          .chunks = (int)test_between(random, 1, chunks_max),
-                         .placement = (pc_placement)test_between(random, 1, 2)};
+                         .placement = (pc_placement)test_between(random, 1, PC_PLACEMENTS - 1)};
+    if (shape.placement == PC_PLACEMENT_BIDIRECTIONAL) shape.chunks = 2;
     size_t cells = (size_t)slice_count(&shape) * (size_t)shape.microbatches;
     drawing x = {random, &shape, calloc(cells, 1), calloc(cells, 1), calloc((size_t)shape.devices, sizeof(int64_t))};
     int64_t *lengths = calloc((size_t)shape.devices, sizeof *lengths);
@@ -93,6 +97,7 @@ void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *co
     for (int64_t i = 0; i < cells; i++) {
         costs->activation_bytes[i] = test_between(random, 0, 100);
         costs->activation_b_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
+        costs->activation_kept_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
     }
     costs->transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 15);
 }

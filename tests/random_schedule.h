@@ -7,10 +7,12 @@
 #include "tests/support.h"
 
 /* A schedule of some shape in which every stage takes its passes in an order that can run: drawn by running it. With or
- * without the backward pass split, with or without recomputation. */
+ * without the backward pass split, with or without recomputation. Two chunks, whatever chunks_max, where it has two
+ * replicas. */
 void random_schedule(test_random *random, int devices_max, int microbatches_max, int chunks_max, pc_schedule *schedule);
 
-/* Times of every stage, chunk and kind of their own, some zero; activations with a random split; a transfer delay. */
+/* Times of every stage, chunk and kind of their own, some zero; activations with a random split, and a random part
+ * kept where they are recomputed; a transfer delay. */
 void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *costs);
 
 #endif

@@ -42,6 +42,11 @@ static bool same(const pc_schedule *a, const pc_schedule *b) {
            memcmp(a->passes, b->passes, (size_t)passes * sizeof *a->passes) == 0;
 }
 
+/* PyTorch's runtime knows no R, and one replica. */
+static bool can_be_csv(const pc_schedule *schedule) {
+    return !pc_schedule_has(schedule, PC_PASS_R) && schedule->placement != PC_PLACEMENT_BIDIRECTIONAL;
+}
+
 static void write_csv(const pc_schedule *schedule) {
     FILE *file = fopen(path, "wb");
     assert_int_equal(pc_schedule_write_torch_csv(schedule, file, NULL), PC_OK);
@@ -56,17 +61,19 @@ static void test_round_trip(void **state) {
     for (int g = 0; g < count; g++) {
         pc_schedule schedule, back;
         assert_int_equal(pc_schedule_generate(&generators[g], 4, 8, 0, &schedule, NULL), PC_OK);
-        write_csv(&schedule);
-        assert_int_equal(pc_schedule_read_torch_csv(path, &back, NULL), PC_OK);
-        assert_true(same(&schedule, &back));
+        if (can_be_csv(&schedule)) {
+            write_csv(&schedule);
+            assert_int_equal(pc_schedule_read_torch_csv(path, &back, NULL), PC_OK);
+            assert_true(same(&schedule, &back));
+            pc_schedule_free(&back);
+        }
         pc_schedule_free(&schedule);
-        pc_schedule_free(&back);
     }
     test_random random = {7};
     for (long i = 0; i < test_cases(200); i++) {
         pc_schedule schedule, back;
         random_schedule(&random, 5, 4, 3, &schedule);
-        if (!pc_schedule_has(&schedule, PC_PASS_R)) {
+        if (can_be_csv(&schedule)) {
             write_csv(&schedule);
             assert_int_equal(pc_schedule_read_torch_csv(path, &back, NULL), PC_OK);
             assert_true(same(&schedule, &back));
@@ -174,6 +181,12 @@ static void test_text(void **state) {
     fclose(stream);
     pc_schedule_free(&schedule);
     assert_string_equal(text, "F0.0 F0.1 F0.2 BW0.2 BW0.1 BW0.0\n");
+    assert_int_equal(pc_schedule_generate(pc_generator_find("gems"), 2, 2, 0, &schedule, NULL), PC_OK);
+    stream = fmemopen(text, sizeof text, "w");
+    pc_schedule_write_text(&schedule, stream);
+    fclose(stream);
+    pc_schedule_free(&schedule);
+    assert_string_equal(text, "F0 BW0 f1 bw1\nF0 BW0 f1 bw1\n");
 }
 
 int main(void) {

@@ -21,8 +21,8 @@ static void test_all_are_valid(void **state) {
     int count, made = 0;
     const pc_generator *generators = pc_generators(&count);
     for (int g = 0; g < count; g++)
-        for (int p = 1; p <= 9; p++)
-            for (int m = 1; m <= 19; m++)
+        for (int p = 1; p <= 12; p++)
+            for (int m = 1; m <= 4 * p; m++)
                 for (int v = 1; v <= 4; v++) {
                     pc_schedule schedule;
                     pc_error error = {0};
@@ -31,6 +31,7 @@ static void test_all_are_valid(void **state) {
                     if (pc_schedule_check(&schedule, &error)) fail_msg("%s", error.message);
                     assert_string_equal(schedule.name, generators[g].name);
                     assert_int_equal(pc_schedule_has(&schedule, PC_PASS_W), generators[g].splits);
+                    assert_int_equal(pc_schedule_has(&schedule, PC_PASS_R), generators[g].recomputes);
                     pc_schedule_free(&schedule);
                     made++;
                 }
@@ -50,6 +51,7 @@ static void test_bad_shapes(void **state) {
     expect_refused("1f1b", 1000000000, 4, 1, "devices: 1000000000 is out of range; expected 1 to 65536");
     expect_refused("1f1b", 4, 0, 1, "microbatches: 0 is out of range; expected 1 to 16777216");
     expect_refused("1f1b", 4, 4, 2, "1f1b: 2 chunks a device; expected 1");
+    expect_refused("chimera", 4, 4, 1, "chimera: 1 chunks a device; expected 2");
     expect_refused("1f1b", 4, 4, 2000, "chunks: 2000 is out of range; expected 1 to 1024");
     expect_refused("1f1b", 65536, 16777216, 1,
                    "schedule: 65536 devices x 16777216 microbatches x 1 chunks is too large; expected a product of at "

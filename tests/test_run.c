@@ -38,6 +38,8 @@ static void test_activation_bytes(void **state) {
     assert_int_equal(bytes, 481296384 + 754974720);
     assert_true(pc_activation_b_bytes_per_layer(&shape, &bytes));
     assert_int_equal(bytes, 28311552 + 754974720);
+    assert_true(pc_activation_input_bytes_per_layer(&shape, &bytes));
+    assert_int_equal(bytes, 28311552);
     shape.heads = 0;
     assert_false(pc_activation_bytes_per_layer(&shape, &bytes));
     shape = (pc_shape){1, INT64_MAX / 8, 1, 1, 1};
@@ -125,6 +127,27 @@ static void test_undefined(void **state) {
     pc_run_spec_free(&spec);
 }
 
+/* A schedule that recomputes says so. p = 2, m = 3, F = R = 1 us, BW = 2 us: 3 + 3 * 4 = 15 us, and at most two inputs
+ * and the rest of one are held, 2/4 + 3/4 of half a GiB. */
+static void test_recompute(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_replay replay;
+    pc_run_spec spec = make_spec("1f1b-r", 2, 3);
+    spec.has_activation = true;
+    for (int i = 0; i < 2; i++) spec.costs.activation_kept_bytes[i] = INT64_C(1) << 27;
+    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_string_equal(row.recompute, "full");
+    assert_true(fabs(row.iteration_s - 15e-6) < 1e-18);
+    assert_true(row.activation_gib_max == 0.625);
+    pc_replay_free(&replay);
+    spec.generator = pc_generator_find("1f1b");
+    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_string_equal(row.recompute, "");
+    pc_replay_free(&replay);
+    pc_run_spec_free(&spec);
+}
+
 static void test_infeasible(void **state) {
     (void)state;
     pc_run_row row;
@@ -177,7 +200,8 @@ int main(void) {
         cmocka_unit_test(test_time),           cmocka_unit_test(test_activation_bytes),
         cmocka_unit_test(test_layers_of_part), cmocka_unit_test(test_row),
         cmocka_unit_test(test_undefined),      cmocka_unit_test(test_infeasible),
-        cmocka_unit_test(test_out_of_memory),  cmocka_unit_test(test_missing_time),
+        cmocka_unit_test(test_recompute),      cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_missing_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,17 +23,39 @@ static const char *fault_of(const pc_pass_index *index, int stage, int chunk, in
     return NULL;
 }
 
+static bool has_any(const pc_pass_index *index, int stage, int chunk, int microbatch) {
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (has(index, stage, chunk, microbatch, (pc_pass_kind)kind)) return true;
+    return false;
+}
+
+static pc_code check_chunk(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_error *error) {
+    if (!pc_placement_visits(index->schedule->placement, chunk, microbatch)) {
+        if (!has_any(index, stage, chunk, microbatch)) return PC_OK;
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "schedule: stage %d, microbatch %d, chunk %d: has passes; expected none, for that microbatch "
+            "goes through the other replica (placement %s)",
+            stage, microbatch, chunk, pc_placement_name(index->schedule->placement));
+    }
+    const char *fault = fault_of(index, stage, chunk, microbatch);
+    if (!fault) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "schedule: stage %d, microbatch %d, chunk %d: %s; expected F once and either BW, or B and W, "
+                        "once",
+                        stage, microbatch, chunk, fault);
+}
+
 pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error) {
     const pc_schedule *schedule = index->schedule;
+    if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL && schedule->chunks != 2)
+        return pc_error_set(error, PC_ERROR_INPUT, "schedule: placement %s with %d chunks; expected 2, one a replica",
+                            pc_placement_name(schedule->placement), schedule->chunks);
     for (int stage = 0; stage < schedule->devices; stage++)
         for (int chunk = 0; chunk < schedule->chunks; chunk++)
             for (int i = 0; i < schedule->microbatches; i++) {
-                const char *fault = fault_of(index, stage, chunk, i);
-                if (fault)
-                    return pc_error_set(error, PC_ERROR_INPUT,
-                                        "schedule: stage %d, microbatch %d, chunk %d: %s; expected F once and either "
-                                        "BW, or B and W, once",
-                                        stage, i, chunk, fault);
+                pc_code code = check_chunk(index, stage, chunk, i, error);
+                if (code) return code;
             }
     return PC_OK;
 }
@@ -141,14 +163,20 @@ pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error) {
 
 /* ---- memory ---- */
 
-void pc_schedule_peaks(const pc_schedule *schedule, const pc_costs *costs, int64_t *peak_bytes) {
+pc_code pc_schedule_peaks(const pc_schedule *schedule, const pc_costs *costs, int64_t *peak_bytes, pc_error *error) {
+    pc_pass_index index;
+    pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
+    if (code) return code;
     for (int stage = 0; stage < schedule->devices; stage++) {
         int64_t level = 0;
         peak_bytes[stage] = 0;
         for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
-            level += pc_costs_taken(costs, stage, schedule->passes[i]);
+            pc_pass pass = schedule->passes[i];
+            level += pc_costs_taken(costs, stage, pass, pc_pass_is_recomputed(&index, stage, pass));
             if (level > peak_bytes[stage]) peak_bytes[stage] = level;
-            level -= pc_costs_given(costs, stage, schedule->passes[i]);
+            level -= pc_costs_given(costs, stage, pass);
         }
     }
+    pc_pass_index_free(&index);
+    return PC_OK;
 }

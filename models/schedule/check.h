@@ -15,18 +15,20 @@ extern "C" {
 #endif
 
 /* PC_OK where, for every microbatch and chunk of every stage, F runs once, then either BW once or B once and W once, R
- * at most once and between F and the backward pass; W after B on its stage; and the orders of all stages together
- * with the dependencies between them have no cycle. PC_ERROR_INPUT otherwise, with a message that names the stage, the
- * position in its order and the pass. Linear in the number of passes. */
+ * at most once and between F and the backward pass; W after B on its stage; nothing of a microbatch in a replica that
+ * it does not go through; and the orders of all stages together with the dependencies between them have no cycle.
+ * PC_ERROR_INPUT otherwise, with a message that names the stage, the position in its order and the pass. Linear in the
+ * number of passes. */
 PC_API pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error);
 
-/* The first half of it: every pass once. A replay finds deadlocks by itself. */
+/* The first half of it: every pass once, and none where the placement has none. A replay finds deadlocks by itself. */
 PC_API pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error);
 
 /* The most activation memory each stage holds at once, in peak_bytes[0 .. p-1]. A stage runs its passes one by one, so
  * this depends on their order and not on their times. The schedule must have passed pc_schedule_check, and the costs
- * must have its shape. */
-PC_API void pc_schedule_peaks(const pc_schedule *schedule, const pc_costs *costs, int64_t *peak_bytes);
+ * must have its shape. Allocates only for a schedule that recomputes. */
+PC_API pc_code pc_schedule_peaks(const pc_schedule *schedule, const pc_costs *costs, int64_t *peak_bytes,
+                                 pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,8 @@ pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *erro
     made.duration_ps = pc_alloc(cells * PC_PASS_KINDS, sizeof *made.duration_ps);
     made.activation_bytes = pc_alloc(cells, sizeof *made.activation_bytes);
     made.activation_b_bytes = pc_alloc(cells, sizeof *made.activation_b_bytes);
-    if (!made.duration_ps || !made.activation_bytes || !made.activation_b_bytes) {
+    made.activation_kept_bytes = pc_alloc(cells, sizeof *made.activation_kept_bytes);
+    if (!made.duration_ps || !made.activation_bytes || !made.activation_b_bytes || !made.activation_kept_bytes) {
         pc_costs_free(&made);
         return pc_error_no_memory(error);
     }
@@ -23,5 +24,6 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->duration_ps);
     pc_free(costs->activation_bytes);
     pc_free(costs->activation_b_bytes);
+    pc_free(costs->activation_kept_bytes);
     memset(costs, 0, sizeof *costs);
 }

@@ -11,6 +11,7 @@
 #include "engine/simtime.h"
 #include "models/schedule/schedule.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -39,10 +40,11 @@ typedef struct pc_transfer {
 typedef struct pc_costs {
     int devices;
     int chunks;
-    pc_time *duration_ps;          /* PC_TIME_NOT_GIVEN where the caller has none; BW is never derived here */
-    int64_t *activation_bytes;     /* what F takes, at its start; all of it comes back by the end of W or BW */
-    int64_t *activation_b_bytes;   /* of that, what B gives back at its end; W gives the rest */
-    int64_t memory_capacity_bytes; /* a device's room for activations; 0 is "no limit" */
+    pc_time *duration_ps;           /* PC_TIME_NOT_GIVEN where the caller has none; BW is never derived here */
+    int64_t *activation_bytes;      /* what F takes, at its start; all of it comes back by the end of W or BW */
+    int64_t *activation_b_bytes;    /* of that, what B gives back at its end; W gives the rest */
+    int64_t *activation_kept_bytes; /* of that, what F takes where an R follows, which takes the rest at its start */
+    int64_t memory_capacity_bytes;  /* a device's room for activations; 0 is "no limit" */
     pc_transfer transfer;
 } pc_costs;
 
@@ -52,7 +54,7 @@ PC_API pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_erro
 /* Frees what the costs own and zeroes them; zeroed ones are fine. */
 PC_API void pc_costs_free(pc_costs *costs);
 
-/* Index into activation_bytes and activation_b_bytes; times PC_PASS_KINDS plus kind, into duration_ps. */
+/* Index into the arrays of bytes; times PC_PASS_KINDS plus kind, into duration_ps. */
 static inline int64_t pc_costs_index(const pc_costs *costs, int device, int chunk) {
     return (int64_t)device * costs->chunks + chunk;
 }
@@ -61,9 +63,18 @@ static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int c
     return costs->duration_ps[pc_costs_index(costs, device, chunk) * PC_PASS_KINDS + kind];
 }
 
-/* The bytes that a pass takes when it starts, and gives back when it ends. */
-static inline int64_t pc_costs_taken(const pc_costs *costs, int device, pc_pass pass) {
-    return pass.kind == PC_PASS_F ? costs->activation_bytes[pc_costs_index(costs, device, pass.chunk)] : 0;
+/* The bytes that a pass takes when it starts, and gives back when it ends. `is_recomputed`: whether the schedule has an
+ * R of this chunk and microbatch; only an F asks (pc_pass_is_recomputed, pc_schedule_recomputes). */
+static inline int64_t pc_costs_taken(const pc_costs *costs, int device, pc_pass pass, bool is_recomputed) {
+    int64_t i = pc_costs_index(costs, device, pass.chunk);
+    switch (pass.kind) {
+    case PC_PASS_F:
+        return is_recomputed ? costs->activation_kept_bytes[i] : costs->activation_bytes[i];
+    case PC_PASS_R:
+        return costs->activation_bytes[i] - costs->activation_kept_bytes[i];
+    default:
+        return 0;
+    }
 }
 
 static inline int64_t pc_costs_given(const pc_costs *costs, int device, pc_pass pass) {

@@ -55,6 +55,12 @@ pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, 
     return PC_OK;
 }
 
+pc_code pc_pass_index_create_if_recomputing(const pc_schedule *schedule, pc_pass_index *index, pc_error *error) {
+    if (pc_schedule_has(schedule, PC_PASS_R)) return pc_pass_index_create(schedule, index, error);
+    memset(index, 0, sizeof *index);
+    return PC_OK;
+}
+
 void pc_pass_index_free(pc_pass_index *index) {
     pc_free(index->position);
     memset(index, 0, sizeof *index);
@@ -64,12 +70,16 @@ int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int m
     return index->position[cell(index->schedule, stage, chunk, microbatch, kind)];
 }
 
+bool pc_pass_is_recomputed(const pc_pass_index *index, int stage, pc_pass pass) {
+    return index->position && pc_pass_position(index, stage, pass.chunk, pass.microbatch, PC_PASS_R) != PC_NO_PASS;
+}
+
 /* Adds the pass of `part` of the first kind, or where there is none the second. */
 static void add(const pc_pass_index *index, int part, int microbatch, pc_pass_kind first, pc_pass_kind second,
                 pc_predecessor *predecessors, int *count) {
     const pc_schedule *schedule = index->schedule;
-    int stage = pc_placement_stage(schedule->placement, schedule->devices, part);
-    int chunk = pc_placement_chunk(schedule->devices, part);
+    int stage = pc_placement_stage(schedule->placement, schedule->devices, part, microbatch);
+    int chunk = pc_placement_chunk(schedule->placement, schedule->devices, part, microbatch);
     const int32_t *of_kind = &index->position[cell(schedule, stage, chunk, microbatch, 0)];
     int32_t position = of_kind[first] != PC_NO_PASS ? of_kind[first] : of_kind[second];
     if (position != PC_NO_PASS) predecessors[(*count)++] = (pc_predecessor){position, stage};
@@ -79,7 +89,7 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                          pc_predecessor predecessors[PC_PREDECESSORS_MAX]) {
     const pc_schedule *schedule = index->schedule;
     int part = pc_placement_part(schedule->placement, schedule->devices, stage, pass.chunk), count = 0;
-    int last = schedule->devices * schedule->chunks - 1, i = pass.microbatch;
+    int last = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks) - 1, i = pass.microbatch;
     switch ((pc_pass_kind)pass.kind) {
     case PC_PASS_F:
         if (part > 0) add(index, part - 1, i, PC_PASS_F, PC_PASS_F, predecessors, &count);

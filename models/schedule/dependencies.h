@@ -5,7 +5,7 @@
  *   R             waits for F of its own part
  *   B, BW         wait for R of their own part where there is one, else F, and for B or BW of part k+1
  *   W             waits for B of its own part
- * all of the same microbatch.
+ * all of the same microbatch, and so, where there are replicas, of the one replica that it goes through.
  */
 #ifndef PC_MODELS_SCHEDULE_DEPENDENCIES_H
 #define PC_MODELS_SCHEDULE_DEPENDENCIES_H
@@ -14,6 +14,7 @@
 #include "engine/error.h"
 #include "models/schedule/schedule.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -33,6 +34,12 @@ PC_API pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *
 PC_API void pc_pass_index_free(pc_pass_index *index);
 
 PC_API int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind);
+
+/* An index for pc_pass_is_recomputed alone: where the schedule has no R it is zeroed, and nothing is allocated. */
+PC_API pc_code pc_pass_index_create_if_recomputing(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
+
+/* Whether the schedule has an R of the pass's chunk and microbatch on this stage; by a zeroed index, it has not. */
+PC_API bool pc_pass_is_recomputed(const pc_pass_index *index, int stage, pc_pass pass);
 
 /* A pass that another one waits for. */
 typedef struct pc_predecessor {

@@ -41,6 +41,10 @@ pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, p
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has recompute passes; expected only F, B, W and BW, which PyTorch's runtime knows",
                             schedule->name);
+    if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: has two replicas of the model; expected one, which PyTorch's runtime knows",
+                            schedule->name);
     for (int d = 0; d < schedule->devices; d++) {
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             pc_pass pass = schedule->passes[i];
@@ -223,15 +227,15 @@ static pc_code place_cells(const reader *x, const shape *found, pc_schedule *sch
     for (int rank = 0; rank < found->devices; rank++)
         for (int64_t first = i; i < x->ends[rank]; i++) {
             const cell *c = &x->cells[i];
-            if (pc_placement_stage(found->placement, found->devices, c->part) != rank)
+            int expected = pc_placement_stage(found->placement, found->devices, c->part, c->microbatch);
+            if (expected != rank)
                 return pc_error_set(x->error, PC_ERROR_INPUT,
                                     "%s:%d: pass %" PRId64 ": part %d on rank %d; expected it on rank %d, as placement "
                                     "%s has it",
-                                    x->path, rank + 1, i - first + 1, c->part, rank,
-                                    pc_placement_stage(found->placement, found->devices, c->part),
+                                    x->path, rank + 1, i - first + 1, c->part, rank, expected,
                                     pc_placement_name(found->placement));
-            schedule->passes[i] =
-                (pc_pass){c->microbatch, (int16_t)pc_placement_chunk(found->devices, c->part), c->kind};
+            int chunk = pc_placement_chunk(found->placement, found->devices, c->part, c->microbatch);
+            schedule->passes[i] = (pc_pass){c->microbatch, (int16_t)chunk, c->kind};
         }
     return PC_OK;
 }

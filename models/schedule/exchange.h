@@ -17,7 +17,7 @@ extern "C" {
 PC_API void pc_schedule_write_text(const pc_schedule *schedule, FILE *stream);
 
 /* A line a rank, cells `<part><action><microbatch>`: F, I for our B, W, B for our BW (torch.distributed.pipelining,
- * compute-only CSV). PC_ERROR_INPUT where the schedule has passes that the runtime does not know (R). */
+ * compute-only CSV). PC_ERROR_INPUT where the schedule has what the runtime does not know: R, or two replicas. */
 PC_API pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, pc_error *error);
 
 /* Reads what the above, or PyTorch, has written. The number of lines is p; m and v follow from the cells, and the

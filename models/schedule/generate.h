@@ -23,7 +23,8 @@ struct pc_generator {
     int chunks_min; /* the least, the most (0: any) and the usual number of chunks */
     int chunks_max;
     int chunks_default;
-    bool splits; /* whether B and W are passes of their own */
+    bool splits;     /* whether B and W are passes of their own */
+    bool recomputes; /* whether R stands before each backward pass */
     /* The schedule for a shape that pc_generator_check has accepted. */
     pc_code (*generate)(const pc_generator *self, int devices, int microbatches, int chunks, pc_schedule *schedule,
                         pc_error *error);

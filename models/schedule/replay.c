@@ -5,9 +5,8 @@
 #include "engine/simulation.h"
 #include "models/schedule/check.h"
 #include "models/schedule/dependencies.h"
+#include "models/schedule/timing.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the schedule as a program: task i is the pass at position i; transfers come after them ---- */
@@ -20,13 +19,6 @@ typedef struct lowering {
     int32_t *route; /* 2 a device, to the next and to the one before; -1 until it is needed */
     pc_error *error;
 } lowering;
-
-static pc_code check_shape(const pc_schedule *schedule, const pc_costs *costs, pc_error *error) {
-    if (schedule->devices == costs->devices && schedule->chunks == costs->chunks) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "costs: for %d devices and %d chunks; expected the schedule's %d devices and %d chunks",
-                        costs->devices, costs->chunks, schedule->devices, schedule->chunks);
-}
 
 static pc_code add_resources(lowering *x) {
     int64_t capacity = x->costs->memory_capacity_bytes ? x->costs->memory_capacity_bytes : INT64_MAX;
@@ -45,13 +37,8 @@ static pc_code add_pass(lowering *x, int stage, pc_pass pass) {
     int32_t number;
     task.processor = task.memory = stage;
     task.duration_ps = pc_costs_duration(x->costs, stage, pass.chunk, pass.kind);
-    task.take_bytes = pc_costs_taken(x->costs, stage, pass);
+    task.take_bytes = pc_costs_taken(x->costs, stage, pass, pc_pass_is_recomputed(x->index, stage, pass));
     task.give_bytes = pc_costs_given(x->costs, stage, pass);
-    if (task.duration_ps == PC_TIME_NOT_GIVEN)
-        return pc_error_set(x->error, PC_ERROR_INPUT,
-                            "%s: the time of %s of chunk %d on device %d is not given; expected one, for the schedule "
-                            "has such passes",
-                            x->schedule->name, pc_pass_kind_name((pc_pass_kind)pass.kind), pass.chunk, stage);
     return pc_program_add_task(x->program, &task, &number, x->error);
 }
 
@@ -118,6 +105,7 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_prog
     if (!x.route) code = pc_error_no_memory(error);
     if (!code) code = pc_schedule_check_complete(&index, error);
     if (!code) code = add_resources(&x);
+    if (!code) code = pc_timing_check_given(schedule, costs, error);
     if (!code) code = add_passes(&x);
     if (!code) code = add_dependencies(&x);
     if (!code) code = pc_program_seal(program, error);
@@ -127,6 +115,13 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_prog
 }
 
 /* ---- what came of it ---- */
+
+/* Every pass's start and end, whichever way they were found. */
+typedef struct outcome {
+    const pc_time *start_ps, *end_ps;
+    const pc_stage_timing *stages;
+    const pc_level_trace *levels; /* the engine's; NULL where the orders say them */
+} outcome;
 
 static bool make_arrays(pc_replay *replay, int devices) {
     size_t count = (size_t)devices;
@@ -138,57 +133,23 @@ static bool make_arrays(pc_replay *replay, int devices) {
     return replay->device_start_ps && replay->device_end_ps && replay->device_busy_ps && replay->device_peak_bytes;
 }
 
-static void sum_device(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result, int d,
-                       pc_replay *replay, pc_time *work) {
-    *work = 0;
-    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
-        pc_pass pass = schedule->passes[i];
-        pc_time duration = pc_costs_duration(costs, d, pass.chunk, pass.kind);
-        replay->device_busy_ps[d] += duration;
-        if (pass.kind != PC_PASS_R) *work += duration;
-    }
-    if (schedule->offsets[d] == schedule->offsets[d + 1]) return;
-    replay->device_start_ps[d] = result->start_ps[schedule->offsets[d]];
-    replay->device_end_ps[d] = result->end_ps[schedule->offsets[d + 1] - 1];
-}
-
 static double bubble_rate(pc_time work, pc_time whole) {
     return whole > 0 ? 1.0 - (double)work / (double)whole : 0.0;
 }
 
-static void sum_up(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result,
-                   pc_replay *replay) {
-    pc_time most_work = 0, work;
+static void sum_up(const pc_schedule *schedule, const outcome *found, pc_replay *replay) {
+    pc_timing_totals totals = pc_timing_sum(found->stages, schedule->devices);
     for (int d = 0; d < schedule->devices; d++) {
-        sum_device(schedule, costs, result, d, replay, &work);
-        pc_time span = replay->device_end_ps[d] - replay->device_start_ps[d];
-        if (work > most_work) most_work = work;
-        if (span > replay->span_ps) replay->span_ps = span;
-        if (replay->device_end_ps[d] > replay->makespan_ps) replay->makespan_ps = replay->device_end_ps[d];
+        replay->device_start_ps[d] = found->stages[d].start_ps;
+        replay->device_end_ps[d] = found->stages[d].end_ps;
+        replay->device_busy_ps[d] = found->stages[d].busy_ps;
+        replay->device_peak_bytes[d] = found->stages[d].peak_bytes;
     }
-    replay->bubble_rate_span = bubble_rate(most_work, replay->span_ps);
-    replay->bubble_rate_makespan = bubble_rate(most_work, replay->makespan_ps);
-    replay->trace_hash = result->trace_hash;
-}
-
-static void note_peaks(const pc_simulation_result *result, pc_replay *replay) {
-    for (int d = 0; d < replay->devices; d++) {
-        replay->device_peak_bytes[d] = result->peak_bytes[d];
-        if (result->peak_bytes[d] > replay->peak_bytes) replay->peak_bytes = result->peak_bytes[d];
-    }
-}
-
-static void note_out_of_memory(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result,
-                               pc_replay *replay) {
-    int device = pc_stage_of_position(schedule, result->task);
-    pc_pass pass = schedule->passes[result->task];
-    replay->out_of_memory = true;
-    replay->oom = (pc_out_of_memory){device,
-                                     pass,
-                                     result->time_ps,
-                                     pc_costs_taken(costs, device, pass),
-                                     result->level_bytes,
-                                     costs->memory_capacity_bytes};
+    replay->span_ps = totals.span_ps;
+    replay->makespan_ps = totals.makespan_ps;
+    replay->peak_bytes = totals.peak_bytes;
+    replay->bubble_rate_span = bubble_rate(totals.work_ps, totals.span_ps);
+    replay->bubble_rate_makespan = bubble_rate(totals.work_ps, totals.makespan_ps);
 }
 
 /* ---- the trace ---- */
@@ -207,13 +168,13 @@ static bool make_trace_arrays(pc_replay_trace *trace, int64_t passes, int64_t le
            trace->level_time_ps && trace->level_bytes;
 }
 
-static void copy_passes(const pc_schedule *schedule, const pc_simulation_result *result, pc_replay_trace *trace) {
+static void copy_passes(const pc_schedule *schedule, const outcome *found, pc_replay_trace *trace) {
     size_t passes = (size_t)trace->pass_count;
     for (int d = 0; d < schedule->devices; d++)
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) trace->pass_device[i] = d;
     memcpy(trace->pass, schedule->passes, passes * sizeof *trace->pass);
-    memcpy(trace->pass_start_ps, result->start_ps, passes * sizeof *trace->pass_start_ps);
-    memcpy(trace->pass_end_ps, result->end_ps, passes * sizeof *trace->pass_end_ps);
+    memcpy(trace->pass_start_ps, found->start_ps, passes * sizeof *trace->pass_start_ps);
+    memcpy(trace->pass_end_ps, found->end_ps, passes * sizeof *trace->pass_end_ps);
 }
 
 /* The engine's rows are in time order over all devices; ours are device by device. */
@@ -232,15 +193,93 @@ static bool copy_levels(const pc_level_trace *levels, int devices, pc_replay_tra
     return true;
 }
 
-static pc_code keep_trace(const pc_schedule *schedule, const pc_simulation_result *result, pc_replay_trace *trace,
-                          pc_error *error) {
-    if (!make_trace_arrays(trace, schedule->offsets[schedule->devices], result->levels.count))
-        return pc_error_no_memory(error);
-    copy_passes(schedule, result, trace);
-    return copy_levels(&result->levels, schedule->devices, trace) ? PC_OK : pc_error_no_memory(error);
+static int64_t count_level_changes(const pc_schedule *schedule, const pc_pass_index *index, const pc_costs *costs) {
+    int64_t count = 0;
+    for (int d = 0; d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_pass pass = schedule->passes[i];
+            count += (pc_costs_taken(costs, d, pass, pc_pass_is_recomputed(index, d, pass)) > 0) +
+                     (pc_costs_given(costs, d, pass) > 0);
+        }
+    return count;
 }
 
-/* ---- the run ---- */
+/* A stage runs its passes one by one, so that its levels follow from its order. */
+static void derive_levels(const pc_schedule *schedule, const pc_pass_index *index, const pc_costs *costs,
+                          const outcome *found, pc_replay_trace *trace) {
+    int64_t row = 0;
+    for (int d = 0; d < schedule->devices; d++) {
+        int64_t level = 0;
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_pass pass = schedule->passes[i];
+            const int64_t changes[] = {pc_costs_taken(costs, d, pass, pc_pass_is_recomputed(index, d, pass)),
+                                       -pc_costs_given(costs, d, pass)};
+            const pc_time times[] = {found->start_ps[i], found->end_ps[i]};
+            for (int k = 0; k < 2; k++) {
+                if (changes[k] == 0) continue;
+                trace->level_device[row] = d;
+                trace->level_time_ps[row] = times[k];
+                trace->level_bytes[row++] = level += changes[k];
+            }
+        }
+    }
+}
+
+static pc_code keep_trace(const pc_schedule *schedule, const pc_costs *costs, const outcome *found,
+                          pc_replay_trace *trace, pc_error *error) {
+    pc_pass_index index;
+    pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
+    if (code) return code;
+    int64_t levels = found->levels ? found->levels->count : count_level_changes(schedule, &index, costs);
+    bool made = make_trace_arrays(trace, schedule->offsets[schedule->devices], levels);
+    if (made) copy_passes(schedule, found, trace);
+    if (made && found->levels)
+        made = copy_levels(found->levels, schedule->devices, trace);
+    else if (made)
+        derive_levels(schedule, &index, costs, found, trace);
+    pc_pass_index_free(&index);
+    return made ? PC_OK : pc_error_no_memory(error);
+}
+
+static pc_code fill_in(const pc_schedule *schedule, const pc_costs *costs, const outcome *found, bool with_trace,
+                       pc_replay *replay, pc_error *error) {
+    if (!make_arrays(replay, schedule->devices)) return pc_error_no_memory(error);
+    sum_up(schedule, found, replay);
+    return with_trace ? keep_trace(schedule, costs, found, &replay->trace, error) : PC_OK;
+}
+
+/* ---- on the engine ---- */
+
+static pc_code note_out_of_memory(const pc_schedule *schedule, const pc_costs *costs,
+                                  const pc_simulation_result *result, pc_replay *replay, pc_error *error) {
+    if (!make_arrays(replay, schedule->devices)) return pc_error_no_memory(error);
+    int device = pc_stage_of_position(schedule, result->task);
+    pc_pass pass = schedule->passes[result->task];
+    for (int d = 0; d < replay->devices; d++) {
+        replay->device_peak_bytes[d] = result->peak_bytes[d];
+        if (result->peak_bytes[d] > replay->peak_bytes) replay->peak_bytes = result->peak_bytes[d];
+    }
+    replay->out_of_memory = true;
+    int64_t requested = pc_costs_taken(costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
+    replay->oom =
+        (pc_out_of_memory){device, pass, result->time_ps, requested, result->level_bytes, costs->memory_capacity_bytes};
+    return PC_OK;
+}
+
+static pc_stage_timing sum_stage(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result,
+                                 int d) {
+    pc_stage_timing sums = {.peak_bytes = result->peak_bytes[d]};
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        pc_time duration = pc_costs_duration(costs, d, pass.chunk, pass.kind);
+        sums.busy_ps += duration;
+        if (pass.kind != PC_PASS_R) sums.work_ps += duration;
+    }
+    if (schedule->offsets[d] == schedule->offsets[d + 1]) return sums;
+    sums.start_ps = result->start_ps[schedule->offsets[d]];
+    sums.end_ps = result->end_ps[schedule->offsets[d + 1] - 1];
+    return sums;
+}
 
 static pc_code summarize(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result,
                          bool with_trace, pc_replay *replay, pc_error *error) {
@@ -248,18 +287,19 @@ static pc_code summarize(const pc_schedule *schedule, const pc_costs *costs, con
         pc_code code = pc_schedule_check(schedule, error);
         return code ? code : pc_error_set(error, PC_ERROR_INPUT, "schedule: deadlock");
     }
-    if (!make_arrays(replay, schedule->devices)) return pc_error_no_memory(error);
-    note_peaks(result, replay);
-    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) {
-        note_out_of_memory(schedule, costs, result, replay);
-        return PC_OK;
-    }
-    sum_up(schedule, costs, result, replay);
-    return with_trace ? keep_trace(schedule, result, &replay->trace, error) : PC_OK;
+    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) return note_out_of_memory(schedule, costs, result, replay, error);
+    pc_stage_timing *stages = pc_alloc((size_t)schedule->devices, sizeof *stages);
+    if (!stages) return pc_error_no_memory(error);
+    for (int d = 0; d < schedule->devices; d++) stages[d] = sum_stage(schedule, costs, result, d);
+    outcome found = {result->start_ps, result->end_ps, stages, &result->levels};
+    pc_code code = fill_in(schedule, costs, &found, with_trace, replay, error);
+    replay->trace_hash = result->trace_hash;
+    pc_free(stages);
+    return code;
 }
 
-static pc_code simulate(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                        pc_error *error) {
+static pc_code run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
+                             pc_error *error) {
     pc_program *program = NULL;
     pc_simulation *simulation = NULL;
     pc_simulation_result result;
@@ -273,16 +313,50 @@ static pc_code simulate(const pc_schedule *schedule, const pc_costs *costs, bool
     return code;
 }
 
-pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                      pc_error *error) {
+/* ---- as longest paths ---- */
+
+/* Fills in `replay` where it can; false where the engine has to say what is wrong, or what did not fit and when. */
+static bool run_as_paths(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
+                         pc_code *code, pc_error *error) {
+    pc_timing *timing = NULL;
+    pc_timing_result result;
+    *code = pc_timing_create(&timing, NULL); /* no words yet: the engine may find others, or none */
+    if (!*code) *code = pc_timing_run(timing, schedule, costs, &result, NULL);
+    bool is_settled = *code == PC_ERROR_NO_MEMORY || (*code == PC_OK && !result.out_of_memory);
+    if (*code == PC_ERROR_NO_MEMORY) pc_error_no_memory(error);
+    if (*code == PC_OK && is_settled) {
+        outcome found = {result.start_ps, result.end_ps, result.stages, NULL};
+        *code = fill_in(schedule, costs, &found, with_trace, replay, error);
+        replay->trace_hash = pc_trace_hash(result.start_ps, result.end_ps, schedule->offsets[schedule->devices]);
+    }
+    pc_timing_free(timing);
+    return is_settled;
+}
+
+/* ---- the run ---- */
+
+static pc_code run(const pc_schedule *schedule, const pc_costs *costs, bool on_engine, bool with_trace,
+                   pc_replay *replay, pc_error *error) {
     pc_replay made = {0};
-    pc_code code = check_shape(schedule, costs, error);
-    if (!code) code = simulate(schedule, costs, with_trace, &made, error);
+    pc_code code = pc_timing_check_shape(schedule, costs, error);
+    if (code) return code;
+    if (on_engine || !run_as_paths(schedule, costs, with_trace, &made, &code, error))
+        code = run_on_engine(schedule, costs, with_trace, &made, error);
     if (code)
         pc_replay_free(&made);
     else
         *replay = made;
     return code;
+}
+
+pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
+                      pc_error *error) {
+    return run(schedule, costs, costs->transfer.mode != PC_TRANSFER_DELAY, with_trace, replay, error);
+}
+
+pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
+                                pc_error *error) {
+    return run(schedule, costs, true, with_trace, replay, error);
 }
 
 void pc_replay_free(pc_replay *replay) {

@@ -1,4 +1,4 @@
-/* replay.h: times a schedule by replaying it event by event on the engine.
+/* replay.h: what a schedule comes to at given costs: times, bubble, memory, trace.
  *
  * Every stage is a processor that takes its passes in the schedule's order, and a memory that F fills and B, W, BW
  * empty; every pair of neighbouring stages has a link each way. A pass starts as soon as its stage is free and its
@@ -65,9 +65,15 @@ typedef struct pc_replay {
 /* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass and level change.
  * Not fitting into memory is a result (out_of_memory), not an error. PC_ERROR_INPUT, with words, where the schedule
  * is not valid (pc_schedule_check), a time it needs was not given, or a time runs over.
- * Free the result with pc_replay_free. */
+ * Where transfers are delays, times are longest paths (timing.h); over links, where transfers contend, and where memory
+ * is too small, the engine runs the schedule event by event. Free the result with pc_replay_free. */
 PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
                              pc_error *error);
+
+/* The same on the engine, always: the judge that pc_replay_run is tested against, to the last bit. Some ten times
+ * slower. */
+PC_API pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace,
+                                       pc_replay *replay, pc_error *error);
 
 /* Frees what the replay owns and zeroes it; a zeroed one is fine. */
 PC_API void pc_replay_free(pc_replay *replay);

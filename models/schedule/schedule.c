@@ -12,25 +12,39 @@ const char *pc_pass_kind_name(pc_pass_kind kind) {
 }
 
 const char *pc_placement_name(pc_placement placement) {
-    static const char *const names[] = {"linear", "interleaved", "v"};
+    static const char *const names[PC_PLACEMENTS] = {"linear", "interleaved", "v", "bidirectional"};
     return names[placement];
 }
 
 static bool runs_back_up(pc_placement placement, int chunk) {
-    return placement == PC_PLACEMENT_V && chunk % 2 == 1;
+    return (placement == PC_PLACEMENT_V || placement == PC_PLACEMENT_BIDIRECTIONAL) && chunk % 2 == 1;
 }
 
 int pc_placement_part(pc_placement placement, int devices, int stage, int chunk) {
-    return chunk * devices + (runs_back_up(placement, chunk) ? devices - 1 - stage : stage);
+    int step = runs_back_up(placement, chunk) ? devices - 1 - stage : stage;
+    return placement == PC_PLACEMENT_BIDIRECTIONAL ? step : chunk * devices + step;
 }
 
-int pc_placement_stage(pc_placement placement, int devices, int part) {
+int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch) {
     int step = part % devices;
-    return runs_back_up(placement, part / devices) ? devices - 1 - step : step;
+    return runs_back_up(placement, pc_placement_chunk(placement, devices, part, microbatch)) ? devices - 1 - step
+                                                                                             : step;
 }
 
-int pc_placement_chunk(int devices, int part) {
-    return part / devices;
+int pc_placement_chunk(pc_placement placement, int devices, int part, int microbatch) {
+    return placement == PC_PLACEMENT_BIDIRECTIONAL ? microbatch % 2 : part / devices;
+}
+
+bool pc_placement_visits(pc_placement placement, int chunk, int microbatch) {
+    return placement != PC_PLACEMENT_BIDIRECTIONAL || chunk == microbatch % 2;
+}
+
+int pc_placement_visited(pc_placement placement, int chunks) {
+    return placement == PC_PLACEMENT_BIDIRECTIONAL ? 1 : chunks;
+}
+
+int pc_placement_parts(pc_placement placement, int devices, int chunks) {
+    return devices * pc_placement_visited(placement, chunks);
 }
 
 static pc_code check_range(const char *what, int64_t number, int64_t most, pc_error *error) {
@@ -77,5 +91,13 @@ void pc_schedule_free(pc_schedule *schedule) {
 bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind) {
     for (int64_t i = 0; i < schedule->offsets[schedule->devices]; i++)
         if (schedule->passes[i].kind == (int16_t)kind) return true;
+    return false;
+}
+
+bool pc_schedule_recomputes(const pc_schedule *schedule, int stage, pc_pass pass) {
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        pc_pass other = schedule->passes[i];
+        if (other.kind == PC_PASS_R && other.chunk == pass.chunk && other.microbatch == pass.microbatch) return true;
+    }
     return false;
 }

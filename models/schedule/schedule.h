@@ -28,8 +28,17 @@ typedef struct pc_pass {
 
 /* chunk -> part. LINEAR: one chunk, part = stage. INTERLEAVED: chunk c of stage d is part c*p + d. V: even chunks run
  * down the stages as interleaved ones do, odd chunks run back up (part c*p + p-1-d), so that the first part and, with
- * an even v, the last part share stage 0. */
-typedef enum pc_placement { PC_PLACEMENT_LINEAR, PC_PLACEMENT_INTERLEAVED, PC_PLACEMENT_V } pc_placement;
+ * an even v, the last part share stage 0.
+ * BIDIRECTIONAL: two replicas of a model of p parts, and so always two chunks. Chunk 0 of stage d is part d of the one
+ * that runs down, chunk 1 is part p-1-d of the one that runs up. Even microbatches go down, odd ones up, each through
+ * one replica only (Chimera, Li & Hoefler 2021, arXiv 2107.06925). Each chunk is a whole stage of the model. */
+typedef enum pc_placement {
+    PC_PLACEMENT_LINEAR,
+    PC_PLACEMENT_INTERLEAVED,
+    PC_PLACEMENT_V,
+    PC_PLACEMENT_BIDIRECTIONAL,
+    PC_PLACEMENTS
+} pc_placement;
 
 enum {
     PC_SCHEDULE_NAME_SIZE = 64,
@@ -52,14 +61,23 @@ typedef struct pc_schedule {
     pc_pass *passes;  /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
 } pc_schedule;
 
-/* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v". */
+/* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v", "bidirectional". */
 PC_API const char *pc_pass_kind_name(pc_pass_kind kind);
 PC_API const char *pc_placement_name(pc_placement placement);
 
-/* The part that chunk `chunk` of stage `stage` holds, and back. Arguments must be in range. */
+/* The part that chunk `chunk` of stage `stage` holds. And back: the stage and the chunk in which `microbatch` finds
+ * `part`; only where there are replicas does that depend on the microbatch. Arguments must be in range. */
 PC_API int pc_placement_part(pc_placement placement, int devices, int stage, int chunk);
-PC_API int pc_placement_stage(pc_placement placement, int devices, int part);
-PC_API int pc_placement_chunk(int devices, int part);
+PC_API int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch);
+PC_API int pc_placement_chunk(pc_placement placement, int devices, int part, int microbatch);
+
+/* Whether `microbatch` goes through the chunks of this number: every one does, but for replicas. */
+PC_API bool pc_placement_visits(pc_placement placement, int chunk, int microbatch);
+
+/* The parts that a microbatch goes through: p*v, or p where the chunks are replicas; and how many of a stage's v chunks
+ * it visits, one share of the stage each. */
+PC_API int pc_placement_parts(pc_placement placement, int devices, int chunks);
+PC_API int pc_placement_visited(pc_placement placement, int chunks);
 
 /* PC_OK where p, m, v are within the limits above and 3*p*m*v (F, B and W) within PC_PASSES_MAX; otherwise
  * PC_ERROR_INPUT and a message that names the number and the range. */
@@ -75,6 +93,10 @@ PC_API void pc_schedule_free(pc_schedule *schedule);
 
 /* Whether the schedule has passes of this kind. */
 PC_API bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind);
+
+/* Whether the stage recomputes what `pass` belongs to: has an R of its chunk and microbatch. Looks through the stage's
+ * whole order; to ask often, ask pc_pass_is_recomputed. */
+PC_API bool pc_schedule_recomputes(const pc_schedule *schedule, int stage, pc_pass pass);
 
 #ifdef __cplusplus
 }

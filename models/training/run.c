@@ -34,6 +34,7 @@ static void start_row(const pc_run_spec *spec, pc_run_row *row) {
     copy_label(row->model, spec->model);
     copy_label(row->machine, spec->machine);
     copy_label(row->schedule, spec->generator->name);
+    copy_label(row->recompute, spec->generator->recomputes ? "full" : "");
     row->gpus = row->pp = spec->devices;
     row->tp = row->dp = -1;
     row->virtual_pp = spec->chunks;

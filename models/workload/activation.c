@@ -34,6 +34,10 @@ bool pc_activation_b_bytes_per_layer(const pc_shape *shape, int64_t *bytes) {
     return polynomial(shape, 2, 5, bytes);
 }
 
+bool pc_activation_input_bytes_per_layer(const pc_shape *shape, int64_t *bytes) {
+    return polynomial(shape, 2, 0, bytes);
+}
+
 pc_code pc_layers_of_part(pc_layer_layout layout, int64_t layers, int64_t parts, int64_t part, int64_t *part_layers,
                           pc_error *error) {
     int64_t ends = layout == PC_LAYERS_ENDS ? 2 : 0; /* embedding and head */

@@ -34,6 +34,14 @@ PC_MUST_USE PC_API bool pc_activation_bytes_per_layer(const pc_shape *shape, int
  * matrices' inputs, frees the rest ('Zero Bubble', arXiv 2401.10241, table 1 and section 2.3). As above. */
 PC_MUST_USE PC_API bool pc_activation_b_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
 
+/* Of those, what is left where the whole layer is recomputed: its input, 2*s*b*h (Korthikanti et al. 2022, table 2). As
+ * above. */
+PC_MUST_USE PC_API bool pc_activation_input_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
+
+/* The same as a fraction, where nothing but a size is known: 2*s*b*h of the 34*s*b*h of a layer whose attention matrix
+ * is never kept. */
+#define PC_ACTIVATION_INPUT_FRACTION (2.0 / 34.0)
+
 /* How many of `layers` part `part` of `parts` holds. PC_ERROR_INPUT where they do not divide as the layout asks. */
 PC_API pc_code pc_layers_of_part(pc_layer_layout layout, int64_t layers, int64_t parts, int64_t part,
                                  int64_t *part_layers, pc_error *error);

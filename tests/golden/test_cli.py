@@ -55,7 +55,8 @@ class Help(Command):
 
     def test_list(self):
         names = [line.split()[0] for line in self.good("list", "schedules").splitlines()]
-        self.assertEqual(names, ["gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "zb-h1", "zb-h2"])
+        self.assertEqual(names, ["gpipe", "1f1b", "1f1b-r", "eager-1f1b", "1f1b-interleaved", "zb-h1", "zb-h2", "gems",
+                                 "chimera"])
         self.assertIn("paper/zero_bubble_table5.yaml", self.good("list", "scenarios", cwd=ROOT))
 
 
@@ -90,6 +91,27 @@ class Schedule(Command):
             loaded = json.loads(self.good("schedule", str(golden), *options))
             for field in set(made) - {"name", "generate_s", "replay_s"}:
                 self.assertEqual(made[field], loaded[field], field)
+
+    def test_text_files_are_golden(self):
+        """What a CSV cannot say: recomputation, two replicas."""
+        for name in ("1f1b-r", "gems", "chimera"):
+            text = self.good("schedule", name, "-p", "4", "-m", "8", "--format", "text")
+            self.assertEqual(text, (GOLDEN / f"{name}_p4_m8.txt").read_text())
+
+    def test_keep(self):
+        # Stage d of 1F1B-R holds p-d inputs, and while it is at a backward pass the rest of one microbatch.
+        for options, keep in (([], 2 / 34), (["--keep", "0.25"], 0.25), (["--keep", "0"], 0), (["--keep", "1"], 1)):
+            answer = json.loads(self.good("schedule", "1f1b-r", "-p", "4", "-m", "8", *options, "--format", "json"))
+            for d, peak in enumerate(answer["peak_activation"]):
+                self.assertAlmostEqual(peak, (4 - d) * keep + 1 - keep, places=8)
+
+    def test_a_chunk_of_a_replica_is_a_whole_stage(self):
+        # Chimera of p = m = 4 at F, B, W = 1: m(F+B+W) and (p-2)(B+W) idle. GEMS holds one microbatch a device.
+        answer = json.loads(self.good("schedule", "chimera", "-p", "4", "-m", "4", "--format", "json"))
+        self.assertEqual((answer["span"], answer["placement"], answer["chunks"]), (16, "bidirectional", 2))
+        self.assertEqual(answer["peak_activation"], [3, 4, 4, 3])
+        answer = json.loads(self.good("schedule", "gems", "-p", "4", "-m", "4", "--format", "json"))
+        self.assertEqual(answer["peak_activation"], [1, 1, 1, 1])
 
     def test_release_b(self):
         # ZB-H1 holds p microbatches where W frees all; where B frees all of it, as 1F1B with BW does, p too, and less
@@ -128,8 +150,8 @@ class Schedule(Command):
         shape = ["-p", "4", "-m", "8"]
         cases = [
             ("schedule: no name; expected NAME or FILE.csv (pipecast list schedules)", []),
-            ("unknown schedule '2f2b'; expected gpipe, 1f1b, eager-1f1b, 1f1b-interleaved, zb-h1, zb-h2, or a FILE.csv",
-             ["2f2b", *shape]),
+            ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, zb-h1, zb-h2, gems, "
+             "chimera, or a FILE.csv", ["2f2b", *shape]),
             ("schedule: -p is missing; expected -p DEVICES", ["1f1b", "-m", "8"]),
             ("-p: 0: out of range; expected a whole number from 1 to 65536", ["1f1b", "-p", "0", "-m", "8"]),
             ("-p: 1000000000: out of range; expected a whole number from 1 to 65536",
@@ -149,6 +171,11 @@ class Schedule(Command):
             ("--times, --comm: too large or too far apart; expected all passes together to last less than 10^18 times the "
              "shortest of them", ["1f1b", *shape, "--times", "1e300,1,1"]),
             ("--release-b: 2 is more than all; expected a fraction from 0 to 1", ["1f1b", *shape, "--release-b", "2"]),
+            ("--keep: 1.5 is more than all; expected a fraction from 0 to 1", ["1f1b-r", *shape, "--keep", "1.5"]),
+            ("1f1b-r: has recompute passes; expected only F, B, W and BW, which PyTorch's runtime knows",
+             ["1f1b-r", *shape, "--format", "torch-csv"]),
+            ("chimera: has two replicas of the model; expected one, which PyTorch's runtime knows",
+             ["chimera", *shape, "--format", "torch-csv"]),
             ("--format: unknown format 'xml'; expected table, json, text or torch-csv",
              ["1f1b", *shape, "--format", "xml"]),
             ("schedule: unknown option '--frmat'; expected one that `pipecast schedule --help` lists",
@@ -255,6 +282,17 @@ class Run(Command):
         done = run("figure", results, "nobody", "-o", figure)
         self.assertEqual((done.returncode, done.stderr),
                          (2, f"pipecast: {results}: no run 'nobody'; expected the name or number of one\n"))
+
+    def test_two_replicas_and_recomputation_in_a_results_file(self):
+        path, results = self.path("x.yaml"), self.path("r.h5")
+        pathlib.Path(path).write_text("scenario: x\nsetting: {devices: 4, microbatches: 8, times: {F: 1 ms, BW: 2 ms}, "
+                                      "activation: {size: 1 GiB, keep: 0.25}, trace: true}\n"
+                                      "sweep: {schedule: [1f1b-r, gems, chimera]}\n")
+        rows = self.rows(path, "-o", results)
+        self.assertEqual([(row["recompute"], row["activation_gib_max"]) for row in rows],
+                         [("full", "1.75"), ("", "1"), ("", "4")])
+        for row in rows:
+            self.good("figure", results, row["name"], "-o", self.path("f.svg"))
 
     def test_what_does_not_fit_is_an_answer(self):
         done = run("run", TABLE5, "--set", "setting.memory=25 GiB", "--format", "csv")

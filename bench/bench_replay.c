@@ -1,0 +1,80 @@
+/* Timing a schedule in the three ways that give the same times: a workspace that is kept (as a search does), the whole
+ * replay, and the replay on the engine. Each round does all three, so that a noisy machine troubles them alike, and
+ * each twice, so that none finds the caches as another left them; the best second time counts. */
+#include "bench/bench.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/replay.h"
+#include "models/schedule/timing.h"
+
+typedef struct example {
+    pc_schedule schedule;
+    pc_costs costs;
+    pc_timing *timing;
+} example;
+
+enum { WAYS = 3 };
+
+static uint64_t run_timing(const example *x) {
+    pc_timing_result result;
+    if (pc_timing_run(x->timing, &x->schedule, &x->costs, &result, NULL)) abort();
+    return (uint64_t)result.totals.makespan_ps;
+}
+
+static uint64_t take_result(pc_code code, pc_replay *replay) {
+    if (code) abort();
+    uint64_t makespan = (uint64_t)replay->makespan_ps;
+    pc_replay_free(replay);
+    return makespan;
+}
+
+static uint64_t run_replay(const example *x) {
+    pc_replay replay;
+    return take_result(pc_replay_run(&x->schedule, &x->costs, false, &replay, NULL), &replay);
+}
+
+static uint64_t run_engine(const example *x) {
+    pc_replay replay;
+    return take_result(pc_replay_run_on_engine(&x->schedule, &x->costs, false, &replay, NULL), &replay);
+}
+
+/* Costs that differ a little from stage to stage, so that no two passes keep step by chance. */
+static void make_costs(example *x) {
+    if (pc_costs_create(x->schedule.devices, x->schedule.chunks, &x->costs, NULL)) abort();
+    bench_random random = {88172645463325252u};
+    int64_t cells = (int64_t)x->costs.devices * x->costs.chunks;
+    for (int64_t i = 0; i < cells * PC_PASS_KINDS; i++)
+        x->costs.duration_ps[i] = 1000000 + (pc_time)(bench_draw(&random) % 100000);
+    for (int64_t i = 0; i < cells; i++) x->costs.activation_bytes[i] = 1000;
+    x->costs.transfer.delay_ps = 50000;
+}
+
+static void measure(const char *name, int devices, int microbatches, int rounds) {
+    static uint64_t (*const ways[WAYS])(const example *) = {run_timing, run_replay, run_engine};
+    example x = {0};
+    double best[WAYS] = {1e9, 1e9, 1e9};
+    if (pc_schedule_generate(pc_generator_find(name), devices, microbatches, 0, &x.schedule, NULL)) abort();
+    if (pc_timing_create(&x.timing, NULL)) abort();
+    make_costs(&x);
+    uint64_t expected = run_engine(&x);
+    for (int round = 0; round < rounds; round++)
+        for (int way = 0; way < WAYS; way++) {
+            if (ways[way](&x) != expected) abort();
+            double start = bench_now_s();
+            if (ways[way](&x) != expected) abort();
+            double taken = bench_now_s() - start;
+            if (taken < best[way]) best[way] = taken;
+        }
+    double ns = 1e9 / (double)x.schedule.offsets[devices];
+    printf("%-6s p=%-3d m=%-4d timing %6.1f  replay %6.1f  on the engine %6.1f ns a pass   engine/replay %.1f\n", name,
+           devices, microbatches, best[0] * ns, best[1] * ns, best[2] * ns, best[2] / best[1]);
+    pc_timing_free(x.timing);
+    pc_costs_free(&x.costs);
+    pc_schedule_free(&x.schedule);
+}
+
+int main(void) {
+    measure("zb-h1", 8, 64, 1000);
+    measure("zb-h1", 64, 256, 50);
+    measure("1f1b", 64, 256, 50);
+    return 0;
+}

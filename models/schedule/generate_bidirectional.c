@@ -1,0 +1,71 @@
+/* The static schedules of two replicas that run opposite ways (placement bidirectional). Even microbatches go down the
+ * devices, odd ones up. Each replica keeps its own weights, so that they take twice the room: a price that activation
+ * memory does not show.
+ */
+#include "models/schedule/generate_private.h"
+
+/* GEMS (Jain et al., SC 2020): each microbatch follows the one before, which goes the other way: as soon as a device
+ * has done the backward pass of one, it does the F of the next. Two microbatches are alive at most, one each way, and a
+ * device holds one: they pass each other. So F and the backward pass of each in turn, on every device.
+ * With equal stages and no transfer time: while the backward passes of one go through the p devices, the F of the next
+ * run right behind them, and the turn at the last device takes F more: a microbatch every F+BW + (p-1) max(F, BW), and
+ * so the makespan is (m-1)(F+BW + (p-1) max(F, BW)) + p (F+BW). Bubble per microbatch: (p-1) max(F, BW). */
+void pc_write_gems(pc_stage_writer *writer, int extra) {
+    (void)extra;
+    for (int i = 0; i < writer->microbatches; i++) {
+        pc_stage_put(writer, PC_PASS_F, i % 2, i);
+        pc_stage_put(writer, PC_PASS_BW, i % 2, i);
+    }
+}
+
+/* The passes of one kind in one direction, in order; `slot` is when the next of them would run if every pass took one
+ * slot. */
+typedef struct stream {
+    pc_pass next;
+    int64_t slot;
+} stream;
+
+/* Chimera's slots. A replica takes a new microbatch every second slot, ceil(p/2) of them in a unit, and a new unit
+ * every 2p slots; a microbatch goes to the last stage and back without a pause. */
+static int64_t slot_of(int devices, int stage, pc_pass pass) {
+    int per_unit = (devices + 1) / 2, number = pass.microbatch / 2, is_up = pass.chunk;
+    int64_t entry = (int64_t)(number / per_unit) * 2 * devices + 2 * (number % per_unit);
+    int depth = is_up ? devices - 1 - stage : stage;
+    if (is_up && devices % 2 == 1) entry++; /* or else both ways would meet in a slot */
+    return entry + (pass.kind == PC_PASS_F ? depth : 2 * devices - 1 - depth);
+}
+
+/* The stream that is first; backward passes win a tie, for they give memory back. */
+static stream *first_of(stream streams[4], int microbatches) {
+    stream *first = NULL;
+    for (int k = 0; k < 4; k++)
+        if (streams[k].next.microbatch < microbatches && (!first || streams[k].slot < first->slot)) first = &streams[k];
+    return first;
+}
+
+/* Chimera (Li & Hoefler, SC 2021, arXiv 2107.06925) with its units put one behind the other: the passes of each device
+ * in the order of their slots. Every input is an earlier slot's, so that any p and m give a schedule that can run.
+ *
+ * For even p no two passes share a slot: of those of device d's parity, F of the replica that runs down take d, d+2,
+ * .., d+p-2 and backward passes of the other one p+d, .., 2p-2+d; the same upside down in the other parity; and the
+ * next unit follows without a gap. A unit alone has 3p-2 slots, of which a device uses 2p: with F = BW, equal stages,
+ * no transfer time and m a multiple of p the bubble is (p-2) F. For other times and m = k p the replay gives (p-2)
+ * (max(F, BW) + (k-1) |BW-F|), which the tests hold it to: units no longer fit into each other's gaps. With BW = 2F and
+ * k = 1 that is 2(p-2) F, against 3(p-1) F of 1F1B. Device d holds all p/2 microbatches of the replica in whose first
+ * half it stands and as many of the other as that has parts from there on: p/2 + 1 + min(d, p-1-d), from p/2 + 1 at the
+ * ends to p in the middle.
+ * The paper has even p. For odd p a unit has p+1 microbatches and that number stands in place of p in these formulas,
+ * but no device holds more than p. A last unit that is not full idles more, for its two ways are not in balance. */
+void pc_write_chimera(pc_stage_writer *writer, int extra) {
+    (void)extra;
+    stream streams[4] = {{.next = {0, 0, PC_PASS_BW}},
+                         {.next = {1, 1, PC_PASS_BW}},
+                         {.next = {0, 0, PC_PASS_F}},
+                         {.next = {1, 1, PC_PASS_F}}};
+    for (int k = 0; k < 4; k++) streams[k].slot = slot_of(writer->devices, writer->stage, streams[k].next);
+    for (stream *first; (first = first_of(streams, writer->microbatches));) {
+        *writer->next++ = first->next;
+        first->next.microbatch += 2;
+        first->slot = slot_of(writer->devices, writer->stage, first->next);
+    }
+}

@@ -1,0 +1,375 @@
+#include "models/schedule/timing.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- the workspace ---- */
+
+/* All that the walk reads, writes and adds for a pass of one kind of one chunk of one stage, so that it has no case to
+ * tell apart: a pass that waits for no other stage reads a row of zeros, and one that no other stage waits for writes
+ * into a row that nobody reads. Rows are by microbatch. */
+typedef struct lane {
+    pc_time *input;  /* when the pass that it waits for ends, or why that is not known yet */
+    pc_time *output; /* when it ends, for the one that waits */
+    uint8_t *done;   /* bits of the kinds that its chunk has done */
+    pc_time delay_ps;
+    pc_time duration_ps;
+    uint8_t care, expected; /* it may run where (done & care) == expected */
+} lane;
+
+/* How far a stage has come. */
+typedef struct stage_state {
+    int64_t next; /* the position of the pass it runs next */
+    pc_stage_timing sums;
+} stage_state;
+
+typedef struct buffer {
+    void *block;
+    size_t bytes;
+} buffer;
+
+struct pc_timing {
+    /* These own what the pointers below point to. */
+    buffer of_lanes, of_states, of_stages, of_ready, of_ends, of_done, of_start, of_end;
+    lane *lanes; /* [devices][chunks][PC_PASS_KINDS] */
+    stage_state *states;
+    pc_stage_timing *stages; /* as states, one a stage */
+    int32_t *ready;          /* stages that may go on; a stack */
+    int32_t ready_count;
+    pc_time *f_ends, *b_ends; /* [devices][chunks][microbatches] */
+    pc_time *zeros, *unread;  /* [microbatches] */
+    uint8_t *done;            /* [devices][chunks][microbatches] */
+    pc_time *start, *end;     /* by position */
+};
+
+/* In the rows of ends, what is no time: a pass that is not done, and one that is not done and that a stage waits for.
+ * There is never a second that waits: only one part needs a pass's output. */
+enum { NOT_DONE = -1, WAITER_BASE = -2 };
+
+static pc_time as_waiter(int stage) {
+    return WAITER_BASE - stage;
+}
+
+pc_code pc_timing_create(pc_timing **timing, pc_error *error) {
+    pc_timing *made = pc_alloc(1, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    *timing = made;
+    return PC_OK;
+}
+
+void pc_timing_free(pc_timing *timing) {
+    if (!timing) return;
+    buffer *buffers[] = {&timing->of_lanes, &timing->of_states, &timing->of_stages, &timing->of_ready,
+                         &timing->of_ends,  &timing->of_done,   &timing->of_start,  &timing->of_end};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) pc_free(buffers[i]->block);
+    pc_free(timing);
+}
+
+/* Room for `count` elements of `size` bytes; what was there is not kept. */
+static void *room(buffer *b, size_t count, size_t size) {
+    if (count > SIZE_MAX / 2 / size) return NULL;
+    if (b->block && count * size <= b->bytes) return b->block;
+    void *block = pc_realloc(NULL, count, size);
+    if (!block) return NULL;
+    pc_free(b->block);
+    *b = (buffer){block, count * size};
+    return block;
+}
+
+static bool make_room(pc_timing *t, const pc_schedule *schedule) {
+    size_t devices = (size_t)schedule->devices, rows = devices * (size_t)schedule->chunks;
+    size_t microbatches = (size_t)schedule->microbatches, passes = (size_t)schedule->offsets[schedule->devices];
+    t->lanes = room(&t->of_lanes, rows * PC_PASS_KINDS, sizeof *t->lanes);
+    t->states = room(&t->of_states, devices, sizeof *t->states);
+    t->stages = room(&t->of_stages, devices, sizeof *t->stages);
+    t->ready = room(&t->of_ready, devices, sizeof *t->ready);
+    t->f_ends = room(&t->of_ends, (2 * rows + 2) * microbatches, sizeof *t->f_ends);
+    t->done = room(&t->of_done, rows * microbatches, sizeof *t->done);
+    t->start = room(&t->of_start, passes, sizeof *t->start);
+    t->end = room(&t->of_end, passes, sizeof *t->end);
+    if (!t->lanes || !t->states || !t->stages || !t->ready || !t->f_ends || !t->done || !t->start || !t->end)
+        return false;
+    t->b_ends = t->f_ends + rows * microbatches;
+    t->unread = t->b_ends + rows * microbatches;
+    t->zeros = t->unread + microbatches;
+    return true;
+}
+
+/* ---- lanes ---- */
+
+enum { F = 1 << PC_PASS_F, B = 1 << PC_PASS_B, W = 1 << PC_PASS_W, BW = 1 << PC_PASS_BW, R = 1 << PC_PASS_R };
+enum { UNVISITED = 0x40, NEVER = 0x80 }; /* no kind's bits */
+
+/* What must be done of a pass's own chunk and microbatch before it, and what must not: the dependencies within a stage,
+ * and every pass once. They delay nothing, for a stage runs its passes one by one. */
+static const struct rule {
+    uint8_t before, not_yet;
+} rules[PC_PASS_KINDS] = {
+    [PC_PASS_F] = {0, F | B | W | BW | R | UNVISITED},
+    [PC_PASS_B] = {F, B | W | BW},
+    [PC_PASS_W] = {B, W | BW},
+    [PC_PASS_BW] = {F, B | W | BW},
+    [PC_PASS_R] = {F, B | W | BW | R},
+};
+
+/* Where a pass finds its input: on another stage or on its own, or nowhere. */
+typedef struct source {
+    pc_time *ends;
+    pc_time delay_ps;
+} source;
+
+/* Where chunk `chunk` of the stage finds what part `part` has done, in `ends`, [devices][chunks][microbatches]. */
+static source find_source(const pc_timing *t, const pc_schedule *schedule, const pc_costs *costs, int stage, int chunk,
+                          int part, pc_time *ends) {
+    pc_placement placement = schedule->placement;
+    int devices = schedule->devices;
+    if (part < 0 || part == pc_placement_parts(placement, devices, schedule->chunks)) return (source){t->zeros, 0};
+    /* Where it matters which microbatch asks, chunk c is that of microbatch c. */
+    int from = pc_placement_stage(placement, devices, part, chunk);
+    int64_t row = (int64_t)from * schedule->chunks + pc_placement_chunk(placement, devices, part, chunk);
+    return (source){ends + row * schedule->microbatches, from == stage ? 0 : costs->transfer.delay_ps};
+}
+
+static void make_lanes(const pc_timing *t, const pc_schedule *schedule, const pc_costs *costs, int stage, int chunk) {
+    int64_t row = (int64_t)stage * schedule->chunks + chunk, cells = row * schedule->microbatches;
+    int part = pc_placement_part(schedule->placement, schedule->devices, stage, chunk);
+    source before = find_source(t, schedule, costs, stage, chunk, part - 1, t->f_ends);
+    source behind = find_source(t, schedule, costs, stage, chunk, part + 1, t->b_ends), nowhere = {t->zeros, 0};
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        bool is_forward = kind == PC_PASS_F, is_backward = kind == PC_PASS_B || kind == PC_PASS_BW;
+        source from = is_forward ? before : is_backward ? behind : nowhere;
+        pc_time duration = pc_costs_duration(costs, stage, chunk, kind);
+        bool can_run = duration >= 0;
+        t->lanes[row * PC_PASS_KINDS + kind] =
+            (lane){.input = from.ends,
+                   .output = is_forward    ? t->f_ends + cells
+                             : is_backward ? t->b_ends + cells
+                                           : t->unread,
+                   .done = t->done + cells,
+                   .delay_ps = from.delay_ps,
+                   .duration_ps = duration,
+                   .care = can_run ? rules[kind].before | rules[kind].not_yet : NEVER,
+                   .expected = can_run ? rules[kind].before : NEVER};
+    }
+}
+
+/* Marks what no microbatch goes through, where there are replicas. */
+static void mark_unvisited(pc_timing *t, const pc_schedule *schedule) {
+    uint8_t *done = t->done;
+    for (int stage = 0; stage < schedule->devices; stage++)
+        for (int chunk = 0; chunk < schedule->chunks; chunk++)
+            for (int i = 0; i < schedule->microbatches; i++)
+                *done++ = pc_placement_visits(schedule->placement, chunk, i) ? 0 : UNVISITED;
+}
+
+static void prepare(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs) {
+    size_t cells = (size_t)schedule->devices * (size_t)schedule->chunks * (size_t)schedule->microbatches;
+    for (int stage = 0; stage < schedule->devices; stage++)
+        for (int chunk = 0; chunk < schedule->chunks; chunk++) make_lanes(t, schedule, costs, stage, chunk);
+    memset(t->f_ends, 0xff, 2 * cells * sizeof *t->f_ends); /* NOT_DONE */
+    memset(t->unread, 0, 2 * (size_t)schedule->microbatches * sizeof *t->unread);
+    memset(t->done, 0, cells * sizeof *t->done);
+    if (pc_placement_visited(schedule->placement, schedule->chunks) < schedule->chunks) mark_unvisited(t, schedule);
+    t->ready_count = 0;
+    for (int stage = schedule->devices; stage-- > 0;) { /* the first stage on top */
+        t->states[stage] = (stage_state){.next = schedule->offsets[stage]};
+        t->ready[t->ready_count++] = stage;
+    }
+}
+
+/* ---- the walk ---- */
+
+typedef enum verdict { RUNS, BROKEN, RAN_OVER } verdict;
+
+static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
+    return (uint32_t)pass.microbatch < (uint32_t)schedule->microbatches &&
+           (uint32_t)pass.chunk < (uint32_t)schedule->chunks && (uint32_t)pass.kind < PC_PASS_KINDS;
+}
+
+/* Runs one pass whose input is done, `*now` being the end of the one before. */
+static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_t position, pc_time *now) {
+    pc_time arrival, end;
+    uint8_t *done = &x->done[pass.microbatch];
+    if ((*done & x->care) != x->expected) return BROKEN;
+    *done |= (uint8_t)(1 << pass.kind);
+    if (!pc_time_add(x->input[pass.microbatch], x->delay_ps, &arrival)) return RAN_OVER;
+    pc_time start = arrival > *now ? arrival : *now;
+    if (!pc_time_add(start, x->duration_ps, &end)) return RAN_OVER;
+    pc_time waiter = x->output[pass.microbatch];
+    x->output[pass.microbatch] = end;
+    if (waiter <= WAITER_BASE) t->ready[t->ready_count++] = (int32_t)(WAITER_BASE - waiter);
+    t->start[position] = start;
+    t->end[position] = *now = end;
+    return RUNS;
+}
+
+/* Runs a stage until it has to wait or has no more passes. */
+static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
+    stage_state state = t->states[stage];
+    const lane *lanes = t->lanes + (int64_t)stage * schedule->chunks * PC_PASS_KINDS;
+    pc_time now = state.sums.end_ps;
+    for (; state.next < schedule->offsets[stage + 1]; state.next++) {
+        pc_pass pass = schedule->passes[state.next];
+        if (!is_in_range(schedule, pass)) return BROKEN;
+        const lane *x = &lanes[pass.chunk * PC_PASS_KINDS + pass.kind];
+        if (x->input[pass.microbatch] < 0) {
+            x->input[pass.microbatch] = as_waiter(stage);
+            break;
+        }
+        verdict found = run_pass(t, x, pass, state.next, &now);
+        if (found != RUNS) return found;
+        state.sums.busy_ps += x->duration_ps;
+        if (pass.kind != PC_PASS_R) state.sums.work_ps += x->duration_ps;
+    }
+    state.sums.end_ps = now;
+    t->states[stage] = state;
+    return RUNS;
+}
+
+static bool is_complete(uint8_t done) {
+    uint8_t but_r = done & (uint8_t)~R;
+    return but_r == (F | BW) || but_r == (F | B | W) || done == UNVISITED;
+}
+
+/* Whether every chunk has all of every microbatch. Then no pass is left in the orders either: it would be there twice,
+ * its input would be done, and its stage would have come to it. */
+static bool is_all_done(const pc_timing *t, const pc_schedule *schedule) {
+    int64_t cells = (int64_t)schedule->devices * schedule->chunks * schedule->microbatches;
+    for (int64_t i = 0; i < cells; i++)
+        if (!is_complete(t->done[i])) return false;
+    return true;
+}
+
+static verdict walk(pc_timing *t, const pc_schedule *schedule) {
+    while (t->ready_count > 0) {
+        verdict found = run_stage(t, schedule, t->ready[--t->ready_count]);
+        if (found != RUNS) return found;
+    }
+    return is_all_done(t, schedule) ? RUNS : BROKEN;
+}
+
+/* ---- memory ---- */
+
+/* The most that a stage's order holds at once, after the walk: whether a chunk recomputes then stands in `done`. */
+static int64_t find_peak(const pc_timing *t, const pc_schedule *schedule, const pc_costs *costs, int stage) {
+    const uint8_t *done = t->done + (int64_t)stage * schedule->chunks * schedule->microbatches;
+    int64_t level = 0, peak = 0;
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        bool is_recomputed = done[(int64_t)pass.chunk * schedule->microbatches + pass.microbatch] & R;
+        level += pc_costs_taken(costs, stage, pass, is_recomputed);
+        if (level > peak) peak = level;
+        level -= pc_costs_given(costs, stage, pass);
+    }
+    return peak;
+}
+
+/* ---- what came of it ---- */
+
+pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices) {
+    pc_timing_totals totals = {0};
+    for (int d = 0; d < devices; d++) {
+        const pc_stage_timing *x = &stages[d];
+        pc_time span = x->end_ps - x->start_ps;
+        if (span > totals.span_ps) totals.span_ps = span;
+        if (x->end_ps > totals.makespan_ps) totals.makespan_ps = x->end_ps;
+        if (x->work_ps > totals.work_ps) totals.work_ps = x->work_ps;
+        if (x->peak_bytes > totals.peak_bytes) totals.peak_bytes = x->peak_bytes;
+    }
+    return totals;
+}
+
+static pc_timing_result make_result(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs) {
+    for (int d = 0; d < schedule->devices; d++) {
+        t->stages[d] = t->states[d].sums;
+        t->stages[d].peak_bytes = find_peak(t, schedule, costs, d);
+        if (schedule->offsets[d] < schedule->offsets[d + 1]) t->stages[d].start_ps = t->start[schedule->offsets[d]];
+    }
+    pc_timing_result result = {t->start, t->end, t->stages, pc_timing_sum(t->stages, schedule->devices), false};
+    result.out_of_memory = costs->memory_capacity_bytes > 0 && result.totals.peak_bytes > costs->memory_capacity_bytes;
+    return result;
+}
+
+/* ---- what is wrong ---- */
+
+pc_code pc_timing_check_shape(const pc_schedule *schedule, const pc_costs *costs, pc_error *error) {
+    if (schedule->devices == costs->devices && schedule->chunks == costs->chunks) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "costs: for %d devices and %d chunks; expected the schedule's %d devices and %d chunks",
+                        costs->devices, costs->chunks, schedule->devices, schedule->chunks);
+}
+
+pc_code pc_timing_check_given(const pc_schedule *schedule, const pc_costs *costs, pc_error *error) {
+    for (int d = 0; d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_pass pass = schedule->passes[i];
+            if (pc_costs_duration(costs, d, pass.chunk, pass.kind) == PC_TIME_NOT_GIVEN)
+                return pc_error_set(error, PC_ERROR_INPUT,
+                                    "%s: the time of %s of chunk %d on device %d is not given; expected one, for the "
+                                    "schedule has such passes",
+                                    schedule->name, pc_pass_kind_name((pc_pass_kind)pass.kind), pass.chunk, d);
+        }
+    return PC_OK;
+}
+
+/* A stage holds at most every microbatch of every chunk at once. Where no size is negative and so much can be counted,
+ * levels need no check. */
+static bool is_countable(const pc_schedule *schedule, const pc_costs *costs, int stage) {
+    int64_t whole = 0, of_chunk;
+    for (int chunk = 0; chunk < schedule->chunks; chunk++) {
+        int64_t i = pc_costs_index(costs, stage, chunk), bytes = costs->activation_bytes[i];
+        int64_t by_b = costs->activation_b_bytes[i], kept = costs->activation_kept_bytes[i];
+        if (by_b < 0 || kept < 0 || by_b > bytes || kept > bytes) return false;
+        if (__builtin_mul_overflow(bytes, (int64_t)schedule->microbatches, &of_chunk) ||
+            __builtin_add_overflow(whole, of_chunk, &whole))
+            return false;
+    }
+    return true;
+}
+
+static pc_code check_costs(const pc_schedule *schedule, const pc_costs *costs, pc_error *error) {
+    pc_code code = pc_timing_check_shape(schedule, costs, error);
+    if (code) return code;
+    if (costs->transfer.mode != PC_TRANSFER_DELAY)
+        return pc_error_set(error, PC_ERROR_INPUT, "costs: transfers over links; expected delays");
+    if (costs->transfer.delay_ps < 0 || costs->memory_capacity_bytes < 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "costs: a delay of %" PRId64 " ps, a memory of %" PRId64 " bytes; expected none below zero",
+                            costs->transfer.delay_ps, costs->memory_capacity_bytes);
+    for (int d = 0; d < schedule->devices; d++)
+        if (!is_countable(schedule, costs, d))
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "costs: activations of device %d: expected those of all microbatches to be less than "
+                                "2^63 bytes, and no part of them to be negative or more than the whole",
+                                d);
+    return PC_OK;
+}
+
+/* The walk only finds that it cannot go on. Why takes longer, and is asked for once. */
+static pc_code explain(const pc_schedule *schedule, const pc_costs *costs, verdict found, pc_error *error) {
+    if (found == RAN_OVER)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "simulated time: runs over; expected everything to end within 106 days of simulated time");
+    pc_code code = pc_schedule_check(schedule, error);
+    if (!code) code = pc_timing_check_given(schedule, costs, error);
+    if (!code) code = pc_error_set(error, PC_ERROR_INPUT, "costs: a negative time; expected none below zero");
+    return code;
+}
+
+/* ---- the run ---- */
+
+pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs, pc_timing_result *result,
+                      pc_error *error) {
+    pc_code code = check_costs(schedule, costs, error);
+    if (code) return code;
+    if (!make_room(timing, schedule)) return pc_error_no_memory(error);
+    prepare(timing, schedule, costs);
+    bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
+    verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);
+    if (found != RUNS) return explain(schedule, costs, found, error);
+    *result = make_result(timing, schedule, costs);
+    return PC_OK;
+}
