@@ -274,6 +274,15 @@ static int64_t whole_or(const pc_setting *setting, pc_key key, int64_t otherwise
     return pc_setting_has(setting, key) ? whole(setting, key) : otherwise;
 }
 
+/* Here entries are the devices', whatever stages of the model a device has. */
+static void fill_memory(const pc_setting *setting, pc_costs *costs) {
+    int64_t of_all = whole_or(setting, PC_KEY_MEMORY, 0);
+    for (int d = 0; d < costs->devices; d++) {
+        int64_t own = setting->stages && !setting->is_memory_later ? setting->stages[d].memory_bytes : 0;
+        costs->memory_capacity_bytes[d] = own ? own : of_all;
+    }
+}
+
 static pc_transfer transfer_of(const pc_setting *setting) {
     if (!pc_setting_has(setting, PC_KEY_TRANSFER_BANDWIDTH))
         return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = whole_or(setting, PC_KEY_TRANSFER_TIME, 0)};
@@ -313,7 +322,7 @@ pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error
     pc_code code = pc_costs_create(made.devices, made.chunks, &made.costs, error);
     if (code) return code;
     fill_times(setting, &made.costs);
-    made.costs.memory_capacity_bytes = whole_or(setting, PC_KEY_MEMORY, 0);
+    fill_memory(setting, &made.costs);
     made.costs.transfer = transfer_of(setting);
     code = fill_activation(setting, &made.costs, error);
     if (code)

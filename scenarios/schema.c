@@ -22,15 +22,24 @@ enum {
 
 static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CYAML_UNLIMITED)};
 
-static const cyaml_schema_field_t times_fields[] = {
-    TEXT("F", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_F]),
-    TEXT("B", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_B]),
-    TEXT("W", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_W]),
-    TEXT("BW", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_BW]),
-    TEXT("R", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_R]),
+/* clang-format off */
+#define TIMES_FIELDS                                                                                                   \
+    TEXT("F", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_F]),                                                        \
+    TEXT("B", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_B]),                                                        \
+    TEXT("W", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_W]),                                                        \
+    TEXT("BW", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_BW]),                                                      \
+    TEXT("R", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_R])
+/* clang-format on */
+
+static const cyaml_schema_field_t times_fields[] = {TIMES_FIELDS, CYAML_FIELD_END};
+
+_Static_assert(offsetof(pc_raw_stage, times) == 0, "the offsets of TIMES_FIELDS hold in a stage too");
+static const cyaml_schema_field_t stage_fields[] = {
+    TIMES_FIELDS,
+    TEXT("memory", OPTIONAL_POINTER, pc_raw_stage, memory),
     CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t times_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_times, times_fields)};
+static const cyaml_schema_value_t stage_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_stage, stage_fields)};
 
 static const cyaml_schema_field_t model_fields[] = {
     SETTING_TEXT("name", PC_KEY_MODEL_NAME),
@@ -68,7 +77,7 @@ static const cyaml_schema_field_t activation_fields[] = {
     SETTING_TEXT("chunks", PC_KEY_CHUNKS),                                                                             \
     {.key = "times", .data_offset = offsetof(pc_raw_setting, text[PC_KEY_TIMES]),                                      \
      .value = {CYAML_VALUE_MAPPING(OPTIONAL, pc_raw_times, times_fields)}},                                            \
-    CYAML_FIELD_SEQUENCE("stages", OPTIONAL_POINTER, pc_raw_setting, stages, &times_value, 1, STAGES_MAX),             \
+    CYAML_FIELD_SEQUENCE("stages", OPTIONAL_POINTER, pc_raw_setting, stages, &stage_value, 1, STAGES_MAX),             \
     GROUP("transfer", pc_raw_setting, transfer_fields),                                                                \
     GROUP("activation", pc_raw_setting, activation_fields),                                                            \
     SETTING_TEXT("memory", PC_KEY_MEMORY),                                                                             \

@@ -54,9 +54,14 @@ typedef struct pc_raw_times {
     char *text[PC_PASS_KINDS];
 } pc_raw_times;
 
+typedef struct pc_raw_stage {
+    pc_raw_times times;
+    char *memory;
+} pc_raw_stage;
+
 typedef struct pc_raw_setting {
     char *text[PC_KEYS];
-    pc_raw_times *stages;
+    pc_raw_stage *stages;
     unsigned stages_count;
 } pc_raw_setting;
 

@@ -143,17 +143,23 @@ static pc_code parse_values(const pc_source *source, const char *prefix, const p
     return PC_OK;
 }
 
-static pc_code parse_stage(const pc_source *source, const char *prefix, unsigned stage, const pc_raw_times *raw,
-                           pc_stage_times *times, pc_error *error) {
+static pc_code parse_stage(const pc_source *source, const char *prefix, unsigned stage, const pc_raw_stage *raw,
+                           pc_stage_values *values, pc_error *error) {
+    const char *at_fault = NULL;
     pc_error cause;
+    pc_value memory = {.whole = 0};
     char path[PC_KEY_PATH_SIZE];
-    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-        times->time_ps[kind] = PC_TIME_NOT_GIVEN;
-        if (!raw->text[kind] || !pc_parse_time(raw->text[kind], &times->time_ps[kind], &cause)) continue;
-        snprintf(path, sizeof path, "%s.stages[%u].%s", prefix, stage, pc_pass_kind_name((pc_pass_kind)kind));
-        return pc_source_refuse(source, path, error, "%s", cause.message);
+    for (int kind = 0; kind < PC_PASS_KINDS && !at_fault; kind++) {
+        const char *text = raw->times.text[kind];
+        values->time_ps[kind] = PC_TIME_NOT_GIVEN;
+        if (text && pc_parse_time(text, &values->time_ps[kind], &cause))
+            at_fault = pc_pass_kind_name((pc_pass_kind)kind);
     }
-    return PC_OK;
+    if (!at_fault && raw->memory && parse_size(raw->memory, &memory, &cause)) at_fault = keys[PC_KEY_MEMORY].path;
+    values->memory_bytes = memory.whole;
+    if (!at_fault) return PC_OK;
+    snprintf(path, sizeof path, "%s.stages[%u].%s", prefix, stage, at_fault);
+    return pc_source_refuse(source, path, error, "%s", cause.message);
 }
 
 static pc_code parse_stages(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
@@ -212,6 +218,7 @@ static void drop_alternatives(pc_setting *base, const pc_setting *over) {
     if (over->stages) base->given &= ~times_mask;
     if (over->given & delay_mask) base->given &= ~link_mask;
     if (over->given & link_mask) base->given &= ~delay_mask;
+    if (over->stages || pc_setting_has(over, PC_KEY_MEMORY)) base->is_memory_later = !over->stages;
     if (!over->stages && !(over->given & times_mask)) return;
     base->stages = over->stages;
     base->stage_count = over->stage_count;

@@ -21,16 +21,18 @@ typedef union pc_value {
     const pc_generator *generator;
 } pc_value;
 
-typedef struct pc_stage_times {
+typedef struct pc_stage_values {
     pc_time time_ps[PC_PASS_KINDS]; /* or PC_TIME_NOT_GIVEN */
-} pc_stage_times;
+    int64_t memory_bytes;           /* of the device of this number; 0 where not given */
+} pc_stage_values;
 
 typedef struct pc_setting {
     uint64_t given; /* bit k: whether value[k] is */
     pc_value value[PC_KEYS];
-    pc_stage_times
+    pc_stage_values
         *stages; /* stage_count of them, or NULL; owned by the setting that was parsed, shared by merged ones */
     int64_t stage_count;
+    bool is_memory_later; /* the value of `memory` came after the stages: theirs does not count */
 } pc_setting;
 
 static inline bool pc_setting_has(const pc_setting *setting, pc_key key) {
@@ -48,7 +50,8 @@ pc_code pc_setting_parse(const pc_source *source, const char *prefix, const pc_r
                          pc_error *error);
 void pc_setting_free(pc_setting *setting);
 
-/* What `over` gives replaces what `base` has, key by key; times replace stages, and one kind of transfer the other. */
+/* What `over` gives replaces what `base` has, key by key; times replace stages, memory that of the stages, and one kind
+ * of transfer the other. */
 void pc_setting_merge(pc_setting *base, const pc_setting *over);
 
 /* Whether it gives the value, or any of the values, or any stage, under "model.layers", "model", "stages[3].F". */

@@ -308,8 +308,59 @@ static void test_a_link_alone_is_a_delay(void **state) {
 
 /* ---- memory, and what is missing ---- */
 
-/* 1F1B on 4 stages holds 4 microbatches on stage 0; with room for 3 its fourth F, of microbatch 3, does not fit: at
- * time 3 F, with 3 taken. */
+/* Some devices without a limit, the others each with about as much as its order needs. */
+static void limit_memory(test_random *random, const pc_schedule *s, pc_costs *costs) {
+    for (int d = 0; d < s->devices; d++) {
+        int64_t near = recount_peak(s, costs, d) + test_between(random, -5, 40);
+        costs->memory_capacity_bytes[d] = near > 0 && test_between(random, 0, 2) ? near : 0;
+    }
+}
+
+static bool is_too_small(const pc_schedule *s, const pc_costs *costs, int stage) {
+    return costs->memory_capacity_bytes[stage] > 0 &&
+           recount_peak(s, costs, stage) > costs->memory_capacity_bytes[stage];
+}
+
+/* A replay ends early where, and only where, some device is too small for its own order; and such a one is named. */
+static void check_fit(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
+    const pc_out_of_memory *oom = &replay->oom;
+    bool fits = true;
+    for (int d = 0; d < s->devices; d++) fits &= !is_too_small(s, costs, d);
+    assert_int_equal(replay->out_of_memory, !fits);
+    if (fits) {
+        compare(s, costs, replay);
+        return;
+    }
+    assert_true(is_too_small(s, costs, oom->device));
+    assert_int_equal(oom->capacity_bytes, costs->memory_capacity_bytes[oom->device]);
+    assert_true(oom->level_bytes <= oom->capacity_bytes);
+    assert_true(oom->requested_bytes > oom->capacity_bytes - oom->level_bytes);
+}
+
+static void test_devices_of_different_memory(void **state) {
+    (void)state;
+    test_random random = {5};
+    int ended_early = 0, fitted = 0;
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_schedule schedule;
+        pc_costs costs;
+        pc_replay replay;
+        random_schedule(&random, 6, 5, 3, &schedule);
+        random_costs(&random, &schedule, &costs);
+        limit_memory(&random, &schedule, &costs);
+        assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
+        check_fit(&schedule, &costs, &replay);
+        ended_early += replay.out_of_memory;
+        fitted += !replay.out_of_memory;
+        pc_replay_free(&replay);
+        pc_costs_free(&costs);
+        pc_schedule_free(&schedule);
+    }
+    assert_true(ended_early > 0 && fitted > 0);
+}
+
+/* 1F1B on 4 stages holds 4 - d microbatches on stage d; with room for 3 on stage 0 its fourth F, of microbatch 3, does
+ * not fit: at time 3 F, with 3 taken. */
 static void test_out_of_memory(void **state) {
     (void)state;
     pc_schedule schedule;
@@ -319,11 +370,11 @@ static void test_out_of_memory(void **state) {
     assert_int_equal(pc_costs_create(4, 1, &costs, NULL), PC_OK);
     const double ms[PC_PASS_KINDS] = {1, 1, 1, 2, 1};
     fill_costs(ms, 0.0, &costs);
-    costs.memory_capacity_bytes = 4;
+    for (int d = 0; d < 4; d++) costs.memory_capacity_bytes[d] = 4 - d;
     assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_replay_free(&replay);
-    costs.memory_capacity_bytes = 3;
+    costs.memory_capacity_bytes[0] = 3;
     assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.device, 0);
@@ -379,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_interleaved_closed_form),
         cmocka_unit_test(test_transfer_over_a_link),
         cmocka_unit_test(test_a_link_alone_is_a_delay),
+        cmocka_unit_test(test_devices_of_different_memory),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_missing_time),
         cmocka_unit_test(test_time_runs_over),

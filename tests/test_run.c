@@ -170,7 +170,7 @@ static void test_out_of_memory(void **state) {
     pc_replay replay;
     pc_run_spec spec = make_spec("1f1b", 4, 8);
     spec.has_activation = true;
-    spec.costs.memory_capacity_bytes = INT64_C(7) << 28;
+    for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = INT64_C(7) << 28;
     assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
     assert_string_equal(pc_run_status_name((pc_run_status)row.status), "out_of_memory");

@@ -41,13 +41,13 @@ static void test_minimal(void **state) {
     assert_false(spec.trace);
     assert_int_equal(spec.overhead_ps, 0);
     assert_int_equal(spec.costs.devices, 4);
-    assert_int_equal(spec.costs.memory_capacity_bytes, 0);
     assert_int_equal(spec.costs.transfer.mode, PC_TRANSFER_DELAY);
     assert_int_equal(spec.costs.transfer.delay_ps, 0);
     assert_true(isnan(spec.published_bubble_rate_span));
     assert_true(isnan(spec.published_samples_per_s_per_gpu));
     assert_true(isnan(spec.published_iteration_s));
     for (int d = 0; d < 4; d++) {
+        assert_int_equal(spec.costs.memory_capacity_bytes[d], 0);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_F), MS);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_BW), 2 * MS);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_B), PC_TIME_NOT_GIVEN);
@@ -149,8 +149,8 @@ static void test_merged_activation(void **state) {
         for (int d = 0; d < 2; d++) {
             assert_int_equal(spec.costs.activation_bytes[d], cases[i].kept);
             assert_int_equal(spec.costs.activation_b_bytes[d], cases[i].b_frees);
+            assert_int_equal(spec.costs.memory_capacity_bytes[d], i == 2 ? 2000 : 0);
         }
-        assert_int_equal(spec.costs.memory_capacity_bytes, i == 2 ? 2000 : 0);
         pc_run_spec_free(&spec);
     }
     pc_scenario_free(scenario);
@@ -168,6 +168,28 @@ static void test_stages(void **state) {
     spec = find_run(scenario, "equal.zb-h1");
     for (int d = 0; d < 3; d++) assert_times(&spec, d, 10 * MS, 12 * MS, 8 * MS, 20 * MS);
     pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
+/* An entry's memory before the setting's, a case's before both, and never the replica's: it is the device's. */
+static void test_memory_of_stages(void **state) {
+    (void)state;
+    static const struct {
+        const char *run;
+        int devices;
+        int64_t gib[3];
+    } cases[] = {{"unequal.zb-h1", 3, {20, 30, 20}},
+                 {"equal.zb-h1", 3, {20, 20, 20}},
+                 {"same-memory.zb-h1", 3, {10, 10, 10}},
+                 {"other-stages.chimera", 2, {5, 10}}};
+    pc_scenario *scenario = load_good("good/stages.yaml");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pc_run_spec spec = find_run(scenario, cases[i].run);
+        assert_int_equal(spec.costs.devices, cases[i].devices);
+        for (int d = 0; d < cases[i].devices; d++)
+            assert_int_equal(spec.costs.memory_capacity_bytes[d], cases[i].gib[d] << 30);
+        pc_run_spec_free(&spec);
+    }
     pc_scenario_free(scenario);
 }
 
@@ -597,6 +619,7 @@ int main(void) {
         cmocka_unit_test(test_merged_rest),
         cmocka_unit_test(test_merged_activation),
         cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_memory_of_stages),
         cmocka_unit_test(test_sweep_order),
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_chunks_add_up),

@@ -67,7 +67,8 @@ static void check_timing(const pc_schedule *s, const pc_costs *costs, const pc_r
     if (judge->out_of_memory) {
         pc_costs roomy = *costs;
         pc_replay without_limit;
-        roomy.memory_capacity_bytes = 0;
+        int64_t no_limit[16] = {0};
+        roomy.memory_capacity_bytes = no_limit;
         assert_int_equal(pc_replay_run_on_engine(s, &roomy, false, &without_limit, NULL), PC_OK);
         assert_int_equal(found->totals.makespan_ps, without_limit.makespan_ps);
         pc_replay_free(&without_limit);
@@ -113,8 +114,14 @@ static bool is_too_small(const pc_schedule *s, const pc_costs *costs) {
     int64_t peaks[16];
     assert_int_equal(pc_schedule_peaks(s, costs, peaks, NULL), PC_OK);
     for (int d = 0; d < s->devices; d++)
-        if (costs->memory_capacity_bytes > 0 && peaks[d] > costs->memory_capacity_bytes) return true;
+        if (costs->memory_capacity_bytes[d] > 0 && peaks[d] > costs->memory_capacity_bytes[d]) return true;
     return false;
+}
+
+/* Some devices without a limit, the others each with its own. */
+static void limit_memory(test_random *random, pc_costs *costs) {
+    for (int d = 0; d < costs->devices; d++)
+        costs->memory_capacity_bytes[d] = test_between(random, 0, 1) * test_between(random, 0, 600);
 }
 
 static void test_agrees_with_the_engine(void **state) {
@@ -128,7 +135,7 @@ static void test_agrees_with_the_engine(void **state) {
         pc_costs costs;
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
-        if (test_between(&random, 0, 1)) costs.memory_capacity_bytes = test_between(&random, 0, 600);
+        if (test_between(&random, 0, 1)) limit_memory(&random, &costs);
         did_not_fit += is_too_small(&schedule, &costs);
         assert_int_equal(judge(timing, &schedule, &costs), PC_OK);
         pc_costs_free(&costs);
@@ -196,7 +203,7 @@ static void damage_costs(test_random *random, pc_costs *costs) {
                               &costs->activation_bytes[i],
                               &costs->activation_b_bytes[i],
                               &costs->activation_kept_bytes[i],
-                              &costs->memory_capacity_bytes,
+                              &costs->memory_capacity_bytes[test_between(random, 0, costs->devices - 1)],
                               &costs->transfer.delay_ps};
     int64_t which = test_between(random, 0, 6);
     if (which < 6)
@@ -290,6 +297,8 @@ static void test_refusals(void **state) {
     expect_refusal(timing, &s, &costs, "costs: activations of device 1");
     costs.activation_bytes[1] = costs.activation_b_bytes[1] - 1;
     expect_refusal(timing, &s, &costs, "costs: activations of device 1");
+    costs.memory_capacity_bytes[1] = -4;
+    expect_refusal(timing, &s, &costs, "costs: device 1: a memory of -4 bytes");
     costs.transfer.delay_ps = -3;
     expect_refusal(timing, &s, &costs, "costs: a delay of -3 ps");
     costs.transfer.mode = PC_TRANSFER_LINK;

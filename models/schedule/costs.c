@@ -11,7 +11,9 @@ pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *erro
     made.activation_bytes = pc_alloc(cells, sizeof *made.activation_bytes);
     made.activation_b_bytes = pc_alloc(cells, sizeof *made.activation_b_bytes);
     made.activation_kept_bytes = pc_alloc(cells, sizeof *made.activation_kept_bytes);
-    if (!made.duration_ps || !made.activation_bytes || !made.activation_b_bytes || !made.activation_kept_bytes) {
+    made.memory_capacity_bytes = pc_alloc((size_t)devices, sizeof *made.memory_capacity_bytes);
+    if (!made.duration_ps || !made.activation_bytes || !made.activation_b_bytes || !made.activation_kept_bytes ||
+        !made.memory_capacity_bytes) {
         pc_costs_free(&made);
         return pc_error_no_memory(error);
     }
@@ -25,5 +27,6 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->activation_bytes);
     pc_free(costs->activation_b_bytes);
     pc_free(costs->activation_kept_bytes);
+    pc_free(costs->memory_capacity_bytes);
     memset(costs, 0, sizeof *costs);
 }

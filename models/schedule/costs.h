@@ -36,7 +36,8 @@ typedef struct pc_transfer {
     int64_t size_bytes;
 } pc_transfer;
 
-/* Shapes: [devices][chunks] row by row, duration_ps [devices][chunks][PC_PASS_KINDS]. Owned: pc_costs_free. */
+/* Shapes: [devices][chunks] row by row where nothing else is said, duration_ps [devices][chunks][PC_PASS_KINDS]. Owned:
+ * pc_costs_free. */
 typedef struct pc_costs {
     int devices;
     int chunks;
@@ -44,7 +45,7 @@ typedef struct pc_costs {
     int64_t *activation_bytes;      /* what F takes, at its start; all of it comes back by the end of W or BW */
     int64_t *activation_b_bytes;    /* of that, what B gives back at its end; W gives the rest */
     int64_t *activation_kept_bytes; /* of that, what F takes where an R follows, which takes the rest at its start */
-    int64_t memory_capacity_bytes;  /* a device's room for activations; 0 is "no limit" */
+    int64_t *memory_capacity_bytes; /* [devices]; a device's room for activations; 0 is "no limit" */
     pc_transfer transfer;
 } pc_costs;
 

@@ -7,6 +7,7 @@
 #include "models/schedule/generate_private.h"
 
 #include "engine/alloc.h"
+#include "models/schedule/pattern.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,17 +63,21 @@ static void put_interleaved(pc_stage_writer *writer, pc_pass_kind kind, int64_t 
     pc_stage_put(writer, kind, kind == PC_PASS_F ? chunk : v - 1 - chunk, (int)(group * p + within % p));
 }
 
-/* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): stage d warms up with 2(p-1-d) + (v-1)p F;
- * bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage. One chunk is 1F1B. */
+/* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): with `extra` 2 stage d warms up with
+ * 2(p-1-d) + (v-1)p F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage. One
+ * chunk is 1F1B.
+ * With `extra` 1 the warm-up is p-1-d + (v-1)p: the same bubble, for what the last stages wait longer at the start they
+ * wait less at the end, but only p-1-d + (v-1)p + 1 chunks, so that stage 0 holds p microbatches, as in 1F1B
+ * ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B with less memory). Transfers that take time cost
+ * it more, for a stage waits for each of them. */
 static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (writer->chunks == 1) {
         write_1f1b(writer, 1);
         return;
     }
-    (void)extra;
     int p = writer->devices, v = writer->chunks;
     int64_t total = (int64_t)writer->microbatches * v;
-    int64_t warm_up = 2 * (int64_t)(p - 1 - writer->stage) + (int64_t)(v - 1) * p;
+    int64_t warm_up = extra * (int64_t)(p - 1 - writer->stage) + (int64_t)(v - 1) * p;
     if (warm_up > total) warm_up = total;
     for (int64_t k = 0; k < warm_up; k++) put_interleaved(writer, PC_PASS_F, k);
     for (int64_t k = 0; k < total; k++) {
@@ -102,27 +107,53 @@ static int passes_in_chunk(const pc_generator *generator) {
     return (generator->splits ? 3 : 2) + (generator->recomputes ? 1 : 0);
 }
 
-static pc_code generate(const pc_generator *self, pc_stage_rule *rule, int devices, int microbatches, int chunks,
+static pc_code generate(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
                         pc_schedule *schedule, pc_error *error) {
-    int64_t *lengths = pc_alloc((size_t)devices, sizeof *lengths);
+    int p = (int)request->devices, m = (int)request->microbatches, v = (int)request->chunks;
+    int64_t *lengths = pc_alloc((size_t)p, sizeof *lengths);
     if (!lengths) return pc_error_no_memory(error);
-    int64_t length = (int64_t)microbatches * pc_placement_visited(self->placement, chunks) * passes_in_chunk(self);
-    for (int d = 0; d < devices; d++) lengths[d] = length;
-    pc_code code =
-        pc_schedule_create(self->name, devices, microbatches, chunks, self->placement, lengths, schedule, error);
+    for (int d = 0; d < p; d++)
+        lengths[d] = (int64_t)m * pc_placement_visited(self->placement, v) * passes_in_chunk(self);
+    pc_code code = pc_schedule_create(self->name, p, m, v, self->placement, lengths, schedule, error);
     pc_free(lengths);
     if (code) return code;
-    for (int d = 0; d < devices; d++) {
-        pc_stage_writer writer = {schedule->passes + schedule->offsets[d], devices, microbatches, chunks, d};
+    for (int d = 0; d < p; d++) {
+        pc_stage_writer writer = {schedule->passes + schedule->offsets[d], p, m, v, d};
         rule(&writer, self->extra);
     }
     return PC_OK;
 }
 
+/* The block that a static schedule repeats, where one of our families has it. */
+static pc_code block_of(const pc_generator *self, int p, pc_block *block, pc_error *error) {
+    pc_pattern pattern = {.family = PC_PATTERN_LINEAR_WARM, .interval = 3, .b0 = 1, .splits = true};
+    if (strcmp(self->name, "1f1b") == 0) {
+        pattern = (pc_pattern){.family = PC_PATTERN_LINEAR_FREE, .interval = 3, .b0 = 1};
+    } else if (strncmp(self->name, "zb-h", 4) == 0) {
+        pattern.shift = 4 * self->extra;
+        pattern.shift_after = 2 * self->extra;
+        pattern.turn = INT32_MAX;
+    } else {
+        return PC_OK;
+    }
+    pc_code code = pc_block_create(PC_PLACEMENT_LINEAR, p, 1, 1, block, error);
+    if (!code) pc_pattern_build(&pattern, block);
+    return code;
+}
+
+static pc_code generate_with_block(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
+                                   pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_code code = generate(self, rule, request, schedule, error);
+    if (code || !block) return code;
+    code = block_of(self, (int)request->devices, block, error);
+    if (code) pc_schedule_free(schedule);
+    return code;
+}
+
 #define PC_GENERATE(rule)                                                                                              \
-    static pc_code generate_##rule(const pc_generator *self, int devices, int microbatches, int chunks,                \
-                                   pc_schedule *schedule, pc_error *error) {                                           \
-        return generate(self, rule, devices, microbatches, chunks, schedule, error);                                   \
+    static pc_code generate_##rule(const pc_generator *self, const pc_generate_request *request,                       \
+                                   pc_schedule *schedule, pc_block *block, pc_error *error) {                          \
+        return generate_with_block(self, rule, request, schedule, block, error);                                       \
     }
 PC_GENERATE(write_gpipe)
 PC_GENERATE(write_1f1b)
@@ -132,24 +163,47 @@ PC_GENERATE(write_zb_h)
 PC_GENERATE(pc_write_gems)
 PC_GENERATE(pc_write_chimera)
 
+#define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1
+#define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2
+#define V             PC_PLACEMENT_V, 2, 2, 2
+#define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2
+#define WHOLE         false, false, false /* BW */
+#define RECOMPUTING   false, true, false
+#define SPLIT         true, false, false /* B and W */
+#define SEARCHED      true, false, true
+
 static const pc_generator generators[] = {
-    {"gpipe", "every F, then every backward pass", PC_PLACEMENT_LINEAR, 1, 1, 1, false, false, generate_write_gpipe, 0},
-    {"1f1b", "one forward, one backward; holds at most p microbatches", PC_PLACEMENT_LINEAR, 1, 1, 1, false, false,
-     generate_write_1f1b, 1},
-    {"1f1b-r", "1F1B that recomputes: a stage's inputs of p microbatches, and one of them whole", PC_PLACEMENT_LINEAR,
-     1, 1, 1, false, true, generate_write_1f1b_r, 0},
-    {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", PC_PLACEMENT_LINEAR, 1, 1, 1,
-     false, false, generate_write_1f1b, 2},
-    {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble; m a multiple of p",
-     PC_PLACEMENT_INTERLEAVED, 1, 0, 2, false, false, generate_write_interleaved, 0},
-    {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", PC_PLACEMENT_LINEAR, 1, 1, 1, true, false,
-     generate_write_zb_h, 1},
-    {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", PC_PLACEMENT_LINEAR, 1, 1, 1, true, false,
-     generate_write_zb_h, 2},
-    {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time",
-     PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, false, false, generate_pc_write_gems, 0},
-    {"chimera", "two replicas, p/2 microbatches each way: half the bubble of 1F1B where m is p",
-     PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, false, false, generate_pc_write_chimera, 0},
+    {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_write_gpipe, 0},
+    {"1f1b", "one forward, one backward; holds at most p microbatches", LINEAR, WHOLE, generate_write_1f1b, 1},
+    {"1f1b-r", "1F1B that recomputes: a stage's inputs of p microbatches, and one of them whole", LINEAR, RECOMPUTING,
+     generate_write_1f1b_r, 0},
+    {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", LINEAR, WHOLE, generate_write_1f1b,
+     2},
+    {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble; m a multiple of p", INTERLEAVED, WHOLE,
+     generate_write_interleaved, 2},
+    {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B; m a multiple of p", INTERLEAVED, WHOLE,
+     generate_write_interleaved, 1},
+    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, pc_generate_searched,
+     PC_SEARCHED_1F1B_V},
+    {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_write_zb_h, 1},
+    {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_write_zb_h, 2},
+    {"zb-1p", "the best with B and W apart in the memory of 1F1B, at the given times", LINEAR, SEARCHED,
+     pc_generate_searched, PC_SEARCHED_ZB_1P},
+    {"zb-2p", "the same in twice that memory", LINEAR, SEARCHED, pc_generate_searched, PC_SEARCHED_ZB_2P},
+    {"zb-two-thirds", "B and W apart in two thirds of the memory of 1F1B", LINEAR, SEARCHED, pc_generate_searched,
+     PC_SEARCHED_ZB_TWO_THIRDS},
+    {"v-min", "V-shaped, a third of the memory of 1F1B", V, SEARCHED, pc_generate_searched, PC_SEARCHED_V_MIN},
+    {"v-half", "V-shaped, half the memory of 1F1B", V, SEARCHED, pc_generate_searched, PC_SEARCHED_V_HALF},
+    {"v-zb", "V-shaped, no bubble for equal times, the memory of 1F1B", V, SEARCHED, pc_generate_searched,
+     PC_SEARCHED_V_ZB},
+    {"zb-v", "the best V in the memory of 1F1B, at the given times", V, SEARCHED, pc_generate_searched,
+     PC_SEARCHED_ZB_V},
+    {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, SEARCHED,
+     pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
+    {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time", BIDIRECTIONAL,
+     WHOLE, generate_pc_write_gems, 0},
+    {"chimera", "two replicas, p/2 microbatches each way: half the bubble of 1F1B where m is p", BIDIRECTIONAL, WHOLE,
+     generate_pc_write_chimera, 0},
 };
 
 const pc_generator *pc_generators(int *count) {
@@ -197,10 +251,75 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
     return PC_OK;
 }
 
+/* ---- memory ---- */
+
+int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device) {
+    int64_t sum = 0, most = 0;
+    for (int c = 0; c < costs->chunks; c++) {
+        int64_t bytes = costs->activation_bytes[pc_costs_index(costs, device, c)];
+        sum += bytes;
+        if (bytes > most) most = bytes;
+    }
+    return pc_placement_visited(generator->placement, costs->chunks) == costs->chunks ? sum : most;
+}
+
+pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_error *error) {
+    for (int d = 0; d < costs->devices; d++) {
+        int64_t least_bytes = pc_generator_least_memory(generator, costs, d), room = costs->memory_capacity_bytes[d];
+        if (room > 0 && room < least_bytes)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "%s: device %d has %" PRId64 " bytes for activations; expected at least %" PRId64
+                                ", which one microbatch takes",
+                                generator->name, d, room, least_bytes);
+    }
+    return PC_OK;
+}
+
+/* ---- for a request ---- */
+
+static pc_code check_costs(const pc_generator *generator, const pc_generate_request *request, pc_error *error) {
+    const pc_costs *costs = request->costs;
+    if (!generator->searches) return PC_OK;
+    if (costs && costs->devices == request->devices && costs->chunks == request->chunks) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: costs for %d devices and %d chunks; expected %" PRId64 " and %" PRId64, generator->name,
+                        costs ? costs->devices : 0, costs ? costs->chunks : 0, request->devices, request->chunks);
+}
+
+pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
+                    pc_block *block, pc_error *error) {
+    pc_generate_request full = *request;
+    pc_code code =
+        pc_generator_check(generator, request->devices, request->microbatches, request->chunks, error);
+    if (code) return code;
+    if (full.chunks == 0) full.chunks = generator->chunks_default;
+    code = check_costs(generator, &full, error);
+    if (code) return code;
+    if (block) memset(block, 0, sizeof *block);
+    return generator->generate(generator, &full, schedule, block, error);
+}
+
+static void fill_equal_costs(pc_costs *costs) {
+    for (int i = 0; i < costs->devices * costs->chunks; i++) {
+        pc_time *duration = &costs->duration_ps[(int64_t)i * PC_PASS_KINDS];
+        duration[PC_PASS_F] = duration[PC_PASS_B] = duration[PC_PASS_W] = duration[PC_PASS_R] = 1;
+        duration[PC_PASS_BW] = 2;
+        costs->activation_bytes[i] = 1;
+    }
+}
+
 pc_code pc_schedule_generate(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                              pc_schedule *schedule, pc_error *error) {
+    pc_costs costs = {0};
+    pc_generate_request request = {
+        .devices = devices, .microbatches = microbatches, .chunks = chunks, .costs = &costs, .threads = 1};
     pc_code code = pc_generator_check(generator, devices, microbatches, chunks, error);
     if (code) return code;
-    if (chunks == 0) chunks = generator->chunks_default;
-    return generator->generate(generator, (int)devices, (int)microbatches, (int)chunks, schedule, error);
+    if (generator->searches) {
+        code = pc_costs_create((int)devices, (int)(chunks ? chunks : generator->chunks_default), &costs, error);
+        if (!code) fill_equal_costs(&costs);
+    }
+    if (!code) code = pc_generate(generator, &request, schedule, NULL, error);
+    pc_costs_free(&costs);
+    return code;
 }

@@ -4,6 +4,8 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
+#include "models/schedule/block.h"
+#include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -15,6 +17,16 @@ extern "C" {
 
 typedef struct pc_generator pc_generator;
 
+/* What a schedule is wanted for. */
+typedef struct pc_generate_request {
+    int64_t devices;      /* p */
+    int64_t microbatches; /* m */
+    int64_t chunks;       /* v; 0: the generator's own default */
+    const pc_costs *costs; /* times and activations of these devices and chunks, transfers, and how much memory a device
+                            * has; schedules that do not look at costs take NULL */
+    int threads;           /* for searches; 0: one a processor. The result does not depend on it */
+} pc_generate_request;
+
 /* What a named schedule is, for lists and for defaults. */
 struct pc_generator {
     const char *name;
@@ -25,9 +37,10 @@ struct pc_generator {
     int chunks_default;
     bool splits;     /* whether B and W are passes of their own */
     bool recomputes; /* whether R stands before each backward pass */
-    /* The schedule for a shape that pc_generator_check has accepted. */
-    pc_code (*generate)(const pc_generator *self, int devices, int microbatches, int chunks, pc_schedule *schedule,
-                        pc_error *error);
+    bool searches;   /* whether it looks at costs and keeps the memory limit; else its order depends on p, m and v only */
+    /* The schedule for a request that pc_generator_check has accepted, with its chunks filled in; `block` as below. */
+    pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                        pc_block *block, pc_error *error);
     int extra; /* what tells two generators of one family apart; see generate.c */
 };
 
@@ -45,7 +58,21 @@ PC_API void pc_generator_names(char *text, int size);
 PC_API pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                                   pc_error *error);
 
-/* Checks, then generates. Free the result with pc_schedule_free. */
+/* The least memory, in bytes, that any schedule of this placement needs on a device: the activations of one microbatch,
+ * all chunks that it visits there. */
+PC_API int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
+
+/* Whether every device has that much; PC_ERROR_INPUT and the first one that has not otherwise. */
+PC_API pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_error *error);
+
+/* Checks, then generates. Where the schedule repeats a building block, *block becomes that block, else one without
+ * devices; NULL where it is not wanted. A schedule that searches is within the memory of every device, or there is
+ * PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do not look at memory.
+ * Free the results with pc_schedule_free and pc_block_free. */
+PC_API pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
+                           pc_block *block, pc_error *error);
+
+/* The same for costs where all F, B and W take the same time and the same memory and transfers are free. */
 PC_API pc_code pc_schedule_generate(const pc_generator *generator, int64_t devices, int64_t microbatches,
                                     int64_t chunks, pc_schedule *schedule, pc_error *error);
 

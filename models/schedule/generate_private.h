@@ -19,6 +19,21 @@ static inline void pc_stage_put(pc_stage_writer *writer, pc_pass_kind kind, int 
 /* A rule writes all passes of one stage; `extra` is the generator's. */
 typedef void pc_stage_rule(pc_stage_writer *writer, int extra);
 
+/* Those of generate_searched.c; a generator's `extra`. */
+typedef enum pc_searched_schedule {
+    PC_SEARCHED_ZB_1P,
+    PC_SEARCHED_ZB_2P,
+    PC_SEARCHED_ZB_TWO_THIRDS,
+    PC_SEARCHED_ZB_V,
+    PC_SEARCHED_V_MIN,
+    PC_SEARCHED_V_HALF,
+    PC_SEARCHED_V_ZB,
+    PC_SEARCHED_V_ADAPTIVE,
+    PC_SEARCHED_1F1B_V
+} pc_searched_schedule;
+pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                             pc_block *block, pc_error *error);
+
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
 

@@ -21,8 +21,8 @@ typedef struct lowering {
 } lowering;
 
 static pc_code add_resources(lowering *x) {
-    int64_t capacity = x->costs->memory_capacity_bytes ? x->costs->memory_capacity_bytes : INT64_MAX;
     for (int d = 0; d < x->schedule->devices; d++) {
+        int64_t given = x->costs->memory_capacity_bytes[d], capacity = given ? given : INT64_MAX;
         int32_t number;
         pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
         if (!code) code = pc_program_add_memory(x->program, capacity, &number, x->error);
@@ -261,8 +261,8 @@ static pc_code note_out_of_memory(const pc_schedule *schedule, const pc_costs *c
     }
     replay->out_of_memory = true;
     int64_t requested = pc_costs_taken(costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
-    replay->oom =
-        (pc_out_of_memory){device, pass, result->time_ps, requested, result->level_bytes, costs->memory_capacity_bytes};
+    int64_t capacity = costs->memory_capacity_bytes[device];
+    replay->oom = (pc_out_of_memory){device, pass, result->time_ps, requested, result->level_bytes, capacity};
     return PC_OK;
 }
 

@@ -282,15 +282,20 @@ pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices) {
     return totals;
 }
 
+static bool is_out_of_memory(const pc_stage_timing *stages, const pc_costs *costs) {
+    for (int d = 0; d < costs->devices; d++)
+        if (costs->memory_capacity_bytes[d] > 0 && stages[d].peak_bytes > costs->memory_capacity_bytes[d]) return true;
+    return false;
+}
+
 static pc_timing_result make_result(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs) {
     for (int d = 0; d < schedule->devices; d++) {
         t->stages[d] = t->states[d].sums;
         t->stages[d].peak_bytes = find_peak(t, schedule, costs, d);
         if (schedule->offsets[d] < schedule->offsets[d + 1]) t->stages[d].start_ps = t->start[schedule->offsets[d]];
     }
-    pc_timing_result result = {t->start, t->end, t->stages, pc_timing_sum(t->stages, schedule->devices), false};
-    result.out_of_memory = costs->memory_capacity_bytes > 0 && result.totals.peak_bytes > costs->memory_capacity_bytes;
-    return result;
+    return (pc_timing_result){t->start, t->end, t->stages, pc_timing_sum(t->stages, schedule->devices),
+                              is_out_of_memory(t->stages, costs)};
 }
 
 /* ---- what is wrong ---- */
@@ -335,16 +340,20 @@ static pc_code check_costs(const pc_schedule *schedule, const pc_costs *costs, p
     if (code) return code;
     if (costs->transfer.mode != PC_TRANSFER_DELAY)
         return pc_error_set(error, PC_ERROR_INPUT, "costs: transfers over links; expected delays");
-    if (costs->transfer.delay_ps < 0 || costs->memory_capacity_bytes < 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "costs: a delay of %" PRId64 " ps, a memory of %" PRId64 " bytes; expected none below zero",
-                            costs->transfer.delay_ps, costs->memory_capacity_bytes);
-    for (int d = 0; d < schedule->devices; d++)
+    if (costs->transfer.delay_ps < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "costs: a delay of %" PRId64 " ps; expected none below zero",
+                            costs->transfer.delay_ps);
+    for (int d = 0; d < schedule->devices; d++) {
+        if (costs->memory_capacity_bytes[d] < 0)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "costs: device %d: a memory of %" PRId64 " bytes; expected none below zero", d,
+                                costs->memory_capacity_bytes[d]);
         if (!is_countable(schedule, costs, d))
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "costs: activations of device %d: expected those of all microbatches to be less than "
                                 "2^63 bytes, and no part of them to be negative or more than the whole",
                                 d);
+    }
     return PC_OK;
 }
 

@@ -44,7 +44,7 @@ typedef struct pc_timing_result {
     const pc_time *end_ps;
     const pc_stage_timing *stages; /* one a stage */
     pc_timing_totals totals;
-    bool out_of_memory; /* some stage's peak is over the capacity; the times are those of a machine with room enough */
+    bool out_of_memory; /* some stage's peak is over its capacity; the times are those of a machine with room enough */
 } pc_timing_result;
 
 /* A workspace. It keeps its memory from run to run: nothing is allocated for a schedule no larger than one before, of

@@ -93,8 +93,12 @@ static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_replay 
     pc_schedule schedule = {0};
     pc_error why = {0};
     start_row(spec, row);
-    pc_code code =
-        pc_schedule_generate(spec->generator, spec->devices, spec->microbatches, spec->chunks, &schedule, &why);
+    pc_generate_request request = {.devices = spec->devices,
+                                   .microbatches = spec->microbatches,
+                                   .chunks = spec->chunks,
+                                   .costs = &spec->costs,
+                                   .threads = 1}; /* runs go on beside each other */
+    pc_code code = pc_generate(spec->generator, &request, &schedule, NULL, &why);
     if (code == PC_ERROR_INPUT) {
         row->status = PC_RUN_INFEASIBLE;
         snprintf(row->message, sizeof row->message, "%.*s", (int)sizeof row->message - 1, why.message);

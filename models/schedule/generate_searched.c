@@ -1,0 +1,330 @@
+/* The schedules that come from building blocks: a family of blocks, a memory limit, and the search (search.h) that
+ * repeats, squeezes and reorders them at the given costs. They differ in nothing else.
+ *
+ * Memory is counted here in microbatches of a stage, m; with v chunks a unit of the public generators is m/v.
+ */
+#include "models/schedule/generate_private.h"
+
+#include "engine/alloc.h"
+#include "engine/parallel.h"
+#include "models/schedule/pattern.h"
+#include "models/schedule/search.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- families ---- */
+
+typedef struct pattern_list {
+    pc_pattern *patterns;
+    int64_t count, room;
+    bool failed;
+} pattern_list;
+
+static void add(pattern_list *list, pc_pattern pattern) {
+    if (list->count == list->room) {
+        int64_t room = list->room ? 2 * list->room : 256;
+        pc_pattern *moved = pc_realloc(list->patterns, (size_t)room, sizeof *moved);
+        if (!moved) {
+            list->failed = true;
+            return;
+        }
+        list->patterns = moved;
+        list->room = room;
+    }
+    list->patterns[list->count++] = pattern;
+}
+
+/* The uniform blocks of 'Controllable Memory', tables 8 and 9, whose V-Min and V-Half shift what runs down by 1 and 2
+ * cells a device, and V-ZB by 5; what runs up moves by 1. Offsets from device to device are theirs, and so is the extra
+ * wait e at the fold where the passes would collide: F0 k*d; F1 k(p-1) + p-d; then B1 from the next cell on device 0 plus
+ * e; then B0. */
+static pc_pattern uniform_block(int p, int shift) {
+    int f1 = (shift + 1) * (p - 1) + 1, e = 0;
+    if (shift == 1 && p % 3 == 0) e = 2;
+    if (shift == 2 && p % 2 == 0) e = 3;
+    int b1 = f1 + 1 + e, b0 = b1 + (shift + 1) * (p - 1) + (shift == 2 ? 2 : 1);
+    return (pc_pattern){.family = PC_PATTERN_V_SHIFTED,
+                        .interval = 6,
+                        .f1 = (f1 % 6),
+                        .b1 = (b1 % 6),
+                        .b0 = (b0 % 6),
+                        .shift = shift,
+                        .shift_after = shift,
+                        .turn = 1,
+                        .splits = true};
+}
+
+/* All starting patterns on the first device, with the given pattern for the rest. */
+static void add_starts(pattern_list *list, pc_pattern pattern) {
+    for (int f1 = 1; f1 < pattern.interval; f1++)
+        for (int b1 = 1; b1 < pattern.interval; b1++)
+            for (int b0 = 1; b0 < pattern.interval; b0++) {
+                if (f1 == b1 || f1 == b0 || b1 == b0) continue;
+                pattern.f1 = f1;
+                pattern.b1 = b1;
+                pattern.b0 = b0;
+                add(list, pattern);
+            }
+}
+
+enum { INTERVALS = 256 }; /* from so many cells on not every interval is tried */
+
+/* Blocks of longer intervals, for memory that no block without idle time keeps: passes follow each other through the
+ * model without waiting, and rest afterwards. `last` cells are the way of a microbatch through all of it. */
+static void add_resting_v(pattern_list *list, int p, bool splits) {
+    int back = splits ? 1 : 2, first = splits ? 8 : 7, step = splits ? 2 : 1;
+    int last = 2 * p * (1 + back) + 2 * back + 4;
+    for (int interval = first; interval <= last; interval += step * (1 + interval / INTERVALS)) {
+        int e = 2 * p % interval == 0 ? 2 : 0, b1 = 2 * p + e;
+        add(list, (pc_pattern){.family = PC_PATTERN_V_FREE,
+                               .interval = interval,
+                               .f1 = ((2 * p - 1) % interval),
+                               .b1 = (b1 % interval),
+                               .b0 = ((b1 + back * (2 * p - 1)) % interval),
+                               .splits = splits});
+    }
+}
+
+static void add_uniform_v(pattern_list *list, int p, int shift) {
+    add(list, uniform_block(p, shift));
+    add_starts(list, uniform_block(p, shift));
+    add_resting_v(list, p, true);
+}
+
+enum { TURNS = 64 }; /* from so many devices on not every turn is tried */
+
+/* The search space of the adaptive scheduler ('Controllable Memory', section 4 and appendix): 60 starting patterns, the
+ * shift k0 of the first devices, k1 <= k0 of those after them, and where it changes. */
+static void add_shifted_v(pattern_list *list, int p, bool splits) {
+    for (int shift = 1; shift < 6; shift++)
+        for (int after = 1; after <= shift; after++)
+            for (int turn = 1; turn < (shift == after ? 2 : p); turn += 1 + p / TURNS)
+                add_starts(list, (pc_pattern){.family = PC_PATTERN_V_SHIFTED,
+                                              .interval = 6,
+                                              .shift = shift,
+                                              .shift_after = after,
+                                              .turn = turn,
+                                              .splits = splits});
+}
+
+/* That, after the three uniform blocks, and the same patterns with the least shifts that do not collide. */
+static void add_adaptive_v(pattern_list *list, int p) {
+    static const int named[] = {5, 2, 1};
+    for (int i = 0; i < 3; i++) add(list, uniform_block(p, named[i]));
+    add_shifted_v(list, p, true);
+    add_starts(list, (pc_pattern){.family = PC_PATTERN_V_FREE, .interval = 6, .splits = true});
+    add_resting_v(list, p, true);
+}
+
+/* 1F1B folded to a V: the same with whole backward passes, which run down by one cell a device more than F. */
+static void add_unsplit_v(pattern_list *list, int p) {
+    for (int lane = 0; lane < 4; lane++)
+        add_starts(list, (pc_pattern){.family = PC_PATTERN_V_FREE, .interval = 6, .shift = lane});
+    for (int interval = 7; interval <= 12; interval++)
+        add_starts(list, (pc_pattern){.family = PC_PATTERN_V_FREE, .interval = interval});
+    add_shifted_v(list, p, false);
+    add_resting_v(list, p, false);
+}
+
+static void add_pair(pattern_list *list, int p) {
+    add(list, (pc_pattern){.family = PC_PATTERN_LINEAR_PAIR, .interval = 6, .splits = true});
+    for (int interval = 4; interval <= 2 * p + 2; interval += 2)
+        add(list, (pc_pattern){.family = PC_PATTERN_LINEAR_FREE,
+                               .interval = interval,
+                               .b0 = ((2 * p - 1) % interval),
+                               .splits = true});
+}
+
+static pc_pattern warm_block(int slope, int lag, int top, int b0) {
+    return (pc_pattern){.family = PC_PATTERN_LINEAR_WARM,
+                        .interval = 3,
+                        .b0 = b0,
+                        .shift = slope,
+                        .shift_after = lag,
+                        .turn = top,
+                        .splits = true};
+}
+
+/* Zero bubble's: how steeply the number of F before the first B falls from device to device (in quarters), how far W lag
+ * behind B (in halves), and how many F the first device runs ahead; ZB-H2 and ZB-H1 first. `room` microbatches fit. */
+static void add_warm(pattern_list *list, int p, int room) {
+    const int tops[] = {INT32_MAX, room - 1, room - 2, room - 3, room - 1 - p / 4, room - 1 - p / 2, 3 * (p - 1)};
+    add(list, warm_block(8, 4, INT32_MAX, 1));
+    add(list, warm_block(4, 2, INT32_MAX, 1));
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++)
+        for (int slope = 4; slope <= 16 && tops[i] >= p - 1; slope += slope < 10 ? 1 : 2)
+            for (int lag = 0; lag <= 8; lag++)
+                for (int b0 = 1; b0 < 3; b0++) add(list, warm_block(slope, lag, tops[i], b0));
+    add_pair(list, p);
+}
+
+/* ---- limits ---- */
+
+static int64_t stage_bytes(const pc_costs *costs, int device) {
+    int64_t bytes = 0;
+    for (int c = 0; c < costs->chunks; c++) bytes += costs->activation_bytes[pc_costs_index(costs, device, c)];
+    return bytes;
+}
+
+/* How many microbatches of a stage a schedule may hold by its name; 0: as many as the user's limit says. */
+static int64_t named_limit(pc_searched_schedule name, int p) {
+    switch (name) {
+    case PC_SEARCHED_V_MIN:
+        return (p + 4) / 3;
+    case PC_SEARCHED_V_HALF:
+        return (p + 2) / 2;
+    case PC_SEARCHED_1F1B_V:
+        return 2 * p / 3 + 1;
+    case PC_SEARCHED_ZB_TWO_THIRDS:
+        return 2 * (p / 3) + 2 < p ? 2 * (p / 3) + 2 : p; /* what the block of a pair of microbatches holds */
+    case PC_SEARCHED_ZB_2P:
+        return 2 * p;
+    default:
+        return p;
+    }
+}
+
+static void fill_limits(pc_searched_schedule name, const pc_costs *costs, int64_t *limit) {
+    int64_t microbatches = named_limit(name, costs->devices);
+    for (int d = 0; d < costs->devices; d++) {
+        bool is_users = name == PC_SEARCHED_V_ADAPTIVE && costs->memory_capacity_bytes[d] > 0;
+        int64_t bytes = stage_bytes(costs, d);
+        limit[d] = is_users || bytes > INT64_MAX / 4 / microbatches ? 0 : microbatches * bytes;
+    }
+}
+
+/* How many microbatches of the first stage its limit has room for, for families that ask. */
+static int room_for(const pc_costs *costs, const int64_t *limit) {
+    int64_t bytes = stage_bytes(costs, 0), most = limit[0], capacity = costs->memory_capacity_bytes[0];
+    if (capacity > 0 && (most == 0 || capacity < most)) most = capacity;
+    int64_t room = bytes > 0 && most > 0 ? most / bytes : 4 * costs->devices;
+    return (int)(room > 4 * costs->devices ? 4 * costs->devices : room);
+}
+
+/* ---- the schedules ---- */
+
+static void add_family(pc_searched_schedule name, int p, int room, pattern_list *list) {
+    switch (name) {
+    case PC_SEARCHED_V_MIN:
+        add_uniform_v(list, p, 1);
+        return;
+    case PC_SEARCHED_V_HALF:
+        add_uniform_v(list, p, 2);
+        return;
+    case PC_SEARCHED_V_ZB:
+        add_uniform_v(list, p, 5);
+        return;
+    case PC_SEARCHED_ZB_V:
+    case PC_SEARCHED_V_ADAPTIVE:
+        add_adaptive_v(list, p);
+        return;
+    case PC_SEARCHED_1F1B_V:
+        add_unsplit_v(list, p);
+        return;
+    case PC_SEARCHED_ZB_1P:
+    case PC_SEARCHED_ZB_2P:
+        add_warm(list, p, room);
+        return;
+    case PC_SEARCHED_ZB_TWO_THIRDS:
+        add_pair(list, p);
+        return;
+    }
+}
+
+/* Families of a few blocks make less effort than those that go through thousands. */
+static pc_search_effort effort_for(pc_searched_schedule name) {
+    switch (name) {
+    case PC_SEARCHED_ZB_1P:
+    case PC_SEARCHED_ZB_2P:
+        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 40000, 6};
+    case PC_SEARCHED_1F1B_V:
+        return (pc_search_effort){400, 48, 2, 12, 8, 4, 150, 5, 4000, 6};
+    case PC_SEARCHED_ZB_V:
+    case PC_SEARCHED_V_ADAPTIVE:
+        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 40000, 6};
+    default:
+        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 0, 6000, 4};
+    }
+}
+
+static pc_code check_times(const pc_generator *self, const pc_costs *costs, pc_error *error) {
+    static const pc_pass_kind split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W}, whole[] = {PC_PASS_F, PC_PASS_BW};
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++)
+            for (int i = 0; i < (self->splits ? 3 : 2); i++) {
+                pc_pass_kind kind = self->splits ? split[i] : whole[i];
+                if (pc_costs_duration(costs, d, c, kind) == PC_TIME_NOT_GIVEN)
+                    return pc_error_set(error, PC_ERROR_INPUT,
+                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
+                                        "the schedule is made for it",
+                                        self->name, pc_pass_kind_name(kind), c, d);
+            }
+    return PC_OK;
+}
+
+static pc_code run_search(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+                          const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_search search = {.name = self->name,
+                        .costs = request->costs,
+                        .placement = self->placement,
+                        .splits = self->splits,
+                        .microbatches = (int)request->microbatches,
+                        .limit = limit,
+                        .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
+                        .effort = effort_for((pc_searched_schedule)self->extra),
+                        .patterns = list->patterns,
+                        .pattern_count = list->count};
+    return pc_search_run(&search, schedule, block, error);
+}
+
+static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request,
+                                    pc_schedule *schedule, pc_block *block, pc_error *error) {
+    const pc_costs *costs = request->costs;
+    pattern_list list = {0};
+    int64_t *limit = pc_alloc((size_t)costs->devices, sizeof *limit);
+    if (limit) {
+        fill_limits((pc_searched_schedule)self->extra, costs, limit);
+        add_family((pc_searched_schedule)self->extra, costs->devices, room_for(costs, limit), &list);
+    }
+    pc_code code = !limit || list.failed ? pc_error_no_memory(error)
+                                         : run_search(self, request, limit, &list, schedule, block, error);
+    pc_free(limit);
+    pc_free(list.patterns);
+    return code;
+}
+
+static bool has_activations(const pc_costs *costs) {
+    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
+        if (costs->activation_bytes[i] > 0) return true;
+    return false;
+}
+
+/* The same costs with activations that count chunks: a schedule keeps to its name's number of microbatches also where
+ * nobody said how large they are. */
+static pc_code count_chunks(const pc_costs *costs, pc_costs *counting, pc_error *error) {
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, counting, error);
+    if (code) return code;
+    int64_t cells = (int64_t)costs->devices * costs->chunks;
+    memcpy(counting->duration_ps, costs->duration_ps, (size_t)cells * PC_PASS_KINDS * sizeof *costs->duration_ps);
+    for (int64_t i = 0; i < cells; i++) counting->activation_bytes[i] = 1;
+    counting->transfer = costs->transfer;
+    return PC_OK;
+}
+
+pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                             pc_block *block, pc_error *error) {
+    pc_code code = check_times(self, request->costs, error);
+    if (!code) code = pc_generator_check_memory(self, request->costs, error);
+    if (code || has_activations(request->costs))
+        return code ? code : search_within_limits(self, request, schedule, block, error);
+    pc_costs counting;
+    pc_generate_request counted = *request;
+    code = count_chunks(request->costs, &counting, error);
+    if (code) return code;
+    counted.costs = &counting;
+    code = search_within_limits(self, &counted, schedule, block, error);
+    pc_costs_free(&counting);
+    return code;
+}

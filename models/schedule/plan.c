@@ -1,0 +1,200 @@
+#include "models/schedule/plan.h"
+
+#include "engine/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- types ---- */
+
+int pc_plan_type(const pc_plan *plan, pc_pass_kind kind, int chunk) {
+    int row = kind == PC_PASS_F ? 0 : kind == PC_PASS_W ? 2 : 1;
+    return row * plan->chunks + chunk;
+}
+
+static pc_pass_kind kind_of(const pc_plan *plan, int type) {
+    switch (type / plan->chunks) {
+    case 0:
+        return PC_PASS_F;
+    case 1:
+        return plan->splits ? PC_PASS_B : PC_PASS_BW;
+    default:
+        return PC_PASS_W;
+    }
+}
+
+pc_pass pc_plan_to_pass(const pc_plan *plan, pc_plan_pass pass) {
+    int type = pc_plan_pass_type(pass);
+    return (pc_pass){.microbatch = pc_plan_pass_microbatch(pass),
+                     .chunk = (int16_t)(type % plan->chunks),
+                     .kind = (int16_t)kind_of(plan, type)};
+}
+
+/* ---- the table of what waits for what ---- */
+
+/* A transfer that shares its link is planned for as if it were alone. */
+static pc_time transfer_delay(const pc_transfer *transfer) {
+    if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0)) return transfer->delay_ps;
+    double seconds = (double)transfer->size_bytes / transfer->bandwidth_bytes_per_s;
+    return transfer->latency_ps + (pc_time)ceil(seconds * (double)PC_PICOSECONDS_PER_SECOND);
+}
+
+static int64_t bytes_taken(const pc_costs *costs, int device, pc_pass pass) {
+    int64_t i = pc_costs_index(costs, device, pass.chunk);
+    switch (pass.kind) {
+    case PC_PASS_F:
+        return costs->activation_bytes[i];
+    case PC_PASS_B:
+        return -costs->activation_b_bytes[i];
+    case PC_PASS_W:
+        return costs->activation_b_bytes[i] - costs->activation_bytes[i];
+    default:
+        return -costs->activation_bytes[i];
+    }
+}
+
+static int cell_of_part(const pc_plan *plan, int part, pc_pass_kind kind) {
+    int device = pc_placement_stage(plan->placement, plan->devices, part, 0);
+    return device * plan->types + pc_plan_type(plan, kind, pc_placement_chunk(plan->placement, plan->devices, part, 0));
+}
+
+/* The cell whose pass comes before that of `kind` on `part`: F of the part before; B of the part behind, or F of its
+ * own on the last part. W waits for its own B only. */
+static int32_t cell_before(const pc_plan *plan, int part, pc_pass_kind kind) {
+    int parts = plan->devices * plan->chunks;
+    if (kind == PC_PASS_F) return part == 0 ? PC_PLAN_NONE : cell_of_part(plan, part - 1, kind);
+    if (kind == PC_PASS_W) return PC_PLAN_NONE;
+    return part == parts - 1 ? cell_of_part(plan, part, PC_PASS_F) : cell_of_part(plan, part + 1, kind);
+}
+
+static void fill_cell(const pc_costs *costs, const pc_plan *plan, int device, int type) {
+    pc_plan_cell *cell = &plan->cells[device * plan->types + type];
+    pc_pass pass = {.chunk = (int16_t)(type % plan->chunks), .kind = (int16_t)kind_of(plan, type)};
+    int part = pc_placement_part(plan->placement, plan->devices, device, pass.chunk);
+    cell->duration = pc_costs_duration(costs, device, pass.chunk, pass.kind);
+    cell->taken = bytes_taken(costs, device, pass);
+    cell->before = cell_before(plan, part, (pc_pass_kind)pass.kind);
+    cell->own = pass.kind == PC_PASS_W ? device * plan->types + type - plan->chunks : PC_PLAN_NONE;
+    cell->before_delay = cell->before == PC_PLAN_NONE || cell->before / plan->types == device
+                             ? 0
+                             : transfer_delay(&costs->transfer);
+}
+
+static void link_after(pc_plan *plan) {
+    int count = plan->devices * plan->types;
+    for (int i = 0; i < count; i++) plan->cells[i].after = PC_PLAN_NONE;
+    for (int i = 0; i < count; i++)
+        if (plan->cells[i].before != PC_PLAN_NONE) plan->cells[plan->cells[i].before].after = i;
+}
+
+#define NO_LIMIT (INT64_MAX / 4) /* more than all passes can take */
+
+/* The smaller one of two limits of which 0 is none. */
+static int64_t smaller_limit(int64_t a, int64_t b) {
+    int64_t limit = a == 0 ? b : b == 0 || a < b ? a : b;
+    return limit ? limit : NO_LIMIT;
+}
+
+bool pc_plan_is_limited(const pc_plan *plan, int device) {
+    return plan->limit[device] < NO_LIMIT;
+}
+
+pc_code pc_plan_create(const pc_costs *costs, pc_placement placement, bool splits, int microbatches,
+                       const int64_t *limit, pc_plan *plan, pc_error *error) {
+    pc_plan made = {.devices = costs->devices,
+                    .types = (splits ? 3 : 2) * costs->chunks,
+                    .microbatches = microbatches,
+                    .chunks = costs->chunks,
+                    .splits = splits,
+                    .placement = placement};
+    made.passes = (int64_t)made.types * microbatches;
+    made.cells = pc_alloc((size_t)made.devices * (size_t)made.types, sizeof *made.cells);
+    made.limit = pc_alloc((size_t)made.devices, sizeof *made.limit);
+    if (!made.cells || !made.limit) {
+        pc_plan_free(&made);
+        return pc_error_no_memory(error);
+    }
+    for (int d = 0; d < made.devices; d++) {
+        made.limit[d] = smaller_limit(limit ? limit[d] : 0, costs->memory_capacity_bytes[d]);
+        for (int type = 0; type < made.types; type++) fill_cell(costs, &made, d, type);
+    }
+    link_after(&made);
+    *plan = made;
+    return PC_OK;
+}
+
+void pc_plan_free(pc_plan *plan) {
+    pc_free(plan->cells);
+    pc_free(plan->limit);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* ---- backwards ---- */
+
+/* Backwards, B waits for its W; what waited for a cell is what the cell waits for. */
+static void mirror_cell(const pc_plan *plan, int i, pc_plan_cell *mirrored) {
+    const pc_plan_cell *cell = &plan->cells[i];
+    int type = i % plan->types;
+    *mirrored = *cell;
+    mirrored->taken = -cell->taken;
+    mirrored->before = cell->after;
+    mirrored->after = cell->before;
+    mirrored->before_delay = cell->after == PC_PLAN_NONE ? 0 : plan->cells[cell->after].before_delay;
+    mirrored->own = plan->splits && type / plan->chunks == 1 ? i + plan->chunks : PC_PLAN_NONE;
+}
+
+pc_code pc_plan_mirror(const pc_plan *plan, pc_plan *mirror, pc_error *error) {
+    int count = plan->devices * plan->types;
+    pc_plan_cell *cells = pc_alloc((size_t)count, sizeof *cells);
+    if (!cells) return pc_error_no_memory(error);
+    for (int i = 0; i < count; i++) mirror_cell(plan, i, &cells[i]);
+    *mirror = *plan;
+    mirror->cells = cells;
+    return PC_OK;
+}
+
+void pc_plan_mirror_free(pc_plan *mirror) {
+    pc_free(mirror->cells);
+    memset(mirror, 0, sizeof *mirror);
+}
+
+/* ---- orders ---- */
+
+pc_code pc_plan_order_create(const pc_plan *plan, pc_plan_order *order, pc_error *error) {
+    size_t count = (size_t)plan->devices * (size_t)plan->passes;
+    pc_plan_order made = {.pass = pc_alloc(count, sizeof *made.pass), .start = pc_alloc(count, sizeof *made.start)};
+    if (!made.pass || !made.start) {
+        pc_plan_order_free(&made);
+        return pc_error_no_memory(error);
+    }
+    *order = made;
+    return PC_OK;
+}
+
+void pc_plan_order_free(pc_plan_order *order) {
+    pc_free(order->pass);
+    pc_free(order->start);
+    memset(order, 0, sizeof *order);
+}
+
+void pc_plan_order_copy(const pc_plan *plan, const pc_plan_order *from, pc_plan_order *to) {
+    size_t count = (size_t)plan->devices * (size_t)plan->passes;
+    pc_plan_pass *pass = to->pass;
+    pc_time *start = to->start;
+    *to = *from;
+    to->pass = memcpy(pass, from->pass, count * sizeof *pass);
+    to->start = memcpy(start, from->start, count * sizeof *start);
+}
+
+pc_code pc_plan_to_schedule(const pc_plan *plan, const pc_plan_order *order, const char *name, pc_schedule *schedule,
+                            pc_error *error) {
+    int64_t *lengths = pc_alloc((size_t)plan->devices, sizeof *lengths);
+    if (!lengths) return pc_error_no_memory(error);
+    for (int d = 0; d < plan->devices; d++) lengths[d] = plan->passes;
+    pc_code code = pc_schedule_create(name, plan->devices, plan->microbatches, plan->chunks, plan->placement, lengths,
+                                      schedule, error);
+    pc_free(lengths);
+    for (int64_t i = 0; !code && i < plan->devices * plan->passes; i++)
+        schedule->passes[i] = pc_plan_to_pass(plan, order->pass[i]);
+    return code;
+}

@@ -1,0 +1,474 @@
+#include "models/schedule/reorder.h"
+
+#include "engine/alloc.h"
+
+#include <string.h>
+
+#define NEVER   (INT64_MAX / 2)
+#define NOT_YET INT64_C(-1)
+
+enum { ROUNDS_WITHOUT_GAIN = 4 };
+
+/* Where one device stands in a sweep. */
+typedef struct device_state {
+    int64_t cursor; /* the first pass of the old order that may be left to run */
+    int64_t filled; /* passes of the new order so far */
+    pc_time free;   /* when the last of them ends */
+} device_state;
+
+struct pc_reorder {
+    const pc_plan *plan; /* the user's */
+    pc_plan mirror;
+    pc_time *end;      /* [devices][types][microbatches]: when a pass of this sweep ends; NOT_YET */
+    int32_t *position; /* the same shape: where it stands in the old order of its device */
+    int64_t *level;    /* [devices][passes]: memory after each pass of the old order, with what was pulled ahead */
+    int32_t *done;     /* [devices][types] */
+    device_state *device;
+    pc_time *next; /* a number a device: when it wants to decide */
+    int32_t *winner; /* a tournament over `next`: winner[1] is the device with the least, the first where equal */
+    int leaves;
+    pc_time *release;  /* a number a device: it does nothing before */
+    pc_time *shortest; /* a number a device: its shortest pass */
+    int64_t *window;   /* a number a device: how far ahead in the old order a pass may be pulled from */
+    int32_t *ready;    /* devices that may go on when squeezing; a stack */
+    int ready_count;
+    pc_plan_order to, fro, now;
+};
+
+/* ---- the room ---- */
+
+static int leaves_for(int devices) {
+    int leaves = 1;
+    while (leaves < devices) leaves *= 2;
+    return leaves;
+}
+
+static bool allocate(pc_reorder *r) {
+    size_t devices = (size_t)r->plan->devices, all = devices * (size_t)r->plan->passes;
+    r->end = pc_alloc(all, sizeof *r->end);
+    r->position = pc_alloc(all, sizeof *r->position);
+    r->level = pc_alloc(all, sizeof *r->level);
+    r->done = pc_alloc(devices * (size_t)r->plan->types, sizeof *r->done);
+    r->device = pc_alloc(devices, sizeof *r->device);
+    r->leaves = leaves_for(r->plan->devices);
+    r->next = pc_alloc((size_t)r->leaves, sizeof *r->next);
+    r->winner = pc_alloc((size_t)r->leaves * 2, sizeof *r->winner);
+    r->release = pc_alloc(devices, sizeof *r->release);
+    r->shortest = pc_alloc(devices, sizeof *r->shortest);
+    r->ready = pc_alloc(devices, sizeof *r->ready);
+    r->window = pc_alloc(devices, sizeof *r->window);
+    return r->end && r->position && r->level && r->done && r->device && r->next && r->winner && r->release &&
+           r->shortest && r->ready && r->window;
+}
+
+static pc_time shortest_pass(const pc_plan *plan, int device) {
+    pc_time shortest = NEVER;
+    for (int type = 0; type < plan->types; type++) {
+        pc_time duration = plan->cells[device * plan->types + type].duration;
+        if (duration < shortest) shortest = duration;
+    }
+    return shortest;
+}
+
+pc_code pc_reorder_create(const pc_plan *plan, pc_reorder **reorder, pc_error *error) {
+    pc_reorder *r = pc_alloc(1, sizeof *r);
+    if (!r) return pc_error_no_memory(error);
+    r->plan = plan;
+    pc_code code = pc_plan_mirror(plan, &r->mirror, error);
+    if (!code) code = pc_plan_order_create(plan, &r->to, error);
+    if (!code) code = pc_plan_order_create(plan, &r->fro, error);
+    if (!code) code = pc_plan_order_create(plan, &r->now, error);
+    if (!code && !allocate(r)) code = pc_error_no_memory(error);
+    if (code) {
+        pc_reorder_free(r);
+        return code;
+    }
+    for (int d = 0; d < plan->devices; d++) r->shortest[d] = shortest_pass(plan, d);
+    *reorder = r;
+    return PC_OK;
+}
+
+void pc_reorder_free(pc_reorder *r) {
+    if (!r) return;
+    void *const arrays[] = {r->end, r->position, r->level, r->done, r->device, r->next,
+                            r->winner, r->release, r->shortest, r->ready,
+                            r->window};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
+    pc_plan_mirror_free(&r->mirror);
+    pc_plan_order_free(&r->to);
+    pc_plan_order_free(&r->fro);
+    pc_plan_order_free(&r->now);
+    pc_free(r);
+}
+
+/* ---- who decides next ---- */
+
+static void play_from(pc_reorder *r, int node) {
+    for (; node >= 1; node /= 2) {
+        int left = r->winner[2 * node], right = r->winner[2 * node + 1];
+        r->winner[node] = r->next[right] < r->next[left] ? right : left;
+    }
+}
+
+static inline void set_next(pc_reorder *r, int device, pc_time time) {
+    r->next[device] = time;
+    play_from(r, (r->leaves + device) / 2);
+}
+
+static void start_tournament(pc_reorder *r) {
+    for (int i = 0; i < r->leaves; i++) {
+        r->winner[r->leaves + i] = i;
+        r->next[i] = i < r->plan->devices ? r->device[i].free : NEVER;
+    }
+    for (int node = r->leaves - 1; node >= 1; node--) {
+        int left = r->winner[2 * node], right = r->winner[2 * node + 1];
+        r->winner[node] = r->next[right] < r->next[left] ? right : left;
+    }
+}
+
+/* ---- one sweep ---- */
+
+/* `plan` is the user's or its mirror. */
+typedef struct sweep {
+    pc_reorder *r;
+    const pc_plan *plan;
+    const pc_plan_order *old;
+    pc_plan_order *made;
+    bool strict;    /* a gap ends where the next pass is known to be ready, also if it started later before */
+} sweep;
+
+static inline int64_t index_of(const sweep *s, int cell, int microbatch) {
+    return (int64_t)cell * s->plan->microbatches + microbatch;
+}
+
+/* When the passes that this one waits for have ended and sent; NEVER where that is not known yet. */
+static inline pc_time ready_at(const sweep *s, const pc_plan_cell *cell, int microbatch) {
+    pc_time ready = 0;
+    if (cell->before != PC_PLAN_NONE) {
+        pc_time end = s->r->end[index_of(s, cell->before, microbatch)];
+        if (end == NOT_YET) return NEVER;
+        ready = end + cell->before_delay;
+    }
+    if (cell->own != PC_PLAN_NONE) {
+        pc_time end = s->r->end[index_of(s, cell->own, microbatch)];
+        if (end == NOT_YET) return NEVER;
+        if (end > ready) ready = end;
+    }
+    return ready;
+}
+
+/* Tells the device that waits for this pass when its input arrives. */
+static inline void notify(const sweep *s, int device, const pc_plan_cell *cell, pc_time end) {
+    if (cell->after == PC_PLAN_NONE) return;
+    int other = cell->after / s->plan->types;
+    if (other == device) return;
+    pc_time arrival = end + s->plan->cells[cell->after].before_delay;
+    if (arrival < s->r->device[other].free) arrival = s->r->device[other].free;
+    if (arrival < s->r->next[other]) set_next(s->r, other, arrival);
+}
+
+static inline void run_pass(const sweep *s, int device, int type, int microbatch, pc_time start) {
+    int cell_index = device * s->plan->types + type;
+    const pc_plan_cell *cell = &s->plan->cells[cell_index];
+    device_state *state = &s->r->device[device];
+    int64_t place = device * s->plan->passes + state->filled++;
+    s->made->pass[place] = pc_plan_pass_make(type, microbatch);
+    s->made->start[place] = start;
+    state->free = s->r->end[index_of(s, cell_index, microbatch)] = start + cell->duration;
+    s->r->done[cell_index]++;
+    notify(s, device, cell, state->free);
+}
+
+/* Whether memory allows to run a pass now that stands `place` in the old order: it adds `taken` from here to there. */
+static bool fits_memory(const sweep *s, int device, int64_t place, int64_t taken) {
+    if (taken <= 0) return true;
+    int64_t base = device * s->plan->passes, most = s->plan->limit[device] - taken;
+    const device_state *state = &s->r->device[device];
+    pc_plan_pass head = s->old->pass[base + state->cursor];
+    const pc_plan_cell *head_cell = &s->plan->cells[device * s->plan->types + pc_plan_pass_type(head)];
+    if (s->r->level[base + state->cursor] - head_cell->taken > most) return false;
+    for (int64_t k = state->cursor; k < place; k++) {
+        if (s->r->level[base + k] <= most) continue;
+        pc_plan_pass pass = s->old->pass[base + k];
+        int cell = device * s->plan->types + pc_plan_pass_type(pass);
+        if (s->r->end[index_of(s, cell, pc_plan_pass_microbatch(pass))] == NOT_YET) return false;
+    }
+    return true;
+}
+
+/* Runs the pass of this type that is next, ahead of what the old order has before it. */
+static void pull(const sweep *s, int device, int type, pc_time time) {
+    int cell = device * s->plan->types + type, microbatch = s->r->done[cell];
+    int64_t base = device * s->plan->passes, place = s->r->position[index_of(s, cell, microbatch)];
+    int64_t taken = s->plan->cells[cell].taken;
+    run_pass(s, device, type, microbatch, time);
+    if (taken != 0)
+        for (int64_t k = s->r->device[device].cursor; k < place; k++) s->r->level[base + k] += taken;
+}
+
+/* Which pass to pull into a gap that begins at `time` and ends at `gap_end`: the first one in the old order that is
+ * ready and fits; its type, or PC_PLAN_NONE. `soon` becomes the next time at which anything is known to be ready. */
+static int choose(const sweep *s, int device, int head_type, pc_time time, pc_time gap_end, pc_time *soon) {
+    int best = PC_PLAN_NONE;
+    int64_t best_place = s->r->device[device].cursor + s->r->window[device];
+    for (int type = 0; type < s->plan->types; type++) {
+        int cell_index = device * s->plan->types + type, microbatch = s->r->done[cell_index];
+        if (type == head_type || microbatch >= s->plan->microbatches) continue;
+        const pc_plan_cell *cell = &s->plan->cells[cell_index];
+        pc_time ready = ready_at(s, cell, microbatch);
+        if (ready > time && ready < *soon) *soon = ready;
+        if (ready > time || cell->duration > gap_end - time) continue;
+        int64_t place = s->r->position[index_of(s, cell_index, microbatch)];
+        if (place >= best_place || !fits_memory(s, device, place, cell->taken)) continue;
+        best = type;
+        best_place = place;
+    }
+    return best;
+}
+
+/* Where the gap before a pass ends that is ready at `ready` (NEVER: not known) and started at `before` so far. */
+static inline pc_time end_of_gap(const sweep *s, pc_time ready, pc_time before) {
+    if (ready == NEVER) return before;
+    return s->strict || ready > before ? ready : before;
+}
+
+/* The old order's first pass that has not run. False where all have. */
+static inline bool find_head(const sweep *s, int device, pc_plan_pass *head) {
+    device_state *state = &s->r->device[device];
+    if (state->filled == s->plan->passes) return false;
+    for (int64_t base = device * s->plan->passes;; state->cursor++) {
+        *head = s->old->pass[base + state->cursor];
+        int cell = device * s->plan->types + pc_plan_pass_type(*head);
+        if (s->r->end[index_of(s, cell, pc_plan_pass_microbatch(*head))] == NOT_YET) return true;
+    }
+}
+
+/* Fills the gap at `time`, or says when to look again. False where the device has nothing to do now. */
+static bool fill_gap(const sweep *s, int device, pc_plan_pass head, pc_time ready, pc_time time) {
+    pc_time before = s->old->start[device * s->plan->passes + s->r->device[device].cursor], soon = ready;
+    pc_time gap_end = end_of_gap(s, ready, before);
+    int type = PC_PLAN_NONE;
+    if (gap_end - time >= s->r->shortest[device])
+        type = choose(s, device, pc_plan_pass_type(head), time, gap_end, &soon);
+    if (type == PC_PLAN_NONE) {
+        set_next(s->r, device, soon);
+        return false;
+    }
+    pull(s, device, type, time);
+    return true;
+}
+
+/* The device decides at `now`. It runs its next pass as long as that is ready, whatever the others do; into a gap it
+ * looks only at the time of the sweep, when all that comes before is known. */
+static void decide(const sweep *s, int device, pc_time now) {
+    const device_state *state = &s->r->device[device];
+    pc_plan_pass head;
+    pc_time time = now;
+    while (find_head(s, device, &head)) {
+        int type = pc_plan_pass_type(head), microbatch = pc_plan_pass_microbatch(head);
+        pc_time ready = ready_at(s, &s->plan->cells[device * s->plan->types + type], microbatch);
+        if (ready <= time) {
+            run_pass(s, device, type, microbatch, ready > state->free ? ready : state->free);
+        } else if (time > now) {
+            set_next(s->r, device, time);
+            return;
+        } else if (!fill_gap(s, device, head, ready, time)) {
+            return;
+        }
+        time = state->free;
+    }
+    set_next(s->r, device, NEVER);
+}
+
+static void start_device(const sweep *s, int device, pc_time release) {
+    pc_reorder *r = s->r;
+    int64_t base = device * s->plan->passes, level = 0;
+    r->device[device] = (device_state){.free = release};
+    for (int type = 0; type < s->plan->types; type++) r->done[device * s->plan->types + type] = 0;
+    for (int64_t k = base; k < base + s->plan->passes; k++) {
+        pc_plan_pass pass = s->old->pass[k];
+        int cell = device * s->plan->types + pc_plan_pass_type(pass);
+        int64_t i = index_of(s, cell, pc_plan_pass_microbatch(pass));
+        r->position[i] = (int32_t)(k - base);
+        r->end[i] = NOT_YET;
+        r->level[k] = level += s->plan->cells[cell].taken;
+    }
+}
+
+/* Span and makespan of the new order. */
+static void measure(const sweep *s) {
+    s->made->span = s->made->makespan = 0;
+    for (int d = 0; d < s->plan->devices; d++) {
+        pc_time end = s->r->device[d].free, span = end - s->made->start[d * s->plan->passes];
+        if (span > s->made->span) s->made->span = span;
+        if (end > s->made->makespan) s->made->makespan = end;
+    }
+}
+
+/* False where the old order has a deadlock. */
+static bool run_sweep(const sweep *s, const pc_time *release) {
+    pc_reorder *r = s->r;
+    for (int d = 0; d < s->plan->devices; d++) start_device(s, d, release ? release[d] : 0);
+    start_tournament(r);
+    for (int d; r->next[d = r->winner[1]] < NEVER;) decide(s, d, r->next[d]);
+    for (int d = 0; d < s->plan->devices; d++)
+        if (r->device[d].filled < s->plan->passes) return false;
+    measure(s);
+    return true;
+}
+
+/* ---- squeeze ---- */
+
+/* The most memory over devices; -1 where a device goes over its limit. */
+static int64_t peak_of(const pc_plan *plan, const pc_plan_order *order) {
+    int64_t peak = 0;
+    for (int d = 0; d < plan->devices; d++) {
+        int64_t level = 0, most = 0;
+        for (int64_t k = d * plan->passes; k < (d + 1) * plan->passes; k++) {
+            level += plan->cells[d * plan->types + pc_plan_pass_type(order->pass[k])].taken;
+            if (level > most) most = level;
+        }
+        if (most > plan->limit[d]) return -1;
+        if (most > peak) peak = most;
+    }
+    return peak;
+}
+
+/* Without gaps to fill the order of events does not matter: a device runs on until it waits for another one, and that
+ * one wakes it. */
+static void squeeze_device(const sweep *s, int device) {
+    const pc_plan *plan = s->plan;
+    pc_reorder *r = s->r;
+    device_state *state = &r->device[device];
+    for (int64_t base = device * plan->passes; state->cursor < plan->passes; state->cursor++) {
+        pc_plan_pass pass = s->old->pass[base + state->cursor];
+        int cell_index = device * plan->types + pc_plan_pass_type(pass), microbatch = pc_plan_pass_microbatch(pass);
+        const pc_plan_cell *cell = &plan->cells[cell_index];
+        pc_time ready = ready_at(s, cell, microbatch);
+        if (ready == NEVER) return;
+        pc_time start = ready > state->free ? ready : state->free;
+        s->made->start[base + state->cursor] = start;
+        state->free = r->end[index_of(s, cell_index, microbatch)] = start + cell->duration;
+        int other = cell->after == PC_PLAN_NONE ? device : cell->after / plan->types;
+        if (other != device && r->done[other] == 0) {
+            r->done[other] = 1;
+            r->ready[r->ready_count++] = other;
+        }
+    }
+}
+
+/* Here r->done says, for each device, whether it stands in the stack. */
+static bool run_squeeze(const sweep *s) {
+    pc_reorder *r = s->r;
+    int devices = s->plan->devices;
+    memset(r->end, 0xff, (size_t)devices * (size_t)s->plan->passes * sizeof *r->end); /* NOT_YET */
+    r->ready_count = 0;
+    for (int d = devices - 1; d >= 0; d--) {
+        r->device[d] = (device_state){0};
+        r->done[d] = 1;
+        r->ready[r->ready_count++] = d;
+    }
+    while (r->ready_count > 0) {
+        int device = r->ready[--r->ready_count];
+        r->done[device] = 0;
+        squeeze_device(s, device);
+    }
+    for (int d = 0; d < devices; d++)
+        if (r->device[d].cursor < s->plan->passes) return false;
+    measure(s);
+    return true;
+}
+
+bool pc_reorder_squeeze(pc_reorder *r, pc_plan_order *order) {
+    int64_t peak = peak_of(r->plan, order);
+    sweep s = {.r = r, .plan = r->plan, .old = order, .made = order};
+    if (peak < 0 || !run_squeeze(&s)) return false;
+    order->peak = peak;
+    return true;
+}
+
+/* ---- to and fro ---- */
+
+/* `from` run backwards from time `end`, of the same plan or its mirror: both have the same durations. */
+static void reverse(const pc_plan *plan, const pc_plan_order *from, pc_time end, pc_plan_order *to) {
+    for (int d = 0; d < plan->devices; d++) {
+        const pc_plan_cell *cells = plan->cells + d * plan->types;
+        int64_t first = d * plan->passes, last = first + plan->passes - 1;
+        for (int64_t k = 0; k < plan->passes; k++) {
+            pc_plan_pass pass = from->pass[last - k];
+            int type = pc_plan_pass_type(pass);
+            to->pass[first + k] = pc_plan_pass_make(type, plan->microbatches - 1 - pc_plan_pass_microbatch(pass));
+            to->start[first + k] = end - from->start[last - k] - cells[type].duration;
+        }
+    }
+}
+
+/* Every device may end its own span after it started, and no later: its release in the plan run backwards from the time
+ * that is returned. */
+static pc_time find_releases(pc_reorder *r, const pc_plan_order *order) {
+    pc_time last = 0;
+    for (int d = 0; d < r->plan->devices; d++) {
+        r->release[d] = order->start[d * r->plan->passes] + order->span;
+        if (r->release[d] > last) last = r->release[d];
+    }
+    for (int d = 0; d < r->plan->devices; d++) r->release[d] = last - r->release[d];
+    return last;
+}
+
+/* ---- how far a sweep looks ahead ---- */
+
+enum { FAR = 64 }; /* passes a device and chunk: as good as all, but keeps the time of a sweep in proportion */
+
+/* The next number of a stream that depends on the seed only (xorshift64*; Vigna 2016, ACM TOMS 42, 30). */
+static uint64_t draw(uint64_t *stream) {
+    *stream ^= *stream >> 12;
+    *stream ^= *stream << 25;
+    *stream ^= *stream >> 27;
+    return *stream * UINT64_C(0x2545f4914f6cdd1d) >> 32;
+}
+
+static int64_t draw_window(uint64_t *stream, int64_t far) {
+    static const int64_t windows[] = {1, 2, 3, 4, 6, 8, 12, 16, 32, INT64_MAX, INT64_MAX, INT64_MAX};
+    int64_t window = windows[draw(stream) % (sizeof windows / sizeof *windows)];
+    return window < far ? window : far;
+}
+
+/* Every second sweep with the same window for all devices, else with one for each. */
+static void draw_windows(pc_reorder *r, uint64_t *stream) {
+    int64_t far = FAR * ((int64_t)r->plan->devices + 4) * r->plan->chunks;
+    bool is_common = draw(stream) % 2 == 0;
+    int64_t window = draw_window(stream, far);
+    for (int d = 0; d < r->plan->devices; d++)
+        r->window[d] = *stream == 0 ? far : is_common ? window : draw_window(stream, far);
+}
+
+/* One sweep backwards and one forward: r->now becomes the next one. False never, but for a fault of ours. `stream` 0 is
+ * no stream: all windows are wide. */
+static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
+    pc_time end = find_releases(r, &r->now);
+    reverse(r->plan, &r->now, end, &r->to);
+    draw_windows(r, stream);
+    sweep backwards = {r, &r->mirror, &r->to, &r->fro, strict};
+    if (!run_sweep(&backwards, r->release)) return false;
+    reverse(r->plan, &r->fro, end, &r->to);
+    draw_windows(r, stream);
+    sweep forward = {r, r->plan, &r->to, &r->now, strict};
+    return run_sweep(&forward, NULL);
+}
+
+static bool is_better(const pc_plan_order *a, const pc_plan_order *b) {
+    return a->span < b->span || (a->span == b->span && a->makespan < b->makespan);
+}
+
+void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_plan_order *order) {
+    uint64_t stream = (uint64_t)(way / 2) * UINT64_C(0x9e3779b97f4a7c15);
+    int patience = stream ? rounds : ROUNDS_WITHOUT_GAIN;
+    pc_plan_order_copy(r->plan, order, &r->now);
+    for (int round = 0, without_gain = 0; round < rounds && without_gain < patience; round++) {
+        pc_time span = order->span;
+        if (span <= enough || !improve_once(r, ((way + round) & 1) != 0, &stream)) break;
+        if (is_better(&r->now, order)) pc_plan_order_copy(r->plan, &r->now, order);
+        without_gain = order->span < span ? 0 : without_gain + 1;
+    }
+    order->peak = peak_of(r->plan, order);
+}

@@ -1,0 +1,42 @@
+/* reorder.h: makes an order of passes shorter without more memory: squeeze, and the reordering of warm-up and cool-down
+ * of 'Pipeline Parallelism with Controllable Memory' (arXiv 2405.15362, section 3), generalised.
+ *
+ * One sweep runs the orders of all devices forward in time. A device whose next pass is not ready yet may pull a later
+ * one into the gap, where that neither delays the next one nor lifts the device's memory above its limit. The same
+ * sweep over the plan run backwards in time pushes passes towards the end. Sweeps to and fro (forward-backward
+ * improvement; Li & Willis 1992, European Journal of Operational Research 56, for projects with limited resources) move
+ * idle time out of the middle of a schedule to its ends, where it does not count. Private to the generators.
+ */
+#ifndef PC_MODELS_SCHEDULE_REORDER_H
+#define PC_MODELS_SCHEDULE_REORDER_H
+
+#include "engine/error.h"
+#include "models/schedule/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Room to work in, for orders of one plan; one thread at a time. */
+typedef struct pc_reorder pc_reorder;
+
+/* The plan must outlive it. Free with pc_reorder_free (NULL is fine). */
+pc_code pc_reorder_create(const pc_plan *plan, pc_reorder **reorder, pc_error *error);
+void pc_reorder_free(pc_reorder *reorder);
+
+/* Fills in start, span, makespan and peak for the order that stands in order->pass: every pass as early as it can run.
+ * False where the order has a deadlock or does not keep the limits. */
+bool pc_reorder_squeeze(pc_reorder *reorder, pc_plan_order *order);
+
+/* The ways in which an order can be improved, which lead to different ends. Bit 0 chooses which of two rules for the size
+ * of a gap goes first; they alternate. The rest is a seed: 0 lets every sweep pull what it can; with others a sweep looks
+ * only a few passes ahead, how few being drawn anew for each sweep from the seed. */
+enum { PC_REORDER_EAGER = 0, PC_REORDER_STRICT = 1 };
+static inline int pc_reorder_drawn(int seed) {
+    return 2 * seed;
+}
+
+/* Replaces a squeezed order by the best that up to `rounds` sweeps to and fro find: its span is never longer, its memory
+ * within the limits. Ends early where the span is down to `enough` or, with seed 0, several rounds gained nothing. */
+void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough, pc_plan_order *order);
+
+#endif

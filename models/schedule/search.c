@@ -1,0 +1,293 @@
+#include "models/schedule/search.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/bound.h"
+#include "models/schedule/candidates.h"
+#include "models/schedule/plan.h"
+#include "models/schedule/stretch.h"
+#include "models/schedule/tournament.h"
+
+#include <string.h>
+
+enum { FAVOURITES = 3 }; /* blocks that may be tried before all others */
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+static int most(int a, int b) {
+    return a > b ? a : b;
+}
+
+/* ---- which blocks to start from ---- */
+
+/* The candidates with their squeezed spans. */
+typedef struct field {
+    pc_candidate *list;
+    int64_t count;
+    pc_time *span; /* a number a candidate; INT64_MAX where it was not squeezed */
+} field;
+
+/* The i-th of `chosen` candidates to squeeze: one half those that leave least memory unused, the other spread evenly
+ * over the rest of the list. */
+static int64_t candidate_to_squeeze(const field *f, int chosen, int i) {
+    int first = f->count <= chosen ? chosen : (chosen + 1) / 2;
+    return i < first ? i : first + (f->count - first) * (i - first) / (chosen - first);
+}
+
+/* Squeezes up to `count` candidates, in batches of as many as there are entries. */
+static void squeeze_candidates(pc_tournament *t, const field *f, int count) {
+    int chosen = f->count < count ? (int)f->count : count;
+    for (int64_t i = 0; i < f->count; i++) f->span[i] = INT64_MAX;
+    for (int done = 0; done < chosen;) {
+        int batch = least(chosen - done, t->entry_count);
+        for (int i = 0; i < batch; i++) {
+            int64_t candidate = candidate_to_squeeze(f, chosen, done + i);
+            t->entries[i].pattern = f->list[candidate].pattern;
+            t->entries[i].coarse = PC_COARSE_NONE;
+            t->entries[i].is_made = false;
+            t->entries[i].tag = candidate;
+        }
+        pc_tournament_run(t, batch, 0);
+        for (int i = 0; i < batch; i++)
+            if (t->entries[i].is_valid) f->span[t->entries[i].tag] = t->entries[i].order.span;
+        done += batch;
+    }
+}
+
+/* Moves the candidate with the least span to place `to`; false where none is left behind it that was squeezed. */
+static bool bring_shortest(const field *f, int64_t to) {
+    int64_t best = to;
+    for (int64_t i = to + 1; i < f->count; i++)
+        if (f->span[i] < f->span[best]) best = i;
+    if (best >= f->count || f->span[best] == INT64_MAX) return false;
+    pc_candidate candidate = f->list[best];
+    pc_time span = f->span[best];
+    memmove(&f->list[to + 1], &f->list[to], (size_t)(best - to) * sizeof *f->list);
+    memmove(&f->span[to + 1], &f->span[to], (size_t)(best - to) * sizeof *f->span);
+    f->list[to] = candidate;
+    f->span[to] = span;
+    return true;
+}
+
+/* Brings the candidates to start from to the front: in turn the one with the least span, and the one that leaves least
+ * memory unused, for reordering often makes more of it. Returns their number, at most `wanted`. */
+static int bring_starts(const field *f, int wanted) {
+    int count = 0;
+    for (; count < wanted && count < f->count; count += 2)
+        if (!bring_shortest(f, count)) break;
+    /* what was not brought stands in its old order: least unused memory first */
+    return f->count < wanted ? (int)f->count : wanted;
+}
+
+/* The ways to go on from a block. */
+static const struct {
+    int coarse, way;
+} ways[] = {{PC_COARSE_NONE, 0},  {PC_COARSE_CELLS, 0}, {PC_COARSE_QUARTERS, 0}, {PC_COARSE_HALVES, 0},
+            {PC_COARSE_NONE, 1},  {PC_COARSE_CELLS, 1}, {PC_COARSE_QUARTERS, 1}, {PC_COARSE_HALVES, 1}};
+enum { WAYS = sizeof ways / sizeof *ways, STARTS_IN_OTHER_WAYS = 3 };
+
+/* Every start goes the first way; the better third, or all where they are few, go the others too. Returns the number of
+ * entries. */
+static int enter_starts(pc_tournament *t, const field *f, int starts) {
+    int entered = 0;
+    for (int way = 0; way < WAYS; way++) {
+        int going = way == 0 ? starts : most(starts / STARTS_IN_OTHER_WAYS, least(starts, 4));
+        if (!t->rooms[ways[way].coarse]) continue;
+        for (int i = 0; i < going && entered < t->entry_count; i++, entered++) {
+            pc_entry *e = &t->entries[entered];
+            e->pattern = f->count > 0 ? f->list[i].pattern : -1;
+            e->coarse = ways[way].coarse;
+            e->way = ways[way].way;
+            e->is_made = false;
+        }
+    }
+    return entered;
+}
+
+/* ---- the tournament on the short iteration ---- */
+
+/* Every one of the first `count` entries goes on in its own way, in the other way for gaps, and in ways that are drawn;
+ * returns how many there are then. */
+static int branch_out(pc_tournament *t, int count, int draws) {
+    int entered = count;
+    for (int branch = 0; branch <= draws; branch++)
+        for (int i = 0; i < count && entered < t->entry_count; i++, entered++) {
+            pc_tournament_copy_entry(t, i, entered);
+            t->entries[entered].way =
+                branch == 0 ? 1 - (t->entries[i].way & 1) : pc_reorder_drawn(1 + i + branch * count);
+            t->entries[entered].is_made = branch % 2 == 0; /* every second one from the block again */
+        }
+    return entered;
+}
+
+static void compete(pc_tournament *t, const field *f, const pc_search_effort *effort) {
+    if (f->count > effort->starts) squeeze_candidates(t, f, effort->squeezed);
+    int starts = f->count == 0 ? 1 : f->count <= effort->starts ? (int)f->count : bring_starts(f, effort->starts);
+    int count = enter_starts(t, f, starts);
+    pc_tournament_run(t, count, effort->start_rounds);
+    if (pc_tournament_is_over(t)) return;
+    count = least(count, effort->better);
+    pc_tournament_run(t, count, effort->better_rounds);
+    if (pc_tournament_is_over(t)) return;
+    pc_tournament_run(t, branch_out(t, least(count, effort->best), effort->draws), effort->best_rounds);
+}
+
+/* ---- from the short iteration to the whole one ---- */
+
+/* The best orders for the whole iteration: the short ones stretched in several ways and, where that idles or breaks a
+ * limit, their blocks repeated and reordered at full length. */
+static pc_code lengthen(const pc_tournament *brief, int finalists, pc_tournament *full, int rounds, pc_error *error) {
+    pc_time added = full->enough - brief->enough;
+    int count = 0;
+    pc_code code = PC_OK;
+    for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++)
+        for (int i = 0; i < finalists && !code; i++, count++) {
+            pc_entry *e = &full->entries[count];
+            *e = (pc_entry){.pattern = brief->entries[i].pattern, .order = e->order};
+            code = pc_stretch(brief->plan, &brief->entries[i].order, attempt, full->plan, &e->order, error);
+            e->is_made = true;
+            e->is_valid = !code && pc_reorder_squeeze(full->rooms[PC_COARSE_NONE][0], &e->order);
+            bool is_perfect = e->is_valid && e->order.span <= brief->entries[0].order.span + added;
+            if (!is_perfect) continue;
+            pc_entry perfect = *e;
+            *e = full->entries[0];
+            full->entries[0] = perfect;
+            return PC_OK;
+        }
+    for (int i = 0; i < finalists && !code; i++, count++) {
+        pc_entry *e = &full->entries[count];
+        *e = (pc_entry){.pattern = brief->entries[i].pattern, .coarse = brief->entries[i].coarse, .order = e->order};
+        if (!full->rooms[e->coarse]) e->coarse = PC_COARSE_NONE;
+    }
+    if (code) return code;
+    pc_tournament_run(full, count, 1);
+    pc_tournament_run(full, least(count, 4), rounds);
+    return PC_OK;
+}
+
+/* ---- the search ---- */
+
+/* An iteration that is long enough to have a beginning, a middle and an end. */
+static int short_length(const pc_search *search) {
+    int length = search->effort.length * search->costs->devices / 2 + 8;
+    return search->microbatches <= length + least(length / 2, 12) ? search->microbatches
+                                                        : pc_stretch_length(length, search->microbatches);
+}
+
+static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
+    return passes <= in_full ? number : most((int)(number * in_full / passes), least(number, at_least));
+}
+
+/* The effort for a plan of this size. */
+static pc_search_effort scale_effort(const pc_search_effort *effort, const pc_plan *plan) {
+    int64_t passes = plan->devices * plan->passes;
+    pc_search_effort scaled = *effort;
+    scaled.squeezed = scale(effort->squeezed, passes, effort->passes, 1);
+    scaled.starts = scale(effort->starts, passes, effort->passes, 1);
+    scaled.start_rounds = scale(effort->start_rounds, passes, 4 * effort->passes, 1);
+    scaled.better = scale(effort->better, passes, effort->passes, 1);
+    scaled.better_rounds = scale(effort->better_rounds, passes, 2 * effort->passes, 0);
+    scaled.best = scale(effort->best, passes, effort->passes, 1);
+    scaled.best_rounds = scale(effort->best_rounds, passes, 2 * effort->passes, 1);
+    return scaled;
+}
+
+static pc_code make_plan(const pc_search *search, int microbatches, pc_plan *plan, pc_error *error) {
+    return pc_plan_create(search->costs, search->placement, search->splits, microbatches, search->limit, plan, error);
+}
+
+/* A tournament of the search's first block that keeps the limits alone, of the first few: where it cannot be beaten,
+ * there is nothing more to do. *is_over says so; else the tournament is empty. */
+static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan,
+                             pc_tournament *t, bool *is_over, pc_error *error) {
+    int64_t favourite = 0, count = search->pattern_count < FAVOURITES ? search->pattern_count : FAVOURITES;
+    pc_code code = PC_OK;
+    *is_over = false;
+    for (bool fits = false; favourite < count; favourite++) {
+        code = pc_candidates_fits(search, plan, favourite, &fits, error);
+        if (code || fits) break;
+    }
+    if (code || favourite == count) return code;
+    code = pc_tournament_create(plan, search->patterns, search->threads, 1, false, t, error);
+    if (!code) {
+        t->entries[0].pattern = favourite;
+        pc_tournament_run(t, 1, 0);
+        if (!pc_tournament_is_over(t)) pc_tournament_run(t, 1, effort->start_rounds);
+        bool is_all = plan->devices * plan->passes > 4 * search->effort.passes;
+        *is_over = pc_tournament_is_over(t) || (is_all && t->entries[0].is_valid);
+    }
+    if (code || !*is_over) pc_tournament_free(t);
+    return code;
+}
+
+static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan,
+                         pc_tournament *brief, pc_error *error) {
+    size_t patterns = (size_t)search->pattern_count + 1;
+    field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
+    int entries = most(2 * effort->starts, most(8, (2 + effort->draws) * effort->best));
+    pc_code code = f.list && f.span ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = pc_candidates_list(search, plan, f.list, &f.count, error);
+    if (!code) code = pc_tournament_create(plan, search->patterns, search->threads, entries, true, brief, error);
+    if (!code) compete(brief, &f, effort);
+    pc_free(f.list);
+    pc_free(f.span);
+    if (!code && !brief->entries[0].is_valid)
+        code = pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: the memory limit is too small; expected room for one microbatch on every device",
+                            search->name);
+    return code;
+}
+
+static pc_code finish(const pc_search *search, const pc_tournament *t, pc_schedule *schedule, pc_block *block,
+                      pc_error *error) {
+    const pc_entry *best = &t->entries[0];
+    pc_block made = {0};
+    pc_code code = PC_OK;
+    if (block && best->pattern >= 0) {
+        const pc_pattern *pattern = &search->patterns[best->pattern];
+        code = pc_block_create(search->placement, t->plan->devices, t->plan->chunks,
+                               pc_pattern_microbatches(pattern->family), &made, error);
+        if (!code) pc_pattern_build(pattern, &made);
+    }
+    if (!code) code = pc_plan_to_schedule(t->plan, &best->order, search->name, schedule, error);
+    if (code)
+        pc_block_free(&made);
+    else if (block)
+        *block = made;
+    return code;
+}
+
+static pc_code run_full(const pc_search *search, const pc_search_effort *effort, const pc_tournament *brief,
+                        pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_plan plan = {0};
+    pc_tournament full = {0};
+    int finalists = least(most(effort->best, 1), brief->entry_count);
+    while (finalists > 1 && !brief->entries[finalists - 1].is_valid) finalists--;
+    pc_code code = make_plan(search, search->microbatches, &plan, error);
+    if (!code)
+        code = pc_tournament_create(&plan, search->patterns, search->threads, (PC_STRETCH_ATTEMPTS + 1) * finalists,
+                                    false, &full, error);
+    if (!code) code = lengthen(brief, finalists, &full, effort->best_rounds, error);
+    if (!code) code = finish(search, &full, schedule, block, error);
+    pc_tournament_free(&full);
+    pc_plan_free(&plan);
+    return code;
+}
+
+pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_plan plan = {0};
+    pc_tournament brief = {0};
+    pc_code code = make_plan(search, short_length(search), &plan, error);
+    pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &plan);
+    bool is_over = false;
+    if (!code) code = run_favourite(search, &effort, &plan, &brief, &is_over, error);
+    if (!code && !is_over) code = run_brief(search, &effort, &plan, &brief, error);
+    if (!code)
+        code = plan.microbatches == search->microbatches
+                   ? finish(search, &brief, schedule, block, error)
+                   : run_full(search, &effort, &brief, schedule, block, error);
+    pc_tournament_free(&brief);
+    pc_plan_free(&plan);
+    return code;
+}

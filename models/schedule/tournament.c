@@ -1,0 +1,133 @@
+#include "models/schedule/tournament.h"
+
+#include "engine/alloc.h"
+#include "engine/parallel.h"
+#include "models/schedule/bound.h"
+#include "models/schedule/repeat.h"
+
+#include <string.h>
+
+enum { COARSE_ROUNDS = 8 };
+
+/* ---- the room ---- */
+
+static pc_code create_rooms(const pc_plan *plan, int threads, pc_reorder ***rooms, pc_error *error) {
+    *rooms = pc_alloc((size_t)threads, sizeof(pc_reorder *));
+    pc_code code = *rooms ? PC_OK : pc_error_no_memory(error);
+    for (int i = 0; i < threads && !code; i++) code = pc_reorder_create(plan, &(*rooms)[i], error);
+    return code;
+}
+
+/* Whether a plan with the same times stands already. */
+static bool is_known(const pc_tournament *t, int kind) {
+    if (pc_plan_has_times_of(t->plan, &t->coarse[kind])) return true;
+    for (int other = 1; other < kind; other++)
+        if (t->rooms[other] && pc_plan_has_times_of(&t->coarse[other], &t->coarse[kind])) return true;
+    return false;
+}
+
+static pc_code create_coarse_rooms(pc_tournament *t, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int kind = 1; kind < PC_COARSE_KINDS && !code && pc_plan_takes_time(t->plan); kind++) {
+        code = pc_plan_coarsen(t->plan, kind, &t->coarse[kind], error);
+        if (!code && !is_known(t, kind)) code = create_rooms(&t->coarse[kind], t->threads, &t->rooms[kind], error);
+    }
+    return code;
+}
+
+pc_code pc_tournament_create(const pc_plan *plan, const pc_pattern *patterns, int threads, int entries,
+                             bool with_coarse, pc_tournament *tournament, pc_error *error) {
+    pc_tournament *t = tournament;
+    *t = (pc_tournament){.plan = plan, .patterns = patterns, .threads = threads, .entry_count = entries};
+    t->enough = pc_plan_least_span(plan);
+    t->entries = pc_alloc((size_t)entries, sizeof *t->entries);
+    t->blocks = pc_alloc((size_t)threads * 2, sizeof *t->blocks);
+    pc_code code = t->entries && t->blocks ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = create_rooms(plan, threads, &t->rooms[PC_COARSE_NONE], error);
+    if (!code && with_coarse) code = create_coarse_rooms(t, error);
+    for (int i = 0; i < 2 * threads && !code; i++)
+        code = pc_block_create(plan->placement, plan->devices, plan->chunks, 1 + i % 2, &t->blocks[i], error);
+    for (int i = 0; i < entries && !code; i++) code = pc_plan_order_create(plan, &t->entries[i].order, error);
+    return code;
+}
+
+void pc_tournament_free(pc_tournament *t) {
+    for (int kind = 0; kind < PC_COARSE_KINDS; kind++) {
+        for (int i = 0; t->rooms[kind] && i < t->threads; i++) pc_reorder_free(t->rooms[kind][i]);
+        pc_free(t->rooms[kind]);
+        pc_plan_mirror_free(&t->coarse[kind]);
+    }
+    for (int i = 0; t->blocks && i < 2 * t->threads; i++) pc_block_free(&t->blocks[i]);
+    for (int i = 0; t->entries && i < t->entry_count; i++) pc_plan_order_free(&t->entries[i].order);
+    pc_free(t->blocks);
+    pc_free(t->entries);
+    memset(t, 0, sizeof *t);
+}
+
+/* ---- one entry ---- */
+
+static void repeat_pattern(const pc_tournament *t, int worker, pc_entry *e) {
+    if (e->pattern < 0) {
+        pc_repeat_one_by_one(t->plan, &e->order);
+        return;
+    }
+    const pc_pattern *pattern = &t->patterns[e->pattern];
+    pc_block *block = &t->blocks[2 * worker + pc_pattern_microbatches(pattern->family) - 1];
+    pc_pattern_build(pattern, block);
+    pc_repeat_block(t->plan, block, &e->order);
+}
+
+static void make_entry(const pc_tournament *t, int worker, pc_entry *e) {
+    repeat_pattern(t, worker, e);
+    if (e->coarse != PC_COARSE_NONE) {
+        pc_reorder *room = t->rooms[e->coarse][worker];
+        if (pc_reorder_squeeze(room, &e->order)) pc_reorder_improve(room, COARSE_ROUNDS, e->way, 0, &e->order);
+    }
+    e->is_valid = pc_reorder_squeeze(t->rooms[PC_COARSE_NONE][worker], &e->order);
+    e->is_made = true;
+}
+
+static void work_on_entry(void *context, int worker, int64_t index) {
+    const pc_tournament *t = context;
+    pc_entry *e = &t->entries[index];
+    if (!e->is_made) make_entry(t, worker, e);
+    if (e->is_valid && t->rounds > 0)
+        pc_reorder_improve(t->rooms[PC_COARSE_NONE][worker], t->rounds, e->way, t->enough, &e->order);
+}
+
+/* ---- the ranks ---- */
+
+static bool is_better(const pc_entry *a, const pc_entry *b) {
+    if (a->is_valid != b->is_valid) return a->is_valid;
+    if (a->order.span != b->order.span) return a->order.span < b->order.span;
+    if (a->order.makespan != b->order.makespan) return a->order.makespan < b->order.makespan;
+    return a->order.peak < b->order.peak;
+}
+
+/* Stable, so that nothing depends on which thread was faster. */
+static void rank(pc_entry *entries, int count) {
+    for (int i = 1; i < count; i++) {
+        pc_entry moved = entries[i];
+        int at = i;
+        for (; at > 0 && is_better(&moved, &entries[at - 1]); at--) entries[at] = entries[at - 1];
+        entries[at] = moved;
+    }
+}
+
+void pc_tournament_run(pc_tournament *t, int count, int rounds) {
+    t->rounds = rounds;
+    pc_parallel_run(t->threads, count, work_on_entry, t);
+    rank(t->entries, count);
+}
+
+bool pc_tournament_is_over(const pc_tournament *t) {
+    return t->entries[0].is_valid && t->entries[0].order.span <= t->enough;
+}
+
+void pc_tournament_copy_entry(pc_tournament *t, int from, int to) {
+    pc_entry *a = &t->entries[from], *b = &t->entries[to];
+    pc_plan_order order = b->order;
+    *b = *a;
+    b->order = order;
+    pc_plan_order_copy(t->plan, &a->order, &b->order);
+}

@@ -1,0 +1,55 @@
+/* tournament.h: orders of one plan that compete in rounds of reordering, on several threads. Private to the generators.
+ */
+#ifndef PC_MODELS_SCHEDULE_TOURNAMENT_H
+#define PC_MODELS_SCHEDULE_TOURNAMENT_H
+
+#include "engine/error.h"
+#include "models/schedule/coarse.h"
+#include "models/schedule/pattern.h"
+#include "models/schedule/plan.h"
+#include "models/schedule/reorder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A competitor: a block, the way to go on from it, and how far it has come. */
+typedef struct pc_entry {
+    int64_t pattern; /* the block's, or -1: one microbatch after the other */
+    int64_t tag;     /* the caller's, to find the entry again when it was ranked */
+    int coarse;      /* the coarse plan in which it is reordered first, or PC_COARSE_NONE */
+    int way;         /* pc_reorder_improve's */
+    bool is_made;    /* whether `order` stands */
+    bool is_valid;   /* whether it can run and keeps the limits */
+    pc_plan_order order;
+} pc_entry;
+
+typedef struct pc_tournament {
+    const pc_plan *plan;
+    const pc_pattern *patterns;
+    int threads;
+    pc_time enough; /* a span at which there is nothing left to gain */
+    int entry_count;
+    pc_entry *entries;
+    pc_reorder **rooms[PC_COARSE_KINDS]; /* one a thread; NULL for coarse plans that would tell nothing new */
+    pc_plan coarse[PC_COARSE_KINDS];
+    pc_block *blocks; /* two a thread: of one microbatch and of two */
+    int rounds;       /* of the heat that is on */
+} pc_tournament;
+
+/* Room for so many entries. `with_coarse`: whether coarse plans may be used. The plan and the patterns must outlive it.
+ * Free with pc_tournament_free, also after a failure. */
+pc_code pc_tournament_create(const pc_plan *plan, const pc_pattern *patterns, int threads, int entries,
+                             bool with_coarse, pc_tournament *tournament, pc_error *error);
+void pc_tournament_free(pc_tournament *tournament);
+
+/* Makes the first `count` entries that are not made yet, gives each so many rounds to and fro, and ranks them: least
+ * span first, then makespan, then memory. */
+void pc_tournament_run(pc_tournament *tournament, int count, int rounds);
+
+/* Whether the first entry has come as far as any can. */
+bool pc_tournament_is_over(const pc_tournament *tournament);
+
+/* Another entry at the same point, to go on in another way. */
+void pc_tournament_copy_entry(pc_tournament *tournament, int from, int to);
+
+#endif
