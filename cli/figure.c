@@ -17,6 +17,8 @@ static const char help[] =
     "\n"
     "example: pipecast figure table5.h5 1.5B-m24.zb-h1 -o timeline.svg\n";
 
+#define BYTES_PER_GIB 0x1p30
+
 enum { OUTPUT, HELP };
 static const option_spec options[] = {{"output", 'o', "FILE"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
 
@@ -52,7 +54,10 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
                             .time_unit_ps = 1e9,
                             .devices = record->devices,
                             .chunks = record->chunks,
-                            .trace = &record->replay.trace};
+                            .trace = &record->replay.trace,
+                            .memory = true,
+                            .memory_unit_bytes = BYTES_PER_GIB,
+                            .memory_unit = "GiB"};
     return pc_figure_timeline(&timeline, output, error);
 }
 

@@ -1,4 +1,6 @@
 /* pipecast schedule: one schedule, replayed at the user's costs in the user's unit of time. */
+#include "cli/schedule_request.h"
+
 #include "cli/cli.h"
 
 #include "models/schedule/check.h"
@@ -30,23 +32,12 @@ static const char help[] =
     "      --release-b FRACTION    how much of what F took B gives back; W the rest (default 0)\n"
     "      --keep FRACTION         how much of it F keeps where the schedule recomputes (default 2/34, a layer's "
     "input)\n"
-    "      --memory-limit X        the most activations a device may hold, in microbatches of a stage\n"
+    "      --memory-limit X        the most activations a device may hold, in microbatches of a stage; or X,X,... one "
+    "a device\n"
     "      --format FORMAT         table, json, text (the passes) or torch-csv (default table)\n"
-    "      --figure FILE           draw the timeline: .svg, .png or .pdf\n"
+    "      --figure FILE           draw building block, timeline and memory: .svg, .png or .pdf\n"
     "\n"
     "example: pipecast schedule 1f1b -p 8 -m 24 --times 18.522,18.086,9.337 --comm 0.601 --format json\n";
-
-typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV } schedule_format;
-
-typedef struct request {
-    const char *name;
-    int64_t devices, microbatches, chunks; /* 0 where not given */
-    double times[3];                       /* F, B, W */
-    double comm, release_b, keep;
-    double memory_limit; /* infinite where not given */
-    schedule_format format;
-    const char *figure;
-} request;
 
 /* ---- arguments ---- */
 
@@ -102,7 +93,7 @@ static bool parse_fraction(const char *option, const char *text, double *fractio
     return false;
 }
 
-static bool take_operand(request *r, const char *text) {
+static bool take_operand(schedule_request *r, const char *text) {
     if (r->name) {
         report_usage("schedule: a second name '%s' after '%s'; expected one", text, r->name);
         return false;
@@ -111,7 +102,7 @@ static bool take_operand(request *r, const char *text) {
     return true;
 }
 
-static bool take_option(request *r, int option, const char *value) {
+static bool take_option(schedule_request *r, int option, const char *value) {
     switch (option) {
     case ARGUMENT_OPERAND:
         return take_operand(r, value);
@@ -130,7 +121,8 @@ static bool take_option(request *r, int option, const char *value) {
     case KEEP:
         return parse_fraction("--keep", value, &r->keep);
     case MEMORY_LIMIT:
-        return argument_number("--memory-limit", value, &r->memory_limit);
+        r->memory_limit = value;
+        return true;
     case FORMAT:
         return parse_format(value, &r->format);
     case FIGURE:
@@ -141,67 +133,26 @@ static bool take_option(request *r, int option, const char *value) {
     }
 }
 
-/* ---- costs in whole ticks ---- */
-
-/* The smallest time that is not zero; infinite where all are. */
-static double smallest_time(const request *r) {
-    const double times[] = {r->times[0], r->times[1], r->times[2], r->comm};
-    double smallest = INFINITY;
-    for (int i = 0; i < 4; i++)
-        if (times[i] > 0.0 && times[i] < smallest) smallest = times[i];
-    return smallest;
-}
-
-/* Whole ticks for times in the user's unit, 10^9 a unit. More where the smallest of them would be less than 10^6 ticks,
- * so that rounding does not show whatever the unit; fewer where the whole pipeline, one pass after the other, would not
- * fit into the clock; 0 where no number of ticks does. */
-static double ticks_per_unit(const request *r, const pc_schedule *schedule) {
-    const double most = 0x1p61, least = 1e6;
-    double recompute = pc_schedule_has(schedule, PC_PASS_R) ? r->times[0] : 0.0;
-    double microbatch = r->times[0] + r->times[1] + r->times[2] + recompute + 2.0 * r->comm * schedule->chunks;
-    double whole = microbatch * schedule->devices * schedule->microbatches;
-    double smallest = smallest_time(r) / schedule->chunks;
-    double ticks = 1e9;
-    while (ticks >= 1e-290 && whole * ticks > most) ticks /= 10.0;
-    while (smallest * ticks < least && whole * ticks * 10.0 <= most) ticks *= 10.0;
-    return smallest * ticks >= 1.0 && whole * ticks <= most ? ticks : 0.0;
-}
-
-/* A microbatch of one chunk takes this many of our bytes, so that fractions of --release-b and --keep are whole. */
-#define CHUNK_BYTES (INT64_C(1) << 32)
-
-/* `shares`: how many chunks a stage's time is shared among; where chunks are replicas each takes all of it. */
-static void fill_costs(const request *r, double ticks, int shares, pc_costs *costs) {
-    double of_kind[PC_PASS_KINDS] = {[PC_PASS_F] = r->times[0],
-                                     [PC_PASS_B] = r->times[1],
-                                     [PC_PASS_W] = r->times[2],
-                                     [PC_PASS_BW] = r->times[1] + r->times[2],
-                                     [PC_PASS_R] = r->times[0]};
-    for (int d = 0; d < costs->devices; d++)
-        for (int c = 0; c < costs->chunks; c++) {
-            int64_t i = pc_costs_index(costs, d, c);
-            for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-                double whole = of_kind[kind] * ticks; /* chunk by chunk so that the chunks sum up to the stage */
-                int share = c % shares;
-                costs->duration_ps[i * PC_PASS_KINDS + kind] =
-                    llround(whole * (share + 1) / shares) - llround(whole * share / shares);
-            }
-            costs->activation_bytes[i] = CHUNK_BYTES;
-            costs->activation_b_bytes[i] = llround(r->release_b * (double)CHUNK_BYTES);
-            costs->activation_kept_bytes[i] = llround(r->keep * (double)CHUNK_BYTES);
-        }
-    costs->transfer.delay_ps = llround(r->comm * ticks);
-}
-
 /* ---- what came of it ---- */
 
 /* An answer before it is printed; the report points to the schedule and the replay. */
 typedef struct answer {
-    const request *request;
+    const schedule_request *request;
+    double *limit; /* a number a device, in microbatches */
+    pc_costs costs;
     pc_schedule schedule;
+    pc_block block; /* the one that the schedule repeats; without devices where there is none */
     pc_replay replay;
     pc_schedule_report report;
 } answer;
+
+static void free_answer(answer *a) {
+    pc_replay_free(&a->replay);
+    pc_block_free(&a->block);
+    pc_schedule_free(&a->schedule);
+    pc_costs_free(&a->costs);
+    free(a->limit);
+}
 
 static double in_microbatches(const answer *a, int64_t bytes) {
     return (double)bytes / a->report.microbatch_bytes;
@@ -236,22 +187,36 @@ static pc_code draw(const answer *a, pc_error *error) {
                             .time_unit_ps = a->report.time_unit_ps,
                             .devices = schedule->devices,
                             .chunks = schedule->chunks,
-                            .trace = &a->replay.trace};
+                            .trace = &a->replay.trace,
+                            .block = a->report.block,
+                            .memory = true,
+                            .memory_unit_bytes = a->report.microbatch_bytes,
+                            .memory_unit = "microbatches"};
     return pc_figure_timeline(&timeline, a->request->figure, error);
 }
 
-/* EXIT_DID_NOT_FIT, with the least limit that would do, where the schedule holds more than --memory-limit. */
-static int judge_memory(const answer *a) {
-    double most = in_microbatches(a, a->replay.peak_bytes);
-    if (most <= a->request->memory_limit) return EXIT_DONE;
-    char enough[32]; /* as many digits as it takes to be accepted */
+/* Says which limit is too small, and the least that would do. */
+static int report_too_little(const answer *a, int device, double enough) {
+    char least[32], where[48] = ""; /* as many digits as it takes to be accepted */
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(enough, sizeof enough, "%.*g", digits, most);
-        if (strtod(enough, NULL) >= most) break;
+        snprintf(least, sizeof least, "%.*g", digits, enough);
+        if (strtod(least, NULL) >= enough) break;
     }
-    fprintf(stderr, "pipecast: --memory-limit: %.6g is too little for %s; expected at least %s\n",
-            a->request->memory_limit, a->schedule.name, enough);
+    if (strchr(a->request->memory_limit, ',')) snprintf(where, sizeof where, " on device %d", device);
+    fprintf(stderr, "pipecast: --memory-limit: %.6g is too little for %s%s; expected at least %s\n", a->limit[device],
+            a->request->name, where, least);
     return EXIT_DID_NOT_FIT;
+}
+
+/* EXIT_DID_NOT_FIT, after having said so, where the schedule holds more than --memory-limit. */
+static int judge_memory(const answer *a) {
+    int worst = 0;
+    for (int d = 1; d < a->schedule.devices; d++)
+        if (in_microbatches(a, a->replay.device_peak_bytes[d]) - a->limit[d] >
+            in_microbatches(a, a->replay.device_peak_bytes[worst]) - a->limit[worst])
+            worst = d;
+    double held = in_microbatches(a, a->replay.device_peak_bytes[worst]);
+    return held <= a->limit[worst] ? EXIT_DONE : report_too_little(a, worst, held);
 }
 
 /* ---- the work ---- */
@@ -268,7 +233,7 @@ static pc_code expect(const char *name, const char *what, int64_t given, int64_t
                         given);
 }
 
-static pc_code load(const request *r, pc_schedule *schedule, pc_error *error) {
+static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *error) {
     pc_code code = pc_schedule_read_torch_csv(r->name, schedule, error);
     if (code) return code;
     code = expect(r->name, "devices", r->devices, schedule->devices, error);
@@ -279,9 +244,9 @@ static pc_code load(const request *r, pc_schedule *schedule, pc_error *error) {
     return code;
 }
 
-static pc_code generate(const request *r, pc_schedule *schedule, pc_error *error) {
-    const pc_generator *generator = pc_generator_find(r->name);
-    if (!generator) {
+static pc_code find_generator(const schedule_request *r, const pc_generator **generator, pc_error *error) {
+    *generator = pc_generator_find(r->name);
+    if (!*generator) {
         char names[512];
         pc_generator_names(names, sizeof names);
         return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule '%s'; expected %s, or a FILE.csv", r->name, names);
@@ -289,55 +254,109 @@ static pc_code generate(const request *r, pc_schedule *schedule, pc_error *error
     if (r->devices == 0 || r->microbatches == 0)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",
                             r->devices == 0 ? "-p" : "-m", r->devices == 0 ? "-p DEVICES" : "-m MICROBATCHES");
-    return pc_schedule_generate(generator, r->devices, r->microbatches, r->chunks, schedule, error);
+    return pc_generator_check(*generator, r->devices, r->microbatches, r->chunks, error);
 }
 
-static pc_code replay(const request *r, const pc_schedule *schedule, double ticks, pc_replay *result, pc_error *error) {
-    pc_costs costs;
-    if (ticks == 0.0)
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "--times, --comm: too large or too far apart; expected all passes together to last less than "
-            "10^18 times the shortest of them");
-    pc_code code = pc_costs_create(schedule->devices, schedule->chunks, &costs, error);
-    if (code) return code;
-    fill_costs(r, ticks, pc_placement_visited(schedule->placement, schedule->chunks), &costs);
-    code = pc_replay_run(schedule, &costs, r->figure != NULL, result, error);
-    pc_costs_free(&costs);
+static schedule_shape shape_of(const schedule_request *r, const pc_generator *generator) {
+    return (schedule_shape){.devices = (int)r->devices,
+                            .microbatches = (int)r->microbatches,
+                            .chunks = r->chunks ? (int)r->chunks : generator->chunks_default,
+                            .placement = generator->placement,
+                            .recomputes = generator->recomputes};
+}
+
+static schedule_shape shape_of_loaded(const pc_schedule *schedule) {
+    return (schedule_shape){.devices = schedule->devices,
+                            .microbatches = schedule->microbatches,
+                            .chunks = schedule->chunks,
+                            .placement = schedule->placement,
+                            .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
+}
+
+/* Costs and limits for the shape. */
+static pc_code prepare(const schedule_request *r, const schedule_shape *shape, answer *a, pc_error *error) {
+    a->report.time_unit_ps = request_ticks(r, shape, error);
+    if (a->report.time_unit_ps == 0.0) return PC_ERROR_INPUT;
+    a->report.microbatch_bytes = (double)CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
+    a->limit = malloc((size_t)shape->devices * sizeof *a->limit);
+    if (!a->limit) return pc_error_no_memory(error);
+    pc_code code = request_limits(r, shape->devices, a->limit, error);
+    return code ? code : request_costs(r, shape, a->report.time_unit_ps, &a->costs, error);
+}
+
+/* Gives the costs the limits, for a search to keep. EXIT_DID_NOT_FIT where no schedule can. */
+static int set_limits(answer *a, const pc_generator *generator) {
+    for (int d = 0; d < a->costs.devices; d++) {
+        int64_t least = pc_generator_least_memory(generator, &a->costs, d);
+        if (in_microbatches(a, least) > a->limit[d]) return report_too_little(a, d, in_microbatches(a, least));
+        if (a->limit[d] < 1e9) a->costs.memory_capacity_bytes[d] = (int64_t)(a->limit[d] * a->report.microbatch_bytes);
+    }
+    return EXIT_DONE;
+}
+
+static pc_code generate(const schedule_request *r, const pc_generator *generator, answer *a, pc_error *error) {
+    pc_generate_request request = {
+        .devices = r->devices, .microbatches = r->microbatches, .chunks = r->chunks, .costs = &a->costs};
+    pc_code code = pc_generate(generator, &request, &a->schedule, &a->block, error);
+    /* The replay is to say what the schedule needs, not where it stops. */
+    for (int d = 0; d < a->costs.devices; d++) a->costs.memory_capacity_bytes[d] = 0;
     return code;
+}
+
+/* Makes or loads the schedule. *status is EXIT_DID_NOT_FIT where that cannot be, which has been said then. */
+static pc_code make(const schedule_request *r, answer *a, int *status, pc_error *error) {
+    const pc_generator *generator;
+    schedule_shape shape;
+    if (is_csv(r->name)) {
+        pc_code code = load(r, &a->schedule, error);
+        if (code) return code;
+        shape = shape_of_loaded(&a->schedule);
+        return prepare(r, &shape, a, error);
+    }
+    pc_code code = find_generator(r, &generator, error);
+    if (code) return code;
+    shape = shape_of(r, generator);
+    code = prepare(r, &shape, a, error);
+    if (!code && generator->searches) *status = set_limits(a, generator);
+    return code || *status != EXIT_DONE ? code : generate(r, generator, a, error);
 }
 
 /* Fills in the answer; what it holds so far stays the caller's to free, also on failure. */
-static pc_code work_out(const request *r, answer *a, pc_error *error) {
+static pc_code work_out(const schedule_request *r, answer *a, int *status, pc_error *error) {
     double start = now_s();
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
-    if (!code) code = is_csv(r->name) ? load(r, &a->schedule, error) : generate(r, &a->schedule, error);
-    if (!code && r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
+    if (!code) code = make(r, a, status, error);
+    if (code || *status != EXIT_DONE) return code;
+    if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
-    double generated = now_s();
-    double ticks = ticks_per_unit(r, &a->schedule);
-    int visited = pc_placement_visited(a->schedule.placement, a->schedule.chunks);
-    code = replay(r, &a->schedule, ticks, &a->replay, error);
-    a->request = r;
-    a->report = (pc_schedule_report){&a->schedule,      &a->replay,         ticks, (double)CHUNK_BYTES * visited,
-                                     generated - start, now_s() - generated};
+    double made = now_s();
+    code = pc_replay_run(&a->schedule, &a->costs, r->figure != NULL, &a->replay, error);
+    a->report.schedule = &a->schedule;
+    a->report.block = a->block.devices ? &a->block : NULL;
+    a->report.replay = &a->replay;
+    a->report.generate_s = made - start;
+    a->report.replay_s = now_s() - made;
     return code;
 }
 
-static int answer_request(const request *r) {
+static int answer_request(const schedule_request *r) {
     pc_error error = {0};
-    answer a = {0};
-    pc_code code = work_out(r, &a, &error);
-    if (!code) code = draw(&a, &error);
-    if (!code) code = print_answer(&a, &error);
-    int status = code ? report(&error) : finish_output(judge_memory(&a));
-    pc_replay_free(&a.replay);
-    pc_schedule_free(&a.schedule);
+    answer a = {.request = r};
+    int status = EXIT_DONE;
+    pc_code code = work_out(r, &a, &status, &error);
+    bool is_there = !code && status == EXIT_DONE;
+    if (is_there) code = draw(&a, &error);
+    if (is_there && !code) code = print_answer(&a, &error);
+    if (code)
+        status = report(&error);
+    else if (is_there)
+        status = finish_output(judge_memory(&a));
+    free_answer(&a);
     return status;
 }
 
 int command_schedule(int argc, char **argv) {
-    request r = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION, .memory_limit = INFINITY};
+    schedule_request r = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {

@@ -9,6 +9,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
+#include "models/schedule/block.h"
 #include "models/schedule/replay.h"
 
 #include <stdbool.h>
@@ -24,6 +25,10 @@ typedef struct pc_timeline {
     double time_unit_ps;   /* picoseconds in one of it */
     int devices, chunks;
     const pc_replay_trace *trace; /* with at least one pass */
+    const pc_block *block;        /* of the same placement; NULL: no panel for it */
+    bool memory;                  /* a panel for it; there is none where the trace has no levels */
+    double memory_unit_bytes;     /* bytes in one unit of memory */
+    const char *memory_unit;      /* "GiB"; plain text */
 } pc_timeline;
 
 /* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
@@ -32,8 +37,10 @@ PC_API pc_code pc_figure_check_path(const char *path, pc_error *error);
 /* PC_OK where a timeline of so many passes can be drawn; for checking before work, too. */
 PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
 
-/* The timeline of a schedule: devices down, time across; F, B, W, BW and R in colours that a colour-blind reader tells
- * apart, lighter and darker for the chunks; microbatch numbers where they fit; legend and title. */
+/* A schedule in up to three panels, one below the other. The building block, and its repetitions in pale, as figures 1
+ * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. The timeline: devices down,
+ * time across; F, B, W, BW and R in colours that a colour-blind reader tells apart, lighter and darker for the chunks;
+ * microbatch numbers where they fit; legend and title. And the activation memory of each device, on the same axis. */
 PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 
 #ifdef __cplusplus

@@ -34,6 +34,49 @@ static void add_shape(pc_text *text, const pc_schedule *schedule) {
                    schedule->microbatches, schedule->chunks, pc_placement_name(schedule->placement));
 }
 
+/* Every pass of one block, where it starts on the block's own clock. */
+static void add_block_passes(const pc_block *block, pc_text *text) {
+    bool is_first = true;
+    for (int i = 0; i < block->microbatches; i++)
+        for (int d = 0; d < block->devices; d++)
+            for (int c = 0; c < block->chunks; c++)
+                for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+                    int64_t start = pc_block_start(block, i, d, c, kind);
+                    if (start == PC_TIME_NOT_GIVEN) continue;
+                    pc_text_printf(text,
+                                   "%s{\"microbatch\":%d,\"device\":%d,\"chunk\":%d,\"kind\":\"%s\",\"start\":%" PRId64
+                                   ",\"duration\":%" PRId64 "}",
+                                   is_first ? "" : ",", i, d, c, pc_pass_kind_name((pc_pass_kind)kind), start,
+                                   block->duration[kind]);
+                    is_first = false;
+                }
+}
+
+static void add_lifespans(const pc_block *block, int device, pc_text *text) {
+    pc_text_printf(text, device ? ",[" : "[");
+    for (int c = 0; c < block->chunks; c++)
+        for (int i = 0; i < block->microbatches; i++)
+            pc_text_printf(text, "%s%" PRId64, c || i ? "," : "", pc_block_lifespan(block, i, device, c));
+    pc_text_printf(text, "]");
+}
+
+static void add_block(const pc_block *block, pc_text *text) {
+    if (!block) {
+        pc_text_printf(text, ",\"block\":null");
+        return;
+    }
+    pc_text_printf(text, ",\"block\":{\"microbatches\":%d,\"interval\":%" PRId64 ",\"passes\":[", block->microbatches,
+                   block->interval);
+    add_block_passes(block, text);
+    pc_text_printf(text, "],\"lifespan\":[");
+    for (int d = 0; d < block->devices; d++) add_lifespans(block, d, text);
+    for (int d = 0; d < block->devices; d++) {
+        pc_text_printf(text, d ? "," : "],\"peak_bound\":[");
+        add_number(text, (double)pc_block_peak_bound(block, d) / block->chunks);
+    }
+    pc_text_printf(text, "]}");
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
@@ -49,7 +92,9 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "max_peak_activation", in_microbatches(report, replay->peak_bytes));
     add_field(text, "generate_s", report->generate_s);
     add_field(text, "replay_s", report->replay_s);
-    pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"}\n", replay->trace_hash);
+    pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"", replay->trace_hash);
+    add_block(report->block, text);
+    pc_text_printf(text, "}\n");
 }
 
 /* ---- for people ---- */

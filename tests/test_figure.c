@@ -1,81 +1,8 @@
 /* Timelines drawn by gnuplot: what is refused, what is in the picture, and that nobody's text becomes a command. */
 #include "engine/alloc.h"
-#include "results/figure.h"
-#include "tests/folder.h"
+#include "tests/figure_example.h"
 
 #include <sys/stat.h>
-
-/* The whole file, terminated; the caller frees it. */
-static char *read_text(const char *path, size_t *size) {
-    FILE *stream = fopen(path, "rb");
-    assert_non_null(stream);
-    fseek(stream, 0, SEEK_END);
-    *size = (size_t)ftell(stream);
-    rewind(stream);
-    char *text = calloc(*size + 1, 1);
-    assert_int_equal(fread(text, 1, *size, stream), *size);
-    fclose(stream);
-    return text;
-}
-
-static void write_text(const char *path, const char *text) {
-    FILE *stream = fopen(path, "w");
-    assert_non_null(stream);
-    assert_true(fputs(text, stream) >= 0);
-    assert_int_equal(fclose(stream), 0);
-}
-
-/* gnuplot is needed to build nothing: without it these tests have nothing to say. */
-static void need_gnuplot(void) {
-    if (system("gnuplot --version >/dev/null 2>&1") == 0) return;
-    print_message("gnuplot is not installed\n");
-    skip();
-}
-
-/* --- a schedule: every stage runs F, B, W of each microbatch, a second each, one stage behind the other --- */
-
-typedef struct example {
-    pc_replay_trace trace;
-    pc_timeline timeline;
-} example;
-
-static void make_example(example *made, int devices, int microbatches, int chunks) {
-    int64_t count = (int64_t)devices * microbatches * chunks * 3, i = 0;
-    made->trace = (pc_replay_trace){.pass_count = count,
-                                    .pass_device = calloc((size_t)count, sizeof(int32_t)),
-                                    .pass = calloc((size_t)count, sizeof(pc_pass)),
-                                    .pass_start_ps = calloc((size_t)count, sizeof(pc_time)),
-                                    .pass_end_ps = calloc((size_t)count, sizeof(pc_time))};
-    for (int d = 0; d < devices; d++) {
-        for (int k = 0; k < 3 * chunks * microbatches; k++, i++) {
-            made->trace.pass_device[i] = d;
-            made->trace.pass[i] = (pc_pass){.microbatch = k / (3 * chunks),
-                                            .chunk = (int16_t)(k / 3 % chunks),
-                                            .kind = (int16_t)(PC_PASS_F + k % 3)};
-            made->trace.pass_start_ps[i] = (d + k) * PC_PICOSECONDS_PER_SECOND;
-            made->trace.pass_end_ps[i] = (d + k + 1) * PC_PICOSECONDS_PER_SECOND;
-        }
-    }
-    made->timeline = (pc_timeline){.title = "example",
-                                   .subtitle = "of a timeline",
-                                   .time_unit = "s",
-                                   .time_unit_ps = (double)PC_PICOSECONDS_PER_SECOND,
-                                   .devices = devices,
-                                   .chunks = chunks,
-                                   .trace = &made->trace};
-}
-
-static void free_example(example *made) {
-    free(made->trace.pass_device);
-    free(made->trace.pass);
-    free(made->trace.pass_start_ps);
-    free(made->trace.pass_end_ps);
-}
-
-static void assert_drawn(const pc_timeline *timeline, const char *path) {
-    pc_error error = {0};
-    if (pc_figure_timeline(timeline, path, &error) != PC_OK) fail_msg("%s", error.message);
-}
 
 /* --- paths --- */
 
@@ -151,12 +78,6 @@ static void same_schedule_gives_the_same_bytes(void **state) {
         free(picture[1]);
     }
     free_example(&made);
-}
-
-static int count_of(const char *text, const char *part) {
-    int count = 0;
-    for (; (text = strstr(text, part)); text += strlen(part)) count++;
-    return count;
 }
 
 /* 2 stages, 3 microbatches: 6 passes of a kind, each a polygon in its colour; the legend has one more. */
@@ -300,16 +221,6 @@ static void long_text_is_cut(void **state) {
 
 /* --- gnuplot that fails --- */
 
-/* Draws with `path` as the only folder of programs. */
-static pc_code draw_with_programs_of(const char *path, const pc_timeline *timeline, const char *svg, pc_error *error) {
-    char *before = strdup(getenv("PATH"));
-    setenv("PATH", path, 1);
-    pc_code code = pc_figure_timeline(timeline, svg, error);
-    setenv("PATH", before, 1);
-    free(before);
-    return code;
-}
-
 static void a_missing_gnuplot_is_named(void **state) {
     const folder *at = *state;
     example made;
@@ -357,6 +268,8 @@ static void every_refused_allocation_is_reported(void **state) {
     need_gnuplot();
     example made;
     make_example(&made, 2, 2, 2);
+    add_block(&made);
+    add_levels(&made);
     pc_code code = PC_ERROR_NO_MEMORY;
     for (long after = 0; code != PC_OK; after++) {
         assert_true(after < 1000);

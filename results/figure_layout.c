@@ -1,0 +1,156 @@
+#include "results/figure_private.h"
+
+#include <math.h>
+
+/* In pixels. */
+enum {
+    WIDTH_SCREEN = 2560, /* a wider picture is hardly looked at unscaled */
+    LEGEND_Y = 54,
+    LEGEND_Y_SUBTITLE = 76,
+    LEGEND_BELOW = 26, /* from the legend's middle to the plot, or to the heading of its panel */
+    HEADING_BELOW = 16,
+    SECOND_LINE = 18,  /* below the heading of the memory */
+    MARK_HEIGHT = 20,  /* of the bar that shows the block's interval */
+    TICS_HEIGHT = 28,  /* numbers below a plot */
+    LABEL_HEIGHT = 22, /* "Time" below them */
+    PANEL_GAP = 22,
+    MARGIN_BOTTOM = 8,
+    PEAK_COLUMN = 62, /* right of the memory curves */
+    CELL_MOST = 36,
+    CELL_LEAST = 8
+};
+
+double pc_figure_clamp(double value, double least, double most) {
+    return fmin(fmax(value, least), most);
+}
+
+double pc_figure_length(const pc_figure *figure, double usual) {
+    return usual * figure->scale;
+}
+
+static double plot_width(const pc_figure *figure) {
+    return figure->width - figure->margin_left - figure->margin_right;
+}
+
+/* --- what there is --- */
+
+static void begin_passes(pc_figure *figure) {
+    const pc_timeline *timeline = figure->timeline;
+    figure->passes = (pc_figure_panel){.name = "timeline",
+                                       .label = timeline->time_unit,
+                                       .unit_ps = timeline->time_unit_ps,
+                                       .devices = timeline->devices,
+                                       .trace = timeline->trace,
+                                       .full = timeline->trace->pass_count};
+}
+
+static pc_code begin_block(pc_figure *figure, pc_error *error) {
+    const pc_block *block = figure->timeline->block;
+    figure->block = (pc_figure_panel){.name = "block",
+                                      .heading = "Building block, and its repetitions in pale; time in cells",
+                                      .unit_ps = 1,
+                                      .devices = block->devices,
+                                      .trace = &figure->repeated};
+    pc_code code = pc_figure_repeat_block(block, &figure->repeated, &figure->block.full, error);
+    if (code) return code;
+    pc_figure_survey_passes(&figure->block);
+    figure->has_block = figure->block.end > 0;
+    return PC_OK;
+}
+
+static void begin_memory(pc_figure *figure) {
+    const pc_timeline *timeline = figure->timeline;
+    figure->has_memory = timeline->memory && timeline->trace->level_count > 0;
+    figure->memory = (pc_figure_panel){.name = "memory",
+                                       .heading = "Activation memory",
+                                       .label = timeline->time_unit,
+                                       .unit_ps = timeline->time_unit_ps,
+                                       .devices = timeline->devices,
+                                       .trace = timeline->trace};
+}
+
+/* --- widths --- */
+
+static void choose_width(pc_figure *figure, double pixels_wanted) {
+    double right = figure->has_memory ? PEAK_COLUMN : PC_FIGURE_MARGIN_RIGHT;
+    double width = ceil(figure->passes.end * pixels_wanted + PC_FIGURE_MARGIN_LEFT + right);
+    figure->width = pc_figure_clamp(width, PC_FIGURE_WIDTH_USUAL, PC_FIGURE_WIDTH_MAX);
+    figure->scale = fmax(1, figure->width / WIDTH_SCREEN);
+    figure->margin_left = round(pc_figure_length(figure, PC_FIGURE_MARGIN_LEFT));
+    figure->margin_right = round(pc_figure_length(figure, right));
+}
+
+/* The memory's time axis is the timeline's. */
+static void choose_time_axis(pc_figure *figure) {
+    figure->passes.pixels_per_unit = plot_width(figure) / figure->passes.end;
+    figure->passes.right = figure->width - figure->margin_right;
+    figure->memory.end = figure->passes.end;
+    figure->memory.pixels_per_unit = figure->passes.pixels_per_unit;
+    figure->memory.right = figure->passes.right;
+}
+
+/* In whole pixels a cell where there is room, and no wider than a picture of usual width: beside a long timeline, the
+ * block need not be long. */
+static void choose_cell_axis(pc_figure *figure) {
+    double usual = PC_FIGURE_WIDTH_USUAL - PC_FIGURE_MARGIN_LEFT - PEAK_COLUMN;
+    double cell = pc_figure_clamp(usual / figure->block.end, CELL_LEAST, CELL_MOST);
+    cell = fmax(1, floor(pc_figure_length(figure, cell)));
+    figure->block.pixels_per_unit = fmin(cell, plot_width(figure) / figure->block.end);
+    figure->block.right = figure->margin_left + figure->block.end * figure->block.pixels_per_unit;
+}
+
+/* --- heights --- */
+
+/* As much of `together` as falls to each row, within limits; but all rows must fit into a picture. */
+static double row_height(const pc_figure *figure, double together, double least, double most) {
+    int devices = figure->timeline->devices;
+    double height = pc_figure_length(figure, pc_figure_clamp(together / devices, least, most));
+    height = fmin(height, (double)PC_FIGURE_PLOT_HEIGHT_MAX / devices);
+    return height < 1 ? height : floor(height);
+}
+
+static void choose_rows(pc_figure *figure) {
+    figure->block.row = row_height(figure, 260, 9, 30);
+    figure->passes.row = row_height(figure, 420, 20, 44);
+    figure->memory.row = row_height(figure, 256, 16, 56);
+}
+
+/* Puts a panel at y, with so much above its plot; returns where the next may begin. */
+static double place(const pc_figure *figure, pc_figure_panel *panel, double y, double above) {
+    double below = panel->label ? TICS_HEIGHT + LABEL_HEIGHT : TICS_HEIGHT;
+    if (panel->heading) above += HEADING_BELOW;
+    panel->heading_y = y;
+    panel->top = round(y + pc_figure_length(figure, above));
+    return panel->top + panel->row * panel->devices + pc_figure_length(figure, below);
+}
+
+static void place_panels(pc_figure *figure) {
+    bool has_subtitle = figure->timeline->subtitle && *figure->timeline->subtitle;
+    double gap = pc_figure_length(figure, PANEL_GAP);
+    figure->legend_y = pc_figure_length(figure, has_subtitle ? LEGEND_Y_SUBTITLE : LEGEND_Y);
+    double y = figure->legend_y + pc_figure_length(figure, LEGEND_BELOW);
+    if (figure->has_block || figure->has_memory) figure->passes.heading = "Timeline";
+    if (figure->has_memory) figure->passes.label = NULL; /* it stands below the memory */
+    if (figure->has_block) y = place(figure, &figure->block, y, MARK_HEIGHT) + gap;
+    y = place(figure, &figure->passes, y, 0);
+    if (figure->has_memory) y = place(figure, &figure->memory, y + gap, SECOND_LINE);
+    figure->height = ceil(y + pc_figure_length(figure, MARGIN_BOTTOM));
+}
+
+pc_code pc_figure_lay_out(pc_figure *figure, pc_error *error) {
+    begin_passes(figure);
+    begin_memory(figure);
+    pc_code code = figure->timeline->block ? begin_block(figure, error) : PC_OK;
+    double pixels_wanted = pc_figure_survey_passes(&figure->passes);
+    if (code || figure->passes.end <= 0) return code;
+    choose_width(figure, pixels_wanted);
+    choose_rows(figure);
+    choose_time_axis(figure);
+    pc_figure_choose_fonts(figure, &figure->passes);
+    if (figure->has_block) {
+        choose_cell_axis(figure);
+        pc_figure_choose_fonts(figure, &figure->block);
+    }
+    place_panels(figure);
+    return PC_OK;
+}

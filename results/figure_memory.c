@@ -1,0 +1,214 @@
+#include "results/figure_private.h"
+
+#include <math.h>
+
+/* Every device has a band of its own, in the place and order of its row in the timeline: curves of many devices, laid
+ * over each other, coincide or hide each other, whatever their colours. All bands have one scale; a band's height is
+ * the highest peak, so that a curve that touches the top is one that reaches it. Those stand out by a darker fill. */
+
+enum { PEAK_FONT = 11, PEAK_GAP = 8, RULE_DISTANCE = 9, SECOND_LINE_Y = 18, NAMED_MAX = 6 };
+
+#define BAND_BOTTOM 0.44 /* of a row, down from its middle */
+#define BAND_HEIGHT 0.88
+
+/* --- what there is to see --- */
+
+/* The rows of one device, from first to last - 1. */
+typedef struct curve {
+    int64_t first, last;
+    int64_t peak; /* in bytes */
+} curve;
+
+static curve next_curve(const pc_replay_trace *trace, int64_t first) {
+    curve found = {first, first, 0};
+    for (; found.last < trace->level_count && trace->level_device[found.last] == trace->level_device[first];
+         found.last++)
+        if (trace->level_bytes[found.last] > found.peak) found.peak = trace->level_bytes[found.last];
+    return found;
+}
+
+static int64_t highest_peak(const pc_replay_trace *trace) {
+    int64_t highest = 0;
+    for (int64_t i = 0; i < trace->level_count; i++)
+        if (trace->level_bytes[i] > highest) highest = trace->level_bytes[i];
+    return highest;
+}
+
+static double in_memory_units(const pc_figure *figure, int64_t bytes) {
+    return (double)bytes / figure->timeline->memory_unit_bytes;
+}
+
+/* --- the curves: time, level and device; a blank line between two devices --- */
+
+static void add_point(const pc_figure *figure, pc_text *script, pc_time time, int64_t bytes, int device) {
+    pc_text_printf(script, "%.9g %.9g %d\n", (double)time / figure->memory.unit_ps, in_memory_units(figure, bytes),
+                   device);
+}
+
+/* A vertical line from level to level. What is given back and taken again in the same instant is no dip; but a peak of
+ * no duration is one, for the device needs that memory. */
+static int64_t add_step(const pc_figure *figure, pc_text *script, const curve *of, int64_t *i, int64_t level) {
+    const pc_replay_trace *trace = figure->timeline->trace;
+    int device = trace->level_device[*i];
+    pc_time time = trace->level_time_ps[*i];
+    int64_t top = 0, after = level;
+    for (; *i < of->last && trace->level_time_ps[*i] == time; ++*i) {
+        after = trace->level_bytes[*i];
+        if (after > top) top = after;
+    }
+    if (after == level && top <= level) return level;
+    add_point(figure, script, time, level, device);
+    if (top > level && top > after) add_point(figure, script, time, top, device);
+    add_point(figure, script, time, after, device);
+    return after;
+}
+
+static void add_curve(const pc_figure *figure, pc_text *script, const curve *of) {
+    int device = figure->timeline->trace->level_device[of->first];
+    int64_t level = 0;
+    add_point(figure, script, 0, 0, device);
+    for (int64_t i = of->first; i < of->last;) level = add_step(figure, script, of, &i, level);
+    pc_text_printf(script, "%.9g %.9g %d\n%.9g 0 %d\n\n", figure->memory.end, in_memory_units(figure, level), device,
+                   figure->memory.end, device);
+}
+
+/* The curves that reach the highest peak, or those that do not; how many there are. */
+static int add_curves(const pc_figure *figure, pc_text *script, const char *name, int64_t highest, bool reaching) {
+    const pc_replay_trace *trace = figure->timeline->trace;
+    int count = 0;
+    pc_text_printf(script, "$memory_%s << EOD\n", name);
+    for (int64_t i = 0; i < trace->level_count;) {
+        curve found = next_curve(trace, i);
+        i = found.last;
+        if ((found.peak == highest) != reaching) continue;
+        add_curve(figure, script, &found);
+        count++;
+    }
+    pc_text_printf(script, "EOD\n");
+    return count;
+}
+
+/* --- the bands behind, and white lines across where they have room --- */
+
+static void add_bands(const pc_figure *figure, pc_text *script) {
+    pc_text_printf(script, "$memory_bands << EOD\n");
+    for (int d = 0; d < figure->memory.devices; d++) pc_text_printf(script, "%d\n", d);
+    pc_text_printf(script, "EOD\n");
+}
+
+/* 1, 2 or 5 times a power of ten. */
+static double rule_step(double wanted) {
+    double power = pow(10, floor(log10(wanted)));
+    if (wanted <= power) return power;
+    if (wanted <= 2 * power) return 2 * power;
+    return wanted <= 5 * power ? 5 * power : 10 * power;
+}
+
+/* The step of the lines; 0 where there is no room for one. */
+static double add_rules(const pc_figure *figure, pc_text *script, double highest) {
+    double band = BAND_HEIGHT * figure->memory.row, distance = pc_figure_length(figure, RULE_DISTANCE);
+    if (highest <= 0 || band < 3 * distance) return 0;
+    double step = rule_step(highest * distance / band);
+    if (step >= highest) return 0;
+    pc_text_printf(script, "$memory_rules << EOD\n");
+    for (int d = 0; d < figure->memory.devices; d++)
+        for (int i = 1; i * step < highest * 0.999; i++) pc_text_printf(script, "%.9g %d\n", i * step, d);
+    pc_text_printf(script, "EOD\n");
+    return step;
+}
+
+/* --- peaks --- */
+
+static void add_peaks(const pc_figure *figure, pc_text *script) {
+    const pc_replay_trace *trace = figure->timeline->trace;
+    int step = pc_figure_label_step(figure, &figure->memory);
+    pc_text_printf(script, "$memory_peaks << EOD\n");
+    for (int64_t i = 0; i < trace->level_count;) {
+        curve found = next_curve(trace, i);
+        int device = trace->level_device[i];
+        if (device % step == 0) pc_text_printf(script, "%d %.4g\n", device, in_memory_units(figure, found.peak));
+        i = found.last;
+    }
+    pc_text_printf(script, "EOD\n");
+    pc_figure_add_text(figure, script, "peak", figure->memory.right + pc_figure_length(figure, PEAK_GAP),
+                       figure->memory.heading_y + pc_figure_length(figure, SECOND_LINE_Y), PEAK_FONT, "");
+}
+
+/* Before the next name in a list. */
+static const char *joint(int named, int count) {
+    if (named == 0) return count > 1 ? "devices " : "device ";
+    return named == count - 1 ? " and " : ", ";
+}
+
+static void name_each(const pc_replay_trace *trace, int64_t highest, int count, pc_text *text) {
+    int named = 0;
+    for (int64_t i = 0; i < trace->level_count;) {
+        curve found = next_curve(trace, i);
+        if (found.peak == highest) pc_text_printf(text, "%s%d", joint(named++, count), trace->level_device[i]);
+        i = found.last;
+    }
+    pc_text_printf(text, " (dark)");
+}
+
+/* "device 3 (dark)"; "devices 0, 1 and 2 (dark)"; where they are many, how many. */
+static void name_reaching(const pc_figure *figure, int64_t highest, int count, pc_text *text) {
+    int devices = figure->memory.devices;
+    if (count > 1 && count == devices)
+        pc_text_printf(text, devices == 2 ? "both devices" : "all %d devices", count);
+    else if (count > NAMED_MAX)
+        pc_text_printf(text, "%d devices (dark)", count);
+    else
+        name_each(figure->timeline->trace, highest, count, text);
+}
+
+static void add_second_line(const pc_figure *figure, pc_text *script, int64_t highest, int count, double step) {
+    const char *unit = figure->timeline->memory_unit;
+    pc_text text = {0};
+    pc_text_printf(&text, "at most %.4g", in_memory_units(figure, highest));
+    if (unit && *unit) pc_text_printf(&text, " %s", unit);
+    pc_text_printf(&text, ", on ");
+    name_reaching(figure, highest, count, &text);
+    pc_text_printf(&text, "; a band is that high");
+    if (step > 0) pc_text_printf(&text, ", with a line every %.4g", step);
+    pc_figure_add_text(figure, script, text.data, figure->margin_left,
+                       figure->memory.heading_y + pc_figure_length(figure, SECOND_LINE_Y), PC_FIGURE_TEXT_FONT, "");
+    script->failed = script->failed || text.failed;
+    pc_text_free(&text);
+}
+
+/* --- the plot --- */
+
+static void add_curve_plots(pc_text *script, const char *name, const char *fill, const char *line) {
+    pc_text_printf(script,
+                   ", $memory_%s using 1:(y($2,$3)) with filledcurves closed fillstyle solid 1 noborder fillcolor rgb "
+                   "'%s', $memory_%s using 1:(y($2,$3)) with lines linewidth 1 linecolor rgb '%s'",
+                   name, fill, name, line);
+}
+
+void pc_figure_add_memory(const pc_figure *figure, pc_text *script) {
+    int64_t highest = highest_peak(figure->timeline->trace);
+    double top = highest > 0 ? in_memory_units(figure, highest) : 1, end = figure->memory.end;
+    add_bands(figure, script);
+    int others = add_curves(figure, script, "others", highest, false);
+    int reaching = add_curves(figure, script, "highest", highest, true);
+    double step = add_rules(figure, script, top);
+    add_peaks(figure, script);
+    add_second_line(figure, script, highest, reaching, step);
+    pc_text_printf(script, "y(level, device) = device + %.2f - %.2f * level / %.9g\n", BAND_BOTTOM, BAND_HEIGHT, top);
+    pc_text_printf(script,
+                   "plot $memory_bands using (0):1:(0):(%.9g):(y(%.9g,$1)):(y(0,$1)) with boxxyerror "
+                   "fillstyle solid 1 noborder fillcolor rgb '#e2e2e2'",
+                   end, top);
+    if (others) add_curve_plots(script, "others", "#c7e6dc", "#4d9c82");
+    if (reaching) add_curve_plots(script, "highest", "#5dbd9d", "#00634a");
+    if (step > 0)
+        pc_text_printf(script,
+                       ", $memory_rules using (0):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 0.6 "
+                       "linecolor rgb '#ffffff'",
+                       end);
+    pc_text_printf(script,
+                   ", $memory_peaks using (%.9g):1:2 with labels left offset screen %.6f,0 font '%s,%.4g' "
+                   "textcolor rgb '#222222'\n",
+                   end, pc_figure_screen_x(figure, pc_figure_length(figure, PEAK_GAP)), figure->format->font,
+                   pc_figure_font_size(figure, pc_figure_length(figure, PEAK_FONT)));
+}
