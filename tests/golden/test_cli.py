@@ -1,5 +1,8 @@
 """The command line from outside: what it prints, what it exits with, and that nothing half-written is left.
 
+Where PC_WRITE_GOLDEN is set (to anything), the golden files of schedules are written instead of compared; look at what
+changed before keeping it.
+
 usage: test_cli.py PIPECAST SOURCE_ROOT
 """
 import csv
@@ -15,6 +18,10 @@ import unittest
 PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 TABLE5 = str(ROOT / "scenarios/paper/zero_bubble_table5.yaml")
 GOLDEN = ROOT / "tests/golden"
+PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-low-memory", "1f1b-v", "zb-h1", "zb-h2",
+          "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")  # what a CSV can say
+SEARCHED = ("1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")
+MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
 
 
 def run(*arguments, **options):
@@ -55,8 +62,8 @@ class Help(Command):
 
     def test_list(self):
         names = [line.split()[0] for line in self.good("list", "schedules").splitlines()]
-        self.assertEqual(names, ["gpipe", "1f1b", "1f1b-r", "eager-1f1b", "1f1b-interleaved", "zb-h1", "zb-h2", "gems",
-                                 "chimera"])
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(set(names), set(PASSES + MORE))
         self.assertIn("paper/zero_bubble_table5.yaml", self.good("list", "scenarios", cwd=ROOT))
 
 
@@ -68,7 +75,8 @@ class Schedule(Command):
         self.assertEqual(
             list(answer),
             ["name", "devices", "microbatches", "chunks", "placement", "span", "makespan", "bubble_rate_span",
-             "bubble_rate_makespan", "peak_activation", "max_peak_activation", "generate_s", "replay_s", "trace_hash"])
+             "bubble_rate_makespan", "peak_activation", "max_peak_activation", "generate_s", "replay_s", "trace_hash",
+             "block"])
         self.assertEqual(round(answer["bubble_rate_span"], 4), 0.2431)
         # What the authors' public generator gives for these times, in its microseconds: 1456749.
         self.assertEqual(answer["span"], 1456.749)
@@ -81,22 +89,28 @@ class Schedule(Command):
             text = self.good("schedule", name, "-p", "4", "-m", "8", "--comm", "0.1")
             self.assertEqual(text, (GOLDEN / f"{name}_p4_m8.table.txt").read_text())
 
+    def check_golden(self, path, text):
+        if os.environ.get("PC_WRITE_GOLDEN"):
+            path.write_text(text)
+        self.assertEqual(text, path.read_text(), path.name)
+
     def test_csv_files_are_golden_and_load_again(self):
-        for name in ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "zb-h1", "zb-h2"):
+        for name in PASSES:
             text = self.good("schedule", name, "-p", "4", "-m", "8", "--format", "torch-csv")
             golden = GOLDEN / f"{name}_p4_m8.csv"
-            self.assertEqual(text, golden.read_text())
-            options = ["--times", "3,2,1", "--comm", "0.25", "--format", "json"]
-            made = json.loads(self.good("schedule", name, "-p", "4", "-m", "8", *options))
-            loaded = json.loads(self.good("schedule", str(golden), *options))
-            for field in set(made) - {"name", "generate_s", "replay_s"}:
-                self.assertEqual(made[field], loaded[field], field)
+            self.check_golden(golden, text)
+            # Loaded, it costs what was generated. At the times that a search was made for, so that it finds the same.
+            options = [] if name in SEARCHED else ["--times", "3,2,1", "--comm", "0.25"]
+            made = json.loads(self.good("schedule", name, "-p", "4", "-m", "8", *options, "--format", "json"))
+            loaded = json.loads(self.good("schedule", str(golden), *options, "--format", "json"))
+            self.assertIsNone(loaded["block"])
+            for field in set(made) - {"name", "generate_s", "replay_s", "block"}:
+                self.assertEqual(made[field], loaded[field], f"{name}: {field}")
 
     def test_text_files_are_golden(self):
-        """What a CSV cannot say: recomputation, two replicas."""
-        for name in ("1f1b-r", "gems", "chimera"):
+        for name in MORE:
             text = self.good("schedule", name, "-p", "4", "-m", "8", "--format", "text")
-            self.assertEqual(text, (GOLDEN / f"{name}_p4_m8.txt").read_text())
+            self.check_golden(GOLDEN / f"{name}_p4_m8.txt", text)
 
     def test_keep(self):
         # Stage d of 1F1B-R holds p-d inputs, and while it is at a backward pass the rest of one microbatch.
@@ -140,6 +154,70 @@ class Schedule(Command):
         self.assertEqual(done.stderr, "pipecast: --memory-limit: 3.5 is too little for 1f1b; expected at least 4\n")
         self.good("schedule", "1f1b", "-p", "4", "-m", "8", "--memory-limit", "4")
 
+    def answer(self, *arguments):
+        return json.loads(self.good("schedule", *arguments, "--format", "json"))
+
+    def test_block(self):
+        """Lifespans and bounds of the V-shaped blocks by algebra, from the passes that stand beside them."""
+        p = 4
+        for name, bound in (("v-min", 2), ("v-half", 3), ("v-zb", 4)):  # (p+2)/3, p/2+1 and p microbatches
+            block = self.answer(name, "-p", str(p), "-m", "8")["block"]
+            self.assertEqual(list(block), ["microbatches", "interval", "passes", "lifespan", "peak_bound"])
+            self.assertEqual((block["microbatches"], len(block["passes"])), (1, 6 * p))
+            start = {(x["device"], x["chunk"], x["kind"]): x["start"] for x in block["passes"]}
+            self.assertEqual({x["duration"] for x in block["passes"]}, {1})
+            lifespan = [[start[d, c, "W"] + 1 - start[d, c, "F"] for c in (0, 1)] for d in range(p)]
+            self.assertEqual(block["lifespan"], lifespan)
+            interval = block["interval"]
+            self.assertEqual(block["peak_bound"], [sum(-(-span // interval) for span in spans) / 2 for spans in lifespan])
+            self.assertEqual(max(block["peak_bound"]), bound)
+            for d in range(p):  # no two passes in one cell when the block is repeated
+                self.assertEqual(len({t % interval for (device, *_), t in start.items() if device == d}), 6)
+            way = [(d, 0) for d in range(p)] + [(d, 1) for d in reversed(range(p))]
+            steps = [(*stop, "F") for stop in way] + [(*stop, "B") for stop in reversed(way)]
+            for before, after in list(zip(steps, steps[1:])) + [((*stop, "B"), (*stop, "W")) for stop in way]:
+                self.assertLess(start[before], start[after])
+
+    def test_block_of_1f1b(self):
+        # Stage d holds a microbatch until it comes back: p-d F of one cell, its own among them, and p-d BW of two.
+        block = self.answer("1f1b", "-p", "4", "-m", "8")["block"]
+        self.assertEqual(block["lifespan"], [[12], [9], [6], [3]])
+        self.assertEqual((block["interval"], block["peak_bound"]), (3, [4, 3, 2, 1]))
+
+    def test_schedules_without_a_block(self):
+        for name in ("gpipe", "gems", "1f1b-interleaved"):
+            self.assertIsNone(self.answer(name, "-p", "4", "-m", "8")["block"], name)
+
+    def test_memory_limit_is_kept_by_searches(self):
+        """One number for all devices or one a device: never more is held, and more memory never takes longer."""
+        shape = ["-p", "4", "-m", "8", "--times", "3,4,2", "--comm", "0.25"]
+        for name in ("v-adaptive", "zb-1p", "v-min", "1f1b-v"):
+            spans = []
+            for limit in ("1", "1,1,1,2", "2,1.5,1.5,2", "2", "2.5,3,3,4", "4"):
+                answer = self.answer(name, *shape, "--memory-limit", limit)
+                limits = [float(number) for number in limit.split(",")]
+                for peak, most in zip(answer["peak_activation"], limits * (4 // len(limits)), strict=True):
+                    self.assertLessEqual(peak, most, (name, limit))
+                spans.append(answer["span"])
+            self.assertEqual(spans, sorted(spans, reverse=True), name)
+            same = [self.answer(name, *shape, "--memory-limit", limit)["trace_hash"] for limit in ("2", "2,2,2,2.0")]
+            self.assertEqual(same[0], same[1])
+
+    def test_memory_limit_that_no_schedule_keeps(self):
+        shape = ["-p", "4", "-m", "8"]
+        for message, arguments in [
+            ("0.5 is too little for v-adaptive; expected at least 1", ["v-adaptive", *shape, "--memory-limit", "0.5"]),
+            ("0 is too little for zb-1p; expected at least 1", ["zb-1p", *shape, "--memory-limit", "0"]),
+            ("0.4 is too little for v-min on device 3; expected at least 1",
+             ["v-min", *shape, "--memory-limit", "1,2,1,0.4"]),
+        ]:
+            self.bad(1, "--memory-limit: " + message, "schedule", *arguments)
+        # A schedule that does not search is what it is; what it needs is an answer, and does not fit.
+        done = run("schedule", "1f1b", *shape, "--memory-limit", "4,2,1,1", "--format", "json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["peak_activation"]), (1, [4, 3, 2, 1]))
+        self.assertEqual(done.stderr,
+                         "pipecast: --memory-limit: 2 is too little for 1f1b on device 1; expected at least 3\n")
+
     def test_figure(self):
         for ending in ("svg", "png", "pdf"):
             path = self.path("f." + ending)
@@ -150,8 +228,9 @@ class Schedule(Command):
         shape = ["-p", "4", "-m", "8"]
         cases = [
             ("schedule: no name; expected NAME or FILE.csv (pipecast list schedules)", []),
-            ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, zb-h1, zb-h2, gems, "
-             "chimera, or a FILE.csv", ["2f2b", *shape]),
+            ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, "
+             "1f1b-interleaved-low-memory, 1f1b-v, zb-h1, zb-h2, zb-1p, zb-2p, zb-two-thirds, v-min, v-half, v-zb, zb-v, "
+             "v-adaptive, gems, chimera, or a FILE.csv", ["2f2b", *shape]),
             ("schedule: -p is missing; expected -p DEVICES", ["1f1b", "-m", "8"]),
             ("-p: 0: out of range; expected a whole number from 1 to 65536", ["1f1b", "-p", "0", "-m", "8"]),
             ("-p: 1000000000: out of range; expected a whole number from 1 to 65536",
@@ -171,6 +250,14 @@ class Schedule(Command):
             ("--times, --comm: too large or too far apart; expected all passes together to last less than 10^18 times the "
              "shortest of them", ["1f1b", *shape, "--times", "1e300,1,1"]),
             ("--release-b: 2 is more than all; expected a fraction from 0 to 1", ["1f1b", *shape, "--release-b", "2"]),
+            ("--memory-limit: 2 numbers; expected one, or one for each of 4 devices",
+             ["v-adaptive", *shape, "--memory-limit", "1,1"]),
+            ("--memory-limit: 5 numbers; expected one, or one for each of 4 devices",
+             ["1f1b", *shape, "--memory-limit", "4,4,4,4,4"]),
+            *((f"--memory-limit: '{word}'; expected a number from 0 up, or one a device",
+               ["v-adaptive", *shape, "--memory-limit", limit])
+              for word, limit in [("x", "x"), ("-1", "-1"), ("nan", "nan"), ("", ""), ("", "4,"), ("2GiB", "1,2GiB,3,4"),
+                                  ("-nan", "4,4,-nan,4")]),
             ("--keep: 1.5 is more than all; expected a fraction from 0 to 1", ["1f1b-r", *shape, "--keep", "1.5"]),
             ("1f1b-r: has recompute passes; expected only F, B, W and BW, which PyTorch's runtime knows",
              ["1f1b-r", *shape, "--format", "torch-csv"]),
@@ -279,6 +366,8 @@ class Run(Command):
         by_name = pathlib.Path(figure).read_bytes()
         self.good("figure", results, "3", "-o", figure)
         self.assertEqual(by_name, pathlib.Path(figure).read_bytes())
+        self.assertIn(b">Activation memory<", by_name)
+        self.assertIn(b">at most 25.44 GiB, on ", by_name)
         done = run("figure", results, "nobody", "-o", figure)
         self.assertEqual((done.returncode, done.stderr),
                          (2, f"pipecast: {results}: no run 'nobody'; expected the name or number of one\n"))

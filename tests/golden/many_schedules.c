@@ -1,0 +1,81 @@
+/* Schedules in one process, for tests that want many: reads a request a line from standard input,
+ *     NAME P M F B W COMM RELEASE_B LIMIT
+ * in the units of `pipecast schedule`, LIMIT 0 for none, and prints an answer a line,
+ *     SPAN BUBBLE_RATE_SPAN PEAK GENERATE_S
+ * PEAK in microbatches of a stage. One thread. The first request that cannot be answered ends it, with a message. */
+#include "bench/bench.h"
+#include "cli/schedule_request.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/replay.h"
+
+typedef struct job {
+    schedule_request request;
+    schedule_shape shape;
+    double limit, ticks;
+    pc_costs costs;
+    pc_schedule schedule;
+    pc_replay replay;
+    double generate_s;
+} job;
+
+static double microbatch_bytes(const job *j) {
+    return (double)CHUNK_BYTES * pc_placement_visited(j->shape.placement, j->shape.chunks);
+}
+
+static void set_limit(const job *j, double limit) {
+    for (int d = 0; d < j->shape.devices; d++)
+        j->costs.memory_capacity_bytes[d] = (int64_t)(limit * microbatch_bytes(j));
+}
+
+static pc_code answer(job *j, const pc_generator *generator, pc_error *error) {
+    pc_generate_request wanted = {.devices = j->shape.devices,
+                                  .microbatches = j->shape.microbatches,
+                                  .chunks = j->shape.chunks,
+                                  .costs = &j->costs,
+                                  .threads = 1};
+    j->ticks = request_ticks(&j->request, &j->shape, error);
+    if (j->ticks == 0.0) return PC_ERROR_INPUT;
+    pc_code code = request_costs(&j->request, &j->shape, j->ticks, &j->costs, error);
+    if (code) return code;
+    set_limit(j, j->limit);
+    double start = bench_now_s();
+    code = pc_generate(generator, &wanted, &j->schedule, NULL, error);
+    j->generate_s = bench_now_s() - start;
+    set_limit(j, 0.0); /* the replay is to say what the schedule needs, not where it stops */
+    return code ? code : pc_replay_run(&j->schedule, &j->costs, false, &j->replay, error);
+}
+
+static bool answer_line(const char *line, pc_error *error) {
+    char name[64];
+    int devices, microbatches;
+    job j = {0};
+    double *times = j.request.times;
+    if (sscanf(line, "%63s %d %d %lf %lf %lf %lf %lf %lf", name, &devices, &microbatches, &times[0], &times[1],
+               &times[2], &j.request.comm, &j.request.release_b, &j.limit) != 9)
+        return pc_error_set(error, PC_ERROR_INPUT, "nine words expected") == PC_OK;
+    const pc_generator *generator = pc_generator_find(name);
+    if (!generator) return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule") == PC_OK;
+    j.shape = (schedule_shape){.devices = devices,
+                               .microbatches = microbatches,
+                               .chunks = generator->chunks_default,
+                               .placement = generator->placement};
+    pc_code code = answer(&j, generator, error);
+    if (!code)
+        printf("%.17g %.17g %.17g %.6f\n", (double)j.replay.span_ps / j.ticks, j.replay.bubble_rate_span,
+               (double)j.replay.peak_bytes / microbatch_bytes(&j), j.generate_s);
+    pc_replay_free(&j.replay);
+    pc_schedule_free(&j.schedule);
+    pc_costs_free(&j.costs);
+    return !code;
+}
+
+int main(void) {
+    char line[512];
+    pc_error error = {0};
+    while (fgets(line, sizeof line, stdin))
+        if (!answer_line(line, &error)) {
+            fprintf(stderr, "%s%s\n", line, error.message);
+            return 2;
+        }
+    return fflush(stdout) || ferror(stdout) ? 3 : 0;
+}
