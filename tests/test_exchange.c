@@ -104,6 +104,39 @@ static void test_reads_pytorchs_cells(void **state) {
     pc_schedule_free(&schedule);
 }
 
+/* As PyTorch's runtime writes what it runs: with sends, shards and waits, which are passed over; and passes that it
+ * overlaps, which stand one after the other. */
+static void test_reads_pytorchs_communication(void **state) {
+    (void)state;
+    static const char lowered[] =
+        "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0WAIT_SEND_F0,0RECV_B0,0B0,0RECV_B1,0WAIT_SEND_F1,0B1,0REDUCE_GRAD,"
+        "0WAIT_REDUCE_GRAD,0RESHARD\r\n"
+        "1UNSHARD,1RECV_F0,1F0,1RECV_F1,(1F1;1B0)OVERLAP_F_B,1SEND_B0,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\r\n";
+    static const pc_pass expected[] = {
+        {0, 0, PC_PASS_F}, {1, 0, PC_PASS_F}, {0, 0, PC_PASS_BW}, {1, 0, PC_PASS_BW},
+        {0, 0, PC_PASS_F}, {1, 0, PC_PASS_F}, {0, 0, PC_PASS_BW}, {1, 0, PC_PASS_BW},
+    };
+    pc_schedule schedule;
+    write_file(lowered, sizeof lowered - 1);
+    assert_int_equal(pc_schedule_read_torch_csv(path, &schedule, NULL), PC_OK);
+    assert_int_equal(schedule.devices, 2);
+    assert_int_equal(schedule.offsets[1], 4);
+    assert_int_equal(schedule.offsets[2], 8);
+    assert_memory_equal(schedule.passes, expected, sizeof expected);
+    assert_int_equal(pc_schedule_check(&schedule, NULL), PC_OK);
+    pc_schedule_free(&schedule);
+    expect_refused("0UNSHARD\n", "0 parts on 1 ranks");
+    expect_refused("0F0,UNSHARD\n", ":1: cell 2: 'UNSHARD'");
+    expect_refused("0F0,0SEND0\n", ":1: cell 2: '0SEND0'");
+    expect_refused("0F0,0FF0\n", ":1: cell 2: '0FF0'");
+    expect_refused("0F0,(0F1;0B0\n", ":1: cell 2: '(0F1;0B0'");
+    expect_refused("0F0,(0F1;0B0)\n", ":1: cell 2: '(0F1;0B0)'");
+    expect_refused("0F0,()OVERLAP_F_B\n", ":1: cell 2: '()OVERLAP_F_B'");
+    expect_refused("0F0,(0F1;)OVERLAP_F_B\n", ":1: cell 2: '(0F1;)OVERLAP_F_B'");
+    expect_refused("0F0,)OVERLAP_F_B\n", ":1: cell 2: ')OVERLAP_F_B'");
+    expect_refused("0F0,((0F1;0B0)OVERLAP_F_B)OVERLAP_F_B\n", ":1: cell 2:");
+}
+
 static void test_bad_files(void **state) {
     (void)state;
     pc_schedule schedule;
@@ -191,9 +224,13 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_reads_pytorchs_cells),
-        cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_rubbish),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_reads_pytorchs_cells),
+        cmocka_unit_test(test_reads_pytorchs_communication),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_rubbish),
+        cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -140,19 +140,47 @@ static pc_code add_cell(reader *x, cell made) {
     return PC_OK;
 }
 
+/* What PyTorch's runtime adds to the passes, and writes unless it is told not to. Sending is the replay's own affair,
+ * and nothing is sharded here. */
+static bool is_communication(const char *start, const char *end) {
+    static const char *const names[] = {"SEND_F",      "RECV_F",  "SEND_B",  "RECV_B",      "WAIT_SEND_F",
+                                        "WAIT_SEND_B", "UNSHARD", "RESHARD", "REDUCE_GRAD", "WAIT_REDUCE_GRAD"};
+    size_t length = (size_t)(end - start);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], start, length) == 0) return true;
+    return false;
+}
+
+/* A pass, or communication: its kind is -1, and it may lack the microbatch. */
+static bool read_action(const char *start, const char *end, cell *made) {
+    const char *at = start;
+    made->part = take_number(&at, end, PC_DEVICES_MAX * 64);
+    const char *name = at;
+    while (at < end && (isupper((unsigned char)*at) || *at == '_')) at++;
+    bool communicates = is_communication(name, at);
+    made->kind = at - name == 1 ? kind_of_letter(*name) : -1;
+    made->microbatch = communicates && at == end ? 0 : take_number(&at, end, PC_MICROBATCHES_MAX - 1);
+    return made->part >= 0 && (made->kind >= 0 || communicates) && made->microbatch >= 0 && at == end;
+}
+
+/* Two passes that PyTorch calls overlapped, (0F4;7B2)OVERLAP_F_B, its runtime runs one after the other. */
 static pc_code read_cell(reader *x, int64_t column, const char *start, const char *end) {
-    static const char expected[] = "<part><F, I, W or B><microbatch> such as 0F0, or nothing";
+    static const char overlap[] = ")OVERLAP_F_B";
+    const ptrdiff_t tail = sizeof overlap - 1;
     while (start < end && isspace((unsigned char)*start)) start++;
     while (end > start && isspace((unsigned char)end[-1])) end--;
     if (start == end) return PC_OK;
-    const char *at = start;
-    cell made = {.part = take_number(&at, end, PC_DEVICES_MAX * 64)};
-    if (made.part < 0 || at == end) return cell_error(x, column, start, end, expected);
-    made.kind = kind_of_letter(*at++);
-    if (made.kind < 0) return cell_error(x, column, start, end, expected);
-    made.microbatch = take_number(&at, end, PC_MICROBATCHES_MAX - 1);
-    if (made.microbatch < 0 || at != end) return cell_error(x, column, start, end, expected);
-    return add_cell(x, made);
+    bool is_overlap = *start == '(' && end - start > tail && memcmp(end - tail, overlap, (size_t)tail) == 0;
+    const char *at = is_overlap ? start + 1 : start, *last = is_overlap ? end - tail : end;
+    for (;;) {
+        const char *semicolon = is_overlap ? memchr(at, ';', (size_t)(last - at)) : NULL;
+        cell made;
+        if (!read_action(at, semicolon ? semicolon : last, &made))
+            return cell_error(x, column, start, end, "<part><F, I, W or B><microbatch> such as 0F0, or nothing");
+        pc_code code = made.kind >= 0 ? add_cell(x, made) : PC_OK;
+        if (code || !semicolon) return code;
+        at = semicolon + 1;
+    }
 }
 
 static pc_code end_line(reader *x) {
