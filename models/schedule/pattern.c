@@ -68,8 +68,7 @@ static int64_t warm_up(const pc_pattern *pattern, int devices, int device) {
 static bool shift_given(const pc_pattern *pattern, int devices, int device, lanes *l) {
     int64_t slack[LANES_MAX] = {0}, shift = device < pattern->turn ? pattern->shift : pattern->shift_after;
     if (l->count == 2)
-        slack[1] =
-            pattern->interval * (warm_up(pattern, devices, device) - warm_up(pattern, devices, device + 1)) - 2;
+        slack[1] = pattern->interval * (warm_up(pattern, devices, device) - warm_up(pattern, devices, device + 1)) - 2;
     else
         slack[0] = slack[3] = shift - 1;
     if (slack[1] < 0) return false;
@@ -184,7 +183,8 @@ static bool build_single(const pc_pattern *pattern, pc_block *block) {
     lanes l = first_device(pattern, block);
     if (collide(&l, pattern->interval)) return false;
     for (int d = 0; d < block->devices; d++) {
-        if (d > 0 && !(is_free_family(pattern->family) ? shift_free(pattern, &l) : shift_given(pattern, block->devices, d - 1, &l)))
+        if (d > 0 && !(is_free_family(pattern->family) ? shift_free(pattern, &l)
+                                                       : shift_given(pattern, block->devices, d - 1, &l)))
             return false;
         write_lanes(pattern, block, d, &l);
     }
@@ -209,10 +209,11 @@ static bool build_pair(pc_block *block) {
             *start(block, i, d, 0, PC_PASS_B) = b;
         }
     for (int d = 0; d < p; d++) {
-        *start(block, 1, d, 0, PC_PASS_W) = *start(block, 1, d, 0, PC_PASS_B) + 2;
         /* The other cell that is left has the parity of F: the first one after B that is neither of the two F. */
-        int64_t free_cell = residue(d + 4, 6), b = *start(block, 0, d, 0, PC_PASS_B);
-        *start(block, 0, d, 0, PC_PASS_W) = at_or_after(b + 1, free_cell, 6);
+        int64_t b = *start(block, 0, d, 0, PC_PASS_B), of_f = at_or_after(b + 1, residue(d + 4, 6), 6), of_b = b + 4;
+        /* As of all passes, the first microbatch's W comes before the second one's. */
+        *start(block, 0, d, 0, PC_PASS_W) = of_f < of_b ? of_f : of_b;
+        *start(block, 1, d, 0, PC_PASS_W) = of_f < of_b ? of_b : of_f;
     }
     return true;
 }

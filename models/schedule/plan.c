@@ -75,9 +75,8 @@ static void fill_cell(const pc_costs *costs, const pc_plan *plan, int device, in
     cell->taken = bytes_taken(costs, device, pass);
     cell->before = cell_before(plan, part, (pc_pass_kind)pass.kind);
     cell->own = pass.kind == PC_PASS_W ? device * plan->types + type - plan->chunks : PC_PLAN_NONE;
-    cell->before_delay = cell->before == PC_PLAN_NONE || cell->before / plan->types == device
-                             ? 0
-                             : transfer_delay(&costs->transfer);
+    cell->before_delay =
+        cell->before == PC_PLAN_NONE || cell->before / plan->types == device ? 0 : transfer_delay(&costs->transfer);
 }
 
 static void link_after(pc_plan *plan) {
@@ -131,16 +130,23 @@ void pc_plan_free(pc_plan *plan) {
 
 /* ---- backwards ---- */
 
+/* The cell of the same device that has this one as `own`. */
+static int32_t own_of(const pc_plan *plan, int i) {
+    int first = i - i % plan->types;
+    for (int other = first; other < first + plan->types; other++)
+        if (plan->cells[other].own == i) return other;
+    return PC_PLAN_NONE;
+}
+
 /* Backwards, B waits for its W; what waited for a cell is what the cell waits for. */
 static void mirror_cell(const pc_plan *plan, int i, pc_plan_cell *mirrored) {
     const pc_plan_cell *cell = &plan->cells[i];
-    int type = i % plan->types;
     *mirrored = *cell;
     mirrored->taken = -cell->taken;
     mirrored->before = cell->after;
     mirrored->after = cell->before;
     mirrored->before_delay = cell->after == PC_PLAN_NONE ? 0 : plan->cells[cell->after].before_delay;
-    mirrored->own = plan->splits && type / plan->chunks == 1 ? i + plan->chunks : PC_PLAN_NONE;
+    mirrored->own = own_of(plan, i);
 }
 
 pc_code pc_plan_mirror(const pc_plan *plan, pc_plan *mirror, pc_error *error) {
