@@ -90,8 +90,8 @@ static pc_code read_limits(char *text, int devices, double *limit, pc_error *err
         if (count < devices) limit[count] = number;
     }
     if (count != 1 && count != devices)
-        return pc_error_set(error, PC_ERROR_INPUT, "--memory-limit: %d numbers; expected one, or one for each of %d devices",
-                            count, devices);
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--memory-limit: %d numbers; expected one, or one for each of %d devices", count, devices);
     for (int d = 1; d < devices && count == 1; d++) limit[d] = limit[0];
     return PC_OK;
 }

@@ -31,7 +31,8 @@ typedef struct schedule_shape {
 /* A microbatch of one chunk takes this many of our bytes, so that fractions of --release-b and --keep are whole. */
 #define CHUNK_BYTES (INT64_C(1) << 32)
 
-/* Picoseconds of the simulation in one of the user's units of time; 0, after *error was written, where no number does. */
+/* Picoseconds of the simulation in one of the user's units of time; 0, after *error was written, where no number does.
+ */
 double request_ticks(const schedule_request *r, const schedule_shape *shape, pc_error *error);
 
 /* The costs at so many ticks a unit, without a memory limit. Free them with pc_costs_free. */

@@ -10,14 +10,15 @@
 extern "C" {
 #endif
 
-/* Works on item `index`, 0 .. count-1, as worker `worker`, 0 .. threads-1; a worker does one item at a time. What an item
- * gives must not depend on the worker or on the other items, so that the number of threads does not show. */
+/* Works on item `index`, 0 .. count-1, as worker `worker`, 0 .. threads-1; a worker does one item at a time. What an
+ * item gives must not depend on the worker or on the other items, so that the number of threads does not show. */
 typedef void pc_parallel_work(void *context, int worker, int64_t index);
 
 /* The processors of this machine, at least 1. */
 PC_API int pc_parallel_processors(void);
 
-/* Returns when all items are done. The caller's thread is worker 0; where the system gives fewer threads, fewer work. */
+/* Returns when all items are done. The caller's thread is worker 0; where the system gives fewer threads, fewer work.
+ */
 PC_API void pc_parallel_run(int threads, int64_t count, pc_parallel_work *work, void *context);
 
 #ifdef __cplusplus

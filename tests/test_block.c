@@ -6,10 +6,10 @@
 #include "models/schedule/block.h"
 #include "models/schedule/check.h"
 #include "models/schedule/generate.h"
-#include "models/schedule/pattern.h"
-#include "models/schedule/plan.h"
-#include "models/schedule/reorder.h"
-#include "models/schedule/repeat.h"
+#include "models/schedule/search/pattern.h"
+#include "models/schedule/search/plan.h"
+#include "models/schedule/search/reorder.h"
+#include "models/schedule/search/repeat.h"
 
 enum { P_MAX = 5 };
 

@@ -15,8 +15,8 @@ static pc_schedule generate(const char *name, int p, int m, int v) {
     return schedule;
 }
 
-/* Every generator, every small shape it takes: the checker accepts it. Fewer microbatches than stages included. Searches
- * take their time: tests/test_search.c has more of them. */
+/* Every generator, every small shape it takes: the checker accepts it. Fewer microbatches than stages included.
+ * Searches take their time: tests/test_search.c has more of them. */
 static void test_all_are_valid(void **state) {
     (void)state;
     int count, made = 0;

@@ -3,14 +3,14 @@
 #include "tests/support.h"
 
 #include "engine/alloc.h"
-#include "models/schedule/bound.h"
 #include "models/schedule/check.h"
-#include "models/schedule/coarse.h"
-#include "models/schedule/pattern.h"
-#include "models/schedule/plan.h"
-#include "models/schedule/reorder.h"
-#include "models/schedule/repeat.h"
-#include "models/schedule/stretch.h"
+#include "models/schedule/search/bound.h"
+#include "models/schedule/search/coarse.h"
+#include "models/schedule/search/pattern.h"
+#include "models/schedule/search/plan.h"
+#include "models/schedule/search/reorder.h"
+#include "models/schedule/search/repeat.h"
+#include "models/schedule/search/stretch.h"
 #include "tests/longest_path.h"
 
 /* ---- random plans ---- */

@@ -72,8 +72,7 @@ static int64_t level_at(const pc_block *block, const pc_costs *costs, int device
             int64_t begun = happened(f, block->interval, repetitions, t);
             int64_t ended = happened(end_of(block, i, device, c, last_kind(block)), block->interval, repetitions, t);
             level += begun * costs->activation_bytes[at] - ended * (costs->activation_bytes[at] - by_b);
-            if (by_b)
-                level -= by_b * happened(end_of(block, i, device, c, PC_PASS_B), block->interval, repetitions, t);
+            if (by_b) level -= by_b * happened(end_of(block, i, device, c, PC_PASS_B), block->interval, repetitions, t);
         }
     return level;
 }
@@ -145,8 +144,8 @@ static bool keeps_dependencies(const pc_block *block, int microbatch, int part) 
     int chunk = pc_placement_chunk(block->placement, block->devices, part, microbatch);
     int64_t f_end = end_of(block, microbatch, device, chunk, PC_PASS_F);
     int64_t b_start = pc_block_start(block, microbatch, device, chunk, back);
-    if (back == PC_PASS_B &&
-        end_of(block, microbatch, device, chunk, PC_PASS_B) > pc_block_start(block, microbatch, device, chunk, PC_PASS_W))
+    if (back == PC_PASS_B && end_of(block, microbatch, device, chunk, PC_PASS_B) >
+                                 pc_block_start(block, microbatch, device, chunk, PC_PASS_W))
         return false;
     if (part == parts - 1) return f_end <= b_start;
     int next_device = pc_placement_stage(block->placement, block->devices, part + 1, microbatch);

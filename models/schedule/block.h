@@ -5,8 +5,8 @@
  * block put down again every `interval`. Where the passes of one microbatch would collide with those of the next, a
  * block may hold several microbatches.
  *
- * Time in a block is counted in cells, the length of one F, B or W of a chunk where all are equal; a BW takes two. Costs
- * that are not equal stretch a schedule later, when its order stands.
+ * Time in a block is counted in cells, the length of one F, B or W of a chunk where all are equal; a BW takes two.
+ * Costs that are not equal stretch a schedule later, when its order stands.
  */
 #ifndef PC_MODELS_SCHEDULE_BLOCK_H
 #define PC_MODELS_SCHEDULE_BLOCK_H
@@ -50,8 +50,8 @@ PC_API pc_code pc_block_create(pc_placement placement, int devices, int chunks, 
 /* Frees what the block owns and zeroes it; a zeroed one is fine. */
 PC_API void pc_block_free(pc_block *block);
 
-/* Whether no two passes of a device overlap when the block is repeated every interval, and every pass starts after those
- * it waits for have ended (an F after the F of the part before, and so on). */
+/* Whether no two passes of a device overlap when the block is repeated every interval, and every pass starts after
+ * those it waits for have ended (an F after the F of the part before, and so on). */
 PC_API bool pc_block_is_valid(const pc_block *block);
 
 /* How long the activation of a chunk is held, in cells: from the start of its F to the end of its W, or BW. */

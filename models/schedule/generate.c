@@ -7,7 +7,7 @@
 #include "models/schedule/generate_private.h"
 
 #include "engine/alloc.h"
-#include "models/schedule/pattern.h"
+#include "models/schedule/search/pattern.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,12 +64,12 @@ static void put_interleaved(pc_stage_writer *writer, pc_pass_kind kind, int64_t 
 }
 
 /* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): with `extra` 2 stage d warms up with
- * 2(p-1-d) + (v-1)p F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage. One
- * chunk is 1F1B.
- * With `extra` 1 the warm-up is p-1-d + (v-1)p: the same bubble, for what the last stages wait longer at the start they
- * wait less at the end, but only p-1-d + (v-1)p + 1 chunks, so that stage 0 holds p microbatches, as in 1F1B
- * ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B with less memory). Transfers that take time cost
- * it more, for a stage waits for each of them. */
+ * 2(p-1-d) + (v-1)p F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage.
+ * One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)p: the same bubble, for what the last stages wait
+ * longer at the start they wait less at the end, but only p-1-d + (v-1)p + 1 chunks, so that stage 0 holds p
+ * microbatches, as in 1F1B
+ * ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B with less memory). Transfers that take time
+ * cost it more, for a stage waits for each of them. */
 static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (writer->chunks == 1) {
         write_1f1b(writer, 1);
@@ -289,8 +289,7 @@ static pc_code check_costs(const pc_generator *generator, const pc_generate_requ
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error) {
     pc_generate_request full = *request;
-    pc_code code =
-        pc_generator_check(generator, request->devices, request->microbatches, request->chunks, error);
+    pc_code code = pc_generator_check(generator, request->devices, request->microbatches, request->chunks, error);
     if (code) return code;
     if (full.chunks == 0) full.chunks = generator->chunks_default;
     code = check_costs(generator, &full, error);

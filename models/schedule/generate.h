@@ -19,9 +19,9 @@ typedef struct pc_generator pc_generator;
 
 /* What a schedule is wanted for. */
 typedef struct pc_generate_request {
-    int64_t devices;      /* p */
-    int64_t microbatches; /* m */
-    int64_t chunks;       /* v; 0: the generator's own default */
+    int64_t devices;       /* p */
+    int64_t microbatches;  /* m */
+    int64_t chunks;        /* v; 0: the generator's own default */
     const pc_costs *costs; /* times and activations of these devices and chunks, transfers, and how much memory a device
                             * has; schedules that do not look at costs take NULL */
     int threads;           /* for searches; 0: one a processor. The result does not depend on it */
@@ -37,7 +37,7 @@ struct pc_generator {
     int chunks_default;
     bool splits;     /* whether B and W are passes of their own */
     bool recomputes; /* whether R stands before each backward pass */
-    bool searches;   /* whether it looks at costs and keeps the memory limit; else its order depends on p, m and v only */
+    bool searches; /* whether it looks at costs and keeps the memory limit; else its order depends on p, m and v only */
     /* The schedule for a request that pc_generator_check has accepted, with its chunks filled in; `block` as below. */
     pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                         pc_block *block, pc_error *error);

@@ -7,8 +7,8 @@
 
 #include "engine/alloc.h"
 #include "engine/parallel.h"
-#include "models/schedule/pattern.h"
-#include "models/schedule/search.h"
+#include "models/schedule/search/pattern.h"
+#include "models/schedule/search/search.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,8 +38,8 @@ static void add(pattern_list *list, pc_pattern pattern) {
 
 /* The uniform blocks of 'Controllable Memory', tables 8 and 9, whose V-Min and V-Half shift what runs down by 1 and 2
  * cells a device, and V-ZB by 5; what runs up moves by 1. Offsets from device to device are theirs, and so is the extra
- * wait e at the fold where the passes would collide: F0 k*d; F1 k(p-1) + p-d; then B1 from the next cell on device 0 plus
- * e; then B0. */
+ * wait e at the fold where the passes would collide: F0 k*d; F1 k(p-1) + p-d; then B1 from the next cell on device 0
+ * plus e; then B0. */
 static pc_pattern uniform_block(int p, int shift) {
     int f1 = (shift + 1) * (p - 1) + 1, e = 0;
     if (shift == 1 && p % 3 == 0) e = 2;
@@ -118,8 +118,10 @@ static void add_adaptive_v(pattern_list *list, int p) {
     add_resting_v(list, p, true);
 }
 
-/* 1F1B folded to a V: the same with whole backward passes, which run down by one cell a device more than F. */
+/* 1F1B folded to a V: the block that does it with two thirds of 1F1B's memory on any number of devices; then the same
+ * search space as above with whole backward passes, which run down by one cell a device more than F. */
 static void add_unsplit_v(pattern_list *list, int p) {
+    add(list, (pc_pattern){.family = PC_PATTERN_V_THIRDS, .interval = 6});
     for (int lane = 0; lane < 4; lane++)
         add_starts(list, (pc_pattern){.family = PC_PATTERN_V_FREE, .interval = 6, .shift = lane});
     for (int interval = 7; interval <= 12; interval++)
@@ -147,8 +149,9 @@ static pc_pattern warm_block(int slope, int lag, int top, int b0) {
                         .splits = true};
 }
 
-/* Zero bubble's: how steeply the number of F before the first B falls from device to device (in quarters), how far W lag
- * behind B (in halves), and how many F the first device runs ahead; ZB-H2 and ZB-H1 first. `room` microbatches fit. */
+/* Zero bubble's: how steeply the number of F before the first B falls from device to device (in quarters), how far W
+ * lag behind B (in halves), and how many F the first device runs ahead; ZB-H2 and ZB-H1 first. `room` microbatches fit.
+ */
 static void add_warm(pattern_list *list, int p, int room) {
     const int tops[] = {INT32_MAX, room - 1, room - 2, room - 3, room - 1 - p / 4, room - 1 - p / 2, 3 * (p - 1)};
     add(list, warm_block(8, 4, INT32_MAX, 1));
@@ -233,17 +236,25 @@ static void add_family(pc_searched_schedule name, int p, int room, pattern_list 
     }
 }
 
-/* Families of a few blocks make less effort than those that go through thousands. */
-static pc_search_effort effort_for(pc_searched_schedule name) {
+static bool is_tightened(const pc_costs *costs, const int64_t *limit) {
+    for (int d = 0; d < costs->devices; d++)
+        if (costs->memory_capacity_bytes[d] > 0 && costs->memory_capacity_bytes[d] < limit[d]) return true;
+    return false;
+}
+
+/* Families of a few blocks make less effort than those that go through thousands; 1F1B-V makes little where the block
+ * that is made for its limit fits. */
+static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
     switch (name) {
     case PC_SEARCHED_ZB_1P:
     case PC_SEARCHED_ZB_2P:
-        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 40000, 6};
+        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 5000, 6};
     case PC_SEARCHED_1F1B_V:
-        return (pc_search_effort){400, 48, 2, 12, 8, 4, 150, 5, 4000, 6};
+        return is_tight ? (pc_search_effort){400, 48, 2, 12, 8, 4, 150, 5, 4000, 6}
+                        : (pc_search_effort){64, 16, 2, 8, 8, 2, 16, 1, 800, 4};
     case PC_SEARCHED_ZB_V:
     case PC_SEARCHED_V_ADAPTIVE:
-        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 40000, 6};
+        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 8000, 6};
     default:
         return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 0, 6000, 4};
     }
@@ -273,14 +284,14 @@ static pc_code run_search(const pc_generator *self, const pc_generate_request *r
                         .microbatches = (int)request->microbatches,
                         .limit = limit,
                         .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
-                        .effort = effort_for((pc_searched_schedule)self->extra),
+                        .effort = effort_for((pc_searched_schedule)self->extra, is_tightened(request->costs, limit)),
                         .patterns = list->patterns,
                         .pattern_count = list->count};
     return pc_search_run(&search, schedule, block, error);
 }
 
-static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request,
-                                    pc_schedule *schedule, pc_block *block, pc_error *error) {
+static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                                    pc_block *block, pc_error *error) {
     const pc_costs *costs = request->costs;
     pattern_list list = {0};
     int64_t *limit = pc_alloc((size_t)costs->devices, sizeof *limit);

@@ -1,4 +1,4 @@
-#include "models/schedule/repeat.h"
+#include "models/schedule/search/repeat.h"
 
 /* The next pass of one type and one microbatch of the block while a device's order is merged. */
 typedef struct lane {

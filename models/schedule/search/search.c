@@ -1,11 +1,11 @@
-#include "models/schedule/search.h"
+#include "models/schedule/search/search.h"
 
 #include "engine/alloc.h"
-#include "models/schedule/bound.h"
-#include "models/schedule/candidates.h"
-#include "models/schedule/plan.h"
-#include "models/schedule/stretch.h"
-#include "models/schedule/tournament.h"
+#include "models/schedule/search/bound.h"
+#include "models/schedule/search/candidates.h"
+#include "models/schedule/search/plan.h"
+#include "models/schedule/search/stretch.h"
+#include "models/schedule/search/tournament.h"
 
 #include <string.h>
 
@@ -17,6 +17,26 @@ static int least(int a, int b) {
 
 static int most(int a, int b) {
     return a > b ? a : b;
+}
+
+/* ---- packed blocks ---- */
+
+/* Makes an entry whose block is packed first; in the coarse plans it is only repeated, as others are. */
+static void pack_entry(const pc_tournament *t, pc_entry *e) {
+    if (e->is_made || e->coarse != PC_COARSE_NONE || e->pattern < 0) return;
+    const pc_pattern *pattern = &t->patterns[e->pattern];
+    if (!pc_pattern_is_packed(pattern->family)) return;
+    pc_block *block = &t->blocks[pc_pattern_microbatches(pattern->family) - 1];
+    pc_reorder *room = t->rooms[PC_COARSE_NONE][0];
+    pc_pattern_build(pattern, block);
+    pc_reorder_pack(room, block, &e->order);
+    e->is_valid = pc_reorder_squeeze(room, &e->order);
+    e->is_made = true;
+}
+
+static void run_heat(pc_tournament *t, int count, int rounds) {
+    for (int i = 0; i < count; i++) pack_entry(t, &t->entries[i]);
+    pc_tournament_run(t, count, rounds);
 }
 
 /* ---- which blocks to start from ---- */
@@ -48,7 +68,7 @@ static void squeeze_candidates(pc_tournament *t, const field *f, int count) {
             t->entries[i].is_made = false;
             t->entries[i].tag = candidate;
         }
-        pc_tournament_run(t, batch, 0);
+        run_heat(t, batch, 0);
         for (int i = 0; i < batch; i++)
             if (t->entries[i].is_valid) f->span[t->entries[i].tag] = t->entries[i].order.span;
         done += batch;
@@ -70,10 +90,22 @@ static bool bring_shortest(const field *f, int64_t to) {
     return true;
 }
 
-/* Brings the candidates to start from to the front: in turn the one with the least span, and the one that leaves least
- * memory unused, for reordering often makes more of it. Returns their number, at most `wanted`. */
-static int bring_starts(const field *f, int wanted) {
-    int count = 0;
+/* Moves a pattern, if it is a candidate, to the front; returns how many were moved. */
+static int bring_pattern(const field *f, int64_t pattern) {
+    for (int64_t i = 0; i < f->count; i++) {
+        if (f->list[i].pattern != pattern) continue;
+        pc_candidate candidate = f->list[i];
+        memmove(&f->list[1], &f->list[0], (size_t)i * sizeof *f->list);
+        f->list[0] = candidate;
+        return 1;
+    }
+    return 0;
+}
+
+/* Brings the candidates to start from to the front, behind the first `count` that stand there: in turn the one with the
+ * least span, and the one that leaves least memory unused, for reordering often makes more of it. Returns their number,
+ * at most `wanted`. */
+static int bring_starts(const field *f, int count, int wanted) {
     for (; count < wanted && count < f->count; count += 2)
         if (!bring_shortest(f, count)) break;
     /* what was not brought stands in its old order: least unused memory first */
@@ -83,8 +115,8 @@ static int bring_starts(const field *f, int wanted) {
 /* The ways to go on from a block. */
 static const struct {
     int coarse, way;
-} ways[] = {{PC_COARSE_NONE, 0},  {PC_COARSE_CELLS, 0}, {PC_COARSE_QUARTERS, 0}, {PC_COARSE_HALVES, 0},
-            {PC_COARSE_NONE, 1},  {PC_COARSE_CELLS, 1}, {PC_COARSE_QUARTERS, 1}, {PC_COARSE_HALVES, 1}};
+} ways[] = {{PC_COARSE_NONE, 0}, {PC_COARSE_CELLS, 0}, {PC_COARSE_QUARTERS, 0}, {PC_COARSE_HALVES, 0},
+            {PC_COARSE_NONE, 1}, {PC_COARSE_CELLS, 1}, {PC_COARSE_QUARTERS, 1}, {PC_COARSE_HALVES, 1}};
 enum { WAYS = sizeof ways / sizeof *ways, STARTS_IN_OTHER_WAYS = 3 };
 
 /* Every start goes the first way; the better third, or all where they are few, go the others too. Returns the number of
@@ -121,23 +153,27 @@ static int branch_out(pc_tournament *t, int count, int draws) {
     return entered;
 }
 
-static void compete(pc_tournament *t, const field *f, const pc_search_effort *effort) {
+/* `packed`: the favourite if its block is packed, which makes it worth a start in any case; else -1. */
+static void compete(pc_tournament *t, const field *f, int64_t packed, const pc_search_effort *effort) {
+    int first = bring_pattern(f, packed);
     if (f->count > effort->starts) squeeze_candidates(t, f, effort->squeezed);
-    int starts = f->count == 0 ? 1 : f->count <= effort->starts ? (int)f->count : bring_starts(f, effort->starts);
+    bool are_all = f->count <= effort->starts;
+    int starts = f->count == 0 ? 1 : are_all ? (int)f->count : bring_starts(f, first, effort->starts);
     int count = enter_starts(t, f, starts);
-    pc_tournament_run(t, count, effort->start_rounds);
+    run_heat(t, count, effort->start_rounds);
     if (pc_tournament_is_over(t)) return;
     count = least(count, effort->better);
-    pc_tournament_run(t, count, effort->better_rounds);
+    run_heat(t, count, effort->better_rounds);
     if (pc_tournament_is_over(t)) return;
-    pc_tournament_run(t, branch_out(t, least(count, effort->best), effort->draws), effort->best_rounds);
+    run_heat(t, branch_out(t, least(count, effort->best), effort->draws), effort->best_rounds);
 }
 
 /* ---- from the short iteration to the whole one ---- */
 
 /* The best orders for the whole iteration: the short ones stretched in several ways and, where that idles or breaks a
- * limit, their blocks repeated and reordered at full length. */
-static pc_code lengthen(const pc_tournament *brief, int finalists, pc_tournament *full, int rounds, pc_error *error) {
+ * limit, their blocks repeated and reordered at full length; the packed one in any case. */
+static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packed, pc_tournament *full, int rounds,
+                        pc_error *error) {
     pc_time added = full->enough - brief->enough;
     int count = 0;
     pc_code code = PC_OK;
@@ -161,18 +197,27 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, pc_tournament
         if (!full->rooms[e->coarse]) e->coarse = PC_COARSE_NONE;
     }
     if (code) return code;
-    pc_tournament_run(full, count, 1);
-    pc_tournament_run(full, least(count, 4), rounds);
+    if (packed >= 0) {
+        pc_entry *e = &full->entries[count++];
+        *e = (pc_entry){.pattern = packed, .order = e->order};
+    }
+    run_heat(full, count, 1);
+    run_heat(full, least(count, 4), rounds);
     return PC_OK;
 }
 
 /* ---- the search ---- */
 
+/* Whether a plan is so large that only its first block is tried. */
+static bool is_large(const pc_search *search, int64_t passes) {
+    return passes > 4 * search->effort.passes;
+}
+
 /* An iteration that is long enough to have a beginning, a middle and an end. */
 static int short_length(const pc_search *search) {
     int length = search->effort.length * search->costs->devices / 2 + 8;
-    return search->microbatches <= length + least(length / 2, 12) ? search->microbatches
-                                                        : pc_stretch_length(length, search->microbatches);
+    return search->microbatches <= length + length / 2 ? search->microbatches
+                                                       : pc_stretch_length(length, search->microbatches);
 }
 
 static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
@@ -197,31 +242,40 @@ static pc_code make_plan(const pc_search *search, int microbatches, pc_plan *pla
     return pc_plan_create(search->costs, search->placement, search->splits, microbatches, search->limit, plan, error);
 }
 
-/* A tournament of the search's first block that keeps the limits alone, of the first few: where it cannot be beaten,
- * there is nothing more to do. *is_over says so; else the tournament is empty. */
-static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan,
-                             pc_tournament *t, bool *is_over, pc_error *error) {
-    int64_t favourite = 0, count = search->pattern_count < FAVOURITES ? search->pattern_count : FAVOURITES;
-    pc_code code = PC_OK;
-    *is_over = false;
-    for (bool fits = false; favourite < count; favourite++) {
-        code = pc_candidates_fits(search, plan, favourite, &fits, error);
-        if (code || fits) break;
+/* The first block that keeps the limits, of the first few; -1: none does. */
+static pc_code find_favourite(const pc_search *search, const pc_plan *plan, int64_t *favourite, pc_error *error) {
+    int64_t count = search->pattern_count < FAVOURITES ? search->pattern_count : FAVOURITES;
+    *favourite = -1;
+    for (int64_t i = 0; i < count; i++) {
+        bool fits;
+        pc_code code = pc_candidates_fits(search, plan, i, &fits, error);
+        if (code) return code;
+        if (!fits) continue;
+        *favourite = i;
+        break;
     }
-    if (code || favourite == count) return code;
-    code = pc_tournament_create(plan, search->patterns, search->threads, 1, false, t, error);
+    return PC_OK;
+}
+
+/* A tournament of one block alone: where it cannot be beaten, there is nothing more to do. *is_over says so; else the
+ * tournament is empty. */
+static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan,
+                             int64_t favourite, pc_tournament *t, bool *is_over, pc_error *error) {
+    *is_over = false;
+    if (favourite < 0) return PC_OK;
+    pc_code code = pc_tournament_create(plan, search->patterns, search->threads, 1, false, t, error);
     if (!code) {
         t->entries[0].pattern = favourite;
-        pc_tournament_run(t, 1, 0);
-        if (!pc_tournament_is_over(t)) pc_tournament_run(t, 1, effort->start_rounds);
-        bool is_all = plan->devices * plan->passes > 4 * search->effort.passes;
+        run_heat(t, 1, 0);
+        if (!pc_tournament_is_over(t)) run_heat(t, 1, effort->start_rounds);
+        bool is_all = is_large(search, plan->devices * plan->passes);
         *is_over = pc_tournament_is_over(t) || (is_all && t->entries[0].is_valid);
     }
     if (code || !*is_over) pc_tournament_free(t);
     return code;
 }
 
-static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan,
+static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan, int64_t packed,
                          pc_tournament *brief, pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
@@ -229,7 +283,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     pc_code code = f.list && f.span ? PC_OK : pc_error_no_memory(error);
     if (!code) code = pc_candidates_list(search, plan, f.list, &f.count, error);
     if (!code) code = pc_tournament_create(plan, search->patterns, search->threads, entries, true, brief, error);
-    if (!code) compete(brief, &f, effort);
+    if (!code) compete(brief, &f, packed, effort);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)
@@ -259,16 +313,16 @@ static pc_code finish(const pc_search *search, const pc_tournament *t, pc_schedu
 }
 
 static pc_code run_full(const pc_search *search, const pc_search_effort *effort, const pc_tournament *brief,
-                        pc_schedule *schedule, pc_block *block, pc_error *error) {
+                        int64_t packed, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_plan plan = {0};
     pc_tournament full = {0};
     int finalists = least(most(effort->best, 1), brief->entry_count);
     while (finalists > 1 && !brief->entries[finalists - 1].is_valid) finalists--;
     pc_code code = make_plan(search, search->microbatches, &plan, error);
     if (!code)
-        code = pc_tournament_create(&plan, search->patterns, search->threads, (PC_STRETCH_ATTEMPTS + 1) * finalists,
-                                    false, &full, error);
-    if (!code) code = lengthen(brief, finalists, &full, effort->best_rounds, error);
+        code = pc_tournament_create(&plan, search->patterns, search->threads,
+                                    (PC_STRETCH_ATTEMPTS + 1) * finalists + (packed >= 0), false, &full, error);
+    if (!code) code = lengthen(brief, finalists, packed, &full, effort->best_rounds, error);
     if (!code) code = finish(search, &full, schedule, block, error);
     pc_tournament_free(&full);
     pc_plan_free(&plan);
@@ -281,12 +335,15 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     pc_code code = make_plan(search, short_length(search), &plan, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &plan);
     bool is_over = false;
-    if (!code) code = run_favourite(search, &effort, &plan, &brief, &is_over, error);
-    if (!code && !is_over) code = run_brief(search, &effort, &plan, &brief, error);
+    int64_t favourite = -1;
+    if (!code) code = find_favourite(search, &plan, &favourite, error);
+    if (!code) code = run_favourite(search, &effort, &plan, favourite, &brief, &is_over, error);
+    int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
+    if (!code && !is_over) code = run_brief(search, &effort, &plan, packed, &brief, error);
     if (!code)
         code = plan.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)
-                   : run_full(search, &effort, &brief, schedule, block, error);
+                   : run_full(search, &effort, &brief, packed, schedule, block, error);
     pc_tournament_free(&brief);
     pc_plan_free(&plan);
     return code;

@@ -1,4 +1,4 @@
-#include "models/schedule/stretch.h"
+#include "models/schedule/search/stretch.h"
 
 #include "engine/alloc.h"
 
@@ -88,8 +88,7 @@ static void merge_device(const pc_plan *brief, const pc_time *start, const cut *
             if (next[type] < full->microbatches && (first < 0 || at[type] < at[first])) first = type;
         passes[k] = pc_plan_pass_make(first, next[first]++);
         if (next[first] < full->microbatches)
-            at[first] =
-                stretched_start(of_device + (int64_t)first * brief->microbatches, c, added, next[first]);
+            at[first] = stretched_start(of_device + (int64_t)first * brief->microbatches, c, added, next[first]);
     }
 }
 
@@ -99,8 +98,7 @@ pc_code pc_stretch(const pc_plan *brief, const pc_plan_order *brief_order, int a
     if (!start) return pc_error_no_memory(error);
     spread_starts(brief, brief_order, start);
     cut c = find_cut(brief, start, attempt);
-    for (int d = 0; d < full->devices; d++)
-        merge_device(brief, start, &c, full, d, order->pass + d * full->passes);
+    for (int d = 0; d < full->devices; d++) merge_device(brief, start, &c, full, d, order->pass + d * full->passes);
     pc_free(start);
     return PC_OK;
 }

@@ -1,4 +1,4 @@
-#include "models/schedule/plan.h"
+#include "models/schedule/search/plan.h"
 
 #include "engine/alloc.h"
 

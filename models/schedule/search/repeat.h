@@ -1,9 +1,9 @@
 /* repeat.h: a building block, put down again and again: the first order of a plan. Private to the generators. */
-#ifndef PC_MODELS_SCHEDULE_REPEAT_H
-#define PC_MODELS_SCHEDULE_REPEAT_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_REPEAT_H
+#define PC_MODELS_SCHEDULE_SEARCH_REPEAT_H
 
 #include "models/schedule/block.h"
-#include "models/schedule/plan.h"
+#include "models/schedule/search/plan.h"
 
 /* Writes order->pass: every device's passes by their start in the repeated block; of the last repetition only the
  * microbatches that there are. A valid block gives an order without deadlock. */

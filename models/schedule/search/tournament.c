@@ -1,9 +1,9 @@
-#include "models/schedule/tournament.h"
+#include "models/schedule/search/tournament.h"
 
 #include "engine/alloc.h"
 #include "engine/parallel.h"
-#include "models/schedule/bound.h"
-#include "models/schedule/repeat.h"
+#include "models/schedule/search/bound.h"
+#include "models/schedule/search/repeat.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * a device runs microbatches 0, 1, 2, ... in this order. What a pass waits for then depends on its type and device
  * only, and stands in a table.
  */
-#ifndef PC_MODELS_SCHEDULE_PLAN_H
-#define PC_MODELS_SCHEDULE_PLAN_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_PLAN_H
+#define PC_MODELS_SCHEDULE_SEARCH_PLAN_H
 
 #include "engine/error.h"
 #include "engine/simtime.h"

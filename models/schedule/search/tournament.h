@@ -1,13 +1,13 @@
 /* tournament.h: orders of one plan that compete in rounds of reordering, on several threads. Private to the generators.
  */
-#ifndef PC_MODELS_SCHEDULE_TOURNAMENT_H
-#define PC_MODELS_SCHEDULE_TOURNAMENT_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_TOURNAMENT_H
+#define PC_MODELS_SCHEDULE_SEARCH_TOURNAMENT_H
 
 #include "engine/error.h"
-#include "models/schedule/coarse.h"
-#include "models/schedule/pattern.h"
-#include "models/schedule/plan.h"
-#include "models/schedule/reorder.h"
+#include "models/schedule/search/coarse.h"
+#include "models/schedule/search/pattern.h"
+#include "models/schedule/search/plan.h"
+#include "models/schedule/search/reorder.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,15 +1,16 @@
 /* stretch.h: a longer iteration from a short one, by repeating the middle. Private to the generators. */
-#ifndef PC_MODELS_SCHEDULE_STRETCH_H
-#define PC_MODELS_SCHEDULE_STRETCH_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_STRETCH_H
+#define PC_MODELS_SCHEDULE_SEARCH_STRETCH_H
 
 #include "engine/error.h"
-#include "models/schedule/plan.h"
+#include "models/schedule/search/plan.h"
 
 #include <stdbool.h>
 
 /* Writes into order->pass an order for `full`, which is the plan `brief` with more microbatches: that of `brief_order`,
  * with the microbatches put in where its middle repeats itself best; `attempt` 1 and 2 take the next best places. Only
- * if the middle is truly periodic is the result sure to be free of deadlock and within the limits: squeeze it to see. */
+ * if the middle is truly periodic is the result sure to be free of deadlock and within the limits: squeeze it to see.
+ */
 enum { PC_STRETCH_ATTEMPTS = 3 };
 pc_code pc_stretch(const pc_plan *brief, const pc_plan_order *brief_order, int attempt, const pc_plan *full,
                    pc_plan_order *order, pc_error *error);

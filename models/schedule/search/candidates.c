@@ -1,4 +1,4 @@
-#include "models/schedule/candidates.h"
+#include "models/schedule/search/candidates.h"
 
 #include <stdlib.h>
 
@@ -60,8 +60,7 @@ pc_code pc_candidates_list(const pc_search *search, const pc_plan *plan, pc_cand
     return PC_OK;
 }
 
-pc_code pc_candidates_fits(const pc_search *search, const pc_plan *plan, int64_t pattern, bool *fits,
-                           pc_error *error) {
+pc_code pc_candidates_fits(const pc_search *search, const pc_plan *plan, int64_t pattern, bool *fits, pc_error *error) {
     const pc_pattern *p = &search->patterns[pattern];
     pc_block block;
     int64_t unused;

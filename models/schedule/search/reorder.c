@@ -1,4 +1,4 @@
-#include "models/schedule/reorder.h"
+#include "models/schedule/search/reorder.h"
 
 #include "engine/alloc.h"
 
@@ -24,7 +24,7 @@ struct pc_reorder {
     int64_t *level;    /* [devices][passes]: memory after each pass of the old order, with what was pulled ahead */
     int32_t *done;     /* [devices][types] */
     device_state *device;
-    pc_time *next; /* a number a device: when it wants to decide */
+    pc_time *next;   /* a number a device: when it wants to decide */
     int32_t *winner; /* a tournament over `next`: winner[1] is the device with the least, the first where equal */
     int leaves;
     pc_time *release;  /* a number a device: it does nothing before */
@@ -90,9 +90,8 @@ pc_code pc_reorder_create(const pc_plan *plan, pc_reorder **reorder, pc_error *e
 
 void pc_reorder_free(pc_reorder *r) {
     if (!r) return;
-    void *const arrays[] = {r->end, r->position, r->level, r->done, r->device, r->next,
-                            r->winner, r->release, r->shortest, r->ready,
-                            r->window};
+    void *const arrays[] = {r->end,    r->position, r->level,    r->done,  r->device, r->next,
+                            r->winner, r->release,  r->shortest, r->ready, r->window};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_plan_mirror_free(&r->mirror);
     pc_plan_order_free(&r->to);
@@ -134,7 +133,7 @@ typedef struct sweep {
     const pc_plan *plan;
     const pc_plan_order *old;
     pc_plan_order *made;
-    bool strict;    /* a gap ends where the next pass is known to be ready, also if it started later before */
+    bool strict; /* a gap ends where the next pass is known to be ready, also if it started later before */
 } sweep;
 
 static inline int64_t index_of(const sweep *s, int cell, int microbatch) {
@@ -385,6 +384,107 @@ bool pc_reorder_squeeze(pc_reorder *r, pc_plan_order *order) {
     if (peak < 0 || !run_squeeze(&s)) return false;
     order->peak = peak;
     return true;
+}
+
+/* ---- pack a repeated block ---- */
+
+/* What is packed, and into what; times are in cells of the block. */
+typedef struct packing {
+    pc_reorder *r;
+    const pc_block *block;
+    pc_plan_order *made;
+} packing;
+
+static inline pc_time cells_of(const packing *k, int type) {
+    return k->block->duration[pc_plan_to_pass(k->r->plan, pc_plan_pass_make(type, 0)).kind];
+}
+
+/* The type of the device's next pass in the repeated block, and when it starts there; PC_PLAN_NONE and NEVER after the
+ * last one. */
+static int next_in_block(const packing *k, int device, pc_time *start) {
+    const pc_plan *plan = k->r->plan;
+    int next = PC_PLAN_NONE, many = k->block->microbatches;
+    *start = NEVER;
+    for (int type = 0; type < plan->types; type++) {
+        int microbatch = k->r->done[device * plan->types + type];
+        if (microbatch == plan->microbatches) continue;
+        pc_pass pass = pc_plan_to_pass(plan, pc_plan_pass_make(type, microbatch));
+        pc_time at = pc_block_start(k->block, microbatch % many, device, pass.chunk, pass.kind) +
+                     microbatch / many * k->block->interval;
+        if (at >= *start) continue;
+        *start = at;
+        next = type;
+    }
+    return next;
+}
+
+/* When all that the pass waits for has ended, the same pass of the microbatch before included. */
+static pc_time ready_in_cells(const packing *k, int cell, int microbatch) {
+    const int64_t microbatches = k->r->plan->microbatches;
+    const int32_t others[] = {k->r->plan->cells[cell].before, k->r->plan->cells[cell].own};
+    pc_time ready = microbatch > 0 ? k->r->end[cell * microbatches + microbatch - 1] : 0;
+    for (int i = 0; i < 2; i++) {
+        if (others[i] == PC_PLAN_NONE) continue;
+        pc_time end = k->r->end[others[i] * microbatches + microbatch];
+        if (end > ready) ready = end;
+    }
+    return ready;
+}
+
+/* Where the device's new order has the first gap for the pass after which memory never lacks; *start becomes when it
+ * begins. There is one behind the last pass, for the block has the pass there. */
+static int64_t find_gap(const packing *k, int device, int type, pc_time ready, pc_time *start) {
+    const pc_plan *plan = k->r->plan;
+    int64_t base = device * plan->passes, last = base + k->r->device[device].filled, gap = last;
+    int64_t taken = plan->cells[device * plan->types + type].taken;
+    pc_time cells = cells_of(k, type);
+    for (int64_t at = last; at >= base; at--) {
+        pc_time free = at == base ? 0 : k->made->start[at - 1] + cells_of(k, pc_plan_pass_type(k->made->pass[at - 1]));
+        pc_time begin = free > ready ? free : ready;
+        int64_t level = at == base ? 0 : k->r->level[at - 1];
+        bool fits = taken <= 0 || level <= plan->limit[device] - taken;
+        if (at == last || (fits && begin + cells <= k->made->start[at])) {
+            gap = at;
+            *start = begin;
+        }
+        if (!fits || free <= ready) break;
+    }
+    return gap;
+}
+
+static void pack_pass(const packing *k, int device, int type) {
+    const pc_plan *plan = k->r->plan;
+    int cell = device * plan->types + type, microbatch = k->r->done[cell]++;
+    int64_t last = device * plan->passes + k->r->device[device].filled, taken = plan->cells[cell].taken;
+    int64_t *level = k->r->level;
+    pc_time start = 0;
+    int64_t gap = find_gap(k, device, type, ready_in_cells(k, cell, microbatch), &start);
+    for (int64_t at = last; at > gap; at--) { /* not far: only what is ahead of its block at the ends moves */
+        k->made->pass[at] = k->made->pass[at - 1];
+        k->made->start[at] = k->made->start[at - 1];
+        level[at] = level[at - 1] + taken;
+    }
+    k->made->pass[gap] = pc_plan_pass_make(type, microbatch);
+    k->made->start[gap] = start;
+    level[gap] = (gap == device * plan->passes ? 0 : level[gap - 1]) + taken;
+    k->r->device[device].filled++;
+    k->r->end[cell * (int64_t)plan->microbatches + microbatch] = start + cells_of(k, type);
+}
+
+void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_plan_order *order) {
+    const packing k = {r, block, order};
+    pc_time start;
+    for (int d = 0; d < r->plan->devices; d++) {
+        for (int type = 0; type < r->plan->types; type++) r->done[d * r->plan->types + type] = 0;
+        r->device[d] = (device_state){0};
+        next_in_block(&k, d, &r->device[d].free);
+    }
+    start_tournament(r);
+    for (int d; r->next[d = r->winner[1]] < NEVER;) {
+        pack_pass(&k, d, next_in_block(&k, d, &start));
+        next_in_block(&k, d, &start);
+        set_next(r, d, start);
+    }
 }
 
 /* ---- to and fro ---- */

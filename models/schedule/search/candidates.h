@@ -1,11 +1,11 @@
 /* candidates.h: which blocks of a family keep the memory limits. Private to the generators. */
-#ifndef PC_MODELS_SCHEDULE_CANDIDATES_H
-#define PC_MODELS_SCHEDULE_CANDIDATES_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_CANDIDATES_H
+#define PC_MODELS_SCHEDULE_SEARCH_CANDIDATES_H
 
 #include "engine/error.h"
-#include "models/schedule/pattern.h"
-#include "models/schedule/plan.h"
-#include "models/schedule/search.h"
+#include "models/schedule/search/pattern.h"
+#include "models/schedule/search/plan.h"
+#include "models/schedule/search/search.h"
 
 #include <stdint.h>
 
@@ -16,7 +16,8 @@ typedef struct pc_candidate {
     uint64_t hash;   /* of the block: many patterns name the same one */
 } pc_candidate;
 
-/* Writes all of them, each block once, those first that leave least memory unused; `list` has room for one a pattern. */
+/* Writes all of them, each block once, those first that leave least memory unused; `list` has room for one a pattern.
+ */
 pc_code pc_candidates_list(const pc_search *search, const pc_plan *plan, pc_candidate *list, int64_t *count,
                            pc_error *error);
 

@@ -1,4 +1,4 @@
-#include "models/schedule/bound.h"
+#include "models/schedule/search/bound.h"
 
 /* How long after the start of a microbatch's first F on a device its first backward pass can start there. */
 static pc_time way_back(const pc_plan *plan, int device) {

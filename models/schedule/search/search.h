@@ -4,14 +4,14 @@
  * good schedules of most starts, so a few dozen are tried on a short iteration, the better ones longer, and the best
  * ones are stretched to the iteration's length by repeating their middle. Private to the generators.
  */
-#ifndef PC_MODELS_SCHEDULE_SEARCH_H
-#define PC_MODELS_SCHEDULE_SEARCH_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_SEARCH_H
+#define PC_MODELS_SCHEDULE_SEARCH_SEARCH_H
 
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
-#include "models/schedule/pattern.h"
 #include "models/schedule/schedule.h"
+#include "models/schedule/search/pattern.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,8 +41,8 @@ typedef struct pc_search {
     int64_t pattern_count;
 } pc_search;
 
-/* The schedule with the least span, then makespan, then memory that was found; and the block it came from, if `block` is
- * not NULL. Depends on nothing but the search, the number of threads aside. Where no block keeps the limit, one
+/* The schedule with the least span, then makespan, then memory that was found; and the block it came from, if `block`
+ * is not NULL. Depends on nothing but the search, the number of threads aside. Where no block keeps the limit, one
  * microbatch runs after the other as far as memory demands; `block` is then empty (no devices). PC_ERROR_INPUT where
  * not even one microbatch fits. Free both results. */
 pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error);

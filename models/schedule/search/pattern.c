@@ -1,11 +1,15 @@
-#include "models/schedule/pattern.h"
+#include "models/schedule/search/pattern.h"
 
 int pc_pattern_chunks(pc_pattern_family family) {
-    return family == PC_PATTERN_V_SHIFTED || family == PC_PATTERN_V_FREE ? 2 : 1;
+    return family <= PC_PATTERN_V_THIRDS ? 2 : 1;
 }
 
 int pc_pattern_microbatches(pc_pattern_family family) {
     return family == PC_PATTERN_LINEAR_PAIR ? 2 : 1;
+}
+
+bool pc_pattern_is_packed(pc_pattern_family family) {
+    return family == PC_PATTERN_V_THIRDS;
 }
 
 /* ---- cells ---- */
@@ -218,11 +222,27 @@ static bool build_pair(pc_block *block) {
     return true;
 }
 
+/* BW, on their way down with chunk 1 and back up with chunk 0, wait for three cells after every third device: nine
+ * cells in three devices, and F three, so all meet again as they did three devices before. Which devices those are,
+ * and whether the first BW waits too, depends on p, so that nothing collides at the folds. */
+static bool build_thirds(pc_block *block) {
+    int p = block->devices, phase = p % 3 == 0 ? 1 : p % 3 == 1 ? 0 : 2, first = 2 * p + (p % 3 == 0 ? 3 : 0);
+    for (int d = 0; d < p; d++) {
+        int up = 2 * p - 1 - d;
+        *start(block, 0, d, 0, PC_PASS_F) = d;
+        *start(block, 0, d, 1, PC_PASS_F) = up;
+        *start(block, 0, d, 1, PC_PASS_BW) = first + 2 * d + 3 * ((d + phase) / 3);
+        *start(block, 0, d, 0, PC_PASS_BW) = first + 2 * up + 3 * ((up + phase) / 3);
+    }
+    return true;
+}
+
 bool pc_pattern_build(const pc_pattern *pattern, pc_block *block) {
     block->interval = pattern->interval;
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) block->duration[kind] = 0;
     block->duration[PC_PASS_F] = 1;
     block->duration[PC_PASS_B] = block->duration[PC_PASS_W] = pattern->splits ? 1 : 0;
     block->duration[PC_PASS_BW] = pattern->splits ? 0 : 2;
+    if (pattern->family == PC_PATTERN_V_THIRDS) return build_thirds(block);
     return pattern->family == PC_PATTERN_LINEAR_PAIR ? build_pair(block) : build_single(pattern, block);
 }

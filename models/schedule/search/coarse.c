@@ -1,4 +1,4 @@
-#include "models/schedule/coarse.h"
+#include "models/schedule/search/coarse.h"
 
 static const int quanta_in_shortest[PC_COARSE_KINDS] = {
     [PC_COARSE_CELLS] = 1, [PC_COARSE_HALVES] = 2, [PC_COARSE_QUARTERS] = 4};

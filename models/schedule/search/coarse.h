@@ -1,10 +1,10 @@
 /* coarse.h: the same plan with rounder times, to reorder in first. In it passes fit together as they do in a block, and
  * what fits together often still does when the times are real again. Private to the generators. */
-#ifndef PC_MODELS_SCHEDULE_COARSE_H
-#define PC_MODELS_SCHEDULE_COARSE_H
+#ifndef PC_MODELS_SCHEDULE_SEARCH_COARSE_H
+#define PC_MODELS_SCHEDULE_SEARCH_COARSE_H
 
 #include "engine/error.h"
-#include "models/schedule/plan.h"
+#include "models/schedule/search/plan.h"
 
 #include <stdbool.h>
 

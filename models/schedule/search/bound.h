@@ -1,0 +1,13 @@
+/* bound.h: what no schedule can beat. Private to the generators. */
+#ifndef PC_MODELS_SCHEDULE_SEARCH_BOUND_H
+#define PC_MODELS_SCHEDULE_SEARCH_BOUND_H
+
+#include "engine/simtime.h"
+#include "models/schedule/search/plan.h"
+
+/* A span that no schedule of the plan can be shorter than. A device works without a break but for the way of its first
+ * microbatch through the rest of the model and back, which it can fill with F alone, and only with as many as its
+ * memory holds. A search that reaches it can stop. */
+pc_time pc_plan_least_span(const pc_plan *plan);
+
+#endif
