@@ -248,13 +248,13 @@ static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
     switch (name) {
     case PC_SEARCHED_ZB_1P:
     case PC_SEARCHED_ZB_2P:
-        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 5000, 6};
+        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 12000, 6};
     case PC_SEARCHED_1F1B_V:
         return is_tight ? (pc_search_effort){400, 48, 2, 12, 8, 4, 150, 5, 4000, 6}
                         : (pc_search_effort){64, 16, 2, 8, 8, 2, 16, 1, 800, 4};
     case PC_SEARCHED_ZB_V:
     case PC_SEARCHED_V_ADAPTIVE:
-        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 8000, 6};
+        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 6200, 6};
     default:
         return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 0, 6000, 4};
     }
