@@ -267,104 +267,6 @@ static void test_chunks_add_up(void **state) {
     }
 }
 
-/* Interleaved, 22 layers and the ends on 4 devices x 3 chunks: two a part, but one in part 0 (stage 0, chunk 0) and in
- * part 11 (stage 3, chunk 2). */
-static void test_activation_of_ends(void **state) {
-    (void)state;
-    pc_scenario *scenario = load_text("scenario: x\n"
-                                      "setting:\n"
-                                      "  model: {layers: 22, hidden: 64, heads: 4, seq_len: 128, layout: ends}\n"
-                                      "  schedule: 1f1b-interleaved\n"
-                                      "  chunks: 3\n"
-                                      "  devices: 4\n"
-                                      "  microbatches: 8\n"
-                                      "  microbatch_size: 2\n"
-                                      "  times: {F: 1 ms, BW: 1 ms}\n");
-    pc_run_spec spec = spec_of(scenario, 0);
-    for (int d = 0; d < 4; d++)
-        for (int c = 0; c < 3; c++) {
-            int layers = (d == 0 && c == 0) || (d == 3 && c == 2) ? 1 : 2;
-            assert_int_equal(spec.costs.activation_bytes[3 * d + c], layers * 1212416);
-            assert_int_equal(spec.costs.activation_b_bytes[3 * d + c], layers * 688128);
-        }
-    pc_run_spec_free(&spec);
-    pc_scenario_free(scenario);
-}
-
-/* A layer of s 128, h 64, a 4, b 2 takes 1212416 bytes and has an input of 2*128*2*64 = 32768; 6 layers on 2 stages. R
- * takes what F takes, or what is said. */
-static void test_recomputation(void **state) {
-    (void)state;
-    static const struct {
-        const char *activation;
-        int64_t taken, kept;
-    } cases[] = {{"{}", 3 * 1212416, 3 * 32768},
-                 {"{keep: 0.25}", 3 * 1212416, 3 * 1212416 / 4},
-                 {"{size: 3400 B}", 3400, 200}, /* 2/34 */
-                 {"{size: 3400 B, keep: 1}", 3400, 3400}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[1024];
-        snprintf(text, sizeof text,
-                 "scenario: x\n"
-                 "setting:\n"
-                 "  model: {layers: 6, hidden: 64, heads: 4, seq_len: 128}\n"
-                 "  schedule: 1f1b-r\n"
-                 "  devices: 2\n"
-                 "  microbatches: 4\n"
-                 "  microbatch_size: 2\n"
-                 "  stages: [{F: 3 ms, BW: 5 ms}, {F: 3 ms, BW: 5 ms, R: 2 ms}]\n"
-                 "  activation: %s\n",
-                 cases[i].activation);
-        pc_scenario *scenario = load_text(text);
-        pc_run_spec spec = spec_of(scenario, 0);
-        for (int d = 0; d < 2; d++) {
-            assert_int_equal(spec.costs.activation_bytes[d], cases[i].taken);
-            assert_int_equal(spec.costs.activation_kept_bytes[d], cases[i].kept);
-            assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_R), (d ? 2 : 3) * MS);
-        }
-        pc_run_spec_free(&spec);
-        pc_scenario_free(scenario);
-    }
-}
-
-/* Two replicas of 4 layers and the ends on 3 devices, two slots each, so that the first part and the last have 1 layer.
- * Chunk 0 of device d is stage d and chunk 1 stage 2-d of the model, each whole, with that stage's times. A number of
- * chunks that is given is not heard. */
-static void test_replicas(void **state) {
-    (void)state;
-    pc_scenario *scenario = load_text("scenario: x\n"
-                                      "setting:\n"
-                                      "  model: {layers: 4, hidden: 64, heads: 4, seq_len: 128, layout: ends}\n"
-                                      "  schedule: chimera\n"
-                                      "  chunks: 4\n"
-                                      "  devices: 3\n"
-                                      "  microbatches: 6\n"
-                                      "  microbatch_size: 2\n"
-                                      "  stages: [{F: 1 ms, BW: 4 ms}, {F: 2 ms, BW: 5 ms}, {F: 3 ms, BW: 6 ms}]\n");
-    pc_run_spec spec = spec_of(scenario, 0);
-    assert_int_equal(spec.chunks, 2);
-    for (int d = 0; d < 3; d++)
-        for (int c = 0; c < 2; c++) {
-            int stage = c ? 2 - d : d;
-            assert_int_equal(pc_costs_duration(&spec.costs, d, c, PC_PASS_F), (stage + 1) * MS);
-            assert_int_equal(pc_costs_duration(&spec.costs, d, c, PC_PASS_BW), (stage + 4) * MS);
-            assert_int_equal(spec.costs.activation_bytes[2 * d + c], (stage == 1 ? 2 : 1) * 1212416);
-            assert_int_equal(spec.costs.activation_b_bytes[2 * d + c], (stage == 1 ? 2 : 1) * 688128);
-        }
-    pc_run_spec_free(&spec);
-    pc_scenario_free(scenario);
-    scenario =
-        load_text("scenario: x\nsetting: {schedule: gems, devices: 3, microbatches: 6, times: {F: 1 ms, BW: 3 ms}, "
-                  "activation: {size: 101 B}}\n");
-    spec = spec_of(scenario, 0);
-    for (int i = 0; i < 6; i++) {
-        assert_int_equal(spec.costs.activation_bytes[i], 101);
-        assert_int_equal(spec.costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_BW], 3 * MS);
-    }
-    pc_run_spec_free(&spec);
-    pc_scenario_free(scenario);
-}
-
 /* What only the generator refuses is a run, not an error. */
 static void test_infeasible_is_no_error(void **state) {
     (void)state;
@@ -623,9 +525,6 @@ int main(void) {
         cmocka_unit_test(test_sweep_order),
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_chunks_add_up),
-        cmocka_unit_test(test_activation_of_ends),
-        cmocka_unit_test(test_recomputation),
-        cmocka_unit_test(test_replicas),
         cmocka_unit_test(test_infeasible_is_no_error),
         cmocka_unit_test(test_byte_order_mark_and_carriage_returns),
         cmocka_unit_test(test_sets),
