@@ -1,6 +1,7 @@
 #include "models/schedule/block.h"
 
 #include "engine/alloc.h"
+#include "models/schedule/block_cells.h"
 
 #include <string.h>
 
@@ -105,16 +106,6 @@ int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, 
 
 /* ---- validity ---- */
 
-static int64_t residue(int64_t a, int64_t b) {
-    return a - floor_divide(a, b) * b;
-}
-
-/* Whether two passes overlap in some repetition. */
-static bool overlap(int64_t interval, int64_t a, int64_t a_duration, int64_t b, int64_t b_duration) {
-    int64_t distance = residue(b - a, interval);
-    return distance < a_duration || interval - distance < b_duration;
-}
-
 /* The passes of a device in the order microbatch, chunk, kind. */
 static int64_t start_of_slot(const pc_block *block, int device, int slot) {
     int slots = block->chunks * PC_PASS_KINDS;
@@ -129,7 +120,7 @@ static bool is_free_of_collisions(const pc_block *block, int device) {
         for (int b = 0; b < a; b++) {
             int64_t other = start_of_slot(block, device, b);
             if (other != PC_TIME_NOT_GIVEN &&
-                overlap(block->interval, start, duration, other, block->duration[b % PC_PASS_KINDS]))
+                pc_cells_overlap(block->interval, start, duration, other, block->duration[b % PC_PASS_KINDS]))
                 return false;
         }
     }

@@ -1,5 +1,7 @@
 #include "models/schedule/search/pattern.h"
 
+#include "models/schedule/block_cells.h"
+
 int pc_pattern_chunks(pc_pattern_family family) {
     return family <= PC_PATTERN_V_THIRDS ? 2 : 1;
 }
@@ -14,19 +16,9 @@ bool pc_pattern_is_packed(pc_pattern_family family) {
 
 /* ---- cells ---- */
 
-static int64_t residue(int64_t a, int64_t interval) {
-    int64_t r = a % interval;
-    return r < 0 ? r + interval : r;
-}
-
 /* The first cell from `least` on that is `cell` of its interval. */
 static int64_t at_or_after(int64_t least, int64_t cell, int64_t interval) {
-    return least + residue(cell - least, interval);
-}
-
-static bool overlap(int64_t interval, int64_t a, int64_t a_duration, int64_t b, int64_t b_duration) {
-    int64_t distance = residue(b - a, interval);
-    return distance < a_duration || interval - distance < b_duration;
+    return least + pc_cell_residue(cell - least, interval);
 }
 
 /* The passes of one device that are not W: F of the chunks, then B (or BW) of the chunks; 4, or 2 with one chunk. */
@@ -39,7 +31,7 @@ typedef struct lanes {
 static bool collide(const lanes *l, int64_t interval) {
     for (int a = 0; a < l->count; a++)
         for (int b = 0; b < a; b++)
-            if (overlap(interval, l->cell[a], l->duration[a], l->cell[b], l->duration[b])) return true;
+            if (pc_cells_overlap(interval, l->cell[a], l->duration[a], l->cell[b], l->duration[b])) return true;
     return false;
 }
 
@@ -158,8 +150,8 @@ static bool place_w(const pc_pattern *pattern, const pc_block *block, int device
             while (cell < after + interval) {
                 bool is_free = true;
                 for (int i = 0; i < l->count; i++)
-                    is_free = is_free && !overlap(interval, cell, 1, taken.cell[i], taken.duration[i]);
-                if (is_free && !(round == 1 && residue(cell - found[1 - c], interval) == 0)) break;
+                    is_free = is_free && !pc_cells_overlap(interval, cell, 1, taken.cell[i], taken.duration[i]);
+                if (is_free && !(round == 1 && pc_cell_residue(cell - found[1 - c], interval) == 0)) break;
                 cell++;
             }
             if (cell == after + interval) return false;
@@ -214,7 +206,8 @@ static bool build_pair(pc_block *block) {
         }
     for (int d = 0; d < p; d++) {
         /* The other cell that is left has the parity of F: the first one after B that is neither of the two F. */
-        int64_t b = *start(block, 0, d, 0, PC_PASS_B), of_f = at_or_after(b + 1, residue(d + 4, 6), 6), of_b = b + 4;
+        int64_t b = *start(block, 0, d, 0, PC_PASS_B), of_f = at_or_after(b + 1, pc_cell_residue(d + 4, 6), 6),
+                of_b = b + 4;
         /* As of all passes, the first microbatch's W comes before the second one's. */
         *start(block, 0, d, 0, PC_PASS_W) = of_f < of_b ? of_f : of_b;
         *start(block, 1, d, 0, PC_PASS_W) = of_f < of_b ? of_b : of_f;
