@@ -1,0 +1,160 @@
+#include "models/workload/cut.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+__extension__ typedef __int128 wide;
+
+/* Limits under which no product of sizes in this room leaves 128 bits, and neither a layer's input nor what Adam needs
+ * for all parameters 64. */
+static const int64_t tokens_max = INT64_C(1) << 40, input_max = INT64_C(1) << 60, parameters_max = INT64_C(1) << 56;
+
+/* ---- sizes ---- */
+
+static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
+    const struct {
+        const char *key;
+        int64_t size;
+    } sizes[] = {{"tp", cut->tp},
+                 {"pp", cut->pp},
+                 {"dp", cut->dp},
+                 {"chunks", cut->chunks},
+                 {"microbatch_size", cut->microbatch_size},
+                 {"microbatches", cut->microbatches},
+                 {"seq_len", cut->seq_len}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].size < 1 || sizes[i].size > INT32_MAX)
+            return pc_error_set(error, PC_ERROR_INPUT, "%s %" PRId64 "; expected 1 to %d", sizes[i].key, sizes[i].size,
+                                INT32_MAX);
+    if ((wide)cut->tp * cut->pp * cut->dp > INT32_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "tp %d * pp %d * dp %d; expected up to %d GPUs", cut->tp, cut->pp,
+                            cut->dp, INT32_MAX);
+    if (cut->seq_len * cut->microbatch_size > tokens_max)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "seq_len %" PRId64 " * microbatch_size %" PRId64 "; expected up to 2^40 tokens",
+                            cut->seq_len, cut->microbatch_size);
+    if (cut->zero < 0 || cut->zero > 3)
+        return pc_error_set(error, PC_ERROR_INPUT, "zero %d; expected 0 to 3", cut->zero);
+    return PC_OK;
+}
+
+static pc_code check_products(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    pc_parameters parameters;
+    if ((wide)cut->seq_len * cut->microbatch_size * model->hidden > input_max)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "seq_len %" PRId64 " * microbatch_size %" PRId64 " * hidden %" PRId64
+                            "; expected up to 2^60",
+                            cut->seq_len, cut->microbatch_size, model->hidden);
+    pc_code code = pc_model_parameters(model, cut->tp, &parameters, error);
+    if (code) return code;
+    if (parameters.total > parameters_max)
+        return pc_error_set(error, PC_ERROR_INPUT, "model: %" PRId64 " parameters; expected up to 2^56",
+                            parameters.total);
+    return PC_OK;
+}
+
+/* ---- tensor and sequence parallelism ---- */
+
+static pc_code check_divides(int tp, int64_t size, const char *what, pc_error *error) {
+    if (size % tp == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "tp %d does not divide %s %" PRId64 "; expected a divisor", tp, what,
+                        size);
+}
+
+static pc_code check_tensor(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    pc_code code;
+    if (model->heads % cut->tp != 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "tp %d does not divide %" PRId64 " heads; expected a divisor",
+                            cut->tp, model->heads);
+    if (model->kv_heads % cut->tp != 0 && cut->tp % model->kv_heads != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "tp %d does not divide %" PRId64 " kv_heads; expected a divisor, or a multiple of them",
+                            cut->tp, model->kv_heads);
+    if ((code = check_divides(cut->tp, model->ffn_hidden, "ffn_hidden", error))) return code;
+    if ((code = check_divides(cut->tp, model->hidden, "hidden", error))) return code;
+    if (cut->sequence_parallel && cut->seq_len % cut->tp != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "tp %d does not divide seq_len %" PRId64
+                            "; expected a divisor, for sequence parallelism cuts it",
+                            cut->tp, cut->seq_len);
+    if (model->positions == PC_POSITIONS_LEARNED && cut->seq_len > model->max_positions)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "seq_len %" PRId64 "; expected up to max_positions %" PRId64
+                            ", the table of learned positions",
+                            cut->seq_len, model->max_positions);
+    return PC_OK;
+}
+
+/* ---- layers over parts ---- */
+
+static pc_code check_listed(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    int64_t sum = 0;
+    if (!cut->layers_of_part)
+        return pc_error_set(error, PC_ERROR_INPUT, "layout: no list; expected the layers of each of %d parts", parts);
+    for (int i = 0; i < parts; i++) {
+        if (cut->layers_of_part[i] < 0)
+            return pc_error_set(error, PC_ERROR_INPUT, "layout: part %d has %d layers; expected 0 or more", i,
+                                (int)cut->layers_of_part[i]);
+        sum += cut->layers_of_part[i];
+    }
+    if (sum == model->layers) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "layout: %" PRId64 " layers in %d parts; expected the model's %" PRId64,
+                        sum, parts, model->layers);
+}
+
+static pc_code check_even(int64_t slots, int64_t parts, const char *with, int64_t layers, pc_error *error) {
+    if (slots % parts == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "layers %" PRId64 "%s do not divide over %" PRId64 " model parts; expected a multiple", layers,
+                        with, parts);
+}
+
+static pc_code check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    int64_t layers = model->layers;
+    switch (cut->layout) {
+    case PC_CUT_ENDS:
+        return check_even(layers + 2, parts, ", embedding and head", layers, error);
+    case PC_CUT_OWN:
+        if (parts < 3)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "layout: embedding and head have parts of their own among %d; expected at least 3",
+                                parts);
+        return check_even(layers, parts - 2, "", layers, error);
+    case PC_CUT_LISTED:
+        return check_listed(model, cut, parts, error);
+    default:
+        return check_even(layers, parts, "", layers, error);
+    }
+}
+
+pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    pc_code code;
+    if ((code = pc_model_check(model, error))) return code;
+    if (parts < 1 || parts > PC_PARTS_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "%d model parts; expected 1 to %d", parts, PC_PARTS_MAX);
+    if ((code = check_sizes(cut, error))) return code;
+    if ((code = check_tensor(model, cut, error))) return code;
+    if ((code = check_products(model, cut, error))) return code;
+    return check_layout(model, cut, parts, error);
+}
+
+static int64_t layers_of(const pc_model *model, const pc_cut *cut, int parts, int part) {
+    bool is_first = part == 0, is_last = part == parts - 1;
+    switch (cut->layout) {
+    case PC_CUT_ENDS:
+        return (model->layers + 2) / parts - is_first - is_last;
+    case PC_CUT_OWN:
+        return is_first || is_last ? 0 : model->layers / (parts - 2);
+    case PC_CUT_LISTED:
+        return cut->layers_of_part[part];
+    default:
+        return model->layers / parts;
+    }
+}
+
+pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
+    return (pc_part){.layers = layers_of(model, cut, parts, part),
+                     .has_embedding = part == 0,
+                     .has_head = part == parts - 1,
+                     .recompute = cut->recompute_of_part ? cut->recompute_of_part[part] : cut->recompute};
+}

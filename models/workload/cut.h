@@ -1,0 +1,65 @@
+/* cut.h: how a model is cut over GPUs: tensor, sequence, pipeline and data parallelism, and which layers each part has.
+ */
+#ifndef PC_MODELS_WORKLOAD_CUT_H
+#define PC_MODELS_WORKLOAD_CUT_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/workload/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NONE keeps all that B needs; SELECTIVE recomputes materialised attention, from scores to values (Korthikanti et al.
+ * 2022, arXiv 2205.05198, section 5), and of flash attention nothing; FULL keeps each layer's input and recomputes the
+ * layer before its B. */
+typedef enum pc_recompute { PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL } pc_recompute;
+
+/* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
+ * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
+ * share the layers evenly. LISTED: as layers_of_part says. */
+typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED } pc_cut_layout;
+
+enum { PC_PARTS_MAX = 4096 };
+
+typedef struct pc_cut {
+    int tp, pp, dp;          /* ranks of each; GPUs = tp * pp * dp */
+    int chunks;              /* v */
+    bool sequence_parallel;  /* norms and dropout are cut along the sequence over the TP ranks */
+    int zero;                /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
+                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
+    int64_t microbatch_size; /* b, sequences */
+    int64_t microbatches;    /* m, of each replica in an iteration */
+    int64_t seq_len;         /* s, tokens */
+    pc_recompute recompute;  /* of every part, unless recompute_of_part says it part by part */
+    pc_cut_layout layout;
+    /* LISTED: parts of them, in the order in which F visits them; borrowed. NULL otherwise. */
+    const int32_t *layers_of_part;
+    const pc_recompute *recompute_of_part; /* in any layout, likewise; or NULL */
+} pc_cut;
+
+/* One of the p * v (or p, in replicas) slices of the model. */
+typedef struct pc_part {
+    int64_t layers;
+    bool has_embedding; /* the first */
+    bool has_head;      /* the last */
+    pc_recompute recompute;
+} pc_part;
+
+/* PC_ERROR_INPUT and the rule that the model (pc_model_check) or the cut breaks: "tp 16 does not divide 40 heads;
+ * expected a divisor", layers over parts, sequence over TP with sequence parallelism, ... Key and value heads may be
+ * fewer than ranks, where they divide them: a rank has one, as others do. `parts` is the number of parts of the
+ * placement. */
+PC_API pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
+
+/* Part `part` of `parts` of a checked cut. */
+PC_API pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+/* memory.h: what a model's part holds on a GPU: activations, parameters, gradients, optimizer state, buffers. Bytes of
+ * one TP rank. */
+#ifndef PC_MODELS_WORKLOAD_MEMORY_H
+#define PC_MODELS_WORKLOAD_MEMORY_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/workload/cut.h"
+#include "models/workload/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of one microbatch on one part. A GPT layer with nothing recomputed: s*b*h (10 + 24/t + 5as/(ht)), or
+ * s*b*h/t (34 + 5as/h) with sequence parallelism; selective, or flash attention: without the 5as/h (a flash kernel's
+ * log-sum-exp, 4*a*s*b, is left out); full: the layer's input, 2*s*b*h, over t with sequence parallelism (Korthikanti
+ * et al. 2022, arXiv 2205.05198, table 2). The embedding adds its dropout mask, s*b*h; the head adds the inputs of the
+ * final norm and of its matrix, 4*s*b*h, and fp32 logits, 4*s*b*V/t; s*b*h over t with sequence parallelism (section
+ * 4.3). Without dropout there are no masks, and of the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
+typedef struct pc_part_activation {
+    int64_t taken; /* what F keeps and R makes again; without R passes, what F keeps */
+    /* Of that, what B gives back where W is a pass of its own: W needs the input and the output gradient of each of its
+     * matrices ('Zero Bubble', arXiv 2401.10241, table 1). Of a GPT layer it needs s*b*h (8 + 24/t), which is 32*s*b*h
+     * alone, or s*b*h (4 + 28/t) with sequence parallelism: what comes back to the ends of attention and MLP stays as B
+     * gathered it, for all tokens. Layer by layer never negative: where W needs more than F took (full recomputation;
+     * sequence parallelism without scores), B frees nothing, and what is held until W is more than is said here. */
+    int64_t b_frees;
+    int64_t kept; /* of `taken`, what is there between F and R; all of it without R passes */
+    /* What a pass needs beside that while it runs: the recomputed part of one layer, or, where that is more, 16-bit
+     * logits and a second fp32 copy (6*s*b*V/t); and with sequence parallelism one gathered tensor, 2*s*b*h. */
+    int64_t working;
+} pc_part_activation;
+
+/* For a checked cut; `has_r` as in operation.h. PC_ERROR_INPUT where a number runs over 2^63. */
+PC_API pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r,
+                                   pc_part_activation *activation, pc_error *error);
+
+/* Parameters of one part on one TP rank, for a checked cut. A tied matrix stands on both ends; where
+ * `shares_embedding`, both ends are on one device and it stands once, with the embedding. Keys and values of fewer
+ * heads than ranks stand on several. */
+PC_API int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
+
+/* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam: 2 bytes of
+ * weights, 4 of gradients (Megatron accumulates in fp32), 12 of optimizer state (master weight, two moments); with ZeRO
+ * each over the dp ranks as far as cut->zero says, rounded up. */
+typedef struct pc_state_bytes {
+    int64_t parameters, gradients, optimizer;
+} pc_state_bytes;
+PC_API pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters);
+
+/* What one transfer between stages carries: 2*s*b*h, over t where the sequence is cut, or where the boundary tensor is
+ * scattered over the TP ranks and gathered again (Narayanan et al. 2021, section 4.1). */
+PC_API int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

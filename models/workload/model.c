@@ -1,0 +1,83 @@
+#include "models/workload/model.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+__extension__ typedef __int128 wide;
+
+/* ---- what cannot be ---- */
+
+static pc_code check_sizes(const pc_model *model, pc_error *error) {
+    const struct {
+        const char *key;
+        int64_t size;
+    } sizes[] = {{"layers", model->layers},         {"hidden", model->hidden},
+                 {"ffn_hidden", model->ffn_hidden}, {"heads", model->heads},
+                 {"kv_heads", model->kv_heads},     {"head_dim", model->head_dim},
+                 {"vocab", model->vocab},           {"vocab_multiple", model->vocab_multiple}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].size < 1 || sizes[i].size > INT32_MAX)
+            return pc_error_set(error, PC_ERROR_INPUT, "model: %s is %" PRId64 "; expected 1 to %d", sizes[i].key,
+                                sizes[i].size, INT32_MAX);
+    return PC_OK;
+}
+
+pc_code pc_model_check(const pc_model *model, pc_error *error) {
+    pc_code code = check_sizes(model, error);
+    if (code) return code;
+    if (model->heads * model->head_dim > INT32_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "model: heads * head_dim is %" PRId64 " * %" PRId64 "; expected a product up to %d",
+                            model->heads, model->head_dim, INT32_MAX);
+    if (model->heads % model->kv_heads != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "model: kv_heads %" PRId64 " do not divide %" PRId64 " heads; expected a divisor",
+                            model->kv_heads, model->heads);
+    if (model->max_positions < 0 || model->max_positions > INT32_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "model: max_positions is %" PRId64 "; expected 0 to %d",
+                            model->max_positions, INT32_MAX);
+    if (model->positions == PC_POSITIONS_LEARNED && model->max_positions == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "model: positions are learned and max_positions is 0; expected the rows of their table");
+    return PC_OK;
+}
+
+/* ---- parameters ---- */
+
+int64_t pc_model_padded_vocab(const pc_model *model, int tp) {
+    int64_t multiple = model->vocab_multiple * tp;
+    return ((model->vocab - 1) / multiple + 1) * multiple;
+}
+
+static int64_t norm_parameters(const pc_model *model) {
+    bool has_shift = model->norm == PC_NORM_LAYER && model->has_bias;
+    return has_shift ? 2 * model->hidden : model->hidden;
+}
+
+/* Query, key, value; output; up (and gate); down. Biases of the first and the third are cut with their columns. */
+static wide layer_matrices(const pc_model *model) {
+    wide h = model->hidden, f = model->ffn_hidden;
+    wide query = model->heads * model->head_dim, qkv = query + 2 * (wide)model->kv_heads * model->head_dim;
+    wide up = model->mlp == PC_MLP_SWIGLU ? 2 * f : f;
+    wide biases = model->has_bias ? qkv + up : 0;
+    return h * (qkv + query + up + f) + biases;
+}
+
+pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parameters, pc_error *error) {
+    wide h = model->hidden, matrices = layer_matrices(model);
+    wide embedding = pc_model_padded_vocab(model, tp) * h;
+    wide positions = model->positions == PC_POSITIONS_LEARNED ? model->max_positions * h : 0;
+    wide norm = norm_parameters(model), replicated = 2 * norm + (model->has_bias ? 2 * h : 0);
+    wide head = model->is_tied ? 0 : embedding;
+    wide total = model->layers * (matrices + replicated) + embedding + positions + norm + head;
+    if (total > INT64_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "model: 2^63 parameters and more; expected smaller dimensions");
+    *parameters = (pc_parameters){.layer_matrix = (int64_t)matrices,
+                                  .layer_replicated = (int64_t)replicated,
+                                  .embedding = (int64_t)embedding,
+                                  .positions = (int64_t)positions,
+                                  .final_norm = (int64_t)norm,
+                                  .head = (int64_t)head,
+                                  .total = (int64_t)total};
+    return PC_OK;
+}

@@ -1,0 +1,88 @@
+/* operation.h: what a pass does on one GPU: its kernels and collectives, with shapes, FLOPs and bytes.
+ *
+ * Plain values of one TP rank. A collective's size is that of the whole tensor: what every rank has after an all-gather
+ * or an all-reduce, and before a reduce-scatter.
+ */
+#ifndef PC_MODELS_WORKLOAD_OPERATION_H
+#define PC_MODELS_WORKLOAD_OPERATION_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/schedule/schedule.h"
+#include "models/workload/cut.h"
+#include "models/workload/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pc_operation_kind {
+    PC_OPERATION_GEMM,
+    PC_OPERATION_ATTENTION, /* flash: scores, softmax and values in one kernel */
+    PC_OPERATION_NORM,
+    PC_OPERATION_ELEMENTWISE, /* activation functions, residuals, dropout, rotary, softmax, cross entropy, lookups */
+    PC_OPERATION_OPTIMIZER,
+    PC_OPERATION_ALL_REDUCE, /* the collectives are those of the TP group */
+    PC_OPERATION_ALL_GATHER,
+    PC_OPERATION_REDUCE_SCATTER,
+    PC_OPERATION_KINDS
+} pc_operation_kind;
+
+/* Which pass a GEMM or attention kernel belongs to: layouts and rates differ. */
+typedef enum pc_gemm_role { PC_GEMM_FORWARD, PC_GEMM_INPUT_GRADIENT, PC_GEMM_WEIGHT_GRADIENT } pc_gemm_role;
+
+typedef struct pc_operation {
+    pc_operation_kind kind;
+    pc_gemm_role role;
+    const char *name; /* "qkv", "scores", "mlp_up"; static storage */
+    int64_t batch;    /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
+    int64_t m, n, k;  /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
+    int64_t flops;    /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
+                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
+                       * the papers. 0 of what is no matrix work */
+    int64_t model_flops; /* of flops, those that MFU counts: not recomputed ones */
+    int64_t bytes;       /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to an fp32
+                          * gradient; vectors (biases, scales, a number a row) are left out */
+    int64_t size_bytes;  /* of a collective: the whole tensor */
+    int32_t launches;    /* kernels, for launch overhead */
+    bool is_causal;      /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
+    bool can_overlap; /* a collective behind which independent work of the same pass can run (Megatron: the all-reduce
+                       * or all-gather of B beside the GEMM of W) */
+    int64_t repeat;   /* times in the pass, mostly its layers */
+} pc_operation;
+
+enum { PC_OPERATIONS_MAX = 96 };
+
+typedef struct pc_operations {
+    pc_operation list[PC_OPERATIONS_MAX]; /* in the order in which they run: embedding, then one layer (repeat), head */
+    int count;
+} pc_operations;
+
+/* The operations of one pass of `part` for one microbatch, for a checked cut. F; B: for the input, after recomputation
+ * (of a layer those operations first) where the part recomputes and the schedule has no R of its own; W; BW: B and W
+ * together; R: the recomputation alone, nothing where the part recomputes nothing. `has_r`: whether the schedule has R
+ * passes. W has the matrices' products (and the sum for the bias of query, key and value); gradients of norms, other
+ * biases and the embedding's table are B's work. A B and a W have the operations of a BW, all but can_overlap the same.
+ * Where keys and values of fewer heads than ranks stand on several, model_flops counts a t-th of the model's matrix.
+ * PC_ERROR_INPUT where a number, or a sum of pc_operations_sum, runs over 2^63. */
+PC_API pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind,
+                                  bool has_r, pc_operations *operations, pc_error *error);
+
+/* Sums over a list, with repeats. */
+typedef struct pc_operation_sums {
+    int64_t flops, model_flops, bytes, collective_bytes, launches;
+} pc_operation_sums;
+PC_API pc_operation_sums pc_operations_sum(const pc_operations *operations);
+
+/* Model FLOPs of one sequence through the whole model, F and BW: 72 s L h^2 (1 + s/(6h) + V/(12 L h)) for GPT; hardware
+ * FLOPs with full recomputation: 96 s L h^2 (1 + s/(6h) + V/(16 L h)) (Narayanan et al. 2021, equation 3). V padded. As
+ * doubles: exact below 2^53 and then to 16 digits. */
+PC_API double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+#include "models/workload/operations_private.h"
+
+#include <string.h>
+
+/* ---- passes ---- */
+
+static void add_forward(pc_builder *b, const pc_part *part) {
+    if (part->has_embedding) pc_add_embedding_forward(b);
+    b->repeat = part->layers;
+    if (part->layers > 0) pc_add_layer_forward(b);
+    b->repeat = 1;
+    if (part->has_head) pc_add_head_forward(b);
+}
+
+/* What `recompute` asks for, of each of the part's layers. */
+static void add_recomputation(pc_builder *b, pc_recompute recompute) {
+    if (recompute == PC_RECOMPUTE_SELECTIVE && b->model->attention == PC_ATTENTION_MATERIALISED)
+        pc_add_attention_again(b);
+    if (recompute != PC_RECOMPUTE_FULL) return;
+    b->is_again = true;
+    pc_add_layer_forward(b);
+    b->is_again = false;
+}
+
+static void add_backward(pc_builder *b, const pc_part *part, pc_backward passes, bool has_r) {
+    if (part->has_head) pc_add_head_backward(b, passes);
+    b->repeat = part->layers;
+    if (part->layers > 0) {
+        if (passes.b && !has_r) add_recomputation(b, part->recompute);
+        pc_add_layer_backward(b, passes);
+    }
+    b->repeat = 1;
+    if (part->has_embedding) pc_add_embedding_backward(b, passes);
+}
+
+static void add_pass(pc_builder *b, const pc_part *part, pc_pass_kind kind, bool has_r) {
+    switch (kind) {
+    case PC_PASS_F:
+        add_forward(b, part);
+        break;
+    case PC_PASS_R:
+        b->repeat = part->layers;
+        if (part->layers > 0) add_recomputation(b, part->recompute);
+        break;
+    default:
+        add_backward(b, part, (pc_backward){.b = kind != PC_PASS_W, .w = kind != PC_PASS_B}, has_r);
+    }
+}
+
+/* ---- sums ---- */
+
+typedef struct wide_sums {
+    pc_wide flops, model_flops, bytes, collective_bytes, launches;
+} wide_sums;
+
+static wide_sums sum_of(const pc_operations *operations) {
+    wide_sums sums = {0};
+    for (int i = 0; i < operations->count; i++) {
+        const pc_operation *x = &operations->list[i];
+        sums.flops += (pc_wide)x->flops * x->repeat;
+        sums.model_flops += (pc_wide)x->model_flops * x->repeat;
+        sums.bytes += (pc_wide)x->bytes * x->repeat;
+        sums.collective_bytes += (pc_wide)x->size_bytes * x->repeat;
+        sums.launches += (pc_wide)x->launches * x->repeat;
+    }
+    return sums;
+}
+
+/* Model FLOPs are at most FLOPs, and launches far fewer than bytes. */
+static bool fits(const pc_operations *operations) {
+    wide_sums sums = sum_of(operations);
+    return sums.flops <= INT64_MAX && sums.bytes <= INT64_MAX && sums.collective_bytes <= INT64_MAX;
+}
+
+pc_operation_sums pc_operations_sum(const pc_operations *operations) {
+    wide_sums sums = sum_of(operations);
+    return (pc_operation_sums){.flops = (int64_t)sums.flops,
+                               .model_flops = (int64_t)sums.model_flops,
+                               .bytes = (int64_t)sums.bytes,
+                               .collective_bytes = (int64_t)sums.collective_bytes,
+                               .launches = (int64_t)sums.launches};
+}
+
+pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind, bool has_r,
+                           pc_operations *operations, pc_error *error) {
+    pc_operations made;
+    pc_builder b = {.model = model, .slice = pc_slice_of(model, cut), .operations = &made, .repeat = 1};
+    made.count = 0; /* the rest is written as it is added */
+    add_pass(&b, part, kind, has_r);
+    if (b.has_overflow || !fits(&made))
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "operations: pass %s has 2^63 FLOPs or bytes and more; expected fewer tokens or a smaller model",
+            pc_pass_kind_name(kind));
+    operations->count = made.count;
+    memcpy(operations->list, made.list, (size_t)made.count * sizeof *made.list);
+    return PC_OK;
+}
+
+/* ---- the whole model ---- */
+
+/* Forward, 2 FLOPs a multiplication, and backward twice that. */
+double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len) {
+    double s = (double)seq_len, h = (double)model->hidden, f = (double)model->ffn_hidden;
+    double query = (double)(model->heads * model->head_dim), key = (double)(model->kv_heads * model->head_dim);
+    double mlp = model->mlp == PC_MLP_SWIGLU ? 3.0 : 2.0;
+    double matrices = 2.0 * h * (query + key) + mlp * h * f;
+    double attention = 2.0 * s * query;
+    double layers = (double)model->layers * (matrices + attention);
+    return 6.0 * s * (layers + h * (double)pc_model_padded_vocab(model, tp));
+}

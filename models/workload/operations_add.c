@@ -1,0 +1,117 @@
+#include "models/workload/operations_private.h"
+
+#include <assert.h>
+
+/* A number of an operation; what does not fit is noted and told at the end. */
+static int64_t fit(pc_builder *b, pc_wide number) {
+    if (number <= INT64_MAX) return (int64_t)number;
+    b->has_overflow = true;
+    return 0;
+}
+
+static pc_operation *put(pc_builder *b, pc_operation_kind kind, const char *name, int launches) {
+    assert(b->operations->count < PC_OPERATIONS_MAX);
+    pc_operation *made = &b->operations->list[b->operations->count++];
+    *made = (pc_operation){.kind = kind, .name = name, .batch = 1, .launches = launches, .repeat = b->repeat};
+    return made;
+}
+
+/* ---- matrix work ---- */
+
+static void put_gemm(pc_builder *b, const char *name, pc_gemm_role role, int64_t batch, int64_t m, int64_t n, int64_t k,
+                     pc_wide counted, pc_wide bytes) {
+    pc_operation *made = put(b, PC_OPERATION_GEMM, name, 1);
+    made->role = role;
+    made->batch = batch;
+    made->m = m;
+    made->n = n;
+    made->k = k;
+    made->flops = fit(b, 2 * (pc_wide)batch * m * n * k);
+    made->model_flops = b->is_again ? 0 : fit(b, counted);
+    made->bytes = fit(b, bytes);
+}
+
+static void put_matrix(pc_builder *b, const pc_matrix *x, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
+    pc_wide inputs_and_outputs = (pc_wide)b->slice.tokens * ((pc_wide)x->inputs + x->outputs);
+    int bytes = role == PC_GEMM_WEIGHT_GRADIENT ? 4 + 4 : 2;
+    put_gemm(b, x->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * x->counted,
+             2 * inputs_and_outputs + bytes * (pc_wide)x->inputs * x->outputs);
+}
+
+void pc_add_forward(pc_builder *b, const pc_matrix *x) {
+    put_matrix(b, x, PC_GEMM_FORWARD, b->slice.tokens, x->outputs, x->inputs);
+}
+
+void pc_add_input_gradient(pc_builder *b, const pc_matrix *x) {
+    put_matrix(b, x, PC_GEMM_INPUT_GRADIENT, b->slice.tokens, x->inputs, x->outputs);
+}
+
+void pc_add_weight_gradient(pc_builder *b, const pc_matrix *x) {
+    put_matrix(b, x, PC_GEMM_WEIGHT_GRADIENT, x->outputs, x->inputs, b->slice.tokens);
+}
+
+void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
+    pc_wide batch = b->slice.attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
+    put_gemm(b, name, role, b->slice.attention, m, n, k, 2 * batch * m * n * k, 2 * batch * elements);
+}
+
+void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
+                  int launches) {
+    const pc_slice *x = &b->slice;
+    pc_wide product = 2 * (pc_wide)x->attention * x->sequence * x->sequence * x->head_dim;
+    pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", launches);
+    made->role = role;
+    made->batch = x->attention;
+    made->m = made->n = x->sequence;
+    made->k = x->head_dim;
+    made->flops = fit(b, products * product);
+    made->model_flops = b->is_again ? 0 : fit(b, counted * product);
+    made->bytes = fit(b, 2 * (pc_wide)x->tokens * ((pc_wide)tensors * x->query + (pc_wide)kv_tensors * x->key));
+    made->is_causal = true;
+}
+
+/* ---- memory work ---- */
+
+void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide elements, int bytes, int launches) {
+    pc_operation *made = put(b, kind, name, launches);
+    made->bytes = fit(b, elements * bytes);
+}
+
+/* Reads and writes. */
+void pc_add_norm(pc_builder *b, const char *name) {
+    pc_add_kernel(b, PC_OPERATION_NORM, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 2 + 2, 1);
+}
+
+/* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
+ * which are so few that they are B's work. */
+void pc_add_norm_backward(pc_builder *b, const char *name) {
+    pc_add_kernel(b, PC_OPERATION_NORM, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
+}
+
+/* ---- collectives ---- */
+
+void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap) {
+    if (!b->slice.is_cut) return;
+    pc_operation *made = put(b, kind, name, 1);
+    made->size_bytes = fit(b, bytes);
+    made->can_overlap = can_overlap;
+}
+
+void pc_add_gather(pc_builder *b, const char *name, bool can_overlap) {
+    if (!b->slice.is_sequence_cut) return;
+    pc_add_collective(b, PC_OPERATION_ALL_GATHER, name, 2 * (pc_wide)b->slice.tokens * b->slice.hidden, can_overlap);
+}
+
+void pc_add_reduction(pc_builder *b, const char *name, bool can_overlap) {
+    pc_operation_kind kind = b->slice.is_sequence_cut ? PC_OPERATION_REDUCE_SCATTER : PC_OPERATION_ALL_REDUCE;
+    pc_add_collective(b, kind, name, 2 * (pc_wide)b->slice.tokens * b->slice.hidden, can_overlap);
+}
+
+/* The gather runs beside the input's GEMM, the reduction beside the weights' GEMM; where W is a pass of its own, the
+ * gather runs beside another matrix, and nothing hides the reduction. */
+void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
+    if (passes.w) pc_add_gather(b, matrix->name, true);
+    if (passes.b) pc_add_input_gradient(b, matrix);
+    if (passes.b) pc_add_reduction(b, matrix->name, passes.w);
+    if (passes.w) pc_add_weight_gradient(b, matrix);
+}

@@ -1,0 +1,173 @@
+/* Kernels are those of an eager Megatron: bias and activation are one, bias, dropout and residual are one, scale, mask
+ * and softmax are one; copies where a tensor changes its order. */
+#include "models/workload/operations_private.h"
+
+static pc_matrix make_qkv(const pc_slice *x) {
+    return (pc_matrix){"qkv", x->hidden, x->qkv, x->counted_qkv};
+}
+
+static pc_matrix make_output(const pc_slice *x) {
+    return (pc_matrix){"attention_output", x->query, x->hidden, (pc_wide)x->query * x->hidden};
+}
+
+static pc_matrix make_up(const pc_slice *x) {
+    return (pc_matrix){"mlp_up", x->hidden, x->up, (pc_wide)x->hidden * x->up};
+}
+
+static pc_matrix make_down(const pc_slice *x) {
+    return (pc_matrix){"mlp_down", x->ffn, x->hidden, (pc_wide)x->ffn * x->hidden};
+}
+
+static void add(pc_builder *b, const char *name, pc_wide elements, int bytes, int launches) {
+    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, elements, bytes, launches);
+}
+
+static pc_wide score_count(const pc_slice *x) {
+    return (pc_wide)x->attention * x->sequence * x->sequence;
+}
+
+/* ---- attention itself ---- */
+
+static void add_attention_forward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    if (b->model->attention == PC_ATTENTION_FLASH) {
+        pc_add_flash(b, PC_GEMM_FORWARD, 2, 2, 2, 2, 1); /* queries in, values out; keys, values */
+        return;
+    }
+    pc_add_batched(b, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
+    add(b, "softmax", score_count(x), 2 + 2, 1);
+    if (b->model->has_dropout) add(b, "attention_dropout", score_count(x), 2 + 2 + 1, 1);
+    pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
+    add(b, "attention_order", (pc_wide)x->tokens * x->query, 2 + 2, 1);
+}
+
+/* Flash recomputes the scores: five products for two (Dao et al. 2022, section 3.1). */
+static void add_attention_backward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
+    if (b->model->attention == PC_ATTENTION_FLASH) {
+        pc_add_flash(b, role, 5, 4, 4, 4, 3); /* queries, values, both gradients; keys, values, both gradients */
+        return;
+    }
+    pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
+    pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
+    if (b->model->has_dropout) add(b, "attention_dropout", score_count(x), 2 + 1 + 2, 1);
+    add(b, "softmax", score_count(x), 2 + 2 + 2, 1);
+    pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the queries */
+    pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the keys */
+}
+
+static void add_rotary(pc_builder *b) {
+    if (b->model->positions == PC_POSITIONS_ROTARY)
+        add(b, "rotary", (pc_wide)b->slice.tokens * (b->slice.query + b->slice.key), 2 + 2, 2);
+}
+
+void pc_add_attention_again(pc_builder *b) {
+    b->is_again = true;
+    add_attention_forward(b);
+    b->is_again = false;
+}
+
+/* ---- what stands between matrices ---- */
+
+static pc_wide norm_elements(const pc_slice *x) {
+    return (pc_wide)x->norm_tokens * x->hidden;
+}
+
+/* Adds to the residual what comes, with its bias and after dropout. */
+static void add_residual(pc_builder *b) {
+    add(b, "residual", norm_elements(&b->slice), b->model->has_dropout ? 2 + 2 + 2 + 1 : 2 + 2 + 2, 1);
+}
+
+/* Masks the gradient, and sums it for the bias. */
+static void add_residual_backward(pc_builder *b) {
+    int mask = b->model->has_dropout ? 1 : 0, sum = b->model->has_bias ? 1 : 0;
+    if (mask || sum) add(b, "residual", norm_elements(&b->slice), mask * (2 + 1 + 2) + sum * 2, mask + sum);
+}
+
+/* The gradients of the two ways around meet behind the norm's. */
+static void add_norm_and_sum_backward(pc_builder *b) {
+    pc_add_norm_backward(b, "norm");
+    add(b, "residual_sum", norm_elements(&b->slice), 2 + 2 + 2, 1);
+}
+
+/* Reads the columns of `up` and writes those of `ffn`. */
+static void add_activation(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    add(b, "activation", (pc_wide)x->tokens * (x->up + x->ffn), 2, 1);
+}
+
+/* Reads the gradient of the output and the input, writes the input's gradient; a second kernel sums that for the bias.
+ */
+static void add_activation_backward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    int sum = b->model->has_bias ? 1 : 0;
+    add(b, "activation", (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
+}
+
+/* ---- halves of a layer ---- */
+
+static void add_attention_half(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_matrix qkv = make_qkv(x), output = make_output(x);
+    pc_add_norm(b, "norm");
+    pc_add_gather(b, "qkv", false);
+    pc_add_forward(b, &qkv);
+    if (b->model->has_bias) add(b, "qkv_bias", (pc_wide)x->tokens * x->qkv, 2 + 2, 1);
+    add_rotary(b);
+    add_attention_forward(b);
+    pc_add_forward(b, &output);
+    pc_add_reduction(b, "attention_output", false);
+    add_residual(b);
+}
+
+static void add_mlp_half(pc_builder *b) {
+    pc_matrix up = make_up(&b->slice), down = make_down(&b->slice);
+    pc_add_norm(b, "norm");
+    pc_add_gather(b, "mlp_up", false);
+    pc_add_forward(b, &up);
+    add_activation(b);
+    pc_add_forward(b, &down);
+    pc_add_reduction(b, "mlp_down", false);
+    add_residual(b);
+}
+
+/* The matrix that ends a half; the gradient is gathered in B and stays for W. */
+static void add_row_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
+    if (passes.b) add_residual_backward(b);
+    if (passes.b) pc_add_gather(b, matrix->name, false);
+    if (passes.b) pc_add_input_gradient(b, matrix);
+    if (passes.w) pc_add_weight_gradient(b, matrix);
+}
+
+static void add_mlp_backward(pc_builder *b, pc_backward passes) {
+    pc_matrix up = make_up(&b->slice), down = make_down(&b->slice);
+    add_row_backward(b, &down, passes);
+    if (passes.b) add_activation_backward(b);
+    pc_add_column_backward(b, &up, passes);
+    if (passes.b) add_norm_and_sum_backward(b);
+}
+
+static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
+    const pc_slice *x = &b->slice;
+    pc_matrix qkv = make_qkv(x), output = make_output(x);
+    add_row_backward(b, &output, passes);
+    if (passes.b) {
+        add_attention_backward(b);
+        add_rotary(b);
+        add(b, "qkv_order", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three gradients become one */
+    }
+    pc_add_column_backward(b, &qkv, passes);
+    if (passes.w && b->model->has_bias) add(b, "qkv_bias", (pc_wide)x->tokens * x->qkv, 2, 1);
+    if (passes.b) add_norm_and_sum_backward(b);
+}
+
+void pc_add_layer_forward(pc_builder *b) {
+    add_attention_half(b);
+    add_mlp_half(b);
+}
+
+void pc_add_layer_backward(pc_builder *b, pc_backward passes) {
+    add_mlp_backward(b, passes);
+    add_attention_half_backward(b, passes);
+}

@@ -1,0 +1,73 @@
+/* operations_private.h: how lists of operations are put together: one operation, one layer, the model's two ends. */
+#ifndef PC_MODELS_WORKLOAD_OPERATIONS_PRIVATE_H
+#define PC_MODELS_WORKLOAD_OPERATIONS_PRIVATE_H
+
+#include "models/workload/operation.h"
+#include "models/workload/slice.h"
+
+typedef struct pc_builder {
+    const pc_model *model;
+    pc_slice slice;
+    pc_operations *operations;
+    int64_t repeat;    /* of what is added */
+    bool is_again;     /* recomputation: model FLOPs do not count it */
+    bool has_overflow; /* a number of an operation ran over 2^63 */
+} pc_builder;
+
+/* What a backward pass does: for the input, for the weights, or both. */
+typedef struct pc_backward {
+    bool b, w;
+} pc_backward;
+
+/* A matrix of this rank: tokens x inputs times inputs x outputs. */
+typedef struct pc_matrix {
+    const char *name;
+    int64_t inputs, outputs;
+    pc_wide counted; /* its elements as model FLOPs count them */
+} pc_matrix;
+
+/* ---- operations_add.c: one operation ---- */
+
+/* The matrix's GEMM over all of the rank's tokens, in each of its three roles. */
+void pc_add_forward(pc_builder *b, const pc_matrix *matrix);
+void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix);
+void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix); /* adds to an fp32 gradient in memory */
+
+/* A GEMM without weights for every head and sequence. */
+void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k);
+/* A flash kernel. `products`: how many s x s x head_dim products it does, of which the model's FLOPs count `counted`;
+ * `tensors` of the query's size and `kv_tensors` of the keys' are read or written. */
+void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
+                  int launches);
+/* NORM or ELEMENTWISE: `bytes` for each of `elements`. */
+void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide elements, int bytes, int launches);
+/* A collective of the TP group; nothing where that is one rank. */
+void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap);
+
+/* Tokens x hidden of 2 bytes, where the sequence is cut, in front of a matrix that needs all tokens. */
+void pc_add_gather(pc_builder *b, const char *name, bool can_overlap);
+/* Adds up what the ranks' slices of a matrix have each contributed to tokens x hidden: all-reduce, or reduce-scatter
+ * where the sequence is cut. */
+void pc_add_reduction(pc_builder *b, const char *name, bool can_overlap);
+
+/* A matrix behind whose input the ranks differ: its input is gathered again for W, its input's gradient added up. */
+void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes);
+
+void pc_add_norm(pc_builder *b, const char *name);
+void pc_add_norm_backward(pc_builder *b, const char *name);
+
+/* ---- operations_layer.c: b->repeat layers ---- */
+
+void pc_add_layer_forward(pc_builder *b);
+void pc_add_layer_backward(pc_builder *b, pc_backward passes);
+/* Scores, softmax, dropout and values, once more. */
+void pc_add_attention_again(pc_builder *b);
+
+/* ---- operations_ends.c ---- */
+
+void pc_add_embedding_forward(pc_builder *b);
+void pc_add_embedding_backward(pc_builder *b, pc_backward passes);
+void pc_add_head_forward(pc_builder *b);
+void pc_add_head_backward(pc_builder *b, pc_backward passes);
+
+#endif

@@ -1,0 +1,36 @@
+/* slice.h: what one rank of tensor parallelism has of a model, for one microbatch. Private to workload. */
+#ifndef PC_MODELS_WORKLOAD_SLICE_H
+#define PC_MODELS_WORKLOAD_SLICE_H
+
+#include "models/workload/cut.h"
+#include "models/workload/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sums and products of sizes: for a checked cut none of them reaches 2^127, though it may be over 2^63. */
+__extension__ typedef __int128 pc_wide;
+
+typedef struct pc_slice {
+    int64_t sequence;    /* s */
+    int64_t tokens;      /* s * b */
+    int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or s * b / t */
+    int64_t hidden;      /* h */
+    int64_t head_dim;
+    int64_t attention;    /* (query head, sequence) pairs: b * a / t */
+    int64_t query;        /* columns of the queries, a / t heads; as many of the output matrix's rows */
+    int64_t key;          /* columns of the keys, and of the values: at least one head */
+    int64_t qkv;          /* query + 2 * key */
+    int64_t ffn;          /* f / t */
+    int64_t up;           /* columns of the matrix before the activation: f / t, or twice that (gate and up) */
+    int64_t vocab;        /* padded V / t */
+    pc_wide counted_qkv;  /* a t-th of the whole model's query, key and value matrix: less than h * qkv where key and
+                           * value heads are fewer than ranks and stand on several */
+    bool is_cut;          /* t > 1: there are collectives */
+    bool is_sequence_cut; /* and sequence parallelism */
+} pc_slice;
+
+/* For a checked cut. */
+pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut);
+
+#endif

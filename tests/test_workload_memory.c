@@ -1,0 +1,259 @@
+/* What a model's parts hold: activations equal to the published formulas to the last byte, and what stands all the
+ * time.
+ */
+#include "models/workload/activation.h"
+#include "tests/random_model.h"
+
+static pc_part_activation activation_of(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r) {
+    pc_part_activation activation;
+    pc_error error = {0};
+    if (pc_part_activations(model, cut, part, has_r, &activation, &error)) fail_msg("%s", error.message);
+    return activation;
+}
+
+/* ---- a layer of GPT ---- */
+
+/* Korthikanti et al. 2022, table 2, times t: TP alone sbh(10t + 24) + 5as^2b, with sequence parallelism
+ * 34sbh + 5as^2b; selective without the last; full 2sbh, which table 2 leaves whole, and which is cut where the
+ * sequence is. A flash kernel keeps what selective recomputation keeps. */
+static void test_table_2(void **state) {
+    (void)state;
+    test_random random = {1};
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_model model = random_gpt(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_part part = {.layers = test_between(&random, 1, 50)};
+        wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size, layers = part.layers;
+        wide sbh = layers * sb * model.hidden, scores = layers * 5 * model.heads * cut.seq_len * sb;
+        wide linear = cut.sequence_parallel ? 34 * sbh : (10 * t + 24) * sbh;
+        assert_wide_equal(t * activation_of(&model, &cut, &part, false).taken, linear + scores);
+        part.recompute = PC_RECOMPUTE_SELECTIVE;
+        assert_wide_equal(t * activation_of(&model, &cut, &part, false).taken, linear);
+        part.recompute = PC_RECOMPUTE_FULL;
+        assert_wide_equal(t * activation_of(&model, &cut, &part, false).taken,
+                          2 * sbh * (cut.sequence_parallel ? 1 : t));
+        part.recompute = PC_RECOMPUTE_NONE;
+        model.attention = PC_ATTENTION_FLASH;
+        assert_wide_equal(t * activation_of(&model, &cut, &part, false).taken, linear);
+    }
+}
+
+/* 'Zero Bubble', table 1: W frees 32sbh, B the other 2sbh and 5as^2b. With TP the inputs of two matrices and the output
+ * gradients of two are whole: 8sbh + 24sbh/t; with sequence parallelism the inputs are cut. Never negative, as it
+ * would be with that and without scores. */
+static void test_split_of_b_and_w(void **state) {
+    (void)state;
+    test_random random = {2};
+    int none_freed = 0;
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_model model = random_gpt(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_part part = {.layers = 1, .recompute = (pc_recompute)(i % 2)}; /* none or selective */
+        wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size, sbh = sb * model.hidden;
+        wide scores = part.recompute ? 0 : 5 * model.heads * cut.seq_len * sb;
+        wide w = cut.sequence_parallel ? 28 * sbh + 4 * sbh * t : 24 * sbh + 8 * sbh * t;
+        pc_part_activation x = activation_of(&model, &cut, &part, false);
+        if (t == 1) assert_wide_equal(x.taken - x.b_frees, 32 * sbh);
+        if (t == 1) assert_wide_equal(x.b_frees, 2 * sbh + scores);
+        if (t * x.taken >= w) assert_wide_equal(t * (x.taken - x.b_frees), w);
+        if (t * x.taken < w) assert_int_equal(x.b_frees, 0);
+        none_freed += x.b_frees == 0;
+    }
+    assert_true(none_freed > 0);
+}
+
+/* The older formulas, which scenarios without a cluster use. */
+static void test_agrees_with_activation_h(void **state) {
+    (void)state;
+    test_random random = {3};
+    for (long i = 0; i < test_cases(1000); i++) {
+        int64_t whole, of_b, input;
+        pc_model model = random_gpt(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_part part = {.layers = 1, .recompute = PC_RECOMPUTE_FULL};
+        pc_shape shape = {1, model.hidden, model.heads, cut.seq_len, cut.microbatch_size};
+        cut.tp = 1;
+        pc_part_activation x = activation_of(&model, &cut, &part, true);
+        assert_true(pc_activation_bytes_per_layer(&shape, &whole) && pc_activation_b_bytes_per_layer(&shape, &of_b) &&
+                    pc_activation_input_bytes_per_layer(&shape, &input));
+        assert_true(x.taken == whole && x.b_frees == of_b && x.kept == input);
+        assert_true(activation_of(&model, &cut, &part, false).taken == input);
+        assert_true(activation_of(&model, &cut, &part, false).working == whole - input);
+    }
+}
+
+/* GPT-3: 5as/h = 80, so 114sbh/t a layer with sequence parallelism, and 70% of that goes with selective recomputation
+ * (Korthikanti et al. 2022, section 5). */
+static void test_gpt3_layer(void **state) {
+    (void)state;
+    test_random random = {4};
+    pc_model model = random_gpt(&random);
+    model.hidden = 12288;
+    model.ffn_hidden = 4 * 12288;
+    model.heads = model.kv_heads = 96;
+    model.head_dim = 128;
+    pc_cut cut = random_cut(&random, &model);
+    cut.tp = 8;
+    cut.sequence_parallel = true;
+    cut.seq_len = 2048;
+    cut.microbatch_size = 1;
+    pc_part part = {.layers = 1};
+    assert_true(activation_of(&model, &cut, &part, false).taken == INT64_C(114) * 2048 * 12288 / 8);
+    part.recompute = PC_RECOMPUTE_SELECTIVE;
+    assert_true(activation_of(&model, &cut, &part, false).taken == INT64_C(34) * 2048 * 12288 / 8);
+    assert_true(activation_of(&model, &cut, &part, false).working == INT64_C(80) * 2048 * 12288 / 8 + 2 * 2048 * 12288);
+}
+
+/* ---- the ends ---- */
+
+/* Korthikanti et al. 2022, section 4.3, with one stage: sbh/t of the embedding's dropout and 4sbh/t (1 + V/h) of norm,
+ * head and loss, whatever the layers recompute. */
+static void test_ends(void **state) {
+    (void)state;
+    test_random random = {5};
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_model model = random_gpt(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_part first = {.has_embedding = true}, last = {.has_head = true};
+        first.recompute = last.recompute = (pc_recompute)test_between(&random, 0, 2);
+        wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size, rows = sb * model.hidden;
+        wide logits = sb * model.vocab;
+        if (!cut.sequence_parallel) rows *= t;
+        pc_part_activation x = activation_of(&model, &cut, &first, false);
+        pc_part_activation y = activation_of(&model, &cut, &last, false);
+        assert_wide_equal(t * x.taken, rows);
+        assert_wide_equal(t * x.b_frees, rows);
+        assert_wide_equal(t * y.taken, 4 * rows + 4 * logits);
+        assert_wide_equal(t * y.b_frees, 2 * rows + 2 * logits);
+        wide gathered = cut.sequence_parallel && t > 1 ? 2 * sb * model.hidden : 0;
+        assert_wide_equal(x.working, gathered);
+        assert_wide_equal(t * (y.working - gathered), 6 * logits);
+    }
+}
+
+/* A part is its layers and its ends; a pass works on one of them at a time. */
+static void test_a_part_is_a_sum(void **state) {
+    (void)state;
+    test_random random = {6};
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        bool has_r = test_between(&random, 0, 1);
+        pc_part all = {.layers = test_between(&random, 1, 9), .has_embedding = true, .has_head = true};
+        all.recompute = (pc_recompute)test_between(&random, 0, 2);
+        pc_part first = {.has_embedding = true, .recompute = all.recompute}, last = first, layer = first;
+        layer.layers = 1;
+        first.has_embedding = layer.has_embedding = last.has_embedding = false;
+        first.has_embedding = last.has_head = true;
+        pc_part_activation sum = activation_of(&model, &cut, &all, has_r);
+        pc_part_activation x = activation_of(&model, &cut, &first, has_r),
+                           y = activation_of(&model, &cut, &last, has_r);
+        pc_part_activation z = activation_of(&model, &cut, &layer, has_r);
+        assert_wide_equal(sum.taken, x.taken + y.taken + (wide)all.layers * z.taken);
+        assert_wide_equal(sum.b_frees, x.b_frees + y.b_frees + (wide)all.layers * z.b_frees);
+        assert_wide_equal(sum.kept, x.kept + y.kept + (wide)all.layers * z.kept);
+        assert_true(sum.working == (z.working > y.working ? z.working : y.working));
+        assert_true(0 <= z.b_frees && z.b_frees <= z.taken && z.kept <= z.taken);
+        assert_true(has_r || z.kept == z.taken);
+        if (!has_r) continue;
+        pc_part_activation without =
+            activation_of(&model, &cut, &layer, false); /* R has made again what F has not kept */
+        layer.recompute = PC_RECOMPUTE_NONE;
+        pc_part_activation whole = activation_of(&model, &cut, &layer, false);
+        assert_wide_equal(z.kept, without.taken);
+        assert_wide_equal(z.taken, whole.taken);
+        assert_wide_equal(z.b_frees, whole.b_frees);
+        assert_wide_equal(z.working, whole.working);
+        assert_wide_equal(without.working - whole.working, whole.taken - without.taken);
+    }
+}
+
+/* ---- other models ---- */
+
+/* Llama, a layer, no dropout, flash, 16-bit numbers. On tokens: two norms' inputs and two matrices' inputs, 8h. On
+ * columns: 2(a + 2k)d of queries, keys and values, 2ad into the output matrix, 4f of gate and up, 2f of their product.
+ * All of it is what W needs, the inputs of norms being as large as the gradients behind the two halves: B frees nothing
+ * on one rank. */
+static void test_llama_layer(void **state) {
+    (void)state;
+    test_random random = {7};
+    static const int sizes[] = {8, 70, 405};
+    for (int i = 0; i < 3; i++) {
+        pc_model model = llama3(sizes[i]);
+        pc_cut cut = random_cut(&random, &model);
+        pc_part part = {.layers = 1};
+        wide sb = cut.seq_len * cut.microbatch_size, query = model.heads * model.head_dim;
+        wide columns = 2 * (query + 2 * 8 * 128) + 2 * query + 6 * model.ffn_hidden;
+        cut.sequence_parallel = true;
+        assert_wide_equal(cut.tp * activation_of(&model, &cut, &part, false).taken, sb * (8 * model.hidden + columns));
+        cut.sequence_parallel = false;
+        assert_wide_equal(cut.tp * activation_of(&model, &cut, &part, false).taken,
+                          sb * (8 * cut.tp * model.hidden + columns));
+        assert_int_equal(activation_of(&model, &cut, &part, false).b_frees, 0);
+        part.recompute = PC_RECOMPUTE_SELECTIVE; /* flash: nothing to recompute */
+        assert_int_equal(activation_of(&model, &cut, &part, false).working, 0);
+    }
+}
+
+/* Without dropout a GPT layer keeps no masks: 2sbh less, and 2as^2b of the 5. One head of keys and values on four
+ * ranks: each has h/4 + 2d columns of what had 3h/4. */
+static void test_without_dropout_and_with_one_key_head(void **state) {
+    (void)state;
+    test_random random = {8};
+    pc_model model = random_gpt(&random);
+    pc_cut cut = random_cut(&random, &model);
+    pc_part part = {.layers = 1};
+    cut.tp = 4;
+    cut.sequence_parallel = false;
+    wide sb = cut.seq_len * cut.microbatch_size, scores = sb * cut.seq_len * model.heads / 4;
+    wide whole = activation_of(&model, &cut, &part, false).taken;
+    model.has_dropout = false;
+    assert_wide_equal(whole - activation_of(&model, &cut, &part, false).taken, 2 * sb * model.hidden + 3 * scores);
+    model.has_dropout = true;
+    model.kv_heads = 1;
+    assert_wide_equal(whole - activation_of(&model, &cut, &part, false).taken,
+                      2 * sb * 2 * (model.hidden / 4 - model.head_dim));
+}
+
+/* ---- what stands all the time ---- */
+
+/* Rajbhandari et al. 2020: each of the three over the ranks from its stage on; here 2, 4 and 12 bytes a parameter. */
+static void test_zero(void **state) {
+    (void)state;
+    for (int zero = 0; zero <= 3; zero++) {
+        pc_cut cut = {.dp = 5, .zero = zero};
+        pc_state_bytes x = pc_state_of(&cut, 1000), y = pc_state_of(&cut, 7);
+        assert_int_equal(x.optimizer, zero >= 1 ? 2400 : 12000);
+        assert_int_equal(x.gradients, zero >= 2 ? 800 : 4000);
+        assert_int_equal(x.parameters, zero >= 3 ? 400 : 2000);
+        assert_int_equal(y.optimizer, zero >= 1 ? 17 : 84); /* 16.8 */
+        assert_int_equal(y.gradients, zero >= 2 ? 6 : 28);  /* 5.6 */
+        assert_int_equal(y.parameters, zero >= 3 ? 3 : 14); /* 2.8 */
+    }
+}
+
+static void test_boundary(void **state) {
+    (void)state;
+    pc_model model = {.hidden = 96};
+    pc_cut cut = {.tp = 4, .seq_len = 128, .microbatch_size = 3};
+    assert_int_equal(pc_boundary_bytes(&model, &cut, false), 2 * 128 * 3 * 96);
+    assert_int_equal(pc_boundary_bytes(&model, &cut, true), 2 * 128 * 3 * 96 / 4);
+    cut.sequence_parallel = true;
+    assert_int_equal(pc_boundary_bytes(&model, &cut, false), 2 * 128 * 3 * 96 / 4);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_2),
+        cmocka_unit_test(test_split_of_b_and_w),
+        cmocka_unit_test(test_agrees_with_activation_h),
+        cmocka_unit_test(test_gpt3_layer),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_a_part_is_a_sum),
+        cmocka_unit_test(test_llama_layer),
+        cmocka_unit_test(test_without_dropout_and_with_one_key_head),
+        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_boundary),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
