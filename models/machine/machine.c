@@ -1,0 +1,132 @@
+#include "models/machine/machine.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+
+/* ---- numbers and what they may be ---- */
+
+typedef enum bound { POSITIVE, NOT_NEGATIVE, FRACTION, FRACTION_OR_ZERO } bound;
+
+typedef struct rule {
+    const char *name;
+    double value;
+    bound bound;
+} rule;
+
+static const char *const expected_of[] = {
+    [POSITIVE] = "a number above zero",
+    [NOT_NEGATIVE] = "a number not below zero",
+    [FRACTION] = "a fraction above 0 and up to 1",
+    [FRACTION_OR_ZERO] = "a fraction from 0 to 1",
+};
+
+static bool holds(const rule *x) {
+    if (!isfinite(x->value)) return false;
+    switch (x->bound) {
+    case POSITIVE:
+        return x->value > 0.0;
+    case NOT_NEGATIVE:
+        return x->value >= 0.0;
+    case FRACTION:
+        return x->value > 0.0 && x->value <= 1.0;
+    case FRACTION_OR_ZERO:
+        return x->value >= 0.0 && x->value <= 1.0;
+    }
+    return false;
+}
+
+static pc_code check_rules(const pc_machine *machine, const char *part, const rule *rules, size_t count,
+                           pc_error *error) {
+    for (size_t i = 0; i < count; i++)
+        if (!holds(&rules[i]))
+            return pc_error_set(error, PC_ERROR_INPUT, "machine %s: %s%s: %g; expected %s", machine->name, part,
+                                rules[i].name, rules[i].value, expected_of[rules[i].bound]);
+    return PC_OK;
+}
+
+#define CHECK_RULES(part, rules) check_rules(machine, part, rules, sizeof(rules) / sizeof *(rules), error)
+
+/* ---- the parts ---- */
+
+static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
+    const pc_gpu *x = &machine->gpu;
+    const rule rules[] = {
+        {"matrix", x->matrix_flops_per_s, POSITIVE},
+        {"vector", x->vector_flops_per_s, POSITIVE},
+        {"memory_bandwidth", x->memory_bytes_per_s, POSITIVE},
+        {"memory", (double)x->memory_bytes, POSITIVE},
+        {"reserved", (double)x->memory_reserved_bytes, NOT_NEGATIVE},
+        {"l2", (double)x->l2_bytes, NOT_NEGATIVE},
+        {"processors", x->processors, POSITIVE},
+        {"tile (rows)", x->tile_m, POSITIVE},
+        {"tile (columns)", x->tile_n, POSITIVE},
+        {"gemm_efficiency", x->gemm_efficiency, FRACTION},
+        {"gemm_ramp_k", x->gemm_ramp_k, NOT_NEGATIVE},
+        {"attention_efficiency", x->attention_efficiency, FRACTION},
+        {"attention_backward", x->attention_backward, POSITIVE},
+        {"memory_efficiency", x->memory_efficiency, FRACTION},
+        {"kernel", x->kernel_s, NOT_NEGATIVE},
+        {"launch", x->launch_s, NOT_NEGATIVE},
+        {"estimated_error", x->estimated_error, NOT_NEGATIVE},
+    };
+    return CHECK_RULES("gpu: ", rules);
+}
+
+static pc_code check_connection(const pc_machine *machine, const char *part, const pc_connection *x, pc_error *error) {
+    const rule rules[] = {
+        {"bandwidth", x->bandwidth_bytes_per_s, POSITIVE},
+        {"efficiency", x->efficiency, FRACTION},
+        {"latency", x->latency_s, NOT_NEGATIVE},
+        {"fast_latency", x->fast_latency_s, NOT_NEGATIVE},
+        {"fast_efficiency", x->fast_efficiency, x->fast_latency_s > 0.0 ? FRACTION : FRACTION_OR_ZERO},
+    };
+    return CHECK_RULES(part, rules);
+}
+
+static pc_code check_shape(const pc_machine *machine, pc_error *error) {
+    const rule rules[] = {
+        {"gpus_per_node", machine->gpus_per_node, POSITIVE},
+        {"domain_gpus", machine->domain_gpus, POSITIVE},
+        {"nics_per_node", machine->nics_per_node, NOT_NEGATIVE},
+        {"nodes", machine->nodes, NOT_NEGATIVE},
+        {"leaf_nodes", machine->leaf_nodes, NOT_NEGATIVE},
+        {"oversubscription", machine->oversubscription, machine->leaf_nodes > 0 ? POSITIVE : NOT_NEGATIVE},
+        {"switch_latency", machine->switch_latency_s, NOT_NEGATIVE},
+        {"in_switch_efficiency", machine->in_switch_efficiency, FRACTION_OR_ZERO},
+        {"in_switch_latency", machine->in_switch_latency_s, NOT_NEGATIVE},
+        {"nic_crossing_efficiency", machine->nic_crossing_efficiency, FRACTION_OR_ZERO},
+        {"speed_variation", machine->speed_variation, FRACTION_OR_ZERO},
+        {"collective_call", machine->collective_call_s, NOT_NEGATIVE},
+    };
+    pc_code code = CHECK_RULES("", rules);
+    if (code) return code;
+    if (machine->domain_gpus % machine->gpus_per_node != 0 && machine->gpus_per_node % machine->domain_gpus != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "machine %s: domain_gpus: %" PRId32 "; expected a multiple or a divisor of the %" PRId32
+                            " GPUs of a node",
+                            machine->name, machine->domain_gpus, machine->gpus_per_node);
+    if (machine->leaf_nodes > 0 && (int64_t)machine->leaf_nodes * machine->gpus_per_node % machine->domain_gpus != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "machine %s: leaf_nodes: %" PRId32 " of %" PRId32
+                            " GPUs; expected whole domains of %" PRId32 " GPUs under a leaf",
+                            machine->name, machine->leaf_nodes, machine->gpus_per_node, machine->domain_gpus);
+    return PC_OK;
+}
+
+/* Whether all of its GPUs are in one domain, so that it needs no network. */
+static bool is_one_domain(const pc_machine *machine) {
+    return machine->nodes > 0 && (int64_t)machine->nodes * machine->gpus_per_node <= machine->domain_gpus;
+}
+
+pc_code pc_machine_check(const pc_machine *machine, pc_error *error) {
+    pc_code code = check_gpu(machine, error);
+    if (!code) code = check_shape(machine, error);
+    if (!code && machine->domain_gpus > 1) code = check_connection(machine, "domain: ", &machine->domain, error);
+    if (code || is_one_domain(machine)) return code;
+    if (machine->nics_per_node == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "machine %s: nics_per_node: 0; expected one or more, for a domain does not hold all GPUs",
+                            machine->name);
+    return check_connection(machine, "network: ", &machine->network, error);
+}

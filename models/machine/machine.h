@@ -1,0 +1,83 @@
+/* machine.h: a cluster as plain data: GPU type, nodes, network; every number of a file comes with its source.
+ *
+ * Rates are of one direction. The network is: GPUs of a domain are joined by a switch (NVLink); beyond it messages
+ * leave by the NICs of a node, reach a leaf switch, and, between leaves, cross the spine, which may be oversubscribed.
+ */
+#ifndef PC_MODELS_MACHINE_MACHINE_H
+#define PC_MODELS_MACHINE_MACHINE_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PC_MACHINE_NAME_SIZE = 128 };
+
+/* A GPU: datasheet, and the profile by which roofline costs depart from it. */
+typedef struct pc_gpu {
+    char name[PC_MACHINE_NAME_SIZE];
+    double matrix_flops_per_s; /* dense, bf16 and fp16: the peak that MFU divides by */
+    double vector_flops_per_s; /* fp32 */
+    double memory_bytes_per_s;
+    int64_t memory_bytes;
+    int64_t memory_reserved_bytes; /* driver, context, communicators, fragments: not for tensors */
+    int64_t l2_bytes;
+    int32_t processors; /* SMs, CUs */
+    /* The profile. Fractions of the datasheet's rates are those of a large enough kernel alone. */
+    int32_t tile_m, tile_n;      /* of GEMM kernels: work is quantised to whole waves of tiles over the processors */
+    double gemm_efficiency;      /* of matrix_flops_per_s, full waves, k without end */
+    double gemm_ramp_k;          /* a GEMM of this k reaches half of that: prologue and epilogue of a tile */
+    double attention_efficiency; /* flash kernels, forward */
+    double attention_backward;   /* times as long a FLOP as forward ones */
+    double memory_efficiency;    /* of memory_bytes_per_s */
+    double kernel_s;             /* what every kernel takes beside its work, on the GPU */
+    double launch_s;             /* host time a kernel: a pass takes no less than its launches */
+    double estimated_error;      /* standard error of a pass's time, relative */
+} pc_gpu;
+
+/* A kind of connection, as messages see it: time = latency + bytes / (bandwidth * efficiency), the best of the
+ * protocols; a low-latency protocol carries flags with the data and reaches a fraction of the bandwidth. */
+typedef struct pc_connection {
+    double bandwidth_bytes_per_s; /* datasheet: of a GPU into its switch; of a NIC */
+    double efficiency;            /* of large messages */
+    double latency_s;             /* a step of a collective, or a message; bulk protocol */
+    double fast_latency_s;        /* the same of the low-latency protocol; 0: there is none */
+    double fast_efficiency;
+} pc_connection;
+
+typedef struct pc_machine {
+    char name[PC_MACHINE_NAME_SIZE];
+    pc_gpu gpu;
+    int32_t gpus_per_node;
+    int32_t domain_gpus; /* GPUs that a switch joins at full bandwidth; a multiple or a divisor of gpus_per_node */
+    int32_t nics_per_node;
+    int32_t nodes;                  /* how many there are; 0: as many as asked for */
+    pc_connection domain;           /* NVLink, Infinity Fabric; bandwidth of a GPU */
+    pc_connection network;          /* bandwidth of a NIC */
+    int32_t leaf_nodes;             /* nodes under a leaf switch; 0: one switch joins all */
+    double oversubscription;        /* of the leaves' uplinks: 1 is full bisection */
+    double switch_latency_s;        /* more latency between leaves */
+    bool reduces_in_switch;         /* all-reduce inside the domain in the switch (NVLS): (n+1)/n of the data instead of
+                                     * 2(n-1)/n crosses a GPU's links */
+    double in_switch_efficiency;    /* of domain.bandwidth_bytes_per_s, of such an all-reduce; 0: domain.efficiency */
+    double in_switch_latency_s;     /* of the whole of it; 0: two steps of domain.latency_s */
+    double nic_crossing_efficiency; /* a ring comes into a node and leaves it by different GPUs. Where none of its ranks
+                                     * in the node have a NIC in common, it crosses from NIC to NIC (PCIe switches, host
+                                     * bridges) and reaches this part of their rate; 0: all of it */
+    double speed_variation;   /* relative standard deviation of speed from GPU to GPU: the slowest of those that work
+                               * together sets the pace (models/cost/spread.h); 0: none */
+    double collective_call_s; /* what starting any collective costs */
+} pc_machine;
+
+/* PC_ERROR_INPUT names the first number that cannot be. */
+PC_API pc_code pc_machine_check(const pc_machine *machine, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,357 @@
+#include "models/machine/network.h"
+
+#include "engine/alloc.h"
+#include "engine/simtime.h"
+#include "models/machine/shares.h"
+
+#include <inttypes.h>
+
+/* ---- links ---- */
+
+/* A row of the route table. */
+typedef struct known_route {
+    int64_t key;   /* from * gpus + to; NO_KEY: an empty row */
+    int32_t route; /* its number in the program */
+} known_route;
+
+enum { NO_KEY = -1 };
+
+struct pc_network {
+    pc_machine machine;
+    int64_t gpus;
+    pc_program *program;
+    /* The first of each sort; then out of and into each in turn. PC_NO_RESOURCE: there are none. */
+    int32_t gpu_links, nic_links, leaf_links;
+    known_route *routes; /* open addressing; a power of two of rows */
+    int64_t route_rows, route_count;
+};
+
+typedef enum way { OUT, INTO, WAYS } way;
+
+/* Adds `count` pairs of links, and writes the number of the first. */
+static pc_code add_links(pc_program *program, int64_t count, double bytes_per_s, int32_t *first, pc_error *error) {
+    const pc_link link = {0, bytes_per_s};
+    for (int64_t i = 0; i < count * WAYS; i++) {
+        int32_t number;
+        pc_code code = pc_program_add_link(program, &link, &number, error);
+        if (code) return code;
+        if (i == 0) *first = number;
+    }
+    return PC_OK;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+static pc_code add_all_links(pc_network *network, pc_error *error) {
+    const pc_machine *machine = &network->machine;
+    int64_t gpus = network->gpus, leaf = pc_leaf_gpus(machine);
+    pc_code code = PC_OK;
+    if (machine->domain_gpus > 1)
+        code = add_links(network->program, gpus, pc_domain_rate(machine), &network->gpu_links, error);
+    if (!code && gpus > machine->domain_gpus)
+        code = add_links(network->program, divide_up(gpus, pc_nic_group_gpus(machine)), pc_nic_group_rate(machine),
+                         &network->nic_links, error);
+    if (!code && leaf > 0 && gpus > leaf)
+        code = add_links(network->program, divide_up(gpus, leaf), pc_leaf_rate(machine), &network->leaf_links, error);
+    return code;
+}
+
+static pc_code check_gpus(const pc_machine *machine, int64_t gpus, pc_error *error) {
+    int64_t room = (int64_t)machine->nodes * machine->gpus_per_node;
+    if (gpus > 0 && gpus <= INT32_MAX && (room == 0 || gpus <= room)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "network: %" PRId64 " GPUs; expected 1 to %" PRId64, gpus,
+                        room > 0 ? room : INT32_MAX);
+}
+
+pc_code pc_network_create(const pc_machine *machine, int64_t gpus, pc_program *program, pc_network **network,
+                          pc_error *error) {
+    pc_code code = check_gpus(machine, gpus, error);
+    if (code) return code;
+    pc_network *made = pc_alloc(1, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    *made = (pc_network){.machine = *machine,
+                         .gpus = gpus,
+                         .program = program,
+                         .gpu_links = PC_NO_RESOURCE,
+                         .nic_links = PC_NO_RESOURCE,
+                         .leaf_links = PC_NO_RESOURCE};
+    code = add_all_links(made, error);
+    if (code) {
+        pc_network_free(made);
+        return code;
+    }
+    *network = made;
+    return PC_OK;
+}
+
+void pc_network_free(pc_network *network) {
+    if (!network) return;
+    pc_free(network->routes);
+    pc_free(network);
+}
+
+/* ---- routes ---- */
+
+static int64_t domain_of(const pc_network *x, int64_t gpu) {
+    return gpu / x->machine.domain_gpus;
+}
+
+/* 0 where one switch joins all. */
+static int64_t leaf_of(const pc_network *x, int64_t gpu) {
+    return x->leaf_links == PC_NO_RESOURCE ? 0 : gpu / pc_leaf_gpus(&x->machine);
+}
+
+static int32_t link_of(int32_t first, int64_t index, way direction) {
+    return first + (int32_t)(index * WAYS) + (int32_t)direction;
+}
+
+static int32_t list_links(const pc_network *x, int64_t from, int64_t to, int32_t links[4]) {
+    int32_t count = 0, nic_gpus = pc_nic_group_gpus(&x->machine);
+    if (domain_of(x, from) == domain_of(x, to)) {
+        links[count++] = link_of(x->gpu_links, from, OUT);
+        links[count++] = link_of(x->gpu_links, to, INTO);
+        return count;
+    }
+    links[count++] = link_of(x->nic_links, from / nic_gpus, OUT);
+    if (leaf_of(x, from) != leaf_of(x, to)) {
+        links[count++] = link_of(x->leaf_links, leaf_of(x, from), OUT);
+        links[count++] = link_of(x->leaf_links, leaf_of(x, to), INTO);
+    }
+    links[count++] = link_of(x->nic_links, to / nic_gpus, INTO);
+    return count;
+}
+
+/* The row where the key is, or would be: there is always an empty one. The multiplier is 2^64 over the golden ratio
+ * (Knuth, volume 3, section 6.4). */
+static known_route *find_row(known_route *rows, int64_t row_count, int64_t key) {
+    uint64_t hash = (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15);
+    int64_t row = (int64_t)(hash >> 32) & (row_count - 1);
+    while (rows[row].key != NO_KEY && rows[row].key != key) row = (row + 1) & (row_count - 1);
+    return &rows[row];
+}
+
+/* At most half full. */
+static pc_code make_room(pc_network *x, pc_error *error) {
+    if (2 * (x->route_count + 1) <= x->route_rows) return PC_OK;
+    int64_t rows = x->route_rows == 0 ? 64 : 2 * x->route_rows;
+    known_route *grown = pc_realloc(NULL, (size_t)rows, sizeof *grown);
+    if (!grown) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < rows; i++) grown[i].key = NO_KEY;
+    for (int64_t i = 0; i < x->route_rows; i++)
+        if (x->routes[i].key != NO_KEY) *find_row(grown, rows, x->routes[i].key) = x->routes[i];
+    pc_free(x->routes);
+    x->routes = grown;
+    x->route_rows = rows;
+    return PC_OK;
+}
+
+pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, int32_t *route, pc_error *error) {
+    pc_network *x = network;
+    if (from < 0 || from >= x->gpus || to < 0 || to >= x->gpus || from == to)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "network: a route from GPU %" PRId64 " to GPU %" PRId64
+                            "; expected two different ones below %" PRId64,
+                            from, to, x->gpus);
+    pc_code code = make_room(x, error);
+    if (code) return code;
+    known_route *row = find_row(x->routes, x->route_rows, from * x->gpus + to);
+    if (row->key == NO_KEY) {
+        int32_t links[4], number, count = list_links(x, from, to, links);
+        code = pc_program_add_route(x->program, links, count, &number, error);
+        if (code) return code;
+        *row = (known_route){from * x->gpus + to, number};
+        x->route_count++;
+    }
+    *route = row->route;
+    return PC_OK;
+}
+
+/* ---- how the ranks of a collective lie ---- */
+
+/* GPUs of a collective that are in one domain. */
+typedef struct run {
+    const int64_t *gpus;
+    int32_t count;
+} run;
+
+static pc_code check_ranks(const pc_network *x, const int64_t *gpus, int32_t count, pc_error *error) {
+    for (int32_t i = 0; i < count; i++)
+        if (gpus[i] < (i == 0 ? 0 : gpus[i - 1] + 1) || gpus[i] >= x->gpus)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "network: rank %" PRId32 " of a collective is GPU %" PRId64
+                                "; expected GPUs below %" PRId64 " in ascending order",
+                                i, gpus[i], x->gpus);
+    return PC_OK;
+}
+
+static int32_t cut_into_runs(const pc_network *x, const int64_t *gpus, int32_t count, run *runs) {
+    int32_t run_count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (i == 0 || domain_of(x, gpus[i]) != domain_of(x, gpus[i - 1])) runs[run_count++] = (run){gpus + i, 0};
+        runs[run_count - 1].count++;
+    }
+    return run_count;
+}
+
+/* The least ranks under a leaf. */
+static int32_t least_in_leaf(const pc_network *x, const int64_t *gpus, int32_t count) {
+    int32_t least = count;
+    for (int32_t i = 0, here = 0; i < count; i++) {
+        here++;
+        if (i + 1 < count && leaf_of(x, gpus[i + 1]) == leaf_of(x, gpus[i])) continue;
+        if (here < least) least = here;
+        here = 0;
+    }
+    return least;
+}
+
+/* Whether two ranks of a domain have a NIC in common. */
+static bool shares_nics(const pc_network *x, const int64_t *gpus, int32_t count) {
+    int32_t nic_gpus = pc_nic_group_gpus(&x->machine);
+    for (int32_t i = 1; i < count; i++)
+        if (gpus[i] / nic_gpus == gpus[i - 1] / nic_gpus && domain_of(x, gpus[i]) == domain_of(x, gpus[i - 1]))
+            return true;
+    return false;
+}
+
+static pc_group group_of_runs(const pc_network *x, const int64_t *gpus, int32_t count, const run *runs,
+                              int32_t run_count) {
+    const pc_machine *machine = &x->machine;
+    pc_group group = {.ranks = count, .in_domain = count, .domains = run_count, .in_leaf = count};
+    for (int32_t i = 0; i < run_count; i++)
+        if (runs[i].count < group.in_domain) group.in_domain = runs[i].count;
+    if (run_count < 2) return group;
+    group.nic_bytes_per_s = pc_nic_share(machine);
+    group.crosses_nics = group.in_domain > 1 && !shares_nics(x, gpus, count);
+    if (group.crosses_nics) group.nic_bytes_per_s *= pc_nic_crossing(machine);
+    if (leaf_of(x, gpus[0]) == leaf_of(x, gpus[count - 1])) return group;
+    group.in_leaf = least_in_leaf(x, gpus, count);
+    group.crosses_leaves = true;
+    group.uplink_bytes_per_s = pc_leaf_rate(machine) / (double)pc_leaf_gpus(machine);
+    /* A leaf of groups like it, each with a ring that leaves it by the NICs of a domain. */
+    double of_ring = group.uplink_bytes_per_s * group.in_leaf / group.in_domain;
+    if (of_ring < group.nic_bytes_per_s) group.nic_bytes_per_s = of_ring;
+    return group;
+}
+
+/* ---- tasks of a collective ---- */
+
+/* The phase that is being added: its flows wait for `gate`, and `next`, the gate of the one after it, for them. */
+typedef struct stage {
+    pc_network *network;
+    int32_t gate, next;
+    pc_error *error;
+} stage;
+
+static pc_code add_flow(const stage *x, int64_t from, int64_t to, double bytes) {
+    pc_task task = pc_task_default();
+    int32_t number;
+    pc_program *program = x->network->program;
+    task.flow_bytes = (int64_t)(bytes + 0.5);
+    pc_code code = pc_network_route(x->network, from, to, &task.route, x->error);
+    if (!code) code = pc_program_add_task(program, &task, &number, x->error);
+    if (!code) code = pc_program_add_edge(program, x->gate, number, 0, x->error);
+    if (!code) code = pc_program_add_edge(program, number, x->next, 0, x->error);
+    return code;
+}
+
+/* Every rank of a domain to the next one there. */
+static pc_code add_inside(const stage *x, const run *ranks, double bytes) {
+    pc_code code = PC_OK;
+    for (int32_t i = 0; i < ranks->count && ranks->count > 1 && !code; i++)
+        code = add_flow(x, ranks->gpus[i], ranks->gpus[(i + 1) % ranks->count], bytes);
+    return code;
+}
+
+/* From one domain to another, every rank of the one sending as much, and every one of the other getting as much: rank i
+ * of p has the bytes from i/p to (i+1)/p on both sides. */
+static pc_code add_across(const stage *x, const run *from, const run *to, double bytes) {
+    int64_t whole = (int64_t)from->count * to->count, at = 0;
+    while (at < whole) {
+        int64_t sender = at / to->count, receiver = at / from->count;
+        int64_t sender_end = (sender + 1) * to->count, receiver_end = (receiver + 1) * from->count;
+        int64_t end = sender_end < receiver_end ? sender_end : receiver_end;
+        pc_code code = add_flow(x, from->gpus[sender], to->gpus[receiver], bytes * (double)(end - at) / (double)whole);
+        if (code) return code;
+        at = end;
+    }
+    return PC_OK;
+}
+
+static pc_code add_flows(const stage *x, pc_collective collective, const pc_group *group, const run *runs,
+                         const pc_collective_phase *phase) {
+    int32_t count = group->domains;
+    pc_code code = PC_OK;
+    for (int32_t i = 0; i < count && phase->domain_bytes > 0.0 && !code; i++)
+        code = add_inside(x, &runs[i], phase->domain_wire_bytes);
+    if (!(phase->network_bytes > 0.0) || code) return code;
+    if (collective != PC_COLLECTIVE_ALL_TO_ALL) { /* from each domain to the next */
+        double bytes = phase->network_wire_bytes * group->in_domain;
+        for (int32_t i = 0; i < count && !code; i++) code = add_across(x, &runs[i], &runs[(i + 1) % count], bytes);
+        return code;
+    }
+    double pair_bytes = phase->network_wire_bytes / (group->ranks - group->in_domain); /* from one rank to another */
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t j = 0; j < count && !code; j++)
+            if (i != j) code = add_across(x, &runs[i], &runs[j], pair_bytes * runs[i].count * runs[j].count);
+    return code;
+}
+
+/* A task that lasts `seconds` and holds nothing. */
+static pc_code add_gate(pc_program *program, double seconds, int32_t *number, pc_error *error) {
+    pc_task task = pc_task_default();
+    if (!pc_time_from_seconds(seconds, &task.duration_ps))
+        return pc_error_set(error, PC_ERROR_INPUT, "network: a latency of %g s; expected less than 106 days", seconds);
+    return pc_program_add_task(program, &task, number, error);
+}
+
+/* Writes the task with which all is done. */
+static pc_code add_plan(pc_network *network, const pc_collective_plan *plan, pc_collective collective,
+                        const pc_group *group, const run *runs, const stage *before, int32_t *done) {
+    pc_error *error = before->error;
+    stage x = *before;
+    pc_code code = PC_OK;
+    for (int i = 0; i < plan->phase_count && !code; i++) {
+        double latency_s = i + 1 < plan->phase_count ? plan->phase[i + 1].latency_s : 0.0;
+        code = add_gate(network->program, latency_s, &x.next, error);
+        if (!code) code = add_flows(&x, collective, group, runs, &plan->phase[i]);
+        x.gate = x.next;
+    }
+    *done = x.gate;
+    return code;
+}
+
+static pc_code add_collective(pc_network *network, const run *runs, const pc_group *group, pc_collective collective,
+                              pc_algorithm algorithm, double size_bytes, const int32_t *after, int32_t *done,
+                              pc_error *error) {
+    pc_collective_plan plan = pc_collective_plan_for(&network->machine, group, collective, algorithm, size_bytes);
+    stage first = {network, PC_NO_RESOURCE, PC_NO_RESOURCE, error};
+    double latency_s = plan.phase_count > 0 ? plan.phase[0].latency_s : 0.0;
+    pc_code code = add_gate(network->program, latency_s, &first.gate, error);
+    for (int32_t i = 0; i < group->ranks && !code; i++)
+        if (after[i] != PC_NO_RESOURCE) code = pc_program_add_edge(network->program, after[i], first.gate, 0, error);
+    int32_t last = first.gate;
+    if (!code) code = add_plan(network, &plan, collective, group, runs, &first, &last);
+    for (int32_t i = 0; i < group->ranks && !code; i++) done[i] = last;
+    return code;
+}
+
+pc_code pc_network_add_collective(pc_network *network, const int64_t *gpus, int32_t count, pc_collective collective,
+                                  pc_algorithm algorithm, double size_bytes, const int32_t *after, int32_t *done,
+                                  pc_error *error) {
+    static const double most_bytes = 1e18;
+    if (!(size_bytes >= 0.0 && size_bytes <= most_bytes))
+        return pc_error_set(error, PC_ERROR_INPUT, "network: a collective of %g bytes; expected 0 to %g", size_bytes,
+                            most_bytes);
+    pc_code code = check_ranks(network, gpus, count, error);
+    if (code) return code;
+    run *runs = pc_alloc((size_t)(count > 0 ? count : 0), sizeof *runs);
+    if (!runs) return pc_error_no_memory(error);
+    int32_t run_count = cut_into_runs(network, gpus, count, runs);
+    pc_group group = group_of_runs(network, gpus, count, runs, run_count);
+    code = add_collective(network, runs, &group, collective, algorithm, size_bytes, after, done, error);
+    pc_free(runs);
+    return code;
+}

@@ -1,0 +1,282 @@
+#include "models/machine/ranks.h"
+
+#include "models/machine/shares.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ---- orders ---- */
+
+static const char *const axis_names[PC_AXES] = {[PC_AXIS_TP] = "tp", [PC_AXIS_PP] = "pp", [PC_AXIS_DP] = "dp"};
+
+/* "tp-dp-pp" is three names of two letters and two dashes. */
+enum { NAME_LENGTH = 2, ORDER_LENGTH = PC_AXES * (NAME_LENGTH + 1) - 1 };
+
+static bool parse_order(const char *text, pc_rank_order *order) {
+    bool is_there[PC_AXES] = {false};
+    if (strlen(text) != ORDER_LENGTH) return false;
+    for (int i = 0; i < PC_AXES; i++) {
+        const char *name = text + (ptrdiff_t)i * (NAME_LENGTH + 1);
+        int axis = 0;
+        while (axis < PC_AXES && strncmp(name, axis_names[axis], NAME_LENGTH) != 0) axis++;
+        if (axis == PC_AXES || is_there[axis] || (i + 1 < PC_AXES && name[NAME_LENGTH] != '-')) return false;
+        is_there[axis] = true;
+        order->axis[i] = (pc_axis)axis;
+    }
+    return true;
+}
+
+pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *error) {
+    pc_rank_order parsed;
+    if (!parse_order(text, &parsed))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "rank order: '%s'; expected tp, pp and dp, each once, the innermost first, as in tp-dp-pp",
+                            text);
+    *order = parsed;
+    return PC_OK;
+}
+
+void pc_rank_order_write(pc_rank_order order, char text[16]) {
+    for (int i = 0; i < PC_AXES; i++) {
+        char *name = text + (ptrdiff_t)i * (NAME_LENGTH + 1);
+        memcpy(name, axis_names[order.axis[i]], NAME_LENGTH);
+        name[NAME_LENGTH] = '-';
+    }
+    text[ORDER_LENGTH] = '\0';
+}
+
+pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
+                       pc_error *error) {
+    pc_ranks placed = {.count = {[PC_AXIS_TP] = tp, [PC_AXIS_PP] = pp, [PC_AXIS_DP] = dp}};
+    int64_t gpus = 1, room = (int64_t)machine->nodes * machine->gpus_per_node;
+    if (tp < 1 || pp < 1 || dp < 1)
+        return pc_error_set(error, PC_ERROR_INPUT, "ranks: tp %d, pp %d, dp %d; expected one or more of each", tp, pp,
+                            dp);
+    for (int i = 0; i < PC_AXES; i++) {
+        placed.stride[order.axis[i]] = gpus;
+        if (__builtin_mul_overflow(gpus, (int64_t)placed.count[order.axis[i]], &gpus))
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "ranks: tp %d x pp %d x dp %d; expected fewer than 2^63 GPUs in all", tp, pp, dp);
+    }
+    if (room > 0 && gpus > room)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "ranks: tp %d x pp %d x dp %d are %" PRId64 " GPUs; expected at most the %" PRId64
+                            " that %s has",
+                            tp, pp, dp, gpus, room, machine->name);
+    *ranks = placed;
+    return PC_OK;
+}
+
+/* ---- groups ---- */
+
+/* The GPUs are cut into cells of one size (domains, leaves), and by an axis into blocks: a block is `count * stride`
+ * GPUs in a row, which are `stride` groups, each a GPU of every `stride`. */
+typedef struct grid {
+    int64_t gpus, stride, block; /* of all, between ranks of a group, of a block */
+    int64_t cell;
+} grid;
+
+/* How groups lie in cells. */
+typedef struct spread {
+    bool crosses;    /* some group has ranks in more than one cell */
+    int64_t in_cell; /* the least ranks that such a group has in a cell */
+    int64_t cells;   /* the most cells in which a group has ranks */
+    int64_t leaving; /* the most such groups that have ranks in one cell: each of their rings leaves it once */
+} spread;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t greatest(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static grid grid_of(const pc_ranks *ranks, pc_axis axis, int64_t cell) {
+    int64_t gpus = (int64_t)ranks->count[PC_AXIS_TP] * ranks->count[PC_AXIS_PP] * ranks->count[PC_AXIS_DP];
+    return (grid){gpus, ranks->stride[axis], ranks->stride[axis] * ranks->count[axis], cell};
+}
+
+/* Blocks after so many lie in cells of the size as the first ones do. */
+static int64_t distinct_blocks(const grid *x, int64_t cell) {
+    return least(x->gpus / x->block, cell / pc_gcd(cell, x->block));
+}
+
+/* The groups that have ranks on both sides of GPU `gpu`: of those of its block, the ones that begin before it and end
+ * behind it. */
+static int64_t count_across(const grid *x, int64_t gpu) {
+    int64_t before = gpu % x->block;
+    return gpu >= x->gpus ? 0 : least(x->stride, least(before, x->block - before));
+}
+
+/* The groups that have ranks both in the cell and beyond it. */
+static int64_t count_leaving(const grid *x, int64_t cell) {
+    int64_t begin = cell * x->cell, end = begin + x->cell;
+    bool is_covered =
+        end < x->gpus && begin % x->block != 0 && end % x->block != 0 && begin / x->block == end / x->block;
+    if (is_covered) return least(x->stride, x->cell);
+    return count_across(x, begin) + count_across(x, end);
+}
+
+/* Of the groups of a block of which a cell has `room` GPUs in a row, the least ranks that one has there, if any. */
+static int64_t least_ranks(const grid *x, int64_t room) {
+    return greatest(1, room / x->stride);
+}
+
+/* The cells of the group that begins at `first`, where neighbours are less than a cell apart. */
+static int64_t count_cells(const grid *x, int64_t first) {
+    return (first + x->block - x->stride) / x->cell - first / x->cell + 1;
+}
+
+/* Of the groups of a block: from its first one on, the count grows where a group's last rank comes into a new cell. */
+static int64_t most_cells(const grid *x, int64_t begin) {
+    int64_t into = (begin + x->block - x->stride) % x->cell, grows_at = into == 0 ? 0 : x->cell - into;
+    if (x->stride >= x->cell) return x->block / x->stride;
+    int64_t cells = count_cells(x, begin);
+    return grows_at < x->stride ? greatest(cells, count_cells(x, begin + grows_at)) : cells;
+}
+
+static void add_block(const grid *x, int64_t begin, spread *found) {
+    int64_t end = begin + x->block, first = begin / x->cell, last = (end - 1) / x->cell;
+    if (first == last) return;
+    int64_t in_cell = least(least_ranks(x, (first + 1) * x->cell - begin), least_ranks(x, end - last * x->cell));
+    if (last - first > 1) in_cell = least(in_cell, least_ranks(x, x->cell));
+    int64_t leaving = greatest(count_leaving(x, first), greatest(count_leaving(x, first + 1), count_leaving(x, last)));
+    found->cells = greatest(found->cells, most_cells(x, begin));
+    found->in_cell = found->crosses ? least(found->in_cell, in_cell) : in_cell;
+    found->leaving = greatest(found->leaving, leaving);
+    found->crosses = true;
+}
+
+static spread find_spread(const grid *x) {
+    spread found = {.in_cell = x->block / x->stride, .cells = 1};
+    if (x->block == x->stride) return found;
+    for (int64_t i = 0; i < distinct_blocks(x, x->cell); i++) add_block(x, i * x->block, &found);
+    return found;
+}
+
+/* Of an aligned domain. */
+static int64_t count_beside(const grid *x) {
+    int64_t cell = least(x->cell, x->gpus);
+    int64_t groups = x->block >= cell ? least(x->stride, cell) : (cell + x->block - 1) / x->block * x->stride;
+    return groups - 1;
+}
+
+pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis) {
+    grid domains = grid_of(ranks, axis, machine->domain_gpus);
+    spread in_domains = find_spread(&domains);
+    pc_group group = {.ranks = ranks->count[axis],
+                      .in_domain = (int32_t)in_domains.in_cell,
+                      .domains = (int32_t)in_domains.cells,
+                      .in_leaf = ranks->count[axis],
+                      .groups_beside = (int32_t)least(count_beside(&domains), INT32_MAX)};
+    if (!in_domains.crosses) return group;
+    group.nic_bytes_per_s = pc_nic_share(machine);
+    group.crosses_nics = group.in_domain > 1 && domains.stride >= pc_nic_group_gpus(machine);
+    if (group.crosses_nics) group.nic_bytes_per_s *= pc_nic_crossing(machine);
+    if (pc_leaf_gpus(machine) == 0) return group;
+    grid leaves = grid_of(ranks, axis, pc_leaf_gpus(machine));
+    spread in_leaves = find_spread(&leaves);
+    group.in_leaf = (int32_t)in_leaves.in_cell;
+    if (!in_leaves.crosses) return group;
+    group.crosses_leaves = true;
+    group.uplink_bytes_per_s = pc_leaf_rate(machine) / (double)pc_leaf_gpus(machine);
+    /* A ring through a domain leaves by the NICs of all its ranks there. */
+    double of_ring = pc_leaf_rate(machine) / (double)in_leaves.leaving / group.in_domain;
+    if (of_ring < group.nic_bytes_per_s) group.nic_bytes_per_s = of_ring;
+    return group;
+}
+
+/* ---- hops ---- */
+
+/* The GPUs of a stage, of which each sends `distance` GPUs further. They are a piece of `stride` GPUs in every block.
+ */
+typedef struct senders {
+    grid grid; /* of the pipeline's axis */
+    int64_t stage, distance;
+} senders;
+
+static bool is_same_cell(int64_t a, int64_t b, int64_t cell) {
+    return a / cell == b / cell;
+}
+
+/* A piece that a cell does not hold has a message out of it, for messages go at least a piece's length. */
+static bool is_piece_inside(const senders *x, int64_t begin, int64_t cell) {
+    int64_t last = begin + x->grid.stride - 1;
+    return is_same_cell(begin, last, cell) && is_same_cell(begin, begin + x->distance, cell) &&
+           is_same_cell(begin, last + x->distance, cell);
+}
+
+/* How many of `size` GPUs in a row are of the stage and send out of their domain. */
+static int64_t count_nic_senders(const senders *x, int64_t begin, int64_t size) {
+    int64_t count = 0;
+    for (int64_t gpu = begin; gpu < least(begin + size, x->grid.gpus); gpu++)
+        count +=
+            gpu % x->grid.block / x->grid.stride == x->stage && !is_same_cell(gpu, gpu + x->distance, x->grid.cell);
+    return count;
+}
+
+/* How many of the GPUs from `begin` to before `end` are of the stage and send to GPUs that are not. */
+static int64_t count_leaf_senders(const senders *x, int64_t begin, int64_t end) {
+    int64_t count = 0;
+    for (int64_t block = begin / x->grid.block * x->grid.block; block < least(end, x->grid.gpus);
+         block += x->grid.block) {
+        int64_t first = greatest(begin, block + x->stage * x->grid.stride);
+        int64_t behind = least(end, block + (x->stage + 1) * x->grid.stride);
+        if (first >= behind) continue;
+        int64_t inside = least(behind, end - x->distance) - greatest(first, begin - x->distance);
+        count += behind - first - greatest(inside, 0);
+    }
+    return count;
+}
+
+typedef int64_t count_in_cell(const senders *x, int64_t cell, int64_t size);
+
+static int64_t count_in_nic_group(const senders *x, int64_t cell, int64_t size) {
+    return count_nic_senders(x, cell * size, size);
+}
+
+static int64_t count_in_leaf(const senders *x, int64_t cell, int64_t size) {
+    return count_leaf_senders(x, cell * size, (cell + 1) * size);
+}
+
+/* The most senders in a cell of `size` GPUs: the first two and the last two of each piece; those between are alike. */
+static int64_t find_most(const senders *x, count_in_cell *count, int64_t size, int64_t blocks) {
+    int64_t most = 0;
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t begin = i * x->grid.block + x->stage * x->grid.stride, last = begin + x->grid.stride - 1;
+        most = greatest(most, count(x, begin / size, size));
+        most = greatest(most, count(x, least(begin / size + 1, last / size), size));
+        most = greatest(most, count(x, greatest(last / size - 1, begin / size), size));
+        most = greatest(most, count(x, last / size, size));
+    }
+    return most;
+}
+
+/* Those that send, and those that receive: they would send the other way. */
+static int64_t find_most_of_both(const senders *x, count_in_cell *count, int64_t size, int64_t blocks) {
+    senders back = {x->grid, x->stage + x->distance / x->grid.stride, -x->distance};
+    return greatest(find_most(x, count, size, blocks), find_most(&back, count, size, blocks));
+}
+
+pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
+    senders x = {grid_of(ranks, PC_AXIS_PP, machine->domain_gpus), from,
+                 (int64_t)(to - from) * ranks->stride[PC_AXIS_PP]};
+    int64_t leaf = pc_leaf_gpus(machine), node = greatest(machine->domain_gpus, machine->gpus_per_node);
+    int64_t blocks = distinct_blocks(&x.grid, leaf > 0 ? leaf : node);
+    pc_hop hop = {true, false, pc_domain_rate(machine), machine->domain.latency_s};
+    for (int64_t i = 0; i < blocks && from != to && hop.in_domain; i++)
+        hop.in_domain = is_piece_inside(&x, i * x.grid.block + from * x.grid.stride, x.grid.cell);
+    if (hop.in_domain) return hop;
+    int64_t nic_senders = find_most_of_both(&x, count_in_nic_group, pc_nic_group_gpus(machine), blocks);
+    int64_t leaf_senders = leaf > 0 ? find_most_of_both(&x, count_in_leaf, leaf, blocks) : 0;
+    hop.bytes_per_s = pc_nic_group_rate(machine) / (double)nic_senders;
+    hop.latency_s = machine->network.latency_s;
+    if (leaf_senders == 0) return hop;
+    hop.crosses_leaves = true;
+    hop.latency_s += machine->switch_latency_s;
+    double of_leaf = pc_leaf_rate(machine) / (double)leaf_senders;
+    if (of_leaf < hop.bytes_per_s) hop.bytes_per_s = of_leaf;
+    return hop;
+}

@@ -1,0 +1,74 @@
+/* ranks.h: which GPU a rank of the parallelisms is, and how the groups of ranks that talk lie in the machine. */
+#ifndef PC_MODELS_MACHINE_RANKS_H
+#define PC_MODELS_MACHINE_RANKS_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/machine/machine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pc_axis { PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP, PC_AXES } pc_axis;
+
+/* Axes from the innermost, whose ranks are neighbours: {TP, DP, PP} is Megatron's and the default. */
+typedef struct pc_rank_order {
+    pc_axis axis[PC_AXES];
+} pc_rank_order;
+
+typedef struct pc_ranks {
+    int32_t count[PC_AXES];  /* tp, pp, dp */
+    int64_t stride[PC_AXES]; /* GPUs between neighbours on the axis */
+} pc_ranks;
+
+/* "tp-dp-pp" and the like. PC_ERROR_INPUT where an axis is missing or stands twice. */
+PC_API pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *error);
+PC_API void pc_rank_order_write(pc_rank_order order, char text[16]);
+
+/* PC_ERROR_INPUT where the machine has too few GPUs. */
+PC_API pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
+                              pc_error *error);
+
+/* The GPU of a rank: node gpu / gpus_per_node, domain gpu / domain_gpus, leaf node / leaf_nodes. */
+static inline int64_t pc_ranks_gpu(const pc_ranks *ranks, int64_t tp, int64_t pp, int64_t dp) {
+    return tp * ranks->stride[PC_AXIS_TP] + pp * ranks->stride[PC_AXIS_PP] + dp * ranks->stride[PC_AXIS_DP];
+}
+
+/* The group of all ranks that differ from a given one on one axis only, as collectives see it. Where groups of one axis
+ * lie differently, the worst of them. Every GPU has its share of its node's NICs, and a leaf's nodes share its uplinks;
+ * all groups of the axis talk at the same time, as they do in training. */
+typedef struct pc_group {
+    int32_t ranks;             /* n */
+    int32_t in_domain;         /* ranks of the group in one domain, the least: n where the domain holds them all */
+    int32_t domains;           /* in which the group lies, the most; domains * in_domain is n where all hold as many */
+    int32_t in_leaf;           /* ranks under one leaf switch, as in_domain */
+    int32_t groups_beside;     /* other groups of this axis that have GPUs in a domain of it */
+    double nic_bytes_per_s;    /* what a rank of the group gets of the NICs, large messages, its neighbours in a ring
+                                * across domains being those it talks to; 0 where none leaves its domain */
+    double uplink_bytes_per_s; /* what a rank gets of its leaf's uplinks where all ranks send through them at once; 0
+                                * where none leaves its leaf */
+    bool crosses_leaves;       /* whether some neighbours in its ring are under different leaves */
+    bool crosses_nics;         /* more ranks than one in every domain, more domains, and none share a NIC:
+                                * nic_bytes_per_s has machine.nic_crossing_efficiency in it */
+} pc_group;
+
+PC_API pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
+
+/* How a message from pipeline stage `from` to stage `to` travels, those of all replicas and tensor ranks at once; the
+ * worst of them. */
+typedef struct pc_hop {
+    bool in_domain; /* all of them */
+    bool crosses_leaves;
+    double bytes_per_s; /* of one rank, all ranks of the stage sending at once */
+    double latency_s;   /* bulk protocol */
+} pc_hop;
+PC_API pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
