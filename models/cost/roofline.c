@@ -1,0 +1,107 @@
+#include "models/cost/roofline.h"
+
+#include <stddef.h>
+
+/* ---- matrix products ---- */
+
+/* How a kernel cuts the output: tiles of m x n, each over 1/split of k. */
+typedef struct tiling {
+    int64_t m, n, split;
+} tiling;
+
+static int64_t quotient_up(int64_t a, int64_t b) {
+    return (a - 1) / b + 1;
+}
+
+static int64_t tiles_of(const pc_operation *gemm, const tiling *tile) {
+    return gemm->batch * quotient_up(gemm->m, tile->m) * quotient_up(gemm->n, tile->n);
+}
+
+static double memory_s(const pc_gpu *gpu, double bytes) {
+    return bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
+}
+
+/* What one processor's matrix units do, of a tile without end. */
+static double processor_flops_per_s(const pc_gpu *gpu) {
+    return gpu->matrix_flops_per_s * gpu->gemm_efficiency / (double)gpu->processors;
+}
+
+/* Whole waves of tiles, one a processor at a time. What a tile takes beside its products, filling and draining, is the
+ * same for small ones: they fill the last wave better and pay more often. The parts of a split k are written as fp32
+ * and read again to be added. */
+static double waves_s(const pc_gpu *gpu, const pc_operation *gemm, const tiling *tile, int64_t tiles) {
+    double waves = (double)quotient_up(tiles * tile->split, gpu->processors);
+    double ramp = 2.0 * (double)gpu->tile_m * (double)gpu->tile_n * gpu->gemm_ramp_k;
+    double products = 2.0 * (double)tile->m * (double)tile->n * (double)gemm->k / (double)tile->split;
+    double seconds = waves * (products + ramp) / processor_flops_per_s(gpu);
+    if (tile->split == 1) return seconds;
+    double output = (double)gemm->batch * (double)gemm->m * (double)gemm->n;
+    return seconds + memory_s(gpu, 2.0 * 4.0 * (double)tile->split * output);
+}
+
+/* The best way to split k: only where that fills processors that would stand idle in the one wave. */
+static double best_split_s(const pc_gpu *gpu, const pc_operation *gemm, tiling tile) {
+    enum { SPLIT_MAX = 16 };
+    int64_t tiles = tiles_of(gemm, &tile);
+    tile.split = 1;
+    double best = waves_s(gpu, gemm, &tile, tiles);
+    for (tile.split = 2; tile.split <= SPLIT_MAX && tiles <= gpu->processors / tile.split; tile.split++) {
+        double seconds = waves_s(gpu, gemm, &tile, tiles);
+        if (seconds < best) best = seconds;
+    }
+    return best;
+}
+
+/* A library has kernels of many tiles and takes the one that suits: here the whole tile, either way round, halves and
+ * a quarter of it. For a given tile the time never falls with m, n or k, and so neither does the least of them. */
+static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
+    int64_t m = gpu->tile_m, n = gpu->tile_n, half_m = (m + 1) / 2, half_n = (n + 1) / 2;
+    const tiling tiles[] = {{m, n, 1},      {n, m, 1},      {half_m, n, 1},      {n, half_m, 1},
+                            {m, half_n, 1}, {half_n, m, 1}, {half_m, half_n, 1}, {half_n, half_m, 1}};
+    double best = best_split_s(gpu, gemm, tiles[0]);
+    for (size_t i = 1; i < sizeof tiles / sizeof *tiles; i++) {
+        double seconds = best_split_s(gpu, gemm, tiles[i]);
+        if (seconds < best) best = seconds;
+    }
+    return best;
+}
+
+/* ---- flash attention ---- */
+
+/* A processor takes a block of tile_m queries of one head at a time. With a causal mask the block on the diagonal is
+ * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. */
+static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attention) {
+    int64_t row = quotient_up(attention->m, gpu->tile_m);
+    int64_t blocks = attention->batch * row;
+    double processors = (double)gpu->processors;
+    double waste = (double)quotient_up(blocks, gpu->processors) * processors / (double)blocks;
+    double part = attention->is_causal ? ((double)row + 1.0) / (2.0 * (double)row) : 1.0;
+    double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
+    double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;
+    return (double)attention->flops * part * waste * slower / rate;
+}
+
+/* ---- all kernels ---- */
+
+static double compute_s(const pc_gpu *gpu, const pc_operation *operation) {
+    switch (operation->kind) {
+    case PC_OPERATION_GEMM:
+        return gemm_compute_s(gpu, operation);
+    case PC_OPERATION_ATTENTION:
+        return attention_compute_s(gpu, operation);
+    default:
+        return (double)operation->flops / gpu->vector_flops_per_s;
+    }
+}
+
+static pc_estimate roofline_kernel(const void *self, const pc_operation *operation) {
+    const pc_gpu *gpu = self;
+    double compute = compute_s(gpu, operation);
+    double memory = memory_s(gpu, (double)operation->bytes);
+    double seconds = (double)operation->launches * gpu->kernel_s + (compute > memory ? compute : memory);
+    return (pc_estimate){seconds, seconds * gpu->estimated_error};
+}
+
+pc_cost_model pc_roofline(const pc_gpu *gpu) {
+    return (pc_cost_model){gpu, roofline_kernel, gpu->launch_s};
+}
