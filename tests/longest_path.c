@@ -41,6 +41,13 @@ typedef struct edge {
     pc_time delay;
 } edge;
 
+/* Between different stages, which are neighbours on a ring. */
+static pc_time delay_between(const pc_costs *costs, int d, int e) {
+    int p = costs->devices;
+    if (!costs->hop_delay_ps) return costs->transfer.delay_ps;
+    return costs->hop_delay_ps[(d + 1) % p == e ? d : e];
+}
+
 static edge *find_edges(const pc_schedule *s, const pc_costs *costs, int64_t *count) {
     edge *edges = malloc((size_t)(2 * s->offsets[s->devices] + 1) * sizeof *edges);
     *count = 0;
@@ -49,7 +56,7 @@ static edge *find_edges(const pc_schedule *s, const pc_costs *costs, int64_t *co
             for (int d = 0; d < s->devices; d++)
                 for (int64_t j = s->offsets[d]; j < s->offsets[d + 1]; j++)
                     if (must_precede(s, d, s->passes[j], e, s->passes[i]))
-                        edges[(*count)++] = (edge){j, i, d == e ? 0 : costs->transfer.delay_ps};
+                        edges[(*count)++] = (edge){j, i, d == e ? 0 : delay_between(costs, d, e)};
     return edges;
 }
 
@@ -69,6 +76,8 @@ static bool relax(const pc_schedule *s, const pc_costs *costs, const edge *edges
         for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++) {
             pc_pass pass = s->passes[i];
             if (i > s->offsets[d]) has_changed |= raise_to(&start[i], end[i - 1]);
+            if (costs->ready_ps && pass.kind == PC_PASS_F)
+                has_changed |= raise_to(&start[i], costs->ready_ps[(int64_t)d * s->chunks + pass.chunk]);
             has_changed |= raise_to(
                 &end[i],
                 start[i] + costs->duration_ps[((int64_t)d * s->chunks + pass.chunk) * PC_PASS_KINDS + pass.kind]);

@@ -101,3 +101,19 @@ void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *co
     }
     costs->transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 15);
 }
+
+void random_hops_and_ready(test_random *random, pc_costs *costs) {
+    if (test_between(random, 0, 1)) {
+        assert_int_equal(pc_costs_add_hop_delays(costs, NULL), PC_OK);
+        for (int d = 0; d < costs->devices; d++) {
+            assert_int_equal(costs->hop_delay_ps[d], costs->transfer.delay_ps);
+            costs->hop_delay_ps[d] = test_between(random, 0, 15);
+        }
+    }
+    if (test_between(random, 0, 1)) {
+        assert_int_equal(pc_costs_add_ready(costs, NULL), PC_OK);
+        for (int i = 0; i < costs->devices * costs->chunks; i++) costs->ready_ps[i] = test_between(random, -20, 40);
+        for (int i = 0; i < costs->devices * costs->chunks; i++)
+            if (costs->ready_ps[i] < 0) costs->ready_ps[i] = 0;
+    }
+}

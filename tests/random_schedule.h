@@ -15,4 +15,7 @@ void random_schedule(test_random *random, int devices_max, int microbatches_max,
  * kept where they are recomputed; a transfer delay. */
 void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *costs);
 
+/* Adds, each in one half of the calls, a delay of its own for every hop and a ready time for every chunk. */
+void random_hops_and_ready(test_random *random, pc_costs *costs);
+
 #endif

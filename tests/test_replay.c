@@ -103,6 +103,26 @@ static void check_levels(const pc_replay *replay) {
     }
 }
 
+/* The same times given make the same replay. */
+static void check_from_times(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
+    pc_replay again;
+    const pc_replay_trace *trace = &replay->trace;
+    assert_int_equal(pc_replay_from_times(s, costs, trace->pass_start_ps, trace->pass_end_ps, true, &again, NULL),
+                     PC_OK);
+    assert_true(again.trace_hash == replay->trace_hash);
+    assert_int_equal(again.span_ps, replay->span_ps);
+    assert_int_equal(again.makespan_ps, replay->makespan_ps);
+    assert_int_equal(again.peak_bytes, replay->peak_bytes);
+    assert_memory_equal(&again.bubble_rate_span, &replay->bubble_rate_span, sizeof(double));
+    assert_int_equal(again.trace.level_count, trace->level_count);
+    for (int d = 0; d < s->devices; d++) assert_int_equal(again.device_busy_ps[d], replay->device_busy_ps[d]);
+    for (int64_t i = 0; i < trace->level_count; i++) {
+        assert_int_equal(again.trace.level_bytes[i], trace->level_bytes[i]);
+        assert_int_equal(again.trace.level_time_ps[i], trace->level_time_ps[i]);
+    }
+    pc_replay_free(&again);
+}
+
 static void test_agrees_with_longest_path(void **state) {
     (void)state;
     test_random random = {3};
@@ -113,9 +133,11 @@ static void test_agrees_with_longest_path(void **state) {
         pc_error error = {0};
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
+        random_hops_and_ready(&random, &costs);
         if (pc_replay_run(&schedule, &costs, true, &replay, &error)) fail_msg("%s", error.message);
         compare(&schedule, &costs, &replay);
         check_levels(&replay);
+        check_from_times(&schedule, &costs, &replay);
         pc_replay_free(&replay);
         pc_costs_free(&costs);
         pc_schedule_free(&schedule);

@@ -135,6 +135,7 @@ static void test_agrees_with_the_engine(void **state) {
         pc_costs costs;
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
+        random_hops_and_ready(&random, &costs);
         if (test_between(&random, 0, 1)) limit_memory(&random, &costs);
         did_not_fit += is_too_small(&schedule, &costs);
         assert_int_equal(judge(timing, &schedule, &costs), PC_OK);
@@ -204,9 +205,11 @@ static void damage_costs(test_random *random, pc_costs *costs) {
                               &costs->activation_b_bytes[i],
                               &costs->activation_kept_bytes[i],
                               &costs->memory_capacity_bytes[test_between(random, 0, costs->devices - 1)],
-                              &costs->transfer.delay_ps};
-    int64_t which = test_between(random, 0, 6);
-    if (which < 6)
+                              &costs->transfer.delay_ps,
+                              costs->hop_delay_ps ? &costs->hop_delay_ps[i / costs->chunks] : NULL,
+                              costs->ready_ps ? &costs->ready_ps[i] : NULL};
+    int64_t which = test_between(random, 0, 8);
+    if (which < 8 && where[which])
         *where[which] = number;
     else
         for (int64_t k = 0; k < cells * PC_PASS_KINDS; k++) costs->duration_ps[k] = number;
@@ -257,6 +260,7 @@ static void test_same_words_for_damaged_costs(void **state) {
         pc_costs costs;
         random_schedule(&random, 4, 4, 3, &schedule);
         random_costs(&random, &schedule, &costs);
+        random_hops_and_ready(&random, &costs);
         damage_costs(&random, &costs);
         if (test_between(&random, 0, 2) == 0) damage_schedule(&random, &schedule);
         if (judge_replays(&schedule, &costs))
@@ -299,6 +303,12 @@ static void test_refusals(void **state) {
     expect_refusal(timing, &s, &costs, "costs: activations of device 1");
     costs.memory_capacity_bytes[1] = -4;
     expect_refusal(timing, &s, &costs, "costs: device 1: a memory of -4 bytes");
+    assert_int_equal(pc_costs_add_ready(&costs, NULL), PC_OK);
+    costs.ready_ps[1] = -6;
+    expect_refusal(timing, &s, &costs, "costs: device 1: chunk 0 ready at -6 ps");
+    assert_int_equal(pc_costs_add_hop_delays(&costs, NULL), PC_OK);
+    costs.hop_delay_ps[1] = -5;
+    expect_refusal(timing, &s, &costs, "costs: device 1: a delay to the next of -5 ps");
     costs.transfer.delay_ps = -3;
     expect_refusal(timing, &s, &costs, "costs: a delay of -3 ps");
     costs.transfer.mode = PC_TRANSFER_LINK;

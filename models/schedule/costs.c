@@ -22,11 +22,27 @@ pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *erro
     return PC_OK;
 }
 
+pc_code pc_costs_add_hop_delays(pc_costs *costs, pc_error *error) {
+    if (costs->hop_delay_ps) return PC_OK;
+    costs->hop_delay_ps = pc_alloc((size_t)costs->devices, sizeof *costs->hop_delay_ps);
+    if (!costs->hop_delay_ps) return pc_error_no_memory(error);
+    for (int d = 0; d < costs->devices; d++) costs->hop_delay_ps[d] = costs->transfer.delay_ps;
+    return PC_OK;
+}
+
+pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error) {
+    if (costs->ready_ps) return PC_OK;
+    costs->ready_ps = pc_alloc((size_t)costs->devices * (size_t)costs->chunks, sizeof *costs->ready_ps);
+    return costs->ready_ps ? PC_OK : pc_error_no_memory(error);
+}
+
 void pc_costs_free(pc_costs *costs) {
     pc_free(costs->duration_ps);
     pc_free(costs->activation_bytes);
     pc_free(costs->activation_b_bytes);
     pc_free(costs->activation_kept_bytes);
     pc_free(costs->memory_capacity_bytes);
+    pc_free(costs->hop_delay_ps);
+    pc_free(costs->ready_ps);
     memset(costs, 0, sizeof *costs);
 }

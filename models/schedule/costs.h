@@ -47,10 +47,18 @@ typedef struct pc_costs {
     int64_t *activation_kept_bytes; /* of that, what F takes where an R follows, which takes the rest at its start */
     int64_t *memory_capacity_bytes; /* [devices]; a device's room for activations; 0 is "no limit" */
     pc_transfer transfer;
+    /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
+    pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between device d and (d+1) mod p, both ways.
+                            * What searches for a schedule goes by transfer.delay_ps all the same */
+    pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
 } pc_costs;
 
 /* All times PC_TIME_NOT_GIVEN, all bytes 0, no limit, a transfer of no time. Sizes as pc_schedule_check_size wants. */
 PC_API pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *error);
+
+/* Makes the array, filled with transfer.delay_ps or with zeros; one that is there already stays. */
+PC_API pc_code pc_costs_add_hop_delays(pc_costs *costs, pc_error *error);
+PC_API pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error);
 
 /* Frees what the costs own and zeroes them; zeroed ones are fine. */
 PC_API void pc_costs_free(pc_costs *costs);
@@ -62,6 +70,16 @@ static inline int64_t pc_costs_index(const pc_costs *costs, int device, int chun
 
 static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int chunk, int kind) {
     return costs->duration_ps[pc_costs_index(costs, device, chunk) * PC_PASS_KINDS + kind];
+}
+
+/* How long a transfer between two neighbouring devices takes where transfers are delays. */
+static inline pc_time pc_costs_delay(const pc_costs *costs, int from, int to) {
+    if (!costs->hop_delay_ps) return costs->transfer.delay_ps;
+    return costs->hop_delay_ps[to == (from + 1) % costs->devices ? from : to];
+}
+
+static inline pc_time pc_costs_ready(const pc_costs *costs, int device, int chunk) {
+    return costs->ready_ps ? costs->ready_ps[pc_costs_index(costs, device, chunk)] : 0;
 }
 
 /* The bytes that a pass takes when it starts, and gives back when it ends. `is_recomputed`: whether the schedule has an

@@ -167,10 +167,11 @@ PC_GENERATE(pc_write_chimera)
 #define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2
 #define V             PC_PLACEMENT_V, 2, 2, 2
 #define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2
-#define WHOLE         false, false, false /* BW */
-#define RECOMPUTING   false, true, false
-#define SPLIT         true, false, false /* B and W */
-#define SEARCHED      true, false, true
+#define WHOLE         false, false, false, false /* BW */
+#define RECOMPUTING   false, true, false, false
+#define SPLIT         true, false, false, false /* B and W */
+#define SEARCHED      true, false, true, false
+#define ADAPTIVE      true, false, true, true
 
 static const pc_generator generators[] = {
     {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_write_gpipe, 0},
@@ -183,8 +184,8 @@ static const pc_generator generators[] = {
      generate_write_interleaved, 2},
     {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B; m a multiple of p", INTERLEAVED, WHOLE,
      generate_write_interleaved, 1},
-    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, pc_generate_searched,
-     PC_SEARCHED_1F1B_V},
+    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, false,
+     pc_generate_searched, PC_SEARCHED_1F1B_V},
     {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_write_zb_h, 1},
     {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_write_zb_h, 2},
     {"zb-1p", "the best with B and W apart in the memory of 1F1B, at the given times", LINEAR, SEARCHED,
@@ -198,7 +199,7 @@ static const pc_generator generators[] = {
      PC_SEARCHED_V_ZB},
     {"zb-v", "the best V in the memory of 1F1B, at the given times", V, SEARCHED, pc_generate_searched,
      PC_SEARCHED_ZB_V},
-    {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, SEARCHED,
+    {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, ADAPTIVE,
      pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
     {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time", BIDIRECTIONAL,
      WHOLE, generate_pc_write_gems, 0},

@@ -38,6 +38,8 @@ struct pc_generator {
     bool splits;     /* whether B and W are passes of their own */
     bool recomputes; /* whether R stands before each backward pass */
     bool searches; /* whether it looks at costs and keeps the memory limit; else its order depends on p, m and v only */
+    bool adapts;   /* whether that limit is the user's alone; the others that search have one by their name, and keep to
+                    * the smaller of both */
     /* The schedule for a request that pc_generator_check has accepted, with its chunks filled in; `block` as below. */
     pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                         pc_block *block, pc_error *error);

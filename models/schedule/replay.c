@@ -79,7 +79,7 @@ static pc_code add_flow(lowering *x, int32_t from, int from_stage, int32_t to, i
 static pc_code add_dependency(lowering *x, pc_predecessor from, int32_t to, int to_stage) {
     if (from.stage == to_stage) return pc_program_add_edge(x->program, from.position, to, 0, x->error);
     if (x->costs->transfer.mode == PC_TRANSFER_LINK) return add_flow(x, from.position, from.stage, to, to_stage);
-    return pc_program_add_edge(x->program, from.position, to, x->costs->transfer.delay_ps, x->error);
+    return pc_program_add_edge(x->program, from.position, to, pc_costs_delay(x->costs, from.stage, to_stage), x->error);
 }
 
 static pc_code add_dependencies(lowering *x) {
@@ -95,6 +95,22 @@ static pc_code add_dependencies(lowering *x) {
     return PC_OK;
 }
 
+/* A task at time zero, from which the F of every chunk that is not ready then are held back. */
+static pc_code add_ready_times(lowering *x) {
+    pc_task start = pc_task_default();
+    int32_t number;
+    if (!x->costs->ready_ps) return PC_OK;
+    pc_code code = pc_program_add_task(x->program, &start, &number, x->error);
+    for (int d = 0; !code && d < x->schedule->devices; d++)
+        for (int64_t i = x->schedule->offsets[d]; !code && i < x->schedule->offsets[d + 1]; i++) {
+            pc_pass pass = x->schedule->passes[i];
+            pc_time ready = pc_costs_ready(x->costs, d, pass.chunk);
+            if (pass.kind == PC_PASS_F && ready != 0)
+                code = pc_program_add_edge(x->program, number, (int32_t)i, ready, x->error);
+        }
+    return code;
+}
+
 static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_program *program, pc_error *error) {
     lowering x = {.schedule = schedule, .costs = costs, .program = program, .error = error};
     pc_pass_index index;
@@ -108,6 +124,7 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_prog
     if (!code) code = pc_timing_check_given(schedule, costs, error);
     if (!code) code = add_passes(&x);
     if (!code) code = add_dependencies(&x);
+    if (!code) code = add_ready_times(&x);
     if (!code) code = pc_program_seal(program, error);
     pc_free(x.route);
     pc_pass_index_free(&index);
@@ -293,7 +310,9 @@ static pc_code summarize(const pc_schedule *schedule, const pc_costs *costs, con
     for (int d = 0; d < schedule->devices; d++) stages[d] = sum_stage(schedule, costs, result, d);
     outcome found = {result->start_ps, result->end_ps, stages, &result->levels};
     pc_code code = fill_in(schedule, costs, &found, with_trace, replay, error);
-    replay->trace_hash = result->trace_hash;
+    replay->trace_hash = costs->ready_ps
+                             ? pc_trace_hash(result->start_ps, result->end_ps, schedule->offsets[schedule->devices])
+                             : result->trace_hash;
     pc_free(stages);
     return code;
 }
@@ -331,6 +350,54 @@ static bool run_as_paths(const pc_schedule *schedule, const pc_costs *costs, boo
     }
     pc_timing_free(timing);
     return is_settled;
+}
+
+/* ---- of given times ---- */
+
+static pc_stage_timing sum_stage_of_times(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps,
+                                          int d) {
+    pc_stage_timing sums = {0};
+    int64_t first = schedule->offsets[d], last = schedule->offsets[d + 1];
+    for (int64_t i = first; i < last; i++) {
+        pc_time duration = end_ps[i] - start_ps[i];
+        sums.busy_ps += duration;
+        if (schedule->passes[i].kind != PC_PASS_R) sums.work_ps += duration;
+    }
+    if (first == last) return sums;
+    sums.start_ps = start_ps[first];
+    sums.end_ps = end_ps[last - 1];
+    return sums;
+}
+
+static pc_code fill_in_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
+                             const pc_time *end_ps, bool with_trace, pc_replay *replay, pc_error *error) {
+    size_t devices = (size_t)schedule->devices;
+    pc_stage_timing *stages = pc_alloc(devices, sizeof *stages);
+    int64_t *peak_bytes = pc_alloc(devices, sizeof *peak_bytes);
+    outcome found = {start_ps, end_ps, stages, NULL};
+    pc_code code = stages && peak_bytes ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = pc_schedule_peaks(schedule, costs, peak_bytes, error);
+    for (int d = 0; !code && d < schedule->devices; d++) {
+        stages[d] = sum_stage_of_times(schedule, start_ps, end_ps, d);
+        stages[d].peak_bytes = peak_bytes[d];
+    }
+    if (!code) code = fill_in(schedule, costs, &found, with_trace, replay, error);
+    pc_free(peak_bytes);
+    pc_free(stages);
+    return code;
+}
+
+pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
+                             const pc_time *end_ps, bool with_trace, pc_replay *replay, pc_error *error) {
+    pc_replay made = {0};
+    pc_code code = fill_in_times(schedule, costs, start_ps, end_ps, with_trace, &made, error);
+    if (code) {
+        pc_replay_free(&made);
+        return code;
+    }
+    made.trace_hash = pc_trace_hash(start_ps, end_ps, schedule->offsets[schedule->devices]);
+    *replay = made;
+    return PC_OK;
 }
 
 /* ---- the run ---- */

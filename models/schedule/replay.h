@@ -47,7 +47,7 @@ typedef struct pc_replay_trace {
 typedef struct pc_replay {
     int devices;
     pc_time span_ps;             /* the longest over devices, from a device's first start to its last end */
-    pc_time makespan_ps;         /* the last end over devices; the first pass starts at 0 */
+    pc_time makespan_ps;         /* the last end over devices; the first pass starts at 0, or when its chunk is ready */
     double bubble_rate_span;     /* 1 - work / span; work: the busiest device's F, B, W and BW, m*(F+B+W) where all
                                   * stages are equal ('Zero Bubble', section 5) */
     double bubble_rate_makespan; /* 1 - work / makespan */
@@ -74,6 +74,11 @@ PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs,
  * slower. */
 PC_API pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace,
                                        pc_replay *replay, pc_error *error);
+
+/* The same for times that are known already, of every pass by position, from whatever runs the schedule in its orders;
+ * the costs say the memory alone, and their capacities count for nothing. */
+PC_API pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
+                                    const pc_time *end_ps, bool with_trace, pc_replay *replay, pc_error *error);
 
 /* Frees what the replay owns and zeroes it; a zeroed one is fine. */
 PC_API void pc_replay_free(pc_replay *replay);

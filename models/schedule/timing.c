@@ -16,6 +16,7 @@ typedef struct lane {
     pc_time *output; /* when it ends, for the one that waits */
     uint8_t *done;   /* bits of the kinds that its chunk has done */
     pc_time delay_ps;
+    pc_time ready_ps; /* it starts no earlier */
     pc_time duration_ps;
     uint8_t care, expected; /* it may run where (done & care) == expected */
 } lane;
@@ -43,6 +44,7 @@ struct pc_timing {
     pc_time *zeros, *unread;  /* [microbatches] */
     uint8_t *done;            /* [devices][chunks][microbatches] */
     pc_time *start, *end;     /* by position */
+    const pc_time *durations; /* by position, in place of the lanes'; or NULL */
 };
 
 /* In the rows of ends, what is no time: a pass that is not done, and one that is not done and that a stage waits for.
@@ -130,7 +132,7 @@ static source find_source(const pc_timing *t, const pc_schedule *schedule, const
     /* Where it matters which microbatch asks, chunk c is that of microbatch c. */
     int from = pc_placement_stage(placement, devices, part, chunk);
     int64_t row = (int64_t)from * schedule->chunks + pc_placement_chunk(placement, devices, part, chunk);
-    return (source){ends + row * schedule->microbatches, from == stage ? 0 : costs->transfer.delay_ps};
+    return (source){ends + row * schedule->microbatches, from == stage ? 0 : pc_costs_delay(costs, from, stage)};
 }
 
 static void make_lanes(const pc_timing *t, const pc_schedule *schedule, const pc_costs *costs, int stage, int chunk) {
@@ -150,6 +152,7 @@ static void make_lanes(const pc_timing *t, const pc_schedule *schedule, const pc
                                            : t->unread,
                    .done = t->done + cells,
                    .delay_ps = from.delay_ps,
+                   .ready_ps = is_forward ? pc_costs_ready(costs, stage, chunk) : 0,
                    .duration_ps = duration,
                    .care = can_run ? rules[kind].before | rules[kind].not_yet : NEVER,
                    .expected = can_run ? rules[kind].before : NEVER};
@@ -190,14 +193,16 @@ static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
 }
 
 /* Runs one pass whose input is done, `*now` being the end of the one before. */
-static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_t position, pc_time *now) {
+static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_t position, pc_time duration,
+                               pc_time *now) {
     pc_time arrival, end;
     uint8_t *done = &x->done[pass.microbatch];
     if ((*done & x->care) != x->expected) return BROKEN;
     *done |= (uint8_t)(1 << pass.kind);
     if (!pc_time_add(x->input[pass.microbatch], x->delay_ps, &arrival)) return RAN_OVER;
     pc_time start = arrival > *now ? arrival : *now;
-    if (!pc_time_add(start, x->duration_ps, &end)) return RAN_OVER;
+    if (start < x->ready_ps) start = x->ready_ps;
+    if (!pc_time_add(start, duration, &end)) return RAN_OVER;
     pc_time waiter = x->output[pass.microbatch];
     x->output[pass.microbatch] = end;
     if (waiter <= WAITER_BASE) t->ready[t->ready_count++] = (int32_t)(WAITER_BASE - waiter);
@@ -219,10 +224,11 @@ static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
             x->input[pass.microbatch] = as_waiter(stage);
             break;
         }
-        verdict found = run_pass(t, x, pass, state.next, &now);
+        pc_time duration = t->durations ? t->durations[state.next] : x->duration_ps;
+        verdict found = run_pass(t, x, pass, state.next, duration, &now);
         if (found != RUNS) return found;
-        state.sums.busy_ps += x->duration_ps;
-        if (pass.kind != PC_PASS_R) state.sums.work_ps += x->duration_ps;
+        state.sums.busy_ps += duration;
+        if (pass.kind != PC_PASS_R) state.sums.work_ps += duration;
     }
     state.sums.end_ps = now;
     t->states[stage] = state;
@@ -335,6 +341,19 @@ static bool is_countable(const pc_schedule *schedule, const pc_costs *costs, int
     return true;
 }
 
+static pc_code check_optional_times(const pc_costs *costs, int device, pc_error *error) {
+    if (costs->hop_delay_ps && costs->hop_delay_ps[device] < 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "costs: device %d: a delay to the next of %" PRId64 " ps; expected none below zero", device,
+                            costs->hop_delay_ps[device]);
+    for (int c = 0; costs->ready_ps && c < costs->chunks; c++)
+        if (pc_costs_ready(costs, device, c) < 0)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "costs: device %d: chunk %d ready at %" PRId64 " ps; expected none below zero", device,
+                                c, pc_costs_ready(costs, device, c));
+    return PC_OK;
+}
+
 static pc_code check_costs(const pc_schedule *schedule, const pc_costs *costs, pc_error *error) {
     pc_code code = pc_timing_check_shape(schedule, costs, error);
     if (code) return code;
@@ -344,6 +363,8 @@ static pc_code check_costs(const pc_schedule *schedule, const pc_costs *costs, p
         return pc_error_set(error, PC_ERROR_INPUT, "costs: a delay of %" PRId64 " ps; expected none below zero",
                             costs->transfer.delay_ps);
     for (int d = 0; d < schedule->devices; d++) {
+        code = check_optional_times(costs, d, error);
+        if (code) return code;
         if (costs->memory_capacity_bytes[d] < 0)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "costs: device %d: a memory of %" PRId64 " bytes; expected none below zero", d,
@@ -370,15 +391,21 @@ static pc_code explain(const pc_schedule *schedule, const pc_costs *costs, verdi
 
 /* ---- the run ---- */
 
-pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs, pc_timing_result *result,
-                      pc_error *error) {
+pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
+                             const pc_time *duration_ps, pc_timing_result *result, pc_error *error) {
     pc_code code = check_costs(schedule, costs, error);
     if (code) return code;
     if (!make_room(timing, schedule)) return pc_error_no_memory(error);
     prepare(timing, schedule, costs);
+    timing->durations = duration_ps;
     bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
     verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);
     if (found != RUNS) return explain(schedule, costs, found, error);
     *result = make_result(timing, schedule, costs);
     return PC_OK;
+}
+
+pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs, pc_timing_result *result,
+                      pc_error *error) {
+    return pc_timing_run_passes(timing, schedule, costs, NULL, result, error);
 }

@@ -1,9 +1,10 @@
 /* timing.h: when every pass of a schedule runs, in one walk over the orders; for searches that judge many schedules.
  *
  * Where a transfer is a pure delay nothing contends, so that a pass starts at the later of two times: the end of the
- * pass before it on its stage, and the arrival of its input from another stage. The walk takes each stage as far as
- * its inputs are known and comes back when one more of them is; every pass is looked at once, and once more for each
- * time that its stage has to wait. It gives, to the picosecond, what the engine gives (replay.h).
+ * pass before it on its stage, and the arrival of its input from another stage (or a third: when its chunk is ready).
+ * The walk takes each stage as far as its inputs are known and comes back when one more of them is; every pass is
+ * looked at once, and once more for each time that its stage has to wait. It gives, to the picosecond, what the engine
+ * gives (replay.h).
  */
 #ifndef PC_MODELS_SCHEDULE_TIMING_H
 #define PC_MODELS_SCHEDULE_TIMING_H
@@ -33,7 +34,7 @@ typedef struct pc_stage_timing {
 /* What the stages come to together. */
 typedef struct pc_timing_totals {
     pc_time span_ps;     /* the longest over stages, from first start to last end */
-    pc_time makespan_ps; /* the last end over stages; the first pass starts at 0 */
+    pc_time makespan_ps; /* the last end over stages; the first pass starts at 0, or when its chunk is ready */
     pc_time work_ps;     /* the most over stages */
     int64_t peak_bytes;  /* the most over stages */
 } pc_timing_totals;
@@ -59,6 +60,11 @@ PC_API void pc_timing_free(pc_timing *timing); /* NULL is fine */
  * and not given; a negative time or size; a time that runs over; transfers over links. */
 PC_API pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
                              pc_timing_result *result, pc_error *error);
+
+/* The same where every pass has a time of its own, duration_ps, a number a pass in the order of schedule->passes, none
+ * negative; NULL: the costs' times. What the costs lack counts as missing all the same. */
+PC_API pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
+                                    const pc_time *duration_ps, pc_timing_result *result, pc_error *error);
 
 /* The longest and the most over `devices` stages. */
 PC_API pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices);
