@@ -1,0 +1,190 @@
+#include "models/training/expand.h"
+
+#include "engine/alloc.h"
+#include "engine/parallel.h"
+#include "models/schedule/timing.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- ends ---- */
+
+pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error *error) {
+    size_t stages = (size_t)devices, rows = stages * (size_t)chunks;
+    pc_time *block = pc_alloc(2 * stages + 2 * rows, sizeof *block);
+    if (!block) return pc_error_no_memory(error);
+    *ends = (pc_pipeline_ends){.devices = devices,
+                               .chunks = chunks,
+                               .stage_start_ps = block,
+                               .stage_end_ps = block + stages,
+                               .last_start_ps = block + 2 * stages,
+                               .last_end_ps = block + 2 * stages + rows};
+    for (int d = 0; d < devices; d++) block[d] = INT64_MAX;
+    return PC_OK;
+}
+
+void pc_ends_free(pc_pipeline_ends *ends) {
+    pc_free(ends->stage_start_ps);
+    memset(ends, 0, sizeof *ends);
+}
+
+static pc_time later(pc_time a, pc_time b) {
+    return a > b ? a : b;
+}
+
+static bool adds_gradients(pc_pass pass) {
+    return pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW;
+}
+
+static void take_stage(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, int d,
+                       pc_pipeline_ends *ends) {
+    int64_t first = schedule->offsets[d], behind = schedule->offsets[d + 1];
+    if (first == behind) return;
+    if (start_ps[first] < ends->stage_start_ps[d]) ends->stage_start_ps[d] = start_ps[first];
+    ends->stage_end_ps[d] = later(ends->stage_end_ps[d], end_ps[behind - 1]);
+    /* From the back: the last pass of each chunk is met first, and most chunks' are near. */
+    int found = 0;
+    bool is_found[PC_CHUNKS_MAX] = {false};
+    for (int64_t i = behind; i-- > first && found < schedule->chunks;) {
+        pc_pass pass = schedule->passes[i];
+        if (!adds_gradients(pass) || is_found[pass.chunk]) continue;
+        int64_t row = (int64_t)d * schedule->chunks + pass.chunk;
+        is_found[pass.chunk] = true;
+        found++;
+        ends->last_start_ps[row] = later(ends->last_start_ps[row], start_ps[i]);
+        ends->last_end_ps[row] = later(ends->last_end_ps[row], end_ps[i]);
+    }
+}
+
+void pc_ends_take(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, pc_pipeline_ends *ends) {
+    for (int d = 0; d < schedule->devices; d++) take_stage(schedule, start_ps, end_ps, d, ends);
+}
+
+static void merge_ends(const pc_pipeline_ends *from, pc_pipeline_ends *into) {
+    for (int d = 0; d < into->devices; d++) {
+        if (from->stage_start_ps[d] < into->stage_start_ps[d]) into->stage_start_ps[d] = from->stage_start_ps[d];
+        into->stage_end_ps[d] = later(into->stage_end_ps[d], from->stage_end_ps[d]);
+    }
+    for (int i = 0; i < into->devices * into->chunks; i++) {
+        into->last_start_ps[i] = later(into->last_start_ps[i], from->last_start_ps[i]);
+        into->last_end_ps[i] = later(into->last_end_ps[i], from->last_end_ps[i]);
+    }
+}
+
+/* ---- noise ---- */
+
+/* splitmix64 (Steele, Lea, Flood 2014): neighbouring numbers become seeds that have nothing in common. */
+static uint64_t mix(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static unsigned long stream_seed(uint64_t seed, int64_t replica, int stage) {
+    return (unsigned long)mix(mix(mix(seed) + (uint64_t)replica) + (uint64_t)stage);
+}
+
+/* Parameters of a lognormal factor with mean 1 and this standard deviation. */
+typedef struct noise {
+    double mu, sigma;
+} noise;
+
+static noise noise_of(double jitter) {
+    double variance = log1p(jitter * jitter);
+    return (noise){-0.5 * variance, sqrt(variance)};
+}
+
+static void draw_stage(const pc_schedule *schedule, const pc_costs *costs, int stage, noise x, gsl_rng *rng,
+                       pc_time *duration_ps) {
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        pc_time mean = pc_costs_duration(costs, stage, pass.chunk, pass.kind);
+        double factor = x.sigma > 0 ? exp(x.mu + gsl_ran_gaussian_ziggurat(rng, x.sigma)) : 1;
+        duration_ps[i] = mean > 0 ? llrint((double)mean * factor) : mean;
+    }
+}
+
+/* ---- replicas ---- */
+
+typedef struct worker {
+    pc_timing *timing;
+    gsl_rng rng; /* its state is ours: where memory is short, gsl_rng_alloc would end the program */
+    pc_time *duration_ps;
+    pc_pipeline_ends ends;
+    pc_error error; /* of the first replica that failed here */
+} worker;
+
+typedef struct expansion_run {
+    const pc_schedule *schedule;
+    const pc_costs *costs;
+    const pc_expansion *expansion;
+    noise noise;
+    worker *workers;
+    pc_time *first_duration_ps;
+} expansion_run;
+
+static void run_replica(void *context, int number, int64_t replica) {
+    expansion_run *run = context;
+    worker *w = &run->workers[number];
+    const pc_schedule *schedule = run->schedule;
+    pc_timing_result result;
+    if (w->error.code) return;
+    for (int d = 0; d < schedule->devices; d++) {
+        gsl_rng_set(&w->rng, stream_seed(run->expansion->seed, replica, d));
+        draw_stage(schedule, run->costs, d, run->noise, &w->rng, w->duration_ps);
+    }
+    if (pc_timing_run_passes(w->timing, schedule, run->costs, w->duration_ps, &result, &w->error)) return;
+    pc_ends_take(schedule, result.start_ps, result.end_ps, &w->ends);
+    if (replica == 0 && run->first_duration_ps)
+        memcpy(run->first_duration_ps, w->duration_ps,
+               (size_t)schedule->offsets[schedule->devices] * sizeof *w->duration_ps);
+}
+
+static void close_worker(worker *w) {
+    pc_timing_free(w->timing);
+    pc_free(w->rng.state);
+    pc_free(w->duration_ps);
+    pc_ends_free(&w->ends);
+}
+
+static pc_code open_worker(const pc_schedule *schedule, worker *w, pc_error *error) {
+    pc_code code = pc_timing_create(&w->timing, error);
+    if (!code) code = pc_ends_create(schedule->devices, schedule->chunks, &w->ends, error);
+    if (code) return code;
+    w->rng = (gsl_rng){.type = gsl_rng_taus2, .state = pc_alloc(1, gsl_rng_taus2->size)};
+    w->duration_ps = pc_alloc((size_t)schedule->offsets[schedule->devices], sizeof *w->duration_ps);
+    return w->rng.state && w->duration_ps ? PC_OK : pc_error_no_memory(error);
+}
+
+static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *ends, pc_error *error) {
+    pc_code code = PC_OK;
+    int opened = 0;
+    for (; opened < threads && !code; opened++) code = open_worker(run->schedule, &run->workers[opened], error);
+    if (!code) pc_parallel_run(threads, run->expansion->replicas, run_replica, run);
+    for (int i = 0; i < opened; i++) {
+        worker *w = &run->workers[i];
+        if (!code && w->error.code) code = pc_error_set(error, w->error.code, "%s", w->error.message);
+        if (!code) merge_ends(&w->ends, ends);
+        close_worker(w);
+    }
+    return code;
+}
+
+pc_code pc_expand_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
+                      pc_pipeline_ends *ends, pc_time *first_duration_ps, pc_error *error) {
+    int threads = expansion->threads > 0 ? expansion->threads : pc_parallel_processors();
+    if (threads > expansion->replicas) threads = expansion->replicas;
+    expansion_run run = {.schedule = schedule,
+                         .costs = costs,
+                         .expansion = expansion,
+                         .noise = noise_of(expansion->jitter),
+                         .first_duration_ps = first_duration_ps};
+    run.workers = pc_alloc((size_t)threads, sizeof *run.workers);
+    if (!run.workers) return pc_error_no_memory(error);
+    pc_code code = run_workers(&run, threads, ends, error);
+    pc_free(run.workers);
+    return code;
+}

@@ -1,0 +1,47 @@
+/* expand.h: the pipelines of all data-parallel replicas, each pass with its own noise. Private to models/training/.
+ *
+ * Replicas meet where gradients are reduced, and not before; so each is timed for itself, and what the iteration's end
+ * asks for is the latest over replicas.
+ */
+#ifndef PC_MODELS_TRAINING_EXPAND_H
+#define PC_MODELS_TRAINING_EXPAND_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "engine/simtime.h"
+#include "models/schedule/costs.h"
+#include "models/schedule/schedule.h"
+
+#include <stdint.h>
+
+/* When the stages of a pipeline have done what the iteration's end waits for; of several pipelines, the latest. Owned;
+ * pc_ends_free. */
+typedef struct pc_pipeline_ends {
+    int devices, chunks;
+    pc_time *stage_start_ps; /* [devices]; the first pass's start, the earliest */
+    pc_time *stage_end_ps;   /* [devices]; the last pass's end */
+    pc_time *last_start_ps;  /* [devices][chunks]: of the last pass that adds to the chunk's gradients, W or BW */
+    pc_time *last_end_ps;
+} pc_pipeline_ends;
+
+pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error *error);
+void pc_ends_free(pc_pipeline_ends *ends);
+
+/* Takes one pipeline's times, by position in schedule->passes, into `ends`. */
+void pc_ends_take(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, pc_pipeline_ends *ends);
+
+typedef struct pc_expansion {
+    int replicas;
+    double jitter; /* relative standard deviation of a pass's time; 0: all replicas are equal */
+    uint64_t seed;
+    int threads; /* 0: one a processor; the result does not depend on it */
+} pc_expansion;
+
+/* Times every replica at `costs` (transfers as delays), each pass lengthened by its own factor, lognormal with mean 1,
+ * from a stream of its own a (replica, stage) (GSL's taus2, seeded from `seed`). `ends` becomes the latest over
+ * replicas. Replica 0's passes are in `first_duration_ps` [passes] where not NULL. Memory: one workspace a thread,
+ * whatever the number of replicas. */
+pc_code pc_expand_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
+                      pc_pipeline_ends *ends, pc_time *first_duration_ps, pc_error *error);
+
+#endif

@@ -1,0 +1,128 @@
+#include "models/training/footprint.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/dependencies.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double BYTES_PER_GIB = 1073741824.0;
+
+/* "stage 3: activations at 0.41 s: 92.1 GiB of 76 GiB: 16.1 GiB too much" */
+static void note(const pc_iteration_plan *plan, int device, const char *what, const char *when, int64_t bytes,
+                 pc_iteration *iteration) {
+    int64_t capacity = plan->device[device].capacity_bytes;
+    iteration->status = PC_ITERATION_OUT_OF_MEMORY;
+    snprintf(iteration->message, sizeof iteration->message, "stage %d: %s %s: %.4g GiB of %.4g GiB: %.3g GiB too much",
+             device, what, when, (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
+             (double)(bytes - capacity) / BYTES_PER_GIB);
+}
+
+/* ---- what is held all the time ---- */
+
+/* The kind with which the sum exceeds the capacity. */
+static const char *first_too_large(const pc_device_plan *x) {
+    static const char *const names[] = {"parameters", "gradients", "optimizer", "buffers"};
+    const int64_t sizes[] = {x->fixed_parameters, x->fixed_gradients, x->fixed_optimizer, x->fixed_buffers};
+    int64_t sum = 0;
+    int kind = 0;
+    for (; kind < 3; kind++) {
+        sum += sizes[kind];
+        if (sum > x->capacity_bytes) break;
+    }
+    return names[kind];
+}
+
+pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteration, pc_error *error) {
+    int worst = -1;
+    int64_t missing = 0;
+    iteration->memory = pc_alloc((size_t)plan->devices, sizeof *iteration->memory);
+    if (!iteration->memory) return pc_error_no_memory(error);
+    iteration->devices = plan->devices;
+    for (int d = 0; d < plan->devices; d++) {
+        const pc_device_plan *x = &plan->device[d];
+        int64_t sum = pc_iteration_plan_fixed(plan, d);
+        iteration->memory[d] = (pc_device_memory){.parameters = x->fixed_parameters,
+                                                  .gradients = x->fixed_gradients,
+                                                  .optimizer = x->fixed_optimizer,
+                                                  .buffers = x->fixed_buffers,
+                                                  .peak_bytes = sum,
+                                                  .capacity_bytes = x->capacity_bytes};
+        if (sum - x->capacity_bytes <= missing) continue;
+        missing = sum - x->capacity_bytes;
+        worst = d;
+    }
+    if (worst >= 0)
+        note(plan, worst, first_too_large(&plan->device[worst]), "at the start", pc_iteration_plan_fixed(plan, worst),
+             iteration);
+    return PC_OK;
+}
+
+/* ---- activations ---- */
+
+void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration) {
+    int worst = -1;
+    int64_t missing = 0;
+    for (int d = 0; d < plan->devices; d++) {
+        int64_t least = pc_generator_least_memory(plan->spec->generator, costs, d);
+        pc_device_memory *x = &iteration->memory[d];
+        int64_t too_much = pc_iteration_plan_fixed(plan, d) + least - x->capacity_bytes;
+        if (too_much <= missing) continue;
+        missing = too_much;
+        worst = d;
+    }
+    if (worst >= 0)
+        note(plan, worst, "activations", "of one microbatch", plan->device[worst].capacity_bytes + missing, iteration);
+}
+
+typedef struct climb {
+    int64_t peak;
+    pc_time peak_ps, full_ps; /* when the peak is first reached, and when the capacity is first exceeded */
+} climb;
+
+static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index, const pc_costs *costs,
+                         const pc_time *start_ps, int d) {
+    climb found = {.full_ps = -1};
+    int64_t level = 0;
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        level += pc_costs_taken(costs, d, pass, pc_pass_is_recomputed(index, d, pass));
+        if (level > found.peak) {
+            found.peak = level;
+            found.peak_ps = start_ps[i];
+            if (found.full_ps < 0 && level > costs->memory_capacity_bytes[d]) found.full_ps = start_ps[i];
+        }
+        level -= pc_costs_given(costs, d, pass);
+    }
+    return found;
+}
+
+static void note_activations(const pc_iteration_plan *plan, int device, pc_time full_ps, pc_iteration *iteration) {
+    char when[48];
+    snprintf(when, sizeof when, "at %.4g s", pc_time_to_seconds(full_ps));
+    note(plan, device, "activations", when, iteration->memory[device].peak_bytes, iteration);
+}
+
+pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+                                 const pc_time *start_ps, pc_iteration *iteration, pc_error *error) {
+    pc_pass_index index;
+    int worst = -1;
+    pc_time full_ps = 0;
+    int64_t missing = 0;
+    pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
+    if (code) return code;
+    for (int d = 0; d < plan->devices; d++) {
+        climb found = climb_stage(schedule, &index, costs, start_ps, d);
+        pc_device_memory *x = &iteration->memory[d];
+        x->activations = found.peak;
+        x->peak_bytes = pc_iteration_plan_fixed(plan, d) + found.peak;
+        x->peak_ps = found.peak_ps;
+        if (x->peak_bytes - x->capacity_bytes <= missing) continue;
+        missing = x->peak_bytes - x->capacity_bytes;
+        full_ps = found.full_ps;
+        worst = d;
+    }
+    if (worst >= 0) note_activations(plan, worst, full_ps, iteration);
+    pc_pass_index_free(&index);
+    return PC_OK;
+}

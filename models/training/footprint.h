@@ -1,0 +1,20 @@
+/* footprint.h: what a stage holds over an iteration, and whether that fits. Private to models/training/. */
+#ifndef PC_MODELS_TRAINING_FOOTPRINT_H
+#define PC_MODELS_TRAINING_FOOTPRINT_H
+
+#include "models/training/plan.h"
+
+/* Fills in iteration->memory for what is held all the time. Where that alone is too much, the iteration is out of
+ * memory and its message says so. */
+pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteration, pc_error *error);
+
+/* Whether a schedule that keeps a limit has one to keep: out of memory where the activations of one microbatch do not
+ * fit. */
+void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration);
+
+/* Adds the activations of a schedule whose passes start at these times, by position; out of memory, as above, where
+ * some stage's peak is more than its capacity. */
+pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+                                 const pc_time *start_ps, pc_iteration *iteration, pc_error *error);
+
+#endif

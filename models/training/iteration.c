@@ -1,0 +1,355 @@
+#include "models/training/iteration.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/timing.h"
+#include "models/training/expand.h"
+#include "models/training/finish.h"
+#include "models/training/footprint.h"
+#include "models/training/lower.h"
+#include "models/training/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+pc_iteration_spec pc_iteration_spec_default(void) {
+    return (pc_iteration_spec){
+        .order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
+        .overlaps_p2p = true,
+        .overlaps_tp = true,
+        .overlaps_gradients = true,
+        .overlaps_parameters = true,
+        .scatters_boundary = true,
+    };
+}
+
+/* One run's things; all owned but for the plan's spec. */
+typedef struct iteration_run {
+    pc_iteration_plan plan;
+    pc_costs costs;
+    pc_schedule schedule;
+    pc_timing *timing;
+    pc_pipeline_ends ends;
+    pc_time *done_ps, *backlog_ps, *own_ready_ps; /* [devices]; one block */
+} iteration_run;
+
+static void close_run(iteration_run *run) {
+    pc_ends_free(&run->ends);
+    pc_free(run->done_ps);
+    pc_timing_free(run->timing);
+    pc_schedule_free(&run->schedule);
+    pc_costs_free(&run->costs);
+    pc_iteration_plan_free(&run->plan);
+}
+
+/* ---- before the passes ---- */
+
+static void note_infeasible(pc_iteration *iteration, const char *why) {
+    iteration->status = PC_ITERATION_INFEASIBLE;
+    snprintf(iteration->message, sizeof iteration->message, "%.*s", (int)sizeof iteration->message - 1, why);
+}
+
+static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
+    pc_code code = pc_model_check(&spec->model, error);
+    if (!code) code = pc_machine_check(&spec->machine, error);
+    if (code) return code;
+    if (!(spec->pass_overhead >= 0) || !(spec->pass_overhead <= 1000) || spec->overhead_ps < 0 ||
+        spec->bucket_bytes < 0 || spec->memory_limit_bytes < 0 || spec->gradient_bytes < 0 || spec->gradient_bytes > 8)
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "iteration: an overhead, a bucket, a gradient's size or a memory limit out of range; expected "
+            "a pass's overhead from 0 to 1000, gradients of at most 8 bytes, and nothing below zero");
+    if (!(spec->jitter >= 0) || !(spec->jitter <= 10) || (spec->jitter > 0 && !spec->expands))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "iteration: jitter %g%s; expected 0 to 10, and replicas expanded where it is not 0",
+                            spec->jitter, spec->expands ? "" : " of folded replicas");
+    if (spec->expands && (spec->network == PC_NETWORK_FLOWS || spec->granularity == PC_GRANULARITY_OPERATIONS))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "iteration: expanded replicas over network flows; expected the closed network, by passes");
+    return PC_OK;
+}
+
+/* Makes the plan and the costs; where the spec cannot be, or what it holds all the time does not fit, says so in the
+ * iteration's status. */
+static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost, iteration_run *run,
+                       pc_iteration *iteration, pc_error *error) {
+    pc_error why = {0};
+    pc_code code = check_spec(spec, error);
+    if (code) return code;
+    code = pc_iteration_plan_check(spec, &why);
+    if (code == PC_ERROR_INPUT) {
+        note_infeasible(iteration, why.message);
+        return PC_OK;
+    }
+    if (code) return pc_error_set(error, code, "%s", why.message);
+    code = pc_iteration_plan_make(spec, cost, &run->plan, error);
+    if (!code) code = pc_footprint_fixed(&run->plan, iteration, error);
+    if (code || iteration->status) return code;
+    code = pc_iteration_plan_costs(&run->plan, 0, &run->costs, error);
+    if (!code && spec->generator->adapts) pc_footprint_least(&run->plan, &run->costs, iteration);
+    return code;
+}
+
+/* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
+ * whether that fits or not, and so see no capacities. */
+static pc_code generate(iteration_run *run, pc_iteration *iteration, pc_error *error) {
+    pc_error why = {0};
+    pc_costs costs = run->costs;
+    int64_t *no_limits = pc_alloc((size_t)run->plan.devices, sizeof *no_limits);
+    if (!no_limits) return pc_error_no_memory(error);
+    if (!run->plan.spec->generator->adapts) costs.memory_capacity_bytes = no_limits;
+    pc_generate_request request = {.devices = run->plan.devices,
+                                   .microbatches = run->plan.cut.microbatches,
+                                   .chunks = run->plan.chunks,
+                                   .costs = &costs,
+                                   .threads = 1}; /* runs go on beside each other */
+    pc_code code = pc_generate(run->plan.spec->generator, &request, &run->schedule, NULL, &why);
+    pc_free(no_limits);
+    if (code == PC_ERROR_INPUT) {
+        note_infeasible(iteration, why.message);
+        return PC_OK;
+    }
+    return code ? pc_error_set(error, code, "%s", why.message) : PC_OK;
+}
+
+static pc_code open_timing(iteration_run *run, pc_error *error) {
+    pc_code code = pc_timing_create(&run->timing, error);
+    if (!code) code = pc_ends_create(run->plan.devices, run->plan.chunks, &run->ends, error);
+    if (code) return code;
+    run->done_ps = pc_alloc(3 * (size_t)run->plan.devices, sizeof *run->done_ps);
+    if (!run->done_ps) return pc_error_no_memory(error);
+    run->backlog_ps = run->done_ps + run->plan.devices;
+    run->own_ready_ps = run->backlog_ps + run->plan.devices;
+    return PC_OK;
+}
+
+/* ---- closed costs ---- */
+
+static void clear_ends(pc_pipeline_ends *ends) {
+    size_t stages = (size_t)ends->devices, cells = stages * (size_t)ends->chunks;
+    for (size_t d = 0; d < stages; d++) ends->stage_start_ps[d] = PC_TIME_MAX;
+    memset(ends->stage_end_ps, 0, stages * sizeof *ends->stage_end_ps);
+    memset(ends->last_start_ps, 0, cells * sizeof *ends->last_start_ps);
+    memset(ends->last_end_ps, 0, cells * sizeof *ends->last_end_ps);
+}
+
+/* The iteration where everything takes what it takes alone, at `costs`, which leave out what `without` says. */
+static pc_code run_closed(iteration_run *run, const pc_costs *costs, int without, pc_timing_result *result,
+                          pc_time *iteration_ps, pc_error *error) {
+    pc_code code = pc_timing_run(run->timing, &run->schedule, costs, result, error);
+    if (code) return code;
+    clear_ends(&run->ends);
+    pc_ends_take(&run->schedule, result->start_ps, result->end_ps, &run->ends);
+    pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
+    pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
+    pc_plan_own_ready(&run->plan, costs, false, run->own_ready_ps);
+    return pc_plan_finish(&run->plan, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps, error);
+}
+
+static pc_code run_without(iteration_run *run, int without, pc_time *iteration_ps, pc_error *error) {
+    pc_costs costs = {0};
+    pc_timing_result result;
+    pc_code code = pc_iteration_plan_costs(&run->plan, without, &costs, error);
+    if (!code) code = run_closed(run, &costs, without, &result, iteration_ps, error);
+    pc_costs_free(&costs);
+    return code;
+}
+
+/* ---- results ---- */
+
+/* What the passes of one stage come to. */
+typedef struct stage_sums {
+    double compute_s, tp_s, standard_error_s, flops;
+} stage_sums;
+
+static stage_sums sum_stage(const iteration_run *run, int d) {
+    const pc_iteration_plan *plan = &run->plan;
+    stage_sums sums = {0};
+    for (int c = 0; c < plan->chunks; c++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+            const pc_pass_cost *x = &pc_plan_part(plan, d, c)->pass[kind];
+            int64_t visits = pc_placement_visited(plan->placement, plan->chunks);
+            double times = (double)plan->cut.microbatches * (double)visits / plan->chunks;
+            sums.compute_s += times * x->compute_s * plan->pace;
+            sums.tp_s += times * x->tp_s * plan->pace;
+            sums.standard_error_s += times * x->standard_error_s * plan->pace;
+            sums.flops += times * x->flops;
+        }
+    return sums;
+}
+
+/* Of the stage whose passes take longest, what they wait for other stages and replicas aside. */
+static stage_sums sum_busiest(const iteration_run *run) {
+    stage_sums most = sum_stage(run, 0);
+    for (int d = 1; d < run->plan.devices; d++) {
+        stage_sums sums = sum_stage(run, d);
+        if (sums.compute_s + sums.tp_s > most.compute_s + most.tp_s) most = sums;
+    }
+    return most;
+}
+
+static void fill_in_rates(const iteration_run *run, pc_iteration *iteration) {
+    const pc_iteration_plan *plan = &run->plan;
+    const pc_cut *cut = &plan->cut;
+    double gpus = (double)cut->tp * cut->pp * cut->dp, peak = plan->spec->machine.gpu.matrix_flops_per_s;
+    double flops = 0;
+    for (int d = 0; d < plan->devices; d++) flops += sum_stage(run, d).flops;
+    iteration->sequences = (double)cut->microbatch_size * (double)cut->microbatches * cut->dp;
+    iteration->model_flops =
+        iteration->sequences * pc_model_flops_per_sequence(&plan->spec->model, cut->tp, cut->seq_len);
+    iteration->hardware_flops = flops * cut->tp * cut->dp;
+    double of_a_gpu = iteration->iteration_s * gpus;
+    iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / 1e12 : 0;
+    iteration->mfu = iteration->tflops_per_gpu * 1e12 / peak;
+    iteration->hfu = of_a_gpu > 0 ? iteration->hardware_flops / of_a_gpu / peak : 0;
+}
+
+static double positive(double x) {
+    return x > 0 ? x : 0;
+}
+
+/* Times of passes, whoever found them; the iteration. */
+typedef struct timed {
+    const pc_time *start_ps, *end_ps;
+    pc_time whole_ps, alone_ps;
+} timed;
+
+/* Pipeline and data parallelism: what an iteration loses where these take no time, everything alone. What it takes
+ * longer for meetings on links is data parallelism's; the wait for the slowest replica is a bubble. */
+static pc_code fill_in_exposed(iteration_run *run, const timed *found, pc_iteration *iteration, pc_error *error) {
+    const pc_iteration_plan *plan = &run->plan;
+    stage_sums sums = sum_busiest(run);
+    pc_exposed *x = &iteration->exposed;
+    pc_time without_pp, without_dp, met_ps = plan->spec->expands ? 0 : found->whole_ps - found->alone_ps;
+    pc_code code = run_without(run, PC_WITHOUT_TRANSFERS, &without_pp, error);
+    if (!code) code = run_without(run, PC_WITHOUT_DATA_PARALLEL, &without_dp, error);
+    if (code) return code;
+    x->tp = sums.tp_s;
+    x->pp = positive(pc_time_to_seconds(found->alone_ps - without_pp));
+    x->dp = positive(pc_time_to_seconds(found->alone_ps - without_dp + met_ps));
+    x->optimizer = pc_time_to_seconds(pc_plan_step_ps(plan));
+    double known = sums.compute_s + x->tp + x->pp + x->dp + x->optimizer + pc_time_to_seconds(plan->spec->overhead_ps);
+    x->bubble = positive(iteration->iteration_s - known);
+    double relative = sums.compute_s > 0 ? sums.standard_error_s / sums.compute_s : 0;
+    iteration->standard_error_s = relative * (sums.compute_s + x->bubble);
+    return PC_OK;
+}
+
+static pc_code finish(iteration_run *run, pc_time iteration_ps, bool with_trace, const pc_time *start_ps,
+                      const pc_time *end_ps, pc_iteration *iteration, pc_error *error) {
+    iteration->iteration_s = pc_time_to_seconds(iteration_ps);
+    pc_code code =
+        pc_replay_from_times(&run->schedule, &run->costs, start_ps, end_ps, with_trace, &iteration->replay, error);
+    if (!code) fill_in_rates(run, iteration);
+    return code;
+}
+
+/* ---- the run ---- */
+
+/* Every replica for itself: the end waits for the latest; the trace is the first one's. */
+static pc_code run_expanded(iteration_run *run, pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
+    const pc_iteration_spec *spec = run->plan.spec;
+    pc_expansion expansion = {run->plan.cut.dp, spec->jitter, spec->seed, 1}; /* runs go on beside each other */
+    size_t passes = (size_t)run->schedule.offsets[run->plan.devices];
+    pc_time *duration_ps = pc_alloc(passes, sizeof *duration_ps);
+    if (!duration_ps) return pc_error_no_memory(error);
+    clear_ends(&run->ends);
+    pc_code code = pc_expand_run(&run->schedule, &run->costs, &expansion, &run->ends, duration_ps, error);
+    if (!code) code = pc_timing_run_passes(run->timing, &run->schedule, &run->costs, duration_ps, result, error);
+    pc_free(duration_ps);
+    if (code) return code;
+    pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
+    pc_plan_reduce_gradients(&run->plan, 0, &run->ends, run->backlog_ps, run->done_ps);
+    pc_plan_own_ready(&run->plan, &run->costs, false, run->own_ready_ps);
+    return pc_plan_finish(&run->plan, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps, error);
+}
+
+static pc_code conclude(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
+    pc_code code = pc_footprint_activations(&run->plan, &run->schedule, &run->costs, x->start_ps, iteration, error);
+    if (code || iteration->status) return code;
+    code = finish(run, x->whole_ps, with_trace, x->start_ps, x->end_ps, iteration, error);
+    return code ? code : fill_in_exposed(run, x, iteration, error);
+}
+
+static bool wants_flows(const iteration_run *run) {
+    const pc_iteration_spec *spec = run->plan.spec;
+    if (spec->network != PC_NETWORK_AUTO || spec->expands) return spec->network == PC_NETWORK_FLOWS;
+    return spec->granularity == PC_GRANULARITY_OPERATIONS || pc_plan_meets(&run->plan);
+}
+
+static pc_code run_flows(iteration_run *run, pc_time alone_ps, bool with_trace, pc_iteration *iteration,
+                         pc_error *error) {
+    pc_flows_result found = {0};
+    pc_code code = pc_flows_run(&run->plan, &run->schedule, &found, error);
+    if (code) return code;
+    timed x = {found.start_ps, found.end_ps, 0, alone_ps};
+    clear_ends(&run->ends);
+    pc_ends_take(&run->schedule, found.start_ps, found.end_ps, &run->ends);
+    pc_plan_own_ready(&run->plan, &run->costs, true, run->own_ready_ps);
+    code = pc_plan_finish(&run->plan, run->own_ready_ps, run->ends.stage_start_ps, found.done_ps, &x.whole_ps, error);
+    if (!code) code = conclude(run, &x, with_trace, iteration, error);
+    if (!code && !iteration->status)
+        iteration->link_utilisation_max = x.whole_ps > 0 ? (double)found.link_filled_ps / (double)x.whole_ps : 0;
+    pc_flows_free(&found);
+    return code;
+}
+
+static pc_code time_schedule(iteration_run *run, bool with_trace, pc_iteration *iteration, pc_error *error) {
+    pc_timing_result result;
+    pc_time alone_ps, whole_ps;
+    pc_code code = open_timing(run, error);
+    if (!code) code = run_closed(run, &run->costs, 0, &result, &alone_ps, error);
+    if (code) return code;
+    if (wants_flows(run)) return run_flows(run, alone_ps, with_trace, iteration, error);
+    whole_ps = alone_ps;
+    if (run->plan.spec->expands) code = run_expanded(run, &result, &whole_ps, error);
+    timed x = {result.start_ps, result.end_ps, whole_ps, alone_ps};
+    return code ? code : conclude(run, &x, with_trace, iteration, error);
+}
+
+static void clear(pc_iteration *iteration) {
+    double none = NAN;
+    *iteration = (pc_iteration){.iteration_s = none,
+                                .sequences = none,
+                                .model_flops = none,
+                                .hardware_flops = none,
+                                .tflops_per_gpu = none,
+                                .mfu = none,
+                                .hfu = none,
+                                .standard_error_s = none,
+                                .exposed = {none, none, none, none, none},
+                                .link_utilisation_max = none};
+}
+
+pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
+                         pc_iteration *iteration, pc_error *error) {
+    pc_iteration made;
+    iteration_run run = {0};
+    clear(&made);
+    pc_code code = prepare(spec, cost, &run, &made, error);
+    if (!code && !made.status) code = generate(&run, &made, error);
+    if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);
+    close_run(&run);
+    if (code)
+        pc_iteration_free(&made);
+    else
+        *iteration = made;
+    return code;
+}
+
+void pc_iteration_free(pc_iteration *iteration) {
+    pc_free(iteration->memory);
+    pc_replay_free(&iteration->replay);
+    memset(iteration, 0, sizeof *iteration);
+}
+
+pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs, pc_error *error) {
+    pc_iteration_plan plan;
+    pc_code code = check_spec(spec, error);
+    if (!code) code = pc_iteration_plan_check(spec, error);
+    if (!code) code = pc_iteration_plan_make(spec, cost, &plan, error);
+    if (code) return code;
+    code = pc_iteration_plan_costs(&plan, 0, costs, error);
+    pc_iteration_plan_free(&plan);
+    return code;
+}

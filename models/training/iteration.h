@@ -1,0 +1,129 @@
+/* iteration.h: one training iteration of a model on a machine: schedule x workload x machine x costs.
+ *
+ * What happens: the parameter all-gather (ZeRO 1 and 2), the passes of the schedule with the collectives of tensor
+ * parallelism inside them and transfers between them, the gradient reduce-scatter or all-reduce in buckets, the tied
+ * embedding's gradient, the global norm, the optimizer step, and a constant. Equal replicas and tensor ranks are folded
+ * into one, unless the spec expands them.
+ */
+#ifndef PC_MODELS_TRAINING_ITERATION_H
+#define PC_MODELS_TRAINING_ITERATION_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "engine/simtime.h"
+#include "models/cost/cost.h"
+#include "models/machine/collective.h"
+#include "models/machine/machine.h"
+#include "models/machine/ranks.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/replay.h"
+#include "models/workload/cut.h"
+#include "models/workload/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* PASS: a pass is one task, its collectives part of its time. OPERATIONS: the kernels between two collectives are a
+ * task, and so is every collective, so that tensor-parallel traffic meets other traffic on links; over a CLOSED network
+ * nothing meets, and it makes no difference. */
+typedef enum pc_granularity { PC_GRANULARITY_PASS, PC_GRANULARITY_OPERATIONS } pc_granularity;
+
+/* CLOSED: every message and collective takes what it takes alone. FLOWS: they are flows over links and share them, but
+ * for those that are part of passes: TP's unless granularity is OPERATIONS, ZeRO 3's, ZeRO 2's that do not overlap.
+ * AUTO: FLOWS where two sorts of traffic can be under way on a link at once (gradients overlapped with passes, and
+ * stages on several nodes), or where granularity is OPERATIONS; CLOSED otherwise. */
+typedef enum pc_network_mode { PC_NETWORK_AUTO, PC_NETWORK_CLOSED, PC_NETWORK_FLOWS } pc_network_mode;
+
+/* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
+ * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step. */
+typedef enum pc_step { PC_STEP_NORM, PC_STEP_POST_VALIDATION } pc_step;
+
+typedef struct pc_iteration_spec {
+    pc_model model;
+    pc_cut cut;
+    pc_machine machine;
+    pc_rank_order order;
+    const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
+    bool overlaps_p2p;             /* a stage goes on while what it sent is under way; else it waits for it */
+    bool overlaps_tp; /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
+    bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
+    bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
+    bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
+    int64_t bucket_bytes;     /* of gradients; parameters in as many pieces. 0: 160 MB, but at most 16 buckets a chunk */
+    int gradient_bytes;       /* of a parameter's gradient in collectives: 4, fp32, or 2; 0: 4 */
+    pc_step step;
+    pc_granularity granularity;
+    pc_network_mode network;
+    double pass_overhead;       /* relative: every pass takes 1 + this of what the cost model says */
+    pc_time overhead_ps;        /* a constant an iteration: data loading, logging */
+    int64_t memory_limit_bytes; /* a device's room in all; 0: the GPU's own less what it reserves */
+    bool expands;               /* every data-parallel replica is simulated for itself */
+    double jitter;              /* relative standard deviation of every pass's time, lognormal, mean 1; needs expands */
+    uint64_t seed;
+} pc_iteration_spec;
+
+/* All overlaps on, scattered boundary, NORM, PASS, AUTO, no overhead, order TP, DP, PP; the
+ * rest zeroed. */
+PC_API pc_iteration_spec pc_iteration_spec_default(void);
+
+typedef enum pc_iteration_status {
+    PC_ITERATION_OK,
+    PC_ITERATION_OUT_OF_MEMORY,
+    PC_ITERATION_INFEASIBLE
+} pc_iteration_status;
+
+/* What one stage's GPU holds, in bytes. peak_bytes is their sum at the moment peak_ps, the first one of the peak. */
+typedef struct pc_device_memory {
+    int64_t parameters, gradients, optimizer, buffers, activations; /* activations: at the peak */
+    int64_t peak_bytes;
+    pc_time peak_ps;
+    int64_t capacity_bytes;
+} pc_device_memory;
+
+/* What an iteration's time goes into beside the kernels of the busiest stage, seconds, none below zero.
+ * pp, dp: the iteration less the same one, by closed costs, in which transfers between stages, or collectives of data
+ * parallelism, take no time; what it takes longer over FLOWS than by closed costs counts as dp. Where kinds hide each
+ * other, each is small. */
+typedef struct pc_exposed {
+    double tp;        /* of the busiest stage's passes, the collectives that no kernel hides */
+    double pp, dp;    /* waiting for transfers; for parameters before passes, and gradients in and after them */
+    double optimizer; /* the step of the slowest stage, and the global norm where stages wait for it */
+    double bubble;    /* what is left: the busiest stage waits for others, or, expanded, for other replicas */
+} pc_exposed;
+
+typedef struct pc_iteration {
+    pc_iteration_status status;
+    char message[256]; /* why the status is not OK: device, kind, when, how much too much; or the rule */
+    double iteration_s;
+    double sequences;        /* in an iteration, all replicas */
+    double model_flops;      /* of an iteration, all GPUs */
+    double hardware_flops;   /* with recomputation */
+    double tflops_per_gpu;   /* model FLOPs */
+    double mfu, hfu;         /* over machine.gpu.matrix_flops_per_s */
+    double standard_error_s; /* of iteration_s, from the cost model's, as if all errors went one way */
+    pc_exposed exposed;
+    int devices;
+    pc_device_memory *memory; /* a stage; owned */
+    pc_replay replay;         /* the pipeline of the first replica: times from the first pass on; bubble rates; trace */
+    double link_utilisation_max; /* FLOWS: the most over links, of the iteration's time; NaN otherwise */
+} pc_iteration;
+
+/* Not fitting and not being possible are results, not errors. `with_trace` keeps passes and memory levels. Pure but for
+ * memory; free with pc_iteration_free. `cost`: NULL for the roofline of machine.gpu. */
+PC_API pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
+                                pc_iteration *iteration, pc_error *error);
+PC_API void pc_iteration_free(pc_iteration *iteration);
+
+/* The costs of the passes as the replay gets them, for callers who want them themselves (timelines, tables): times with
+ * collectives and overhead, activations, capacity less what is held all the time, transfers. */
+PC_API pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs,
+                                  pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/* lanes.h: the links of a folded pipeline, and messages and collectives as flows over them. Private to
+ * models/training/.
+ *
+ * One replica and one tensor rank stand for all. What a rank of stage d sends to the next rank of its group arrives, by
+ * symmetry, from the one before at its own input: a collective crosses the stage's own links both ways, a message the
+ * sender's out and the receiver's in. A rank has a link into its domain, a share of its node's NICs, and a share of its
+ * leaf's uplinks. Every link counts in time: a flow's bytes are the picoseconds for which it fills the link when alone,
+ * and the capacity is one a picosecond, so that what meets nothing takes what the closed cost says, and what meets
+ * shares max-min fairly.
+ */
+#ifndef PC_MODELS_TRAINING_LANES_H
+#define PC_MODELS_TRAINING_LANES_H
+
+#include "engine/program.h"
+#include "models/training/plan.h"
+
+typedef enum pc_lane { PC_LANE_DOMAIN, PC_LANE_NIC, PC_LANE_UPLINK, PC_LANES } pc_lane;
+
+/* A task that others wait for, and for how long after its end. */
+typedef struct pc_after {
+    int32_t task;
+    pc_time delay_ps;
+} pc_after;
+
+typedef struct pc_lanes {
+    const pc_iteration_plan *plan;
+    pc_program *program;
+    int32_t *route;   /* [devices][PC_LANES][3]: to itself, to the next stage, to the one before; -1 until needed */
+    pc_time *load_ps; /* of each link: [devices][PC_LANES][2], out and in; how long it is filled in all */
+    int32_t start;    /* a task at time zero */
+    double nic_bytes_per_s; /* a rank's share of the NICs, all of its node talking */
+} pc_lanes;
+
+/* Adds the links. Free with pc_lanes_free; the program outlives the lanes. */
+pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lanes *lanes, pc_error *error);
+void pc_lanes_free(pc_lanes *lanes);
+
+/* Adds a collective of a group of the stage's axis that starts after all of `after`, stretched to `stretch` times what
+ * it takes; *done is the task with which it ends. A plan without phases is a task of no time. */
+pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_group *group,
+                                const pc_collective_plan *collective, double stretch, const pc_after *after, int count,
+                                int32_t *done, pc_error *error);
+
+/* Adds a message between neighbouring stages after `from`; it ends with *done, and plan->gathering_ps later it can be
+ * used. */
+pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_device, int to_device, int32_t *done,
+                             pc_error *error);
+
+/* How long the link is filled that is filled longest. */
+pc_time pc_lanes_filled_ps(const pc_lanes *lanes);
+
+#endif

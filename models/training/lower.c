@@ -1,0 +1,409 @@
+#include "models/training/lower.h"
+
+#include "engine/alloc.h"
+#include "engine/simulation.h"
+#include "models/schedule/dependencies.h"
+#include "models/training/lanes.h"
+#include "models/training/pass_costs.h"
+#include "models/training/recipe.h"
+#include "models/training/state.h"
+
+#include <string.h>
+
+enum { NO_TASK = -1 };
+
+typedef struct lowering {
+    const pc_iteration_plan *plan;
+    const pc_schedule *schedule;
+    pc_costs costs; /* without transfers */
+    pc_pass_index index;
+    pc_program *program;
+    pc_lanes lanes;
+    pc_recipe *recipes;            /* [sorts][PC_PASS_KINDS], where granularity is operations */
+    int32_t *first, *last;         /* a pass's tasks on its processor, by position */
+    int32_t *first_f, *last_back;  /* [devices][chunks]: positions of the first F, of the last pass with gradients */
+    int64_t *bucket;               /* [devices][chunks]: where the chunk's buckets begin in the two that follow */
+    int32_t *gathered, *reducible; /* the tasks with which a bucket of parameters is there, of gradients can be sent */
+    int32_t *stream;               /* [devices]: the last task of the stage's collectives */
+    /* Of the pass at work: its tasks on the processor, and how much of its time is over with each. */
+    int32_t *spine;
+    pc_time *over_ps;
+    int64_t spine_count, spine_room;
+    pc_error *error;
+} lowering;
+
+static int64_t cell(const lowering *x, int device, int chunk) {
+    return (int64_t)device * x->plan->chunks + chunk;
+}
+
+static bool has_gradients(pc_pass pass) {
+    return pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW;
+}
+
+static pc_code add_edge(lowering *x, int32_t from, int32_t to, pc_time delay_ps) {
+    return from == NO_TASK ? PC_OK : pc_program_add_edge(x->program, from, to, delay_ps, x->error);
+}
+
+/* ---- room ---- */
+
+static void find_ends(lowering *x) {
+    const pc_schedule *schedule = x->schedule;
+    for (int d = 0; d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            int64_t at = cell(x, d, schedule->passes[i].chunk);
+            if (schedule->passes[i].kind == PC_PASS_F && x->first_f[at] == NO_TASK) x->first_f[at] = (int32_t)i;
+            if (has_gradients(schedule->passes[i])) x->last_back[at] = (int32_t)i;
+        }
+}
+
+static pc_code make_arrays(lowering *x) {
+    size_t devices = (size_t)x->plan->devices, cells = devices * (size_t)x->plan->chunks;
+    size_t passes = (size_t)x->schedule->offsets[devices];
+    x->first = pc_alloc(2 * passes, sizeof *x->first);
+    x->first_f = pc_alloc(2 * cells + devices, sizeof *x->first_f);
+    x->bucket = pc_alloc(cells + 1, sizeof *x->bucket);
+    if (!x->first || !x->first_f || !x->bucket) return pc_error_no_memory(x->error);
+    x->last = x->first + passes;
+    x->last_back = x->first_f + cells;
+    x->stream = x->last_back + cells;
+    memset(x->first_f, 0xff, (2 * cells + devices) * sizeof *x->first_f); /* NO_TASK */
+    for (size_t i = 0; i < cells; i++) x->bucket[i + 1] = x->bucket[i] + x->plan->chunks_of[i].buckets;
+    x->gathered = pc_alloc(2 * (size_t)x->bucket[cells], sizeof *x->gathered);
+    if (!x->gathered) return pc_error_no_memory(x->error);
+    x->reducible = x->gathered + x->bucket[cells];
+    find_ends(x);
+    return PC_OK;
+}
+
+static pc_code make_recipes(lowering *x) {
+    const pc_iteration_plan *plan = x->plan;
+    pc_code code = PC_OK;
+    if (plan->spec->granularity == PC_GRANULARITY_PASS) return PC_OK;
+    x->recipes = pc_alloc((size_t)plan->sort_count * PC_PASS_KINDS, sizeof *x->recipes);
+    if (!x->recipes) return pc_error_no_memory(x->error);
+    for (int sort = 0; sort < plan->sort_count; sort++)
+        for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+            if (pc_plan_has_kind(plan->spec->generator, (pc_pass_kind)kind))
+                code = pc_recipe_make(plan, &plan->part_costs[sort], (pc_pass_kind)kind,
+                                      &x->recipes[sort * PC_PASS_KINDS + kind], x->error);
+    return code;
+}
+
+static pc_code add_processors(lowering *x) {
+    pc_code code = PC_OK;
+    for (int d = 0; !code && d < x->plan->devices; d++) {
+        int32_t number; /* d */
+        code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
+    }
+    return code;
+}
+
+/* ---- collectives of data parallelism ---- */
+
+/* Adds one to the stage's stream, after `after` too. */
+static pc_code add_to_stream(lowering *x, int device, const pc_collective_plan *collective, double stretch,
+                             int32_t after) {
+    const pc_after afters[] = {{x->stream[device], 0}, {after, 0}};
+    return pc_lanes_add_collective(&x->lanes, device, &x->plan->dp, collective, stretch, afters, 2, &x->stream[device],
+                                   x->error);
+}
+
+static pc_collective_plan bucket_plan(const lowering *x, int device, int chunk, pc_collective collective,
+                                      int bytes_each) {
+    double bytes = pc_plan_bucket_bytes(x->plan, device, chunk, bytes_each);
+    return pc_collective_plan_for(&x->plan->spec->machine, &x->plan->dp, collective, PC_ALGORITHM_BEST, bytes);
+}
+
+static pc_code add_gathers(lowering *x, int device) {
+    pc_code code = PC_OK;
+    if (!pc_plan_gathers_first(x->plan)) return PC_OK;
+    for (int i = 0; i < x->plan->chunks; i++) {
+        int chunk = pc_plan_nth_chunk(x->plan, device, i);
+        int64_t at = cell(x, device, chunk);
+        pc_collective_plan plan = bucket_plan(x, device, chunk, PC_COLLECTIVE_ALL_GATHER, PC_PARAMETER_BYTES);
+        for (int64_t k = x->bucket[at]; !code && k < x->bucket[at + 1]; k++) {
+            code = add_to_stream(x, device, &plan, 1, NO_TASK);
+            x->gathered[k] = x->stream[device];
+        }
+    }
+    return code;
+}
+
+/* The reduction of what one pass makes: bucket by bucket as the last pass goes on; with ZeRO 2 all at once behind each
+ * one before. */
+static pc_code add_reduction(lowering *x, int device, int64_t position) {
+    const pc_iteration_plan *plan = x->plan;
+    pc_pass pass = x->schedule->passes[position];
+    int64_t at = cell(x, device, pass.chunk);
+    bool is_last = x->last_back[at] == position, overlaps = plan->spec->overlaps_gradients;
+    if (!has_gradients(pass) || (!is_last && plan->cut.zero != 2)) return PC_OK;
+    pc_collective_plan bucket =
+        bucket_plan(x, device, pass.chunk, pc_plan_reduction(plan), pc_plan_gradient_bytes(plan));
+    if (!is_last) return add_to_stream(x, device, &bucket, plan->chunks_of[at].buckets, x->last[position]);
+    pc_code code = PC_OK;
+    for (int64_t k = x->bucket[at]; !code && k < x->bucket[at + 1]; k++)
+        code = add_to_stream(x, device, &bucket, 1,
+                             overlaps ? x->reducible[k] : x->last[x->schedule->offsets[device + 1] - 1]);
+    return code;
+}
+
+static pc_code add_reductions(lowering *x, int device) {
+    pc_code code = PC_OK;
+    if (!pc_plan_reduces_behind(x->plan)) return PC_OK;
+    for (int64_t i = x->schedule->offsets[device]; !code && i < x->schedule->offsets[device + 1]; i++)
+        code = add_reduction(x, device, i);
+    return code;
+}
+
+/* ---- passes ---- */
+
+static pc_code grow_spine(lowering *x) {
+    int64_t room_now = x->spine_room ? 2 * x->spine_room : 64;
+    int32_t *spine = pc_realloc(x->spine, (size_t)room_now, sizeof *spine);
+    if (spine) x->spine = spine;
+    pc_time *over_ps = pc_realloc(x->over_ps, (size_t)room_now, sizeof *over_ps);
+    if (over_ps) x->over_ps = over_ps;
+    if (!spine || !over_ps) return pc_error_no_memory(x->error);
+    x->spine_room = room_now;
+    return PC_OK;
+}
+
+/* Adds a task on the stage's processor to the spine of the pass. */
+static pc_code add_to_spine(lowering *x, int device, pc_time duration_ps, int32_t after) {
+    pc_task task = pc_task_default();
+    int32_t number;
+    task.processor = device;
+    task.duration_ps = duration_ps;
+    pc_code code = pc_program_add_task(x->program, &task, &number, x->error);
+    if (!code) code = add_edge(x, after, number, 0);
+    if (!code && x->spine_count == x->spine_room) code = grow_spine(x);
+    if (code) return code;
+    int64_t at = x->spine_count++;
+    x->spine[at] = number;
+    x->over_ps[at] = duration_ps + (at > 0 ? x->over_ps[at - 1] : 0);
+    return PC_OK;
+}
+
+/* The longest that a piece of a pass may be, so that the chunk's buckets can come or go between pieces; 0: whatever. */
+static pc_time piece_of(const lowering *x, int device, int64_t position, pc_time duration_ps) {
+    int64_t at = cell(x, device, x->schedule->passes[position].chunk);
+    bool takes = x->first_f[at] == position && pc_plan_gathers_first(x->plan);
+    bool gives = x->last_back[at] == position && pc_plan_reduces_behind(x->plan);
+    int64_t buckets = takes || gives ? x->plan->chunks_of[at].buckets : 1;
+    return buckets > 1 ? duration_ps / buckets : 0;
+}
+
+static pc_code add_pieces(lowering *x, int device, pc_time duration_ps, pc_time piece_ps, int32_t after) {
+    int64_t pieces = piece_ps > 0 && duration_ps > piece_ps ? duration_ps / piece_ps : 1;
+    pc_time share = duration_ps / pieces;
+    pc_code code = add_to_spine(x, device, duration_ps - share * (pieces - 1), after);
+    for (int64_t k = 1; !code && k < pieces; k++) code = add_to_spine(x, device, share, NO_TASK);
+    return code;
+}
+
+/* How far the steps of a pass have come: what the next task on the processor has to wait for beside the one before it.
+ */
+typedef struct progress {
+    int32_t waits_for; /* the collective before */
+    int32_t beside;    /* a collective under way for which the step after the next waits */
+    pc_time piece_ps;
+} progress;
+
+static pc_code add_collective_step(lowering *x, int device, const pc_step_of_pass *step, progress *now) {
+    int32_t before = now->waits_for != NO_TASK ? now->waits_for : x->spine[x->spine_count - 1];
+    const pc_after after = {before, 0};
+    int32_t *done = step->runs_beside ? &now->beside : &now->waits_for;
+    return pc_lanes_add_collective(&x->lanes, device, &x->plan->tp, &step->collective, x->plan->pace, &after, 1, done,
+                                   x->error);
+}
+
+static pc_code add_kernels(lowering *x, int device, double seconds, progress *now) {
+    pc_time duration;
+    pc_code code = pc_plan_time("kernels", seconds, 1, &duration, x->error);
+    if (!code) code = add_pieces(x, device, duration, now->piece_ps, now->waits_for);
+    now->waits_for = now->beside;
+    now->beside = NO_TASK;
+    return code;
+}
+
+/* A collective that comes first waits for the processor, too. */
+static pc_code add_step(lowering *x, int device, const pc_step_of_pass *step, progress *now) {
+    if (!step->is_collective) return add_kernels(x, device, step->seconds, now);
+    pc_code code = x->spine_count == 0 ? add_kernels(x, device, 0, now) : PC_OK;
+    return code ? code : add_collective_step(x, device, step, now);
+}
+
+/* The steps, block by block; what the costs have more than the steps, which is ZeRO 3's, comes behind them. */
+static pc_code add_steps(lowering *x, int device, pc_pass pass, pc_time duration_ps, pc_time piece_ps) {
+    const pc_recipe *recipe =
+        &x->recipes[x->plan->chunks_of[cell(x, device, pass.chunk)].sort * PC_PASS_KINDS + pass.kind];
+    progress now = {NO_TASK, NO_TASK, piece_ps};
+    pc_time alone_ps = duration_ps;
+    pc_code code = PC_OK;
+    for (int first = 0, behind; !code && first < recipe->count; first = behind) {
+        for (behind = first + 1; behind < recipe->count; behind++)
+            if (recipe->steps[behind].repeat != recipe->steps[first].repeat) break;
+        for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
+            for (int i = first; !code && i < behind; i++) code = add_step(x, device, &recipe->steps[i], &now);
+    }
+    if (!code) code = pc_plan_time("pass", pc_iteration_plan_pass_s(x->plan, device, pass), 1, &alone_ps, x->error);
+    return code ? code : add_to_spine(x, device, duration_ps - alone_ps, now.waits_for);
+}
+
+/* The k-th of `count` equal shares of the pass's time is over at this. */
+static pc_time share_over_ps(const lowering *x, int64_t k, int64_t count) {
+    pc_time whole = x->over_ps[x->spine_count - 1];
+    return k < 0 ? 0 : whole - whole / count * (count - 1 - k);
+}
+
+/* Ties a bucket of parameters to the task in which its share of the pass begins. */
+static pc_code tie_gathered(lowering *x, int64_t first, int64_t count) {
+    int64_t at = 0;
+    pc_code code = PC_OK;
+    for (int64_t k = 0; !code && k < count; k++) {
+        while (at + 1 < x->spine_count && x->over_ps[at] <= share_over_ps(x, k - 1, count)) at++;
+        code = add_edge(x, x->gathered[first + k], x->spine[k == 0 ? 0 : at], 0);
+    }
+    return code;
+}
+
+/* A bucket of gradients is there with the task in which its share of the pass ends. */
+static void tie_reducible(lowering *x, int64_t first, int64_t count) {
+    int64_t at = 0;
+    for (int64_t k = 0; k < count; k++) {
+        while (at + 1 < x->spine_count && x->over_ps[at] < share_over_ps(x, k, count)) at++;
+        x->reducible[first + k] = x->spine[k + 1 == count ? x->spine_count - 1 : at];
+    }
+}
+
+static pc_code tie_buckets(lowering *x, int device, int64_t position) {
+    int64_t at = cell(x, device, x->schedule->passes[position].chunk), count = x->plan->chunks_of[at].buckets;
+    bool gathers = pc_plan_gathers_first(x->plan) && x->plan->spec->overlaps_parameters;
+    if (x->last_back[at] == position) tie_reducible(x, x->bucket[at], count);
+    return gathers && x->first_f[at] == position ? tie_gathered(x, x->bucket[at], count) : PC_OK;
+}
+
+static pc_code add_pass(lowering *x, int device, int64_t position) {
+    pc_pass pass = x->schedule->passes[position];
+    pc_time duration_ps = pc_costs_duration(&x->costs, device, pass.chunk, pass.kind);
+    pc_time piece_ps = piece_of(x, device, position, duration_ps);
+    x->spine_count = 0;
+    pc_code code = x->recipes ? add_steps(x, device, pass, duration_ps, piece_ps)
+                              : add_pieces(x, device, duration_ps, piece_ps, NO_TASK);
+    if (!code) code = tie_buckets(x, device, position);
+    if (code) return code;
+    x->first[position] = x->spine[0];
+    x->last[position] = x->spine[x->spine_count - 1];
+    bool waits_for_all = position == x->schedule->offsets[device] && pc_plan_gathers_first(x->plan) &&
+                         !x->plan->spec->overlaps_parameters;
+    return waits_for_all ? add_edge(x, x->stream[device], x->first[position], 0) : PC_OK;
+}
+
+static pc_code add_stage(lowering *x, int device) {
+    pc_code code = add_gathers(x, device);
+    for (int64_t i = x->schedule->offsets[device]; !code && i < x->schedule->offsets[device + 1]; i++)
+        code = add_pass(x, device, i);
+    return code ? code : add_reductions(x, device);
+}
+
+/* ---- transfers ---- */
+
+static pc_code add_transfer(lowering *x, pc_predecessor from, int device, int64_t position) {
+    int32_t done;
+    if (from.stage == device) return PC_OK; /* the order of the processor */
+    pc_code code = pc_lanes_add_message(&x->lanes, x->last[from.position], from.stage, device, &done, x->error);
+    if (!code) code = add_edge(x, done, x->first[position], x->plan->gathering_ps);
+    bool waits = !x->plan->spec->overlaps_p2p && from.position + 1 < x->schedule->offsets[from.stage + 1];
+    return !code && waits ? add_edge(x, done, x->first[from.position + 1], x->plan->gathering_ps) : code;
+}
+
+static pc_code add_transfers(lowering *x) {
+    const pc_schedule *schedule = x->schedule;
+    pc_code code = PC_OK;
+    for (int d = 0; d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; !code && i < schedule->offsets[d + 1]; i++) {
+            pc_predecessor predecessors[PC_PREDECESSORS_MAX];
+            int count = pc_pass_predecessors(&x->index, d, schedule->passes[i], predecessors);
+            for (int k = 0; !code && k < count; k++) code = add_transfer(x, predecessors[k], d, i);
+        }
+    return code;
+}
+
+/* ---- the run ---- */
+
+static pc_code build(lowering *x) {
+    pc_code code = pc_program_create(&x->program, x->error);
+    if (!code) code = pc_lanes_make(x->plan, x->program, &x->lanes, x->error);
+    if (!code) code = pc_iteration_plan_costs(x->plan, PC_WITHOUT_TRANSFERS, &x->costs, x->error);
+    if (!code) code = pc_pass_index_create(x->schedule, &x->index, x->error);
+    if (!code) code = make_arrays(x);
+    if (!code) code = make_recipes(x);
+    if (!code) code = add_processors(x);
+    for (int d = 0; !code && d < x->plan->devices; d++) code = add_stage(x, d);
+    if (!code) code = add_transfers(x);
+    return code ? code : pc_program_seal(x->program, x->error);
+}
+
+static void demolish(lowering *x) {
+    for (int i = 0; x->recipes && i < x->plan->sort_count * PC_PASS_KINDS; i++) pc_recipe_free(&x->recipes[i]);
+    void *arrays[] = {x->recipes, x->first, x->first_f, x->bucket, x->gathered, x->spine, x->over_ps};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
+    pc_pass_index_free(&x->index);
+    pc_costs_free(&x->costs);
+    pc_lanes_free(&x->lanes);
+    pc_program_free(x->program);
+}
+
+static pc_code read_times(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
+    size_t passes = (size_t)x->schedule->offsets[x->plan->devices], devices = (size_t)x->plan->devices;
+    pc_time *block = pc_alloc(2 * passes + devices, sizeof *block);
+    if (!block) return pc_error_no_memory(x->error);
+    *result = (pc_flows_result){block, block + passes, block + 2 * passes, pc_lanes_filled_ps(&x->lanes)};
+    for (size_t i = 0; i < passes; i++) {
+        result->start_ps[i] = found->start_ps[x->first[i]];
+        result->end_ps[i] = found->end_ps[x->last[i]];
+    }
+    for (size_t d = 0; d < devices; d++) {
+        pc_time of_passes = result->end_ps[x->schedule->offsets[d + 1] - 1];
+        pc_time of_stream = x->stream[d] == NO_TASK ? 0 : found->end_ps[x->stream[d]];
+        result->done_ps[d] = of_passes > of_stream ? of_passes : of_stream;
+    }
+    return PC_OK;
+}
+
+static pc_code simulate(const lowering *x, pc_flows_result *result) {
+    pc_simulation *simulation = NULL;
+    pc_simulation_result found;
+    pc_code code = pc_simulation_create(&simulation, x->error);
+    if (!code) code = pc_simulation_run(simulation, x->program, false, &found, x->error);
+    if (!code && found.outcome != PC_OUTCOME_DONE)
+        code = pc_error_set(x->error, PC_ERROR_INPUT, "schedule: deadlock over network flows; expected none");
+    if (!code) code = read_times(x, &found, result);
+    pc_simulation_free(simulation);
+    return code;
+}
+
+pc_code pc_flows_run(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_flows_result *result,
+                     pc_error *error) {
+    lowering x = {.plan = plan, .schedule = schedule, .error = error};
+    pc_code code = build(&x);
+    if (!code) code = simulate(&x, result);
+    demolish(&x);
+    return code;
+}
+
+void pc_flows_free(pc_flows_result *result) {
+    pc_free(result->start_ps);
+    memset(result, 0, sizeof *result);
+}
+
+bool pc_plan_meets(const pc_iteration_plan *plan) {
+    const pc_iteration_spec *spec = plan->spec;
+    bool gathers = pc_plan_gathers_first(plan) && spec->overlaps_parameters;
+    bool reduces = pc_plan_reduces_behind(plan) && spec->overlaps_gradients;
+    if (!gathers && !reduces) return false;
+    bool wraps = plan->placement == PC_PLACEMENT_INTERLEAVED && plan->chunks > 1;
+    for (int d = 0; d < plan->devices - !wraps && plan->devices > 1; d++)
+        if (plan->device[d].hop.in_domain ? plan->dp.in_domain > 1 : plan->dp.domains > 1) return true;
+    return false;
+}

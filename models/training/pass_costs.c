@@ -1,0 +1,104 @@
+/* What passes take: kernels one after the other, or their launches where the host is the slower one, and the
+ * collectives of tensor parallelism that stand between kernels. */
+#include "models/training/pass_costs.h"
+
+#include <stddef.h>
+
+bool pc_plan_has_kind(const pc_generator *generator, pc_pass_kind kind) {
+    switch (kind) {
+    case PC_PASS_F:
+        return true;
+    case PC_PASS_B:
+    case PC_PASS_W:
+        return generator->splits;
+    case PC_PASS_BW:
+        return !generator->splits;
+    case PC_PASS_R:
+        return generator->recomputes;
+    case PC_PASS_KINDS:
+        break;
+    }
+    return false;
+}
+
+bool pc_operation_is_collective(const pc_operation *operation, pc_collective *collective) {
+    switch (operation->kind) {
+    case PC_OPERATION_ALL_REDUCE:
+        *collective = PC_COLLECTIVE_ALL_REDUCE;
+        return true;
+    case PC_OPERATION_ALL_GATHER:
+        *collective = PC_COLLECTIVE_ALL_GATHER;
+        return true;
+    case PC_OPERATION_REDUCE_SCATTER:
+        *collective = PC_COLLECTIVE_REDUCE_SCATTER;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static double collective_s(pc_collective_memo *memo, pc_collective collective, int64_t size_bytes) {
+    for (int i = 0; i < memo->count; i++)
+        if (memo->known[i].collective == collective && memo->known[i].size_bytes == size_bytes)
+            return memo->known[i].seconds;
+    pc_collective_plan plan =
+        pc_collective_plan_for(memo->machine, memo->group, collective, PC_ALGORITHM_BEST, (double)size_bytes);
+    if (memo->count < PC_COLLECTIVE_MEMO) {
+        memo->known[memo->count].collective = collective;
+        memo->known[memo->count].size_bytes = size_bytes;
+        memo->known[memo->count++].seconds = plan.seconds;
+    }
+    return plan.seconds;
+}
+
+const pc_operation *pc_operation_beside(const pc_operations *operations, int number) {
+    pc_collective collective;
+    bool is_last = number + 1 == operations->count;
+    if (!operations->list[number].can_overlap || is_last) return NULL;
+    const pc_operation *next = &operations->list[number + 1];
+    return pc_operation_is_collective(next, &collective) ? NULL : next;
+}
+
+/* The collectives of a pass, less what the kernels last that run beside them. */
+static double exposed_s(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_operations *operations) {
+    double sum = 0;
+    pc_collective collective;
+    for (int i = 0; i < operations->count; i++) {
+        const pc_operation *x = &operations->list[i];
+        if (!pc_operation_is_collective(x, &collective)) continue;
+        const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
+        double seconds = collective_s(memo, collective, x->size_bytes);
+        double hidden_s = beside ? plan->cost.kernel(plan->cost.self, beside).seconds : 0;
+        if (seconds > hidden_s) sum += (double)x->repeat * (seconds - hidden_s);
+    }
+    return sum;
+}
+
+static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_part *part,
+                         pc_pass_kind kind, pc_pass_cost *pass, pc_error *error) {
+    pc_operations operations;
+    bool has_r = plan->spec->generator->recomputes;
+    pc_code code = pc_pass_operations(&plan->spec->model, &plan->cut, part, kind, has_r, &operations, error);
+    if (code) return code;
+    pc_pass_estimate sum = pc_cost_pass(&plan->cost, &operations);
+    double compute_s = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
+    *pass = (pc_pass_cost){.compute_s = compute_s,
+                           .tp_s = exposed_s(plan, memo, &operations),
+                           .standard_error_s = sum.standard_error,
+                           .flops = (double)pc_operations_sum(&operations).flops};
+    return PC_OK;
+}
+
+pc_code pc_part_cost_make(const pc_iteration_plan *plan, pc_collective_memo *memo, pc_part_cost *made,
+                          pc_error *error) {
+    const pc_iteration_spec *spec = plan->spec;
+    pc_code code = PC_OK;
+    for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+        if (pc_plan_has_kind(spec->generator, (pc_pass_kind)kind))
+            code = make_pass(plan, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
+    if (!code)
+        code = pc_part_activations(&spec->model, &plan->cut, &made->part, spec->generator->recomputes,
+                                   &made->activation, error);
+    if (!code) made->parameters = pc_part_parameters(&spec->model, &plan->cut, &made->part, plan->shares_embedding);
+    return code;
+}

@@ -1,0 +1,113 @@
+/* plan.h: what an iteration consists of, in numbers: every pass, transfer and collective at what it takes when alone.
+ * Private to models/training/.
+ */
+#ifndef PC_MODELS_TRAINING_PLAN_H
+#define PC_MODELS_TRAINING_PLAN_H
+
+#include "engine/error.h"
+#include "engine/simtime.h"
+#include "models/schedule/costs.h"
+#include "models/training/iteration.h"
+#include "models/workload/memory.h"
+#include "models/workload/operation.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One pass of one sort of part on one GPU, seconds, before the spec's overhead. */
+typedef struct pc_pass_cost {
+    double compute_s; /* kernels, or their launches where those take longer */
+    double tp_s;      /* collectives of tensor parallelism that no kernel hides */
+    double standard_error_s;
+    double flops;
+} pc_pass_cost;
+
+/* Parts of equal layers, ends and recomputation cost the same. */
+typedef struct pc_part_cost {
+    pc_part part;
+    pc_pass_cost pass[PC_PASS_KINDS]; /* of the kinds that the schedule has */
+    pc_part_activation activation;
+    int64_t parameters; /* of one TP rank */
+} pc_part_cost;
+
+/* A chunk's collectives of data parallelism come in `buckets` equal ones. */
+typedef struct pc_chunk_plan {
+    int sort; /* of its part: index into part_costs */
+    int32_t buckets;
+    pc_time reduce_ps; /* of one bucket's gradients; what is not done is 0 */
+    pc_time gather_ps; /* of one bucket's parameters */
+} pc_chunk_plan;
+
+typedef struct pc_device_plan {
+    int64_t parameter_count; /* of all its chunks, a shared embedding once */
+    int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
+    int64_t capacity_bytes;                                                    /* in all */
+    pc_hop hop;                                                                /* to the next device */
+    double message_s;                                                          /* over it, alone */
+    pc_time hop_ps;  /* a transfer to the next device, or back; 0 on the only one */
+    pc_time step_ps; /* of the optimizer */
+} pc_device_plan;
+
+typedef struct pc_iteration_plan {
+    const pc_iteration_spec *spec; /* borrowed */
+    pc_cut cut; /* the spec's, with its chunks filled in and recomputation where the schedule has R */
+    pc_cost_model cost;
+    double pace; /* a pass takes so many times what the cost model says: overhead, and the slowest of all GPUs */
+    pc_placement placement;
+    int devices, chunks, parts;
+    bool shares_embedding; /* first and last part are on one device, which holds the tied matrix once */
+    pc_ranks ranks;
+    pc_time gathering_ps; /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
+    pc_group tp, dp; /* dp: of those who reduce a chunk's gradients; twice as many where a schedule has two replicas */
+    pc_part_cost *part_costs;
+    int sort_count;
+    pc_chunk_plan *chunks_of; /* [devices][chunks] */
+    pc_device_plan *device;
+    pc_time tied_ps; /* all-reduce of the tied embedding's gradient between both ends */
+    pc_time norm_ps; /* of the global norm */
+    pc_time loss_ps; /* all-reduce of the loss */
+} pc_iteration_plan;
+
+/* What a counterfactual leaves out: transfers between stages, collectives of data parallelism. */
+enum { PC_WITHOUT_TRANSFERS = 1, PC_WITHOUT_DATA_PARALLEL = 2 };
+
+/* Whether the spec can be: PC_ERROR_INPUT where it breaks a rule of the cut, of the schedule or of the machine's size,
+ * with the rule. What is wrong with the model or the machine itself is found before, by pc_iteration_run. */
+pc_code pc_iteration_plan_check(const pc_iteration_spec *spec, pc_error *error);
+
+/* For a spec that has passed. The spec must outlive the plan; pc_iteration_plan_free. `cost`: NULL for the roofline. */
+pc_code pc_iteration_plan_make(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_iteration_plan *plan,
+                               pc_error *error);
+void pc_iteration_plan_free(pc_iteration_plan *plan);
+
+/* Bytes held all the time on a device: all but activations. */
+int64_t pc_iteration_plan_fixed(const pc_iteration_plan *plan, int device);
+
+/* The passes' costs as the replay gets them, less what `without` says. Where nothing is left for activations the
+ * capacity is 1 byte. */
+pc_code pc_iteration_plan_costs(const pc_iteration_plan *plan, int without, pc_costs *costs, pc_error *error);
+
+/* A pass at the plan's pace, its exposed collectives of TP included, transfers and data parallelism not. */
+double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pass pass);
+
+/* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that
+ * of their first F. */
+int pc_plan_nth_chunk(const pc_iteration_plan *plan, int device, int n);
+
+/* Whether parameters are gathered before the first F (ZeRO 1 and 2), and whether gradients are reduced by a stream
+ * beside and behind the passes (not by the passes themselves). */
+bool pc_plan_gathers_first(const pc_iteration_plan *plan);
+bool pc_plan_reduces_behind(const pc_iteration_plan *plan);
+
+/* The longest that a pass, a transfer or the collectives of a chunk may take: a thousand chunks' sums can be counted.
+ */
+enum { PC_PLAN_SECONDS_MAX = 7200 };
+
+/* `seconds` as a time. PC_ERROR_INPUT, naming `what`, where `times` of it take too long. */
+pc_code pc_plan_time(const char *what, double seconds, int32_t times, pc_time *time, pc_error *error);
+
+static inline const pc_part_cost *pc_plan_part(const pc_iteration_plan *plan, int device, int chunk) {
+    return &plan->part_costs[plan->chunks_of[(int64_t)device * plan->chunks + chunk].sort];
+}
+
+#endif

@@ -1,0 +1,63 @@
+#include "models/training/recipe.h"
+
+#include "engine/alloc.h"
+#include "models/training/pass_costs.h"
+
+#include <string.h>
+
+/* Adds to the step before where both are kernels of one block, and that one is not beside a collective. */
+static void add_kernel(pc_recipe *recipe, int64_t repeat, double seconds) {
+    pc_step_of_pass *last = recipe->count > 0 ? &recipe->steps[recipe->count - 1] : NULL;
+    bool is_beside = last && last->is_collective && last->runs_beside;
+    if (last && !last->is_collective && !last->runs_beside && last->repeat == repeat)
+        last->seconds += seconds;
+    else
+        recipe->steps[recipe->count++] =
+            (pc_step_of_pass){.runs_beside = is_beside, .repeat = repeat, .seconds = seconds};
+}
+
+static void add_collective(const pc_iteration_plan *plan, const pc_operations *operations, int number,
+                           pc_collective collective, pc_recipe *recipe) {
+    const pc_operation *x = &operations->list[number];
+    const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL;
+    pc_collective_plan made =
+        pc_collective_plan_for(&plan->spec->machine, &plan->tp, collective, PC_ALGORITHM_BEST, (double)x->size_bytes);
+    if (made.phase_count == 0) return;
+    recipe->steps[recipe->count++] = (pc_step_of_pass){.is_collective = true,
+                                                       .runs_beside = beside && beside->repeat == x->repeat,
+                                                       .repeat = x->repeat,
+                                                       .collective = made};
+}
+
+static void add_operations(const pc_iteration_plan *plan, const pc_operations *operations, double stretch,
+                           pc_recipe *recipe) {
+    pc_collective collective;
+    for (int i = 0; i < operations->count; i++) {
+        const pc_operation *x = &operations->list[i];
+        if (x->repeat < 1) continue;
+        if (pc_operation_is_collective(x, &collective))
+            add_collective(plan, operations, i, collective, recipe);
+        else
+            add_kernel(recipe, x->repeat, stretch * plan->cost.kernel(plan->cost.self, x).seconds);
+    }
+}
+
+pc_code pc_recipe_make(const pc_iteration_plan *plan, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
+                       pc_error *error) {
+    pc_operations operations;
+    bool has_r = plan->spec->generator->recomputes;
+    pc_code code = pc_pass_operations(&plan->spec->model, &plan->cut, &part->part, kind, has_r, &operations, error);
+    if (code) return code;
+    pc_recipe made = {.steps = pc_alloc((size_t)operations.count + 1, sizeof *made.steps)};
+    if (!made.steps) return pc_error_no_memory(error);
+    double kernel_s = pc_cost_pass(&plan->cost, &operations).kernel_s, compute_s = part->pass[kind].compute_s;
+    double overhead = plan->pace;
+    add_operations(plan, &operations, kernel_s > 0 ? overhead * compute_s / kernel_s : overhead, &made);
+    *recipe = made;
+    return PC_OK;
+}
+
+void pc_recipe_free(pc_recipe *recipe) {
+    pc_free(recipe->steps);
+    memset(recipe, 0, sizeof *recipe);
+}

@@ -1,0 +1,29 @@
+/* recipe.h: a pass as steps that follow each other: kernels, and collectives of tensor parallelism. Private to
+ * models/training/. */
+#ifndef PC_MODELS_TRAINING_RECIPE_H
+#define PC_MODELS_TRAINING_RECIPE_H
+
+#include "models/training/plan.h"
+
+/* Kernels in a row are one step: nothing can come between them. */
+typedef struct pc_step_of_pass {
+    bool is_collective;
+    bool runs_beside; /* a collective for which the step behind it does not wait, but the one behind that; and that step
+                       */
+    int64_t repeat;   /* steps in a row of the same repeat are a block that is gone through so many times */
+    double seconds;   /* of kernels, with overhead */
+    pc_collective_plan collective;
+} pc_step_of_pass;
+
+typedef struct pc_recipe {
+    pc_step_of_pass *steps; /* owned */
+    int count;
+} pc_recipe;
+
+/* The steps of a pass, as pc_pass_operations has them; kernels are stretched where launches take longer. Free with
+ * pc_recipe_free. */
+pc_code pc_recipe_make(const pc_iteration_plan *plan, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
+                       pc_error *error);
+void pc_recipe_free(pc_recipe *recipe);
+
+#endif

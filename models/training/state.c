@@ -1,0 +1,152 @@
+#include "models/training/state.h"
+
+/* A bound on what a tiny bucket can make of a large chunk. */
+enum { BUCKETS_MAX = 65536 };
+
+pc_group pc_plan_pair(const pc_iteration_plan *plan, int stage, int other) {
+    pc_hop hop = pc_hop_between(&plan->spec->machine, &plan->ranks, stage, other);
+    return (pc_group){.ranks = 2,
+                      .in_domain = hop.in_domain ? 2 : 1,
+                      .domains = hop.in_domain ? 1 : 2,
+                      .in_leaf = hop.crosses_leaves ? 1 : 2,
+                      .nic_bytes_per_s = hop.in_domain ? 0 : hop.bytes_per_s,
+                      .uplink_bytes_per_s = hop.crosses_leaves ? hop.bytes_per_s : 0,
+                      .crosses_leaves = hop.crosses_leaves};
+}
+
+static double alone_s(const pc_iteration_plan *plan, const pc_group *group, pc_collective collective, double bytes) {
+    return pc_collective_plan_for(&plan->spec->machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
+}
+
+/* ---- collectives of data parallelism ---- */
+
+/* Megatron's least bucket, 40 million fp32 gradients; and how many it takes until more of them change little. */
+enum { USUAL_BUCKET_BYTES = 40000000 * 4, USUAL_BUCKETS_MAX = 16 };
+
+/* Where a whole chunk's gradients or parameters are never there at once (ZeRO 2 and 3), a bucket is a layer at most. */
+static int32_t count_buckets(const pc_iteration_plan *plan, const pc_part_cost *part) {
+    int64_t given = plan->spec->bucket_bytes, bucket = given > 0 ? given : USUAL_BUCKET_BYTES;
+    int64_t layers = part->part.layers, count = (part->parameters * pc_plan_gradient_bytes(plan) - 1) / bucket + 1;
+    if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
+    if (plan->cut.zero >= 2 && count < layers) count = layers;
+    return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
+}
+
+int pc_plan_gradient_bytes(const pc_iteration_plan *plan) {
+    return plan->spec->gradient_bytes > 0 ? plan->spec->gradient_bytes : PC_GRADIENT_BYTES;
+}
+
+double pc_plan_bucket_bytes(const pc_iteration_plan *plan, int device, int chunk, int bytes_each) {
+    const pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
+    return (double)plan->part_costs[x->sort].parameters * bytes_each / x->buckets;
+}
+
+pc_collective pc_plan_reduction(const pc_iteration_plan *plan) {
+    return plan->cut.zero == 0 ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
+static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_error *error) {
+    pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
+    x->buckets = count_buckets(plan, &plan->part_costs[x->sort]);
+    if (plan->dp.ranks <= 1) return PC_OK;
+    double gradients = pc_plan_bucket_bytes(plan, device, chunk, pc_plan_gradient_bytes(plan));
+    double parameters = pc_plan_bucket_bytes(plan, device, chunk, PC_PARAMETER_BYTES);
+    double reduce_s = alone_s(plan, &plan->dp, pc_plan_reduction(plan), gradients);
+    pc_code code = pc_plan_time("gradients", reduce_s, x->buckets, &x->reduce_ps, error);
+    if (code || plan->cut.zero == 0) return code;
+    double gather_s = alone_s(plan, &plan->dp, PC_COLLECTIVE_ALL_GATHER, parameters);
+    return pc_plan_time("parameters", gather_s, x->buckets, &x->gather_ps, error);
+}
+
+static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
+    const pc_machine *machine = &plan->spec->machine;
+    pc_group pp = pc_group_of(machine, &plan->ranks, PC_AXIS_PP);
+    double number = 4; /* bytes of an fp32 number */
+    double loss_s = alone_s(plan, &plan->dp, PC_COLLECTIVE_ALL_REDUCE, number);
+    double norm_s = loss_s + alone_s(plan, &plan->tp, PC_COLLECTIVE_ALL_REDUCE, number) +
+                    alone_s(plan, &pp, PC_COLLECTIVE_ALL_REDUCE, number);
+    pc_code code = pc_plan_time("loss", loss_s, 1, &plan->loss_ps, error);
+    if (!code) code = pc_plan_time("norm", norm_s, 1, &plan->norm_ps, error);
+    int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
+    int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
+    if (code || !plan->spec->model.is_tied || first == last) return code;
+    pc_group pair = pc_plan_pair(plan, first, last);
+    double rows = (double)pc_model_padded_vocab(&plan->spec->model, plan->cut.tp) / plan->cut.tp;
+    double bytes = rows * (double)plan->spec->model.hidden * pc_plan_gradient_bytes(plan);
+    double tied_s = alone_s(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
+    return pc_plan_time("tied embedding", tied_s, 1, &plan->tied_ps, error);
+}
+
+/* ---- the step ---- */
+
+/* Bytes that a parameter's step moves: the norm reads its fp32 gradient (4); clipping reads and writes it (8); Adam
+ * reads it, the master weight and two moments (16) and writes the latter three (12) and the 16-bit weight (2). */
+enum { STEP_BYTES = 4 + 8 + 16 + 12 + 2, STEP_LAUNCHES = 4 };
+
+/* Over the ranks that share it, with ZeRO; and every rank zeroes all the gradients that it holds. */
+static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
+    pc_device_plan *x = &plan->device[d];
+    int64_t dp = plan->cut.zero >= 1 ? plan->cut.dp : 1, count = (x->parameter_count + dp - 1) / dp;
+    pc_operations step = {.count = 1};
+    step.list[0] = (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
+                                  .name = "step",
+                                  .batch = 1,
+                                  .m = count,
+                                  .n = 1,
+                                  .k = 1,
+                                  .bytes = STEP_BYTES * count + x->fixed_gradients,
+                                  .launches = STEP_LAUNCHES,
+                                  .repeat = 1};
+    pc_pass_estimate sum = pc_cost_pass(&plan->cost, &step);
+    double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
+    return pc_plan_time("step", seconds, 1, &x->step_ps, error);
+}
+
+/* ---- memory ---- */
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Beside what a pass works with: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3
+ * reduce gradients, and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
+static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
+    bool is_scattered = plan->spec->scatters_boundary && plan->cut.tp > 1;
+    int64_t boundary = plan->devices > 1 ? 4 * pc_boundary_bytes(&plan->spec->model, &plan->cut, is_scattered) : 0;
+    int64_t working = 0, bucket = 0;
+    for (int c = 0; c < plan->chunks; c++) {
+        const pc_part_cost *part = pc_plan_part(plan, d, c);
+        int64_t buckets = plan->chunks_of[(int64_t)d * plan->chunks + c].buckets;
+        int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
+        working = larger(working, part->activation.working);
+        bucket = larger(bucket, held);
+    }
+    int zero = plan->cut.dp > 1 ? plan->cut.zero : 0;
+    int bytes_each = (zero >= 2 ? PC_GRADIENT_BYTES : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
+    return boundary + working + bucket * bytes_each;
+}
+
+static void add_memory(pc_iteration_plan *plan, int d) {
+    const pc_iteration_spec *spec = plan->spec;
+    const pc_gpu *gpu = &spec->machine.gpu;
+    pc_device_plan *x = &plan->device[d];
+    for (int c = 0; c < plan->chunks; c++) x->parameter_count += pc_plan_part(plan, d, c)->parameters;
+    pc_state_bytes state = pc_state_of(&plan->cut, x->parameter_count);
+    x->fixed_parameters = state.parameters;
+    x->fixed_gradients = state.gradients;
+    x->fixed_optimizer = state.optimizer;
+    x->fixed_buffers = buffer_bytes(plan, d);
+    x->capacity_bytes =
+        spec->memory_limit_bytes > 0 ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
+}
+
+pc_code pc_plan_add_state(pc_iteration_plan *plan, pc_error *error) {
+    pc_code code = add_group_collectives(plan, error);
+    for (int d = 0; !code && d < plan->devices; d++) {
+        for (int c = 0; !code && c < plan->chunks; c++) code = add_chunk(plan, d, c, error);
+        add_memory(plan, d);
+        if (!code) code = add_step(plan, d, error);
+    }
+    return code;
+}

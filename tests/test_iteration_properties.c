@@ -1,0 +1,268 @@
+/* Iterations of specs drawn at random: against a recount from operations up, and what must hold whatever the spec. */
+#include "tests/support.h"
+
+#include "engine/alloc.h"
+#include "tests/iteration_example.h"
+#include "tests/iteration_recount.h"
+
+#include <math.h>
+
+static void check_near(double found, double expected, double relative, const pc_iteration_spec *spec) {
+    if (fabs(found - expected) <= relative * fabs(expected)) return;
+    fail_msg("%.12g; expected %.12g (%s, tp %d pp %d dp %d, zero %d)", found, expected, spec->generator->name,
+             spec->cut.tp, spec->cut.pp, spec->cut.dp, spec->cut.zero);
+}
+
+/* Times are rounded to whole picoseconds, a few thousand times. */
+static void test_agrees_with_a_recount(void **state) {
+    (void)state;
+    test_random random = {21};
+    for (long i = 0; i < test_cases(60); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        pc_iteration iteration = run_spec(&spec);
+        check_near(iteration.iteration_s, recount_iteration(&spec), 1e-7, &spec);
+        pc_iteration_free(&iteration);
+    }
+}
+
+/* Sums of doubles, in whatever order of chunks. */
+static void test_flops_do_not_depend_on_the_schedule(void **state) {
+    (void)state;
+    static const char *const names[] = {"gpipe", "zb-h1", "1f1b-interleaved", "v-half", "zb-1p", "1f1b-v"};
+    test_random random = {22};
+    for (long i = 0; i < test_cases(12); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.generator = pc_generator_find("1f1b");
+        spec.cut.chunks = 1;
+        pc_iteration first = run_spec(&spec);
+        spec.generator = pc_generator_find(names[i % 6]);
+        spec.cut.chunks = spec.generator->chunks_default;
+        pc_iteration other = run_spec(&spec);
+        check_near(other.hardware_flops, first.hardware_flops, 1e-12, &spec);
+        check_near(other.model_flops, first.model_flops, 0, &spec);
+        int64_t parameters = 0, others = 0;
+        for (int d = 0; d < first.devices; d++) parameters += first.memory[d].parameters + first.memory[d].optimizer;
+        for (int d = 0; d < other.devices; d++) others += other.memory[d].parameters + other.memory[d].optimizer;
+        if (!spec.model.is_tied)
+            check_near((double)others, (double)parameters, 1e-7, &spec); /* a share is rounded up */
+        pc_iteration_free(&first);
+        pc_iteration_free(&other);
+    }
+}
+
+static void test_memory_ends_where_it_began(void **state) {
+    (void)state;
+    test_random random = {23};
+    for (long i = 0; i < test_cases(40); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        if (test_between(&random, 0, 1)) spec.network = PC_NETWORK_FLOWS;
+        pc_iteration iteration = run_spec(&spec);
+        const pc_replay_trace *trace = &iteration.replay.trace;
+        int64_t peak[64] = {0};
+        pc_time peak_ps[64] = {0};
+        for (int64_t k = 0; k < trace->level_count; k++) {
+            int d = trace->level_device[k];
+            bool is_last = k + 1 == trace->level_count || trace->level_device[k + 1] != d;
+            if (is_last) assert_int_equal(trace->level_bytes[k], 0);
+            if (trace->level_bytes[k] <= peak[d]) continue;
+            peak[d] = trace->level_bytes[k];
+            peak_ps[d] = trace->level_time_ps[k];
+        }
+        for (int d = 0; d < iteration.devices; d++) {
+            const pc_device_memory *x = &iteration.memory[d];
+            assert_int_equal(x->activations, peak[d]);
+            assert_int_equal(x->peak_ps, peak_ps[d]);
+            assert_int_equal(x->peak_bytes, x->parameters + x->gradients + x->optimizer + x->buffers + peak[d]);
+        }
+        pc_iteration_free(&iteration);
+    }
+}
+
+/* Every time is then an amount over a rate. */
+static void test_twice_the_rates_halve_the_time(void **state) {
+    (void)state;
+    test_random random = {24};
+    for (long i = 0; i < test_cases(40); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        if (test_between(&random, 0, 1)) spec.network = PC_NETWORK_FLOWS;
+        drop_latencies(&spec.machine);
+        pc_iteration slow = run_spec(&spec);
+        spec.machine.gpu.matrix_flops_per_s *= 2;
+        spec.machine.gpu.vector_flops_per_s *= 2;
+        spec.machine.gpu.memory_bytes_per_s *= 2;
+        spec.machine.domain.bandwidth_bytes_per_s *= 2;
+        spec.machine.network.bandwidth_bytes_per_s *= 2;
+        pc_iteration fast = run_spec(&spec);
+        check_near(fast.iteration_s, slow.iteration_s / 2, 1e-7, &spec);
+        pc_iteration_free(&slow);
+        pc_iteration_free(&fast);
+    }
+}
+
+/* ---- flows ---- */
+
+/* Nothing meets where replicas are alone, where there is one stage, or where collectives wait for all passes; but for
+ * what a stage sends to both its neighbours at once. Returns how near that makes flows and closed costs: with one stage
+ * and whole passes to the rounding of times. */
+static double let_nothing_meet(test_random *random, pc_iteration_spec *spec) {
+    int64_t way = test_between(random, 0, 2);
+    if (spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL) spec->generator = pc_generator_find("1f1b");
+    spec->cut.chunks = spec->generator->chunks_default;
+    if (way == 0) spec->cut.dp = 1;
+    if (way == 1) spec->cut.pp = 1;
+    if (way == 2) spec->overlaps_gradients = spec->overlaps_parameters = false;
+    bool can_meet_tp = way == 1 && spec->cut.tp > 1;
+    if (!can_meet_tp && test_between(random, 0, 2) == 0) spec->granularity = PC_GRANULARITY_OPERATIONS;
+    return way == 1 && spec->granularity == PC_GRANULARITY_PASS ? 1e-7 : 0.02;
+}
+
+static void test_flows_alone_are_the_closed_costs(void **state) {
+    (void)state;
+    test_random random = {25};
+    for (long i = 0; i < test_cases(90); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        double tolerance = let_nothing_meet(&random, &spec);
+        pc_iteration closed = run_spec(&spec);
+        spec.network = PC_NETWORK_FLOWS;
+        pc_iteration flows = run_spec(&spec);
+        check_near(flows.iteration_s, closed.iteration_s, tolerance, &spec);
+        pc_iteration_free(&closed);
+        pc_iteration_free(&flows);
+    }
+}
+
+/* What meets takes no less than what does not (but for how long before its first pass a stage could have started, which
+ * post-validation asks), and no link is filled for longer than the iteration lasts. */
+static void test_flows_that_meet(void **state) {
+    (void)state;
+    test_random random = {26};
+    int met = 0;
+    for (long i = 0; i < test_cases(60); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.overlaps_gradients = spec.overlaps_parameters = true;
+        pc_iteration closed = run_spec(&spec);
+        spec.network = PC_NETWORK_FLOWS;
+        pc_iteration flows = run_spec(&spec);
+        assert_true(isnan(closed.link_utilisation_max));
+        assert_true(flows.link_utilisation_max >= 0 && flows.link_utilisation_max <= 1);
+        if (flows.iteration_s < 0.99 * closed.iteration_s) check_near(flows.iteration_s, closed.iteration_s, 0, &spec);
+        met += flows.iteration_s > 1.0001 * closed.iteration_s;
+        pc_iteration_free(&closed);
+        pc_iteration_free(&flows);
+    }
+    assert_true(met > 0);
+}
+
+/* ---- the same again ---- */
+
+static void test_the_same_spec_gives_the_same_iteration(void **state) {
+    (void)state;
+    test_random random = {27};
+    for (long i = 0; i < test_cases(20); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.network = test_between(&random, 0, 1) ? PC_NETWORK_FLOWS : PC_NETWORK_AUTO;
+        pc_iteration a = run_spec(&spec), b = run_spec(&spec);
+        assert_true(a.replay.trace_hash == b.replay.trace_hash);
+        assert_memory_equal(&a.iteration_s, &b.iteration_s, sizeof a.iteration_s);
+        assert_memory_equal(&a.exposed, &b.exposed, sizeof a.exposed);
+        pc_iteration_free(&a);
+        pc_iteration_free(&b);
+    }
+}
+
+/* One number of a spec made odd. */
+static void damage(test_random *random, pc_iteration_spec *spec) {
+    static const int64_t odd[] = {-1, 0, 1, 3, 7, 1000, 65537, INT32_MAX, INT64_MAX};
+    int64_t number = odd[test_between(random, 0, 8)];
+    int *const narrow[] = {&spec->cut.tp, &spec->cut.pp, &spec->cut.dp, &spec->cut.chunks, &spec->gradient_bytes};
+    int64_t *const wide[] = {&spec->cut.microbatch_size,
+                             &spec->cut.microbatches,
+                             &spec->cut.seq_len,
+                             &spec->bucket_bytes,
+                             &spec->memory_limit_bytes,
+                             &spec->overhead_ps,
+                             &spec->model.layers,
+                             &spec->model.hidden,
+                             &spec->model.vocab,
+                             &spec->model.heads,
+                             &spec->machine.gpu.memory_bytes};
+    double *const rates[] = {&spec->pass_overhead, &spec->machine.gpu.matrix_flops_per_s,
+                             &spec->machine.network.bandwidth_bytes_per_s, &spec->machine.network.latency_s};
+    int64_t which = test_between(random, 0, 19);
+    if (which < 5)
+        *narrow[which] = (int)(number > INT32_MAX ? INT32_MAX : number);
+    else if (which < 16)
+        *wide[which - 5] = number;
+    else
+        *rates[which - 16] = (double)number;
+}
+
+/* Whatever is asked is answered: with an iteration, a reason why not, or what is wrong with the numbers. */
+static void test_odd_specs_are_answered(void **state) {
+    (void)state;
+    test_random random = {28};
+    int answers[4] = {0};
+    for (long i = 0; i < test_cases(400); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        pc_iteration iteration;
+        pc_error error = {0};
+        damage(&random, &spec);
+        if (spec.cut.microbatches > 1000) spec.cut.pp = spec.cut.tp = 1;
+        pc_code code = pc_iteration_run(&spec, NULL, false, &iteration, &error);
+        assert_true(code == PC_OK || (code == PC_ERROR_INPUT && error.message[0]));
+        answers[code ? 3 : (int)iteration.status]++;
+        if (code) continue;
+        assert_true((iteration.status == PC_ITERATION_OK) == (iteration.message[0] == '\0'));
+        assert_true(iteration.status != PC_ITERATION_OK || iteration.iteration_s > 0);
+        pc_iteration_free(&iteration);
+    }
+    for (int i = 0; i < 4; i++) assert_true(answers[i] > 0);
+}
+
+/* Every allocation of a run is refused once; nothing leaks (the sanitizers look), and it works afterwards. */
+static void sweep(const pc_iteration_spec *spec) {
+    long before = pc_alloc_count();
+    pc_iteration iteration = run_spec(spec);
+    pc_iteration_free(&iteration);
+    long count = pc_alloc_count() - before;
+    for (long i = 0; i < count; i++) {
+        pc_error error = {0};
+        pc_alloc_fail_after(i);
+        assert_int_equal(pc_iteration_run(spec, NULL, true, &iteration, &error), PC_ERROR_NO_MEMORY);
+        pc_alloc_fail_after(-1);
+    }
+    iteration = run_spec(spec);
+    pc_iteration_free(&iteration);
+}
+
+static void test_without_memory(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.pp = 2;
+    spec.cut.microbatches = 2;
+    sweep(&spec);
+    spec.network = PC_NETWORK_FLOWS;
+    sweep(&spec);
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    spec.model.layers = 2;
+    sweep(&spec);
+    spec.network = PC_NETWORK_CLOSED;
+    spec.granularity = PC_GRANULARITY_PASS;
+    spec.expands = true;
+    sweep(&spec);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agrees_with_a_recount),
+        cmocka_unit_test(test_flops_do_not_depend_on_the_schedule),
+        cmocka_unit_test(test_memory_ends_where_it_began),
+        cmocka_unit_test(test_twice_the_rates_halve_the_time),
+        cmocka_unit_test(test_flows_alone_are_the_closed_costs),
+        cmocka_unit_test(test_flows_that_meet),
+        cmocka_unit_test(test_the_same_spec_gives_the_same_iteration),
+        cmocka_unit_test(test_odd_specs_are_answered),
+        cmocka_unit_test(test_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
