@@ -10,7 +10,7 @@
 typedef struct place {
     pc_run_spec spec;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_error error;
     bool is_done;
 } place;
@@ -27,12 +27,12 @@ typedef struct batch {
 } batch;
 
 static void work(batch *b, int64_t index, place *p) {
-    if (!b->source(b->context, index, &p->spec, &p->error)) pc_run(&p->spec, &p->row, &p->replay, &p->error);
+    if (!b->source(b->context, index, &p->spec, &p->error)) pc_run(&p->spec, &p->row, &p->detail, &p->error);
 }
 
 /* Empty again, as at the start: call with the lock held, for whoever waits for this place looks at is_done. */
 static void clear_place(place *p) {
-    pc_replay_free(&p->replay);
+    pc_run_detail_free(&p->detail);
     pc_run_spec_free(&p->spec);
     memset(p, 0, sizeof *p);
 }
@@ -69,7 +69,7 @@ static pc_code hand_over(batch *b, int64_t index, batch_sink *sink, pc_error *er
     if (code)
         pc_error_set(error, code, "%s", p->error.message);
     else
-        code = sink(b->context, &p->spec, &p->row, &p->replay, error);
+        code = sink(b->context, &p->spec, &p->row, &p->detail, error);
     pthread_mutex_lock(&b->lock);
     clear_place(p);
     b->handed_over = index + 1;

@@ -16,7 +16,7 @@ typedef pc_code batch_source(void *context, int64_t index, pc_run_spec *spec, pc
 
 /* Takes the result of a run, in ascending order of index, always from the calling thread; what it does not keep it must
  * not free. */
-typedef pc_code batch_sink(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_replay *replay,
+typedef pc_code batch_sink(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
                            pc_error *error);
 
 /* Does `count` runs on `jobs` threads. The first error, by index, ends the batch and is returned. */

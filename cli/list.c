@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 
 #include "models/schedule/generate.h"
+#include "models/workload/model.h"
+#include "scenarios/library.h"
 #include "scenarios/scenario.h"
 
 #include <dirent.h>
@@ -12,15 +14,18 @@
 
 static const char help[] = "usage: pipecast list schedules|models|machines|scenarios\n"
                            "\n"
+                           "Models and machines are those of the library that is part of pipecast.\n"
                            "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
                            "installed, in this order.\n"
                            "\n"
-                           "example: pipecast list schedules\n";
+                           "example: pipecast list machines\n";
 
 static int list_schedules(void) {
-    int count;
+    int count, width = 0;
     const pc_generator *generators = pc_generators(&count);
-    for (int i = 0; i < count; i++) printf("%-18s %s\n", generators[i].name, generators[i].summary);
+    for (int i = 0; i < count; i++)
+        if ((int)strlen(generators[i].name) > width) width = (int)strlen(generators[i].name);
+    for (int i = 0; i < count; i++) printf("%-*s  %s\n", width, generators[i].name, generators[i].summary);
     return finish_output(EXIT_DONE);
 }
 
@@ -33,7 +38,7 @@ static bool is_folder(const char *path) {
 
 static const char *scenarios_folder(void) {
     const char *chosen = getenv("PIPECAST_SCENARIOS");
-    if (chosen) return chosen;
+    if (chosen && *chosen) return chosen;
     return is_folder("scenarios/paper") ? "scenarios" : PC_SCENARIOS_FOLDER;
 }
 
@@ -54,6 +59,11 @@ static void list_file(const char *path) {
     pc_scenario_free(scenario);
 }
 
+/* Models and machines lie among the scenarios and are none. */
+static bool is_library(const char *name) {
+    return strcmp(name, "models") == 0 || strcmp(name, "machines") == 0;
+}
+
 static bool list_folder(const char *folder, int depth) {
     struct dirent **entries;
     int count = scandir(folder, &entries, NULL, alphasort);
@@ -61,7 +71,7 @@ static bool list_folder(const char *folder, int depth) {
     for (int i = 0; i < count; i++) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        bool is_usable = entries[i]->d_name[0] != '.' && length < (int)sizeof path;
+        bool is_usable = entries[i]->d_name[0] != '.' && !is_library(entries[i]->d_name) && length < (int)sizeof path;
         if (is_usable && is_folder(path) && depth > 0) list_folder(path, depth - 1);
         if (is_usable && is_yaml(path)) list_file(path);
         free(entries[i]);
@@ -73,23 +83,73 @@ static bool list_folder(const char *folder, int depth) {
 static int list_scenarios(void) {
     enum { DEPTH = 2 };
     const char *folder = scenarios_folder();
-    if (!list_folder(folder, DEPTH)) return report_usage("list: %s: no such folder; expected one of scenarios", folder);
+    if (!list_folder(folder, DEPTH))
+        return report_usage("list: %s: no such folder; expected one of scenarios, as $PIPECAST_SCENARIOS may name",
+                            folder);
+    return finish_output(EXIT_DONE);
+}
+
+/* ---- the library ---- */
+
+static int width_of_names(pc_library_kind kind) {
+    int count, width = 0;
+    const pc_library_file *files = pc_library_files(kind, &count);
+    for (int i = 0; i < count; i++)
+        if ((int)strlen(files[i].name) > width) width = (int)strlen(files[i].name);
+    return width;
+}
+
+/* A file of the library that is wrong is our fault, but the others can still be listed. */
+static void print_fault(int width, const char *name, const pc_error *error) {
+    printf("%-*s  does not load: %s\n", width, name, error->message);
+}
+
+static void print_model(int width, const char *name) {
+    pc_library_model m;
+    pc_parameters parameters;
+    pc_error error;
+    if (pc_library_load_model(name, &m, &error) || pc_model_parameters(&m.model, 1, &parameters, &error))
+        return print_fault(width, name, &error);
+    printf("%-*s  %8.2f  %6lld  %6lld  %5lld  %7lld  %s\n", width, name, (double)parameters.total / 1e9,
+           (long long)m.model.layers, (long long)m.model.hidden, (long long)m.model.heads, (long long)m.seq_len,
+           m.title);
+}
+
+static int list_models(void) {
+    int count, width = width_of_names(PC_LIBRARY_MODELS);
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_MODELS, &count);
+    printf("%-*s  param. B  layers  hidden  heads  seq_len  title\n", width, "name");
+    for (int i = 0; i < count; i++) print_model(width, files[i].name);
+    return finish_output(EXIT_DONE);
+}
+
+static void print_machine(int width, const char *name) {
+    pc_library_machine m;
+    pc_error error;
+    if (pc_library_load_machine(name, &m, &error)) return print_fault(width, name, &error);
+    char size[32] = "any";
+    if (m.machine.nodes) snprintf(size, sizeof size, "%lld", (long long)m.machine.nodes * m.machine.gpus_per_node);
+    printf("%-*s  %-14s  %9g  %9.4g  %6d  %6d  %4s  %s\n", width, name, m.machine.gpu.name,
+           m.machine.gpu.matrix_flops_per_s / 1e12, (double)m.machine.gpu.memory_bytes / 1073741824.0,
+           m.machine.gpus_per_node, m.machine.domain_gpus, size, m.title);
+}
+
+static int list_machines(void) {
+    int count, width = width_of_names(PC_LIBRARY_MACHINES);
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_MACHINES, &count);
+    printf("%-*s  %-14s  %9s  %9s  %6s  %6s  %4s  title\n", width, "name", "GPU", "TFLOP/s", "mem. GiB", "a node",
+           "domain", "GPUs");
+    for (int i = 0; i < count; i++) print_machine(width, files[i].name);
     return finish_output(EXIT_DONE);
 }
 
 /* ---- the choice ---- */
 
-/* Models and machines come with the cluster model; until then there are none, and that is said. */
-static int list_none(const char *what) {
-    fprintf(stderr, "pipecast: list: this version has no library of %s yet; scenarios give pass times themselves\n",
-            what);
-    return EXIT_DONE;
-}
-
 static int list(const char *what) {
     if (strcmp(what, "schedules") == 0) return list_schedules();
     if (strcmp(what, "scenarios") == 0) return list_scenarios();
-    if (strcmp(what, "models") == 0 || strcmp(what, "machines") == 0) return list_none(what);
+    if (strcmp(what, "models") == 0) return list_models();
+    if (strcmp(what, "machines") == 0) return list_machines();
     return report_usage("list: '%s'; expected schedules, models, machines or scenarios", what);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/version.h"
 
+#include <gsl/gsl_version.h>
 #include <hdf5.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ static const char help[] =
 static void print_version(void) {
     unsigned major, minor, release;
     H5get_libversion(&major, &minor, &release);
-    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: no\ncuda: no\nnccl: no\nmpi: no\n", PC_VERSION, PC_COMMIT,
-           major, minor, release);
+    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: %s\ncuda: no\nnccl: no\nmpi: no\n", PC_VERSION, PC_COMMIT,
+           major, minor, release, gsl_version);
 }
 
 typedef struct command {

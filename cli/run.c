@@ -1,30 +1,41 @@
 /* pipecast run: all runs of some scenarios, into a table and a results file. */
 #include "cli/batch.h"
 #include "cli/cli.h"
+#include "cli/run_flags.h"
 
 #include "engine/alloc.h"
 #include "results/store.h"
 #include "results/table.h"
 #include "scenarios/scenario.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static const char help[] =
-    "usage: pipecast run SCENARIO.yaml... [OPTIONS]\n"
+static const char help_start[] =
+    "usage: pipecast run [SCENARIO.yaml...] [OPTIONS]\n"
     "\n"
-    "Runs every case of the scenarios times every value of their sweeps, and prints a row for each.\n"
+    "Runs every case of the scenarios times every value of their sweeps, and prints a row for each. Without a\n"
+    "scenario, the options that stand for keys of a setting say what to run.\n"
     "\n"
-    "  -o RESULTS.h5            also keep rows, scenarios and traces in an HDF5 file\n"
-    "      --format FORMAT      table, csv or json (default table)\n"
-    "      --jobs N             threads (default: one a core); results do not depend on it\n"
-    "      --shard I/N          only the I-th of N equal shares of the runs, I from 1\n"
-    "      --set KEY=VALUE      override a key of every scenario, such as setting.microbatches=64; may be repeated\n"
-    "  -q, --quiet              no progress bar\n"
+    "  -o RESULTS.h5              also keep rows, scenarios and traces in an HDF5 file\n"
+    "      --format FORMAT        table, csv or json (default table)\n"
+    "      --jobs N               threads (default: one a core); results do not depend on it\n"
+    "      --shard I/N            only the I-th of N equal shares of the runs, I from 1\n"
+    "      --set KEY=VALUE        override a key of every scenario, such as setting.microbatches=64; may be repeated\n"
+    "  -q, --quiet                no progress bar\n"
+    "\n"
+    "Keys of a setting, each short for --set setting.KEY=VALUE; several values, where ... stands, are swept:\n"
+    "\n";
+
+static const char help_end[] =
     "\n"
     "Exit status: 0 all runs done; 1 some did not fit; 2 bad input; 3 a fault of the machine.\n"
     "\n"
-    "example: pipecast run scenarios/paper/zero_bubble_table5.yaml -o table5.h5\n";
+    "example: pipecast run scenarios/paper/zero_bubble_table5.yaml -o table5.h5\n"
+    "example: pipecast run --model llama3-70b --machine dgx-h100 --gpus 512 --tp 8 --pp 4 --schedule v-half\n"
+    "example: pipecast run --model gpt3-175b --machine dgx-a100 --gpus 1024 --tp 4,8 --pp 8,16 --schedule 1f1b,zb-h1\n";
 
 enum { SETS_MAX = 256, JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
 
@@ -33,6 +44,8 @@ typedef struct request {
     int path_count;
     const char *sets[SETS_MAX];
     int set_count;
+    run_flag_use flags[SETS_MAX]; /* what some of `sets` come from */
+    int flag_count;
     const char *output;
     pc_format format;
     int64_t jobs;
@@ -53,11 +66,30 @@ typedef struct session {
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, JOBS, SHARD, SET, QUIET, HELP };
-static const option_spec options[] = {
+enum { OUTPUT, FORMAT, JOBS, SHARD, SET, QUIET, HELP, FLAGS, FLAGS_MAX = 32 };
+static const option_spec own_options[FLAGS] = {
     {"output", 'o', "RESULTS.h5"}, {"format", 0, "FORMAT"}, {"jobs", 'j', "N"},  {"shard", 0, "I/N"},
-    {"set", 0, "KEY=VALUE"},       {"quiet", 'q', NULL},    {"help", 'h', NULL}, {NULL, 0, NULL},
+    {"set", 0, "KEY=VALUE"},       {"quiet", 'q', NULL},    {"help", 'h', NULL},
 };
+
+/* The options of our own, and behind them those that stand for keys; the last has no name. */
+static void list_options(option_spec options[FLAGS + FLAGS_MAX + 1]) {
+    int count = FLAGS;
+    memcpy(options, own_options, sizeof own_options);
+    for (const run_flag *flag = run_flags; flag->name && count < FLAGS + FLAGS_MAX; flag++)
+        options[count++] = (option_spec){flag->name, 0, flag->value};
+    options[count] = (option_spec){NULL, 0, NULL};
+}
+
+static void print_help(void) {
+    fputs(help_start, stdout);
+    for (const run_flag *flag = run_flags; flag->name; flag++) {
+        char option[64];
+        snprintf(option, sizeof option, "%s %s%s", flag->name, flag->value, flag->sweep ? ",..." : "");
+        printf("      --%-26s %s\n", option, flag->help);
+    }
+    fputs(help_end, stdout);
+}
 
 static bool parse_shard(const char *text, request *r) {
     char copy[64];
@@ -79,6 +111,26 @@ static bool take_set(request *r, const char *text) {
     }
     r->sets[r->set_count++] = text;
     return true;
+}
+
+static bool take_flag(request *r, const run_flag *flag, const char *value) {
+    const char *fault = run_flag_fault(flag, value);
+    if (fault) {
+        report_usage("--%s: '%s': %s", flag->name, value, fault);
+        return false;
+    }
+    for (int i = 0; i < r->flag_count; i++) {
+        if (!run_flags_rival(flag, r->flags[i].flag)) continue;
+        report_usage("--%s: stands beside --%s; expected one of the two", flag->name, r->flags[i].flag->name);
+        return false;
+    }
+    char *set = r->flag_count < SETS_MAX ? run_flag_set(flag, value) : NULL;
+    if (!set) {
+        report_usage("--%s: too many options, or out of memory", flag->name);
+        return false;
+    }
+    r->flags[r->flag_count++] = (run_flag_use){flag, set};
+    return take_set(r, set);
 }
 
 static bool take_format(request *r, const char *text) {
@@ -107,7 +159,7 @@ static bool take_option(request *r, int option, const char *value) {
         r->is_quiet = true;
         return true;
     default:
-        return false;
+        return option >= FLAGS && take_flag(r, &run_flags[option - FLAGS], value);
     }
 }
 
@@ -117,15 +169,27 @@ static pc_code load_scenarios(session *s, pc_error *error) {
     const request *r = s->request;
     for (int i = 0; i < r->path_count; i++) {
         pc_code code = pc_scenario_load(r->paths[i], r->sets, r->set_count, &s->scenarios[i], error);
-        if (code) return code;
+        if (code) return run_flags_explain(r->flags, r->flag_count, error), code;
         s->first_run[i + 1] = s->first_run[i] + pc_scenario_run_count(s->scenarios[i]);
     }
     return PC_OK;
 }
 
+/* The results would take a scenario's place. */
+static pc_code refuse_own_scenario(const request *r, pc_error *error) {
+    struct stat output, scenario;
+    if (stat(r->output, &output) != 0) return PC_OK;
+    for (int i = 0; i < r->path_count; i++)
+        if (r->paths[i] && stat(r->paths[i], &scenario) == 0 && scenario.st_ino == output.st_ino &&
+            scenario.st_dev == output.st_dev)
+            return pc_error_set(error, PC_ERROR_INPUT, "-o: %s: is the scenario; expected another file", r->output);
+    return PC_OK;
+}
+
 static pc_code open_results(session *s, pc_error *error) {
     if (!s->request->output) return PC_OK;
-    pc_code code = pc_results_create(s->request->output, &s->writer, error);
+    pc_code code = refuse_own_scenario(s->request, error);
+    if (!code) code = pc_results_create(s->request->output, &s->writer, error);
     for (int i = 0; i < s->request->path_count && !code; i++) {
         size_t size;
         const char *text = pc_scenario_text(s->scenarios[i], &size);
@@ -155,7 +219,7 @@ static pc_code make_spec(void *context, int64_t index, pc_run_spec *spec, pc_err
     return PC_OK;
 }
 
-static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_replay *replay,
+static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
                            pc_error *error) {
     session *s = context;
     s->rows[s->row_count++] = *row;
@@ -166,7 +230,7 @@ static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_
                          .chunks = spec->chunks,
                          .placement = spec->generator->placement};
     snprintf(shape.name, sizeof shape.name, "%s", spec->generator->name);
-    return pc_results_add_run(s->writer, row, &shape, spec->trace ? replay : NULL, error);
+    return pc_results_add_run(s->writer, row, &shape, spec->trace ? detail : NULL, error);
 }
 
 static int worst_status(const session *s) {
@@ -221,26 +285,31 @@ static int64_t core_count(void) {
 }
 
 static int parse_and_answer(request *r, int argc, char **argv) {
+    option_spec options[FLAGS + FLAGS_MAX + 1];
+    list_options(options);
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "run"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {
-            fputs(help, stdout);
+            print_help();
             return finish_output(EXIT_DONE);
         }
         if (option == ARGUMENT_ERROR || !take_option(r, option, x.value)) return EXIT_BAD_INPUT;
     }
-    if (r->path_count == 0) return report_usage("run: no scenario; expected SCENARIO.yaml");
+    if (r->path_count == 0 && r->flag_count == 0)
+        return report_usage("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
+    if (r->path_count == 0) r->paths[r->path_count++] = NULL; /* options say everything */
     return answer_request(r);
 }
 
 int command_run(int argc, char **argv) {
     request r = {.jobs = core_count(), .shard = 1, .shard_count = 1};
-    r.paths = pc_alloc((size_t)argc, sizeof *r.paths);
+    r.paths = pc_alloc((size_t)argc + 1, sizeof *r.paths);
     if (!r.paths) {
         report_usage("out of memory");
         return EXIT_MACHINE;
     }
     int status = parse_and_answer(&r, argc, argv);
+    for (int i = 0; i < r.flag_count; i++) free(r.flags[i].set);
     pc_free(r.paths);
     return status;
 }

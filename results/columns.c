@@ -46,6 +46,29 @@ static const pc_column columns[] = {
     COLUMN(published_iteration_s, REAL, "s", "time of one iteration that others published for this run"),
     COLUMN(trace_hash, HASH, "", "hash of the start and end of every pass, 16 hexadecimal digits"),
     COLUMN(message, TEXT, "", "why the status is not ok"),
+    COLUMN(tokens_per_s_per_gpu, REAL, "1/s", "tokens a second and GPU"),
+    COLUMN(hardware_tflops_per_gpu, REAL, "TFLOP/s", "FLOPs with recomputation a second and GPU"),
+    COLUMN(peak_tflops, REAL, "TFLOP/s", "the peak rate of a GPU that MFU and HFU divide by: 16-bit, dense"),
+    COLUMN(exposed_tp_s, REAL, "s", "of the iteration, waiting for collectives of tensor parallelism"),
+    COLUMN(exposed_pp_s, REAL, "s", "of the iteration, waiting for transfers between stages"),
+    COLUMN(exposed_dp_s, REAL, "s", "of the iteration, waiting for parameters and gradients of data parallelism"),
+    COLUMN(exposed_optimizer_s, REAL, "s", "of the iteration, the optimizer step and the gradient norm"),
+    COLUMN(exposed_bubble_s, REAL, "s", "of the iteration, the rest in which the busiest stage does nothing"),
+    COLUMN(parameters_gib_max, REAL, "GiB", "parameters on a GPU, the most over stages"),
+    COLUMN(gradients_gib_max, REAL, "GiB", "gradients on a GPU, the most over stages"),
+    COLUMN(optimizer_gib_max, REAL, "GiB", "optimizer state on a GPU, the most over stages"),
+    COLUMN(buffers_gib_max, REAL, "GiB", "buffers on a GPU, the most over stages"),
+    COLUMN(memory_peak_s, REAL, "s", "when the fullest stage reaches its peak of memory first"),
+    COLUMN(standard_error_s, REAL, "s", "standard error of iteration_s, as if all costs erred the same way"),
+    COLUMN(zero, INTEGER, "1",
+           "what is sharded over data parallelism: 0 nothing, 1 optimizer, 2 gradients, 3 parameters"),
+    COLUMN(sequence_parallel, INTEGER, "1", "1 where norms and dropout are cut along the sequence, 0 where not"),
+    COLUMN(published_mfu, REAL, "1", "model FLOPs utilisation that others published for this run"),
+    COLUMN(published_tflops_per_gpu, REAL, "TFLOP/s",
+           "model FLOPs a second and GPU that others published for this run"),
+    COLUMN(published_hardware_tflops_per_gpu, REAL, "TFLOP/s",
+           "FLOPs with recomputation a second and GPU that others published for this run"),
+    COLUMN(published_activation_gib, REAL, "GiB", "peak activation memory that others published for this run"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
@@ -57,7 +80,8 @@ const pc_column *pc_columns(int *count) {
 
 const pc_column *pc_column_find(const char *name) {
     for (int i = 0; i < COLUMN_COUNT; i++)
-        if (strcmp(columns[i].name, name) == 0) return &columns[i];
+        if (columns[i].name[0] == name[0] && strcmp(columns[i].name, name) == 0)
+            return &columns[i]; /* for every cell */
     return NULL;
 }
 

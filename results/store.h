@@ -28,13 +28,14 @@ typedef struct pc_results_writer pc_results_writer;
  * not (the user named it), PC_ERROR_IO for what the machine refuses. */
 PC_API pc_code pc_results_create(const char *path, pc_results_writer **writer, pc_error *error);
 
-/* Keeps the text of a scenario file, as it was read, under its name. */
+/* Keeps the text of a scenario under its name. */
 PC_API pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, const char *text, size_t size,
                                        pc_error *error);
 
-/* Adds a row; where `replay` is not NULL and holds a trace, the passes and memory levels of its pipeline as well. */
+/* Adds a row; where `detail` is not NULL and holds a trace, the passes and memory levels of its pipeline as well, and
+ * what each device's memory is taken by where that is known. */
 PC_API pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
-                                  const pc_replay *replay, pc_error *error);
+                                  const pc_run_detail *detail, pc_error *error);
 
 /* Completes the file and puts it at its path; frees the writer, also on failure (then nothing is left behind). */
 PC_API pc_code pc_results_commit(pc_results_writer *writer, pc_error *error);
@@ -59,6 +60,7 @@ typedef struct pc_trace_record {
     int devices, microbatches, chunks;
     pc_placement placement;
     pc_replay replay;
+    pc_device_memory *memory; /* one a device; NULL where the run was not on a cluster, or an older pipecast's */
 } pc_trace_record;
 
 PC_API pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record,

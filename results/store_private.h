@@ -33,7 +33,7 @@ static inline uint64_t pc_store_hash(uint64_t hash, const unsigned char *bytes, 
 }
 
 /* The trace of one run as a group of its own; and back. PC_ERROR_INPUT where the group is not a trace. */
-pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_replay *replay, pc_error *error);
+pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
 pc_code pc_store_trace_read(hid_t group, pc_trace_record *record, pc_error *error);
 
 #endif

@@ -48,6 +48,26 @@ static const trace_column columns[] = {
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
 
+#define MEMORY(column_name, field, unit_text, text)                                                                    \
+    {                                                                                                                  \
+        column_name, unit_text, text, AXIS_DEVICE, ELEMENT_INT64, 0, sizeof(pc_device_memory),                         \
+            offsetof(pc_device_memory, field)                                                                          \
+    }
+
+/* What a device's memory is taken by; of runs on a cluster alone. Their array stands beside the replay. */
+static const trace_column memory_columns[] = {
+    MEMORY("device_parameters_bytes", parameters, "B", "parameters on the stage's GPU"),
+    MEMORY("device_gradients_bytes", gradients, "B", "gradients on the stage's GPU"),
+    MEMORY("device_optimizer_bytes", optimizer, "B", "optimizer state on the stage's GPU"),
+    MEMORY("device_buffers_bytes", buffers, "B", "buffers of communication and of running passes on the stage's GPU"),
+    MEMORY("device_activations_bytes", activations, "B", "activations on the stage's GPU at its peak"),
+    MEMORY("device_peak_total_bytes", peak_bytes, "B", "all of that together at the peak"),
+    MEMORY("device_peak_ps", peak_ps, "ps", "when the peak is reached first"),
+    MEMORY("device_capacity_bytes", capacity_bytes, "B", "what the stage's GPU has room for"),
+};
+
+enum { MEMORY_COLUMN_COUNT = sizeof memory_columns / sizeof memory_columns[0] };
+
 static int64_t *axis_count(pc_replay *replay, trace_axis along, int64_t *devices) {
     if (along == AXIS_DEVICE) return devices;
     return along == AXIS_PASS ? &replay->trace.pass_count : &replay->trace.level_count;
@@ -183,7 +203,16 @@ static pc_code write_column(hid_t group, const trace_column *column, int64_t cou
     return code;
 }
 
-pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_replay *replay, pc_error *error) {
+static pc_code write_memory(hid_t group, const pc_run_detail *detail, pc_error *error) {
+    pc_code code = PC_OK;
+    bool is_known = detail->memory && detail->devices == detail->replay.devices;
+    for (int i = 0; is_known && i < MEMORY_COLUMN_COUNT && !code; i++)
+        code = write_column(group, &memory_columns[i], detail->devices, (const char *)detail->memory, error);
+    return code;
+}
+
+pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error) {
+    const pc_replay *replay = &detail->replay;
     if (!describe_shape(group, schedule) || !describe_times(group, replay) || !describe_out_of_memory(group, replay))
         return fail(error);
     pc_replay shape = *replay; /* of which only the counts are looked at */
@@ -192,7 +221,7 @@ pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_
     for (int i = 0; i < COLUMN_COUNT && !code; i++)
         code = write_column(group, &columns[i], *axis_count(&shape, columns[i].along, &devices),
                             array_of(replay, &columns[i]), error);
-    return code;
+    return code ? code : write_memory(group, detail, error);
 }
 
 /* --- reading --- */
@@ -306,12 +335,9 @@ static pc_code make_array(pc_replay *replay, const trace_column *column, int64_t
     return PC_OK;
 }
 
-static pc_code fill_column(pc_replay *replay, const trace_column *column, hid_t dataset, int64_t count,
-                           pc_error *error) {
-    pc_code code = make_array(replay, column, count, error);
+static pc_code fill_column(const trace_column *column, hid_t dataset, int64_t count, char *array, pc_error *error) {
     size_t size = element_size(column->element);
-    char *array = array_of(replay, column);
-    if (code) return code;
+    pc_code code;
     if (size == column->stride) return read_values(dataset, column, count, array, error);
     char *values = pc_alloc((size_t)count, size);
     if (!values) return pc_error_no_memory(error);
@@ -332,8 +358,30 @@ static pc_code read_column(hid_t group, const trace_column *column, pc_trace_rec
     hid_t dataset = pc_h5_column_open(group, column->name, &count);
     if (dataset < 0) return refuse(error, column->name);
     pc_code code = agree_on_count(axis_count(&record->replay, column->along, &devices), count, column->name, error);
-    if (!code) code = fill_column(&record->replay, column, dataset, count, error);
+    if (!code) code = make_array(&record->replay, column, count, error);
+    if (!code) code = fill_column(column, dataset, count, array_of(&record->replay, column), error);
     H5Dclose(dataset);
+    return code;
+}
+
+static pc_code read_memory_column(hid_t group, const trace_column *column, pc_trace_record *record, pc_error *error) {
+    int64_t count = 0;
+    hid_t dataset = pc_h5_column_open(group, column->name, &count);
+    if (dataset < 0) return refuse(error, column->name);
+    pc_code code = count == record->devices ? PC_OK : refuse(error, column->name);
+    if (!code) code = fill_column(column, dataset, count, (char *)record->memory, error);
+    H5Dclose(dataset);
+    return code;
+}
+
+/* All of it, or nothing where the first is not there. */
+static pc_code read_memory(hid_t group, pc_trace_record *record, pc_error *error) {
+    if (!pc_h5_has(group, memory_columns[0].name)) return PC_OK;
+    record->memory = pc_alloc((size_t)record->devices, sizeof *record->memory);
+    if (!record->memory) return pc_error_no_memory(error);
+    pc_code code = PC_OK;
+    for (int i = 0; i < MEMORY_COLUMN_COUNT && !code; i++)
+        code = read_memory_column(group, &memory_columns[i], record, error);
     return code;
 }
 
@@ -364,6 +412,7 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *erro
     if (!code) code = read_out_of_memory(group, &record, error);
     record.replay.devices = record.devices;
     for (int i = 0; i < COLUMN_COUNT && !code; i++) code = read_column(group, &columns[i], &record, error);
+    if (!code) code = read_memory(group, &record, error);
     if (!code) code = check_passes(&record, error);
     if (code)
         pc_trace_record_free(&record);
@@ -374,5 +423,6 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *erro
 
 void pc_trace_record_free(pc_trace_record *record) {
     pc_replay_free(&record->replay);
+    pc_free(record->memory);
     *record = (pc_trace_record){0};
 }

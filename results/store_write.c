@@ -120,7 +120,7 @@ static bool write_scenario(hid_t group, const char *link, const char *name, cons
     hid_t dataset = write_whole_text(group, link, text, size);
     if (dataset < 0) return false;
     bool done = pc_h5_put_text(dataset, "name", name) &&
-                pc_h5_put_text(dataset, "description", "text of the scenario file, as it was read");
+                pc_h5_put_text(dataset, "description", "text of the scenario file, and what was set from outside");
     H5Dclose(dataset);
     return done;
 }
@@ -153,8 +153,8 @@ static pc_code make_room(pc_results_writer *writer, pc_error *error) {
     return PC_OK;
 }
 
-static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedule *schedule, const pc_replay *replay,
-                         pc_error *error) {
+static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedule *schedule,
+                         const pc_run_detail *detail, pc_error *error) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     if (pc_h5_has(writer->traces, name))
@@ -162,7 +162,7 @@ static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedu
                             run);
     hid_t group = pc_h5_group_create(writer->traces, name);
     if (group < 0) return fail_in_memory(writer, error);
-    pc_code code = pc_store_trace_write(group, schedule, replay, error);
+    pc_code code = pc_store_trace_write(group, schedule, detail, error);
     H5Gclose(group);
     if (!code) return PC_OK;
     H5Ldelete(writer->traces, name, H5P_DEFAULT); /* half a trace is none */
@@ -170,13 +170,13 @@ static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedu
 }
 
 pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
-                           const pc_replay *replay, pc_error *error) {
+                           const pc_run_detail *detail, pc_error *error) {
     pc_code code = make_room(writer, error);
     if (code) return code;
-    if (replay && replay->trace.pass_count > 0) {
+    if (detail && detail->replay.trace.pass_count > 0) {
         assert(schedule);
         pc_h5_quiet quiet = pc_h5_quiet_begin();
-        code = add_trace(writer, row->run, schedule, replay, error);
+        code = add_trace(writer, row->run, schedule, detail, error);
         pc_h5_quiet_end(quiet);
         if (code) return code;
     }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -19,6 +20,8 @@ typedef enum table_style {
     STYLE_FOUR_DIGITS, /* at least four significant digits, the same decimals in all rows */
     STYLE_RATE,        /* a fraction of one, four decimals */
     STYLE_GIB,         /* two decimals */
+    STYLE_PLAIN,       /* as short as six digits allow */
+    STYLE_SHARE,       /* of another column, in percent with one decimal */
     STYLE_DIFFERENCE,  /* ours less theirs, with its sign, four decimals */
     STYLE_PERCENT      /* ours over theirs less one, with its sign */
 } table_style;
@@ -26,56 +29,79 @@ typedef enum table_style {
 /* When a column with values is shown. */
 typedef enum table_shown {
     SHOWN_ALWAYS,
-    SHOWN_VARYING, /* where not all rows have the same value; otherwise the line above the table says it once */
-    SHOWN_UNNAMED, /* as VARYING, but where the rows have names, their names say it */
-    SHOWN_FAILED   /* where not all rows are ok */
+    SHOWN_VARYING,  /* where not all rows have the same value; otherwise the line above the table says it once */
+    SHOWN_UNNAMED,  /* as VARYING, but where the rows have names, their names say it */
+    SHOWN_COMPARED, /* where there is a published value of it */
+    SHOWN_FAILED    /* where not all rows are ok */
 } table_shown;
 
 typedef struct table_view {
     const char *column;       /* of columns.h */
-    const char *minus;        /* the column to compare with, for the last two styles */
+    const char *minus;        /* the column to compare with, for the last three styles */
     const char *top, *bottom; /* the header's two lines */
     table_style style;
     table_shown shown;
-    int sacrifice; /* where the table is too wide, columns go in this order, 1 first; 0 never goes */
+    int sacrifice;       /* where the table is too wide, columns go in this order, 1 first; 0 never goes */
+    const char *instead; /* where not NULL: it goes only where this column, which says as much, has values */
 } table_view;
 
+/* The last columns to be given up: what the iteration waits for; and, only where there is something to compare with,
+ * what is nearest to it. */
+enum { WAITS = 10, BESIDE_COMPARED, COMPARED };
+
 static const table_view views[] = {
-    {"run", NULL, "run", "", STYLE_INTEGER, SHOWN_ALWAYS, 0},
-    {"scenario", NULL, "scenario", "", STYLE_TEXT, SHOWN_VARYING, 6},
-    {"name", NULL, "name", "", STYLE_TEXT, SHOWN_ALWAYS, 0},
-    {"model", NULL, "model", "", STYLE_TEXT, SHOWN_UNNAMED, 0},
-    {"machine", NULL, "machine", "", STYLE_TEXT, SHOWN_VARYING, 0},
-    {"schedule", NULL, "schedule", "", STYLE_TEXT, SHOWN_UNNAMED, 0},
-    {"gpus", NULL, "GPUs", "", STYLE_INTEGER, SHOWN_ALWAYS, 0},
-    {"tp", NULL, "tp", "", STYLE_INTEGER, SHOWN_VARYING, 0},
-    {"pp", NULL, "pp", "", STYLE_INTEGER, SHOWN_VARYING, 0},
-    {"dp", NULL, "dp", "", STYLE_INTEGER, SHOWN_VARYING, 0},
-    {"virtual_pp", NULL, "chunks", "", STYLE_INTEGER, SHOWN_UNNAMED, 0},
-    {"microbatch_size", NULL, "microbatch", "size", STYLE_INTEGER, SHOWN_UNNAMED, 0},
-    {"microbatches", NULL, "micro-", "batches", STYLE_INTEGER, SHOWN_ALWAYS, 0},
-    {"global_batch", NULL, "global", "batch", STYLE_INTEGER, SHOWN_UNNAMED, 8},
-    {"seq_len", NULL, "sequence", "[tokens]", STYLE_INTEGER, SHOWN_UNNAMED, 0},
-    {"recompute", NULL, "recompute", "", STYLE_TEXT, SHOWN_UNNAMED, 0},
-    {"iteration_s", NULL, "iteration", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0},
-    {"published_iteration_s", NULL, "published", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 3},
-    {"iteration_s", "published_iteration_s", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS, 3},
-    {"samples_per_s_per_gpu", NULL, "samples/s", "per GPU", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0},
-    {"published_samples_per_s_per_gpu", NULL, "published", "", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 2},
-    {"samples_per_s_per_gpu", "published_samples_per_s_per_gpu", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS, 2},
-    {"tflops_per_gpu", NULL, "TFLOP/s", "per GPU", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 5},
-    {"mfu", NULL, "MFU", "", STYLE_RATE, SHOWN_ALWAYS, 0},
-    {"hfu", NULL, "HFU", "", STYLE_RATE, SHOWN_ALWAYS, 4},
-    {"bubble_rate_span", NULL, "bubble", "(span)", STYLE_RATE, SHOWN_ALWAYS, 0},
-    {"published_bubble_rate_span", NULL, "published", "(span)", STYLE_RATE, SHOWN_ALWAYS, 0},
-    {"bubble_rate_span", "published_bubble_rate_span", "differ-", "ence", STYLE_DIFFERENCE, SHOWN_ALWAYS, 0},
-    {"bubble_rate_makespan", NULL, "bubble", "(makespan)", STYLE_RATE, SHOWN_ALWAYS, 7},
-    {"activation_gib_max", NULL, "activ.", "max [GiB]", STYLE_GIB, SHOWN_ALWAYS, 0},
-    {"memory_gib_max", NULL, "memory", "max [GiB]", STYLE_GIB, SHOWN_ALWAYS, 0},
-    {"status", NULL, "status", "", STYLE_TEXT, SHOWN_FAILED, 0},
+    {"run", NULL, "run", "", STYLE_INTEGER, SHOWN_ALWAYS, 0, NULL},
+    {"scenario", NULL, "scenario", "", STYLE_TEXT, SHOWN_VARYING, 5, NULL},
+    {"name", NULL, "name", "", STYLE_TEXT, SHOWN_ALWAYS, 0, NULL},
+    {"model", NULL, "model", "", STYLE_TEXT, SHOWN_UNNAMED, 0, NULL},
+    {"machine", NULL, "machine", "", STYLE_TEXT, SHOWN_VARYING, 0, NULL},
+    {"schedule", NULL, "schedule", "", STYLE_TEXT, SHOWN_UNNAMED, 0, NULL},
+    {"gpus", NULL, "GPUs", "", STYLE_INTEGER, SHOWN_ALWAYS, 0, NULL},
+    {"tp", NULL, "tp", "", STYLE_INTEGER, SHOWN_VARYING, 0, NULL},
+    {"pp", NULL, "pp", "", STYLE_INTEGER, SHOWN_VARYING, 0, NULL},
+    {"dp", NULL, "dp", "", STYLE_INTEGER, SHOWN_VARYING, 0, NULL},
+    {"virtual_pp", NULL, "chunks", "", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
+    {"microbatch_size", NULL, "microbatch", "size", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
+    {"microbatches", NULL, "micro-", "batches", STYLE_INTEGER, SHOWN_ALWAYS, 0, NULL},
+    {"global_batch", NULL, "global", "batch", STYLE_INTEGER, SHOWN_UNNAMED, 7, NULL},
+    {"seq_len", NULL, "sequence", "[tokens]", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
+    {"recompute", NULL, "recompute", "", STYLE_TEXT, SHOWN_UNNAMED, 0, NULL},
+    {"zero", NULL, "ZeRO", "", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
+    {"iteration_s", NULL, "iteration", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
+    {"published_iteration_s", NULL, "published", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, COMPARED, NULL},
+    {"iteration_s", "published_iteration_s", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS, COMPARED, NULL},
+    {"samples_per_s_per_gpu", NULL, "samples/s", "per GPU", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 3, "mfu"},
+    {"published_samples_per_s_per_gpu", NULL, "published", "", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 3, NULL},
+    {"samples_per_s_per_gpu", "published_samples_per_s_per_gpu", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS, 3,
+     NULL},
+    {"tflops_per_gpu", NULL, "TFLOP/s", "per GPU", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 2, NULL},
+    {"published_tflops_per_gpu", NULL, "published", "", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, COMPARED, NULL},
+    {"tflops_per_gpu", "published_tflops_per_gpu", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS, COMPARED, NULL},
+    {"hardware_tflops_per_gpu", NULL, "hardware", "TFLOP/s", STYLE_FOUR_DIGITS, SHOWN_COMPARED, 9, NULL},
+    {"published_hardware_tflops_per_gpu", NULL, "published", "hardware", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, COMPARED,
+     NULL},
+    {"hardware_tflops_per_gpu", "published_hardware_tflops_per_gpu", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS,
+     COMPARED, NULL},
+    {"peak_tflops", NULL, "peak", "TFLOP/s", STYLE_PLAIN, SHOWN_VARYING, 0, NULL},
+    {"mfu", NULL, "MFU", "", STYLE_RATE, SHOWN_ALWAYS, 0, NULL},
+    {"published_mfu", NULL, "published", "MFU", STYLE_RATE, SHOWN_ALWAYS, 0, NULL},
+    {"mfu", "published_mfu", "differ-", "ence", STYLE_DIFFERENCE, SHOWN_ALWAYS, 0, NULL},
+    {"hfu", NULL, "HFU", "", STYLE_RATE, SHOWN_ALWAYS, 1, NULL},
+    {"exposed_tp_s", "iteration_s", "TP", "wait", STYLE_SHARE, SHOWN_ALWAYS, WAITS, NULL},
+    {"exposed_pp_s", "iteration_s", "PP", "wait", STYLE_SHARE, SHOWN_ALWAYS, WAITS, NULL},
+    {"exposed_dp_s", "iteration_s", "DP", "wait", STYLE_SHARE, SHOWN_ALWAYS, WAITS, NULL},
+    {"exposed_optimizer_s", "iteration_s", "opti-", "mizer", STYLE_SHARE, SHOWN_ALWAYS, WAITS, NULL},
+    {"bubble_rate_span", NULL, "bubble", "(span)", STYLE_RATE, SHOWN_ALWAYS, BESIDE_COMPARED, "mfu"},
+    {"published_bubble_rate_span", NULL, "published", "(span)", STYLE_RATE, SHOWN_ALWAYS, 0, NULL},
+    {"bubble_rate_span", "published_bubble_rate_span", "differ-", "ence", STYLE_DIFFERENCE, SHOWN_ALWAYS, 0, NULL},
+    {"bubble_rate_makespan", NULL, "bubble", "(makespan)", STYLE_RATE, SHOWN_ALWAYS, 4, NULL},
+    {"activation_gib_max", NULL, "activ.", "max [GiB]", STYLE_GIB, SHOWN_ALWAYS, 6, "memory_gib_max"},
+    {"published_activation_gib", NULL, "published", "[GiB]", STYLE_GIB, SHOWN_ALWAYS, 0, NULL},
+    {"memory_gib_max", NULL, "memory", "max [GiB]", STYLE_GIB, SHOWN_ALWAYS, 0, NULL},
+    {"status", NULL, "status", "", STYLE_TEXT, SHOWN_FAILED, 0, NULL},
 };
 
-enum { VIEW_COUNT = sizeof views / sizeof views[0], SACRIFICE_MAX = 8 };
+enum { VIEW_COUNT = sizeof views / sizeof views[0] };
 
 typedef struct table_layout {
     const pc_run_row *rows;
@@ -103,6 +129,7 @@ static double number_of(const table_view *view, const pc_run_row *row) {
     double value = pc_column_real(column_of(view), row);
     if (!view->minus) return value;
     double theirs = pc_column_real(pc_column_find(view->minus), row);
+    if (view->style == STYLE_SHARE) return 100 * value / theirs;
     return view->style == STYLE_PERCENT ? 100 * (value / theirs - 1) : value - theirs;
 }
 
@@ -138,6 +165,10 @@ static void set_cell(pc_text *cell, const table_view *view, int decimals, const 
         return add_text(cell, view, row);
     case STYLE_INTEGER:
         return pc_text_printf(cell, "%" PRId64, pc_column_integer(column_of(view), row));
+    case STYLE_PLAIN:
+        return pc_text_printf(cell, "%.6g", number_of(view, row));
+    case STYLE_SHARE:
+        return pc_text_printf(cell, "%.1f%%", number_of(view, row));
     case STYLE_DIFFERENCE:
         return add_signed(cell, number_of(view, row), 4, "");
     case STYLE_PERCENT:
@@ -218,6 +249,14 @@ static bool repeats_another(const table_layout *table, const table_view *view) {
            (strcmp(view->column, "hfu") == 0 && equals_everywhere(table, "hfu", "mfu"));
 }
 
+/* Whether any row has a published value of the column. */
+static bool is_published(const table_layout *table, const char *column) {
+    char name[64];
+    snprintf(name, sizeof name, "published_%s", column);
+    const table_view published = {.column = name};
+    return any_defined(table, &published);
+}
+
 static bool must_show(const table_layout *table, const table_view *view) {
     if (!any_defined(table, view) || repeats_another(table, view)) return false;
     switch (view->shown) {
@@ -227,6 +266,8 @@ static bool must_show(const table_layout *table, const table_view *view) {
         return varies(table, view);
     case SHOWN_UNNAMED:
         return !table->named && varies(table, view);
+    case SHOWN_COMPARED:
+        return is_published(table, view->column);
     case SHOWN_FAILED:
         return !table->all_ok;
     }
@@ -254,14 +295,33 @@ static size_t total_width(const table_layout *table) {
     return total > 0 ? total - GAP : 0;
 }
 
-static void sacrifice_columns(table_layout *table) {
-    for (int order = 1; order <= SACRIFICE_MAX && total_width(table) > WIDTH_MAX; order++) {
-        for (int i = 0; i < VIEW_COUNT; i++) {
-            if (!table->shown[i] || views[i].sacrifice != order) continue;
-            table->shown[i] = false;
-            table->sacrificed[i] = true;
-        }
+/* What stands beside published values stays for comparison. */
+static bool may_go(const table_layout *table, const table_view *view) {
+    if (!view->instead) return true;
+    const table_view instead = {.column = view->instead}, published = {.column = "published_activation_gib"};
+    bool compared = strcmp(view->column, "activation_gib_max") == 0 && any_defined(table, &published);
+    return any_defined(table, &instead) && !compared;
+}
+
+static void sacrifice_order(table_layout *table, int order) {
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        if (!table->shown[i] || views[i].sacrifice != order || !may_go(table, &views[i])) continue;
+        table->shown[i] = false;
+        table->sacrificed[i] = true;
     }
+}
+
+static bool compares(const table_layout *table) {
+    for (int i = 0; i < VIEW_COUNT; i++)
+        if (table->shown[i] && strncmp(views[i].column, "published_", 10) == 0) return true;
+    return false;
+}
+
+/* Where there is something to compare with, that matters more than where the time goes. */
+static void sacrifice_columns(table_layout *table) {
+    if (compares(table) && total_width(table) > WIDTH_MAX) sacrifice_order(table, WAITS);
+    int last = compares(table) ? COMPARED : WAITS;
+    for (int order = 1; order <= last && total_width(table) > WIDTH_MAX; order++) sacrifice_order(table, order);
 }
 
 static void lay_out(table_layout *table, pc_text *cell) {
@@ -337,22 +397,30 @@ static void add_words(pc_text *text, const char *name) {
     for (; *name; name++) pc_text_add(text, *name == '_' ? " " : name, 1);
 }
 
-/* What all runs have in common stands above the table: "model gpt-1.5b, machine a100, tp 8". */
+static bool is_constant(const table_layout *table, int index) {
+    const table_view *view = &views[index];
+    bool may = view->shown == SHOWN_VARYING || view->shown == SHOWN_UNNAMED;
+    return may && !table->shown[index] && any_defined(table, view) && !varies(table, view) &&
+           !repeats_another(table, view);
+}
+
+/* What all runs have in common stands above the table: "model gpt-1.5b, machine a100, tp 8"; on several lines, where
+ * one would be too wide. */
 static void add_constants(const table_layout *table, pc_text *text, pc_text *cell) {
-    bool any = false;
+    size_t line = 0; /* characters on this one */
     for (int i = 0; i < VIEW_COUNT && !cell->failed; i++) {
         const table_view *view = &views[i];
-        bool may = view->shown == SHOWN_VARYING || view->shown == SHOWN_UNNAMED;
-        if (!may || table->shown[i] || !any_defined(table, view) || varies(table, view)) continue;
-        if (repeats_another(table, view)) continue;
+        if (!is_constant(table, i)) continue;
         set_cell(cell, view, 0, &table->rows[0]);
         if (cell->failed || (view->style == STYLE_INTEGER && strcmp(cell->data, "1") == 0)) continue;
-        pc_text_printf(text, "%s", any ? ", " : "");
+        size_t width = strlen(view->column) + 1 + pc_utf8_length(cell->data);
+        bool breaks = line > 0 && line + 2 + width + 1 > WIDTH_MAX; /* a comma may follow */
+        pc_text_printf(text, "%s", breaks ? ",\n" : line > 0 ? ", " : "");
         add_words(text, view->column);
         pc_text_printf(text, " %s", cell->data);
-        any = true;
+        line = width + (breaks || line == 0 ? 0 : line + 2);
     }
-    if (any) pc_text_add(text, "\n\n", 2);
+    if (line > 0) pc_text_add(text, "\n\n", 2);
 }
 
 /* Why rows are not ok, one a line, and what was left out for width. */
@@ -371,7 +439,7 @@ static void add_messages(const table_layout *table, pc_text *text) {
 static void add_sacrificed(const table_layout *table, pc_text *text) {
     bool any = false;
     for (int i = 0; i < VIEW_COUNT; i++) {
-        if (!table->sacrificed[i] || views[i].minus) continue;
+        if (!table->sacrificed[i] || (views[i].minus && views[i].style != STYLE_SHARE)) continue;
         pc_text_printf(text, "%s%s",
                        any ? ", " : "\nleft out for width (csv and json have every column): ", views[i].column);
         any = true;

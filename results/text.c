@@ -143,6 +143,6 @@ void pc_number_scope_leave(pc_number_scope *scope) {
 void pc_number_format(double value, char text[PC_NUMBER_SIZE]) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, PC_NUMBER_SIZE, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) return;
+        if (digits == 17 || strtod(text, NULL) == value) return; /* 17 are always enough */
     }
 }

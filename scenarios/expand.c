@@ -1,6 +1,8 @@
 #include "scenarios/expand.h"
 
 #include "models/workload/activation.h"
+#include "scenarios/cluster.h"
+#include "scenarios/references.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,9 +12,7 @@
 
 __extension__ typedef __int128 wide;
 
-static pc_code blame(pc_problem *problem, const char *path, const char *format, ...) PC_PRINTF(3, 4);
-
-static pc_code blame(pc_problem *problem, const char *path, const char *format, ...) {
+pc_code pc_problem_blame(pc_problem *problem, const char *path, const char *format, ...) {
     char message[512];
     va_list arguments;
     va_start(arguments, format);
@@ -30,6 +30,14 @@ static const pc_generator *generator_of(const pc_setting *setting) {
     return setting->value[PC_KEY_SCHEDULE].generator;
 }
 
+static pc_key devices_key(const pc_setting *setting) {
+    return pc_setting_has(setting, PC_KEY_PP) ? PC_KEY_PP : PC_KEY_DEVICES;
+}
+
+static int64_t devices_of(const pc_setting *setting) {
+    return whole(setting, devices_key(setting));
+}
+
 int pc_setting_chunks(const pc_setting *setting) {
     const pc_generator *generator = generator_of(setting);
     if (generator->chunks_min == generator->chunks_max) return generator->chunks_min;
@@ -43,7 +51,7 @@ static int chunks_in_stage(const pc_setting *setting) {
 }
 
 static int64_t parts_of(const pc_setting *setting) {
-    return whole(setting, PC_KEY_DEVICES) * chunks_in_stage(setting);
+    return devices_of(setting) * chunks_in_stage(setting);
 }
 
 static pc_time given_time(const pc_setting *setting, int64_t stage, int kind) {
@@ -63,15 +71,17 @@ static pc_time stage_time(const pc_setting *setting, int64_t stage, int kind) {
 }
 
 static pc_code check_required(const pc_setting *setting, pc_problem *problem) {
-    static const pc_key required[] = {PC_KEY_SCHEDULE, PC_KEY_DEVICES, PC_KEY_MICROBATCHES};
+    const pc_key required[] = {PC_KEY_SCHEDULE, devices_key(setting), PC_KEY_MICROBATCHES};
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
         if (!pc_setting_has(setting, required[i]))
-            return blame(problem, pc_key_path(required[i]), "missing; expected it in the case, in setting or in sweep");
+            return pc_problem_blame(problem, pc_key_path(required[i]),
+                                    "missing; expected it in the case, in setting or in sweep");
     if (!setting->stages && !pc_setting_gives(setting, "times"))
-        return blame(problem, "times", "missing; expected times (F, B, W or BW) or stages");
-    if (setting->stages && setting->stage_count != whole(setting, PC_KEY_DEVICES))
-        return blame(problem, "stages", "%" PRId64 " entries for %" PRId64 " devices; expected one a device",
-                     setting->stage_count, whole(setting, PC_KEY_DEVICES));
+        return pc_problem_blame(problem, "times",
+                                "missing; expected times (F, B, W or BW) or stages, or a machine and a model");
+    if (setting->stages && setting->stage_count != devices_of(setting))
+        return pc_problem_blame(problem, "stages", "%" PRId64 " entries for %" PRId64 " devices; expected one a device",
+                                setting->stage_count, devices_of(setting));
     return PC_OK;
 }
 
@@ -82,8 +92,8 @@ static pc_code blame_time(pc_problem *problem, const pc_setting *setting, int64_
         snprintf(path, sizeof path, "stages[%" PRId64 "].%s", stage, name);
     else
         snprintf(path, sizeof path, "times.%s", name);
-    return blame(problem, path, "missing, and %s has %s passes; expected a time such as 12.96 ms%s", schedule, name,
-                 kind == PC_PASS_BW ? ", or B and W, which add up to it" : "");
+    return pc_problem_blame(problem, path, "missing, and %s has %s passes; expected a time such as 12.96 ms%s",
+                            schedule, name, kind == PC_PASS_BW ? ", or B and W, which add up to it" : "");
 }
 
 static pc_code check_times(const pc_setting *setting, pc_problem *problem) {
@@ -101,26 +111,31 @@ static pc_code check_transfer(const pc_setting *setting, pc_problem *problem) {
     bool link = pc_setting_gives(setting, "transfer") && !pc_setting_has(setting, PC_KEY_TRANSFER_TIME);
     for (int i = 0; link && i < 2; i++)
         if (!pc_setting_has(setting, required[i]))
-            return blame(problem, pc_key_path(required[i]),
-                         "missing beside the rest of a link; expected size and bandwidth (and latency)");
+            return pc_problem_blame(problem, pc_key_path(required[i]),
+                                    "missing beside the rest of a link; expected size and bandwidth (and latency)");
     return PC_OK;
+}
+
+static pc_layer_layout layout_of(const pc_setting *setting) {
+    bool ends = pc_setting_has(setting, PC_KEY_LAYOUT) && strcmp(setting->value[PC_KEY_LAYOUT].text, "ends") == 0;
+    return ends ? PC_LAYERS_ENDS : PC_LAYERS_EVEN;
 }
 
 /* The number of model parts must be one that the run can have. Chunks are to blame where there are several. */
 static pc_code check_parts(const pc_setting *setting, pc_problem *problem) {
-    int64_t p = whole(setting, PC_KEY_DEVICES), v = pc_setting_chunks(setting), layers = whole(setting, PC_KEY_LAYERS);
+    int64_t p = devices_of(setting), v = pc_setting_chunks(setting), layers = whole(setting, PC_KEY_LAYERS);
     int shares = chunks_in_stage(setting);
-    bool ends = pc_setting_has(setting, PC_KEY_LAYOUT) && whole(setting, PC_KEY_LAYOUT) == PC_LAYERS_ENDS;
-    const char *culprit = shares > 1 ? "chunks" : "devices";
+    bool ends = layout_of(setting) == PC_LAYERS_ENDS;
+    const char *culprit = shares > 1 ? "chunks" : pc_key_path(devices_key(setting));
     if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, &problem->error)) {
         snprintf(problem->path, sizeof problem->path, "%s", shares > 1 ? "chunks" : "microbatches");
         return problem->error.code;
     }
     if (!pc_setting_has(setting, PC_KEY_LAYERS) || p * shares <= layers + (ends ? 2 : 0)) return PC_OK;
-    return blame(problem, culprit,
-                 "%" PRId64 " devices x %d chunks are more than the %" PRId64
-                 " layers%s; expected at least one layer a chunk",
-                 p, shares, layers, ends ? ", embedding and head" : "");
+    return pc_problem_blame(problem, culprit,
+                            "%" PRId64 " devices x %d chunks are more than the %" PRId64
+                            " layers%s; expected at least one layer a chunk",
+                            p, shares, layers, ends ? ", embedding and head" : "");
 }
 
 static pc_shape shape_of(const pc_setting *setting) {
@@ -142,23 +157,20 @@ bool pc_setting_has_activation(const pc_setting *setting) {
     return pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE) || has_shape(setting);
 }
 
-static pc_layer_layout layout_of(const pc_setting *setting) {
-    return pc_setting_has(setting, PC_KEY_LAYOUT) ? (pc_layer_layout)whole(setting, PC_KEY_LAYOUT) : PC_LAYERS_EVEN;
-}
-
 /* All layers and all microbatches at once, more than any device can hold, must still be a number. */
 static pc_code check_derived_activation(const pc_setting *setting, pc_problem *problem) {
     pc_shape shape = shape_of(setting);
     int64_t bytes, part_layers;
     if (pc_layers_of_part(layout_of(setting), shape.layers, parts_of(setting), 0, &part_layers, NULL))
-        return blame(problem, pc_key_path(PC_KEY_LAYERS),
-                     "%" PRId64 " layers%s do not divide evenly over %" PRId64
-                     " devices x %d chunks; expected them to, or activation.size",
-                     shape.layers, layout_of(setting) == PC_LAYERS_ENDS ? ", embedding and head" : "",
-                     whole(setting, PC_KEY_DEVICES), chunks_in_stage(setting));
+        return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYERS),
+                                "%" PRId64 " layers%s do not divide evenly over %" PRId64
+                                " devices x %d chunks; expected them to, or activation.size",
+                                shape.layers, layout_of(setting) == PC_LAYERS_ENDS ? ", embedding and head" : "",
+                                devices_of(setting), chunks_in_stage(setting));
     if (!pc_activation_bytes_per_layer(&shape, &bytes) || __builtin_mul_overflow(bytes, shape.layers, &bytes) ||
         __builtin_mul_overflow(bytes, whole(setting, PC_KEY_MICROBATCHES), &bytes))
-        return blame(problem, "model", "its activations are too large to count; expected less than 2^63 bytes");
+        return pc_problem_blame(problem, "model",
+                                "its activations are too large to count; expected less than 2^63 bytes");
     return PC_OK;
 }
 
@@ -168,20 +180,43 @@ static pc_code check_activation(const pc_setting *setting, pc_problem *problem) 
     bool has_activation = pc_setting_has_activation(setting);
     for (int i = 0; i < 2 && !has_activation; i++)
         if (pc_setting_has(setting, shares[i]))
-            return blame(problem, pc_key_path(shares[i]),
-                         "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
-                         "microbatch_size");
+            return pc_problem_blame(
+                problem, pc_key_path(shares[i]),
+                "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
+                "microbatch_size");
     if (!has_activation) return PC_OK;
     if (!pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) return check_derived_activation(setting, problem);
     if (__builtin_mul_overflow(whole(setting, PC_KEY_ACTIVATION_SIZE), whole(setting, PC_KEY_MICROBATCHES), &bytes))
-        return blame(problem, pc_key_path(PC_KEY_ACTIVATION_SIZE),
-                     "too large for all microbatches; expected less than 2^63 bytes together");
+        return pc_problem_blame(problem, pc_key_path(PC_KEY_ACTIVATION_SIZE),
+                                "too large for all microbatches; expected less than 2^63 bytes together");
     return PC_OK;
 }
 
+/* What only costs from a model and a machine give a meaning. */
+static pc_code check_scopes(const pc_setting *setting, pc_problem *problem) {
+    for (pc_key key = 0; key < PC_KEYS; key++)
+        if (pc_setting_has(setting, key) && pc_key_is_of_cluster(key))
+            return pc_problem_blame(problem, pc_key_path(key),
+                                    "means nothing beside times; expected it only where they follow from a machine");
+    bool simple = !pc_setting_has(setting, PC_KEY_LAYOUT) || strcmp(setting->value[PC_KEY_LAYOUT].text, "even") == 0 ||
+                  layout_of(setting) == PC_LAYERS_ENDS;
+    if (simple) return PC_OK;
+    return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYOUT), "%.40s: no layout beside times; expected even or ends",
+                            setting->value[PC_KEY_LAYOUT].text);
+}
+
+/* A model's name alone is a label; a file that is named must be there. */
+static pc_code check_model_file(const pc_setting *setting, pc_problem *problem) {
+    if (!pc_setting_has(setting, PC_KEY_MODEL_FROM)) return PC_OK;
+    const pc_error *error = &setting->value[PC_KEY_MODEL_FROM].reference->error;
+    return error->code ? pc_problem_blame(problem, pc_key_path(PC_KEY_MODEL_FROM), "%s", error->message) : PC_OK;
+}
+
 pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem) {
-    static pc_code (*const checks[])(const pc_setting *, pc_problem *) = {check_required, check_times, check_transfer,
-                                                                          check_parts, check_activation};
+    static pc_code (*const checks[])(const pc_setting *, pc_problem *) = {
+        check_required, check_scopes, check_model_file, check_times, check_transfer, check_parts, check_activation};
+    problem->is_rule = false;
+    if (pc_setting_is_cluster(setting)) return pc_cluster_check(setting, problem);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         pc_code code = checks[i](setting, problem);
         if (code) return code;
@@ -200,7 +235,7 @@ static int64_t share(const pc_setting *setting, int64_t total, int c) {
  * of the model, that stage's. The two differ for the replica that runs up. */
 static int64_t stage_of_chunk(const pc_setting *setting, int d, int c) {
     if (chunks_in_stage(setting) > 1) return d;
-    return pc_placement_part(generator_of(setting)->placement, (int)whole(setting, PC_KEY_DEVICES), d, c);
+    return pc_placement_part(generator_of(setting)->placement, (int)devices_of(setting), d, c);
 }
 
 static void fill_times(const pc_setting *setting, pc_costs *costs) {
@@ -227,7 +262,7 @@ typedef struct chunk_activation {
 
 static pc_code derive_activation(const pc_setting *setting, int d, int c, chunk_activation *found, pc_error *error) {
     pc_shape shape = shape_of(setting);
-    int part = pc_placement_part(generator_of(setting)->placement, (int)whole(setting, PC_KEY_DEVICES), d, c);
+    int part = pc_placement_part(generator_of(setting)->placement, (int)devices_of(setting), d, c);
     int64_t layers;
     pc_code code = pc_layers_of_part(layout_of(setting), shape.layers, parts_of(setting), part, &layers, error);
     if (code) return code;
@@ -270,13 +305,9 @@ static pc_code fill_activation(const pc_setting *setting, pc_costs *costs, pc_er
     return PC_OK;
 }
 
-static int64_t whole_or(const pc_setting *setting, pc_key key, int64_t otherwise) {
-    return pc_setting_has(setting, key) ? whole(setting, key) : otherwise;
-}
-
 /* Here entries are the devices', whatever stages of the model a device has. */
 static void fill_memory(const pc_setting *setting, pc_costs *costs) {
-    int64_t of_all = whole_or(setting, PC_KEY_MEMORY, 0);
+    int64_t of_all = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
     for (int d = 0; d < costs->devices; d++) {
         int64_t own = setting->stages && !setting->is_memory_later ? setting->stages[d].memory_bytes : 0;
         costs->memory_capacity_bytes[d] = own ? own : of_all;
@@ -285,39 +316,32 @@ static void fill_memory(const pc_setting *setting, pc_costs *costs) {
 
 static pc_transfer transfer_of(const pc_setting *setting) {
     if (!pc_setting_has(setting, PC_KEY_TRANSFER_BANDWIDTH))
-        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = whole_or(setting, PC_KEY_TRANSFER_TIME, 0)};
+        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = pc_setting_whole(setting, PC_KEY_TRANSFER_TIME, 0)};
     return (pc_transfer){.mode = PC_TRANSFER_LINK,
-                         .latency_ps = whole_or(setting, PC_KEY_TRANSFER_LATENCY, 0),
+                         .latency_ps = pc_setting_whole(setting, PC_KEY_TRANSFER_LATENCY, 0),
                          .bandwidth_bytes_per_s = setting->value[PC_KEY_TRANSFER_BANDWIDTH].real,
                          .size_bytes = whole(setting, PC_KEY_TRANSFER_SIZE)};
 }
 
-static void copy_label(const pc_setting *setting, pc_key key, char *label) {
-    const char *text = pc_setting_has(setting, key) ? setting->value[key].text : "";
-    snprintf(label, PC_LABEL_SIZE, "%s", text);
-}
-
 static pc_run_spec describe(const pc_setting *setting) {
-    pc_run_spec spec = {
-        .generator = generator_of(setting),
-        .devices = (int)whole(setting, PC_KEY_DEVICES),
-        .microbatches = (int)whole(setting, PC_KEY_MICROBATCHES),
-        .chunks = pc_setting_chunks(setting),
-        .microbatch_size = whole_or(setting, PC_KEY_MICROBATCH_SIZE, -1),
-        .seq_len = whole_or(setting, PC_KEY_SEQ_LEN, -1),
-        .has_activation = pc_setting_has_activation(setting),
-        .trace = whole_or(setting, PC_KEY_TRACE, 0) != 0,
-        .overhead_ps = whole_or(setting, PC_KEY_OVERHEAD, 0),
-        .published_bubble_rate_span = NAN,
-        .published_samples_per_s_per_gpu = NAN,
-        .published_iteration_s = NAN,
-    };
-    copy_label(setting, PC_KEY_MODEL_NAME, spec.model);
-    copy_label(setting, PC_KEY_MACHINE, spec.machine);
+    pc_run_spec spec = pc_run_spec_default();
+    spec.generator = generator_of(setting);
+    spec.devices = (int)devices_of(setting);
+    spec.microbatches = (int)whole(setting, PC_KEY_MICROBATCHES);
+    spec.chunks = pc_setting_chunks(setting);
+    spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
+    spec.seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
+    spec.has_activation = pc_setting_has_activation(setting);
+    spec.trace = pc_setting_whole(setting, PC_KEY_TRACE, 0) != 0;
+    spec.overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
+    if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
+        snprintf(spec.model, sizeof spec.model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
+    if (pc_setting_has(setting, PC_KEY_MACHINE))
+        snprintf(spec.machine, sizeof spec.machine, "%s", setting->value[PC_KEY_MACHINE].reference->text);
     return spec;
 }
 
-pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
     pc_run_spec made = describe(setting);
     pc_code code = pc_costs_create(made.devices, made.chunks, &made.costs, error);
     if (code) return code;
@@ -330,4 +354,9 @@ pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error
     else
         *spec = made;
     return code;
+}
+
+pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+    if (pc_setting_is_cluster(setting)) return pc_cluster_expand(setting, spec, error);
+    return expand_times(setting, spec, error);
 }

@@ -12,7 +12,11 @@
 typedef struct pc_problem {
     char path[PC_KEY_PATH_SIZE];
     pc_error error;
+    bool is_rule; /* every value is fine, but they contradict each other: in a sweep that is a run without a result */
 } pc_problem;
+
+/* Writes both, and returns PC_ERROR_INPUT. */
+pc_code pc_problem_blame(pc_problem *problem, const char *path, const char *format, ...) PC_PRINTF(3, 4);
 
 /* Whether this is a whole and possible setting. What only the schedule's generator can refuse is not looked at: that
  * is a run with the status infeasible. */

@@ -1,7 +1,9 @@
 /* Turns what libcyaml logs into one line. It says, in several calls: "Load: Unexpected key: foo", "Load: Backtrace:",
  * and then a line a frame, from the inside out: "  in mapping field 'times' (line: 3, column: 4)", or "  in sequence
  * entry '2' (...)", which counts from 1, or "  in mapping (...)" where no field of it has been met. */
-#include "scenarios/schema.h"
+#include "scenarios/yaml.h"
+
+#include "models/schedule/schedule.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,8 +89,7 @@ static int least(int a, int b) {
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, for words of up to 30 characters; 99 for longer ones. */
-static int distance(const char *a, const char *b) {
+int pc_word_distance(const char *a, const char *b) {
     int row[32], length = (int)strlen(b);
     if (length > 30 || strlen(a) > 30) return 99;
     for (int j = 0; j <= length; j++) row[j] = j;
@@ -111,7 +112,7 @@ static const char *nearest_key(const cyaml_schema_value_t *schema, const char *w
         least((int)strlen(word), strlen(word) > 3 ? 3 : 2); /* two slips in a long word, one in a short */
     if (!schema || schema->type != CYAML_MAPPING) return NULL;
     for (const cyaml_schema_field_t *field = schema->mapping.fields; field->key; field++) {
-        int d = distance(word, field->key);
+        int d = pc_word_distance(word, field->key);
         if (d < best_distance) best_distance = d, best = field->key;
     }
     return best;
@@ -119,7 +120,7 @@ static const char *nearest_key(const cyaml_schema_value_t *schema, const char *w
 
 static pc_code explain_unknown_key(const pc_complaint *complaint, const char *key, const cyaml_schema_value_t *schema,
                                    const pc_source *source, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE], word[PC_FRAME_SIZE], keys[400];
+    char path[PC_KEY_PATH_SIZE], word[PC_FRAME_SIZE], keys[800];
     const cyaml_schema_value_t *mapping = find_schema(complaint, 1, schema);
     const char *nearest = nearest_key(mapping, key);
     cut(key, word, sizeof word);
@@ -144,7 +145,7 @@ static const char *describe(const char *event) {
 
 static pc_code explain_type(const pc_complaint *complaint, const char *expected, const cyaml_schema_value_t *schema,
                             const pc_source *source, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE], keys[400];
+    char path[PC_KEY_PATH_SIZE], keys[800];
     const char *got = strstr(expected, "got event: ");
     join_frames(complaint, 0, "", path);
     list_keys(find_schema(complaint, 0, schema), keys, sizeof keys);

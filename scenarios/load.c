@@ -8,14 +8,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-pc_key pc_dimension_key(pc_dimension dimension) {
-    static const pc_key keys[PC_DIMENSIONS] = {
-        [PC_DIMENSION_DEVICES] = PC_KEY_DEVICES,
-        [PC_DIMENSION_CHUNKS] = PC_KEY_CHUNKS,
-        [PC_DIMENSION_MICROBATCHES] = PC_KEY_MICROBATCHES,
-        [PC_DIMENSION_SCHEDULE] = PC_KEY_SCHEDULE,
+const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension) {
+    static const pc_dimension_rule rules[PC_DIMENSIONS] = {
+        [PC_DIMENSION_MODEL] = {PC_KEY_MODEL_FROM, "model", ""},
+        [PC_DIMENSION_MACHINE] = {PC_KEY_MACHINE, "machine", ""},
+        [PC_DIMENSION_GPUS] = {PC_KEY_GPUS, "gpus", "g"},
+        [PC_DIMENSION_TP] = {PC_KEY_TP, "tp", "tp"},
+        [PC_DIMENSION_PP] = {PC_KEY_PP, "pp", "pp"},
+        [PC_DIMENSION_DP] = {PC_KEY_DP, "dp", "dp"},
+        [PC_DIMENSION_DEVICES] = {PC_KEY_DEVICES, "devices", "p"},
+        [PC_DIMENSION_SEQ_LEN] = {PC_KEY_SEQ_LEN, "seq_len", "s"},
+        [PC_DIMENSION_MICROBATCH_SIZE] = {PC_KEY_MICROBATCH_SIZE, "microbatch_size", "b"},
+        [PC_DIMENSION_GLOBAL_BATCH] = {PC_KEY_GLOBAL_BATCH, "global_batch", "gb"},
+        [PC_DIMENSION_ZERO] = {PC_KEY_ZERO, "zero", "z"},
+        [PC_DIMENSION_RECOMPUTE] = {PC_KEY_RECOMPUTE, "recompute", "recompute-"},
+        [PC_DIMENSION_CHUNKS] = {PC_KEY_CHUNKS, "chunks", "v"},
+        [PC_DIMENSION_MICROBATCHES] = {PC_KEY_MICROBATCHES, "microbatches", "m"},
+        [PC_DIMENSION_SCHEDULE] = {PC_KEY_SCHEDULE, "schedule", ""},
     };
-    return keys[dimension];
+    return &rules[dimension];
+}
+
+const char *pc_dimension_value(pc_dimension dimension, pc_value value) {
+    switch (dimension) {
+    case PC_DIMENSION_MODEL:
+    case PC_DIMENSION_MACHINE:
+        return value.reference->name;
+    case PC_DIMENSION_RECOMPUTE:
+        return value.text;
+    case PC_DIMENSION_SCHEDULE:
+        return value.generator->name;
+    default:
+        return NULL;
+    }
 }
 
 /* A word to look for twice among many: a text, or a number where the text is NULL. */
@@ -58,6 +83,15 @@ static pc_code check_name(const pc_source *source, const char *path, const char 
     return PC_OK;
 }
 
+/* Without a file there are but the sets: options of a command, mostly. */
+static pc_code read_file(const char *path, pc_source *source, pc_error *error) {
+    static const char nothing[] = "scenario: flags\n";
+    if (path) return pc_source_read(path, source, error);
+    pc_code code = pc_source_from_text("options", nothing, source, error);
+    source->is_file = false;
+    return code;
+}
+
 static pc_code load_document(pc_document *document, pc_error *error) {
     pc_code code = pc_source_scan(&document->source, error);
     if (!code) code = pc_raw_load(&document->source, &document->raw, error);
@@ -66,15 +100,33 @@ static pc_code load_document(pc_document *document, pc_error *error) {
     return code;
 }
 
+/* The text that results keep of a scenario says what was set from outside too, in comments at its end. */
+static pc_code write_sets_down(pc_scenario *scenario, const char *const *sets, int set_count, pc_error *error) {
+    pc_source *source = &scenario->documents[0].source;
+    size_t size = source->size + 2;
+    for (int i = 0; i < set_count; i++) size += strlen(sets[i]) + sizeof "# --set \n";
+    char *text = pc_realloc(source->text, size, 1);
+    if (!text) return pc_error_no_memory(error);
+    source->text = text;
+    if (set_count > 0 && source->size > 0 && text[source->size - 1] != '\n') text[source->size++] = '\n';
+    text[source->size] = '\0';
+    for (int i = 0; i < set_count; i++)
+        source->size += (size_t)snprintf(text + source->size, size - source->size, "# --set %s\n", sets[i]);
+    return PC_OK;
+}
+
 pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *const *sets, int set_count,
                        pc_error *error) {
     scenario->documents = pc_alloc((size_t)set_count + 1, sizeof *scenario->documents);
     if (!scenario->documents) return pc_error_no_memory(error);
     scenario->document_count = set_count + 1;
-    pc_code code = pc_source_read(path, &scenario->documents[0].source, error);
+    scenario->folder = path ? pc_source_folder(path) : pc_strdup(".");
+    if (!scenario->folder) return pc_error_no_memory(error);
+    pc_code code = read_file(path, &scenario->documents[0].source, error);
     for (int i = 0; i < set_count && !code; i++)
         code = pc_source_from_set(sets[i], &scenario->documents[i + 1].source, error);
     for (int i = 0; i <= set_count && !code; i++) code = load_document(&scenario->documents[i], error);
+    if (!code) code = write_sets_down(scenario, sets, set_count, error);
     return code;
 }
 
@@ -100,37 +152,49 @@ static pc_code read_labels(pc_scenario *scenario, const pc_document *from, pc_er
 static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimension, const pc_sweep_list *list,
                                    pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
-    int64_t first, second;
+    int64_t first = 0, second = 0;
     word *words = pc_alloc((size_t)list->count, sizeof *words);
     if (!words) return pc_error_no_memory(error);
     for (int64_t i = 0; i < list->count; i++) {
-        bool named = dimension == PC_DIMENSION_SCHEDULE;
-        words[i] = (word){named ? list->values[i].generator->name : NULL, named ? 0 : list->values[i].whole, i};
+        const char *name = pc_dimension_value(dimension, list->values[i]);
+        words[i] = (word){name, name ? 0 : list->values[i].whole, i};
     }
     bool twins = find_twins(words, list->count, &first, &second);
     pc_free(words);
     if (!twins) return PC_OK;
-    snprintf(path, sizeof path, "sweep.%s[%" PRId64 "]", pc_key_path(pc_dimension_key(dimension)), second);
+    snprintf(path, sizeof path, "sweep.%s[%" PRId64 "]", pc_dimension_rule_of(dimension)->name, second);
+    bool are_files = dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE;
+    if (are_files && list->values[first].reference != list->values[second].reference)
+        return pc_source_refuse(source, path, error,
+                                "%s is what runs would call entry %" PRId64 " too; expected names that differ",
+                                list->values[second].reference->name, first);
     return pc_source_refuse(source, path, error, "the same as entry %" PRId64 "; expected values that differ", first);
 }
 
-static pc_code read_sweep_values(const pc_source *source, pc_dimension dimension, const pc_raw_list *raw,
-                                 pc_sweep_list *list, pc_error *error) {
+static pc_code read_sweep_value(pc_scenario *scenario, const pc_document *from, pc_dimension dimension, unsigned index,
+                                pc_value *value, pc_error *error) {
     pc_error cause;
     char path[PC_KEY_PATH_SIZE];
-    pc_key key = pc_dimension_key(dimension);
-    for (unsigned i = 0; i < raw->text_count; i++) {
-        if (!pc_value_parse(key, raw->text[i], &list->values[i], &cause)) continue;
-        snprintf(path, sizeof path, "sweep.%s[%u]", pc_key_path(key), i);
-        return pc_source_refuse(source, path, error, "%s", cause.message);
-    }
-    return check_sweep_differs(source, dimension, list, error);
+    const pc_dimension_rule *rule = pc_dimension_rule_of(dimension);
+    if (!pc_value_parse(rule->key, from->raw->sweep[dimension].text[index], value, &cause))
+        return pc_reference_find(&scenario->references, rule->key, pc_loaded_folder(scenario, from), value, error);
+    snprintf(path, sizeof path, "sweep.%s[%u]", rule->name, index);
+    return pc_source_refuse(&from->source, path, error, "%s", cause.message);
+}
+
+/* Whether a later document's setting takes the place of what was swept under this dimension before. */
+static bool is_set_apart(const pc_document *from, pc_dimension dimension) {
+    pc_key key = pc_dimension_key(dimension), alternative = pc_key_alternative(key);
+    return pc_setting_has(&from->setting, key) ||
+           (alternative != PC_KEYS && pc_setting_has(&from->setting, alternative));
 }
 
 /* A later document's list replaces the one before, and so does its setting: a set wins over what the file sweeps. */
-static pc_code read_sweep_list(const pc_document *from, pc_dimension dimension, pc_sweep_list *list, pc_error *error) {
+static pc_code read_sweep_list(pc_scenario *scenario, const pc_document *from, pc_dimension dimension,
+                               pc_error *error) {
     const pc_raw_list *raw = &from->raw->sweep[dimension];
-    bool replaced = !from->source.is_file && pc_setting_has(&from->setting, pc_dimension_key(dimension));
+    pc_sweep_list *list = &scenario->sweep[dimension];
+    bool replaced = from != scenario->documents && is_set_apart(from, dimension);
     if (!replaced && !raw->text) return PC_OK;
     pc_free(list->values);
     *list = (pc_sweep_list){.count = 0};
@@ -139,31 +203,50 @@ static pc_code read_sweep_list(const pc_document *from, pc_dimension dimension, 
     if (!list->values) return pc_error_no_memory(error);
     list->count = raw->text_count;
     list->document = from;
-    return read_sweep_values(&from->source, dimension, raw, list, error);
+    pc_code code = PC_OK;
+    for (unsigned i = 0; i < raw->text_count && !code; i++)
+        code = read_sweep_value(scenario, from, dimension, i, &list->values[i], error);
+    return code ? code : check_sweep_differs(&from->source, dimension, list, error);
 }
 
 static pc_code read_sweep(pc_scenario *scenario, const pc_document *from, pc_error *error) {
     pc_code code = PC_OK;
-    for (pc_dimension d = 0; d < PC_DIMENSIONS && !code; d++)
-        code = read_sweep_list(from, d, &scenario->sweep[d], error);
+    for (pc_dimension d = 0; d < PC_DIMENSIONS && !code; d++) code = read_sweep_list(scenario, from, d, error);
     return code;
 }
 
-static pc_code read_case(const pc_source *source, unsigned index, const pc_raw_case *raw, pc_case *into,
+/* Of two lists that say the same one would go unheard. */
+static pc_code check_sweep_alternatives(const pc_scenario *scenario, pc_error *error) {
+    static const pc_dimension pairs[][2] = {{PC_DIMENSION_PP, PC_DIMENSION_DEVICES},
+                                            {PC_DIMENSION_GLOBAL_BATCH, PC_DIMENSION_MICROBATCHES}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const pc_sweep_list *list = &scenario->sweep[pairs[i][0]];
+        if (!list->count || !scenario->sweep[pairs[i][1]].count) continue;
+        char path[PC_KEY_PATH_SIZE];
+        snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(pairs[i][0])->name);
+        return pc_source_refuse(&list->document->source, path, error, "stands beside sweep.%s; expected one of the two",
+                                pc_dimension_rule_of(pairs[i][1])->name);
+    }
+    return PC_OK;
+}
+
+static pc_code read_case(pc_scenario *scenario, unsigned index, const pc_raw_case *raw, pc_case *into,
                          pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
+    const pc_source *source = pc_loaded_file(scenario);
     snprintf(into->path, sizeof into->path, "cases[%u]", index);
     snprintf(path, sizeof path, "%s.name", into->path);
     into->name = raw->name;
     pc_code code = check_name(source, path, raw->name, error);
     if (!code) code = pc_setting_parse(source, into->path, &raw->setting, &into->setting, error);
+    if (!code) code = pc_references_find(&scenario->references, scenario->folder, &into->setting, error);
     if (!code) code = pc_published_read(source, raw, into, error);
     return code;
 }
 
 static pc_code check_case_names(const pc_scenario *scenario, pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
-    int64_t first, second;
+    int64_t first = 0, second = 0;
     word *words = pc_alloc((size_t)scenario->case_count, sizeof *words);
     if (!words) return pc_error_no_memory(error);
     for (int64_t i = 0; i < scenario->case_count; i++) words[i] = (word){scenario->cases[i].name, 0, i};
@@ -187,7 +270,7 @@ static pc_code read_cases(pc_scenario *scenario, pc_error *error) {
     snprintf(scenario->cases[0].path, sizeof scenario->cases[0].path, "setting");
     pc_code code = PC_OK;
     for (unsigned i = 0; i < count && !code; i++)
-        code = read_case(pc_loaded_file(scenario), i, &raw->cases[i], &scenario->cases[i], error);
+        code = read_case(scenario, i, &raw->cases[i], &scenario->cases[i], error);
     return code ? code : check_case_names(scenario, error);
 }
 
@@ -195,8 +278,13 @@ pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error) {
     pc_code code = PC_OK;
     scenario->title = "";
     for (int i = 0; i < scenario->document_count && !code; i++) {
-        code = read_labels(scenario, &scenario->documents[i], error);
-        if (!code) code = read_sweep(scenario, &scenario->documents[i], error);
+        pc_document *document = &scenario->documents[i];
+        code = read_labels(scenario, document, error);
+        if (!code)
+            code = pc_references_find(&scenario->references, pc_loaded_folder(scenario, document), &document->setting,
+                                      error);
+        if (!code) code = read_sweep(scenario, document, error);
     }
+    if (!code) code = check_sweep_alternatives(scenario, error);
     return code ? code : read_cases(scenario, error);
 }

@@ -8,6 +8,7 @@
 
 #include "engine/error.h"
 #include "models/training/run.h"
+#include "scenarios/references.h"
 #include "scenarios/scenario.h"
 #include "scenarios/schema.h"
 #include "scenarios/setting.h"
@@ -27,7 +28,8 @@ typedef struct pc_document {
 typedef struct pc_published {
     const pc_generator *generator;
     int64_t microbatches; /* -1: any number */
-    double bubble_rate_span, samples_per_s_per_gpu, iteration_s;
+    double number[PC_PUBLISHED_NUMBERS];
+    double iteration_s, activation_gib;
 } pc_published;
 
 typedef struct pc_case {
@@ -52,6 +54,8 @@ struct pc_scenario {
     pc_case *cases;
     int64_t case_count;
     pc_sweep_list sweep[PC_DIMENSIONS];
+    char *folder;             /* of the file: its paths count from here; those of sets from where we are */
+    pc_reference *references; /* all models and machines that are named anywhere */
     int64_t run_count;
 };
 
@@ -59,11 +63,27 @@ static inline const pc_source *pc_loaded_file(const pc_scenario *scenario) {
     return &scenario->documents[0].source;
 }
 
-/* The key that a dimension of the sweep sets. */
-pc_key pc_dimension_key(pc_dimension dimension);
+/* What a dimension of the sweep is: the key that it sets; how `sweep:` calls it; and what stands in front of its value
+ * in the name of a run. */
+typedef struct pc_dimension_rule {
+    pc_key key;
+    const char *name, *letters;
+} pc_dimension_rule;
+const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension);
 
-/* Fills in documents; then name, title, sweep and cases. What was filled in is freed by pc_scenario_free, on failure
- * too. */
+static inline pc_key pc_dimension_key(pc_dimension dimension) {
+    return pc_dimension_rule_of(dimension)->key;
+}
+
+/* The value's name where it has one, NULL where it is a number. */
+const char *pc_dimension_value(pc_dimension dimension, pc_value value);
+
+static inline const char *pc_loaded_folder(const pc_scenario *scenario, const pc_document *document) {
+    return document == scenario->documents ? scenario->folder : ".";
+}
+
+/* Fills in documents, an empty one where `path` is NULL; then name, title, sweep and cases. What was filled in is freed
+ * by pc_scenario_free, on failure too. */
 pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *const *sets, int set_count,
                        pc_error *error);
 pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
@@ -71,7 +91,7 @@ pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
 /* Fills in the published figures of a case that has its path; and copies into a run's spec those of its case that are
  * about it: the first entry that names its schedule, and its number of microbatches where it names one. */
 pc_code pc_published_read(const pc_source *source, const pc_raw_case *raw, pc_case *into, pc_error *error);
-void pc_published_copy(const pc_scenario *scenario, const pc_case *of, pc_run_spec *spec);
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec);
 
 /* Counts the runs, and checks every one of them. */
 pc_code pc_runs_check(pc_scenario *scenario, pc_error *error);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Where a published entry is being read, for messages. */
 typedef struct entry_place {
@@ -44,6 +45,16 @@ static pc_code read_published_iteration(const entry_place *place, const char *te
     return PC_OK;
 }
 
+static pc_code read_published_activation(const entry_place *place, const char *text, double *gib, pc_error *error) {
+    pc_error cause;
+    pc_value size;
+    *gib = NAN;
+    if (!text) return PC_OK;
+    if (pc_value_parse_size(text, &size, &cause)) return refuse_entry(place, "activation", &cause, error);
+    *gib = (double)size.whole / 1073741824.0;
+    return PC_OK;
+}
+
 static pc_code read_published_run(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
                                   pc_error *error) {
     pc_error cause;
@@ -59,14 +70,21 @@ static pc_code read_published_run(const entry_place *place, const pc_raw_publish
 
 static pc_code read_published_entry(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
                                     pc_error *error) {
+    static const struct {
+        const char *key;
+        double most;
+    } numbers[PC_PUBLISHED_NUMBERS] = {
+        [PC_PUBLISHED_BUBBLE_RATE_SPAN] = {"bubble_rate_span", 1},
+        [PC_PUBLISHED_SAMPLES_PER_S_PER_GPU] = {"samples_per_s_per_gpu", INFINITY},
+        [PC_PUBLISHED_MFU] = {"mfu", 1},
+        [PC_PUBLISHED_TFLOPS_PER_GPU] = {"tflops_per_gpu", INFINITY},
+        [PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU] = {"hardware_tflops_per_gpu", INFINITY},
+    };
     pc_code code = read_published_run(place, raw, entry, error);
-    if (!code)
-        code =
-            read_published_number(place, "bubble_rate_span", raw->bubble_rate_span, 1, &entry->bubble_rate_span, error);
-    if (!code)
-        code = read_published_number(place, "samples_per_s_per_gpu", raw->samples_per_s_per_gpu, INFINITY,
-                                     &entry->samples_per_s_per_gpu, error);
+    for (int i = 0; i < PC_PUBLISHED_NUMBERS && !code; i++)
+        code = read_published_number(place, numbers[i].key, raw->number[i], numbers[i].most, &entry->number[i], error);
     if (!code) code = read_published_iteration(place, raw->iteration, &entry->iteration_s, error);
+    if (!code) code = read_published_activation(place, raw->activation, &entry->activation_gib, error);
     return code;
 }
 
@@ -89,26 +107,45 @@ static bool is_own(const pc_setting *own, pc_key key, int64_t value) {
     return !pc_setting_has(own, key) || own->value[key].whole == value;
 }
 
+/* The same of all keys that make a run on a cluster another one. */
+static bool is_own_cluster(const pc_setting *own, const pc_setting *merged) {
+    static const pc_key keys[] = {PC_KEY_GPUS,    PC_KEY_TP,           PC_KEY_PP,     PC_KEY_DP,
+                                  PC_KEY_SEQ_LEN, PC_KEY_GLOBAL_BATCH, PC_KEY_LAYERS, PC_KEY_ZERO};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (pc_setting_has(merged, keys[i]) && !is_own(own, keys[i], merged->value[keys[i]].whole)) return false;
+    if (pc_setting_has(own, PC_KEY_RECOMPUTE) &&
+        strcmp(own->value[PC_KEY_RECOMPUTE].text, merged->value[PC_KEY_RECOMPUTE].text) != 0)
+        return false;
+    return !pc_setting_has(own, PC_KEY_MODEL_FROM) ||
+           own->value[PC_KEY_MODEL_FROM].reference == merged->value[PC_KEY_MODEL_FROM].reference;
+}
+
 /* Published figures belong to a shape: a sweep or a --set that gives the run another one has none. What costs they were
  * taken at is not looked at: comparing them with other costs is what some sets are for. */
-static bool describes(const pc_published *entry, const pc_setting *own, const pc_run_spec *spec) {
+static bool describes(const pc_published *entry, const pc_setting *own, const pc_setting *merged,
+                      const pc_run_spec *spec) {
     if (entry->generator != spec->generator) return false;
     if (entry->microbatches != -1 ? entry->microbatches != spec->microbatches
                                   : !is_own(own, PC_KEY_MICROBATCHES, spec->microbatches))
         return false;
     return is_own(own, PC_KEY_DEVICES, spec->devices) && is_own(own, PC_KEY_MICROBATCH_SIZE, spec->microbatch_size) &&
-           (spec->generator->chunks_max == 1 || is_own(own, PC_KEY_CHUNKS, spec->chunks));
+           (spec->generator->chunks_max == 1 || is_own(own, PC_KEY_CHUNKS, spec->chunks)) &&
+           (!spec->is_cluster || is_own_cluster(own, merged));
 }
 
-void pc_published_copy(const pc_scenario *scenario, const pc_case *of, pc_run_spec *spec) {
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec) {
     pc_setting own = scenario->documents[0].setting;
     pc_setting_merge(&own, &of->setting);
     for (int64_t i = 0; i < of->published_count; i++) {
         const pc_published *entry = &of->published[i];
-        if (!describes(entry, &own, spec)) continue;
-        spec->published_bubble_rate_span = entry->bubble_rate_span;
-        spec->published_samples_per_s_per_gpu = entry->samples_per_s_per_gpu;
+        if (!describes(entry, &own, merged, spec)) continue;
+        spec->published_bubble_rate_span = entry->number[PC_PUBLISHED_BUBBLE_RATE_SPAN];
+        spec->published_samples_per_s_per_gpu = entry->number[PC_PUBLISHED_SAMPLES_PER_S_PER_GPU];
+        spec->published_mfu = entry->number[PC_PUBLISHED_MFU];
+        spec->published_tflops_per_gpu = entry->number[PC_PUBLISHED_TFLOPS_PER_GPU];
+        spec->published_hardware_tflops_per_gpu = entry->number[PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU];
         spec->published_iteration_s = entry->iteration_s;
+        spec->published_activation_gib = entry->activation_gib;
         return;
     }
 }

@@ -1,6 +1,7 @@
 /* Multiplies cases and sweep out into runs. */
 #include "scenarios/loaded.h"
 
+#include "scenarios/cluster.h"
 #include "scenarios/expand.h"
 
 #include <inttypes.h>
@@ -9,11 +10,13 @@
 
 enum { RUNS_MAX = 10000000 };
 
-/* The order and the letters of what a run's name has behind the schedule: ".m64.p8". */
-static const struct {
-    pc_dimension dimension;
-    char letter;
-} suffixes[] = {{PC_DIMENSION_MICROBATCHES, 'm'}, {PC_DIMENSION_DEVICES, 'p'}, {PC_DIMENSION_CHUNKS, 'v'}};
+/* The order of what a run's name has behind the schedule: ".m64.p8". */
+static const pc_dimension suffixes[] = {
+    PC_DIMENSION_MODEL,        PC_DIMENSION_MACHINE, PC_DIMENSION_GPUS,      PC_DIMENSION_TP,
+    PC_DIMENSION_PP,           PC_DIMENSION_DP,      PC_DIMENSION_SEQ_LEN,   PC_DIMENSION_MICROBATCH_SIZE,
+    PC_DIMENSION_GLOBAL_BATCH, PC_DIMENSION_ZERO,    PC_DIMENSION_RECOMPUTE, PC_DIMENSION_MICROBATCHES,
+    PC_DIMENSION_DEVICES,      PC_DIMENSION_CHUNKS,
+};
 enum { SUFFIXES = sizeof suffixes / sizeof *suffixes };
 
 /* Where a run stands in the order of runs. */
@@ -44,18 +47,17 @@ static pc_setting merge_run(const pc_scenario *scenario, const pc_coordinates *a
     for (int i = 1; i < scenario->document_count; i++) pc_setting_merge(&merged, &scenario->documents[i].setting);
     for (int d = 0; d < PC_DIMENSIONS; d++) {
         if (scenario->sweep[d].count == 0) continue;
-        merged.value[pc_dimension_key(d)] = scenario->sweep[d].values[at->entry[d]];
-        merged.given |= UINT64_C(1) << pc_dimension_key(d);
+        pc_setting_set(&merged, pc_dimension_key(d), scenario->sweep[d].values[at->entry[d]]);
     }
+    pc_setting_complete(&merged);
     return merged;
 }
 
-/* Whether the sweep gives what `path` names, and where that stands. */
-static const pc_document *find_in_sweep(const pc_scenario *scenario, const char *path) {
-    for (int d = 0; d < PC_DIMENSIONS; d++)
-        if (scenario->sweep[d].count && strcmp(pc_key_path(pc_dimension_key(d)), path) == 0)
-            return scenario->sweep[d].document;
-    return NULL;
+/* The dimension of the sweep that gives what `path` names; PC_DIMENSIONS where none does. */
+static pc_dimension find_in_sweep(const pc_scenario *scenario, const char *path) {
+    for (pc_dimension d = 0; d < PC_DIMENSIONS; d++)
+        if (scenario->sweep[d].count && strcmp(pc_key_path(pc_dimension_key(d)), path) == 0) return d;
+    return PC_DIMENSIONS;
 }
 
 /* The last set that gives what `path` names. */
@@ -69,12 +71,16 @@ static const pc_document *find_in_sets(const pc_scenario *scenario, const char *
  * from the case. */
 static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_problem *problem, pc_error *error) {
     const pc_case *of = &scenario->cases[case_index];
-    const pc_document *file = &scenario->documents[0], *swept = find_in_sweep(scenario, problem->path);
-    const pc_document *set = find_in_sets(scenario, problem->path), *from = swept ? swept : set ? set : file;
+    pc_dimension swept = find_in_sweep(scenario, problem->path);
+    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, problem->path);
+    const pc_document *from = swept != PC_DIMENSIONS ? scenario->sweep[swept].document : set ? set : file;
     bool inherited = !pc_setting_gives(&of->setting, problem->path) && pc_setting_gives(&file->setting, problem->path);
-    const char *parent = swept ? "sweep" : set || inherited ? "setting" : of->path;
+    const char *parent = set || inherited ? "setting" : of->path;
     char path[2 * PC_KEY_PATH_SIZE];
-    snprintf(path, sizeof path, "%s.%s", parent, problem->path);
+    if (swept != PC_DIMENSIONS)
+        snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(swept)->name);
+    else
+        snprintf(path, sizeof path, "%s.%s", parent, problem->path);
     pc_source_refuse(&from->source, path, error, "%s", problem->error.message);
     return problem->error.code;
 }
@@ -88,11 +94,20 @@ static int64_t find_most_microbatches(const pc_scenario *scenario) {
     return most;
 }
 
+/* Numbers of a sweep may contradict each other in some of the runs, which then have no result. Schedules alone change
+ * none of them. */
+static bool is_swept(const pc_scenario *scenario) {
+    for (int d = 0; d < PC_DIMENSIONS; d++)
+        if (d != PC_DIMENSION_SCHEDULE && scenario->sweep[d].count > 1) return true;
+    return false;
+}
+
 static pc_code check_run(const pc_scenario *scenario, const pc_coordinates *at, pc_error *error) {
     pc_problem problem;
     pc_setting merged = merge_run(scenario, at);
-    if (pc_setting_check(&merged, &problem)) return refuse_run(scenario, at->case_index, &problem, error);
-    return PC_OK;
+    if (!pc_setting_check(&merged, &problem)) return PC_OK;
+    if (problem.is_rule && is_swept(scenario)) return PC_OK;
+    return refuse_run(scenario, at->case_index, &problem, error);
 }
 
 static pc_code check_runs(const pc_scenario *scenario, pc_error *error) {
@@ -122,23 +137,37 @@ static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
 static void write_run_name(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, char *name) {
     int used = snprintf(name, PC_LABEL_SIZE, "%s.%s", of->name, merged->value[PC_KEY_SCHEDULE].generator->name);
     for (int i = 0; i < SUFFIXES && used < PC_LABEL_SIZE; i++) {
-        pc_dimension d = suffixes[i].dimension;
+        pc_dimension d = suffixes[i];
         if (scenario->sweep[d].count == 0) continue;
-        used += snprintf(name + used, (size_t)(PC_LABEL_SIZE - used), ".%c%" PRId64, suffixes[i].letter,
-                         merged->value[pc_dimension_key(d)].whole);
+        const pc_dimension_rule *rule = pc_dimension_rule_of(d);
+        pc_value value = merged->value[rule->key];
+        size_t room = (size_t)(PC_LABEL_SIZE - used);
+        const char *text = pc_dimension_value(d, value);
+        used += text ? snprintf(name + used, room, ".%s%s", rule->letters, text)
+                     : snprintf(name + used, room, ".%s%" PRId64, rule->letters, value.whole);
     }
 }
 
-/* Bytes that a run's name may have beside the case's: of the longest schedule, and eight digits a number. */
-static size_t suffix_room(const pc_scenario *scenario, const pc_setting *merged) {
-    const pc_sweep_list *schedules = &scenario->sweep[PC_DIMENSION_SCHEDULE];
-    size_t longest = strlen(merged->value[PC_KEY_SCHEDULE].generator->name), numbers = 0;
-    for (int64_t i = 0; i < schedules->count; i++) {
-        size_t length = strlen(schedules->values[i].generator->name);
-        if (length > longest) longest = length;
+/* The longest of a list's values as names of runs have them; `least` where it has none. */
+static size_t longest_value(const pc_sweep_list *list, pc_dimension dimension, size_t least) {
+    for (int64_t i = 0; i < list->count; i++) {
+        const char *text = pc_dimension_value(dimension, list->values[i]);
+        size_t length = text ? strlen(text) : (size_t)snprintf(NULL, 0, "%" PRId64, list->values[i].whole);
+        if (length > least) least = length;
     }
-    for (int i = 0; i < SUFFIXES; i++) numbers += scenario->sweep[suffixes[i].dimension].count ? 10 : 0;
-    return 1 + longest + numbers;
+    return least;
+}
+
+/* Bytes that a run's name may have beside the case's: of the longest schedule, and of the longest of what is swept. */
+static size_t suffix_room(const pc_scenario *scenario, const pc_setting *merged) {
+    const char *schedule = merged->value[PC_KEY_SCHEDULE].generator->name;
+    size_t room = 1 + longest_value(&scenario->sweep[PC_DIMENSION_SCHEDULE], PC_DIMENSION_SCHEDULE, strlen(schedule));
+    for (int i = 0; i < SUFFIXES; i++) {
+        const pc_sweep_list *list = &scenario->sweep[suffixes[i]];
+        if (list->count == 0) continue;
+        room += 1 + strlen(pc_dimension_rule_of(suffixes[i])->letters) + longest_value(list, suffixes[i], 0);
+    }
+    return room;
 }
 
 static pc_code check_run_names(const pc_scenario *scenario, pc_error *error) {
@@ -148,6 +177,10 @@ static pc_code check_run_names(const pc_scenario *scenario, pc_error *error) {
         pc_setting merged = merge_run(scenario, &(pc_coordinates){.case_index = i});
         size_t room = suffix_room(scenario, &merged);
         if (strlen(of->name) + room < PC_LABEL_SIZE) continue;
+        if (room + 1 >= PC_LABEL_SIZE)
+            return pc_source_refuse(pc_loaded_file(scenario), "sweep", error,
+                                    "its values alone make names of runs too long; expected names of at most %d bytes",
+                                    PC_LABEL_SIZE - 1);
         bool own = scenario->documents[0].raw->cases_count > 0;
         snprintf(path, sizeof path, "%s%s", own ? of->path : "scenario", own ? ".name" : "");
         return pc_source_refuse(pc_loaded_file(scenario), path, error,

@@ -37,6 +37,8 @@ void pc_scenario_free(pc_scenario *scenario) {
     for (int64_t i = 0; i < scenario->case_count; i++) free_case(&scenario->cases[i]);
     for (int i = 0; i < scenario->document_count; i++) free_document(&scenario->documents[i]);
     for (int d = 0; d < PC_DIMENSIONS; d++) pc_free(scenario->sweep[d].values);
+    pc_references_free(scenario->references);
+    pc_free(scenario->folder);
     pc_free(scenario->cases);
     pc_free(scenario->documents);
     pc_free(scenario);
@@ -70,6 +72,6 @@ pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_
     if (code) return code;
     snprintf(spec->scenario, sizeof spec->scenario, "%s", scenario->name);
     snprintf(spec->name, sizeof spec->name, "%s", name);
-    pc_published_copy(scenario, of, spec);
+    pc_published_copy(scenario, of, &merged, spec);
     return PC_OK;
 }

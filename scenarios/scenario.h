@@ -21,7 +21,9 @@ typedef struct pc_scenario pc_scenario;
 
 /* Reads, checks and multiplies out. `sets` are `set_count` overrides, "KEY=VALUE", KEY a path with dots as in the file
  * ("setting.microbatches=64", "sweep.schedule=[1f1b, zb-h1]"); the last one wins. Everything that can be wrong is found
- * here, before the first run: PC_ERROR_INPUT and one line "FILE:LINE: KEY: what was wrong; expected ...". */
+ * here, before the first run: PC_ERROR_INPUT and one line "FILE:LINE: KEY: what was wrong; expected ...". `path` NULL
+ * is an empty scenario of the name "flags", of which the sets say everything. Paths of models and machines count from
+ * the file's folder, in sets from the current one. */
 PC_API pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
                                 pc_error *error);
 PC_API void pc_scenario_free(pc_scenario *scenario);
@@ -29,7 +31,7 @@ PC_API void pc_scenario_free(pc_scenario *scenario);
 PC_API const char *pc_scenario_name(const pc_scenario *scenario);
 PC_API const char *pc_scenario_title(const pc_scenario *scenario); /* "" where the file has none */
 
-/* The text of the file as it was read, for keeping with the results. */
+/* The text of the file as it was read, for keeping with the results; every set stands in a comment at its end. */
 PC_API const char *pc_scenario_text(const pc_scenario *scenario, size_t *size);
 
 PC_API int64_t pc_scenario_run_count(const pc_scenario *scenario);

@@ -1,25 +1,19 @@
 #include "scenarios/schema.h"
 
-#include "engine/alloc.h"
+#include "scenarios/yaml.h"
 
 #include <stddef.h>
-#include <string.h>
 
 enum {
-    OPTIONAL = CYAML_FLAG_OPTIONAL,
-    OPTIONAL_POINTER = CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER,
-    REQUIRED_POINTER = CYAML_FLAG_POINTER,
+    OPTIONAL = PC_YAML_OPTIONAL,
+    OPTIONAL_POINTER = PC_YAML_OPTIONAL_POINTER,
+    REQUIRED_POINTER = PC_YAML_REQUIRED_POINTER,
     STAGES_MAX = PC_DEVICES_MAX
 };
 
-#define TEXT(key, flags, structure, member) CYAML_FIELD_STRING_PTR(key, flags, structure, member, 0, CYAML_UNLIMITED)
-#define SETTING_TEXT(key, index)            TEXT(key, OPTIONAL_POINTER, pc_raw_setting, text[index])
-/* A mapping in the file whose values stand beside those of its parent in the struct. */
-#define GROUP(key_, structure, fields_)                                                                                \
-    {                                                                                                                  \
-        .key = (key_), .data_offset = 0, .value = { CYAML_VALUE_MAPPING(OPTIONAL, structure, fields_) }                \
-    }
-
+#define TEXT                     PC_YAML_TEXT
+#define GROUP                    PC_YAML_GROUP
+#define SETTING_TEXT(key, index) TEXT(key, OPTIONAL_POINTER, pc_raw_setting, text[index])
 static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CYAML_UNLIMITED)};
 
 /* clang-format off */
@@ -41,13 +35,43 @@ static const cyaml_schema_field_t stage_fields[] = {
 };
 static const cyaml_schema_value_t stage_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_stage, stage_fields)};
 
+/* clang-format off */
+/* What a model's file and `model:` of a setting have in common. */
+#define MODEL_FIELDS                                                                                                   \
+    SETTING_TEXT("layers", PC_KEY_LAYERS),                                                                             \
+    SETTING_TEXT("hidden", PC_KEY_HIDDEN),                                                                             \
+    SETTING_TEXT("heads", PC_KEY_HEADS),                                                                               \
+    SETTING_TEXT("seq_len", PC_KEY_SEQ_LEN),                                                                           \
+    SETTING_TEXT("layout", PC_KEY_LAYOUT),                                                                             \
+    SETTING_TEXT("ffn_hidden", PC_KEY_FFN_HIDDEN),                                                                     \
+    SETTING_TEXT("kv_heads", PC_KEY_KV_HEADS),                                                                         \
+    SETTING_TEXT("head_dim", PC_KEY_HEAD_DIM),                                                                         \
+    SETTING_TEXT("vocab", PC_KEY_VOCAB),                                                                               \
+    SETTING_TEXT("vocab_multiple", PC_KEY_VOCAB_MULTIPLE),                                                             \
+    SETTING_TEXT("max_positions", PC_KEY_MAX_POSITIONS),                                                               \
+    SETTING_TEXT("positions", PC_KEY_POSITIONS),                                                                       \
+    SETTING_TEXT("norm", PC_KEY_NORM),                                                                                 \
+    SETTING_TEXT("mlp", PC_KEY_MLP),                                                                                   \
+    SETTING_TEXT("attention", PC_KEY_ATTENTION),                                                                       \
+    SETTING_TEXT("precision", PC_KEY_PRECISION),                                                                       \
+    SETTING_TEXT("tied", PC_KEY_TIED),                                                                                 \
+    SETTING_TEXT("bias", PC_KEY_BIAS),                                                                                 \
+    SETTING_TEXT("dropout", PC_KEY_DROPOUT),                                                                           \
+    SETTING_TEXT("global_batch", PC_KEY_MODEL_BATCH)
+/* clang-format on */
+
 static const cyaml_schema_field_t model_fields[] = {
     SETTING_TEXT("name", PC_KEY_MODEL_NAME),
-    SETTING_TEXT("layers", PC_KEY_LAYERS),
-    SETTING_TEXT("hidden", PC_KEY_HIDDEN),
-    SETTING_TEXT("heads", PC_KEY_HEADS),
-    SETTING_TEXT("seq_len", PC_KEY_SEQ_LEN),
-    SETTING_TEXT("layout", PC_KEY_LAYOUT),
+    MODEL_FIELDS,
+    SETTING_TEXT("from", PC_KEY_MODEL_FROM),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t overlap_fields[] = {
+    SETTING_TEXT("p2p", PC_KEY_OVERLAP_P2P),
+    SETTING_TEXT("tp", PC_KEY_OVERLAP_TP),
+    SETTING_TEXT("gradients", PC_KEY_OVERLAP_GRADIENTS),
+    SETTING_TEXT("parameters", PC_KEY_OVERLAP_PARAMETERS),
     CYAML_FIELD_END,
 };
 
@@ -82,17 +106,42 @@ static const cyaml_schema_field_t activation_fields[] = {
     GROUP("activation", pc_raw_setting, activation_fields),                                                            \
     SETTING_TEXT("memory", PC_KEY_MEMORY),                                                                             \
     SETTING_TEXT("overhead", PC_KEY_OVERHEAD),                                                                         \
-    SETTING_TEXT("trace", PC_KEY_TRACE)
+    SETTING_TEXT("trace", PC_KEY_TRACE),                                                                               \
+    SETTING_TEXT("gpus", PC_KEY_GPUS),                                                                                 \
+    SETTING_TEXT("tp", PC_KEY_TP),                                                                                     \
+    SETTING_TEXT("pp", PC_KEY_PP),                                                                                     \
+    SETTING_TEXT("dp", PC_KEY_DP),                                                                                     \
+    SETTING_TEXT("global_batch", PC_KEY_GLOBAL_BATCH),                                                                 \
+    SETTING_TEXT("sequence_parallel", PC_KEY_SEQUENCE_PARALLEL),                                                       \
+    SETTING_TEXT("zero", PC_KEY_ZERO),                                                                                 \
+    SETTING_TEXT("recompute", PC_KEY_RECOMPUTE),                                                                       \
+    SETTING_TEXT("rank_order", PC_KEY_RANK_ORDER),                                                                     \
+    GROUP("overlap", pc_raw_setting, overlap_fields),                                                                  \
+    SETTING_TEXT("scatter_boundary", PC_KEY_SCATTER_BOUNDARY),                                                         \
+    SETTING_TEXT("bucket", PC_KEY_BUCKET),                                                                             \
+    SETTING_TEXT("gradient_bytes", PC_KEY_GRADIENT_BYTES),                                                             \
+    SETTING_TEXT("step", PC_KEY_STEP),                                                                                 \
+    SETTING_TEXT("granularity", PC_KEY_GRANULARITY),                                                                   \
+    SETTING_TEXT("network", PC_KEY_NETWORK),                                                                           \
+    SETTING_TEXT("pass_overhead", PC_KEY_PASS_OVERHEAD),                                                               \
+    SETTING_TEXT("expand", PC_KEY_EXPAND),                                                                             \
+    SETTING_TEXT("jitter", PC_KEY_JITTER),                                                                             \
+    SETTING_TEXT("seed", PC_KEY_SEED)
 /* clang-format on */
 
 static const cyaml_schema_field_t setting_fields[] = {SETTING_FIELDS, CYAML_FIELD_END};
 
+#define PUBLISHED(key, index) TEXT(key, OPTIONAL_POINTER, pc_raw_published, number[index])
 static const cyaml_schema_field_t published_fields[] = {
     TEXT("schedule", REQUIRED_POINTER, pc_raw_published, schedule),
     TEXT("microbatches", OPTIONAL_POINTER, pc_raw_published, microbatches),
-    TEXT("bubble_rate_span", OPTIONAL_POINTER, pc_raw_published, bubble_rate_span),
-    TEXT("samples_per_s_per_gpu", OPTIONAL_POINTER, pc_raw_published, samples_per_s_per_gpu),
+    PUBLISHED("bubble_rate_span", PC_PUBLISHED_BUBBLE_RATE_SPAN),
+    PUBLISHED("samples_per_s_per_gpu", PC_PUBLISHED_SAMPLES_PER_S_PER_GPU),
     TEXT("iteration", OPTIONAL_POINTER, pc_raw_published, iteration),
+    PUBLISHED("mfu", PC_PUBLISHED_MFU),
+    PUBLISHED("tflops_per_gpu", PC_PUBLISHED_TFLOPS_PER_GPU),
+    PUBLISHED("hardware_tflops_per_gpu", PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU),
+    TEXT("activation", OPTIONAL_POINTER, pc_raw_published, activation),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t published_value = {
@@ -120,6 +169,17 @@ static const cyaml_schema_field_t sweep_fields[] = {
     SWEEP_LIST("microbatches", PC_DIMENSION_MICROBATCHES),
     SWEEP_LIST("devices", PC_DIMENSION_DEVICES),
     SWEEP_LIST("chunks", PC_DIMENSION_CHUNKS),
+    SWEEP_LIST("model", PC_DIMENSION_MODEL),
+    SWEEP_LIST("machine", PC_DIMENSION_MACHINE),
+    SWEEP_LIST("gpus", PC_DIMENSION_GPUS),
+    SWEEP_LIST("tp", PC_DIMENSION_TP),
+    SWEEP_LIST("pp", PC_DIMENSION_PP),
+    SWEEP_LIST("dp", PC_DIMENSION_DP),
+    SWEEP_LIST("microbatch_size", PC_DIMENSION_MICROBATCH_SIZE),
+    SWEEP_LIST("global_batch", PC_DIMENSION_GLOBAL_BATCH),
+    SWEEP_LIST("seq_len", PC_DIMENSION_SEQ_LEN),
+    SWEEP_LIST("recompute", PC_DIMENSION_RECOMPUTE),
+    SWEEP_LIST("zero", PC_DIMENSION_ZERO),
     CYAML_FIELD_END,
 };
 
@@ -143,53 +203,37 @@ static const cyaml_schema_value_t *schema_of(const pc_source *source) {
     return source->is_file ? &file_schema : &set_schema;
 }
 
-/* Stands in front of every block that libcyaml gets. */
-typedef struct block_header {
-    _Alignas(max_align_t) size_t capacity; /* bytes behind it */
-} block_header;
-
-/* libcyaml lets a list grow entry by entry; here blocks grow by doubling, so that long lists take linear time. */
-static void *allocate(void *context, void *block, size_t size) {
-    (void)context;
-    block_header *header = block ? (block_header *)block - 1 : NULL;
-    if (size == 0) {
-        pc_free(header);
-        return NULL;
-    }
-    if (header && size <= header->capacity) return block;
-    size_t capacity = header && size < 2 * header->capacity ? 2 * header->capacity : size;
-    header = pc_realloc(header, sizeof *header + capacity, 1);
-    if (!header) return NULL;
-    header->capacity = capacity;
-    return header + 1;
-}
-
-static cyaml_config_t configuration(pc_complaint *complaint) {
-    return (cyaml_config_t){.log_fn = complaint ? pc_complaint_log : NULL,
-                            .log_ctx = complaint,
-                            .mem_fn = allocate,
-                            .log_level = CYAML_LOG_ERROR,
-                            .flags = CYAML_CFG_NO_ALIAS};
-}
-
 pc_code pc_raw_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error) {
-    pc_complaint complaint = {.frame_count = 0};
-    cyaml_config_t config = configuration(&complaint);
-    cyaml_data_t *data = NULL;
-    cyaml_err_t failure =
-        cyaml_load_data((const uint8_t *)source->text, source->size, &config, schema_of(source), &data, NULL);
-    if (failure) return pc_complaint_explain(&complaint, failure, schema_of(source), source, error);
-    /* libcyaml allocates at the first key it fills in; without one there is nothing. */
-    if (!data) {
-        data = allocate(NULL, NULL, sizeof **raw);
-        if (!data) return pc_error_no_memory(error);
-        memset(data, 0, sizeof **raw);
-    }
-    *raw = data;
-    return PC_OK;
+    void *data;
+    pc_code code = pc_yaml_load(source, schema_of(source), sizeof **raw, &data, error);
+    if (!code) *raw = data;
+    return code;
 }
 
 void pc_raw_free(const pc_source *source, pc_raw_scenario *raw) {
-    cyaml_config_t config = configuration(NULL);
-    if (raw) cyaml_free(&config, schema_of(source), raw, 0);
+    pc_yaml_free(schema_of(source), raw);
+}
+
+/* ---- a model's file ---- */
+
+_Static_assert(offsetof(pc_raw_model, setting) == 0, "the offsets of MODEL_FIELDS hold in a model's file too");
+static const cyaml_schema_field_t model_file_fields[] = {
+    TEXT("model", REQUIRED_POINTER, pc_raw_setting, text[PC_KEY_MODEL_NAME]),
+    TEXT("title", OPTIONAL_POINTER, pc_raw_model, title),
+    TEXT("source", OPTIONAL_POINTER, pc_raw_model, source),
+    MODEL_FIELDS,
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t model_file_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_model, model_file_fields)};
+
+pc_code pc_raw_model_load(const pc_source *source, pc_raw_model **raw, pc_error *error) {
+    void *data;
+    pc_code code = pc_yaml_load(source, &model_file_schema, sizeof **raw, &data, error);
+    if (!code) *raw = data;
+    return code;
+}
+
+void pc_raw_model_free(pc_raw_model *raw) {
+    pc_yaml_free(&model_file_schema, raw);
 }

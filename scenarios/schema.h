@@ -10,23 +10,60 @@
 #include "models/schedule/schedule.h"
 #include "scenarios/source.h"
 
-#include <cyaml/cyaml.h>
-#include <stdbool.h>
-
 /* The values of a setting. Times stand in the order of pc_pass_kind, from PC_KEY_TIMES on. */
 typedef enum pc_key {
+    PC_KEY_MODEL_FROM,
     PC_KEY_MODEL_NAME,
     PC_KEY_LAYERS,
     PC_KEY_HIDDEN,
+    PC_KEY_FFN_HIDDEN,
     PC_KEY_HEADS,
+    PC_KEY_KV_HEADS,
+    PC_KEY_HEAD_DIM,
+    PC_KEY_VOCAB,
+    PC_KEY_VOCAB_MULTIPLE,
+    PC_KEY_MAX_POSITIONS,
+    PC_KEY_POSITIONS,
+    PC_KEY_NORM,
+    PC_KEY_MLP,
+    PC_KEY_ATTENTION,
+    PC_KEY_PRECISION,
+    PC_KEY_TIED,
+    PC_KEY_BIAS,
+    PC_KEY_DROPOUT,
     PC_KEY_SEQ_LEN,
+    PC_KEY_MODEL_BATCH,
     PC_KEY_LAYOUT,
-    PC_KEY_MACHINE,
+    PC_KEY_MODEL_END, /* all before it are of the model */
+    PC_KEY_MACHINE = PC_KEY_MODEL_END,
     PC_KEY_SCHEDULE,
+    PC_KEY_GPUS,
+    PC_KEY_TP,
+    PC_KEY_PP,
+    PC_KEY_DP,
     PC_KEY_DEVICES,
     PC_KEY_MICROBATCHES,
+    PC_KEY_GLOBAL_BATCH,
     PC_KEY_MICROBATCH_SIZE,
     PC_KEY_CHUNKS,
+    PC_KEY_SEQUENCE_PARALLEL,
+    PC_KEY_ZERO,
+    PC_KEY_RECOMPUTE,
+    PC_KEY_RANK_ORDER,
+    PC_KEY_OVERLAP_P2P,
+    PC_KEY_OVERLAP_TP,
+    PC_KEY_OVERLAP_GRADIENTS,
+    PC_KEY_OVERLAP_PARAMETERS,
+    PC_KEY_SCATTER_BOUNDARY,
+    PC_KEY_BUCKET,
+    PC_KEY_GRADIENT_BYTES,
+    PC_KEY_STEP,
+    PC_KEY_GRANULARITY,
+    PC_KEY_NETWORK,
+    PC_KEY_PASS_OVERHEAD,
+    PC_KEY_EXPAND,
+    PC_KEY_JITTER,
+    PC_KEY_SEED,
     PC_KEY_TIMES,
     PC_KEY_TRANSFER_TIME = PC_KEY_TIMES + PC_PASS_KINDS,
     PC_KEY_TRANSFER_SIZE,
@@ -43,7 +80,18 @@ typedef enum pc_key {
 
 /* What a sweep can list, the outermost loop first. */
 typedef enum pc_dimension {
+    PC_DIMENSION_MODEL,
+    PC_DIMENSION_MACHINE,
+    PC_DIMENSION_GPUS,
+    PC_DIMENSION_TP,
+    PC_DIMENSION_PP,
+    PC_DIMENSION_DP,
     PC_DIMENSION_DEVICES,
+    PC_DIMENSION_SEQ_LEN,
+    PC_DIMENSION_MICROBATCH_SIZE,
+    PC_DIMENSION_GLOBAL_BATCH,
+    PC_DIMENSION_ZERO,
+    PC_DIMENSION_RECOMPUTE,
     PC_DIMENSION_CHUNKS,
     PC_DIMENSION_MICROBATCHES,
     PC_DIMENSION_SCHEDULE,
@@ -65,8 +113,19 @@ typedef struct pc_raw_setting {
     unsigned stages_count;
 } pc_raw_setting;
 
+/* Published figures that are plain numbers. */
+typedef enum pc_published_number {
+    PC_PUBLISHED_BUBBLE_RATE_SPAN,
+    PC_PUBLISHED_SAMPLES_PER_S_PER_GPU,
+    PC_PUBLISHED_MFU,
+    PC_PUBLISHED_TFLOPS_PER_GPU,
+    PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU,
+    PC_PUBLISHED_NUMBERS
+} pc_published_number;
+
 typedef struct pc_raw_published {
-    char *schedule, *microbatches, *bubble_rate_span, *samples_per_s_per_gpu, *iteration;
+    char *schedule, *microbatches, *iteration, *activation;
+    char *number[PC_PUBLISHED_NUMBERS];
 } pc_raw_published;
 
 typedef struct pc_raw_case {
@@ -89,24 +148,18 @@ typedef struct pc_raw_scenario {
     unsigned cases_count;
 } pc_raw_scenario;
 
+/* A model file: the keys of a model stand at its top. */
+typedef struct pc_raw_model {
+    pc_raw_setting setting; /* of which the model's keys alone are filled in */
+    char *title, *source;
+} pc_raw_model;
+
+pc_code pc_raw_model_load(const pc_source *source, pc_raw_model **raw, pc_error *error);
+void pc_raw_model_free(pc_raw_model *raw);
+
 /* Loads a text that pc_source_scan has accepted. Nothing is required of a --set, and it has no cases. Never NULL on
  * success; free with pc_raw_free. */
 pc_code pc_raw_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error);
 void pc_raw_free(const pc_source *source, pc_raw_scenario *raw);
-
-/* What libcyaml said on its way to a failure: the message, and the frames it stood in, the innermost first. */
-enum { PC_FRAMES_MAX = 16, PC_FRAME_SIZE = 64 };
-typedef struct pc_complaint {
-    char message[256];
-    char frame[PC_FRAMES_MAX][PC_FRAME_SIZE]; /* "devices", "[3]"; empty where libcyaml names only "a mapping" */
-    int frame_count;
-} pc_complaint;
-
-/* libcyaml's log function; `context` is a pc_complaint. */
-void pc_complaint_log(cyaml_log_t level, void *context, const char *format, va_list arguments);
-
-/* One line for the user from what libcyaml said. */
-pc_code pc_complaint_explain(const pc_complaint *complaint, cyaml_err_t failure, const cyaml_schema_value_t *schema,
-                             const pc_source *source, pc_error *error);
 
 #endif

@@ -6,19 +6,25 @@
 
 #include "engine/error.h"
 #include "engine/simtime.h"
+#include "models/machine/ranks.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/schedule.h"
+#include "models/workload/cut.h"
 #include "scenarios/schema.h"
 #include "scenarios/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pc_reference;
+
 typedef union pc_value {
-    int64_t whole; /* numbers, times in ps, sizes in bytes, pc_layer_layout, 0 or 1 */
+    int64_t whole; /* numbers, times in ps, sizes in bytes, 0 or 1, which one of the words that a key has */
     double real;   /* bandwidth in bytes a second, fractions */
     const char *text;
     const pc_generator *generator;
+    pc_rank_order order;
+    const struct pc_reference *reference; /* of model.from and machine, once references are found: references.h */
 } pc_value;
 
 typedef struct pc_stage_values {
@@ -27,7 +33,7 @@ typedef struct pc_stage_values {
 } pc_stage_values;
 
 typedef struct pc_setting {
-    uint64_t given; /* bit k: whether value[k] is */
+    bool given[PC_KEYS]; /* whether value[k] is */
     pc_value value[PC_KEYS];
     pc_stage_values
         *stages; /* stage_count of them, or NULL; owned by the setting that was parsed, shared by merged ones */
@@ -36,23 +42,48 @@ typedef struct pc_setting {
 } pc_setting;
 
 static inline bool pc_setting_has(const pc_setting *setting, pc_key key) {
-    return setting->given >> key & 1;
+    return setting->given[key];
 }
 
-/* As messages name it: "model.layers". */
+static inline int64_t pc_setting_whole(const pc_setting *setting, pc_key key, int64_t otherwise) {
+    return setting->given[key] ? setting->value[key].whole : otherwise;
+}
+
+/* As messages name it: "model.layers". keys.c. */
 const char *pc_key_path(pc_key key);
 
-/* Reads one value as its key wants it; the message lacks its place. Text is not copied. */
+/* Whether the key means something only where costs follow from a model and a machine; or only where times are given. */
+bool pc_key_is_of_cluster(pc_key key);
+bool pc_key_is_of_times(pc_key key);
+
+/* The key that says the same in another way, and gives way to this one when that comes later: `pp` and `devices`,
+ * `microbatches` and `global_batch`; PC_KEYS where there is none. */
+pc_key pc_key_alternative(pc_key key);
+
+/* Reads one value as its key wants it; the message lacks its place. Text is not copied. keys.c. */
 pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *error);
+
+/* A size as pc_value_parse reads it: at least one byte. */
+pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error);
+
+/* The layers that the `layout` "3,4,4,3" gives to its parts, `*count` of them; false where it is a word. `layers` has
+ * room for PC_PARTS_MAX; NULL where they are only counted. */
+bool pc_layout_list(const char *layout, int32_t *layers, int *count);
+
+/* What `recompute` says, "full" or "full,none,none", likewise: a word for all parts, or one each. */
+bool pc_recompute_list(const char *text, pc_recompute *list, int *count);
 
 /* Reads all that was loaded; `prefix` is "setting" or "cases[3]". The setting borrows the texts of `raw`. */
 pc_code pc_setting_parse(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
                          pc_error *error);
 void pc_setting_free(pc_setting *setting);
 
-/* What `over` gives replaces what `base` has, key by key; times replace stages, memory that of the stages, and one kind
- * of transfer the other. */
+/* What `over` gives replaces what `base` has, key by key; times replace stages, memory that of the stages, one kind of
+ * transfer the other, and a key its alternative. */
 void pc_setting_merge(pc_setting *base, const pc_setting *over);
+
+/* Gives one value, and takes its alternative away. */
+void pc_setting_set(pc_setting *setting, pc_key key, pc_value value);
 
 /* Whether it gives the value, or any of the values, or any stage, under "model.layers", "model", "stages[3].F". */
 bool pc_setting_gives(const pc_setting *setting, const char *path);

@@ -10,7 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char expected_file[] = "a scenario file (YAML) of at most 4 MiB";
+/* Which file it is, and whether nothing but a regular one will do. */
+typedef struct wanted_file {
+    const char *what;
+    bool is_regular;
+} wanted_file;
 
 /* The end of a long path says more than its beginning. */
 static void name_file(const char *path, pc_source *source) {
@@ -21,16 +25,19 @@ static void name_file(const char *path, pc_source *source) {
         snprintf(source->name, sizeof source->name, "...%s", path + length - (room - 3));
 }
 
-static pc_code refuse_file(const pc_source *source, pc_code code, const char *problem, pc_error *error) {
-    return pc_error_set(error, code, "%s: %s; expected %s", source->name, problem, expected_file);
+static pc_code refuse_file(const pc_source *source, const wanted_file *wanted, pc_code code, const char *problem,
+                           pc_error *error) {
+    return pc_error_set(error, code, "%s: %s; expected %s of at most 4 MiB", source->name, problem, wanted->what);
 }
 
-static pc_code check_file(int file, const pc_source *source, pc_error *error) {
+static pc_code check_file(int file, const pc_source *source, const wanted_file *wanted, pc_error *error) {
     struct stat status;
-    if (fstat(file, &status) != 0) return refuse_file(source, PC_ERROR_IO, strerror(errno), error);
-    if (S_ISDIR(status.st_mode)) return refuse_file(source, PC_ERROR_INPUT, "is a directory", error);
+    if (fstat(file, &status) != 0) return refuse_file(source, wanted, PC_ERROR_IO, strerror(errno), error);
+    if (S_ISDIR(status.st_mode)) return refuse_file(source, wanted, PC_ERROR_INPUT, "is a directory", error);
+    if (wanted->is_regular && !S_ISREG(status.st_mode))
+        return refuse_file(source, wanted, PC_ERROR_INPUT, "is no regular file", error);
     if (S_ISREG(status.st_mode) && status.st_size > PC_SOURCE_SIZE_MAX)
-        return refuse_file(source, PC_ERROR_INPUT, "too large", error);
+        return refuse_file(source, wanted, PC_ERROR_INPUT, "too large", error);
     return PC_OK;
 }
 
@@ -43,7 +50,7 @@ static ssize_t read_some(int file, char *to, size_t room) {
 }
 
 /* Reads until the end or one byte over the limit, whatever the file's size claims: pipes and devices have none. */
-static pc_code read_all(int file, pc_source *source, pc_error *error) {
+static pc_code read_all(int file, pc_source *source, const wanted_file *wanted, pc_error *error) {
     size_t room = 0;
     for (;;) {
         if (source->size == room) {
@@ -53,27 +60,51 @@ static pc_code read_all(int file, pc_source *source, pc_error *error) {
             source->text = larger;
         }
         ssize_t got = read_some(file, source->text + source->size, room - source->size);
-        if (got < 0) return refuse_file(source, PC_ERROR_IO, strerror(errno), error);
+        if (got < 0) return refuse_file(source, wanted, PC_ERROR_IO, strerror(errno), error);
         source->size += (size_t)got;
         source->text[source->size] = '\0';
-        if (source->size > PC_SOURCE_SIZE_MAX) return refuse_file(source, PC_ERROR_INPUT, "too large", error);
+        if (source->size > PC_SOURCE_SIZE_MAX) return refuse_file(source, wanted, PC_ERROR_INPUT, "too large", error);
         if (got == 0) return PC_OK;
     }
 }
 
-pc_code pc_source_read(const char *path, pc_source *source, pc_error *error) {
+static pc_code read_file(const char *path, const wanted_file *wanted, pc_source *source, pc_error *error) {
     pc_source made = {.is_file = true};
     name_file(path, &made);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return refuse_file(&made, PC_ERROR_INPUT, strerror(errno), error);
-    pc_code code = check_file(file, &made, error);
-    if (!code) code = read_all(file, &made, error);
+    /* Opening a pipe without a writer would wait for one. */
+    int file = open(path, O_RDONLY | O_CLOEXEC | (wanted->is_regular ? O_NONBLOCK : 0));
+    if (file < 0) return refuse_file(&made, wanted, PC_ERROR_INPUT, strerror(errno), error);
+    pc_code code = check_file(file, &made, wanted, error);
+    if (!code) code = read_all(file, &made, wanted, error);
     close(file);
     if (code)
         pc_source_free(&made);
     else
         *source = made;
     return code;
+}
+
+pc_code pc_source_read(const char *path, pc_source *source, pc_error *error) {
+    return read_file(path, &(wanted_file){"a scenario file (YAML)", false}, source, error);
+}
+
+pc_code pc_source_read_regular(const char *path, const char *what, pc_source *source, pc_error *error) {
+    return read_file(path, &(wanted_file){what, true}, source, error);
+}
+
+pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error) {
+    pc_source made = {.is_file = true, .text = pc_strdup(text), .size = strlen(text)};
+    if (!made.text) return pc_error_no_memory(error);
+    name_file(name, &made);
+    *source = made;
+    return PC_OK;
+}
+
+char *pc_source_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = pc_strdup(slash ? path : ".");
+    if (folder && slash) folder[slash == path ? 1 : slash - path] = '\0';
+    return folder;
 }
 
 void pc_source_free(pc_source *source) {

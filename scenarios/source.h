@@ -26,6 +26,12 @@ typedef struct pc_source {
 /* Reads the file, of at most PC_SOURCE_SIZE_MAX bytes. Free with pc_source_free. */
 pc_code pc_source_read(const char *path, pc_source *source, pc_error *error);
 
+/* The same of a regular file alone, which is `what`: "a machine file (YAML)". */
+pc_code pc_source_read_regular(const char *path, const char *what, pc_source *source, pc_error *error);
+
+/* A copy of a text in memory, which messages call `name` as they would a file. */
+pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error);
+
 /* The YAML document that "setting.times.F=12 ms" stands for: one key, nested as its path says. */
 pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error);
 
@@ -38,6 +44,9 @@ pc_code pc_source_scan(const pc_source *source, pc_error *error);
 
 /* The line, from 1, on which the key path stands; of its nearest ancestor where it does not stand in the text. */
 size_t pc_source_line(const pc_source *source, const char *key_path);
+
+/* The folder of a file, "." where its path has none; NULL where memory is short. The caller frees it. */
+char *pc_source_folder(const char *path);
 
 /* Writes "FILE:LINE: KEYPATH: <message>" (or "--set KEY=VALUE: KEYPATH: ...") and returns PC_ERROR_INPUT. */
 pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...)

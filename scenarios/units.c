@@ -34,10 +34,14 @@ static const unit size_units[] = {{"B", 1, 0},         {"kB", 1, 3},        {"MB
 static const unit bit_units[] = {{"bit/s", 1, 0},  {"kbit/s", 1, 3},  {"Mbit/s", 1, 6},
                                  {"Gbit/s", 1, 9}, {"Tbit/s", 1, 12}, {NULL, 0, 0}};
 
+static const unit rate_units[] = {
+    {"FLOP/s", 1, 0}, {"GFLOP/s", 1, 9}, {"TFLOP/s", 1, 12}, {"PFLOP/s", 1, 15}, {NULL, 0, 0}};
+
 static const char time_expected[] = "a time such as 12.96 ms (ps, ns, us, ms, s, min, h)";
 static const char size_expected[] = "a size such as 80 GiB (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
 static const char bandwidth_expected[] =
     "a bandwidth above zero such as 400 Gbit/s (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or 300 GB/s (any size a second)";
+static const char rate_expected[] = "a rate above zero such as 312 TFLOP/s (FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s)";
 static const char number_expected[] = "a number of at least zero, without a unit";
 
 /* A piece of the caller's text. */
@@ -213,6 +217,13 @@ static const unit *find_size_rate(span name) {
     return find_unit(size_units, (span){name.start, name.length - 2});
 }
 
+static pc_code accept_rate(span text, double rate, const char *expected, double *accepted, pc_error *error) {
+    if (!isfinite(rate)) return refuse(text, "too large", expected, error);
+    if (rate <= 0) return refuse(text, "zero", expected, error);
+    *accepted = rate;
+    return PC_OK;
+}
+
 pc_code pc_parse_bandwidth(const char *input, double *bytes_per_s, pc_error *error) {
     decimal number;
     span text = trim(input), name;
@@ -221,10 +232,17 @@ pc_code pc_parse_bandwidth(const char *input, double *bytes_per_s, pc_error *err
     const unit *bits = find_unit(bit_units, name), *bytes = find_size_rate(name);
     if (!bits && !bytes) return refuse_rest(text, "unknown unit", name, bandwidth_expected, error);
     double rate = bits ? to_real(&number, bits->power) / 8 : to_real(&number, bytes->power) * (double)bytes->factor;
-    if (!isfinite(rate)) return refuse(text, "too large", bandwidth_expected, error);
-    if (rate <= 0) return refuse(text, "zero", bandwidth_expected, error);
-    *bytes_per_s = rate;
-    return PC_OK;
+    return accept_rate(text, rate, bandwidth_expected, bytes_per_s, error);
+}
+
+pc_code pc_parse_rate(const char *input, double *flops_per_s, pc_error *error) {
+    decimal number;
+    span text = trim(input), name;
+    pc_code code = scan_quantity(text, &number, &name, rate_expected, error);
+    if (code) return code;
+    const unit *of = find_unit(rate_units, name);
+    if (!of) return refuse_rest(text, "unknown unit", name, rate_expected, error);
+    return accept_rate(text, to_real(&number, of->power), rate_expected, flops_per_s, error);
 }
 
 pc_code pc_parse_number(const char *input, double *number, pc_error *error) {
@@ -235,6 +253,24 @@ pc_code pc_parse_number(const char *input, double *number, pc_error *error) {
     double value = to_real(&scanned, 0);
     if (!isfinite(value)) return refuse(text, "too large", number_expected, error);
     *number = value;
+    return PC_OK;
+}
+
+pc_code pc_parse_fraction(const char *input, double *fraction, pc_error *error) {
+    double number = 0;
+    pc_code code = pc_parse_number(input, &number, error);
+    if (code) return code;
+    if (number > 1) return refuse(trim(input), "out of range", "a fraction from 0 to 1", error);
+    *fraction = number;
+    return PC_OK;
+}
+
+pc_code pc_parse_switch(const char *input, bool *is_on, pc_error *error) {
+    bool on = strcmp(input, "true") == 0;
+    span text = trim(input);
+    if (!on && strcmp(input, "false") != 0)
+        return refuse(text, text.length ? "not a truth value" : "empty", "true or false", error);
+    *is_on = on;
     return PC_OK;
 }
 

@@ -26,8 +26,17 @@ PC_API pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error);
 /* bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, and every size a second ("300 GB/s"). More than zero. */
 PC_API pc_code pc_parse_bandwidth(const char *text, double *bytes_per_s, pc_error *error);
 
+/* FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s (powers of 1000). More than zero. */
+PC_API pc_code pc_parse_rate(const char *text, double *flops_per_s, pc_error *error);
+
 /* A plain number, at least zero, without a unit. */
 PC_API pc_code pc_parse_number(const char *text, double *number, pc_error *error);
+
+/* Likewise, at most 1. */
+PC_API pc_code pc_parse_fraction(const char *text, double *fraction, pc_error *error);
+
+/* "true" or "false". */
+PC_API pc_code pc_parse_switch(const char *text, bool *is_on, pc_error *error);
 
 /* A whole number between `least` and `most`, decimal, without a unit or a fraction. */
 PC_API pc_code pc_parse_integer(const char *text, int64_t least, int64_t most, int64_t *number, pc_error *error);

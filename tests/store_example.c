@@ -65,6 +65,14 @@ void make_example(example *made) {
         made->device_end[d] = made->end[4 * d + 3];
         made->device_busy[d] = 4 * PC_PICOSECONDS_PER_SECOND;
         made->device_peak[d] = INT64_C(3) << 30;
+        made->memory[d] = (pc_device_memory){.parameters = 1 + d,
+                                             .gradients = 10 + d,
+                                             .optimizer = 100 + d,
+                                             .buffers = 1000 + d,
+                                             .activations = 10000 + d,
+                                             .peak_bytes = 11111 + 5 * d,
+                                             .peak_ps = 77 + d,
+                                             .capacity_bytes = 88 + d};
     }
     made->replay.devices = DEVICES;
     made->replay.span_ps = made->replay.makespan_ps = 6 * PC_PICOSECONDS_PER_SECOND;
@@ -76,18 +84,21 @@ void make_example(example *made) {
 pc_code add_example(pc_results_writer *writer, pc_error *error) {
     example made;
     make_example(&made);
+    pc_run_detail detail = {.replay = made.replay};
     pc_run_row rows[] = {ok_row(1), infeasible_row(2), ok_row(3)};
     pc_code code = pc_results_add_scenario(writer, "zero-bubble", "name: zero-bubble\n", 18, error);
-    if (!code) code = pc_results_add_run(writer, &rows[0], &made.schedule, &made.replay, error);
+    if (!code) code = pc_results_add_run(writer, &rows[0], &made.schedule, &detail, error);
     if (!code) code = pc_results_add_run(writer, &rows[1], NULL, NULL, error);
-    made.replay.out_of_memory = true;
-    made.replay.oom = (pc_out_of_memory){.device = 1,
-                                         .pass = {.microbatch = 1, .chunk = 0, .kind = PC_PASS_W},
-                                         .time_ps = 5,
-                                         .requested_bytes = 6,
-                                         .level_bytes = 7,
-                                         .capacity_bytes = 8};
-    return code ? code : pc_results_add_run(writer, &rows[2], &made.schedule, &made.replay, error);
+    detail.devices = DEVICES;
+    detail.memory = made.memory;
+    detail.replay.out_of_memory = true;
+    detail.replay.oom = (pc_out_of_memory){.device = 1,
+                                           .pass = {.microbatch = 1, .chunk = 0, .kind = PC_PASS_W},
+                                           .time_ps = 5,
+                                           .requested_bytes = 6,
+                                           .level_bytes = 7,
+                                           .capacity_bytes = 8};
+    return code ? code : pc_results_add_run(writer, &rows[2], &made.schedule, &detail, error);
 }
 
 pc_code write_example(const char *path, pc_error *error) {

@@ -22,6 +22,7 @@ typedef struct example {
     int64_t level[LEVELS];
     pc_time device_start[DEVICES], device_end[DEVICES], device_busy[DEVICES];
     int64_t device_peak[DEVICES];
+    pc_device_memory memory[DEVICES]; /* of run 3 */
 } example;
 
 void make_example(example *made);

@@ -26,6 +26,8 @@ static void test_machines_are_checked(void **state) {
     check_refused(&x, "gpu: matrix: 0; expected a number above zero");
     x = plain_machine(), x.gpu.gemm_efficiency = 1.2;
     check_refused(&x, "gpu: gemm_efficiency: 1.2; expected a fraction above 0 and up to 1");
+    x = plain_machine(), x.gpu.memory_reserved_bytes = x.gpu.memory_bytes;
+    check_refused(&x, "gpu: reserved: ");
     x = plain_machine(), x.domain.bandwidth_bytes_per_s = -1.0;
     check_refused(&x, "domain: bandwidth");
     x = plain_machine(), x.network.latency_s = NAN;

@@ -89,11 +89,11 @@ static pc_run_spec make_spec(const char *schedule, int p, int m) {
 static void test_row(void **state) {
     (void)state;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b", 4, 8);
     spec.overhead_ps = 7000000;
     spec.has_activation = spec.trace = true;
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.run, 3);
     assert_int_equal(row.status, PC_RUN_OK);
     assert_string_equal(row.schedule, "1f1b");
@@ -106,8 +106,8 @@ static void test_row(void **state) {
     assert_int_equal(row.tp, -1);
     assert_true(isnan(row.mfu) && isnan(row.memory_gib_max));
     assert_true(row.published_bubble_rate_span == 0.25);
-    assert_int_equal(replay.trace.pass_count, 4 * 8 * 2);
-    pc_replay_free(&replay);
+    assert_int_equal(detail.replay.trace.pass_count, 4 * 8 * 2);
+    pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
 }
 
@@ -115,15 +115,15 @@ static void test_row(void **state) {
 static void test_undefined(void **state) {
     (void)state;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_run_spec spec = make_spec("zb-h2", 3, 9);
     spec.microbatch_size = -1;
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.global_batch, -1);
     assert_true(isnan(row.samples_per_s_per_gpu));
     assert_true(isnan(row.activation_gib_max));
-    assert_int_equal(replay.trace.pass_count, 0);
-    pc_replay_free(&replay);
+    assert_int_equal(detail.replay.trace.pass_count, 0);
+    pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
 }
 
@@ -132,34 +132,34 @@ static void test_undefined(void **state) {
 static void test_recompute(void **state) {
     (void)state;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b-r", 2, 3);
     spec.has_activation = true;
     for (int i = 0; i < 2; i++) spec.costs.activation_kept_bytes[i] = INT64_C(1) << 27;
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
     assert_string_equal(row.recompute, "full");
     assert_true(fabs(row.iteration_s - 15e-6) < 1e-18);
     assert_true(row.activation_gib_max == 0.625);
-    pc_replay_free(&replay);
+    pc_run_detail_free(&detail);
     spec.generator = pc_generator_find("1f1b");
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
     assert_string_equal(row.recompute, "");
-    pc_replay_free(&replay);
+    pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
 }
 
 static void test_infeasible(void **state) {
     (void)state;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b", 4, 6);
     spec.generator = pc_generator_find("1f1b-interleaved");
     spec.chunks = 2;
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_INFEASIBLE);
     assert_non_null(strstr(row.message, "a multiple of the number of devices"));
     assert_true(isnan(row.iteration_s));
-    pc_replay_free(&replay);
+    pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
 }
 
@@ -167,17 +167,17 @@ static void test_infeasible(void **state) {
 static void test_out_of_memory(void **state) {
     (void)state;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b", 4, 8);
     spec.has_activation = true;
     for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = INT64_C(7) << 28;
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_OK);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
     assert_string_equal(pc_run_status_name((pc_run_status)row.status), "out_of_memory");
     assert_string_equal(row.message, "device 0: F of microbatch 3, chunk 0 at 3e-06 s asks for 0.5 GiB and finds 0.25 "
                                      "GiB of 1.75 GiB free: 0.25 GiB too much (1f1b)");
     assert_true(isnan(row.iteration_s) && isnan(row.activation_gib_max));
-    pc_replay_free(&replay);
+    pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
 }
 
@@ -185,13 +185,13 @@ static void test_out_of_memory(void **state) {
 static void test_missing_time(void **state) {
     (void)state;
     pc_run_row row;
-    pc_replay replay;
+    pc_run_detail detail;
     pc_error error;
     pc_run_spec spec = make_spec("zb-h1", 2, 4);
     spec.costs.duration_ps[PC_PASS_W] = PC_TIME_NOT_GIVEN;
-    assert_int_equal(pc_run(&spec, &row, &replay, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_run(&spec, &row, &detail, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "run 3 (case.x): zb-h1: the time of W of chunk 0 on device 0 is not given"));
-    assert_int_equal(pc_run(&spec, &row, &replay, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_ERROR_INPUT);
     pc_run_spec_free(&spec);
 }
 

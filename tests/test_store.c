@@ -74,6 +74,7 @@ static void traces_come_back(void **state) {
     assert_int_equal(pc_results_read_trace(reader, 1, &found, &error), PC_OK);
     assert_traces_equal(&found, &wanted);
     assert_false(found.replay.out_of_memory);
+    assert_null(found.memory); /* not known of a run whose costs were given */
     pc_trace_record_free(&found);
 
     assert_int_equal(pc_results_read_trace(reader, 3, &found, &error), PC_OK);
@@ -82,6 +83,7 @@ static void traces_come_back(void **state) {
     assert_int_equal(found.replay.oom.device, 1);
     assert_int_equal(found.replay.oom.pass.kind, PC_PASS_W);
     assert_int_equal(found.replay.oom.capacity_bytes, 8);
+    assert_memory_equal(found.memory, wanted.memory, sizeof wanted.memory);
     pc_trace_record_free(&found);
 
     assert_int_equal(pc_results_read_trace(reader, 2, &found, &error), PC_ERROR_INPUT);
@@ -158,10 +160,11 @@ static void a_run_number_has_one_trace(void **state) {
     pc_error error = {0};
     example made;
     make_example(&made);
+    pc_run_detail detail = {.replay = made.replay};
     pc_run_row row = ok_row(5);
     assert_int_equal(pc_results_create(at->file, &writer, NULL), PC_OK);
-    assert_int_equal(pc_results_add_run(writer, &row, &made.schedule, &made.replay, NULL), PC_OK);
-    assert_int_equal(pc_results_add_run(writer, &row, &made.schedule, &made.replay, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_results_add_run(writer, &row, &made.schedule, &detail, NULL), PC_OK);
+    assert_int_equal(pc_results_add_run(writer, &row, &made.schedule, &detail, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "two runs with the number 5"));
     pc_results_discard(writer);
 }
@@ -175,7 +178,7 @@ static void h5py_reads_all_of_it(void **state) {
              "assert f.attrs['format'] == 'pipecast-results' and f.attrs['format_version'] == 1\n"
              "assert isinstance(f.attrs['pipecast_version'], str)\n"
              "runs = f['runs']\n"
-             "assert len(runs) == 31\n"
+             "assert len(runs) == 51\n"
              "for name, column in runs.items():\n"
              "    assert column.shape == (3,), name\n"
              "    assert column.compression == 'gzip' and column.shuffle, name\n"
@@ -200,7 +203,15 @@ static void h5py_reads_all_of_it(void **state) {
              "assert list(trace['pass_microbatch']) == [0, 1, 0, 1, 0, 0, 1, 1]\n"
              "assert list(trace['pass_start_ps'][4:] // 10**12) == [1, 2, 3, 4]\n"
              "assert all(d.attrs['unit'] and d.attrs['description'] for d in trace.values())\n"
-             "assert len(trace) == 13\n");
+             "assert len(trace) == 13\n"
+             "memory = f['traces/3']\n"
+             "assert len(memory) == 21\n"
+             "kinds = ['parameters', 'gradients', 'optimizer', 'buffers', 'activations']\n"
+             "assert [memory['device_%s_bytes' % kind][1] for kind in kinds] == [2, 11, 101, 1001, 10001]\n"
+             "assert list(memory['device_peak_total_bytes']) == [11111, 11116]\n"
+             "assert list(memory['device_peak_ps']) == [77, 78] and memory['device_peak_ps'].attrs['unit'] == 'ps'\n"
+             "assert list(memory['device_capacity_bytes']) == [88, 89]\n"
+             "assert all(d.attrs['unit'] and d.attrs['description'] for d in memory.values())\n");
 }
 
 static void h5dump_reads_all_of_it(void **state) {

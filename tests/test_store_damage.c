@@ -257,10 +257,26 @@ static void traces_out_of_range_are_refused(void **state) {
         "del f['traces/1/pass_end_ps']; f['traces/1/pass_end_ps'] = numpy.zeros(7, dtype='i8')",
         "del f['traces/1'].attrs['span_ps']",
         "del f['traces/1']; f['traces/1'] = [1, 2]",
+        "f['traces/1/device_parameters_bytes'] = numpy.zeros(2, dtype='i8')",
+        "f['traces/1/device_parameters_bytes'] = numpy.zeros(3, dtype='i8')",
+        "f['traces/1/device_parameters_bytes'] = ['a', 'b']",
     };
-    static const char *const parts[] = {
-        "pass_device", "pass_device", "pass_chunk", "pass_microbatch", "pass_kind", "level_device", "device_start_ps",
-        "devices",     "placement",   "chunks",     "pass_end_ps",     "span_ps",   "kept no trace"};
+    static const char *const parts[] = {"pass_device",
+                                        "pass_device",
+                                        "pass_chunk",
+                                        "pass_microbatch",
+                                        "pass_kind",
+                                        "level_device",
+                                        "device_start_ps",
+                                        "devices",
+                                        "placement",
+                                        "chunks",
+                                        "pass_end_ps",
+                                        "span_ps",
+                                        "kept no trace",
+                                        "device_gradients_bytes",
+                                        "device_parameters_bytes",
+                                        "device_parameters_bytes"};
     enum { COUNT = sizeof changes / sizeof changes[0] };
     _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
     change_copies(at, changes, COUNT);

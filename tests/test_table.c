@@ -90,7 +90,27 @@ static void columns_are_those_of_the_interface(void **state) {
                                         "published_samples_per_s_per_gpu",
                                         "published_iteration_s",
                                         "trace_hash",
-                                        "message"};
+                                        "message",
+                                        "tokens_per_s_per_gpu",
+                                        "hardware_tflops_per_gpu",
+                                        "peak_tflops",
+                                        "exposed_tp_s",
+                                        "exposed_pp_s",
+                                        "exposed_dp_s",
+                                        "exposed_optimizer_s",
+                                        "exposed_bubble_s",
+                                        "parameters_gib_max",
+                                        "gradients_gib_max",
+                                        "optimizer_gib_max",
+                                        "buffers_gib_max",
+                                        "memory_peak_s",
+                                        "standard_error_s",
+                                        "zero",
+                                        "sequence_parallel",
+                                        "published_mfu",
+                                        "published_tflops_per_gpu",
+                                        "published_hardware_tflops_per_gpu",
+                                        "published_activation_gib"};
     int count;
     const pc_column *columns = pc_columns(&count);
     assert_int_equal(count, sizeof names / sizeof names[0]);
@@ -160,8 +180,8 @@ static void csv_leaves_the_undefined_empty(void **state) {
     pc_run_row row;
     pc_run_row_clear(&row);
     char *text = write_text(&row, 1, PC_FORMAT_CSV);
-    /* 31 columns: 30 commas and nothing else. */
-    assert_string_equal(strchr(text, '\n') + 1, ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
+    /* 51 columns: 50 commas and nothing else. */
+    assert_string_equal(strchr(text, '\n') + 1, ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
     free(text);
 }
 
@@ -174,7 +194,7 @@ static void csv_has_what_the_row_has(void **state) {
     char *text = write_text(&row, 1, PC_FORMAT_CSV);
     assert_string_equal(strchr(text, '\n') + 1,
                         "1,zero-bubble,,a100-80g,8,1,8,1,1,1f1b,6,24,144,1024,,ok,1.5,12,,,,0.25,0.1,21.5,,1.5B.1f1b,"
-                        "0.2431,,,0123456789abcdef,\n");
+                        "0.2431,,,0123456789abcdef,,,,,,,,,,,,,,,,,,,,,\n");
     free(text);
 }
 
@@ -288,7 +308,7 @@ static void json_is_read_by_a_parser(void **state) {
     char command[512];
     snprintf(command, sizeof command,
              "python3 -c \"import json; r = json.load(open('%s', encoding='utf-8'));"
-             "assert len(r) == 3 and len(r[0]) == 31;"
+             "assert len(r) == 3 and len(r[0]) == 51;"
              "assert r[0]['bubble_rate_span'] == 0.1 + 0.2 and r[1]['iteration_s'] == 5e-324;"
              "assert r[1]['mfu'] is None and r[1]['global_batch'] == 2**63 - 1;"
              "assert r[0]['name'] == 'a' + chr(34) + 'b' + chr(92) + chr(31) + chr(127) + chr(0xfffd);"
@@ -331,6 +351,82 @@ static void table_shows_what_a_person_compares(void **state) {
         "21.50\n");
     assert_lines_are_neat(text);
     free(text);
+}
+
+/* A row of a run on a cluster: of 10 s, 1 s waits for tensor parallelism, 0.2 for transfers, 0.35 for replicas. */
+static pc_run_row cluster_row(int64_t run, const char *name, double mfu) {
+    pc_run_row row = example_row(run, name, "1f1b", 0.05, NAN);
+    row.iteration_s = 10;
+    row.gpus = 512;
+    row.tp = 8;
+    row.dp = 8;
+    row.mfu = row.hfu = mfu;
+    row.tflops_per_gpu = row.hardware_tflops_per_gpu = 312 * mfu;
+    row.peak_tflops = 312;
+    row.exposed_tp_s = 1;
+    row.exposed_pp_s = 0.2;
+    row.exposed_dp_s = 0.35;
+    row.exposed_optimizer_s = 0;
+    row.memory_gib_max = 55.125;
+    row.zero = row.sequence_parallel = 1;
+    return row;
+}
+
+/* What an iteration waits for stands in percent of it, and the peak that MFU divides by above the table. */
+static void table_says_where_the_time_goes(void **state) {
+    (void)state;
+    pc_run_row rows[] = {cluster_row(1, "a", 0.5), cluster_row(2, "b", 0.25)};
+    rows[1].status = PC_RUN_INFEASIBLE;
+    rows[1].exposed_tp_s = rows[1].iteration_s = NAN;
+    char *text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_non_null(strstr(text, ", peak tflops 312"));
+    assert_non_null(strstr(text, "     MFU     TP    PP    DP  opti-  bubble"));
+    assert_non_null(strstr(text, "  0.5000  10.0%  2.0%  3.5%   0.0%  0.0500"));
+    assert_non_null(strstr(text, "  0.2500                            0.0500"));
+    assert_null(strstr(text, "HFU")); /* the same as MFU */
+    assert_lines_are_neat(text);
+    free(text);
+}
+
+/* Where there is something to compare with, that is shown first; what memory in all says too goes before the rest. */
+static void table_prefers_what_was_published(void **state) {
+    (void)state;
+    pc_run_row rows[] = {cluster_row(1, "a-long-name.1f1b-interleaved.dgx-a100", 0.5),
+                         cluster_row(2, "a-long-name.1f1b-interleaved.dgx-h100", 0.25)};
+    for (int i = 0; i < 2; i++) rows[i].published_iteration_s = 8;
+    char *text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_non_null(strstr(text, "  +25.0%  "));
+    assert_null(strstr(text, " 10.0%"));
+    assert_non_null(strstr(text, "left out for width"));
+    assert_non_null(strstr(text, ", exposed_tp_s, "));
+    assert_lines_are_neat(text);
+    free(text);
+    for (int i = 0; i < 2; i++) rows[i].published_activation_gib = 20;
+    text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_non_null(strstr(text, "  21.50      20.00  ")); /* beside what it compares with */
+    free(text);
+    for (int i = 0; i < 2; i++) {
+        rows[i].published_activation_gib = NAN;
+        snprintf(rows[i].name, sizeof rows[i].name, "%046d-%d", 0, i);
+    }
+    text = write_text(rows, 2, PC_FORMAT_TABLE);
+    assert_non_null(strstr(text, "  +25.0%  ")); /* of what is left the bubble matters least */
+    assert_non_null(strstr(text, ", bubble_rate_span, "));
+    free(text);
+}
+
+/* Of FLOPs with recomputation the table speaks only where others did, and then says ours too. */
+static void table_compares_hardware_flops(void **state) {
+    (void)state;
+    pc_run_row row = cluster_row(1, "a", 0.5);
+    row.hardware_tflops_per_gpu = 110;
+    for (int i = 0; i < 2; i++) {
+        char *text = write_text(&row, 1, PC_FORMAT_TABLE);
+        assert_int_equal(strstr(text, "  110.0      100.0   +10.0%  ") != NULL, i);
+        assert_int_equal(strstr(text, "hardware") != NULL, i);
+        free(text);
+        row.published_hardware_tflops_per_gpu = 100;
+    }
 }
 
 static void table_says_why_rows_are_not_ok(void **state) {
@@ -431,16 +527,29 @@ static void every_refused_allocation_is_reported(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_those_of_the_interface), cmocka_unit_test(a_cleared_row_defines_nothing),
-        cmocka_unit_test(texts_go_into_a_row_and_back),       cmocka_unit_test(formats_have_names),
-        cmocka_unit_test(csv_leaves_the_undefined_empty),     cmocka_unit_test(csv_has_what_the_row_has),
-        cmocka_unit_test(csv_quotes_as_rfc_4180_says),        cmocka_unit_test(csv_numbers_read_back_exactly),
-        cmocka_unit_test(no_locale_changes_a_number),         cmocka_unit_test(json_without_rows_is_an_empty_array),
-        cmocka_unit_test(json_escapes_what_it_must),          cmocka_unit_test(json_is_read_by_a_parser),
-        cmocka_unit_test(table_shows_what_a_person_compares), cmocka_unit_test(table_says_why_rows_are_not_ok),
-        cmocka_unit_test(table_gives_up_columns_for_width),   cmocka_unit_test(table_without_names_tells_runs_apart),
-        cmocka_unit_test(table_without_rows_says_so),         cmocka_unit_test(table_copes_with_extreme_numbers),
-        cmocka_unit_test(a_full_device_is_an_error),          cmocka_unit_test(every_refused_allocation_is_reported),
+        cmocka_unit_test(columns_are_those_of_the_interface),
+        cmocka_unit_test(a_cleared_row_defines_nothing),
+        cmocka_unit_test(texts_go_into_a_row_and_back),
+        cmocka_unit_test(formats_have_names),
+        cmocka_unit_test(csv_leaves_the_undefined_empty),
+        cmocka_unit_test(csv_has_what_the_row_has),
+        cmocka_unit_test(csv_quotes_as_rfc_4180_says),
+        cmocka_unit_test(csv_numbers_read_back_exactly),
+        cmocka_unit_test(no_locale_changes_a_number),
+        cmocka_unit_test(json_without_rows_is_an_empty_array),
+        cmocka_unit_test(json_escapes_what_it_must),
+        cmocka_unit_test(json_is_read_by_a_parser),
+        cmocka_unit_test(table_says_where_the_time_goes),
+        cmocka_unit_test(table_prefers_what_was_published),
+        cmocka_unit_test(table_compares_hardware_flops),
+        cmocka_unit_test(table_shows_what_a_person_compares),
+        cmocka_unit_test(table_says_why_rows_are_not_ok),
+        cmocka_unit_test(table_gives_up_columns_for_width),
+        cmocka_unit_test(table_without_names_tells_runs_apart),
+        cmocka_unit_test(table_without_rows_says_so),
+        cmocka_unit_test(table_copes_with_extreme_numbers),
+        cmocka_unit_test(a_full_device_is_an_error),
+        cmocka_unit_test(every_refused_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,31 @@ static void test_bandwidths(void **state) {
     }
 }
 
+static void test_compute_rates(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double flops_per_s;
+    } cases[] = {{"1 FLOP/s", 1},
+                 {"2 GFLOP/s", 2e9},
+                 {"312 TFLOP/s", 312e12},
+                 {"19.5 TFLOP/s", 19.5e12},
+                 {"0.989PFLOP/s", 989e12}};
+    static const char *const bad[] = {"312",        "312 TFLOPS", "312 TFLOP",    "0 TFLOP/s",
+                                      "-1 TFLOP/s", "312 GB/s",   "1e400 FLOP/s", ""};
+    pc_error error;
+    double rate = -7;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (pc_parse_rate(bad[i], &rate, &error) != PC_ERROR_INPUT) fail_msg("%s was taken", bad[i]);
+        assert_non_null(strstr(error.message, "; expected a rate above zero such as 312 TFLOP/s"));
+        assert_true(rate == -7);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(pc_parse_rate(cases[i].text, &rate, NULL), PC_OK);
+        assert_true(rate == cases[i].flops_per_s);
+    }
+}
+
 /* Any double, printed with 17 digits, comes back as itself. */
 static void test_numbers_are_exact(void **state) {
     (void)state;
@@ -162,6 +187,29 @@ static void test_integers(void **state) {
 }
 
 /* What every parser of a quantity refuses, by the word that its message has. */
+static void test_fractions_and_switches(void **state) {
+    (void)state;
+    double fraction;
+    bool is_on;
+    pc_error error;
+    assert_int_equal(pc_parse_fraction("0.25", &fraction, NULL), PC_OK);
+    assert_true(fraction == 0.25);
+    assert_int_equal(pc_parse_fraction("1", &fraction, NULL), PC_OK);
+    assert_int_equal(pc_parse_fraction("1.01", &fraction, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "1.01: out of range; expected a fraction from 0 to 1");
+    assert_true(fraction == 1); /* as it was */
+    assert_int_equal(pc_parse_fraction("-0.1", &fraction, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_parse_switch("true", &is_on, NULL), PC_OK);
+    assert_true(is_on);
+    assert_int_equal(pc_parse_switch("True", &is_on, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "True: not a truth value; expected true or false");
+    assert_true(is_on);
+    assert_int_equal(pc_parse_switch("false", &is_on, NULL), PC_OK);
+    assert_false(is_on);
+    assert_int_equal(pc_parse_switch("", &is_on, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "empty; expected true or false");
+}
+
 static void test_refused(void **state) {
     (void)state;
     static const struct {
@@ -283,12 +331,20 @@ static void test_decimal_comma_locale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),           cmocka_unit_test(test_largest_times),
-        cmocka_unit_test(test_times_are_exact), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_bandwidths),      cmocka_unit_test(test_numbers_are_exact),
-        cmocka_unit_test(test_integers),        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_refused_rates),   cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_decimal_comma_locale),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_largest_times),
+        cmocka_unit_test(test_times_are_exact),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_bandwidths),
+        cmocka_unit_test(test_compute_rates),
+        cmocka_unit_test(test_numbers_are_exact),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_fractions_and_switches),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_rates),
+        cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_decimal_comma_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,11 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"launch", x->launch_s, NOT_NEGATIVE},
         {"estimated_error", x->estimated_error, NOT_NEGATIVE},
     };
-    return CHECK_RULES("gpu: ", rules);
+    pc_code code = CHECK_RULES("gpu: ", rules);
+    if (code || x->memory_reserved_bytes < x->memory_bytes) return code;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "gpu: reserved: %" PRId64 " bytes of a memory of %" PRId64 "; expected less than all of it",
+                        x->memory_reserved_bytes, x->memory_bytes);
 }
 
 static pc_code check_connection(const pc_machine *machine, const char *part, const pc_connection *x, pc_error *error) {

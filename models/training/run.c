@@ -1,5 +1,7 @@
 #include "models/training/run.h"
 
+#include "engine/alloc.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,9 +9,32 @@
 
 static const double BYTES_PER_GIB = 1073741824.0;
 
+pc_run_spec pc_run_spec_default(void) {
+    return (pc_run_spec){
+        .gpus = -1,
+        .microbatch_size = -1,
+        .seq_len = -1,
+        .published_bubble_rate_span = NAN,
+        .published_samples_per_s_per_gpu = NAN,
+        .published_iteration_s = NAN,
+        .published_mfu = NAN,
+        .published_tflops_per_gpu = NAN,
+        .published_hardware_tflops_per_gpu = NAN,
+        .published_activation_gib = NAN,
+    };
+}
+
 void pc_run_spec_free(pc_run_spec *spec) {
     pc_costs_free(&spec->costs);
+    pc_free(spec->layers_of_part);
+    pc_free(spec->recompute_of_part);
     memset(spec, 0, sizeof *spec);
+}
+
+void pc_run_detail_free(pc_run_detail *detail) {
+    pc_replay_free(&detail->replay);
+    pc_free(detail->memory);
+    memset(detail, 0, sizeof *detail);
 }
 
 const char *pc_run_status_name(pc_run_status status) {
@@ -25,6 +50,45 @@ static int64_t times_if_given(int64_t number, int64_t given) {
     return given < 0 ? -1 : number * given;
 }
 
+/* Every number that a run need not have. */
+static void clear_numbers(pc_run_row *row) {
+    double *const numbers[] = {&row->iteration_s,
+                               &row->samples_per_s_per_gpu,
+                               &row->tflops_per_gpu,
+                               &row->mfu,
+                               &row->hfu,
+                               &row->bubble_rate_span,
+                               &row->bubble_rate_makespan,
+                               &row->activation_gib_max,
+                               &row->memory_gib_max,
+                               &row->tokens_per_s_per_gpu,
+                               &row->hardware_tflops_per_gpu,
+                               &row->peak_tflops,
+                               &row->exposed_tp_s,
+                               &row->exposed_pp_s,
+                               &row->exposed_dp_s,
+                               &row->exposed_optimizer_s,
+                               &row->exposed_bubble_s,
+                               &row->parameters_gib_max,
+                               &row->gradients_gib_max,
+                               &row->optimizer_gib_max,
+                               &row->buffers_gib_max,
+                               &row->memory_peak_s,
+                               &row->standard_error_s};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
+    row->tp = row->dp = row->zero = row->sequence_parallel = -1;
+}
+
+static void copy_published(const pc_run_spec *spec, pc_run_row *row) {
+    row->published_bubble_rate_span = spec->published_bubble_rate_span;
+    row->published_samples_per_s_per_gpu = spec->published_samples_per_s_per_gpu;
+    row->published_iteration_s = spec->published_iteration_s;
+    row->published_mfu = spec->published_mfu;
+    row->published_tflops_per_gpu = spec->published_tflops_per_gpu;
+    row->published_hardware_tflops_per_gpu = spec->published_hardware_tflops_per_gpu;
+    row->published_activation_gib = spec->published_activation_gib;
+}
+
 /* What is known before the replay; all that it would give is "not defined". */
 static void start_row(const pc_run_spec *spec, pc_run_row *row) {
     memset(row, 0, sizeof *row);
@@ -35,18 +99,15 @@ static void start_row(const pc_run_spec *spec, pc_run_row *row) {
     copy_label(row->machine, spec->machine);
     copy_label(row->schedule, spec->generator->name);
     copy_label(row->recompute, spec->generator->recomputes ? "full" : "");
-    row->gpus = row->pp = spec->devices;
-    row->tp = row->dp = -1;
+    clear_numbers(row);
+    row->gpus = spec->gpus > 0 ? spec->gpus : spec->devices;
+    row->pp = spec->devices;
     row->virtual_pp = spec->chunks;
     row->microbatch_size = spec->microbatch_size;
     row->microbatches = spec->microbatches;
     row->global_batch = times_if_given(spec->microbatches, spec->microbatch_size);
     row->seq_len = spec->seq_len;
-    row->iteration_s = row->samples_per_s_per_gpu = row->tflops_per_gpu = row->mfu = row->hfu = NAN;
-    row->bubble_rate_span = row->bubble_rate_makespan = row->activation_gib_max = row->memory_gib_max = NAN;
-    row->published_bubble_rate_span = spec->published_bubble_rate_span;
-    row->published_samples_per_s_per_gpu = spec->published_samples_per_s_per_gpu;
-    row->published_iteration_s = spec->published_iteration_s;
+    copy_published(spec, row);
 }
 
 static void note_out_of_memory(const pc_schedule *schedule, const pc_out_of_memory *oom, pc_run_row *row) {
@@ -81,18 +142,20 @@ static pc_code finish_row(const pc_run_spec *spec, const pc_schedule *schedule, 
     return PC_OK;
 }
 
-static pc_code replay_row(const pc_run_spec *spec, const pc_schedule *schedule, pc_run_row *row, pc_replay *replay,
+static pc_code replay_row(const pc_run_spec *spec, const pc_schedule *schedule, pc_run_row *row, pc_run_detail *detail,
                           pc_error *error) {
-    pc_code code = pc_replay_run(schedule, &spec->costs, spec->trace, replay, error);
-    if (!code) code = finish_row(spec, schedule, replay, row, error);
-    if (code) pc_replay_free(replay);
-    return code;
+    pc_code code = pc_replay_run(schedule, &spec->costs, spec->trace, &detail->replay, error);
+    return code ? code : finish_row(spec, schedule, &detail->replay, row, error);
 }
 
-static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error) {
+static void note_infeasible(const char *message, pc_run_row *row) {
+    row->status = PC_RUN_INFEASIBLE;
+    snprintf(row->message, sizeof row->message, "%.*s", (int)sizeof row->message - 1, message);
+}
+
+static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error) {
     pc_schedule schedule = {0};
     pc_error why = {0};
-    start_row(spec, row);
     pc_generate_request request = {.devices = spec->devices,
                                    .microbatches = spec->microbatches,
                                    .chunks = spec->chunks,
@@ -100,23 +163,142 @@ static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_replay 
                                    .threads = 1}; /* runs go on beside each other */
     pc_code code = pc_generate(spec->generator, &request, &schedule, NULL, &why);
     if (code == PC_ERROR_INPUT) {
-        row->status = PC_RUN_INFEASIBLE;
-        snprintf(row->message, sizeof row->message, "%.*s", (int)sizeof row->message - 1, why.message);
+        note_infeasible(why.message, row);
         return PC_OK;
     }
     if (code) return pc_error_set(error, code, "%s", why.message);
-    code = replay_row(spec, &schedule, row, replay, error);
+    code = replay_row(spec, &schedule, row, detail, error);
     pc_schedule_free(&schedule);
     return code;
 }
 
-pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error) {
+/* ---- on a cluster ---- */
+
+/* Of a cut that breaks a rule not all numbers are known. */
+static int64_t known(int64_t number) {
+    return number > 0 ? number : -1;
+}
+
+/* Sequences of all replicas; -1 also where they are too many to count, as no run that is done has. */
+static int64_t global_batch_of(const pc_run_spec *spec) {
+    int64_t sequences;
+    if (__builtin_mul_overflow(spec->microbatches * spec->microbatch_size, spec->iteration.cut.dp, &sequences))
+        return -1;
+    return known(sequences);
+}
+
+/* How the model is cut. */
+static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
+    static const char *const recompute[] = {"none", "selective", "full"};
+    const pc_cut *cut = &spec->iteration.cut;
+    row->tp = known(cut->tp);
+    row->pp = known(cut->pp);
+    row->dp = known(cut->dp);
+    row->gpus = spec->gpus;
+    row->zero = cut->zero;
+    row->sequence_parallel = cut->sequence_parallel;
+    row->microbatches = known(spec->microbatches);
+    row->global_batch = global_batch_of(spec);
+    row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
+    if (!spec->generator->recomputes)
+        copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute[cut->recompute]);
+}
+
+static double gib(int64_t bytes) {
+    return (double)bytes / BYTES_PER_GIB;
+}
+
+static double larger(double a, double b) {
+    return a > b || isnan(b) ? a : b;
+}
+
+/* The most over stages, each kind for itself; and when the fullest stage is at its fullest. */
+static void fill_memory(const pc_iteration *iteration, pc_run_row *row) {
+    int64_t peak = -1;
+    for (int d = 0; iteration->memory && d < iteration->devices; d++) {
+        const pc_device_memory *m = &iteration->memory[d];
+        row->parameters_gib_max = larger(gib(m->parameters), row->parameters_gib_max);
+        row->gradients_gib_max = larger(gib(m->gradients), row->gradients_gib_max);
+        row->optimizer_gib_max = larger(gib(m->optimizer), row->optimizer_gib_max);
+        row->buffers_gib_max = larger(gib(m->buffers), row->buffers_gib_max);
+        if (m->peak_bytes <= peak) continue;
+        peak = m->peak_bytes;
+        row->memory_gib_max = gib(peak);
+        row->memory_peak_s = pc_time_to_seconds(m->peak_ps);
+    }
+}
+
+static void fill_rates(const pc_run_spec *spec, const pc_iteration *iteration, pc_run_row *row) {
+    double gpus = (double)spec->gpus;
+    row->iteration_s = iteration->iteration_s;
+    row->standard_error_s = iteration->standard_error_s;
+    row->tflops_per_gpu = iteration->tflops_per_gpu;
+    row->mfu = iteration->mfu;
+    row->hfu = iteration->hfu;
+    if (!(iteration->iteration_s > 0)) return;
+    row->hardware_tflops_per_gpu = iteration->hardware_flops / iteration->iteration_s / gpus / 1e12;
+    row->samples_per_s_per_gpu = iteration->sequences / iteration->iteration_s / gpus;
+    row->tokens_per_s_per_gpu = row->samples_per_s_per_gpu * (double)spec->seq_len;
+}
+
+static void fill_times(const pc_iteration *iteration, pc_run_row *row) {
+    row->exposed_tp_s = iteration->exposed.tp;
+    row->exposed_pp_s = iteration->exposed.pp;
+    row->exposed_dp_s = iteration->exposed.dp;
+    row->exposed_optimizer_s = iteration->exposed.optimizer;
+    row->exposed_bubble_s = iteration->exposed.bubble;
+    row->bubble_rate_span = iteration->replay.bubble_rate_span;
+    row->bubble_rate_makespan = iteration->replay.bubble_rate_makespan;
+    row->activation_gib_max = gib(iteration->replay.peak_bytes);
+    row->trace_hash = iteration->replay.trace_hash;
+}
+
+static void finish_cluster_row(const pc_run_spec *spec, const pc_iteration *iteration, pc_run_row *row) {
+    static const pc_run_status statuses[] = {[PC_ITERATION_OK] = PC_RUN_OK,
+                                             [PC_ITERATION_OUT_OF_MEMORY] = PC_RUN_OUT_OF_MEMORY,
+                                             [PC_ITERATION_INFEASIBLE] = PC_RUN_INFEASIBLE};
+    row->status = statuses[iteration->status];
+    snprintf(row->message, sizeof row->message, "%s", iteration->message);
+    if (iteration->status != PC_ITERATION_INFEASIBLE) fill_memory(iteration, row);
+    if (iteration->status != PC_ITERATION_OK) return;
+    fill_rates(spec, iteration, row);
+    fill_times(iteration, row);
+}
+
+static pc_code work_out_cluster_row(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error) {
+    pc_iteration iteration = {.status = PC_ITERATION_OK};
+    start_cluster_row(spec, row);
+    if (spec->infeasible[0]) {
+        note_infeasible(spec->infeasible, row);
+        return PC_OK;
+    }
+    pc_error why = {0};
+    pc_code code = pc_iteration_run(&spec->iteration, NULL, spec->trace, &iteration, &why);
+    if (code == PC_ERROR_INPUT) { /* of a sweep, the other runs go on */
+        note_infeasible(why.message, row);
+        return PC_OK;
+    }
+    if (code) return pc_error_set(error, code, "%s", why.message);
+    finish_cluster_row(spec, &iteration, row);
+    *detail = (pc_run_detail){
+        .replay = iteration.replay, .devices = iteration.memory ? iteration.devices : 0, .memory = iteration.memory};
+    iteration.replay = (pc_replay){.devices = 0}; /* both went to the caller */
+    iteration.memory = NULL;
+    pc_iteration_free(&iteration);
+    return PC_OK;
+}
+
+pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error) {
     pc_run_row made;
-    memset(replay, 0, sizeof *replay);
-    pc_code code = work_out_row(spec, &made, replay, error);
-    if (code)
-        pc_error_prefix(error, "run %" PRId64 " (%s)", spec->run, spec->name);
-    else
+    memset(detail, 0, sizeof *detail);
+    start_row(spec, &made);
+    pc_code code =
+        spec->is_cluster ? work_out_cluster_row(spec, &made, detail, error) : work_out_row(spec, &made, detail, error);
+    if (!code) {
         *row = made;
+        return PC_OK;
+    }
+    pc_run_detail_free(detail);
+    pc_error_prefix(error, "run %" PRId64 " (%s)", spec->run, spec->name);
     return code;
 }

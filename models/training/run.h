@@ -1,8 +1,9 @@
 /* run.h: one run: a setting made concrete goes in, a row of the results table comes out.
  *
- * An iteration is the replay of the schedule plus a constant (optimizer step, gradient norm, data loading). With no
- * model of the iteration's end between them, successive iterations stand behind a barrier: the replay's makespan
- * counts.
+ * There are two sorts. Where costs are given, an iteration is the replay of the schedule plus a constant (optimizer
+ * step, gradient norm, data loading): with no model of the iteration's end between them, successive iterations stand
+ * behind a barrier, and the replay's makespan counts. Where they follow from a model on a machine (is_cluster), the
+ * iteration is iteration.h's.
  */
 #ifndef PC_MODELS_TRAINING_RUN_H
 #define PC_MODELS_TRAINING_RUN_H
@@ -12,6 +13,7 @@
 #include "models/schedule/costs.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
+#include "models/training/iteration.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +24,7 @@ extern "C" {
 
 enum { PC_LABEL_SIZE = 128 };
 
-/* Everything a run depends on. Owns its costs: pc_run_spec_free. NaN and -1 are "not given". */
+/* Everything a run depends on. Owns its costs and lists: pc_run_spec_free. NaN and -1 are "not given". */
 typedef struct pc_run_spec {
     int64_t run;                  /* its number in the whole list, from 1 */
     char scenario[PC_LABEL_SIZE]; /* the scenario's name */
@@ -30,21 +32,33 @@ typedef struct pc_run_spec {
     char model[PC_LABEL_SIZE];    /* labels; empty where not given */
     char machine[PC_LABEL_SIZE];
     const pc_generator *generator;
-    int devices; /* p */
-    int microbatches;
+    int64_t gpus;            /* in all; -1 not known: then p of them count */
+    int devices;             /* p */
+    int microbatches;        /* of one pipeline */
     int chunks;              /* v */
     int64_t microbatch_size; /* sequences; -1 not given */
     int64_t seq_len;         /* tokens; -1 not given */
     bool has_activation;     /* whether costs.activation_bytes were given: otherwise memory columns are empty */
     bool trace;              /* whether the results file keeps every pass and the memory curves */
     pc_time overhead_ps;     /* constant added to every iteration */
-    pc_costs costs;
+    pc_costs costs;          /* empty where is_cluster */
+    bool is_cluster;
+    pc_iteration_spec iteration; /* where is_cluster; its lists are those below */
+    int32_t *layers_of_part;     /* or NULL; owned, as the next */
+    pc_recompute *recompute_of_part;
+    char infeasible[256]; /* a rule that the numbers break, known before the run; empty where there is none */
     /* What others measured or published for this run, to stand beside ours; NaN where nobody did. */
     double published_bubble_rate_span;
     double published_samples_per_s_per_gpu;
     double published_iteration_s;
+    double published_mfu;
+    double published_tflops_per_gpu;
+    double published_hardware_tflops_per_gpu;
+    double published_activation_gib;
 } pc_run_spec;
 
+/* Nothing given, nothing published. */
+PC_API pc_run_spec pc_run_spec_default(void);
 PC_API void pc_run_spec_free(pc_run_spec *spec);
 
 typedef enum pc_run_status { PC_RUN_OK, PC_RUN_OUT_OF_MEMORY, PC_RUN_INFEASIBLE } pc_run_status;
@@ -74,16 +88,37 @@ typedef struct pc_run_row {
     double published_iteration_s;
     char message[256]; /* why the status is not ok */
     uint64_t trace_hash;
+    /* Of clusters alone. */
+    double tokens_per_s_per_gpu;
+    double hardware_tflops_per_gpu;
+    double peak_tflops;
+    double exposed_tp_s, exposed_pp_s, exposed_dp_s, exposed_optimizer_s, exposed_bubble_s;
+    double parameters_gib_max, gradients_gib_max, optimizer_gib_max, buffers_gib_max;
+    double memory_peak_s;
+    double standard_error_s;
+    int64_t zero, sequence_parallel;
+    double published_mfu;
+    double published_tflops_per_gpu;
+    double published_hardware_tflops_per_gpu;
+    double published_activation_gib;
 } pc_run_row;
+
+/* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */
+typedef struct pc_run_detail {
+    pc_replay replay; /* with a trace where spec->trace; empty where the run is infeasible */
+    int devices;      /* entries of memory; 0 where there are none */
+    pc_device_memory *memory;
+} pc_run_detail;
+
+PC_API void pc_run_detail_free(pc_run_detail *detail);
 
 /* "ok", "out_of_memory", "infeasible". */
 PC_API const char *pc_run_status_name(pc_run_status status);
 
-/* Generates, replays and sums up. A schedule that cannot exist for this shape is the row's status `infeasible`, one
- * that does not fit `out_of_memory`, both with their reason in `message`. `replay` is the caller's to free
- * (pc_replay_free) and holds a trace where spec->trace; it is empty where the run is infeasible. Pure but for memory:
- * runs of different specs may go on in different threads. */
-PC_API pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_replay *replay, pc_error *error);
+/* Generates, replays and sums up. A schedule that cannot exist for this shape, and all that pc_iteration_run refuses,
+ * is the row's status `infeasible`, what does not fit `out_of_memory`, both with their reason in `message`. `detail` is
+ * the caller's to free. Pure but for memory: runs of different specs may go on in different threads. */
+PC_API pc_code pc_run(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error);
 
 #ifdef __cplusplus
 }

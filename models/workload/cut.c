@@ -105,8 +105,9 @@ static pc_code check_listed(const pc_model *model, const pc_cut *cut, int parts,
 static pc_code check_even(int64_t slots, int64_t parts, const char *with, int64_t layers, pc_error *error) {
     if (slots % parts == 0) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "layers %" PRId64 "%s do not divide over %" PRId64 " model parts; expected a multiple", layers,
-                        with, parts);
+                        "layers %" PRId64 "%s do not divide over %" PRId64
+                        " model parts; expected a multiple, or a listed layout",
+                        layers, with, parts);
 }
 
 static pc_code check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {

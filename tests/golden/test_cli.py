@@ -432,7 +432,7 @@ class Run(Command):
     def test_bad_input(self):
         full = "is a device or pipe; a regular file was expected, since the file is replaced in one step when it is complete"
         cases = [
-            ("run: no scenario; expected SCENARIO.yaml", []),
+            ("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine", []),
             ("missing.yaml: No such file or directory; expected a scenario file (YAML) of at most 4 MiB",
              ["missing.yaml"]),
             ("/dev/zero: too large; expected a scenario file (YAML) of at most 4 MiB", ["/dev/zero"]),
@@ -456,6 +456,124 @@ class Run(Command):
             done = run("run", str(path))
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), path)
             self.assertTrue(done.stderr.startswith(f"pipecast: {path}:"), done.stderr)
+
+
+class Cluster(Command):
+    """Whole iterations, by options alone: what README promises, and what an answer has."""
+    OPTIONS = ("run", "--model", "gpt3-13b", "--machine", "dgx-a100", "--gpus", "64", "--tp", "4", "--pp", "4")
+
+    def rows(self, *arguments, status=0):
+        done = run(*arguments, "--format", "csv")
+        self.assertEqual((done.returncode, done.stderr), (status, ""), done)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def test_the_common_question(self):
+        row, = self.rows("run", "--model", "llama3-70b", "--machine", "dgx-h100", "--gpus", "512", "--tp", "8", "--pp", "4",
+                         "--schedule", "v-half")
+        self.assertEqual([row[c] for c in ("model", "machine", "gpus", "tp", "pp", "dp", "virtual_pp", "schedule", "status")],
+                         ["llama3-70b", "dgx-h100", "512", "8", "4", "16", "2", "v-half", "ok"])
+        self.assertTrue(0.2 < float(row["mfu"]) < 0.7)
+        self.assertAlmostEqual(float(row["tflops_per_gpu"]), float(row["mfu"]) * float(row["peak_tflops"]))
+        for column in ("iteration_s", "tokens_per_s_per_gpu", "exposed_tp_s", "exposed_bubble_s", "memory_gib_max",
+                       "parameters_gib_max", "standard_error_s", "trace_hash"):
+            self.assertNotEqual(row[column], "", column)
+
+    def test_options_are_sets(self):
+        by_options = self.good(*self.OPTIONS, "--zero", "0", "--seq-len", "1024", "--format", "csv")
+        sets = ["model.from=gpt3-13b", "machine=dgx-a100", "gpus=64", "tp=4", "pp=4", "zero=0", "model.seq_len=1024"]
+        path = self.path("x.yaml")
+        pathlib.Path(path).write_text("scenario: flags\n")
+        by_sets = self.good("run", path, *[word for s in sets for word in ("--set", "setting." + s)], "--format", "csv")
+        self.assertEqual(by_options, by_sets)
+
+    def test_lists_sweep(self):
+        rows = self.rows(*self.OPTIONS, "--tp", "2,4", "--schedule", "1f1b,zb-h1", "--machine", "dgx-a100,dgx-h100")
+        self.assertEqual([row["name"] for row in rows],
+                         [f"flags.{s}.{m}.tp{t}" for m in ("dgx-a100", "dgx-h100") for t in (2, 4) for s in ("1f1b", "zb-h1")])
+        self.assertEqual([row["dp"] for row in rows], ["8", "8", "4", "4"] * 2)
+
+    def test_table_names_the_peak_and_where_time_goes(self):
+        text = self.good(*self.OPTIONS)
+        self.assertIn(", peak tflops 312", text.split("\n\n")[0])
+        header = text.split("\n\n")[1].split()
+        for word in ("MFU", "TP", "PP", "DP", "bubble", "memory"):
+            self.assertIn(word, header)
+
+    def test_what_does_not_fit_is_an_answer(self):
+        row, = self.rows(*self.OPTIONS, "--memory", "10 GiB", status=1)
+        self.assertEqual((row["status"], row["iteration_s"]), ("out_of_memory", ""))
+        self.assertRegex(row["message"], "^stage [0-3]: .* of 10 GiB: .* too much$")
+        done = run(*self.OPTIONS, "--memory", "10 GiB")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("\nrun 1: " + row["message"] + "\n", done.stdout)
+        done = run(*self.OPTIONS, "--memory", "10 GiB", "--format", "json")
+        self.assertEqual(json.loads(done.stdout)[0]["message"], row["message"])
+        row, = self.rows(*self.OPTIONS, "--tp", "3", "--gpus", "48", status=1)
+        self.assertEqual(row["status"], "infeasible")
+        self.assertIn("heads", row["message"])
+        rows = self.rows(*self.OPTIONS, "--pp", "4,5", status=1)
+        self.assertEqual([row["status"] for row in rows], ["ok", "infeasible"])
+        self.assertIn("64 GPUs for tp 4 x pp 5", rows[1]["message"])
+        self.assertEqual((rows[1]["dp"], rows[1]["gpus"]), ("", "64"))
+
+    def test_memory_by_kind_in_the_results_file(self):
+        path = self.path("r.h5")
+        self.good(*self.OPTIONS, "--trace", "true", "-o", path)
+        self.good("figure", path, "1", "-o", self.path("f.svg"))
+        done = subprocess.run(["h5dump", "-H", path], capture_output=True, text=True)
+        for name in ("parameters_bytes", "gradients_bytes", "optimizer_bytes", "buffers_bytes", "activations_bytes",
+                     "peak_total_bytes", "peak_ps", "capacity_bytes"):
+            self.assertIn(f'DATASET "device_{name}"', done.stdout)
+
+    def test_a_file_and_options(self):
+        """An option wins over the file; a machine of one's own stands beside it."""
+        pathlib.Path(self.path("own.yaml")).write_text("machine: own\nfrom: dgx-a100\nnodes: 2\n")
+        pathlib.Path(self.path("x.yaml")).write_text("scenario: x\nsetting: {model: {from: gpt3-1.3b}, machine: own.yaml}\n"
+                                                     "sweep: {tp: [1, 2]}\n")
+        rows = self.rows("run", self.path("x.yaml"))
+        self.assertEqual([(row["machine"], row["tp"], row["model"]) for row in rows],
+                         [("own", "1", "gpt3-1.3b"), ("own", "2", "gpt3-1.3b")])
+        row, = self.rows("run", self.path("x.yaml"), "--tp", "4", "--model", "gpt3-2.7b")
+        self.assertEqual((row["machine"], row["tp"], row["model"]), ("own", "4", "gpt3-2.7b"))
+        done = run("run", self.path("x.yaml"), "-o", self.path("x.yaml"))
+        self.assertIn("x.yaml: is the scenario; expected another file\n", done.stderr)
+        row, = self.rows("run", self.path("x.yaml"), "--tp", "4", "--gpus", "64", status=1)
+        self.assertEqual(row["status"], "infeasible")
+        self.assertIn("16", row["message"])
+
+    def test_results_do_not_depend_on_threads(self):
+        texts = {self.good(*self.OPTIONS, "--tp", "1,2,4", "--zero", "0,1", "--format", "csv", "--jobs", jobs)
+                 for jobs in ("1", "3")}
+        self.assertEqual(len(texts), 1)
+
+    def test_lists_of_the_library(self):
+        for what, known in (("models", "gpt3-175b"), ("machines", "dgx-h100")):
+            lines = self.good("list", what, cwd="/").splitlines()
+            names = [line.split()[0] for line in lines[1:]]
+            self.assertEqual(sorted(names), sorted(p.stem for p in (ROOT / "scenarios" / what).glob("*.yaml")))
+            self.assertIn(known, names)
+            self.assertNotIn("does not load", "".join(lines))
+
+    def test_bad_input(self):
+        cases = [
+            ("--tp: 0: out of range; expected a whole number from 1 to 65536", ["--tp", "0"]),
+            ("--gpus: 60 GPUs for tp 4 x pp 4 x dp 1, of which dp is to follow; expected a "
+             "multiple of the other two's product", ["--gpus", "60"]),
+            ("--machine: dgx-h10: no such machine in the library (did you mean "
+             "dgx-h100?); expected one of `pipecast list machines`, or a file such as ./own.yaml", ["--machine", "dgx-h10"]),
+            ("--tp: 0: out of range; expected a whole number from 1 to 65536", ["--tp", "1,0"]),
+            ("--set setting.tp=0: setting.tp: 0: out of range; expected a whole number from 1 to 65536",
+             ["--set", "setting.tp=0"]),
+            ("run: --tp: no value; expected --tp N", ["--tp"]),
+            ("--tp: '1,,2': a list with an empty entry; expected one comma between two values", ["--tp", "1,,2"]),
+            ("--global-batch: stands beside --microbatches; expected one of the two",
+             ["--microbatches", "8", "--global-batch", "128"]),
+        ]
+        for message, arguments in cases:
+            with self.subTest(arguments=arguments):
+                self.bad(2, message, *self.OPTIONS, *arguments)
+        self.bad(2, "--machine: missing; expected one of `pipecast list machines` or a file, or times or stages",
+                 "run", "--model", "gpt3-13b")
 
 
 class Others(Command):

@@ -1,0 +1,97 @@
+/* Whole training iterations: GPT-3 175B, TP 8, folded, with memory curves, as a run inside a sweep does them; and with
+ * every data-parallel replica expanded and each pass 5% noisy, up to 131,072 GPUs. */
+#include "bench/bench.h"
+#include "models/training/iteration.h"
+#include "scenarios/library.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct example {
+    const char *name;
+    int pp, dp, microbatches;
+    const char *schedule;
+    int chunks;
+    pc_network_mode network;
+    bool expands;
+    int rounds;
+} example;
+
+static const example examples[] = {
+    {"4,096 GPUs, folded, closed", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, 501},
+    {"4,096 GPUs, folded, flows", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, 501},
+    {"4,096 GPUs, folded, auto", 8, 64, 24, "1f1b", 1, PC_NETWORK_AUTO, false, 501},
+    {"4,096 GPUs, v-half, closed", 8, 64, 24, "v-half", 2, PC_NETWORK_CLOSED, false, 51},
+    {"16,384 GPUs, expanded, jitter", 16, 128, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, 5},
+    {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, 3},
+};
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static pc_iteration_spec spec_of(const example *x) {
+    pc_iteration_spec spec = pc_iteration_spec_default();
+    pc_library_model model;
+    pc_library_machine machine;
+    if (pc_library_load_model("gpt3-175b", &model, NULL) || pc_library_load_machine("dgx-a100", &machine, NULL))
+        abort();
+    spec.model = model.model;
+    spec.machine = machine.machine;
+    spec.generator = pc_generator_find(x->schedule);
+    spec.cut = (pc_cut){.tp = 8,
+                        .pp = x->pp,
+                        .dp = x->dp,
+                        .chunks = x->chunks,
+                        .sequence_parallel = true,
+                        .zero = 1,
+                        .microbatch_size = 1,
+                        .microbatches = x->microbatches,
+                        .seq_len = 2048,
+                        .recompute = PC_RECOMPUTE_SELECTIVE};
+    spec.network = x->network;
+    spec.expands = x->expands;
+    spec.jitter = x->expands ? 0.05 : 0;
+    return spec;
+}
+
+static void measure(const example *x) {
+    double times[1024];
+    pc_iteration_spec spec = spec_of(x);
+    pc_iteration iteration;
+    pc_error error = {0};
+    for (int i = 0; i < x->rounds; i++) {
+        double begin = bench_now_s();
+        if (pc_iteration_run(&spec, NULL, true, &iteration, &error)) {
+            printf("%-32s %s\n", x->name, error.message);
+            return;
+        }
+        times[i] = bench_now_s() - begin;
+        if (i + 1 < x->rounds) pc_iteration_free(&iteration);
+    }
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    qsort(times, (size_t)x->rounds, sizeof *times, compare);
+    printf("%-32s %10.3f ms (least %.3f), %5ld MB, iteration %.3f s, %s%s\n", x->name, 1e3 * times[x->rounds / 2],
+           1e3 * times[0], usage.ru_maxrss / 1024, iteration.iteration_s, iteration.message,
+           iteration.status ? " (not ok)" : "");
+    pc_iteration_free(&iteration);
+}
+
+/* A process of its own each: the peak of its memory is its own. */
+int main(void) {
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            measure(&examples[i]);
+            fflush(stdout);
+            _exit(0);
+        }
+        if (child < 0) abort();
+        waitpid(child, NULL, 0);
+    }
+    return 0;
+}

@@ -1,0 +1,99 @@
+#include "cli/run_flags.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const run_flag run_flags[] = {
+    {"model", "NAME", "model.from", "model", "a model of `pipecast list models`, or a file"},
+    {"machine", "NAME", "machine", "machine", "a machine of `pipecast list machines`, or a file"},
+    {"gpus", "N", "gpus", "gpus", "GPUs in all; dp follows"},
+    {"tp", "N", "tp", "tp", "tensor-parallel ranks (default 1)"},
+    {"pp", "N", "pp", "pp", "pipeline stages (default 1)"},
+    {"dp", "N", "dp", "dp", "data-parallel replicas"},
+    {"schedule", "NAME", "schedule", "schedule", "a schedule of `pipecast list schedules` (default 1f1b)"},
+    {"chunks", "N", "chunks", "chunks", "model parts a stage"},
+    {"microbatch-size", "N", "microbatch_size", "microbatch_size", "sequences in a microbatch (default 1)"},
+    {"microbatches", "N", "microbatches", "microbatches", "microbatches of a pipeline in an iteration"},
+    {"global-batch", "N", "global_batch", "global_batch", "sequences in an iteration (default: the model's)"},
+    {"seq-len", "N", "model.seq_len", "seq_len", "tokens in a sequence (default: the model's)"},
+    {"attention", "KIND", "model.attention", NULL, "flash or materialised (default: the model's)"},
+    {"layout", "KIND", "model.layout", NULL, "layers over parts: even, ends, own, or a list"},
+    {"recompute", "KIND", "recompute", "recompute", "none, selective or full (default none)"},
+    {"zero", "STAGE", "zero", "zero", "0 to 3: what is sharded over replicas (default 1)"},
+    {"sequence-parallel", "YES", "sequence_parallel", NULL, "true or false (default true where tp > 1)"},
+    {"rank-order", "ORDER", "rank_order", NULL, "which ranks are neighbours: tp-dp-pp and so on"},
+    {"memory", "SIZE", "memory", NULL, "a GPU's memory, in place of the machine's"},
+    {"pass-overhead", "FRACTION", "pass_overhead", NULL, "what a pass takes beyond its kernels"},
+    {"network", "MODE", "network", NULL, "auto, closed or flows"},
+    {"granularity", "KIND", "granularity", NULL, "pass or operations"},
+    {"trace", "YES", "trace", NULL, "true: the results file keeps every pass"},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+const char *run_flag_fault(const run_flag *flag, const char *value) {
+    size_t length = strlen(value);
+    bool is_list = flag->sweep && strchr(value, ',');
+    bool is_broken = is_list && (value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,"));
+    return is_broken ? "a list with an empty entry; expected one comma between two values" : NULL;
+}
+
+bool run_flags_rival(const run_flag *one, const run_flag *other) {
+    static const char *const rivals[] = {"microbatches", "global_batch"};
+    return (strcmp(one->key, rivals[0]) == 0 && strcmp(other->key, rivals[1]) == 0) ||
+           (strcmp(one->key, rivals[1]) == 0 && strcmp(other->key, rivals[0]) == 0);
+}
+
+char *run_flag_set(const run_flag *flag, const char *value) {
+    bool is_list = flag->sweep && strchr(value, ',');
+    size_t size = strlen(flag->key) + strlen(value) + 32;
+    char *set = malloc(size);
+    if (set && is_list)
+        snprintf(set, size, "sweep.%s=[%s]", flag->sweep, value);
+    else if (set)
+        snprintf(set, size, "setting.%s=%s", flag->key, value);
+    return set;
+}
+
+/* What stands behind "--set SET: KEY: " in the message, the key whole or with an entry's number; NULL where it begins
+ * with something else. Long sets are cut in messages. */
+static const char *after_set(const char *message, const run_flag_use *use) {
+    char start[128];
+    snprintf(start, sizeof start, "--set %s", use->set);
+    size_t length = strlen(start);
+    if (strncmp(message, start, length) != 0 || strncmp(message + length, ": ", 2) != 0) return NULL;
+    const char *key = message + length + 2, *colon = strstr(key, ": ");
+    return colon && memchr(key, ' ', (size_t)(colon - key)) == NULL ? colon + 2 : key;
+}
+
+/* The option that gives what `path` names: "dp", or "model", which is more than --model gives. */
+static const run_flag *flag_of_path(const char *path, size_t length) {
+    for (const run_flag *flag = run_flags; flag->name; flag++)
+        if (strncmp(flag->key, path, length) == 0 && (flag->key[length] == '\0' || flag->key[length] == '.'))
+            return flag;
+    return NULL;
+}
+
+/* What no option gave, or what followed from several: "options: setting.dp: ..." without a file. */
+static void explain_missing(pc_error *error) {
+    static const char start[] = "options: setting.";
+    char message[PC_ERROR_MESSAGE_SIZE];
+    if (strncmp(error->message, start, sizeof start - 1) != 0) return;
+    const char *path = error->message + sizeof start - 1, *colon = strstr(path, ": ");
+    const run_flag *flag = colon ? flag_of_path(path, (size_t)(colon - path)) : NULL;
+    if (!flag) return;
+    snprintf(message, sizeof message, "--%s%s", flag->name, colon);
+    pc_error_set(error, error->code, "%s", message);
+}
+
+void run_flags_explain(const run_flag_use *uses, int count, pc_error *error) {
+    char message[PC_ERROR_MESSAGE_SIZE];
+    explain_missing(error);
+    for (int i = 0; i < count; i++) {
+        const char *rest = after_set(error->message, &uses[i]);
+        if (!rest) continue;
+        snprintf(message, sizeof message, "--%s: %s", uses[i].flag->name, rest);
+        pc_error_set(error, error->code, "%s", message);
+        return;
+    }
+}

@@ -1,0 +1,345 @@
+#include "scenarios/cluster.h"
+
+#include "engine/alloc.h"
+#include "scenarios/library_private.h"
+#include "scenarios/references.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const pc_reference *reference_of(const pc_setting *setting, pc_key key) {
+    return setting->given[key] ? setting->value[key].reference : NULL;
+}
+
+bool pc_setting_is_cluster(const pc_setting *setting) {
+    bool any = setting->given[PC_KEY_MACHINE] || setting->given[PC_KEY_MODEL_FROM];
+    if (setting->stages) return false;
+    for (pc_key key = 0; key < PC_KEYS; key++) {
+        if (setting->given[key] && key >= PC_KEY_TIMES && key < PC_KEY_TIMES + PC_PASS_KINDS) return false;
+        any = any || (setting->given[key] && pc_key_is_of_cluster(key));
+    }
+    return any;
+}
+
+void pc_setting_complete(pc_setting *setting) {
+    const pc_reference *model = reference_of(setting, PC_KEY_MODEL_FROM);
+    for (pc_key key = 0; model && key < PC_KEY_MODEL_END; key++) {
+        if (setting->given[key] || !model->model.setting.given[key]) continue;
+        setting->given[key] = true;
+        setting->value[key] = model->model.setting.value[key];
+    }
+    if (setting->given[PC_KEY_SCHEDULE] || !pc_setting_is_cluster(setting)) return;
+    setting->given[PC_KEY_SCHEDULE] = true;
+    setting->value[PC_KEY_SCHEDULE].generator = pc_generator_find("1f1b");
+}
+
+/* ---- what must be there ---- */
+
+static pc_code check_reference(const pc_setting *setting, pc_key key, pc_problem *problem) {
+    const pc_reference *reference = reference_of(setting, key);
+    if (!reference || !reference->error.code) return PC_OK;
+    return pc_problem_blame(problem, pc_key_path(key), "%s", reference->error.message);
+}
+
+static pc_code check_scopes(const pc_setting *setting, pc_problem *problem) {
+    for (pc_key key = 0; key < PC_KEYS; key++)
+        if (setting->given[key] && pc_key_is_of_times(key))
+            return pc_problem_blame(problem, pc_key_path(key),
+                                    "means nothing here; expected it only where times or stages are given");
+    return PC_OK;
+}
+
+static pc_code check_model(const pc_setting *setting, pc_problem *problem) {
+    pc_model model;
+    pc_key culprit;
+    bool any = false;
+    for (pc_key key = 0; key < PC_KEY_MODEL_END; key++) any = any || setting->given[key];
+    if (!any)
+        return pc_problem_blame(
+            problem, "model", "missing; expected model.from, one of `pipecast list models`, or the model's dimensions");
+    pc_code code = pc_setting_model(setting, &model, &culprit, &problem->error);
+    if (code)
+        snprintf(problem->path, sizeof problem->path, "%s",
+                 culprit == PC_KEY_MODEL_END ? "model" : pc_key_path(culprit));
+    return code;
+}
+
+/* Replicas are simulated one by one only where nothing joins them but what is known in advance. */
+static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
+    bool has_flows = pc_setting_whole(setting, PC_KEY_NETWORK, PC_NETWORK_AUTO) == PC_NETWORK_FLOWS;
+    bool has_operations = pc_setting_whole(setting, PC_KEY_GRANULARITY, PC_GRANULARITY_PASS) != PC_GRANULARITY_PASS;
+    bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
+    if (setting->given[PC_KEY_JITTER] && setting->value[PC_KEY_JITTER].real > 0 && !expands)
+        return pc_problem_blame(problem, "jitter", "differs from replica to replica; expected expand: true beside it");
+    if (!expands || (!has_flows && !has_operations)) return PC_OK;
+    return pc_problem_blame(problem, "expand", "stands beside %s; expected %s with it",
+                            has_flows ? "network: flows" : "granularity: operations",
+                            has_flows ? "network: closed" : "granularity: pass");
+}
+
+static pc_code check_parts_given(const pc_setting *setting, pc_problem *problem) {
+    pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, problem);
+    if (!code) code = check_reference(setting, PC_KEY_MACHINE, problem);
+    if (code) return code;
+    if (!setting->given[PC_KEY_MACHINE])
+        return pc_problem_blame(problem, "machine",
+                                "missing; expected one of `pipecast list machines` or a file, or times or stages");
+    code = check_replicas(setting, problem);
+    return code ? code : check_model(setting, problem);
+}
+
+/* ---- how the GPUs are shared out ---- */
+
+typedef struct cluster_shape {
+    int64_t tp, pp, dp, gpus; /* 0 where neither given nor known */
+    int64_t microbatch_size, microbatches;
+} cluster_shape;
+
+static pc_key pp_key(const pc_setting *setting) {
+    return setting->given[PC_KEY_PP] ? PC_KEY_PP : PC_KEY_DEVICES;
+}
+
+/* A contradiction between numbers that are each fine. */
+#define BREAK_RULE(problem, path, ...) ((problem)->is_rule = true, pc_problem_blame(problem, path, __VA_ARGS__))
+
+/* The axis that is left to follow from `gpus` and the other two. */
+static pc_code divide_gpus(cluster_shape *shape, int64_t *left, const char *name, pc_problem *problem) {
+    int64_t tp = shape->tp, pp = shape->pp, dp = shape->dp, others = tp * pp * dp; /* *left is 1 so far */
+    if (others > shape->gpus || shape->gpus % others) {
+        *left = 0; /* not known */
+        return BREAK_RULE(problem, "gpus",
+                          "%" PRId64 " GPUs for tp %" PRId64 " x pp %" PRId64 " x dp %" PRId64
+                          ", of which %s is to follow; expected a multiple of the other two's product",
+                          shape->gpus, tp, pp, dp, name);
+    }
+    *left = shape->gpus / others;
+    return PC_OK;
+}
+
+static int64_t or_one(int64_t number) {
+    return number ? number : 1;
+}
+
+/* gpus = tp * pp * dp: of the three what is not given is 1, but for the one that follows: dp, else pp, else tp. */
+static pc_code share_gpus(cluster_shape *shape, pc_problem *problem) {
+    int64_t *axes[] = {&shape->dp, &shape->pp, &shape->tp}, *left = NULL;
+    static const char *const names[] = {"dp", "pp", "tp"};
+    const char *name = "";
+    for (int i = 0; i < 3; i++)
+        if (!*axes[i] && shape->gpus && !left) left = axes[i], name = names[i];
+    for (int i = 0; i < 3; i++) *axes[i] = or_one(*axes[i]);
+    int64_t product;
+    if (__builtin_mul_overflow(shape->tp * shape->pp, shape->dp, &product) || product > INT32_MAX)
+        return BREAK_RULE(problem, "dp", "tp x pp x dp are more than 2147483647 GPUs; expected fewer");
+    if (left) return divide_gpus(shape, left, name, problem);
+    if (!shape->gpus) shape->gpus = product;
+    if (shape->gpus == product) return PC_OK;
+    return BREAK_RULE(problem, "gpus",
+                      "%" PRId64 " GPUs, but tp %" PRId64 " x pp %" PRId64 " x dp %" PRId64 " are %" PRId64
+                      "; expected gpus = tp x pp x dp",
+                      shape->gpus, shape->tp, shape->pp, shape->dp, product);
+}
+
+/* The sequences of an iteration are microbatches x microbatch_size x dp. */
+static pc_code share_batch(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
+    bool is_own = setting->given[PC_KEY_GLOBAL_BATCH];
+    int64_t batch =
+        is_own ? pc_setting_whole(setting, PC_KEY_GLOBAL_BATCH, 0) : pc_setting_whole(setting, PC_KEY_MODEL_BATCH, 0);
+    int64_t step = shape->microbatch_size * shape->dp; /* both below 2^31 */
+    shape->microbatches = pc_setting_whole(setting, PC_KEY_MICROBATCHES, 0);
+    if (shape->microbatches && !is_own) return PC_OK;
+    if (!batch)
+        return pc_problem_blame(problem, "microbatches",
+                                "missing; expected microbatches or global_batch, since the model's file has none");
+    if (batch % step)
+        return BREAK_RULE(problem, "global_batch",
+                          "%" PRId64 " sequences do not divide into microbatches of %" PRId64 " on %" PRId64
+                          " replicas; expected a multiple of microbatch_size x dp = %" PRId64,
+                          batch, shape->microbatch_size, shape->dp, step);
+    if (shape->microbatches && shape->microbatches != batch / step)
+        return BREAK_RULE(problem, "global_batch",
+                          "%" PRId64 " sequences are %" PRId64 " microbatches of %" PRId64 " on %" PRId64
+                          " replicas, not %" PRId64 "; expected one of the two keys, or both to agree",
+                          batch, batch / step, shape->microbatch_size, shape->dp, shape->microbatches);
+    shape->microbatches = batch / step;
+    return PC_OK;
+}
+
+static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
+    *shape = (cluster_shape){.tp = pc_setting_whole(setting, PC_KEY_TP, 0),
+                             .pp = pc_setting_whole(setting, pp_key(setting), 0),
+                             .dp = pc_setting_whole(setting, PC_KEY_DP, 0),
+                             .gpus = pc_setting_whole(setting, PC_KEY_GPUS, 0),
+                             .microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, 1)};
+    pc_code code = share_gpus(shape, problem);
+    if (!code) code = share_batch(setting, shape, problem);
+    if (code) return code;
+    if (pc_schedule_check_size(shape->pp, shape->microbatches, pc_setting_chunks(setting), &problem->error)) {
+        problem->is_rule = true;
+        snprintf(problem->path, sizeof problem->path, "%s",
+                 setting->given[PC_KEY_MICROBATCHES] ? "microbatches" : "schedule");
+        return problem->error.code;
+    }
+    return PC_OK;
+}
+
+static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
+    return pc_placement_parts(setting->value[PC_KEY_SCHEDULE].generator->placement, (int)shape->pp,
+                              pc_setting_chunks(setting));
+}
+
+static const char *layout_of(const pc_setting *setting) {
+    return setting->given[PC_KEY_LAYOUT] ? setting->value[PC_KEY_LAYOUT].text : "even";
+}
+
+static const char *recompute_of(const pc_setting *setting) {
+    return setting->given[PC_KEY_RECOMPUTE] ? setting->value[PC_KEY_RECOMPUTE].text : "none";
+}
+
+static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_problem *problem) {
+    int count, parts = parts_of(setting, shape);
+    if (pc_recompute_list(recompute_of(setting), NULL, &count) && count != 1 && count != parts)
+        return BREAK_RULE(problem, pc_key_path(PC_KEY_RECOMPUTE),
+                          "%d words for %" PRId64 " devices x %d chunks; expected one for all, or one a part of the "
+                          "model, %d",
+                          count, shape->pp, pc_setting_chunks(setting), parts);
+    if (!pc_layout_list(layout_of(setting), NULL, &count) || count == parts) return PC_OK;
+    return BREAK_RULE(problem, pc_key_path(PC_KEY_LAYOUT),
+                      "%d numbers for %" PRId64 " devices x %d chunks; expected one a part of the model, %d", count,
+                      shape->pp, pc_setting_chunks(setting), parts);
+}
+
+static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
+    pc_code code = find_shape(setting, shape, problem);
+    return code ? code : check_layout(setting, shape, problem);
+}
+
+pc_code pc_cluster_check(const pc_setting *setting, pc_problem *problem) {
+    cluster_shape shape;
+    problem->is_rule = false;
+    pc_code code = check_scopes(setting, problem);
+    if (!code) code = check_parts_given(setting, problem);
+    return code ? code : find_checked_shape(setting, &shape, problem);
+}
+
+/* ---- the spec ---- */
+
+static bool is_on(const pc_setting *setting, pc_key key, bool otherwise) {
+    return pc_setting_whole(setting, key, otherwise) != 0;
+}
+
+static pc_cut cut_of(const pc_setting *setting, const cluster_shape *shape) {
+    return (pc_cut){
+        .tp = (int)shape->tp,
+        .pp = (int)shape->pp,
+        .dp = (int)shape->dp,
+        .chunks = pc_setting_chunks(setting),
+        .sequence_parallel = shape->tp > 1 && is_on(setting, PC_KEY_SEQUENCE_PARALLEL, true),
+        .zero = (int)pc_setting_whole(setting, PC_KEY_ZERO, 1),
+        .microbatch_size = shape->microbatch_size,
+        .microbatches = shape->microbatches,
+        .seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, 0),
+    };
+}
+
+/* Of a list the numbers become the spec's own. */
+static pc_code fill_layout(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+    const char *layout = layout_of(setting);
+    pc_cut *cut = &spec->iteration.cut;
+    int count;
+    cut->layout = strcmp(layout, "ends") == 0 ? PC_CUT_ENDS : strcmp(layout, "own") == 0 ? PC_CUT_OWN : PC_CUT_EVEN;
+    if (!pc_layout_list(layout, NULL, &count)) return PC_OK;
+    spec->layers_of_part = pc_alloc((size_t)count, sizeof *spec->layers_of_part);
+    if (!spec->layers_of_part) return pc_error_no_memory(error);
+    pc_layout_list(layout, spec->layers_of_part, &count);
+    cut->layout = PC_CUT_LISTED;
+    cut->layers_of_part = spec->layers_of_part;
+    return PC_OK;
+}
+
+/* Likewise; one word is for all parts. */
+static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+    const char *text = recompute_of(setting);
+    pc_cut *cut = &spec->iteration.cut;
+    int count;
+    pc_recompute_list(text, NULL, &count);
+    if (count == 1) {
+        pc_recompute_list(text, &cut->recompute, &count);
+        return PC_OK;
+    }
+    spec->recompute_of_part = pc_alloc((size_t)count, sizeof *spec->recompute_of_part);
+    if (!spec->recompute_of_part) return pc_error_no_memory(error);
+    pc_recompute_list(text, spec->recompute_of_part, &count);
+    cut->recompute_of_part = spec->recompute_of_part;
+    return PC_OK;
+}
+
+static void fill_network(const pc_setting *setting, pc_iteration_spec *spec) {
+    if (setting->given[PC_KEY_RANK_ORDER]) spec->order = setting->value[PC_KEY_RANK_ORDER].order;
+    spec->overlaps_p2p = is_on(setting, PC_KEY_OVERLAP_P2P, spec->overlaps_p2p);
+    spec->overlaps_tp = is_on(setting, PC_KEY_OVERLAP_TP, spec->overlaps_tp);
+    spec->overlaps_gradients = is_on(setting, PC_KEY_OVERLAP_GRADIENTS, spec->overlaps_gradients);
+    spec->overlaps_parameters = is_on(setting, PC_KEY_OVERLAP_PARAMETERS, spec->overlaps_parameters);
+    spec->scatters_boundary = is_on(setting, PC_KEY_SCATTER_BOUNDARY, spec->scatters_boundary);
+    spec->gradient_bytes = pc_setting_whole(setting, PC_KEY_GRADIENT_BYTES, 1) == 0 ? 2 : 4;
+    spec->bucket_bytes = pc_setting_whole(setting, PC_KEY_BUCKET, spec->bucket_bytes);
+    spec->network = (pc_network_mode)pc_setting_whole(setting, PC_KEY_NETWORK, spec->network);
+}
+
+static void fill_iteration(const pc_setting *setting, pc_iteration_spec *spec) {
+    fill_network(setting, spec);
+    spec->step = (pc_step)pc_setting_whole(setting, PC_KEY_STEP, spec->step);
+    spec->granularity = (pc_granularity)pc_setting_whole(setting, PC_KEY_GRANULARITY, spec->granularity);
+    if (setting->given[PC_KEY_PASS_OVERHEAD]) spec->pass_overhead = setting->value[PC_KEY_PASS_OVERHEAD].real;
+    spec->overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
+    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
+    spec->expands = is_on(setting, PC_KEY_EXPAND, false);
+    if (setting->given[PC_KEY_JITTER]) spec->jitter = setting->value[PC_KEY_JITTER].real;
+    spec->seed = (uint64_t)pc_setting_whole(setting, PC_KEY_SEED, 0);
+    spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
+}
+
+static int64_t or_unknown(int64_t number) {
+    return number > 0 ? number : -1;
+}
+
+/* The run's own fields, as runs at given times have them too. */
+static void describe(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec) {
+    spec->is_cluster = true;
+    spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
+    spec->gpus = or_unknown(shape->gpus);
+    spec->devices = (int)shape->pp;
+    spec->microbatches = (int)shape->microbatches;
+    spec->chunks = pc_setting_chunks(setting);
+    spec->microbatch_size = shape->microbatch_size;
+    spec->seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
+    spec->has_activation = true;
+    spec->trace = is_on(setting, PC_KEY_TRACE, false);
+    spec->overhead_ps = spec->iteration.overhead_ps;
+    snprintf(spec->model, sizeof spec->model, "%s", spec->iteration.model.name);
+    snprintf(spec->machine, sizeof spec->machine, "%s", spec->iteration.machine.name);
+}
+
+pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+    pc_run_spec made = pc_run_spec_default();
+    pc_problem problem = {.is_rule = false};
+    cluster_shape shape;
+    pc_key culprit;
+    if (find_checked_shape(setting, &shape, &problem))
+        snprintf(made.infeasible, sizeof made.infeasible, "%.48s: %.200s", problem.path, problem.error.message);
+    made.iteration = pc_iteration_spec_default();
+    made.iteration.cut = cut_of(setting, &shape);
+    made.iteration.machine = reference_of(setting, PC_KEY_MACHINE)->machine;
+    fill_iteration(setting, &made.iteration);
+    pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
+    if (!code) code = fill_layout(setting, &made, error);
+    if (!code) code = fill_recomputation(setting, &made, error);
+    if (code) {
+        pc_run_spec_free(&made);
+        return code;
+    }
+    describe(setting, &shape, &made);
+    *spec = made;
+    return PC_OK;
+}

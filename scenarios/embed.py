@@ -1,0 +1,48 @@
+"""Writes the library of models, machines and GPUs as C: every YAML file of the three folders as a text.
+
+The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
+changes its folder's time, and ninja looks at that.
+
+usage: embed.py SCENARIOS_FOLDER OUTPUT.c DEPFILE
+"""
+import pathlib
+import sys
+
+KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus")]
+LINE = 100  # bytes of a file a line of C
+
+
+def quoted(text):
+    """C literals, one below the other; octal escapes take three digits, so that no digit behind them joins in."""
+    data = text.encode()
+    plain = {c for c in range(0x20, 0x7f)} - set(b'"\\?')
+    pieces = [data[i:i + LINE] for i in range(0, len(data), LINE)] or [b""]
+    return "\n".join('     "' + "".join(chr(c) if c in plain else f"\\{c:03o}" for c in piece) + '"' for piece in pieces)
+
+
+def write_if_changed(path, text):
+    """Leaves the time of a file that is as it should be, so that nothing is compiled again for it."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def main(folder, output, depfile):
+    lines, inputs = ["/* Made by scenarios/embed.py. */", '#include "scenarios/library_private.h"', ""], []
+    counts = []
+    for kind, name in KINDS:
+        files = sorted((folder / name).glob("*.yaml"), key=lambda path: path.stem)
+        inputs += [folder / name, *files]
+        lines.append(f"static const pc_library_file {kind.lower()}[] = {{")
+        lines += [f'    {{"{path.stem}",\n{quoted(path.read_text(encoding="utf-8"))}}},' for path in files]
+        lines += ["    {NULL, NULL},", "};", ""]
+        counts.append(len(files))
+    lines.append("const pc_library_file *const pc_library_embedded[PC_LIBRARY_KINDS] = {")
+    lines += [f"    [{kind}] = {kind.lower()}," for kind, _ in KINDS] + ["};"]
+    lines.append("const int pc_library_embedded_count[PC_LIBRARY_KINDS] = {")
+    lines += [f"    [{kind}] = {count}," for (kind, _), count in zip(KINDS, counts)] + ["};", ""]
+    write_if_changed(output, "\n".join(lines))
+    depfile.write_text(f"{output}: " + " ".join(str(path).replace(" ", "\\ ") for path in inputs) + "\n")
+
+
+if __name__ == "__main__":
+    main(*(pathlib.Path(argument) for argument in sys.argv[1:]))

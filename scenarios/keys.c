@@ -1,0 +1,326 @@
+/* The keys of a setting: how messages name them, and how their values are read. */
+#include "scenarios/setting.h"
+
+#include "models/training/run.h"
+#include "models/workload/activation.h"
+#include "models/workload/cut.h"
+#include "scenarios/library_private.h"
+#include "scenarios/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum value_kind {
+    LABEL,
+    REFERENCE,
+    INTEGER,
+    TIME,
+    SIZE,
+    BANDWIDTH,
+    FRACTION,
+    OVERHEAD,
+    LAYOUT,
+    SCHEDULE,
+    SWITCH,
+    WORD,
+    RECOMPUTATION,
+    ORDER
+} value_kind;
+
+enum { PATH_SIZE = 4096 };
+enum { OVERHEAD_MAX = 1000 }; /* of a pass, as a fraction of it: what pc_iteration_run takes */
+
+/* What a key is about: any run, one whose times are given, one whose times follow from a machine. */
+typedef enum key_scope { ANY, TIMES, CLUSTER } key_scope;
+
+#define OF_STAGE(kind)                                                                                                 \
+    { "times." #kind, TIME, TIMES, 0, 0, NULL }
+
+static const struct key_rule {
+    const char *path;
+    value_kind kind;
+    key_scope scope;
+    int64_t least, most; /* of an INTEGER */
+    const char *words;   /* of a WORD, in the order of the enum that it stands for */
+} keys[PC_KEYS] = {
+    [PC_KEY_MODEL_FROM] = {"model.from", REFERENCE, ANY, 0, 0, NULL},
+    [PC_KEY_MODEL_NAME] = {"model.name", LABEL, ANY, 0, 0, NULL},
+    [PC_KEY_LAYERS] = {"model.layers", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_HIDDEN] = {"model.hidden", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_FFN_HIDDEN] = {"model.ffn_hidden", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_HEADS] = {"model.heads", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_KV_HEADS] = {"model.kv_heads", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_HEAD_DIM] = {"model.head_dim", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_VOCAB] = {"model.vocab", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_VOCAB_MULTIPLE] = {"model.vocab_multiple", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_MAX_POSITIONS] = {"model.max_positions", INTEGER, ANY, 0, INT32_MAX, NULL},
+    [PC_KEY_POSITIONS] = {"model.positions", WORD, ANY, 0, 0, "learned|rotary"},
+    [PC_KEY_NORM] = {"model.norm", WORD, ANY, 0, 0, "layernorm|rmsnorm"},
+    [PC_KEY_MLP] = {"model.mlp", WORD, ANY, 0, 0, "gelu|swiglu"},
+    [PC_KEY_ATTENTION] = {"model.attention", WORD, ANY, 0, 0, "materialised|flash"},
+    [PC_KEY_PRECISION] = {"model.precision", WORD, ANY, 0, 0, "bf16|fp16"},
+    [PC_KEY_TIED] = {"model.tied", SWITCH, ANY, 0, 0, NULL},
+    [PC_KEY_BIAS] = {"model.bias", SWITCH, ANY, 0, 0, NULL},
+    [PC_KEY_DROPOUT] = {"model.dropout", SWITCH, ANY, 0, 0, NULL},
+    [PC_KEY_SEQ_LEN] = {"model.seq_len", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_MODEL_BATCH] = {"model.global_batch", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_LAYOUT] = {"model.layout", LAYOUT, ANY, 0, 0, NULL},
+    [PC_KEY_MACHINE] = {"machine", REFERENCE, ANY, 0, 0, NULL},
+    [PC_KEY_SCHEDULE] = {"schedule", SCHEDULE, ANY, 0, 0, NULL},
+    [PC_KEY_GPUS] = {"gpus", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
+    [PC_KEY_TP] = {"tp", INTEGER, CLUSTER, 1, PC_DEVICES_MAX, NULL},
+    [PC_KEY_PP] = {"pp", INTEGER, ANY, 1, PC_DEVICES_MAX, NULL},
+    [PC_KEY_DP] = {"dp", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
+    [PC_KEY_DEVICES] = {"devices", INTEGER, ANY, 1, PC_DEVICES_MAX, NULL},
+    [PC_KEY_MICROBATCHES] = {"microbatches", INTEGER, ANY, 1, PC_MICROBATCHES_MAX, NULL},
+    [PC_KEY_GLOBAL_BATCH] = {"global_batch", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
+    [PC_KEY_MICROBATCH_SIZE] = {"microbatch_size", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_CHUNKS] = {"chunks", INTEGER, ANY, 1, PC_CHUNKS_MAX, NULL},
+    [PC_KEY_SEQUENCE_PARALLEL] = {"sequence_parallel", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_ZERO] = {"zero", INTEGER, CLUSTER, 0, 3, NULL},
+    [PC_KEY_RECOMPUTE] = {"recompute", RECOMPUTATION, CLUSTER, 0, 0, NULL},
+    [PC_KEY_RANK_ORDER] = {"rank_order", ORDER, CLUSTER, 0, 0, NULL},
+    [PC_KEY_OVERLAP_P2P] = {"overlap.p2p", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_OVERLAP_TP] = {"overlap.tp", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_OVERLAP_GRADIENTS] = {"overlap.gradients", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_OVERLAP_PARAMETERS] = {"overlap.parameters", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_SCATTER_BOUNDARY] = {"scatter_boundary", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_BUCKET] = {"bucket", SIZE, CLUSTER, 0, 0, NULL},
+    [PC_KEY_GRADIENT_BYTES] = {"gradient_bytes", WORD, CLUSTER, 0, 0, "2|4"},
+    [PC_KEY_STEP] = {"step", WORD, CLUSTER, 0, 0, "norm|post-validation"},
+    [PC_KEY_GRANULARITY] = {"granularity", WORD, CLUSTER, 0, 0, "pass|operations"},
+    [PC_KEY_NETWORK] = {"network", WORD, CLUSTER, 0, 0, "auto|closed|flows"},
+    [PC_KEY_PASS_OVERHEAD] = {"pass_overhead", OVERHEAD, CLUSTER, 0, 0, NULL},
+    [PC_KEY_EXPAND] = {"expand", SWITCH, CLUSTER, 0, 0, NULL},
+    [PC_KEY_JITTER] = {"jitter", FRACTION, CLUSTER, 0, 0, NULL},
+    [PC_KEY_SEED] = {"seed", INTEGER, CLUSTER, 0, INT64_MAX, NULL},
+    [PC_KEY_TIMES + PC_PASS_F] = OF_STAGE(F),
+    [PC_KEY_TIMES + PC_PASS_B] = OF_STAGE(B),
+    [PC_KEY_TIMES + PC_PASS_W] = OF_STAGE(W),
+    [PC_KEY_TIMES + PC_PASS_BW] = OF_STAGE(BW),
+    [PC_KEY_TIMES + PC_PASS_R] = OF_STAGE(R),
+    [PC_KEY_TRANSFER_TIME] = {"transfer.time", TIME, TIMES, 0, 0, NULL},
+    [PC_KEY_TRANSFER_SIZE] = {"transfer.size", SIZE, TIMES, 0, 0, NULL},
+    [PC_KEY_TRANSFER_LATENCY] = {"transfer.latency", TIME, TIMES, 0, 0, NULL},
+    [PC_KEY_TRANSFER_BANDWIDTH] = {"transfer.bandwidth", BANDWIDTH, TIMES, 0, 0, NULL},
+    [PC_KEY_ACTIVATION_SIZE] = {"activation.size", SIZE, TIMES, 0, 0, NULL},
+    [PC_KEY_RELEASE_B] = {"activation.release_b", FRACTION, TIMES, 0, 0, NULL},
+    [PC_KEY_KEEP] = {"activation.keep", FRACTION, TIMES, 0, 0, NULL},
+    [PC_KEY_MEMORY] = {"memory", SIZE, ANY, 0, 0, NULL},
+    [PC_KEY_OVERHEAD] = {"overhead", TIME, ANY, 0, 0, NULL},
+    [PC_KEY_TRACE] = {"trace", SWITCH, ANY, 0, 0, NULL},
+};
+
+_Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
+                   (int)PC_ATTENTION_FLASH == 1 && (int)PC_PRECISION_FP16 == 1 && (int)PC_RECOMPUTE_FULL == 2,
+               "the words stand in the order of the enums");
+
+const char *pc_key_path(pc_key key) {
+    return keys[key].path;
+}
+
+bool pc_key_is_of_cluster(pc_key key) {
+    return keys[key].scope == CLUSTER;
+}
+
+bool pc_key_is_of_times(pc_key key) {
+    return keys[key].scope == TIMES;
+}
+
+pc_key pc_key_alternative(pc_key key) {
+    switch (key) {
+    case PC_KEY_PP:
+        return PC_KEY_DEVICES;
+    case PC_KEY_DEVICES:
+        return PC_KEY_PP;
+    case PC_KEY_MICROBATCHES:
+        return PC_KEY_GLOBAL_BATCH;
+    case PC_KEY_GLOBAL_BATCH:
+        return PC_KEY_MICROBATCHES;
+    default:
+        return PC_KEYS;
+    }
+}
+
+/* As messages quote it, where it may be empty. */
+static const char *shown(const char *text) {
+    return *text ? text : "''";
+}
+
+static pc_code parse_line(const char *text, size_t size, pc_value *value, pc_error *error) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f)
+            return pc_error_set(error, PC_ERROR_INPUT, "has control characters; expected one line of text");
+    if (strlen(text) >= size)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s...: too long; expected at most %d bytes", text,
+                            (int)size - 1);
+    value->text = text;
+    return PC_OK;
+}
+
+/* What results show has the size of a label; a path is but looked up. */
+static pc_code parse_reference(const char *text, pc_value *value, pc_error *error) {
+    return parse_line(text, pc_library_is_path(text) ? PATH_SIZE : PC_LABEL_SIZE, value, error);
+}
+
+/* The number at the start of `text`, whole and at most INT32_MAX, and what stands behind it; false where there is
+ * none. */
+static bool read_layers(const char **text, int32_t *layers) {
+    int64_t number = 0;
+    const char *c = *text;
+    while (*c == ' ') c++;
+    if (*c < '0' || *c > '9') return false;
+    for (; *c >= '0' && *c <= '9' && number <= INT32_MAX; c++) number = 10 * number + (*c - '0');
+    while (*c == ' ') c++;
+    *text = c;
+    *layers = (int32_t)number;
+    return number <= INT32_MAX;
+}
+
+bool pc_layout_list(const char *layout, int32_t *layers, int *count) {
+    int32_t number;
+    *count = 0;
+    while (*count < PC_PARTS_MAX && read_layers(&layout, &number)) {
+        if (layers) layers[*count] = number;
+        (*count)++;
+        if (*layout == '\0') return true;
+        if (*layout++ != ',') return false;
+    }
+    return false;
+}
+
+static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) {
+    int count;
+    bool is_word = strcmp(text, "even") == 0 || strcmp(text, "ends") == 0 || strcmp(text, "own") == 0;
+    if (!is_word && !pc_layout_list(text, NULL, &count))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%.40s: unknown layout; expected even, ends, own, or the layers of every part such as "
+                            "\"3,4,4,3\"",
+                            shown(text));
+    value->text = text;
+    return PC_OK;
+}
+
+static pc_code parse_schedule(const char *text, pc_value *value, pc_error *error) {
+    char names[512];
+    const pc_generator *generator = pc_generator_find(text);
+    pc_generator_names(names, sizeof names);
+    if (!generator)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown schedule; expected one of %s", shown(text), names);
+    value->generator = generator;
+    return PC_OK;
+}
+
+static pc_code parse_switch(const char *text, pc_value *value, pc_error *error) {
+    bool is_on;
+    pc_code code = pc_parse_switch(text, &is_on, error);
+    if (!code) value->whole = is_on;
+    return code;
+}
+
+bool pc_recompute_list(const char *text, pc_recompute *list, int *count) {
+    static const char *const words[] = {"none", "selective", "full"};
+    enum { WORDS = sizeof words / sizeof *words };
+    *count = 0;
+    while (*count < PC_PARTS_MAX) {
+        size_t length;
+        int word = 0;
+        while (*text == ' ') text++;
+        length = strcspn(text, " ,");
+        while (word < WORDS && (strlen(words[word]) != length || memcmp(words[word], text, length) != 0)) word++;
+        if (word == WORDS) return false;
+        if (list) list[*count] = (pc_recompute)word;
+        (*count)++;
+        text += length;
+        while (*text == ' ') text++;
+        if (*text == '\0') return true;
+        if (*text++ != ',') return false;
+    }
+    return false;
+}
+
+static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *error) {
+    int count;
+    if (!pc_recompute_list(text, NULL, &count))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%.40s: unknown recomputation; expected none, selective, full, or one of them for every "
+                            "part of the model such as \"full,full,none,none\"",
+                            shown(text));
+    value->text = text;
+    return PC_OK;
+}
+
+/* Which of "one|two|three" it is. */
+static pc_code parse_word(const char *words, const char *text, pc_value *value, pc_error *error) {
+    size_t length = strlen(text);
+    const char *word = words;
+    for (int64_t index = 0;; index++) {
+        size_t end = strcspn(word, "|");
+        if (end == length && memcmp(word, text, end) == 0) return value->whole = index, PC_OK;
+        if (word[end] == '\0') break;
+        word += end + 1;
+    }
+    char expected[64];
+    size_t used = 0;
+    for (const char *c = words; *c && used + 2 < sizeof expected; c++) {
+        expected[used++] = *c == '|' ? ',' : *c;
+        if (*c == '|') expected[used++] = ' ';
+    }
+    expected[used] = '\0';
+    return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown word; expected one of %s", shown(text), expected);
+}
+
+/* A number that may be larger than 1, but not by so much that costs run over. */
+static pc_code parse_overhead(const char *text, pc_value *value, pc_error *error) {
+    double number;
+    pc_code code = pc_parse_number(text, &number, error);
+    if (!code && number > OVERHEAD_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: out of range; expected at most %d", text, OVERHEAD_MAX);
+    if (!code) value->real = number;
+    return code;
+}
+
+/* Sizes of zero would read as "no limit" or "nothing to send". */
+pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error) {
+    int64_t bytes;
+    pc_code code = pc_parse_size(text, &bytes, error);
+    if (code) return code;
+    if (bytes == 0) return pc_error_set(error, PC_ERROR_INPUT, "%.40s: is zero; expected at least one byte", text);
+    value->whole = bytes;
+    return PC_OK;
+}
+
+pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *error) {
+    const struct key_rule *rule = &keys[key];
+    switch (rule->kind) {
+    case LABEL:
+        return parse_line(text, PC_LABEL_SIZE, value, error);
+    case REFERENCE:
+        return parse_reference(text, value, error);
+    case INTEGER:
+        return pc_parse_integer(text, rule->least, rule->most, &value->whole, error);
+    case TIME:
+        return pc_parse_time(text, &value->whole, error);
+    case SIZE:
+        return pc_value_parse_size(text, value, error);
+    case BANDWIDTH:
+        return pc_parse_bandwidth(text, &value->real, error);
+    case FRACTION:
+        return pc_parse_fraction(text, &value->real, error);
+    case OVERHEAD:
+        return parse_overhead(text, value, error);
+    case LAYOUT:
+        return parse_layout(text, value, error);
+    case SCHEDULE:
+        return parse_schedule(text, value, error);
+    case SWITCH:
+        return parse_switch(text, value, error);
+    case WORD:
+        return parse_word(rule->words, text, value, error);
+    case RECOMPUTATION:
+        return parse_recomputation(text, value, error);
+    case ORDER:
+        return pc_rank_order_parse(text, &value->order, error);
+    }
+    return PC_OK;
+}

@@ -1,0 +1,172 @@
+#include "scenarios/library.h"
+
+#include "engine/alloc.h"
+#include "scenarios/library_private.h"
+#include "scenarios/yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What messages call the kinds; where no command lists them, the message does. */
+static const struct {
+    const char *one, *folder, *list, *file;
+} words[PC_LIBRARY_KINDS] = {
+    [PC_LIBRARY_MODELS] = {"model", "models", "`pipecast list models`", "a model file (YAML)"},
+    [PC_LIBRARY_MACHINES] = {"machine", "machines", "`pipecast list machines`", "a machine file (YAML)"},
+    [PC_LIBRARY_GPUS] = {"GPU", "machines/gpus", NULL, "a GPU file (YAML)"},
+};
+
+const pc_library_file *pc_library_files(pc_library_kind kind, int *count) {
+    *count = pc_library_embedded_count[kind];
+    return pc_library_embedded[kind];
+}
+
+const pc_library_file *pc_library_find(pc_library_kind kind, const char *name) {
+    int count;
+    const pc_library_file *files = pc_library_files(kind, &count);
+    for (int i = 0; i < count; i++)
+        if (strcmp(files[i].name, name) == 0) return &files[i];
+    return NULL;
+}
+
+bool pc_library_is_path(const char *name) {
+    size_t length = strlen(name);
+    return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
+}
+
+/* The name that was probably meant; NULL where none is near. */
+static const char *nearest_name(pc_library_kind kind, const char *name) {
+    int count, best_distance = strlen(name) > 4 ? 5 : 2; /* of a short name, one slip */
+    const char *best = NULL;
+    const pc_library_file *files = pc_library_files(kind, &count);
+    for (int i = 0; i < count; i++) {
+        int d = pc_word_distance(name, files[i].name);
+        if (d < best_distance && d < (int)strlen(name)) best_distance = d, best = files[i].name;
+    }
+    return best;
+}
+
+static void list_names(pc_library_kind kind, char *text, size_t size) {
+    int count;
+    size_t used = 0;
+    const pc_library_file *files = pc_library_files(kind, &count);
+    text[0] = '\0';
+    for (int i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", files[i].name);
+}
+
+static pc_code refuse_name(pc_library_kind kind, const char *name, pc_error *error) {
+    const char *nearest = nearest_name(kind, name);
+    char names[512];
+    list_names(kind, names, sizeof names);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%.80s: no such %s in the library%s%s%s; expected one of %s, or a file such as "
+                        "./own.yaml",
+                        *name ? name : "''", words[kind].one, nearest ? " (did you mean " : "", nearest ? nearest : "",
+                        nearest ? "?)" : "", words[kind].list ? words[kind].list : names);
+}
+
+static pc_code open_embedded(pc_library_kind kind, const char *name, pc_source *source, pc_error *error) {
+    char title[PC_SOURCE_NAME_SIZE];
+    const pc_library_file *file = pc_library_find(kind, name);
+    if (!file) return refuse_name(kind, name, error);
+    snprintf(title, sizeof title, "library/%s/%s.yaml", words[kind].folder, name);
+    return pc_source_from_text(title, file->text, source, error);
+}
+
+/* `path` as it counts from `folder`; the caller frees it. */
+static char *join(const char *folder, const char *path) {
+    bool is_whole = path[0] == '/' || strcmp(folder, ".") == 0;
+    size_t size = strlen(folder) + strlen(path) + 2;
+    char *joined = pc_alloc(size, 1);
+    if (joined) snprintf(joined, size, "%s%s%s", is_whole ? "" : folder, is_whole ? "" : "/", path);
+    return joined;
+}
+
+static pc_code open_file(pc_library_kind kind, const char *path, pc_source *source, pc_error *error) {
+    if (!path) return pc_error_no_memory(error);
+    return pc_source_read_regular(path, words[kind].file, source, error);
+}
+
+pc_code pc_library_open(pc_library_kind kind, const char *name, const char *folder, pc_source *source,
+                        char **inner_folder, pc_error *error) {
+    pc_source made = {.text = NULL};
+    bool is_path = pc_library_is_path(name);
+    char *path = is_path ? join(folder, name) : NULL;
+    char *inner = inner_folder ? pc_source_folder(path ? path : ".") : NULL;
+    pc_code code = inner_folder && !inner ? pc_error_no_memory(error) : PC_OK;
+    if (!code) code = is_path ? open_file(kind, path, &made, error) : open_embedded(kind, name, &made, error);
+    if (!code) code = pc_source_scan(&made, error);
+    pc_free(path);
+    if (code) {
+        pc_free(inner);
+        pc_source_free(&made);
+        return code;
+    }
+    *source = made;
+    if (inner_folder) *inner_folder = inner;
+    return PC_OK;
+}
+
+/* ---- models ---- */
+
+/* In a model's file its keys stand at the top. */
+static const char *key_in_file(pc_key key) {
+    if (key == PC_KEY_MODEL_NAME) return "model";
+    const char *path = pc_key_path(key), *dot = strchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+static pc_code parse_model(const pc_source *source, pc_model_file *file, pc_error *error) {
+    pc_error cause;
+    for (pc_key key = 0; key < PC_KEY_MODEL_END; key++) {
+        const char *text = file->raw->setting.text[key];
+        if (!text) continue;
+        if (pc_value_parse(key, text, &file->setting.value[key], &cause))
+            return pc_source_refuse(source, key_in_file(key), error, "%s", cause.message);
+        file->setting.given[key] = true;
+    }
+    return PC_OK;
+}
+
+pc_code pc_model_file_read(const char *name, const char *folder, pc_model_file *file, pc_error *error) {
+    pc_source source;
+    pc_model_file made = {.raw = NULL};
+    pc_code code = pc_library_open(PC_LIBRARY_MODELS, name, folder, &source, NULL, error);
+    if (code) return code;
+    code = pc_raw_model_load(&source, &made.raw, error);
+    if (!code) code = parse_model(&source, &made, error);
+    pc_source_free(&source);
+    if (code)
+        pc_model_file_free(&made);
+    else
+        *file = made;
+    return code;
+}
+
+void pc_model_file_free(pc_model_file *file) {
+    pc_raw_model_free(file->raw);
+    memset(file, 0, sizeof *file);
+}
+
+pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error) {
+    pc_model_file file;
+    pc_key culprit;
+    pc_code code = pc_model_file_read(name, ".", &file, error);
+    if (code) return code;
+    pc_library_model made = {.seq_len = pc_setting_whole(&file.setting, PC_KEY_SEQ_LEN, -1),
+                             .global_batch = pc_setting_whole(&file.setting, PC_KEY_MODEL_BATCH, -1)};
+    snprintf(made.title, sizeof made.title, "%s", file.raw->title ? file.raw->title : "");
+    code = pc_setting_model(&file.setting, &made.model, &culprit, error);
+    if (code) pc_error_prefix(error, "%s: %s", name, culprit == PC_KEY_MODEL_END ? "model" : key_in_file(culprit));
+    pc_model_file_free(&file);
+    if (!code) *model = made;
+    return code;
+}
+
+pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error) {
+    pc_library_machine made;
+    pc_code code = pc_machine_file_read(name, ".", &made.machine, made.title, error);
+    if (!code) *machine = made;
+    return code;
+}

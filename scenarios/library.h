@@ -1,0 +1,57 @@
+/* library.h: the models, machines and GPUs that come with pipecast: the texts of scenarios/models and
+ * scenarios/machines, part of the library itself, so that names mean the same in every folder and without installation.
+ */
+#ifndef PC_SCENARIOS_LIBRARY_H
+#define PC_SCENARIOS_LIBRARY_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/machine/machine.h"
+#include "models/workload/model.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pc_library_kind {
+    PC_LIBRARY_MODELS,
+    PC_LIBRARY_MACHINES,
+    PC_LIBRARY_GPUS,
+    PC_LIBRARY_KINDS
+} pc_library_kind;
+
+typedef struct pc_library_file {
+    const char *name; /* the file's without ".yaml" */
+    const char *text; /* YAML */
+} pc_library_file;
+
+/* All of one kind, `*count`, by name. Static storage. */
+PC_API const pc_library_file *pc_library_files(pc_library_kind kind, int *count);
+
+/* NULL where there is none of that name. */
+PC_API const pc_library_file *pc_library_find(pc_library_kind kind, const char *name);
+
+enum { PC_TITLE_SIZE = 256 };
+
+typedef struct pc_library_model {
+    char title[PC_TITLE_SIZE]; /* "" where there is none */
+    pc_model model;
+    int64_t seq_len, global_batch; /* what it is usually trained with; -1 where the file says nothing */
+} pc_library_model;
+
+typedef struct pc_library_machine {
+    char title[PC_TITLE_SIZE];
+    pc_machine machine;
+} pc_library_machine;
+
+/* By the name of one in the library, or the path of a file: what has a '/' or ends in ".yaml". PC_ERROR_INPUT and what
+ * is wrong with it, or what it may have meant. */
+PC_API pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
+PC_API pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* library_private.h: files that scenarios name: of the library, or by a path. Private to scenarios/. */
+#ifndef PC_SCENARIOS_LIBRARY_PRIVATE_H
+#define PC_SCENARIOS_LIBRARY_PRIVATE_H
+
+#include "engine/error.h"
+#include "scenarios/library.h"
+#include "scenarios/schema.h"
+#include "scenarios/setting.h"
+#include "scenarios/source.h"
+
+#include <stdbool.h>
+
+/* What embed.py makes of the files. */
+extern const pc_library_file *const pc_library_embedded[PC_LIBRARY_KINDS];
+extern const int pc_library_embedded_count[PC_LIBRARY_KINDS];
+
+/* Whether it names a file, and nothing in the library. */
+bool pc_library_is_path(const char *name);
+
+/* The text behind a name or a path, which counts from `folder`, scanned. `*inner_folder`, where not NULL, becomes the
+ * folder from which paths in that text count; the caller frees it. */
+pc_code pc_library_open(pc_library_kind kind, const char *name, const char *folder, pc_source *source,
+                        char **inner_folder, pc_error *error);
+
+/* A model's file: its keys as a setting, to be merged under what a scenario says itself. The setting borrows the texts
+ * of `raw`. */
+typedef struct pc_model_file {
+    pc_raw_model *raw;
+    pc_setting setting;
+} pc_model_file;
+
+pc_code pc_model_file_read(const char *name, const char *folder, pc_model_file *file, pc_error *error);
+void pc_model_file_free(pc_model_file *file);
+
+/* The model that a setting describes, with what follows where it says nothing; PC_ERROR_INPUT, and in `*culprit` the
+ * key to blame, where something is missing or cannot be: PC_KEY_MODEL_END where the numbers do not go together.
+ * cluster_model.c. */
+pc_code pc_setting_model(const pc_setting *setting, pc_model *model, pc_key *culprit, pc_error *error);
+
+/* A machine's file, with the GPU that it names. `title` may be NULL. */
+pc_code pc_machine_file_read(const char *name, const char *folder, pc_machine *machine, char title[PC_TITLE_SIZE],
+                             pc_error *error);
+
+#endif

@@ -1,0 +1,69 @@
+#include "scenarios/references.h"
+
+#include "engine/alloc.h"
+
+#include <string.h>
+
+/* "dgx-h100" of "own/dgx-h100.yaml", with nothing in it that a run's name may not have. */
+static char *short_name(const char *text) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *slash = strrchr(text, '/');
+    char *name = pc_strdup(slash ? slash + 1 : text);
+    if (!name) return NULL;
+    size_t length = strlen(name);
+    if (length > 5 && strcmp(name + length - 5, ".yaml") == 0) name[length - 5] = '\0';
+    for (char *c = name; *c; c++)
+        if (!strchr(allowed, *c)) *c = '_';
+    return name;
+}
+
+static pc_reference *find(pc_reference *list, pc_key key, const char *folder, const char *text) {
+    for (; list; list = list->next)
+        if (list->key == key && strcmp(list->text, text) == 0 && strcmp(list->folder, folder) == 0) return list;
+    return NULL;
+}
+
+static void read_reference(pc_reference *reference) {
+    if (reference->key == PC_KEY_MODEL_FROM)
+        pc_model_file_read(reference->text, reference->folder, &reference->model, &reference->error);
+    else
+        pc_machine_file_read(reference->text, reference->folder, &reference->machine, NULL, &reference->error);
+}
+
+pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, pc_value *value, pc_error *error) {
+    if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE) return PC_OK;
+    pc_reference *reference = find(*list, key, folder, value->text);
+    if (!reference) {
+        reference = pc_alloc(1, sizeof *reference);
+        if (!reference) return pc_error_no_memory(error);
+        reference->key = key;
+        reference->text = value->text;
+        reference->folder = folder;
+        reference->name = short_name(value->text);
+        reference->next = *list;
+        *list = reference;
+        if (!reference->name) return pc_error_no_memory(error);
+        read_reference(reference);
+        if (reference->error.code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    }
+    value->reference = reference;
+    return PC_OK;
+}
+
+pc_code pc_references_find(pc_reference **list, const char *folder, pc_setting *setting, pc_error *error) {
+    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE};
+    pc_code code = PC_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !code; i++)
+        if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], folder, &setting->value[keys[i]], error);
+    return code;
+}
+
+void pc_references_free(pc_reference *list) {
+    while (list) {
+        pc_reference *next = list->next;
+        pc_model_file_free(&list->model);
+        pc_free(list->name);
+        pc_free(list);
+        list = next;
+    }
+}

@@ -1,0 +1,36 @@
+/* references.h: what `model.from` and `machine` name, looked up once when the scenario is loaded. Private to
+ * scenarios/.
+ *
+ * A name that leads nowhere is remembered with its message: where pass times are given, `machine` is but a label, and
+ * nobody asks for more.
+ */
+#ifndef PC_SCENARIOS_REFERENCES_H
+#define PC_SCENARIOS_REFERENCES_H
+
+#include "engine/error.h"
+#include "models/machine/machine.h"
+#include "scenarios/library_private.h"
+#include "scenarios/setting.h"
+
+#include <stdbool.h>
+
+typedef struct pc_reference {
+    pc_key key;         /* PC_KEY_MODEL_FROM or PC_KEY_MACHINE */
+    const char *text;   /* as it was written; borrowed from the document */
+    const char *folder; /* from which a path counts; borrowed */
+    char *name;         /* for names of runs: without folder and ".yaml"; owned */
+    pc_error error;     /* why it could not be read; its code is PC_OK otherwise */
+    pc_model_file model;
+    pc_machine machine;
+    struct pc_reference *next;
+} pc_reference;
+
+/* Replaces the text of a value of model.from or machine by the reference, which may stand in `*list` already; others
+ * are left alone. Fails for want of memory only. */
+pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, pc_value *value, pc_error *error);
+pc_code pc_references_find(pc_reference **list, const char *folder, pc_setting *setting, pc_error *error);
+
+/* Frees the whole list; NULL is fine. */
+void pc_references_free(pc_reference *list);
+
+#endif

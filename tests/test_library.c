@@ -1,0 +1,223 @@
+/* Every model and machine of the library: loads, is named as its file, and is what the published formulas say. */
+#include "scenarios/library.h"
+#include "tests/random_model.h"
+
+static pc_library_model model_of(const char *name) {
+    pc_library_model loaded;
+    pc_error error = {0};
+    if (pc_library_load_model(name, &loaded, &error)) fail_msg("%s", error.message);
+    return loaded;
+}
+
+static const pc_library_file *models(int *count) {
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_MODELS, count);
+    assert_true(files && *count >= 25);
+    return files;
+}
+
+static bool is_gpt(const pc_model *m) {
+    return m->positions == PC_POSITIONS_LEARNED && m->norm == PC_NORM_LAYER && m->mlp == PC_MLP_GELU && m->has_bias &&
+           m->has_dropout && m->kv_heads == m->heads && m->ffn_hidden == 4 * m->hidden &&
+           m->head_dim * m->heads == m->hidden;
+}
+
+static bool is_llama(const pc_model *m) {
+    return m->positions == PC_POSITIONS_ROTARY && m->norm == PC_NORM_RMS && m->mlp == PC_MLP_SWIGLU && !m->is_tied &&
+           !m->has_bias && !m->has_dropout && m->max_positions == 0 && m->head_dim * m->heads == m->hidden;
+}
+
+/* What is trained on one GPU, one sequence at a time. */
+static pc_cut plain_cut(const pc_library_model *loaded) {
+    return (pc_cut){.tp = 1,
+                    .pp = 1,
+                    .dp = 1,
+                    .chunks = 1,
+                    .microbatch_size = 1,
+                    .microbatches = 1,
+                    .seq_len = loaded->seq_len,
+                    .layout = PC_CUT_EVEN};
+}
+
+static void test_files(void **state) {
+    (void)state;
+    int count;
+    const pc_library_file *files = models(&count);
+    for (int i = 0; i < count; i++) {
+        pc_library_model loaded = model_of(files[i].name);
+        assert_string_equal(loaded.model.name, files[i].name);
+        assert_true(loaded.title[0] && strstr(files[i].text, "\nsource: "));
+        assert_true(loaded.seq_len > 0 && loaded.global_batch > 0);
+        if (!is_gpt(&loaded.model) && !is_llama(&loaded.model)) fail_msg("%s: neither GPT nor Llama", files[i].name);
+    }
+}
+
+/* GPT: Narayanan et al. 2021, equation 2, 12Lh^2 (1 + 13/(12h)) + (V+s)h, and the final norm's 2h; untied another Vh.
+ * Llama: a layer has 2h^2 + 2h g d of attention, g heads of keys and values, 3hf of MLP and two norms of h; V tokens of
+ * h go in and out.
+ */
+static void test_parameters(void **state) {
+    (void)state;
+    int count;
+    const pc_library_file *files = models(&count);
+    for (int i = 0; i < count; i++) {
+        pc_library_model loaded = model_of(files[i].name);
+        const pc_model *m = &loaded.model;
+        pc_parameters x;
+        pc_error error = {0};
+        assert_int_equal(pc_model_parameters(m, 1, &x, &error), PC_OK);
+        wide layers = m->layers, h = m->hidden, tokens = pc_model_padded_vocab(m, 1);
+        wide of_layer = 2 * h * h + 2 * h * m->kv_heads * m->head_dim + 3 * h * m->ffn_hidden + 2 * h;
+        wide head = m->is_tied ? 0 : tokens * h;
+        wide gpt = 12 * layers * h * h + 13 * layers * h + (tokens + m->max_positions) * h + 2 * h + head;
+        assert_wide_equal(x.total, is_gpt(m) ? gpt : layers * of_layer + 2 * tokens * h + h);
+    }
+}
+
+/* As the papers call them: the number in a model's name, in billions, where some count a table once that stands twice;
+ * and the published weights of Llama 3. */
+static void test_names_say_the_size(void **state) {
+    (void)state;
+    const struct {
+        const char *name;
+        double billions, within;
+    } sizes[] = {
+        {"gpt3-1.3b", 1.3, 0.02},
+        {"gpt3-2.7b", 2.7, 0.02},
+        {"gpt3-6.7b", 6.7, 0.02},
+        {"gpt3-13b", 13, 0.02},
+        {"gpt3-175b", 175, 0.01},
+        {"mt-nlg-530b", 530, 0.001},
+        {"megatron-1.7b", 1.7, 0.03},
+        {"megatron-3.6b", 3.6, 0.02},
+        {"megatron-7.5b", 7.5, 0.01},
+        {"megatron-18.4b", 18.4, 0.01},
+        {"megatron-39.1b", 39.1, 0.001},
+        {"megatron-76.1b", 76.1, 0.001},
+        {"megatron-145.6b", 145.6, 0.001},
+        {"megatron-310.1b", 310.1, 0.001},
+        {"megatron-529.6b", 529.6, 0.001},
+        {"megatron-1t", 1008, 0.001},
+        {"korthikanti-22b", 22, 0.01},
+        {"korthikanti-175b", 175, 0.01},
+        {"cm-9.6b", 9.6, 0.02},
+        {"cm-21b", 21, 0.02},
+        {"cm-38.5b", 38.5, 0.02},
+        {"cm-98.5b", 98.5, 0.02},
+        {"llama3-8b", 8.030261248, 0},
+        {"llama3-70b", 70.553706496, 0},
+        {"llama3-405b", 405.8533888, 0},
+    };
+    int count;
+    models(&count);
+    assert_int_equal(count, sizeof sizes / sizeof sizes[0]);
+    for (int i = 0; i < count; i++) {
+        pc_library_model loaded = model_of(sizes[i].name);
+        pc_parameters x;
+        pc_error error = {0};
+        assert_int_equal(pc_model_parameters(&loaded.model, 1, &x, &error), PC_OK);
+        double off = (double)x.total / 1e9 / sizes[i].billions - 1;
+        if (off < 0) off = -off;
+        if (off > sizes[i].within + 1e-12) fail_msg("%s has %g parameters", sizes[i].name, (double)x.total);
+    }
+}
+
+/* GPT: Narayanan et al. 2021, equation 3: 72sLh^2 (1 + s/(6h) + V/(12Lh)) FLOPs a sequence, 96sLh^2 (1 + s/(6h) +
+ * V/(16Lh)) where all is recomputed. Llama: six FLOPs a token and element of a matrix, and 12s^2h a layer of attention.
+ * Hardware FLOPs of flash attention are more: it recomputes the scores, 2s^2h a layer. */
+static void test_flops(void **state) {
+    (void)state;
+    int count;
+    const pc_library_file *files = models(&count);
+    for (int i = 0; i < count; i++) {
+        pc_library_model loaded = model_of(files[i].name);
+        const pc_model *m = &loaded.model;
+        pc_cut cut = plain_cut(&loaded);
+        pc_part part = pc_cut_part(m, &cut, 1, 0);
+        wide s = cut.seq_len, layers = m->layers, h = m->hidden, tokens = pc_model_padded_vocab(m, 1);
+        wide attention = 12 * s * s * layers * h, head = 6 * s * h * tokens;
+        wide matrices = 2 * h * h + 2 * h * m->kv_heads * m->head_dim + (is_gpt(m) ? 2 : 3) * h * m->ffn_hidden;
+        wide expected = 6 * s * layers * matrices + attention + head;
+        if (is_gpt(m)) assert_wide_equal(expected, 72 * s * layers * h * h + attention + head);
+        wide again = m->attention == PC_ATTENTION_FLASH ? 2 * s * s * layers * h : 0;
+        pc_operation_sums f = sums_of(m, &cut, &part, PC_PASS_F, false);
+        pc_operation_sums bw = sums_of(m, &cut, &part, PC_PASS_BW, false);
+        assert_wide_equal((wide)f.model_flops + bw.model_flops, expected);
+        assert_wide_equal((wide)f.flops + bw.flops, expected + again);
+        double closed = pc_model_flops_per_sequence(m, 1, cut.seq_len);
+        assert_true(closed > (double)expected * (1 - 1e-14) && closed < (double)expected * (1 + 1e-14));
+        part.recompute = PC_RECOMPUTE_FULL;
+        bw = sums_of(m, &cut, &part, PC_PASS_BW, false);
+        assert_wide_equal((wide)f.flops + bw.flops, expected + again + 2 * s * layers * matrices + attention / 3);
+        assert_wide_equal((wide)f.model_flops + bw.model_flops, expected);
+    }
+}
+
+/* GPT: Korthikanti et al. 2022, table 2: 34sbh + 5as^2b bytes a layer, flash without the second, 2sbh where all is
+ * recomputed. */
+static void test_activations(void **state) {
+    (void)state;
+    int count;
+    const pc_library_file *files = models(&count);
+    for (int i = 0; i < count; i++) {
+        pc_library_model loaded = model_of(files[i].name);
+        const pc_model *m = &loaded.model;
+        pc_cut cut = plain_cut(&loaded);
+        pc_part part = {.layers = 1};
+        pc_part_activation x;
+        pc_error error = {0};
+        wide sh = (wide)cut.seq_len * m->hidden;
+        wide scores = m->attention == PC_ATTENTION_FLASH ? 0 : (wide)5 * m->heads * cut.seq_len * cut.seq_len;
+        assert_int_equal(pc_part_activations(m, &cut, &part, false, &x, &error), PC_OK);
+        if (is_gpt(m)) assert_wide_equal(x.taken, 34 * sh + scores);
+        part.recompute = PC_RECOMPUTE_FULL;
+        assert_int_equal(pc_part_activations(m, &cut, &part, false, &x, &error), PC_OK);
+        assert_wide_equal(x.taken, 2 * sh);
+    }
+}
+
+/* A step of a collective between nodes is no faster than inside, nor a NIC faster than NVLink. */
+static void test_machines(void **state) {
+    (void)state;
+    int count;
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_MACHINES, &count);
+    assert_true(files && count >= 11);
+    for (int i = 0; i < count; i++) {
+        pc_library_machine loaded;
+        pc_error error = {0};
+        if (pc_library_load_machine(files[i].name, &loaded, &error)) fail_msg("%s", error.message);
+        const pc_machine *m = &loaded.machine;
+        assert_string_equal(m->name, files[i].name);
+        assert_true(loaded.title[0] && strstr(files[i].text, "\nsource: "));
+        assert_int_equal(pc_machine_check(m, &error), PC_OK);
+        assert_true(m->domain.latency_s <= m->network.latency_s);
+        double nics = m->nics_per_node * m->network.bandwidth_bytes_per_s;
+        assert_true(nics <= m->gpus_per_node * m->domain.bandwidth_bytes_per_s);
+        assert_true(m->gpu.estimated_error >= 0.03 && m->gpu.gemm_efficiency < 0.85);
+    }
+}
+
+/* Each GPU's file names its source and that of its profile, and some machine uses it. */
+static void test_gpus(void **state) {
+    (void)state;
+    int count, machines;
+    const pc_library_file *gpus = pc_library_files(PC_LIBRARY_GPUS, &count);
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_MACHINES, &machines);
+    assert_true(count >= 8);
+    for (int i = 0; i < count; i++) {
+        char line[300];
+        int users = 0;
+        snprintf(line, sizeof line, "\ngpu: %s\n", gpus[i].name);
+        for (int k = 0; k < machines; k++) users += strstr(files[k].text, line) != NULL;
+        if (!users) fail_msg("%s: no machine has it", gpus[i].name);
+        assert_true(strstr(gpus[i].text, "\nsource: ") && strstr(gpus[i].text, "\n  source: "));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files), cmocka_unit_test(test_parameters),  cmocka_unit_test(test_names_say_the_size),
+        cmocka_unit_test(test_flops), cmocka_unit_test(test_activations), cmocka_unit_test(test_machines),
+        cmocka_unit_test(test_gpus),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

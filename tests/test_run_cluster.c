@@ -1,0 +1,164 @@
+/* Runs on a cluster: the row says what iteration.h's iteration is, no more and no less. */
+#include "engine/alloc.h"
+#include "models/training/run.h"
+#include "tests/scenario_files.h"
+
+#include <math.h>
+
+static const double GIB = 1073741824.0;
+
+/* The run of GPT-3 2.7B on DGX A100 with these further sets. */
+static pc_run_spec make_spec(const char *const *more, int count) {
+    const char *sets[16] = {"setting.model.from=gpt3-2.7b", "setting.machine=dgx-a100", "setting.tp=2", "setting.pp=4",
+                            "setting.gpus=32"};
+    for (int i = 0; i < count; i++) sets[5 + i] = more[i];
+    pc_scenario *scenario = load_with(NULL, sets, 5 + count);
+    pc_run_spec spec = spec_of(scenario, 0);
+    pc_scenario_free(scenario);
+    return spec;
+}
+
+static int64_t most(const pc_iteration *iteration, size_t place) {
+    int64_t most = 0;
+    for (int d = 0; d < iteration->devices; d++) {
+        int64_t bytes;
+        memcpy(&bytes, (const char *)&iteration->memory[d] + place, sizeof bytes);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+/* The columns that follow from others by definition. */
+static void check_definitions(const pc_run_row *row, const pc_run_spec *spec) {
+    double batch = 512;
+    assert_true(fabs(row->samples_per_s_per_gpu * 32 * row->iteration_s - batch) < 1e-9 * batch);
+    assert_true(fabs(row->tokens_per_s_per_gpu - 2048 * row->samples_per_s_per_gpu) < 1e-9 * row->tokens_per_s_per_gpu);
+    assert_true(row->peak_tflops == spec->iteration.machine.gpu.matrix_flops_per_s / 1e12);
+    assert_true(fabs(row->mfu * row->peak_tflops - row->tflops_per_gpu) < 1e-9 * row->tflops_per_gpu);
+    assert_true(fabs(row->hfu * row->peak_tflops - row->hardware_tflops_per_gpu) < 1e-9 * row->tflops_per_gpu);
+    assert_int_equal(row->gpus, 32);
+    assert_true(row->tp == 2 && row->pp == 4 && row->dp == 4 && row->virtual_pp == 1 && row->microbatches == 128);
+    assert_int_equal(row->global_batch, 512);
+    assert_true(row->zero == 1 && row->sequence_parallel == 1);
+    assert_string_equal(row->recompute, "none");
+    assert_string_equal(row->model, "gpt3-2.7b");
+    assert_string_equal(row->machine, "dgx-a100");
+}
+
+static void test_row_is_the_iteration(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_detail detail;
+    pc_iteration iteration;
+    pc_error error = {0};
+    static const char *const more[] = {"setting.trace=true"};
+    pc_run_spec spec = make_spec(more, 1);
+    if (pc_run(&spec, &row, &detail, &error)) fail_msg("%s", error.message);
+    assert_int_equal(pc_iteration_run(&spec.iteration, NULL, true, &iteration, &error), PC_OK);
+    assert_string_equal(row.message, "");
+    assert_int_equal(row.status, PC_RUN_OK);
+    assert_true(row.iteration_s == iteration.iteration_s && row.iteration_s > 0);
+    assert_true(row.mfu == iteration.mfu && row.hfu == iteration.hfu && row.mfu > 0 && row.mfu < 1);
+    assert_true(row.exposed_tp_s == iteration.exposed.tp && row.exposed_pp_s == iteration.exposed.pp);
+    assert_true(row.exposed_dp_s == iteration.exposed.dp && row.exposed_optimizer_s == iteration.exposed.optimizer);
+    assert_true(row.exposed_bubble_s == iteration.exposed.bubble);
+    assert_true(row.standard_error_s == iteration.standard_error_s && row.standard_error_s > 0);
+    assert_true(row.bubble_rate_span == iteration.replay.bubble_rate_span);
+    assert_true(row.memory_gib_max == (double)most(&iteration, offsetof(pc_device_memory, peak_bytes)) / GIB);
+    assert_true(row.parameters_gib_max == (double)most(&iteration, offsetof(pc_device_memory, parameters)) / GIB);
+    assert_true(row.gradients_gib_max == (double)most(&iteration, offsetof(pc_device_memory, gradients)) / GIB);
+    assert_true(row.optimizer_gib_max == (double)most(&iteration, offsetof(pc_device_memory, optimizer)) / GIB);
+    assert_true(row.buffers_gib_max == (double)most(&iteration, offsetof(pc_device_memory, buffers)) / GIB);
+    assert_int_equal(row.trace_hash, iteration.replay.trace_hash);
+    check_definitions(&row, &spec);
+    assert_int_equal(detail.devices, 4);
+    assert_memory_equal(detail.memory, iteration.memory, 4 * sizeof *detail.memory);
+    assert_int_equal(detail.replay.trace.pass_count, 4 * 128 * 2);
+    pc_iteration_free(&iteration);
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    pc_run_row row;
+    pc_run_detail detail;
+    static const char *const more[] = {"setting.memory=3 GiB"};
+    pc_run_spec spec = make_spec(more, 1);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
+    assert_non_null(strstr(row.message, "stage "));
+    assert_non_null(strstr(row.message, "of 3 GiB"));
+    assert_true(isnan(row.iteration_s) && isnan(row.mfu) && isnan(row.exposed_tp_s));
+    assert_int_equal(row.dp, 4);
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+}
+
+static void assert_infeasible(const char *const *more, int count, const char *rule) {
+    pc_run_row row;
+    pc_run_detail detail;
+    pc_run_spec spec = make_spec(more, count);
+    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(row.status, PC_RUN_INFEASIBLE);
+    if (!strstr(row.message, rule)) fail_msg("%s\nhas no %s", row.message, rule);
+    assert_true(isnan(row.iteration_s) && isnan(row.mfu) && isnan(row.memory_gib_max));
+    assert_true(row.peak_tflops == 312);
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+}
+
+/* The message names the rule, whoever finds it: the loader, the cut, the machine, the schedule. */
+static void test_infeasible(void **state) {
+    (void)state;
+    static const char *const batch[] = {"setting.microbatch_size=3", "sweep.zero=[0, 1]"};
+    static const char *const heads[] = {"setting.tp=3", "setting.gpus=96", "setting.global_batch=64"};
+    static const char *const layers[] = {"setting.pp=5", "setting.gpus=40"};
+    static const char *const gpus[] = {"setting.machine=a100-roce-5-nodes", "setting.gpus=64"};
+    static const char *const schedule[] = {"setting.schedule=1f1b-interleaved", "setting.microbatches=7",
+                                           "setting.chunks=2"};
+    /* More sequences than an int64 counts: none, and no overflow. */
+    static const char *const sequences[] = {"setting.tp=1", "setting.pp=1", "setting.gpus=2147483647",
+                                            "setting.microbatches=16777216", "setting.microbatch_size=2147483647"};
+    static const char *const overhead[] = {"setting.overhead=2000 h"}; /* 83 days */
+    assert_infeasible(overhead, 1, "expected one under 26 days");
+    assert_infeasible(sequences, 5, "expected up to 2^40 tokens");
+    assert_infeasible(batch, 2, "expected a multiple of microbatch_size x dp = 12");
+    assert_infeasible(heads, 3, "heads");
+    assert_infeasible(layers, 2, "layers");
+    assert_infeasible(gpus, 2, "64 GPUs");
+    assert_infeasible(schedule, 3, "a multiple of the number of devices");
+}
+
+/* Every refused allocation is an error, and nothing is lost. */
+static void test_no_memory(void **state) {
+    (void)state;
+    static const char *const more[] = {"setting.trace=true", "setting.microbatches=8"};
+    pc_run_spec spec = make_spec(more, 2);
+    for (long after = 0;; after++) {
+        pc_run_row row;
+        pc_run_detail detail;
+        long asked = pc_alloc_count();
+        pc_alloc_fail_after(after);
+        pc_code code = pc_run(&spec, &row, &detail, NULL);
+        pc_alloc_fail_after(-1);
+        pc_run_detail_free(&detail);
+        if (pc_alloc_count() - asked <= after) {
+            assert_int_equal(code, PC_OK);
+            assert_true(after > 3);
+            break;
+        }
+        assert_int_equal(code, PC_ERROR_NO_MEMORY);
+    }
+    pc_run_spec_free(&spec);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_row_is_the_iteration),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_infeasible),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
