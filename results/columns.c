@@ -69,6 +69,11 @@ static const pc_column columns[] = {
     COLUMN(published_hardware_tflops_per_gpu, REAL, "TFLOP/s",
            "FLOPs with recomputation a second and GPU that others published for this run"),
     COLUMN(published_activation_gib, REAL, "GiB", "peak activation memory that others published for this run"),
+    COLUMN(sent_tp_gib, REAL, "GiB", "what a GPU sends in an iteration for tensor parallelism, the mean over GPUs"),
+    COLUMN(sent_pp_gib, REAL, "GiB", "the same for transfers between stages"),
+    COLUMN(sent_dp_gib, REAL, "GiB", "the same for data parallelism: parameters and gradients"),
+    COLUMN(link_utilisation_max, REAL, "1",
+           "how much of the iteration the busiest link is filled, where links are shared"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -141,7 +141,7 @@ static double reduced_at(const recount *x, int device) {
 static double step_s(const recount *x, int device) {
     double count = 0;
     for (int c = 0; c < x->v; c++) count += (double)chunk_parameters(x, device, c);
-    int64_t share = x->spec->cut.zero ? ((int64_t)count + x->spec->cut.dp - 1) / x->spec->cut.dp : (int64_t)count;
+    int64_t ranks = x->dp.ranks, share = x->spec->cut.zero ? ((int64_t)count + ranks - 1) / ranks : (int64_t)count;
     pc_operation step = {.kind = PC_OPERATION_OPTIMIZER,
                          .batch = 1,
                          .m = share,

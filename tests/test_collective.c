@@ -118,6 +118,9 @@ static void test_hierarchies(void **state) {
                inside_s + network_step_s + size / 2.0 / nic_rate, 1e-12);
     check_near(seconds_of(&x, 1, 16, PC_COLLECTIVE_BROADCAST, hierarchy, size),
                2.0 * inside_s + network_step_s + size / 8.0 / nic_rate, 1e-12);
+    x.collective_call_s = 1e-4; /* it is one collective */
+    check_near(seconds_of(&x, 1, 16, PC_COLLECTIVE_ALL_REDUCE, hierarchy, size), 1e-4 + 2.0 * (inside_s + across_s),
+               1e-12);
     for (int dp = 8; dp <= 12; dp += 4) { /* one domain; domains of 8 and 4 */
         pc_group group = group_of(&x, 1, dp);
         assert_int_equal(pc_collective_plan_for(&x, &group, PC_COLLECTIVE_ALL_REDUCE, hierarchy, size).algorithm,
@@ -149,6 +152,19 @@ static void test_reduction_in_the_switch(void **state) {
                      PC_ALGORITHM_RING);
 }
 
+/* Across nodes, trees of the parts that switches reduce: an inner node of many sends twice its part of an eighth, each
+ * of two half of that, the one between two others three quarters. */
+static void test_switches_across_domains(void **state) {
+    (void)state;
+    static const double sent[] = {0, 0, 1.0, 1.5, 2.0, 2.0};
+    pc_machine x = plain_machine();
+    x.reduces_in_switch = true;
+    x.domain.latency_s = x.network.latency_s = 0.0;
+    for (int nodes = 2; nodes <= 5; nodes++)
+        check_near(seconds_of(&x, 1, 8 * nodes, PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_IN_SWITCH, 8e9),
+                   sent[nodes] * 1e9 / nic_rate, 1e-12);
+}
+
 /* A protocol of a fifth of the latency and half the rate: better for small sizes, and half the link's time is its own.
  */
 static void test_protocols(void **state) {
@@ -164,6 +180,9 @@ static void test_protocols(void **state) {
     pc_collective_plan plan = pc_collective_plan_for(&x, &group, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, small);
     check_near(plan.phase[0].domain_bytes, 7e3, 1e-12);
     check_near(plan.phase[0].domain_wire_bytes, 14e3, 1e-12);
+    /* Messages from rank to rank keep to the bulk one. */
+    check_near(seconds_of(&x, 1, 8, PC_COLLECTIVE_ALL_TO_ALL, PC_ALGORITHM_RING, small),
+               7.0 * domain_step_s + 7e3 / domain_rate, 1e-12);
 }
 
 /* 4 NICs for 8 GPUs: a ring of every second GPU has no two with a NIC in common, one of all GPUs has, and one of a GPU
@@ -210,6 +229,7 @@ int main(void) {
         cmocka_unit_test(test_trees),
         cmocka_unit_test(test_hierarchies),
         cmocka_unit_test(test_reduction_in_the_switch),
+        cmocka_unit_test(test_switches_across_domains),
         cmocka_unit_test(test_protocols),
         cmocka_unit_test(test_rings_that_cross_nics),
         cmocka_unit_test(test_oversubscribed_leaves),

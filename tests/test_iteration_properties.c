@@ -78,7 +78,8 @@ static void test_memory_ends_where_it_began(void **state) {
     }
 }
 
-/* Every time is then an amount over a rate. */
+/* Every time is then an amount over a rate. Where flows meet, the rounding of a picosecond grows: a flow that comes so
+ * much later may leave twice as much later. */
 static void test_twice_the_rates_halve_the_time(void **state) {
     (void)state;
     test_random random = {24};
@@ -93,7 +94,8 @@ static void test_twice_the_rates_halve_the_time(void **state) {
         spec.machine.domain.bandwidth_bytes_per_s *= 2;
         spec.machine.network.bandwidth_bytes_per_s *= 2;
         pc_iteration fast = run_spec(&spec);
-        check_near(fast.iteration_s, slow.iteration_s / 2, 1e-7, &spec);
+        double tolerance = spec.network == PC_NETWORK_FLOWS ? 1e-5 : 1e-7;
+        check_near(fast.iteration_s, slow.iteration_s / 2, tolerance, &spec);
         pc_iteration_free(&slow);
         pc_iteration_free(&fast);
     }
@@ -101,9 +103,10 @@ static void test_twice_the_rates_halve_the_time(void **state) {
 
 /* ---- flows ---- */
 
-/* Nothing meets where replicas are alone, where there is one stage, or where collectives wait for all passes; but for
- * what a stage sends to both its neighbours at once. Returns how near that makes flows and closed costs: with one stage
- * and whole passes to the rounding of times. */
+/* Nothing meets where there is one stage, and little where replicas are alone or collectives wait for all passes: what
+ * a stage gets from both its neighbours at once, and its last messages, which are on their way yet when its gradients
+ * follow. Returns how near that makes flows and closed costs: with one stage and whole passes to the rounding of times.
+ */
 static double let_nothing_meet(test_random *random, pc_iteration_spec *spec) {
     int64_t way = test_between(random, 0, 2);
     if (spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL) spec->generator = pc_generator_find("1f1b");
@@ -113,7 +116,8 @@ static double let_nothing_meet(test_random *random, pc_iteration_spec *spec) {
     if (way == 2) spec->overlaps_gradients = spec->overlaps_parameters = false;
     bool can_meet_tp = way == 1 && spec->cut.tp > 1;
     if (!can_meet_tp && test_between(random, 0, 2) == 0) spec->granularity = PC_GRANULARITY_OPERATIONS;
-    return way == 1 && spec->granularity == PC_GRANULARITY_PASS ? 1e-7 : 0.02;
+    if (spec->cut.pp > 1) return 0.06;
+    return spec->granularity == PC_GRANULARITY_PASS ? 1e-7 : 0.02;
 }
 
 static void test_flows_alone_are_the_closed_costs(void **state) {
@@ -131,8 +135,7 @@ static void test_flows_alone_are_the_closed_costs(void **state) {
     }
 }
 
-/* What meets takes no less than what does not (but for how long before its first pass a stage could have started, which
- * post-validation asks), and no link is filled for longer than the iteration lasts. */
+/* What meets takes no less than what does not, and no link is filled for longer than the iteration lasts. */
 static void test_flows_that_meet(void **state) {
     (void)state;
     test_random random = {26};
@@ -145,7 +148,7 @@ static void test_flows_that_meet(void **state) {
         pc_iteration flows = run_spec(&spec);
         assert_true(isnan(closed.link_utilisation_max));
         assert_true(flows.link_utilisation_max >= 0 && flows.link_utilisation_max <= 1);
-        if (flows.iteration_s < 0.99 * closed.iteration_s) check_near(flows.iteration_s, closed.iteration_s, 0, &spec);
+        if (flows.iteration_s < 0.999 * closed.iteration_s) check_near(flows.iteration_s, closed.iteration_s, 0, &spec);
         met += flows.iteration_s > 1.0001 * closed.iteration_s;
         pc_iteration_free(&closed);
         pc_iteration_free(&flows);

@@ -295,6 +295,31 @@ static void test_messages_meet_collectives(void **state) {
     close_cluster(&x);
 }
 
+/* One rank on a node and two on another: V = 2/3 of the data goes from the one to the two by halves, each at half of
+ * its NIC's rate. A message of V/2 into the first of the two has the other half of that one's NIC, and both end with V.
+ */
+static void test_uneven_domains(void **state) {
+    (void)state;
+    pc_machine machine = plain_machine();
+    int64_t gpus[3] = {0, 8, 9};
+    int32_t nothing[3] = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE}, done[3], message;
+    pc_task task = pc_task_default();
+    cluster x;
+    drop_latencies(&machine);
+    open_cluster(&x, &machine, 24);
+    assert_int_equal(pc_network_add_collective(x.network, gpus, 3, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, 3e8,
+                                               nothing, done, NULL),
+                     PC_OK);
+    task.flow_bytes = 100000000;
+    assert_int_equal(pc_network_route(x.network, 16, 8, &task.route, NULL), PC_OK);
+    assert_int_equal(pc_program_add_task(x.program, &task, &message, NULL), PC_OK);
+    run_cluster(&x);
+    check_loads(&x);
+    check_near(pc_time_to_seconds(x.result.end_ps[done[0]]), 2e8 / nic_rate, 1e-9);
+    check_near(pc_time_to_seconds(x.result.end_ps[message]), 2e8 / nic_rate, 1e-9);
+    close_cluster(&x);
+}
+
 /* Four ranks that come after 1, 2, 4 and 3 s: nobody is done before the last has come and all is sent. */
 static void test_late_ranks_are_waited_for(void **state) {
     (void)state;
@@ -407,6 +432,7 @@ int main(void) {
         cmocka_unit_test(test_flows_carry_what_plans_say),
         cmocka_unit_test(test_what_meets_shares),
         cmocka_unit_test(test_messages_meet_collectives),
+        cmocka_unit_test(test_uneven_domains),
         cmocka_unit_test(test_late_ranks_are_waited_for),
         cmocka_unit_test(test_doubled_bandwidths_halve_times),
         cmocka_unit_test(test_networks_refuse),

@@ -1,5 +1,5 @@
-/* shares.h: what of a machine's network GPUs share: NICs of a node, uplinks of a leaf. For models/machine alone; of a
- * checked machine with a network. */
+/* shares.h: what of a machine's network GPUs share: NICs of a node, uplinks of a leaf. Private to models/; of a checked
+ * machine. */
 #ifndef PC_MODELS_MACHINE_SHARES_H
 #define PC_MODELS_MACHINE_SHARES_H
 

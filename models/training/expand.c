@@ -34,10 +34,6 @@ static pc_time later(pc_time a, pc_time b) {
     return a > b ? a : b;
 }
 
-static bool adds_gradients(pc_pass pass) {
-    return pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW;
-}
-
 static void take_stage(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, int d,
                        pc_pipeline_ends *ends) {
     int64_t first = schedule->offsets[d], behind = schedule->offsets[d + 1];
@@ -49,7 +45,7 @@ static void take_stage(const pc_schedule *schedule, const pc_time *start_ps, con
     bool is_found[PC_CHUNKS_MAX] = {false};
     for (int64_t i = behind; i-- > first && found < schedule->chunks;) {
         pc_pass pass = schedule->passes[i];
-        if (!adds_gradients(pass) || is_found[pass.chunk]) continue;
+        if (!pc_pass_adds_gradients(pass) || is_found[pass.chunk]) continue;
         int64_t row = (int64_t)d * schedule->chunks + pass.chunk;
         is_found[pass.chunk] = true;
         found++;

@@ -12,7 +12,13 @@
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* Whether a pass adds to its chunk's gradients: behind the last one that does they are reduced. */
+static inline bool pc_pass_adds_gradients(pc_pass pass) {
+    return pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW;
+}
 
 /* When the stages of a pipeline have done what the iteration's end waits for; of several pipelines, the latest. Owned;
  * pc_ends_free. */

@@ -21,21 +21,18 @@ static int next_to_end(const pc_iteration_plan *plan, const pc_time *last_end_ps
     return found;
 }
 
-static bool has_gradients(pc_pass pass) {
-    return pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW;
-}
-
 /* The stage's stream, as far as it carries the gradients of all passes but each chunk's last one: first in, first out.
  */
 static pc_time carry_earlier(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_time *end_ps, int d) {
     int64_t first = schedule->offsets[d], behind = schedule->offsets[d + 1], last[PC_CHUNKS_MAX];
     pc_time stream = 0;
     for (int64_t i = first; i < behind; i++)
-        if (has_gradients(schedule->passes[i])) last[schedule->passes[i].chunk] = i;
+        if (pc_pass_adds_gradients(schedule->passes[i])) last[schedule->passes[i].chunk] = i;
     for (int64_t i = first; i < behind && stream < TIME_MOST; i++) {
         pc_pass pass = schedule->passes[i];
         const pc_chunk_plan *x = &plan->chunks_of[(int64_t)d * plan->chunks + pass.chunk];
-        if (has_gradients(pass) && last[pass.chunk] != i) stream = later(stream, end_ps[i]) + x->buckets * x->reduce_ps;
+        if (pc_pass_adds_gradients(pass) && last[pass.chunk] != i)
+            stream = later(stream, end_ps[i]) + x->buckets * x->reduce_ps;
     }
     return stream;
 }
@@ -77,34 +74,32 @@ void pc_plan_reduce_gradients(const pc_iteration_plan *plan, int without, const 
 /* ---- the end ---- */
 
 /* Both ends of the model wait for each other with the tied embedding's gradient, and the last one reduces the loss. */
-static void meet_ends(const pc_iteration_plan *plan, pc_time *done_ps) {
+static void meet_ends(const pc_iteration_plan *plan, int without, pc_time *done_ps) {
     int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
     int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
-    if (plan->tied_ps > 0) done_ps[first] = done_ps[last] = later(done_ps[first], done_ps[last]) + plan->tied_ps;
+    if (plan->tied_ps > 0 && !(without & PC_WITHOUT_TRANSFERS))
+        done_ps[first] = done_ps[last] = later(done_ps[first], done_ps[last]) + plan->tied_ps;
     done_ps[last] += plan->loss_ps;
 }
 
-void pc_plan_own_ready(const pc_iteration_plan *plan, const pc_costs *costs, bool by_buckets, pc_time *own_ready_ps) {
-    bool is_first_bucket = by_buckets && plan->spec->overlaps_parameters;
+void pc_plan_own_ready(const pc_iteration_plan *plan, const pc_costs *costs, pc_time *own_ready_ps) {
     for (int d = 0; d < plan->devices; d++) {
-        pc_time ready = PC_TIME_MAX;
+        own_ready_ps[d] = PC_TIME_MAX;
         for (int c = 0; c < plan->chunks; c++)
-            if (pc_costs_ready(costs, d, c) < ready) ready = pc_costs_ready(costs, d, c);
-        int64_t first = (int64_t)d * plan->chunks + pc_plan_nth_chunk(plan, d, 0);
-        bool waits = is_first_bucket && pc_plan_gathers_first(plan);
-        own_ready_ps[d] = waits ? plan->chunks_of[first].gather_ps : ready;
+            if (pc_costs_ready(costs, d, c) < own_ready_ps[d]) own_ready_ps[d] = pc_costs_ready(costs, d, c);
     }
 }
 
 /* NORM: all stages wait for the last one's gradients. POST_VALIDATION: nobody waits, and iterations follow each other
- * at the pace of the stage whose own work takes longest. */
+ * at the pace of the stage whose own work takes longest, from when its parameters alone would let it begin. Over flows
+ * F may start before that, and wait on its way. */
 static pc_time last_step(const pc_iteration_plan *plan, const pc_time *own_ready_ps, const pc_time *start_ps,
                          const pc_time *done_ps) {
     pc_time end = 0, slowest = 0;
     for (int d = 0; d < plan->devices; d++) {
         pc_time step = plan->device[d].step_ps;
         if (plan->spec->step == PC_STEP_POST_VALIDATION) {
-            end = later(end, done_ps[d] + step - (start_ps[d] - own_ready_ps[d]));
+            end = later(end, done_ps[d] + step - later(start_ps[d] - own_ready_ps[d], 0));
         } else {
             end = later(end, done_ps[d]);
             slowest = later(slowest, step);
@@ -113,13 +108,13 @@ static pc_time last_step(const pc_iteration_plan *plan, const pc_time *own_ready
     return plan->spec->step == PC_STEP_POST_VALIDATION ? end : end + plan->norm_ps + slowest;
 }
 
-pc_code pc_plan_finish(const pc_iteration_plan *plan, const pc_time *own_ready_ps, const pc_time *start_ps,
+pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *own_ready_ps, const pc_time *start_ps,
                        pc_time *done_ps, pc_time *iteration_ps, pc_error *error) {
     pc_time end = 0;
     for (int d = 0; d < plan->devices; d++) end = later(end, done_ps[d]);
     if (end >= TIME_MOST || plan->spec->overhead_ps >= TIME_MOST)
         return pc_error_set(error, PC_ERROR_INPUT, "iteration: runs over; expected one under 26 days");
-    meet_ends(plan, done_ps);
+    meet_ends(plan, without, done_ps);
     *iteration_ps = last_step(plan, own_ready_ps, start_ps, done_ps) + plan->spec->overhead_ps;
     return PC_OK;
 }

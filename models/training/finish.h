@@ -17,14 +17,14 @@ void pc_plan_find_backlog(const pc_iteration_plan *plan, const pc_schedule *sche
 void pc_plan_reduce_gradients(const pc_iteration_plan *plan, int without, const pc_pipeline_ends *ends,
                               const pc_time *backlog_ps, pc_time *done_ps);
 
-/* How long a stage's parameters hold back its first F, own_ready_ps [devices]; `costs` are those of the passes. Where F
- * waits for its buckets one by one, that is the first one. */
-void pc_plan_own_ready(const pc_iteration_plan *plan, const pc_costs *costs, bool by_buckets, pc_time *own_ready_ps);
+/* How long a stage's parameters hold back its first F so that it waits for none on its way, own_ready_ps [devices];
+ * `costs` are those of the passes. */
+void pc_plan_own_ready(const pc_iteration_plan *plan, const pc_costs *costs, pc_time *own_ready_ps);
 
 /* The iteration from its first gathering of parameters to its last step, overhead included, given how long each stage's
  * first pass is held back (own_ready_ps), when it starts (start_ps), and when the stage has its gradients (done_ps,
  * overwritten). */
-pc_code pc_plan_finish(const pc_iteration_plan *plan, const pc_time *own_ready_ps, const pc_time *start_ps,
+pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *own_ready_ps, const pc_time *start_ps,
                        pc_time *done_ps, pc_time *iteration_ps, pc_error *error);
 
 /* What of that the norm and the step of the slowest stage are. */

@@ -8,13 +8,14 @@
 
 static const double BYTES_PER_GIB = 1073741824.0;
 
-/* "stage 3: activations at 0.41 s: 92.1 GiB of 76 GiB: 16.1 GiB too much" */
+/* "stage 3: activations at 0.41 s: 92.1 GiB in all of 76 GiB: 16.1 GiB too much" */
 static void note(const pc_iteration_plan *plan, int device, const char *what, const char *when, int64_t bytes,
                  pc_iteration *iteration) {
     int64_t capacity = plan->device[device].capacity_bytes;
     iteration->status = PC_ITERATION_OUT_OF_MEMORY;
-    snprintf(iteration->message, sizeof iteration->message, "stage %d: %s %s: %.4g GiB of %.4g GiB: %.3g GiB too much",
-             device, what, when, (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
+    snprintf(iteration->message, sizeof iteration->message,
+             "stage %d: %s %s: %.4g GiB in all of %.4g GiB: %.3g GiB too much", device, what, when,
+             (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
              (double)(bytes - capacity) / BYTES_PER_GIB);
 }
 

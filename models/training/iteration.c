@@ -7,6 +7,7 @@
 #include "models/training/footprint.h"
 #include "models/training/lower.h"
 #include "models/training/plan.h"
+#include "models/training/traffic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -142,8 +143,9 @@ static pc_code run_closed(iteration_run *run, const pc_costs *costs, int without
     pc_ends_take(&run->schedule, result->start_ps, result->end_ps, &run->ends);
     pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
     pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
-    pc_plan_own_ready(&run->plan, costs, false, run->own_ready_ps);
-    return pc_plan_finish(&run->plan, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps, error);
+    pc_plan_own_ready(&run->plan, costs, run->own_ready_ps);
+    return pc_plan_finish(&run->plan, without, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps,
+                          error);
 }
 
 static pc_code run_without(iteration_run *run, int without, pc_time *iteration_ps, pc_error *error) {
@@ -202,6 +204,7 @@ static void fill_in_rates(const iteration_run *run, pc_iteration *iteration) {
     iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / 1e12 : 0;
     iteration->mfu = iteration->tflops_per_gpu * 1e12 / peak;
     iteration->hfu = of_a_gpu > 0 ? iteration->hardware_flops / of_a_gpu / peak : 0;
+    iteration->sent = pc_plan_sent(plan);
 }
 
 static double positive(double x) {
@@ -260,8 +263,9 @@ static pc_code run_expanded(iteration_run *run, pc_timing_result *result, pc_tim
     if (code) return code;
     pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
     pc_plan_reduce_gradients(&run->plan, 0, &run->ends, run->backlog_ps, run->done_ps);
-    pc_plan_own_ready(&run->plan, &run->costs, false, run->own_ready_ps);
-    return pc_plan_finish(&run->plan, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps, error);
+    pc_plan_own_ready(&run->plan, &run->costs, run->own_ready_ps);
+    return pc_plan_finish(&run->plan, 0, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps,
+                          error);
 }
 
 static pc_code conclude(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
@@ -285,8 +289,9 @@ static pc_code run_flows(iteration_run *run, pc_time alone_ps, bool with_trace, 
     timed x = {found.start_ps, found.end_ps, 0, alone_ps};
     clear_ends(&run->ends);
     pc_ends_take(&run->schedule, found.start_ps, found.end_ps, &run->ends);
-    pc_plan_own_ready(&run->plan, &run->costs, true, run->own_ready_ps);
-    code = pc_plan_finish(&run->plan, run->own_ready_ps, run->ends.stage_start_ps, found.done_ps, &x.whole_ps, error);
+    pc_plan_own_ready(&run->plan, &run->costs, run->own_ready_ps);
+    code =
+        pc_plan_finish(&run->plan, 0, run->own_ready_ps, run->ends.stage_start_ps, found.done_ps, &x.whole_ps, error);
     if (!code) code = conclude(run, &x, with_trace, iteration, error);
     if (!code && !iteration->status)
         iteration->link_utilisation_max = x.whole_ps > 0 ? (double)found.link_filled_ps / (double)x.whole_ps : 0;
@@ -318,6 +323,7 @@ static void clear(pc_iteration *iteration) {
                                 .hfu = none,
                                 .standard_error_s = none,
                                 .exposed = {none, none, none, none, none},
+                                .sent = {none, none, none},
                                 .link_utilisation_max = none};
 }
 

@@ -53,8 +53,8 @@ typedef struct pc_iteration_spec {
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
     bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
-    int64_t bucket_bytes;     /* of gradients; parameters in as many pieces. 0: 160 MB, but at most 16 buckets a chunk */
-    int gradient_bytes;       /* of a parameter's gradient in collectives: 4, fp32, or 2; 0: 4 */
+    int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 160 MB, but at most 16 buckets a chunk */
+    int gradient_bytes;   /* of a parameter's gradient in collectives: 4, fp32, or 2; 0: 4 */
     pc_step step;
     pc_granularity granularity;
     pc_network_mode network;
@@ -84,16 +84,25 @@ typedef struct pc_device_memory {
     int64_t capacity_bytes;
 } pc_device_memory;
 
-/* What an iteration's time goes into beside the kernels of the busiest stage, seconds, none below zero.
- * pp, dp: the iteration less the same one, by closed costs, in which transfers between stages, or collectives of data
- * parallelism, take no time; what it takes longer over FLOWS than by closed costs counts as dp. Where kinds hide each
- * other, each is small. */
+/* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, seconds, none
+ * below zero. pp, dp: the iteration less the same one, by closed costs, in which transfers between stages (the tied
+ * embedding's gradient with them), or collectives of data parallelism, take no time; what it takes longer over FLOWS
+ * than by closed costs counts as dp. Where kinds hide each other, each is small. With the kernels and the overhead they
+ * add up to the iteration; to more, the bubble being 0, where only one of pp and dp could be saved. */
 typedef struct pc_exposed {
     double tp;        /* of the busiest stage's passes, the collectives that no kernel hides */
     double pp, dp;    /* waiting for transfers; for parameters before passes, and gradients in and after them */
     double optimizer; /* the step of the slowest stage, and the global norm where stages wait for it */
     double bubble;    /* what is left: the busiest stage waits for others, or, expanded, for other replicas */
 } pc_exposed;
+
+/* Bytes that a GPU sends over its links in an iteration, the mean over GPUs, as algorithms move them: 2(n-1)/n of a
+ * tensor for a ring's all-reduce. tp: collectives inside passes. pp: between stages, the gathering of scattered
+ * boundary tensors and the tied embedding's gradient with them. dp: parameters and gradients. A few bytes of loss and
+ * norm are left out. Schedules of one placement and as many chunks send the same, but for what is recomputed. */
+typedef struct pc_sent {
+    double tp_bytes, pp_bytes, dp_bytes;
+} pc_sent;
 
 typedef struct pc_iteration {
     pc_iteration_status status;
@@ -106,9 +115,10 @@ typedef struct pc_iteration {
     double mfu, hfu;         /* over machine.gpu.matrix_flops_per_s */
     double standard_error_s; /* of iteration_s, from the cost model's, as if all errors went one way */
     pc_exposed exposed;
+    pc_sent sent;
     int devices;
-    pc_device_memory *memory; /* a stage; owned */
-    pc_replay replay;         /* the pipeline of the first replica: times from the first pass on; bubble rates; trace */
+    pc_device_memory *memory;    /* a stage; owned */
+    pc_replay replay;            /* the pipeline of the first replica: times from the iteration's start; bubble rates */
     double link_utilisation_max; /* FLOWS: the most over links, of the iteration's time; NaN otherwise */
 } pc_iteration;
 

@@ -1,6 +1,7 @@
 #include "models/training/lanes.h"
 
 #include "engine/alloc.h"
+#include "models/machine/shares.h"
 
 #include <string.h>
 
@@ -16,14 +17,13 @@ static int64_t link_index(int device, pc_lane lane, int way) {
 
 pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lanes *lanes, pc_error *error) {
     const pc_machine *machine = &plan->spec->machine;
-    double nics = (double)machine->nics_per_node / machine->gpus_per_node;
     size_t count = (size_t)plan->devices * PC_LANES;
     pc_link link = {0, LANE_BYTES_PER_S};
     pc_lanes made = {.plan = plan,
                      .program = program,
                      .route = pc_alloc(count * ROUTES, sizeof *made.route),
                      .load_ps = pc_alloc(count * WAYS, sizeof *made.load_ps),
-                     .nic_bytes_per_s = nics * machine->network.bandwidth_bytes_per_s * machine->network.efficiency};
+                     .nic_bytes_per_s = pc_nic_share(machine)};
     pc_code code = made.route && made.load_ps ? PC_OK : pc_error_no_memory(error);
     if (!code) memset(made.route, 0xff, count * ROUTES * sizeof *made.route); /* -1 */
     for (size_t i = 0; !code && i < count * WAYS; i++) {

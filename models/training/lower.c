@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/simulation.h"
 #include "models/schedule/dependencies.h"
+#include "models/training/expand.h"
 #include "models/training/lanes.h"
 #include "models/training/pass_costs.h"
 #include "models/training/recipe.h"
@@ -36,10 +37,6 @@ static int64_t cell(const lowering *x, int device, int chunk) {
     return (int64_t)device * x->plan->chunks + chunk;
 }
 
-static bool has_gradients(pc_pass pass) {
-    return pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW;
-}
-
 static pc_code add_edge(lowering *x, int32_t from, int32_t to, pc_time delay_ps) {
     return from == NO_TASK ? PC_OK : pc_program_add_edge(x->program, from, to, delay_ps, x->error);
 }
@@ -52,7 +49,7 @@ static void find_ends(lowering *x) {
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             int64_t at = cell(x, d, schedule->passes[i].chunk);
             if (schedule->passes[i].kind == PC_PASS_F && x->first_f[at] == NO_TASK) x->first_f[at] = (int32_t)i;
-            if (has_gradients(schedule->passes[i])) x->last_back[at] = (int32_t)i;
+            if (pc_pass_adds_gradients(schedule->passes[i])) x->last_back[at] = (int32_t)i;
         }
 }
 
@@ -136,7 +133,7 @@ static pc_code add_reduction(lowering *x, int device, int64_t position) {
     pc_pass pass = x->schedule->passes[position];
     int64_t at = cell(x, device, pass.chunk);
     bool is_last = x->last_back[at] == position, overlaps = plan->spec->overlaps_gradients;
-    if (!has_gradients(pass) || (!is_last && plan->cut.zero != 2)) return PC_OK;
+    if (!pc_pass_adds_gradients(pass) || (!is_last && plan->cut.zero != 2)) return PC_OK;
     pc_collective_plan bucket =
         bucket_plan(x, device, pass.chunk, pc_plan_reduction(plan), pc_plan_gradient_bytes(plan));
     if (!is_last) return add_to_stream(x, device, &bucket, plan->chunks_of[at].buckets, x->last[position]);
@@ -392,6 +389,18 @@ pc_code pc_flows_run(const pc_iteration_plan *plan, const pc_schedule *schedule,
     return code;
 }
 
+pc_code pc_flows_program(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_program **program,
+                         pc_error *error) {
+    lowering x = {.plan = plan, .schedule = schedule, .error = error};
+    pc_code code = build(&x);
+    if (!code) {
+        *program = x.program;
+        x.program = NULL;
+    }
+    demolish(&x);
+    return code;
+}
+
 void pc_flows_free(pc_flows_result *result) {
     pc_free(result->start_ps);
     memset(result, 0, sizeof *result);
@@ -402,8 +411,7 @@ bool pc_plan_meets(const pc_iteration_plan *plan) {
     bool gathers = pc_plan_gathers_first(plan) && spec->overlaps_parameters;
     bool reduces = pc_plan_reduces_behind(plan) && spec->overlaps_gradients;
     if (!gathers && !reduces) return false;
-    bool wraps = plan->placement == PC_PLACEMENT_INTERLEAVED && plan->chunks > 1;
-    for (int d = 0; d < plan->devices - !wraps && plan->devices > 1; d++)
+    for (int d = 0; d + 1 < plan->devices; d++) /* the way from the last to the first is like one of these */
         if (plan->device[d].hop.in_domain ? plan->dp.in_domain > 1 : plan->dp.domains > 1) return true;
     return false;
 }

@@ -3,6 +3,7 @@
 #ifndef PC_MODELS_TRAINING_LOWER_H
 #define PC_MODELS_TRAINING_LOWER_H
 
+#include "engine/program.h"
 #include "models/training/plan.h"
 
 /* Whether two sorts of traffic can meet on a link: collectives of data parallelism that overlap passes, and transfers
@@ -20,5 +21,9 @@ typedef struct pc_flows_result {
 pc_code pc_flows_run(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_flows_result *result,
                      pc_error *error);
 void pc_flows_free(pc_flows_result *result);
+
+/* The sealed program that pc_flows_run runs, for those who want to watch it; pc_program_free. */
+pc_code pc_flows_program(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_program **program,
+                         pc_error *error);
 
 #endif

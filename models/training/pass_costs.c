@@ -37,18 +37,17 @@ bool pc_operation_is_collective(const pc_operation *operation, pc_collective *co
     }
 }
 
-static double collective_s(pc_collective_memo *memo, pc_collective collective, int64_t size_bytes) {
+static pc_alone remember(pc_collective_memo *memo, pc_collective collective, int64_t size_bytes) {
     for (int i = 0; i < memo->count; i++)
         if (memo->known[i].collective == collective && memo->known[i].size_bytes == size_bytes)
-            return memo->known[i].seconds;
-    pc_collective_plan plan =
-        pc_collective_plan_for(memo->machine, memo->group, collective, PC_ALGORITHM_BEST, (double)size_bytes);
+            return memo->known[i].alone;
+    pc_alone alone = pc_plan_alone(memo->machine, memo->group, collective, (double)size_bytes);
     if (memo->count < PC_COLLECTIVE_MEMO) {
         memo->known[memo->count].collective = collective;
         memo->known[memo->count].size_bytes = size_bytes;
-        memo->known[memo->count++].seconds = plan.seconds;
+        memo->known[memo->count++].alone = alone;
     }
-    return plan.seconds;
+    return alone;
 }
 
 const pc_operation *pc_operation_beside(const pc_operations *operations, int number) {
@@ -56,22 +55,23 @@ const pc_operation *pc_operation_beside(const pc_operations *operations, int num
     bool is_last = number + 1 == operations->count;
     if (!operations->list[number].can_overlap || is_last) return NULL;
     const pc_operation *next = &operations->list[number + 1];
-    return pc_operation_is_collective(next, &collective) ? NULL : next;
+    bool is_kernel = !pc_operation_is_collective(next, &collective);
+    return is_kernel && next->repeat == operations->list[number].repeat ? next : NULL;
 }
 
-/* The collectives of a pass, less what the kernels last that run beside them. */
-static double exposed_s(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_operations *operations) {
-    double sum = 0;
+/* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them. */
+static void add_collectives(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_operations *operations,
+                            pc_pass_cost *pass) {
     pc_collective collective;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x, &collective)) continue;
         const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
-        double seconds = collective_s(memo, collective, x->size_bytes);
+        pc_alone alone = remember(memo, collective, x->size_bytes);
         double hidden_s = beside ? plan->cost.kernel(plan->cost.self, beside).seconds : 0;
-        if (seconds > hidden_s) sum += (double)x->repeat * (seconds - hidden_s);
+        if (alone.seconds > hidden_s) pass->tp_s += (double)x->repeat * (alone.seconds - hidden_s);
+        pass->tp_bytes += (double)x->repeat * alone.sent_bytes;
     }
-    return sum;
 }
 
 static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_part *part,
@@ -83,9 +83,9 @@ static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo
     pc_pass_estimate sum = pc_cost_pass(&plan->cost, &operations);
     double compute_s = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
     *pass = (pc_pass_cost){.compute_s = compute_s,
-                           .tp_s = exposed_s(plan, memo, &operations),
                            .standard_error_s = sum.standard_error,
                            .flops = (double)pc_operations_sum(&operations).flops};
+    add_collectives(plan, memo, &operations, pass);
     return PC_OK;
 }
 

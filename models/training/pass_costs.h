@@ -13,7 +13,7 @@ typedef struct pc_collective_memo {
     struct {
         pc_collective collective;
         int64_t size_bytes;
-        double seconds;
+        pc_alone alone;
     } known[PC_COLLECTIVE_MEMO];
 } pc_collective_memo;
 

@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
+#include "models/training/expand.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 
@@ -84,20 +85,29 @@ static pc_code add_parts(pc_iteration_plan *plan, pc_error *error) {
 
 /* ---- transfers ---- */
 
+pc_alone pc_plan_alone(const pc_machine *machine, const pc_group *group, pc_collective collective, double size_bytes) {
+    pc_collective_plan plan = pc_collective_plan_for(machine, group, collective, PC_ALGORITHM_BEST, size_bytes);
+    pc_alone alone = {.seconds = plan.seconds};
+    for (int i = 0; i < plan.phase_count; i++)
+        alone.sent_bytes += plan.phase[i].domain_bytes + plan.phase[i].network_bytes;
+    return alone;
+}
+
 /* Where the boundary tensor is scattered over TP ranks that do not cut the sequence, its receivers gather it again. */
-static double gathering_s(const pc_iteration_plan *plan) {
+static pc_alone gathering(const pc_iteration_plan *plan) {
     const pc_iteration_spec *spec = plan->spec;
-    if (plan->cut.tp == 1 || plan->cut.sequence_parallel || !spec->scatters_boundary) return 0;
+    if (plan->cut.tp == 1 || plan->cut.sequence_parallel || !spec->scatters_boundary) return (pc_alone){0};
     double bytes = (double)pc_boundary_bytes(&spec->model, &plan->cut, false);
-    return pc_collective_plan_for(&spec->machine, &plan->tp, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_BEST, bytes)
-        .seconds;
+    return pc_plan_alone(&spec->machine, &plan->tp, PC_COLLECTIVE_ALL_GATHER, bytes);
 }
 
 static pc_code add_hops(pc_iteration_plan *plan, pc_error *error) {
     const pc_iteration_spec *spec = plan->spec;
     double bytes = (double)pc_boundary_bytes(&spec->model, &plan->cut, spec->scatters_boundary && plan->cut.tp > 1);
     if (plan->devices == 1) return PC_OK;
-    pc_code code = pc_plan_time("transfer", gathering_s(plan), 1, &plan->gathering_ps, error);
+    pc_alone behind = gathering(plan);
+    plan->transfer_bytes = bytes + behind.sent_bytes;
+    pc_code code = pc_plan_time("transfer", behind.seconds, 1, &plan->gathering_ps, error);
     for (int d = 0; !code && d < plan->devices; d++) {
         pc_device_plan *x = &plan->device[d];
         x->hop = pc_hop_between(&spec->machine, &plan->ranks, d, (d + 1) % plan->devices);
@@ -166,9 +176,8 @@ pc_code pc_iteration_plan_make(const pc_iteration_spec *spec, const pc_cost_mode
                               .devices = spec->cut.pp,
                               .chunks = chunks_of_spec(spec)};
     made.parts = pc_placement_parts(made.placement, made.devices, made.chunks);
-    made.shares_embedding = made.placement != PC_PLACEMENT_BIDIRECTIONAL &&
-                            pc_placement_stage(made.placement, made.devices, 0, 0) ==
-                                pc_placement_stage(made.placement, made.devices, made.parts - 1, 0);
+    made.shares_embedding = pc_placement_stage(made.placement, made.devices, 0, 0) ==
+                            pc_placement_stage(made.placement, made.devices, made.parts - 1, 0);
     pc_code code = fill_in(&made, error);
     if (code)
         pc_iteration_plan_free(&made);
@@ -202,16 +211,14 @@ double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pa
 static pc_time with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps) {
     const pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + pass.chunk];
     bool gathers = plan->cut.zero == 3 && pass.kind != PC_PASS_W;
-    bool reduces =
-        (pass.kind == PC_PASS_W || pass.kind == PC_PASS_BW) && (plan->cut.zero == 3 || !plan->spec->overlaps_gradients);
+    bool reduces = pc_pass_adds_gradients(pass) && (plan->cut.zero == 3 || !plan->spec->overlaps_gradients);
     pc_time gather_ps = gathers ? x->buckets * x->gather_ps : 0, reduce_ps = reduces ? x->buckets * x->reduce_ps : 0;
     pc_time beside_ps =
         (plan->spec->overlaps_parameters ? gather_ps : 0) + (plan->spec->overlaps_gradients ? reduce_ps : 0);
     return (alone_ps > beside_ps ? alone_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
 }
 
-/* The device to which the pass's output goes, or -1. */
-static int receiver(const pc_iteration_plan *plan, int device, pc_pass pass) {
+int pc_plan_receiver(const pc_iteration_plan *plan, int device, pc_pass pass) {
     int part = pc_placement_part(plan->placement, plan->devices, device, pass.chunk), next;
     if (pass.kind == PC_PASS_F)
         next = part + 1;
@@ -231,7 +238,7 @@ static pc_code set_duration(const pc_iteration_plan *plan, int device, pc_pass p
     pc_code code = pc_plan_time(pc_pass_kind_name((pc_pass_kind)pass.kind), seconds, 1, &time, error);
     if (code) return code;
     if (plan->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL)) time = with_zero(plan, device, pass, time);
-    int to = plan->spec->overlaps_p2p || without & PC_WITHOUT_TRANSFERS ? -1 : receiver(plan, device, pass);
+    int to = plan->spec->overlaps_p2p || without & PC_WITHOUT_TRANSFERS ? -1 : pc_plan_receiver(plan, device, pass);
     if (to >= 0) time += plan->device[to == (device + 1) % plan->devices ? device : to].hop_ps;
     costs->duration_ps[pc_costs_index(costs, device, pass.chunk) * PC_PASS_KINDS + pass.kind] = time;
     return PC_OK;
@@ -251,13 +258,12 @@ static pc_code set_chunk(const pc_iteration_plan *plan, int device, int chunk, i
     return code;
 }
 
+/* Searches go by the slowest hop; the way from the last stage back to the first is like one of the others. */
 static pc_code set_hops(const pc_iteration_plan *plan, pc_costs *costs, pc_error *error) {
-    bool wraps = plan->placement == PC_PLACEMENT_INTERLEAVED && plan->chunks > 1;
     pc_code code = pc_costs_add_hop_delays(costs, error);
     for (int d = 0; !code && d < plan->devices; d++) {
         pc_time delay = costs->hop_delay_ps[d] = plan->device[d].hop_ps;
-        bool is_used = d + 1 < plan->devices || wraps;
-        if (is_used && delay > costs->transfer.delay_ps) costs->transfer.delay_ps = delay;
+        if (delay > costs->transfer.delay_ps) costs->transfer.delay_ps = delay;
     }
     return code;
 }

@@ -18,9 +18,16 @@
 typedef struct pc_pass_cost {
     double compute_s; /* kernels, or their launches where those take longer */
     double tp_s;      /* collectives of tensor parallelism that no kernel hides */
+    double tp_bytes;  /* what they all send */
     double standard_error_s;
     double flops;
 } pc_pass_cost;
+
+/* What a collective takes alone, and what each of its ranks sends for it. */
+typedef struct pc_alone {
+    double seconds, sent_bytes;
+} pc_alone;
+pc_alone pc_plan_alone(const pc_machine *machine, const pc_group *group, pc_collective collective, double size_bytes);
 
 /* Parts of equal layers, ends and recomputation cost the same. */
 typedef struct pc_part_cost {
@@ -34,8 +41,9 @@ typedef struct pc_part_cost {
 typedef struct pc_chunk_plan {
     int sort; /* of its part: index into part_costs */
     int32_t buckets;
-    pc_time reduce_ps; /* of one bucket's gradients; what is not done is 0 */
-    pc_time gather_ps; /* of one bucket's parameters */
+    pc_time reduce_ps;                 /* of one bucket's gradients; what is not done is 0 */
+    pc_time gather_ps;                 /* of one bucket's parameters */
+    double reduce_bytes, gather_bytes; /* what a GPU sends for them */
 } pc_chunk_plan;
 
 typedef struct pc_device_plan {
@@ -57,18 +65,22 @@ typedef struct pc_iteration_plan {
     int devices, chunks, parts;
     bool shares_embedding; /* first and last part are on one device, which holds the tied matrix once */
     pc_ranks ranks;
-    pc_time gathering_ps; /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
-    pc_group tp, dp; /* dp: of those who reduce a chunk's gradients; twice as many where a schedule has two replicas */
+    pc_time gathering_ps;  /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
+    double transfer_bytes; /* what a GPU sends for a transfer to another stage, that gathering with it */
+    pc_group tp, dp; /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice as
+                      * many where a schedule has two replicas */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_plan *chunks_of; /* [devices][chunks] */
     pc_device_plan *device;
-    pc_time tied_ps; /* all-reduce of the tied embedding's gradient between both ends */
-    pc_time norm_ps; /* of the global norm */
-    pc_time loss_ps; /* all-reduce of the loss */
+    pc_time tied_ps;   /* all-reduce of the tied embedding's gradient between both ends */
+    double tied_bytes; /* what a GPU at either end sends for it */
+    pc_time norm_ps;   /* of the global norm */
+    pc_time loss_ps;   /* all-reduce of the loss */
 } pc_iteration_plan;
 
-/* What a counterfactual leaves out: transfers between stages, collectives of data parallelism. */
+/* What a counterfactual leaves out: transfers between stages (the tied embedding's gradient, too), collectives of data
+ * parallelism. */
 enum { PC_WITHOUT_TRANSFERS = 1, PC_WITHOUT_DATA_PARALLEL = 2 };
 
 /* Whether the spec can be: PC_ERROR_INPUT where it breaks a rule of the cut, of the schedule or of the machine's size,
@@ -89,6 +101,9 @@ pc_code pc_iteration_plan_costs(const pc_iteration_plan *plan, int without, pc_c
 
 /* A pass at the plan's pace, its exposed collectives of TP included, transfers and data parallelism not. */
 double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pass pass);
+
+/* The device to which a pass's output goes, or -1. */
+int pc_plan_receiver(const pc_iteration_plan *plan, int device, pc_pass pass);
 
 /* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that
  * of their first F. */

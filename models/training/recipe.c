@@ -23,10 +23,8 @@ static void add_collective(const pc_iteration_plan *plan, const pc_operations *o
     pc_collective_plan made =
         pc_collective_plan_for(&plan->spec->machine, &plan->tp, collective, PC_ALGORITHM_BEST, (double)x->size_bytes);
     if (made.phase_count == 0) return;
-    recipe->steps[recipe->count++] = (pc_step_of_pass){.is_collective = true,
-                                                       .runs_beside = beside && beside->repeat == x->repeat,
-                                                       .repeat = x->repeat,
-                                                       .collective = made};
+    recipe->steps[recipe->count++] =
+        (pc_step_of_pass){.is_collective = true, .runs_beside = beside, .repeat = x->repeat, .collective = made};
 }
 
 static void add_operations(const pc_iteration_plan *plan, const pc_operations *operations, double stretch,

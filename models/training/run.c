@@ -74,7 +74,11 @@ static void clear_numbers(pc_run_row *row) {
                                &row->optimizer_gib_max,
                                &row->buffers_gib_max,
                                &row->memory_peak_s,
-                               &row->standard_error_s};
+                               &row->standard_error_s,
+                               &row->sent_tp_gib,
+                               &row->sent_pp_gib,
+                               &row->sent_dp_gib,
+                               &row->link_utilisation_max};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
     row->tp = row->dp = row->zero = row->sequence_parallel = -1;
 }
@@ -251,6 +255,10 @@ static void fill_times(const pc_iteration *iteration, pc_run_row *row) {
     row->bubble_rate_makespan = iteration->replay.bubble_rate_makespan;
     row->activation_gib_max = gib(iteration->replay.peak_bytes);
     row->trace_hash = iteration->replay.trace_hash;
+    row->sent_tp_gib = iteration->sent.tp_bytes / BYTES_PER_GIB;
+    row->sent_pp_gib = iteration->sent.pp_bytes / BYTES_PER_GIB;
+    row->sent_dp_gib = iteration->sent.dp_bytes / BYTES_PER_GIB;
+    row->link_utilisation_max = iteration->link_utilisation_max;
 }
 
 static void finish_cluster_row(const pc_run_spec *spec, const pc_iteration *iteration, pc_run_row *row) {

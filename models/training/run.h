@@ -101,6 +101,8 @@ typedef struct pc_run_row {
     double published_tflops_per_gpu;
     double published_hardware_tflops_per_gpu;
     double published_activation_gib;
+    double sent_tp_gib, sent_pp_gib, sent_dp_gib;
+    double link_utilisation_max;
 } pc_run_row;
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */

@@ -14,8 +14,8 @@ pc_group pc_plan_pair(const pc_iteration_plan *plan, int stage, int other) {
                       .crosses_leaves = hop.crosses_leaves};
 }
 
-static double alone_s(const pc_iteration_plan *plan, const pc_group *group, pc_collective collective, double bytes) {
-    return pc_collective_plan_for(&plan->spec->machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
+static pc_alone alone(const pc_iteration_plan *plan, const pc_group *group, pc_collective collective, double bytes) {
+    return pc_plan_alone(&plan->spec->machine, group, collective, bytes);
 }
 
 /* ---- collectives of data parallelism ---- */
@@ -52,20 +52,22 @@ static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_erro
     if (plan->dp.ranks <= 1) return PC_OK;
     double gradients = pc_plan_bucket_bytes(plan, device, chunk, pc_plan_gradient_bytes(plan));
     double parameters = pc_plan_bucket_bytes(plan, device, chunk, PC_PARAMETER_BYTES);
-    double reduce_s = alone_s(plan, &plan->dp, pc_plan_reduction(plan), gradients);
-    pc_code code = pc_plan_time("gradients", reduce_s, x->buckets, &x->reduce_ps, error);
+    pc_alone reduction = alone(plan, &plan->dp, pc_plan_reduction(plan), gradients);
+    x->reduce_bytes = reduction.sent_bytes;
+    pc_code code = pc_plan_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
     if (code || plan->cut.zero == 0) return code;
-    double gather_s = alone_s(plan, &plan->dp, PC_COLLECTIVE_ALL_GATHER, parameters);
-    return pc_plan_time("parameters", gather_s, x->buckets, &x->gather_ps, error);
+    pc_alone gathering = alone(plan, &plan->dp, PC_COLLECTIVE_ALL_GATHER, parameters);
+    x->gather_bytes = gathering.sent_bytes;
+    return pc_plan_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
 }
 
 static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
     const pc_machine *machine = &plan->spec->machine;
     pc_group pp = pc_group_of(machine, &plan->ranks, PC_AXIS_PP);
     double number = 4; /* bytes of an fp32 number */
-    double loss_s = alone_s(plan, &plan->dp, PC_COLLECTIVE_ALL_REDUCE, number);
-    double norm_s = loss_s + alone_s(plan, &plan->tp, PC_COLLECTIVE_ALL_REDUCE, number) +
-                    alone_s(plan, &pp, PC_COLLECTIVE_ALL_REDUCE, number);
+    double loss_s = alone(plan, &plan->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
+    double norm_s = loss_s + alone(plan, &plan->tp, PC_COLLECTIVE_ALL_REDUCE, number).seconds +
+                    alone(plan, &pp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
     pc_code code = pc_plan_time("loss", loss_s, 1, &plan->loss_ps, error);
     if (!code) code = pc_plan_time("norm", norm_s, 1, &plan->norm_ps, error);
     int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
@@ -74,8 +76,9 @@ static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
     pc_group pair = pc_plan_pair(plan, first, last);
     double rows = (double)pc_model_padded_vocab(&plan->spec->model, plan->cut.tp) / plan->cut.tp;
     double bytes = rows * (double)plan->spec->model.hidden * pc_plan_gradient_bytes(plan);
-    double tied_s = alone_s(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
-    return pc_plan_time("tied embedding", tied_s, 1, &plan->tied_ps, error);
+    pc_alone tied = alone(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
+    plan->tied_bytes = tied.sent_bytes;
+    return pc_plan_time("tied embedding", tied.seconds, 1, &plan->tied_ps, error);
 }
 
 /* ---- the step ---- */
@@ -87,8 +90,9 @@ enum { STEP_BYTES = 4 + 8 + 16 + 12 + 2, STEP_LAUNCHES = 4 };
 /* Over the ranks that share it, with ZeRO; and every rank zeroes all the gradients that it holds. */
 static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
     pc_device_plan *x = &plan->device[d];
-    int64_t dp = plan->cut.zero >= 1 ? plan->cut.dp : 1, count = (x->parameter_count + dp - 1) / dp;
-    pc_operations step = {.count = 1};
+    int64_t dp = plan->cut.zero >= 1 ? plan->dp.ranks : 1, count = (x->parameter_count + dp - 1) / dp;
+    pc_operations step; /* zeroing what is not used of it would take longer than all the rest */
+    step.count = 1;
     step.list[0] = (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
                                   .name = "step",
                                   .batch = 1,
@@ -122,7 +126,7 @@ static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
         working = larger(working, part->activation.working);
         bucket = larger(bucket, held);
     }
-    int zero = plan->cut.dp > 1 ? plan->cut.zero : 0;
+    int zero = plan->dp.ranks > 1 ? plan->cut.zero : 0;
     int bytes_each = (zero >= 2 ? PC_GRADIENT_BYTES : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
     return boundary + working + bucket * bytes_each;
 }
@@ -132,7 +136,9 @@ static void add_memory(pc_iteration_plan *plan, int d) {
     const pc_gpu *gpu = &spec->machine.gpu;
     pc_device_plan *x = &plan->device[d];
     for (int c = 0; c < plan->chunks; c++) x->parameter_count += pc_plan_part(plan, d, c)->parameters;
-    pc_state_bytes state = pc_state_of(&plan->cut, x->parameter_count);
+    pc_cut shared = plan->cut;
+    shared.dp = plan->dp.ranks;
+    pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
     x->fixed_parameters = state.parameters;
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = state.optimizer;

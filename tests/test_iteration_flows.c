@@ -1,0 +1,306 @@
+/* What meets on links: single flows by algebra, whole iterations by pairs of kinds, and what each link carries. */
+#include "tests/support.h"
+
+#include "engine/simulation.h"
+#include "models/training/lanes.h"
+#include "models/training/lower.h"
+#include "models/training/state.h"
+#include "tests/iteration_example.h"
+
+#include <math.h>
+
+static void check_near(double found, double expected, double relative) {
+    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
+}
+
+/* ---- two flows ---- */
+
+/* Stages of 64 GPUs: TP over two nodes, DP over four such pairs; all leave by NICs. Nothing has a latency. */
+static pc_iteration_spec wide_spec(void) {
+    pc_iteration_spec spec = example_spec();
+    spec.cut.tp = 16;
+    spec.cut.dp = 4;
+    drop_latencies(&spec.machine);
+    return spec;
+}
+
+typedef enum traffic { TP, PP, DP } traffic;
+
+/* What is sent: TP's or DP's collective on a stage, or PP's message from it. */
+typedef struct sent {
+    traffic kind;
+    int stage, to;
+} sent;
+
+enum { COLLECTIVE_BYTES = 64000000 };
+
+static double alone_s(const pc_iteration_plan *plan, sent x) {
+    const pc_machine *machine = &plan->spec->machine;
+    if (x.kind == PP) return plan->device[x.to == x.stage + 1 ? x.stage : x.to].message_s;
+    const pc_group *group = x.kind == TP ? &plan->tp : &plan->dp;
+    return pc_plan_alone(machine, group, PC_COLLECTIVE_ALL_GATHER, COLLECTIVE_BYTES).seconds;
+}
+
+static int32_t add(pc_lanes *lanes, sent x) {
+    const pc_iteration_plan *plan = lanes->plan;
+    const pc_after start = {lanes->start, 0};
+    int32_t done = -1;
+    if (x.kind == PP) {
+        assert_int_equal(pc_lanes_add_message(lanes, lanes->start, x.stage, x.to, &done, NULL), PC_OK);
+        return done;
+    }
+    const pc_group *group = x.kind == TP ? &plan->tp : &plan->dp;
+    pc_collective_plan made = pc_collective_plan_for(&plan->spec->machine, group, PC_COLLECTIVE_ALL_GATHER,
+                                                     PC_ALGORITHM_BEST, COLLECTIVE_BYTES);
+    assert_int_equal(pc_lanes_add_collective(lanes, x.stage, group, &made, 1, &start, 1, &done, NULL), PC_OK);
+    return done;
+}
+
+/* Both begin at once; when do they end? */
+static void send_both(const pc_iteration_plan *plan, sent a, sent b, double end_s[2]) {
+    pc_program *program;
+    pc_simulation *simulation;
+    pc_simulation_result result;
+    pc_lanes lanes;
+    assert_int_equal(pc_program_create(&program, NULL), PC_OK);
+    assert_int_equal(pc_lanes_make(plan, program, &lanes, NULL), PC_OK);
+    int32_t tasks[] = {add(&lanes, a), add(&lanes, b)};
+    assert_int_equal(pc_program_seal(program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_create(&simulation, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(simulation, program, false, &result, NULL), PC_OK);
+    for (int i = 0; i < 2; i++) end_s[i] = (double)result.end_ps[tasks[i]] / 1e12;
+    pc_simulation_free(simulation);
+    pc_lanes_free(&lanes);
+    pc_program_free(program);
+}
+
+/* Apart, each takes what it takes alone. On one link each has half of it until the shorter one is done, in twice its
+ * own time; the longer one then has all, and ends when both are carried. */
+static void check_pair(const pc_iteration_plan *plan, sent a, sent b, bool meet) {
+    double end[2], alone[] = {alone_s(plan, a), alone_s(plan, b)};
+    int longer = alone[1] > alone[0];
+    send_both(plan, a, b, end);
+    check_near(end[longer], meet ? alone[0] + alone[1] : alone[longer], 1e-6);
+    check_near(end[!longer], meet ? 2 * alone[!longer] : alone[!longer], 1e-6);
+}
+
+/* A message fills its sender's link out and its receiver's link in; a collective both links of its own stage. */
+static void test_pairs_share_links(void **state) {
+    (void)state;
+    pc_iteration_spec spec = wide_spec();
+    pc_iteration_plan plan;
+    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+    check_pair(&plan, (sent){TP, 1, 1}, (sent){DP, 1, 1}, true);
+    check_pair(&plan, (sent){TP, 1, 1}, (sent){DP, 2, 2}, false);
+    for (int k = 0; k < 2; k++) {
+        traffic kind = k ? TP : DP;
+        check_pair(&plan, (sent){kind, 0, 0}, (sent){PP, 0, 1}, true);
+        check_pair(&plan, (sent){kind, 1, 1}, (sent){PP, 0, 1}, true);
+        check_pair(&plan, (sent){kind, 2, 2}, (sent){PP, 0, 1}, false);
+        check_pair(&plan, (sent){kind, 0, 0}, (sent){PP, 1, 0}, true);
+        check_pair(&plan, (sent){kind, 3, 3}, (sent){PP, 1, 2}, false);
+    }
+    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 1, 2}, false); /* in of 1, out of 1 */
+    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 1, 0}, false);
+    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 2, 1}, true); /* both into 1 */
+    pc_iteration_plan_free(&plan);
+}
+
+/* Two stages a node: a message takes what its own hop takes, there and back, and on a node meets nothing on NICs. */
+static void test_messages_by_their_hops(void **state) {
+    (void)state;
+    pc_iteration_spec spec = wide_spec();
+    spec.cut.tp = 4;
+    spec.cut.dp = 1;
+    pc_iteration_plan plan;
+    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+    assert_true(plan.device[0].hop.in_domain && !plan.device[1].hop.in_domain);
+    assert_true(plan.device[1].message_s > 2 * plan.device[0].message_s);
+    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 2, 1}, false);
+    check_pair(&plan, (sent){PP, 1, 0}, (sent){PP, 1, 2}, false);
+    pc_iteration_plan_free(&plan);
+}
+
+/* Between leaves, at a quarter of the NICs' rate: a message that fills its uplink fills its NIC for a quarter of the
+ * time, and the collective inside leaves waits no longer than that. */
+static void test_uplinks(void **state) {
+    (void)state;
+    pc_iteration_spec spec = wide_spec();
+    spec.machine.leaf_nodes = 8; /* a stage of 64 GPUs */
+    spec.machine.oversubscription = 4;
+    pc_iteration_plan plan;
+    sent message = {PP, 0, 1}, collective = {DP, 0, 0};
+    double end[2];
+    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+    assert_true(plan.device[0].hop.crosses_leaves && !plan.dp.crosses_leaves);
+    double a = alone_s(&plan, message), b = alone_s(&plan, collective);
+    assert_true(b > a);
+    send_both(&plan, message, collective, end);
+    check_near(end[0], a, 1e-6);
+    check_near(end[1], b + a / 4, 1e-6);
+    send_both(&plan, message, (sent){PP, 2, 1}, end); /* two into one leaf */
+    check_near(end[0], 2 * a, 1e-6);
+    check_near(end[1], 2 * a, 1e-6);
+    pc_iteration_plan_free(&plan);
+}
+
+/* ---- what a link carries ---- */
+
+/* Adds up what each link carries over time, in seconds of being full; never is it more than full. */
+static double watch_links(const pc_iteration_plan *plan, pc_program *program) {
+    pc_simulation *simulation;
+    pc_simulation_result result;
+    double filled[64 * PC_LANES * 2] = {0}, load[64 * PC_LANES * 2] = {0}, since[64 * PC_LANES * 2] = {0}, most = 0;
+    assert_int_equal(pc_simulation_create(&simulation, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(simulation, program, true, &result, NULL), PC_OK);
+    for (int64_t i = 0; i < result.loads.count; i++) {
+        int link = result.loads.link[i];
+        double now = (double)result.loads.time_ps[i] / 1e12, full = result.loads.bytes_per_s[i] / 1e12;
+        if (!(full >= 0 && full <= 1 + 1e-9)) fail_msg("link %d carries %.12g of its capacity", link, full);
+        filled[link] += load[link] * (now - since[link]);
+        load[link] = full;
+        since[link] = now;
+    }
+    for (int link = 0; link < plan->devices * PC_LANES * 2; link++) {
+        assert_true(load[link] < 1e-9); /* nothing is under way at the end */
+        if (filled[link] > most) most = filled[link];
+    }
+    pc_simulation_free(simulation);
+    return most;
+}
+
+/* The link that carries most is filled for as long as the iteration says. */
+static void test_no_link_carries_more_than_it_can(void **state) {
+    (void)state;
+    test_random random = {41};
+    for (long i = 0; i < test_cases(40); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.network = PC_NETWORK_FLOWS;
+        if (i % 4 == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
+        spec.machine.leaf_nodes = (int32_t)test_between(&random, 0, 2);
+        spec.machine.oversubscription = 2;
+        pc_iteration_plan plan;
+        pc_schedule schedule;
+        pc_program *program;
+        assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+        assert_int_equal(pc_schedule_generate(spec.generator, spec.cut.pp, (int)spec.cut.microbatches, spec.cut.chunks,
+                                              &schedule, NULL),
+                         PC_OK);
+        assert_int_equal(pc_flows_program(&plan, &schedule, &program, NULL), PC_OK);
+        double filled = watch_links(&plan, program);
+        pc_iteration x = run_spec(&spec);
+        if (filled > 0) check_near(x.link_utilisation_max * x.iteration_s, filled, 1e-6);
+        assert_true(filled > 0 || x.link_utilisation_max == 0);
+        pc_iteration_free(&x);
+        pc_program_free(program);
+        pc_schedule_free(&schedule);
+        pc_iteration_plan_free(&plan);
+    }
+}
+
+/* ---- whole iterations ---- */
+
+static double seconds_over(const pc_iteration_spec *spec, pc_network_mode network) {
+    pc_iteration_spec other = *spec;
+    other.network = network;
+    pc_iteration x = run_spec(&other);
+    double seconds = x.iteration_s;
+    pc_iteration_free(&x);
+    return seconds;
+}
+
+static double longer_by(const pc_iteration_spec *spec) {
+    double closed = seconds_over(spec, PC_NETWORK_CLOSED);
+    return seconds_over(spec, PC_NETWORK_FLOWS) / closed - 1;
+}
+
+/* A network so slow that messages count. */
+static pc_iteration_spec slow_spec(void) {
+    pc_iteration_spec spec = wide_spec();
+    spec.machine.network.bandwidth_bytes_per_s = 5e9;
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    spec.overlaps_tp = false;
+    return spec;
+}
+
+/* One stage: gradients of the last microbatch go beside its collectives over NICs; where those stay in the domain, or
+ * gradients wait for the end, nothing meets. */
+static void test_tp_meets_dp(void **state) {
+    (void)state;
+    pc_iteration_spec spec = slow_spec();
+    spec.cut.pp = 1;
+    spec.cut.microbatches = 2;
+    spec.bucket_bytes = 8000000;
+    spec.overlaps_parameters = false;
+    assert_true(longer_by(&spec) > 0.03);
+    spec.overlaps_gradients = false;
+    check_near(1 + longer_by(&spec), 1, 1e-4);
+    spec.overlaps_gradients = true;
+    spec.cut.tp = 8;
+    check_near(1 + longer_by(&spec), 1, 1e-3);
+}
+
+/* Gradients beside the last messages: even where they wait for the stage's last pass, that pass's message is on its way
+ * yet. With one replica, or one stage, nothing meets: gpipe sends one way at a time. */
+static void test_pp_meets_dp(void **state) {
+    (void)state;
+    pc_iteration_spec spec = slow_spec();
+    spec.generator = pc_generator_find("gpipe");
+    spec.granularity = PC_GRANULARITY_PASS;
+    spec.cut.tp = 8;
+    spec.cut.microbatch_size = 4;
+    spec.machine.network.bandwidth_bytes_per_s = 1e9;
+    spec.bucket_bytes = 8000000;
+    assert_true(longer_by(&spec) > 0.01);
+    spec.overlaps_gradients = spec.overlaps_parameters = false;
+    assert_true(longer_by(&spec) > 0.01);
+    spec.cut.dp = 1;
+    check_near(1 + longer_by(&spec), 1, 1e-6);
+    spec.overlaps_gradients = spec.overlaps_parameters = true;
+    spec.cut.dp = 4;
+    spec.cut.pp = 1;
+    check_near(1 + longer_by(&spec), 1, 1e-6);
+}
+
+/* One replica: messages on their way while stages do their next passes, whose collectives leave by the same NICs. By
+ * whole passes, or with TP in the domain, nothing meets. */
+static void test_tp_meets_pp(void **state) {
+    (void)state;
+    pc_iteration_spec spec = slow_spec();
+    spec.cut.dp = 1;
+    spec.scatters_boundary = spec.cut.sequence_parallel = false; /* whole tensors between stages */
+    assert_true(longer_by(&spec) > 0.01);
+    spec.granularity = PC_GRANULARITY_PASS;
+    check_near(1 + longer_by(&spec), 1, 1e-3);
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    spec.cut.tp = 8;
+    check_near(1 + longer_by(&spec), 1, 1e-3);
+}
+
+/* By operations a pass takes no less than its launches, and ZeRO 3's collectives are part of it, as by closed costs. */
+static void test_operations_take_what_passes_take(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    spec.cut.dp = 1;
+    spec.machine.gpu.launch_s = 1e-4;
+    check_near(1 + longer_by(&spec), 1, 1e-3);
+    spec = example_spec();
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    spec.cut.zero = 3;
+    spec.overlaps_gradients = spec.overlaps_parameters = false;
+    check_near(1 + longer_by(&spec), 1, 1e-3);
+    spec.overlaps_gradients = spec.overlaps_parameters = true;
+    spec.machine.network.bandwidth_bytes_per_s = 2e9;
+    check_near(1 + longer_by(&spec), 1, 1e-3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs_share_links), cmocka_unit_test(test_messages_by_their_hops),
+        cmocka_unit_test(test_uplinks),           cmocka_unit_test(test_no_link_carries_more_than_it_can),
+        cmocka_unit_test(test_tp_meets_dp),       cmocka_unit_test(test_pp_meets_dp),
+        cmocka_unit_test(test_tp_meets_pp),       cmocka_unit_test(test_operations_take_what_passes_take),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

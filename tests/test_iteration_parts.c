@@ -1,0 +1,566 @@
+/* Iterations part by part: what is in a plan's costs, in buffers, in exposed times and in bytes, by algebra. */
+#include "tests/support.h"
+
+#include "models/training/finish.h"
+#include "models/training/iteration.h"
+#include "models/workload/memory.h"
+#include "models/workload/operation.h"
+#include "tests/iteration_example.h"
+
+#include <math.h>
+
+static void check_near(double found, double expected, double relative) {
+    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
+}
+
+static pc_costs costs_of(const pc_iteration_spec *spec) {
+    pc_costs costs;
+    pc_error error = {0};
+    if (pc_iteration_costs(spec, NULL, &costs, &error)) fail_msg("%s", error.message);
+    return costs;
+}
+
+static void expect_out_of_memory(const pc_iteration_spec *spec, const char *message) {
+    pc_iteration x;
+    pc_error error = {0};
+    if (pc_iteration_run(spec, NULL, true, &x, &error)) fail_msg("%s", error.message);
+    if (x.status != PC_ITERATION_OUT_OF_MEMORY || strncmp(x.message, message, strlen(message)) != 0)
+        fail_msg("status %d, '%s'; expected out of memory and '%s'", x.status, x.message, message);
+    pc_iteration_free(&x);
+}
+
+/* ---- passes ---- */
+
+/* A schedule with R recomputes all of the layers unless it is told what: as many FLOPs as 1F1B with full recomputation,
+ * a pass of R where that one's BW is longer, and on one GPU the same time. */
+static void test_a_schedule_that_recomputes(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.machine.gpu.launch_s = 0; /* of R and BW each the larger of kernels and launches counts */
+    spec.cut.pp = 1;
+    spec.generator = pc_generator_find("1f1b-r");
+    pc_iteration apart = run_spec(&spec);
+    pc_costs with_r = costs_of(&spec);
+    spec.generator = pc_generator_find("1f1b");
+    spec.cut.recompute = PC_RECOMPUTE_FULL;
+    pc_iteration together = run_spec(&spec);
+    pc_costs without = costs_of(&spec);
+    check_near(apart.hardware_flops, together.hardware_flops, 1e-12);
+    assert_true(apart.hardware_flops > 1.25 * apart.model_flops);
+    check_near(apart.iteration_s, together.iteration_s, 1e-9);
+    pc_time r = pc_costs_duration(&with_r, 0, 0, PC_PASS_R), bw = pc_costs_duration(&with_r, 0, 0, PC_PASS_BW);
+    check_near((double)(r + bw), (double)pc_costs_duration(&without, 0, 0, PC_PASS_BW), 1e-9);
+    assert_int_equal(with_r.activation_kept_bytes[0], without.activation_bytes[0]);
+    check_near(apart.sent.tp_bytes, together.sent.tp_bytes, 1e-12);
+    pc_costs_free(&with_r);
+    pc_costs_free(&without);
+    pc_iteration_free(&apart);
+    pc_iteration_free(&together);
+}
+
+/* Nothing of a forward pass can run beside its collectives; of BW the gathering for W and the sum of B's gradients. */
+static void test_what_overlaps_in_a_pass(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.tp = 8;
+    pc_costs hidden = costs_of(&spec);
+    spec.overlaps_tp = false;
+    pc_costs shown = costs_of(&spec);
+    assert_int_equal(pc_costs_duration(&hidden, 1, 0, PC_PASS_F), pc_costs_duration(&shown, 1, 0, PC_PASS_F));
+    assert_true(pc_costs_duration(&hidden, 1, 0, PC_PASS_BW) < pc_costs_duration(&shown, 1, 0, PC_PASS_BW));
+    pc_costs_free(&hidden);
+    pc_costs_free(&shown);
+}
+
+/* ZeRO 3 with one of both overlapped: F gathers alone, BW gathers and reduces. */
+static void test_zero_3_by_halves(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_time f[4], bw[4];
+    spec.cut.zero = 3;
+    for (int i = 0; i < 4; i++) {
+        spec.overlaps_parameters = i & 1;
+        spec.overlaps_gradients = i & 2;
+        pc_costs costs = costs_of(&spec);
+        f[i] = pc_costs_duration(&costs, 1, 0, PC_PASS_F);
+        bw[i] = pc_costs_duration(&costs, 1, 0, PC_PASS_BW);
+        pc_costs_free(&costs);
+    }
+    spec.cut.dp = 1;
+    pc_costs alone = costs_of(&spec);
+    pc_time f_alone = pc_costs_duration(&alone, 1, 0, PC_PASS_F),
+            bw_alone = pc_costs_duration(&alone, 1, 0, PC_PASS_BW);
+    pc_time gather = f[0] - f_alone, reduce = bw[0] - bw_alone - gather;
+    assert_true(gather > 0 && reduce > gather);
+    assert_int_equal(f[1], f_alone > gather ? f_alone : gather);
+    assert_int_equal(f[2], f[0]);
+    assert_int_equal(f[3], f[1]);
+    assert_int_equal(bw[1], (bw_alone > gather ? bw_alone : gather) + reduce);
+    assert_int_equal(bw[2], (bw_alone > reduce ? bw_alone : reduce) + gather);
+    assert_int_equal(bw[3], bw_alone > gather + reduce ? bw_alone : gather + reduce);
+    pc_costs_free(&alone);
+}
+
+/* ---- transfers and parameters ---- */
+
+/* Two stages a node: the hops between nodes are slower, and that is what searches see. */
+static void test_hops(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.tp = 4;
+    spec.cut.dp = 1;
+    pc_costs line = costs_of(&spec);
+    assert_true(line.hop_delay_ps[0] < line.hop_delay_ps[1] && line.hop_delay_ps[0] == line.hop_delay_ps[2]);
+    assert_int_equal(line.transfer.delay_ps, line.hop_delay_ps[1]);
+    pc_costs_free(&line);
+}
+
+/* With ZeRO 1 and 2 parameters are gathered before the first F, chunk by chunk in the order of their parts: on a stage
+ * of the second half of two replicas that is the second chunk first. Not overlapped, all wait for all. */
+static void test_parameters_come_in_the_order_of_parts(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.generator = pc_generator_find("chimera");
+    spec.cut.chunks = 2;
+    for (spec.cut.zero = 1; spec.cut.zero < 3; spec.cut.zero++) {
+        spec.overlaps_parameters = true;
+        pc_costs costs = costs_of(&spec);
+        assert_true(pc_costs_ready(&costs, 0, 0) > 0 && pc_costs_ready(&costs, 0, 0) < pc_costs_ready(&costs, 0, 1));
+        assert_true(pc_costs_ready(&costs, 3, 1) > 0 && pc_costs_ready(&costs, 3, 1) < pc_costs_ready(&costs, 3, 0));
+        pc_time all = pc_costs_ready(&costs, 0, 1);
+        pc_costs_free(&costs);
+        spec.overlaps_parameters = false;
+        costs = costs_of(&spec);
+        assert_int_equal(pc_costs_ready(&costs, 0, 0), pc_costs_ready(&costs, 0, 1));
+        assert_true(spec.cut.zero == 2 || pc_costs_ready(&costs, 0, 0) == all);
+        pc_costs_free(&costs);
+    }
+}
+
+/* What is left for activations; where that is nothing, no byte, which is not "no limit". */
+static void test_room_for_activations(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration x = run_spec(&spec);
+    int64_t held = x.memory[3].peak_bytes - x.memory[3].activations;
+    pc_iteration_free(&x);
+    spec.memory_limit_bytes = held + 4096;
+    pc_costs costs = costs_of(&spec);
+    assert_int_equal(costs.memory_capacity_bytes[3], 4096);
+    pc_costs_free(&costs);
+    spec.memory_limit_bytes = held;
+    costs = costs_of(&spec);
+    assert_int_equal(costs.memory_capacity_bytes[3], 1);
+    pc_costs_free(&costs);
+}
+
+/* ---- memory ---- */
+
+/* A middle stage of the example: 6 layers of 12h^2/t and vectors. Two tensors of the boundary each way, of 2sbh/t; with
+ * sequence parallelism one gathered tensor, 2sbh; with ZeRO 2 two buckets of fp32 gradients, of a layer each; with
+ * ZeRO 3 two of 16-bit parameters, too. Replicas that are one have nothing to reduce. */
+static void test_buffers(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    int64_t tensor = 2 * 1024 * 2048, parameters = 0;
+    for (spec.cut.dp = 8; spec.cut.dp > 0; spec.cut.dp -= 7)
+        for (spec.cut.zero = 0; spec.cut.zero < 4; spec.cut.zero++) {
+            pc_iteration x = run_spec(&spec);
+            if (spec.cut.zero == 0) parameters = x.memory[1].parameters / 2;
+            int64_t bucket = (parameters - 1) / 6 + 1,
+                    each = spec.cut.dp == 1 ? 0 : (int64_t[]){0, 0, 4, 6}[spec.cut.zero];
+            assert_int_equal(x.memory[1].buffers, 4 * tensor / 2 + tensor + 2 * bucket * each);
+            pc_iteration_free(&x);
+        }
+    assert_true(parameters > 6 * 12 * INT64_C(2048) * 2048 / 2);
+}
+
+/* Of chunks on a stage the largest counts, whichever it is: folded, both ends are on stage 0, and the larger parts are
+ * the first or the last. */
+static void test_buffers_of_unequal_chunks(void **state) {
+    (void)state;
+    static const int32_t front[] = {5, 5, 5, 5, 1, 1, 1, 1}, back[] = {1, 1, 1, 1, 5, 5, 5, 5};
+    pc_iteration_spec spec = example_spec();
+    spec.generator = pc_generator_find("v-half");
+    spec.cut.chunks = 2;
+    spec.cut.zero = 2;
+    spec.cut.layout = PC_CUT_LISTED;
+    spec.bucket_bytes = 1 << 20;
+    int64_t buffers[2][2];
+    for (int i = 0; i < 2; i++) {
+        spec.cut.layers_of_part = i ? back : front;
+        pc_iteration x = run_spec(&spec);
+        buffers[i][0] = x.memory[0].buffers;
+        buffers[i][1] = x.memory[1].buffers;
+        pc_iteration_free(&x);
+    }
+    assert_int_equal(buffers[0][1], buffers[1][1]);
+    /* The logits of the last part are stage 0's working memory, of 6sbV/t, beside one gathered tensor. */
+    int64_t tensor = 2 * 1024 * 2048, logits = 6 * 1024 * pc_model_padded_vocab(&spec.model, 2) / 2;
+    assert_true(buffers[0][0] >= 4 * tensor / 2 + logits + tensor);
+    spec.cut.zero = 2;
+    spec.bucket_bytes = INT64_MAX;
+    for (int i = 0; i < 2; i++) { /* a layer a bucket: those of five and of one are alike */
+        spec.cut.layers_of_part = i ? back : front;
+        pc_iteration x = run_spec(&spec);
+        buffers[i][1] = x.memory[2].buffers;
+        pc_iteration_free(&x);
+    }
+    assert_int_equal(buffers[0][1], buffers[1][1]);
+}
+
+/* Two replicas in one pipeline: each stage holds two parts, and shares their optimizer state with the stage across as
+ * well as with its own replicas. */
+static void test_two_replicas_share_their_state(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.model.is_tied = false;
+    spec.cut.chunks = 1;
+    pc_iteration one = run_spec(&spec);
+    spec.generator = pc_generator_find("gems");
+    spec.cut.chunks = 2;
+    pc_iteration two = run_spec(&spec);
+    assert_int_equal(two.memory[0].parameters, one.memory[0].parameters + one.memory[3].parameters);
+    check_near((double)two.memory[0].optimizer, 6.0 * (double)two.memory[0].parameters / 16, 1e-6);
+    check_near((double)one.memory[0].optimizer, 6.0 * (double)one.memory[0].parameters / 8, 1e-6);
+    assert_int_equal(two.memory[3].buffers,
+                     two.memory[0].buffers); /* the head is its first chunk's, not its second's */
+    pc_iteration_free(&one);
+    pc_iteration_free(&two);
+}
+
+/* Two of the first stage's four microbatches fit: the third is told, and not the last one. */
+static void test_when_it_is_too_much(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration x = run_spec(&spec);
+    const pc_device_memory *first = &x.memory[0];
+    int64_t fixed = first->peak_bytes - first->activations;
+    int count = 0;
+    char message[64] = "";
+    for (int64_t i = 0; i < x.replay.trace.pass_count && count < 3; i++)
+        if (x.replay.trace.pass_device[i] == 0 && x.replay.trace.pass[i].kind == PC_PASS_F && ++count == 3)
+            snprintf(message, sizeof message,
+                     "stage 0: activations at %.4g s: ", (double)x.replay.trace.pass_start_ps[i] / 1e12);
+    spec.memory_limit_bytes = fixed + first->activations / 4 * 2;
+    expect_out_of_memory(&spec, message);
+    pc_iteration_free(&x);
+}
+
+/* Told is the stage that lacks most, not the first one: the second, of many layers. */
+static void test_which_stage_lacks_most(void **state) {
+    (void)state;
+    static const int32_t layers[] = {4, 12, 4, 4}, folded[] = {2, 4, 3, 3, 2, 2, 4, 4};
+    pc_iteration_spec spec = example_spec();
+    spec.cut.layout = PC_CUT_LISTED;
+    spec.cut.layers_of_part = layers;
+    spec.cut.microbatch_size = 4;
+    pc_iteration x = run_spec(&spec);
+    int64_t first = x.memory[0].peak_bytes, second = x.memory[1].peak_bytes;
+    assert_true(second > first);
+    spec.memory_limit_bytes = first - 1;
+    expect_out_of_memory(&spec, "stage 1: activations at ");
+    pc_iteration_free(&x);
+    spec.generator = pc_generator_find("v-adaptive");
+    spec.cut.chunks = 2;
+    spec.cut.layers_of_part = folded;
+    spec.cut.microbatch_size = 16;
+    spec.model.vocab = 1000; /* so that stage 0 does not hold large logits */
+    spec.memory_limit_bytes = 0;
+    x = run_spec(&spec);
+    int64_t most = 0;
+    int fullest = 0;
+    for (int d = 0; d < 4; d++) {
+        int64_t fixed = x.memory[d].peak_bytes - x.memory[d].activations;
+        if (fixed > most) most = fixed;
+    }
+    pc_iteration_free(&x);
+    spec.memory_limit_bytes = most + 1;
+    x = (pc_iteration){0};
+    pc_error error = {0};
+    assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, &error), PC_OK);
+    assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+    assert_int_equal(sscanf(x.message, "stage %d: activations of one microbatch", &fullest), 1);
+    assert_int_equal(fullest, 1);
+    pc_iteration_free(&x);
+}
+
+/* A schedule that is what its name says is not made another by a limit: it does not fit. */
+static void test_limits_do_not_change_schedules(void **state) {
+    (void)state;
+    static const char *const names[] = {"v-half", "zb-2p", "zb-v"};
+    for (int i = 0; i < 3; i++) {
+        pc_iteration_spec spec = example_spec();
+        spec.generator = pc_generator_find(names[i]);
+        spec.cut.chunks = spec.generator->chunks_default;
+        pc_iteration x = run_spec(&spec);
+        spec.memory_limit_bytes = x.memory[0].peak_bytes - x.memory[0].activations / 2;
+        for (int d = 1; d < 4; d++) {
+            int64_t fixed = x.memory[d].peak_bytes - x.memory[d].activations;
+            if (fixed > spec.memory_limit_bytes) spec.memory_limit_bytes = fixed + 1;
+        }
+        pc_iteration_free(&x);
+        expect_out_of_memory(&spec, "stage ");
+    }
+}
+
+/* ---- exposed times ---- */
+
+/* Whole matrices of attention, nothing recomputed: the hardware does the model's FLOPs and no others, on all GPUs; and
+ * as many with two replicas in a pipeline as with one. */
+static void test_flops_of_all_gpus(void **state) {
+    (void)state;
+    static const char *const names[] = {"1f1b", "gems", "chimera", "zb-h1", "1f1b-interleaved"};
+    for (int i = 0; i < 5; i++) {
+        pc_iteration_spec spec = example_spec();
+        spec.generator = pc_generator_find(names[i]);
+        spec.cut.chunks = spec.generator->chunks_default;
+        spec.model.attention = PC_ATTENTION_MATERIALISED;
+        pc_iteration x = run_spec(&spec);
+        check_near(x.hardware_flops, x.model_flops, 1e-12);
+        pc_iteration_free(&x);
+    }
+}
+
+/* By closed costs, for over flows the first F may wait for its parameters on its way. */
+static pc_time longest_busy(const pc_iteration_spec *spec) {
+    pc_iteration_spec closed = *spec;
+    closed.network = PC_NETWORK_CLOSED;
+    pc_iteration x = run_spec(&closed);
+    pc_time busy = 0;
+    for (int d = 0; d < x.devices; d++)
+        if (x.replay.device_busy_ps[d] > busy) busy = x.replay.device_busy_ps[d];
+    pc_iteration_free(&x);
+    return busy;
+}
+
+/* What is left of the iteration beside the passes of the busiest stage, other kinds and the overhead is the bubble. */
+static void check_sum(const pc_iteration_spec *spec) {
+    pc_iteration x = run_spec(spec);
+    const pc_exposed *e = &x.exposed;
+    pc_time busy = longest_busy(spec);
+    double sum = (double)busy / 1e12 + e->pp + e->dp + e->optimizer + e->bubble + (double)spec->overhead_ps / 1e12;
+    assert_true(e->tp >= 0 && e->tp < (double)busy / 1e12);
+    assert_true(e->pp >= 0 && e->dp >= 0 && e->optimizer > 0 && e->bubble >= 0);
+    if (e->bubble > 0)
+        check_near(sum, x.iteration_s, 1e-7);
+    else
+        assert_true(sum > x.iteration_s * (1 - 1e-7));
+    /* No launches: the kernels' error is a twentieth of their time, over the bubble, too. */
+    double kernels = (double)busy / 1e12 - e->tp;
+    check_near(x.standard_error_s, 0.05 * (kernels + e->bubble), 1e-7);
+    pc_iteration_free(&x);
+}
+
+static void test_exposed_times_add_up(void **state) {
+    (void)state;
+    test_random random = {31};
+    for (long i = 0; i < test_cases(60); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.machine.gpu.launch_s = 0;
+        spec.overlaps_p2p = true; /* or transfers would be in the passes' times */
+        spec.overhead_ps = test_between(&random, 0, 1) ? 0 : 70000000000;
+        spec.network = test_between(&random, 0, 1) ? PC_NETWORK_FLOWS : PC_NETWORK_CLOSED;
+        check_sum(&spec);
+    }
+}
+
+/* The last stages wait while the first ones work: unequal parts. */
+static void test_the_busiest_stage_counts(void **state) {
+    (void)state;
+    static const int32_t layers[] = {3, 3, 15, 3};
+    pc_iteration_spec spec = example_spec();
+    spec.machine.gpu.launch_s = 0;
+    spec.cut.layout = PC_CUT_LISTED;
+    spec.cut.layers_of_part = layers;
+    check_sum(&spec);
+}
+
+static void test_the_norm_is_waited_for_or_not(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration waits = run_spec(&spec);
+    spec.step = PC_STEP_POST_VALIDATION;
+    pc_iteration goes_on = run_spec(&spec);
+    spec.machine.network.latency_s = spec.machine.network.fast_latency_s = 1e-3; /* of the norm and of nothing else */
+    pc_iteration slower = run_spec(&spec);
+    assert_true(goes_on.exposed.optimizer < waits.exposed.optimizer);
+    assert_true(slower.exposed.optimizer == goes_on.exposed.optimizer);
+    pc_iteration_free(&waits);
+    pc_iteration_free(&goes_on);
+    pc_iteration_free(&slower);
+}
+
+/* What flows take longer is data parallelism's. */
+static void test_meeting_is_exposed(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration closed = run_spec(&spec);
+    spec.network = PC_NETWORK_FLOWS;
+    pc_iteration flows = run_spec(&spec);
+    assert_true(flows.iteration_s > closed.iteration_s);
+    check_near(flows.exposed.dp - closed.exposed.dp, flows.iteration_s - closed.iteration_s, 1e-6);
+    assert_true(flows.exposed.pp == closed.exposed.pp && flows.exposed.tp == closed.exposed.tp);
+    pc_iteration_free(&closed);
+    pc_iteration_free(&flows);
+}
+
+/* A part without layers ends its backward pass when it begins; the parts beside it on the stage have gradients yet. */
+static void test_an_empty_part(void **state) {
+    (void)state;
+    static const int32_t layers[] = {6, 6, 6, 6, 0, 0, 0, 0}, halves[] = {3, 3, 3, 3, 3, 3, 3, 3};
+    pc_iteration_spec spec = example_spec();
+    spec.generator = pc_generator_find("1f1b-interleaved");
+    spec.cut.chunks = 2;
+    spec.cut.layout = PC_CUT_LISTED;
+    spec.overlaps_gradients = spec.overlaps_parameters = false;
+    double dp[2];
+    for (int i = 0; i < 2; i++) {
+        spec.cut.layers_of_part = i ? halves : layers;
+        pc_iteration x = run_spec(&spec);
+        dp[i] = x.exposed.dp;
+        assert_int_equal(x.memory[1].gradients, 2 * x.memory[1].parameters);
+        pc_iteration_free(&x);
+    }
+    check_near(dp[0], dp[1], 0.05); /* in one piece or in two */
+}
+
+/* Chunks whose last passes end at once are all reduced, one after the other. */
+static void test_chunks_that_end_at_once(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration_plan plan;
+    pc_pipeline_ends ends;
+    pc_time backlog[4] = {0}, done[4];
+    spec.generator = pc_generator_find("1f1b-interleaved");
+    spec.cut.chunks = 3;
+    spec.cut.layout = PC_CUT_EVEN;
+    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+    assert_int_equal(pc_ends_create(4, 3, &ends, NULL), PC_OK);
+    for (int i = 0; i < 12; i++) ends.last_start_ps[i] = ends.last_end_ps[i] = ends.stage_end_ps[i / 3] = 1000000;
+    pc_plan_reduce_gradients(&plan, 0, &ends, backlog, done);
+    for (int d = 0; d < 4; d++) {
+        pc_time sum = 1000000;
+        for (int c = 0; c < 3; c++) sum += plan.chunks_of[3 * d + c].buckets * plan.chunks_of[3 * d + c].reduce_ps;
+        assert_int_equal(done[d], sum);
+    }
+    pc_plan_reduce_gradients(&plan, PC_WITHOUT_DATA_PARALLEL, &ends, backlog, done);
+    assert_int_equal(done[2], 1000000);
+    pc_ends_free(&ends);
+    pc_iteration_plan_free(&plan);
+}
+
+/* ---- bytes ---- */
+
+/* By ring: a rank sends (n-1)/n of what is gathered or reduced and scattered. TP: eight collectives of 2sbh a layer, as
+ * many in the embedding and the head as operations say; PP: of 4 stages 3 send F's and 3 B's tensor of 2sbh/t on;
+ * DP: 4 bytes a parameter's gradient and 2 of itself, once with ZeRO 1. */
+static void test_bytes_by_kind(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.model.is_tied = false;
+    spec.cut.tp = 4;
+    pc_iteration x = run_spec(&spec);
+    double tensor = 2.0 * 1024 * 2048, m = 8, parameters = 0, passes = 0;
+    for (int d = 0; d < 4; d++) parameters += (double)x.memory[d].parameters / 2 / 4;
+    check_near(x.sent.pp_bytes, m * 2 * 3 / 4 * tensor / 4, 1e-12);
+    check_near(x.sent.dp_bytes, 7.0 / 8 * (4 + 2) * parameters, 1e-12);
+    pc_operations list;
+    for (int d = 0; d < 4; d++)
+        for (int k = 0; k < 2; k++) {
+            pc_part part = pc_cut_part(&spec.model, &spec.cut, 4, d);
+            assert_int_equal(
+                pc_pass_operations(&spec.model, &spec.cut, &part, k ? PC_PASS_BW : PC_PASS_F, false, &list, NULL),
+                PC_OK);
+            for (int i = 0; i < list.count; i++) {
+                bool is_twice = list.list[i].kind == PC_OPERATION_ALL_REDUCE;
+                passes += (is_twice ? 2 : 1) * 3.0 / 4 * (double)list.list[i].size_bytes * (double)list.list[i].repeat;
+            }
+        }
+    check_near(x.sent.tp_bytes, m * passes / 4, 1e-4); /* the loss is so small that it goes by trees */
+    assert_true(x.sent.tp_bytes >
+                m * 3 / 4 * 24.0 / 4 * 10 * tensor); /* 4 in F and 6 in BW, of 24 layers on 4 stages */
+    pc_iteration_free(&x);
+}
+
+/* ZeRO 0 reduces as much as ZeRO 1 gathers and reduces, of fp32: 2(n-1)/n of 4 bytes; 2 reduces every microbatch's
+ * gradients; 3 gathers twice for each. Ties add an all-reduce of 4 bytes between two of four stages, of 16-bit
+ * gradients of half as much. */
+static void test_bytes_of_zero_and_of_ties(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.model.is_tied = false;
+    double parameters = 0, sent[4], pp = 0;
+    for (spec.cut.zero = 3; spec.cut.zero >= 0; spec.cut.zero--) {
+        pc_iteration x = run_spec(&spec);
+        sent[spec.cut.zero] = x.sent.dp_bytes;
+        pp = x.sent.pp_bytes;
+        for (int d = 0; spec.cut.zero == 0 && d < 4; d++) parameters += (double)x.memory[d].parameters / 2 / 4;
+        pc_iteration_free(&x);
+    }
+    check_near(sent[0], 7.0 / 8 * 8 * parameters, 1e-12);
+    check_near(sent[1], 7.0 / 8 * 6 * parameters, 1e-12);
+    check_near(sent[2], 7.0 / 8 * (8 * 4 + 2) * parameters, 1e-12);
+    check_near(sent[3], 7.0 / 8 * 8 * (4 + 2 * 2) * parameters, 1e-12);
+    spec.cut.zero = 1;
+    spec.model.is_tied = true;
+    double table = (double)pc_model_padded_vocab(&spec.model, 2) / 2 * 2048;
+    for (spec.gradient_bytes = 4; spec.gradient_bytes > 0; spec.gradient_bytes -= 2) {
+        pc_iteration x = run_spec(&spec);
+        check_near(x.sent.pp_bytes - pp, 2.0 / 4 * table * spec.gradient_bytes, 1e-9);
+        pc_iteration_free(&x);
+    }
+}
+
+/* Whatever the schedule, of one placement and as many chunks; W apart, the gathering for it is W's. */
+static void test_bytes_do_not_depend_on_the_schedule(void **state) {
+    (void)state;
+    static const char *const alike[][4] = {{"1f1b", "gpipe", "zb-h1", "eager-1f1b"},
+                                           {"1f1b-interleaved", "1f1b-interleaved-low-memory", NULL, NULL},
+                                           {"v-half", "v-min", "zb-v", "1f1b-v"},
+                                           {"gems", "chimera", NULL, NULL}};
+    test_random random = {32};
+    for (long i = 0; i < test_cases(12); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        pc_sent first = {0};
+        spec.cut.zero = (int)test_between(&random, 0, 3);
+        for (int k = 0; k < 4 && alike[i % 4][k]; k++) {
+            spec.generator = pc_generator_find(alike[i % 4][k]);
+            if (!spec.generator) fail_msg("no schedule %s", alike[i % 4][k]);
+            spec.cut.chunks = spec.generator->chunks_default;
+            pc_iteration x = run_spec(&spec);
+            if (k == 0) first = x.sent;
+            assert_true(x.sent.dp_bytes == first.dp_bytes && x.sent.pp_bytes == first.pp_bytes);
+            if (x.sent.tp_bytes != 0 || first.tp_bytes != 0) check_near(x.sent.tp_bytes, first.tp_bytes, 1e-12);
+            pc_iteration_free(&x);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_schedule_that_recomputes),
+        cmocka_unit_test(test_what_overlaps_in_a_pass),
+        cmocka_unit_test(test_zero_3_by_halves),
+        cmocka_unit_test(test_hops),
+        cmocka_unit_test(test_parameters_come_in_the_order_of_parts),
+        cmocka_unit_test(test_room_for_activations),
+        cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_buffers_of_unequal_chunks),
+        cmocka_unit_test(test_two_replicas_share_their_state),
+        cmocka_unit_test(test_when_it_is_too_much),
+        cmocka_unit_test(test_which_stage_lacks_most),
+        cmocka_unit_test(test_limits_do_not_change_schedules),
+        cmocka_unit_test(test_flops_of_all_gpus),
+        cmocka_unit_test(test_exposed_times_add_up),
+        cmocka_unit_test(test_the_busiest_stage_counts),
+        cmocka_unit_test(test_the_norm_is_waited_for_or_not),
+        cmocka_unit_test(test_meeting_is_exposed),
+        cmocka_unit_test(test_an_empty_part),
+        cmocka_unit_test(test_chunks_that_end_at_once),
+        cmocka_unit_test(test_bytes_by_kind),
+        cmocka_unit_test(test_bytes_of_zero_and_of_ties),
+        cmocka_unit_test(test_bytes_do_not_depend_on_the_schedule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
