@@ -283,6 +283,21 @@ static void expect_error(const pc_iteration_spec *spec, const char *message) {
     assert_int_equal(pc_iteration_costs(spec, NULL, &costs, NULL), PC_ERROR_INPUT);
 }
 
+/* Billions of tasks are not begun with. */
+static void test_operations_are_counted_first(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration iteration;
+    pc_error error = {0};
+    spec.cut.tp = 8;
+    spec.cut.dp = 1;
+    spec.cut.microbatches = 200000;
+    spec.network = PC_NETWORK_FLOWS;
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    if (!pc_iteration_run(&spec, NULL, false, &iteration, &error)) fail_msg("%s", iteration.message);
+    if (!strstr(error.message, "tasks; expected at most 16777216")) fail_msg("'%s'", error.message);
+}
+
 static void test_bad_input(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
@@ -477,6 +492,7 @@ int main(void) {
         cmocka_unit_test(test_a_folded_model),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_infeasible),
+        cmocka_unit_test(test_operations_are_counted_first),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_the_end_of_an_iteration),

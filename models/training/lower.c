@@ -86,6 +86,31 @@ static pc_code make_recipes(lowering *x) {
     return code;
 }
 
+/* The tasks of a pass's steps, at least; 0 where a pass is one. */
+static double count_steps(const pc_recipe *recipe) {
+    double count = 0;
+    for (int i = 0; i < recipe->count; i++) count += (double)recipe->steps[i].repeat;
+    return count;
+}
+
+/* So many tasks take about 4 GB. */
+enum { TASKS_MAX = 1 << 24 };
+
+static pc_code check_size(const lowering *x) {
+    double tasks = 0;
+    if (!x->recipes) return PC_OK;
+    for (int d = 0; d < x->schedule->devices; d++)
+        for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
+            pc_pass pass = x->schedule->passes[i];
+            int sort = x->plan->chunks_of[cell(x, d, pass.chunk)].sort;
+            tasks += count_steps(&x->recipes[sort * PC_PASS_KINDS + pass.kind]);
+        }
+    if (tasks <= TASKS_MAX) return PC_OK;
+    return pc_error_set(x->error, PC_ERROR_INPUT,
+                        "granularity: operations make %.0f tasks; expected at most %d: fewer microbatches, or passes",
+                        tasks, TASKS_MAX);
+}
+
 static pc_code add_processors(lowering *x) {
     pc_code code = PC_OK;
     for (int d = 0; !code && d < x->plan->devices; d++) {
@@ -335,6 +360,7 @@ static pc_code build(lowering *x) {
     if (!code) code = pc_pass_index_create(x->schedule, &x->index, x->error);
     if (!code) code = make_arrays(x);
     if (!code) code = make_recipes(x);
+    if (!code) code = check_size(x);
     if (!code) code = add_processors(x);
     for (int d = 0; !code && d < x->plan->devices; d++) code = add_stage(x, d);
     if (!code) code = add_transfers(x);
