@@ -50,31 +50,31 @@ static double seconds_of(const pc_collective_phase *x) {
     return x->latency_s + seconds_of_bytes(x);
 }
 
-static pc_collective_phase phase_by(const pc_machine *machine, const work *todo, protocol domain, protocol network) {
-    double more_domain = todo->domain_bytes > 0.0 ? machine->domain.efficiency / domain.efficiency : 1.0;
-    double more_network = todo->network_bytes > 0.0 ? machine->network.efficiency / network.efficiency : 1.0;
+static pc_collective_phase phase_by(const pc_machine *machine, const work *load, protocol domain, protocol network) {
+    double more_domain = load->domain_bytes > 0.0 ? machine->domain.efficiency / domain.efficiency : 1.0;
+    double more_network = load->network_bytes > 0.0 ? machine->network.efficiency / network.efficiency : 1.0;
     return (pc_collective_phase){
-        .latency_s = todo->domain_steps * domain.latency_s + todo->network_steps * network.latency_s,
-        .domain_bytes = todo->domain_bytes,
-        .network_bytes = todo->network_bytes,
+        .latency_s = load->domain_steps * domain.latency_s + load->network_steps * network.latency_s,
+        .domain_bytes = load->domain_bytes,
+        .network_bytes = load->network_bytes,
         .domain_bytes_per_s = machine->domain.bandwidth_bytes_per_s * domain.efficiency,
-        .network_bytes_per_s = todo->network_rate / more_network,
-        .domain_wire_bytes = todo->domain_bytes * more_domain,
+        .network_bytes_per_s = load->network_rate / more_network,
+        .domain_wire_bytes = load->domain_bytes * more_domain,
         .network_wire_bytes =
-            todo->network_bytes * more_network / (todo->crosses_nics ? pc_nic_crossing(machine) : 1.0),
+            load->network_bytes * more_network / (load->crosses_nics ? pc_nic_crossing(machine) : 1.0),
     };
 }
 
 /* By the faster protocol, where there is a choice. */
-static pc_collective_phase phase_of(const pc_machine *machine, const pc_group *group, const work *todo) {
+static pc_collective_phase phase_of(const pc_machine *machine, const pc_group *group, const work *load) {
     double between_leaves_s = group->crosses_leaves ? machine->switch_latency_s : 0.0;
     protocol bulk = bulk_of(&machine->network), fast = fast_of(&machine->network);
     bulk.latency_s += between_leaves_s;
     fast.latency_s += between_leaves_s;
-    if (todo->in_switch) return phase_by(machine, todo, in_switch_of(machine), bulk);
-    pc_collective_phase by_bulk = phase_by(machine, todo, bulk_of(&machine->domain), bulk);
-    pc_collective_phase by_fast = phase_by(machine, todo, fast_of(&machine->domain), fast);
-    return seconds_of(&by_fast) < seconds_of(&by_bulk) && !todo->is_direct ? by_fast : by_bulk;
+    if (load->in_switch) return phase_by(machine, load, in_switch_of(machine), bulk);
+    pc_collective_phase by_bulk = phase_by(machine, load, bulk_of(&machine->domain), bulk);
+    pc_collective_phase by_fast = phase_by(machine, load, fast_of(&machine->domain), fast);
+    return seconds_of(&by_fast) < seconds_of(&by_bulk) && !load->is_direct ? by_fast : by_bulk;
 }
 
 /* ---- what the algorithms do ---- */
@@ -176,8 +176,8 @@ static work in_switch_work(const pc_group *group, const shape *x, double size_by
 
 /* ---- plans ---- */
 
-static void add_phase(pc_collective_plan *plan, const pc_machine *machine, const pc_group *group, const work *todo) {
-    pc_collective_phase phase = phase_of(machine, group, todo);
+static void add_phase(pc_collective_plan *plan, const pc_machine *machine, const pc_group *group, const work *load) {
+    pc_collective_phase phase = phase_of(machine, group, load);
     if (plan->phase_count == 0) phase.latency_s += machine->collective_call_s;
     plan->phase[plan->phase_count++] = phase;
     plan->seconds += seconds_of(&phase);
@@ -254,11 +254,11 @@ static pc_collective_plan plan_by(const pc_machine *machine, const pc_group *gro
     shape x = shape_of(group);
     if (algorithm == PC_ALGORITHM_HIERARCHICAL) return plan_hierarchy(machine, group, &x, collective, size_bytes);
     pc_collective_plan plan = {.algorithm = algorithm};
-    work todo = algorithm == PC_ALGORITHM_TREE           ? tree_work(group, &x, collective, size_bytes)
+    work load = algorithm == PC_ALGORITHM_TREE           ? tree_work(group, &x, collective, size_bytes)
                 : algorithm == PC_ALGORITHM_IN_SWITCH    ? in_switch_work(group, &x, size_bytes)
                 : collective == PC_COLLECTIVE_ALL_TO_ALL ? scatter_work(machine, group, &x, size_bytes)
                                                          : ring_work(group, &x, collective, size_bytes);
-    add_phase(&plan, machine, group, &todo);
+    add_phase(&plan, machine, group, &load);
     return plan;
 }
 
