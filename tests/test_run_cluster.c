@@ -51,8 +51,8 @@ static void test_row_is_the_iteration(void **state) {
     pc_run_detail detail;
     pc_iteration iteration;
     pc_error error = {0};
-    static const char *const more[] = {"setting.trace=true"};
-    pc_run_spec spec = make_spec(more, 1);
+    static const char *const more[] = {"setting.trace=true", "setting.network=flows"};
+    pc_run_spec spec = make_spec(more, 2);
     if (pc_run(&spec, &row, &detail, &error)) fail_msg("%s", error.message);
     assert_int_equal(pc_iteration_run(&spec.iteration, NULL, true, &iteration, &error), PC_OK);
     assert_string_equal(row.message, "");
@@ -70,6 +70,10 @@ static void test_row_is_the_iteration(void **state) {
     assert_true(row.optimizer_gib_max == (double)most(&iteration, offsetof(pc_device_memory, optimizer)) / GIB);
     assert_true(row.buffers_gib_max == (double)most(&iteration, offsetof(pc_device_memory, buffers)) / GIB);
     assert_int_equal(row.trace_hash, iteration.replay.trace_hash);
+    assert_true(row.sent_tp_gib == iteration.sent.tp_bytes / GIB && row.sent_tp_gib > 0);
+    assert_true(row.sent_pp_gib == iteration.sent.pp_bytes / GIB && row.sent_pp_gib > 0);
+    assert_true(row.sent_dp_gib == iteration.sent.dp_bytes / GIB && row.sent_dp_gib > 0);
+    assert_true(row.link_utilisation_max == iteration.link_utilisation_max && row.link_utilisation_max > 0);
     check_definitions(&row, &spec);
     assert_int_equal(detail.devices, 4);
     assert_memory_equal(detail.memory, iteration.memory, 4 * sizeof *detail.memory);

@@ -126,6 +126,7 @@ static void test_own_machine(void **state) {
     assert_int_equal(m->leaf_nodes, 8);
     assert_true(m->oversubscription == 2 && m->switch_latency_s == 500e-9 && m->collective_call_s == 6e-6);
     assert_true(m->reduces_in_switch && m->in_switch_efficiency == 0.375 && m->in_switch_latency_s == 5e-6);
+    assert_true(m->nic_crossing_efficiency == 0.5 && m->speed_variation == 0.0625);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
 }
@@ -344,7 +345,8 @@ static void test_every_key(void **state) {
     static const pc_axis order[] = {PC_AXIS_PP, PC_AXIS_TP, PC_AXIS_DP};
     assert_memory_equal(s->order.axis, order, sizeof order);
     assert_true(!s->overlaps_p2p && s->overlaps_tp && !s->overlaps_gradients && !s->overlaps_parameters);
-    assert_true(!s->scatters_boundary && s->bucket_bytes == 1 << 20 && s->step == PC_STEP_POST_VALIDATION);
+    assert_true(!s->scatters_boundary && s->bucket_bytes == 1 << 20 && s->gradient_bytes == 2 &&
+                s->step == PC_STEP_POST_VALIDATION);
     assert_true(s->granularity == PC_GRANULARITY_OPERATIONS && s->network == PC_NETWORK_FLOWS);
     assert_true(s->pass_overhead == 0.25 && s->overhead_ps == 3 * MS && s->memory_limit_bytes == INT64_C(10) << 30);
     assert_true(!s->expands && s->jitter == 0 && s->seed == 0 && spec.trace);

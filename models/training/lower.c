@@ -93,7 +93,7 @@ static double count_steps(const pc_recipe *recipe) {
     return count;
 }
 
-/* So many tasks take about 4 GB. */
+/* So many tasks take about 2.7 GB. */
 enum { TASKS_MAX = 1 << 24 };
 
 static pc_code check_size(const lowering *x) {
