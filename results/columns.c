@@ -74,6 +74,8 @@ static const pc_column columns[] = {
     COLUMN(sent_dp_gib, REAL, "GiB", "the same for data parallelism: parameters and gradients"),
     COLUMN(link_utilisation_max, REAL, "1",
            "how much of the iteration the busiest link is filled, where links are shared"),
+    COLUMN(profile, TEXT, "", "file of the measured costs, as the scenario names it; empty: the roofline"),
+    COLUMN(profile_hash, HASH, "", "hash of the profile, 16 hexadecimal digits"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -2,6 +2,7 @@
 
 #include "results/gnuplot.h"
 #include "results/pdf.h"
+#include "results/picture.h"
 #include "results/replace.h"
 
 #include <errno.h>
@@ -79,6 +80,17 @@ static pc_code draw(const pc_text *script, const pc_figure_format *format, const
     if (!is_drawn) pc_error_prefix(error, "%s", path);
     pc_replacement_discard(&replacement);
     return code;
+}
+
+void pc_picture_begin(pc_text *script, const char *path, double width, double height) {
+    const pc_figure_format *format = find_format(path);
+    pc_text_printf(script, "set encoding utf8\nset terminal %s size %.6g%s,%.6g%s font '%s,%.4g'\n", format->terminal,
+                   width * format->size_scale, format->size_unit, height * format->size_scale, format->size_unit,
+                   format->font, PC_FIGURE_TEXT_FONT * format->font_scale);
+}
+
+pc_code pc_picture_draw(const pc_text *script, const char *path, pc_error *error) {
+    return draw(script, find_format(path), path, error);
 }
 
 pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error) {

@@ -161,9 +161,11 @@ bool pc_h5_get_text(hid_t object, const char *name, char *text, size_t size) {
 
 /* --- columns --- */
 
-static bool set_up_layout(hid_t made, hid_t file_type, hsize_t count) {
-    size_t size = H5Tget_size(file_type);
+static bool set_up_layout(hid_t made, const pc_h5_column *column) {
+    hsize_t count = column->count;
+    size_t size = H5Tget_size(column->file_type);
     if (made < 0 || size == 0 || H5Pset_obj_track_times(made, false) < 0) return false;
+    if (column->is_plain) return true;
     if (count == 0) return true; /* a chunk has at least one element: nothing is stored, so nothing is chunked */
     hsize_t chunk = CHUNK_BYTES / size < count ? CHUNK_BYTES / size : count;
     if (chunk == 0) chunk = 1;
@@ -172,7 +174,7 @@ static bool set_up_layout(hid_t made, hid_t file_type, hsize_t count) {
 
 static hid_t create_column(hid_t group, const pc_h5_column *column) {
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &column->count, NULL), dataset = -1;
-    if (space >= 0 && set_up_layout(creation, column->file_type, column->count))
+    if (space >= 0 && set_up_layout(creation, column))
         dataset = H5Dcreate2(group, column->name, column->file_type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
     if (space >= 0) H5Sclose(space);
     if (creation >= 0) H5Pclose(creation);

@@ -47,9 +47,10 @@ typedef struct pc_h5_column {
     hid_t file_type, memory_type;
     hsize_t count;
     const void *values;
+    bool is_plain; /* in one piece as it is: opened several times as fast, for what is small */
 } pc_h5_column;
 
-/* Writes it, chunked and compressed, and returns it for the caller to close; -1 on failure. */
+/* Writes it, chunked and compressed unless it is to be plain, and returns it for the caller to close; -1 on failure. */
 hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column);
 
 /* Whether `parent` (a file or group) has an object of that name. */

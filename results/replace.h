@@ -7,6 +7,7 @@
 #ifndef PC_RESULTS_REPLACE_H
 #define PC_RESULTS_REPLACE_H
 
+#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stddef.h>
@@ -35,7 +36,7 @@ pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
 void pc_replacement_discard(pc_replacement *replacement);
 
 /* Whether a replacement of this path could begin now. For finding out before the work is done. */
-pc_code pc_replacement_probe(const char *path, pc_error *error);
+PC_API pc_code pc_replacement_probe(const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

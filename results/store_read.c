@@ -3,16 +3,10 @@
 #include "engine/alloc.h"
 #include "results/columns.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { SUPERBLOCK_SIZE = 56 }; /* as much of it as holds the file's end, in every version */
 
 struct pc_results_reader {
     char *path;
@@ -20,107 +14,6 @@ struct pc_results_reader {
     int64_t count;
     pc_run_row *rows;
 };
-
-static pc_code refuse_damaged(const char *path, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: the file is damaged or was cut short", path);
-}
-
-/* --- the seal, before HDF5 sees anything --- */
-
-static pc_code open_regular(const char *path, int *descriptor, off_t *size, pc_error *error) {
-    struct stat status;
-    /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
-    int found = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (found < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", path, strerror(errno));
-    if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {
-        close(found);
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is not a regular file; a results file was expected", path);
-    }
-    *descriptor = found;
-    *size = status.st_size;
-    return PC_OK;
-}
-
-static pc_code read_at(int descriptor, const char *path, void *bytes, size_t size, off_t offset, pc_error *error) {
-    char *to = bytes;
-    while (size > 0) {
-        ssize_t got = pread(descriptor, to, size, offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return pc_error_set(error, PC_ERROR_IO, "%s: cannot read: %s", path, strerror(errno));
-        if (got == 0) return refuse_damaged(path, error);
-        to += got;
-        offset += got;
-        size -= (size_t)got;
-    }
-    return PC_OK;
-}
-
-static pc_code hash_range(int descriptor, const char *path, off_t size, uint64_t *hash, pc_error *error) {
-    unsigned char block[1 << 16];
-    *hash = PC_STORE_HASH_START;
-    for (off_t at = 0; at < size;) {
-        size_t part = size - at < (off_t)sizeof block ? (size_t)(size - at) : sizeof block;
-        pc_code code = read_at(descriptor, path, block, part, at, error);
-        if (code) return code;
-        *hash = pc_store_hash(*hash, block, part);
-        at += (off_t)part;
-    }
-    return PC_OK;
-}
-
-/* Where HDF5's superblock says that the file ends: a little-endian number whose place depends on the version. */
-static uint64_t stored_end(const unsigned char header[SUPERBLOCK_SIZE]) {
-    unsigned version = header[8];
-    size_t place = version == 0 ? 40 : version == 1 ? 44 : 28;
-    uint64_t end = 0;
-    for (size_t i = 8; i > 0; i--) end = end << 8 | header[place + i - 1];
-    return end;
-}
-
-/* A file without a seal has been changed by another program; then HDF5's own checks must do, and it ends where HDF5
- * left it. With a piece of a seal behind that, it is damaged. */
-static pc_code check_unsealed(int descriptor, const char *path, off_t size, pc_error *error) {
-    unsigned char header[SUPERBLOCK_SIZE];
-    if (size < SUPERBLOCK_SIZE) return refuse_damaged(path, error);
-    pc_code code = read_at(descriptor, path, header, sizeof header, 0, error);
-    if (code) return code;
-    return stored_end(header) == (uint64_t)size ? PC_OK : refuse_damaged(path, error);
-}
-
-static pc_code check_seal(int descriptor, const char *path, off_t size, pc_error *error) {
-    char seal[PC_STORE_SEAL_SIZE] = "", wanted[PC_STORE_SEAL_SIZE + 1];
-    off_t sealed = size - PC_STORE_SEAL_SIZE;
-    uint64_t hash;
-    pc_code code = sealed > 0 ? read_at(descriptor, path, seal, sizeof seal, sealed, error) : PC_OK;
-    if (code) return code;
-    if (memcmp(seal, PC_STORE_SEAL_PREFIX, PC_STORE_SEAL_PREFIX_SIZE) != 0)
-        return check_unsealed(descriptor, path, size, error);
-    code = hash_range(descriptor, path, sealed, &hash, error);
-    if (code) return code;
-    snprintf(wanted, sizeof wanted, PC_STORE_SEAL_PREFIX "%016" PRIx64 "\n", hash);
-    return memcmp(seal, wanted, sizeof seal) == 0 ? PC_OK : refuse_damaged(path, error);
-}
-
-static pc_code check_signature(int descriptor, const char *path, off_t size, pc_error *error) {
-    static const char signature[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
-    char found[sizeof signature] = "";
-    pc_code code = PC_OK;
-    if (size >= (off_t)sizeof found) code = read_at(descriptor, path, found, sizeof found, 0, error);
-    if (code || memcmp(found, signature, sizeof found) == 0) return code;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: is not an HDF5 file; a results file of pipecast was expected",
-                        path);
-}
-
-static pc_code check_bytes(const char *path, pc_error *error) {
-    int descriptor = -1;
-    off_t size = 0;
-    pc_code code = open_regular(path, &descriptor, &size, error);
-    if (code) return code;
-    code = check_signature(descriptor, path, size, error);
-    if (!code) code = check_seal(descriptor, path, size, error);
-    close(descriptor);
-    return code;
-}
 
 /* --- rows --- */
 
@@ -216,33 +109,15 @@ static pc_code read_rows(pc_results_reader *reader, pc_error *error) {
 
 /* --- the file --- */
 
-static pc_code check_format(const pc_results_reader *reader, pc_error *error) {
-    char format[64];
-    int64_t version;
-    if (!pc_h5_get_text(reader->file, "format", format, sizeof format) || strcmp(format, PC_STORE_FORMAT) != 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is an HDF5 file, but not a results file of pipecast",
-                            reader->path);
-    if (!pc_h5_get_integer(reader->file, "format_version", &version) || version < 1)
-        return refuse_damaged(reader->path, error);
-    if (version > PC_STORE_FORMAT_VERSION)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: has format version %" PRId64 ", from a newer pipecast; this one reads up to %d",
-                            reader->path, version, PC_STORE_FORMAT_VERSION);
-    return PC_OK;
-}
-
 static pc_code load(pc_results_reader *reader, pc_error *error) {
-    reader->file = pc_h5_open(reader->path);
-    if (reader->file < 0) return refuse_damaged(reader->path, error);
-    pc_code code = check_format(reader, error);
+    pc_code code = pc_sealed_open(reader->path, &pc_store_kind, &reader->file, error);
     return code ? code : read_rows(reader, error);
 }
 
 pc_code pc_results_open(const char *path, pc_results_reader **result, pc_error *error) {
-    pc_code code = check_bytes(path, error);
-    if (code) return code;
     pc_results_reader *reader = pc_alloc(1, sizeof *reader);
     if (!reader) return pc_error_no_memory(error);
+    pc_code code = PC_OK;
     reader->file = -1;
     reader->path = pc_strdup(path);
     pc_h5_quiet quiet = pc_h5_quiet_begin();

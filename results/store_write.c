@@ -12,10 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef PC_VERSION
-#define PC_VERSION "unknown"
-#endif
-
 struct pc_results_writer {
     char *path;
     hid_t file; /* in memory until it is committed */
@@ -28,15 +24,9 @@ static pc_code fail_in_memory(const pc_results_writer *writer, pc_error *error) 
     return pc_error_set(error, PC_ERROR_IO, "%s: HDF5 could not build the file in memory", writer->path);
 }
 
-static bool describe_file(hid_t file) {
-    return pc_h5_put_text(file, "format", PC_STORE_FORMAT) &&
-           pc_h5_put_integer(file, "format_version", PC_STORE_FORMAT_VERSION) &&
-           pc_h5_put_text(file, "pipecast_version", PC_VERSION);
-}
-
 static bool start_file(pc_results_writer *writer) {
     writer->file = pc_h5_memory_file(writer);
-    if (writer->file < 0 || !describe_file(writer->file)) return false;
+    if (writer->file < 0 || !pc_sealed_describe(writer->file, &pc_store_kind)) return false;
     writer->scenarios = pc_h5_group_create(writer->file, "scenarios");
     writer->traces = pc_h5_group_create(writer->file, "traces");
     return writer->scenarios >= 0 && writer->traces >= 0;
@@ -277,42 +267,15 @@ static pc_code write_rows(const pc_results_writer *writer, pc_error *error) {
 
 /* --- from memory to the disk --- */
 
-/* The file's bytes, with the seal behind them; the caller frees them. */
-static pc_code take_image(const pc_results_writer *writer, char **result, size_t *result_size, pc_error *error) {
-    ssize_t size = H5Fflush(writer->file, H5F_SCOPE_GLOBAL) >= 0 ? H5Fget_file_image(writer->file, NULL, 0) : -1;
-    if (size <= 0) return fail_in_memory(writer, error);
-    char *image = pc_realloc(NULL, (size_t)size + PC_STORE_SEAL_SIZE + 1, 1);
-    if (!image) return pc_error_no_memory(error);
-    if (H5Fget_file_image(writer->file, image, (size_t)size) != size) {
-        pc_free(image);
-        return fail_in_memory(writer, error);
-    }
-    uint64_t hash = pc_store_hash(PC_STORE_HASH_START, (unsigned char *)image, (size_t)size);
-    snprintf(image + size, PC_STORE_SEAL_SIZE + 1, PC_STORE_SEAL_PREFIX "%016" PRIx64 "\n", hash);
-    *result = image;
-    *result_size = (size_t)size + PC_STORE_SEAL_SIZE;
-    return PC_OK;
-}
-
-static pc_code put_in_place(const char *path, const char *image, size_t size, pc_error *error) {
-    pc_replacement replacement;
-    pc_code code = pc_replacement_begin(path, &replacement, error);
-    if (code) return code;
-    code = pc_replacement_write(&replacement, image, size, error);
-    if (!code) return pc_replacement_commit(&replacement, error);
-    pc_replacement_discard(&replacement);
-    return code;
-}
-
 pc_code pc_results_commit(pc_results_writer *writer, pc_error *error) {
     char *image = NULL;
     size_t size = 0;
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     pc_code code = write_rows(writer, error);
-    if (!code) code = take_image(writer, &image, &size, error);
+    if (!code) code = pc_sealed_image(writer->file, writer->path, &image, &size, error);
     close_file(writer);
     pc_h5_quiet_end(quiet);
-    if (!code) code = put_in_place(writer->path, image, size, error);
+    if (!code) code = pc_sealed_put(writer->path, image, size, error);
     pc_free(image);
     pc_results_discard(writer);
     return code;

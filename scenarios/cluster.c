@@ -319,6 +319,9 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->overhead_ps = spec->iteration.overhead_ps;
     snprintf(spec->model, sizeof spec->model, "%s", spec->iteration.model.name);
     snprintf(spec->machine, sizeof spec->machine, "%s", spec->iteration.machine.name);
+    if (!setting->given[PC_KEY_PROFILE]) return;
+    spec->profile_path = setting->value[PC_KEY_PROFILE].reference->path;
+    spec->profile_text = setting->value[PC_KEY_PROFILE].reference->text;
 }
 
 pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {

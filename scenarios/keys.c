@@ -13,6 +13,7 @@
 typedef enum value_kind {
     LABEL,
     REFERENCE,
+    DATA_FILE,
     INTEGER,
     TIME,
     SIZE,
@@ -66,6 +67,7 @@ static const struct key_rule {
     [PC_KEY_MODEL_BATCH] = {"model.global_batch", INTEGER, ANY, 1, INT32_MAX, NULL},
     [PC_KEY_LAYOUT] = {"model.layout", LAYOUT, ANY, 0, 0, NULL},
     [PC_KEY_MACHINE] = {"machine", REFERENCE, ANY, 0, 0, NULL},
+    [PC_KEY_PROFILE] = {"profile", DATA_FILE, CLUSTER, 0, 0, NULL},
     [PC_KEY_SCHEDULE] = {"schedule", SCHEDULE, ANY, 0, 0, NULL},
     [PC_KEY_GPUS] = {"gpus", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
     [PC_KEY_TP] = {"tp", INTEGER, CLUSTER, 1, PC_DEVICES_MAX, NULL},
@@ -161,6 +163,12 @@ static pc_code parse_line(const char *text, size_t size, pc_value *value, pc_err
 /* What results show has the size of a label; a path is but looked up. */
 static pc_code parse_reference(const char *text, pc_value *value, pc_error *error) {
     return parse_line(text, pc_library_is_path(text) ? PATH_SIZE : PC_LABEL_SIZE, value, error);
+}
+
+/* A path; what is there is looked at by who opens it. */
+static pc_code parse_data_file(const char *text, pc_value *value, pc_error *error) {
+    if (!*text) return pc_error_set(error, PC_ERROR_INPUT, "empty; expected the path of a file");
+    return parse_line(text, PATH_SIZE, value, error);
 }
 
 /* The number at the start of `text`, whole and at most INT32_MAX, and what stands behind it; false where there is
@@ -297,6 +305,8 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return parse_line(text, PC_LABEL_SIZE, value, error);
     case REFERENCE:
         return parse_reference(text, value, error);
+    case DATA_FILE:
+        return parse_data_file(text, value, error);
     case INTEGER:
         return pc_parse_integer(text, rule->least, rule->most, &value->whole, error);
     case TIME:

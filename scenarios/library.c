@@ -74,8 +74,7 @@ static pc_code open_embedded(pc_library_kind kind, const char *name, pc_source *
     return pc_source_from_text(title, file->text, source, error);
 }
 
-/* `path` as it counts from `folder`; the caller frees it. */
-static char *join(const char *folder, const char *path) {
+char *pc_library_join(const char *folder, const char *path) {
     bool is_whole = path[0] == '/' || strcmp(folder, ".") == 0;
     size_t size = strlen(folder) + strlen(path) + 2;
     char *joined = pc_alloc(size, 1);
@@ -92,7 +91,7 @@ pc_code pc_library_open(pc_library_kind kind, const char *name, const char *fold
                         char **inner_folder, pc_error *error) {
     pc_source made = {.text = NULL};
     bool is_path = pc_library_is_path(name);
-    char *path = is_path ? join(folder, name) : NULL;
+    char *path = is_path ? pc_library_join(folder, name) : NULL;
     char *inner = inner_folder ? pc_source_folder(path ? path : ".") : NULL;
     pc_code code = inner_folder && !inner ? pc_error_no_memory(error) : PC_OK;
     if (!code) code = is_path ? open_file(kind, path, &made, error) : open_embedded(kind, name, &made, error);

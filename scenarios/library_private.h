@@ -17,6 +17,9 @@ extern const int pc_library_embedded_count[PC_LIBRARY_KINDS];
 /* Whether it names a file, and nothing in the library. */
 bool pc_library_is_path(const char *name);
 
+/* `path` as it counts from `folder`; the caller frees it. NULL where memory is short. */
+char *pc_library_join(const char *folder, const char *path);
+
 /* The text behind a name or a path, which counts from `folder`, scanned. `*inner_folder`, where not NULL, becomes the
  * folder from which paths in that text count; the caller frees it. */
 pc_code pc_library_open(pc_library_kind kind, const char *name, const char *folder, pc_source *source,

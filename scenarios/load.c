@@ -12,6 +12,7 @@ const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension) {
     static const pc_dimension_rule rules[PC_DIMENSIONS] = {
         [PC_DIMENSION_MODEL] = {PC_KEY_MODEL_FROM, "model", ""},
         [PC_DIMENSION_MACHINE] = {PC_KEY_MACHINE, "machine", ""},
+        [PC_DIMENSION_PROFILE] = {PC_KEY_PROFILE, "profile", ""},
         [PC_DIMENSION_GPUS] = {PC_KEY_GPUS, "gpus", "g"},
         [PC_DIMENSION_TP] = {PC_KEY_TP, "tp", "tp"},
         [PC_DIMENSION_PP] = {PC_KEY_PP, "pp", "pp"},
@@ -33,6 +34,7 @@ const char *pc_dimension_value(pc_dimension dimension, pc_value value) {
     switch (dimension) {
     case PC_DIMENSION_MODEL:
     case PC_DIMENSION_MACHINE:
+    case PC_DIMENSION_PROFILE:
         return value.reference->name;
     case PC_DIMENSION_RECOMPUTE:
         return value.text;
@@ -163,7 +165,8 @@ static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimensi
     pc_free(words);
     if (!twins) return PC_OK;
     snprintf(path, sizeof path, "sweep.%s[%" PRId64 "]", pc_dimension_rule_of(dimension)->name, second);
-    bool are_files = dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE;
+    bool are_files =
+        dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE || dimension == PC_DIMENSION_PROFILE;
     if (are_files && list->values[first].reference != list->values[second].reference)
         return pc_source_refuse(source, path, error,
                                 "%s is what runs would call entry %" PRId64 " too; expected names that differ",

@@ -12,6 +12,7 @@ static char *short_name(const char *text) {
     if (!name) return NULL;
     size_t length = strlen(name);
     if (length > 5 && strcmp(name + length - 5, ".yaml") == 0) name[length - 5] = '\0';
+    if (length > 3 && strcmp(name + length - 3, ".h5") == 0) name[length - 3] = '\0';
     for (char *c = name; *c; c++)
         if (!strchr(allowed, *c)) *c = '_';
     return name;
@@ -23,15 +24,18 @@ static pc_reference *find(pc_reference *list, pc_key key, const char *folder, co
     return NULL;
 }
 
+/* A profile is not opened here: who runs the scenario does. */
 static void read_reference(pc_reference *reference) {
-    if (reference->key == PC_KEY_MODEL_FROM)
+    if (reference->key == PC_KEY_PROFILE)
+        reference->path = pc_library_join(reference->folder, reference->text);
+    else if (reference->key == PC_KEY_MODEL_FROM)
         pc_model_file_read(reference->text, reference->folder, &reference->model, &reference->error);
     else
         pc_machine_file_read(reference->text, reference->folder, &reference->machine, NULL, &reference->error);
 }
 
 pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, pc_value *value, pc_error *error) {
-    if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE) return PC_OK;
+    if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE && key != PC_KEY_PROFILE) return PC_OK;
     pc_reference *reference = find(*list, key, folder, value->text);
     if (!reference) {
         reference = pc_alloc(1, sizeof *reference);
@@ -44,14 +48,15 @@ pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, p
         *list = reference;
         if (!reference->name) return pc_error_no_memory(error);
         read_reference(reference);
-        if (reference->error.code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+        bool has_path = key != PC_KEY_PROFILE || reference->path;
+        if (reference->error.code == PC_ERROR_NO_MEMORY || !has_path) return pc_error_no_memory(error);
     }
     value->reference = reference;
     return PC_OK;
 }
 
 pc_code pc_references_find(pc_reference **list, const char *folder, pc_setting *setting, pc_error *error) {
-    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE};
+    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !code; i++)
         if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], folder, &setting->value[keys[i]], error);
@@ -63,6 +68,7 @@ void pc_references_free(pc_reference *list) {
         pc_reference *next = list->next;
         pc_model_file_free(&list->model);
         pc_free(list->name);
+        pc_free(list->path);
         pc_free(list);
         list = next;
     }

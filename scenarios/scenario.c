@@ -61,6 +61,12 @@ int64_t pc_scenario_run_count(const pc_scenario *scenario) {
     return scenario->run_count;
 }
 
+bool pc_scenario_has_profiles(const pc_scenario *scenario) {
+    for (const pc_reference *x = scenario->references; x; x = x->next)
+        if (x->key == PC_KEY_PROFILE) return true;
+    return false;
+}
+
 pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error) {
     if (index < 0 || index >= scenario->run_count)
         return pc_error_set(error, PC_ERROR_INPUT, "run %" PRId64 ": there is none; expected 0 to %" PRId64, index,

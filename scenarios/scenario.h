@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "models/training/run.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ PC_API const char *pc_scenario_title(const pc_scenario *scenario); /* "" where t
 PC_API const char *pc_scenario_text(const pc_scenario *scenario, size_t *size);
 
 PC_API int64_t pc_scenario_run_count(const pc_scenario *scenario);
+
+/* Whether any run may have a profile (pc_run_spec.profile_path). The paths live as long as the scenario. */
+PC_API bool pc_scenario_has_profiles(const pc_scenario *scenario);
 
 /* Run `index` (0 ..), all but its number `run`; free with pc_run_spec_free. Thread-safe. */
 PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error);

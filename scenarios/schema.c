@@ -94,6 +94,7 @@ static const cyaml_schema_field_t activation_fields[] = {
 #define SETTING_FIELDS                                                                                                 \
     GROUP("model", pc_raw_setting, model_fields),                                                                      \
     SETTING_TEXT("machine", PC_KEY_MACHINE),                                                                           \
+    SETTING_TEXT("profile", PC_KEY_PROFILE),                                                                           \
     SETTING_TEXT("schedule", PC_KEY_SCHEDULE),                                                                         \
     SETTING_TEXT("devices", PC_KEY_DEVICES),                                                                           \
     SETTING_TEXT("microbatches", PC_KEY_MICROBATCHES),                                                                 \
@@ -171,6 +172,7 @@ static const cyaml_schema_field_t sweep_fields[] = {
     SWEEP_LIST("chunks", PC_DIMENSION_CHUNKS),
     SWEEP_LIST("model", PC_DIMENSION_MODEL),
     SWEEP_LIST("machine", PC_DIMENSION_MACHINE),
+    SWEEP_LIST("profile", PC_DIMENSION_PROFILE),
     SWEEP_LIST("gpus", PC_DIMENSION_GPUS),
     SWEEP_LIST("tp", PC_DIMENSION_TP),
     SWEEP_LIST("pp", PC_DIMENSION_PP),

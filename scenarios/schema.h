@@ -36,6 +36,7 @@ typedef enum pc_key {
     PC_KEY_LAYOUT,
     PC_KEY_MODEL_END, /* all before it are of the model */
     PC_KEY_MACHINE = PC_KEY_MODEL_END,
+    PC_KEY_PROFILE,
     PC_KEY_SCHEDULE,
     PC_KEY_GPUS,
     PC_KEY_TP,
@@ -82,6 +83,7 @@ typedef enum pc_key {
 typedef enum pc_dimension {
     PC_DIMENSION_MODEL,
     PC_DIMENSION_MACHINE,
+    PC_DIMENSION_PROFILE,
     PC_DIMENSION_GPUS,
     PC_DIMENSION_TP,
     PC_DIMENSION_PP,

@@ -24,7 +24,8 @@ typedef union pc_value {
     const char *text;
     const pc_generator *generator;
     pc_rank_order order;
-    const struct pc_reference *reference; /* of model.from and machine, once references are found: references.h */
+    const struct pc_reference
+        *reference; /* of model.from, machine and profile, once references are found: references.h */
 } pc_value;
 
 typedef struct pc_stage_values {

@@ -290,12 +290,40 @@ static void test_collectives(void **state) {
     assert_int_equal(count_of(&model, &cut, &layer, PC_PASS_R, PC_OPERATION_REDUCE_SCATTER, false), 5 * 2);
 }
 
+/* ---- what measured costs go by ---- */
+
+/* Rows of F, and of what is recomputed, are forward ones, those of B and BW are not; each says what it computes. */
+static void test_rows_say_what_they_compute(void **state) {
+    (void)state;
+    pc_cut cut;
+    pc_model model = small_gpt(&cut);
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        pc_operations list;
+        pc_part part = {.layers = 2, .has_embedding = true, .has_head = true};
+        model.precision = kind % 2 ? PC_PRECISION_FP16 : PC_PRECISION_BF16;
+        assert_int_equal(pc_pass_operations(&model, &cut, &part, (pc_pass_kind)kind, false, &list, NULL), PC_OK);
+        for (int i = 0; i < list.count; i++) {
+            const pc_operation *x = &list.list[i];
+            bool is_rows = x->kind == PC_OPERATION_NORM || x->kind == PC_OPERATION_ELEMENTWISE;
+            assert_int_equal(x->precision, model.precision);
+            assert_int_equal(x->function != NULL, is_rows);
+            if (is_rows) assert_int_equal(x->role, kind == PC_PASS_F ? PC_GEMM_FORWARD : PC_GEMM_INPUT_GRADIENT);
+        }
+        part.recompute = PC_RECOMPUTE_FULL;
+        assert_int_equal(pc_pass_operations(&model, &cut, &part, PC_PASS_BW, false, &list, NULL), PC_OK);
+        int forward = 0;
+        for (int i = 0; i < list.count; i++)
+            forward += list.list[i].kind == PC_OPERATION_NORM && list.list[i].role == PC_GEMM_FORWARD;
+        assert_int_equal(forward, 2); /* of a layer's recomputation */
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward_of_a_layer),  cmocka_unit_test(test_forward_of_a_llama_layer),
-        cmocka_unit_test(test_weights_of_a_layer),  cmocka_unit_test(test_backward_of_a_layer),
-        cmocka_unit_test(test_forward_of_the_ends), cmocka_unit_test(test_backward_of_the_ends),
-        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_rows_say_what_they_compute), cmocka_unit_test(test_forward_of_a_layer),
+        cmocka_unit_test(test_forward_of_a_llama_layer),   cmocka_unit_test(test_weights_of_a_layer),
+        cmocka_unit_test(test_backward_of_a_layer),        cmocka_unit_test(test_forward_of_the_ends),
+        cmocka_unit_test(test_backward_of_the_ends),       cmocka_unit_test(test_collectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

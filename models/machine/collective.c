@@ -1,6 +1,7 @@
 #include "models/machine/collective.h"
 
 #include "models/machine/shares.h"
+#include "models/machine/transfer.h"
 
 #include <stddef.h>
 
@@ -262,16 +263,10 @@ static pc_collective_plan plan_by(const pc_machine *machine, const pc_group *gro
     return plan;
 }
 
-pc_collective_plan pc_collective_plan_for(const pc_machine *machine, const pc_group *group, pc_collective collective,
-                                          pc_algorithm algorithm, double size_bytes) {
+static pc_collective_plan best_plan(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                                    double size_bytes) {
     static const pc_algorithm others[] = {PC_ALGORITHM_TREE, PC_ALGORITHM_IN_SWITCH};
-    pc_collective_plan best = {.algorithm = PC_ALGORITHM_RING};
-    if (group->ranks < 2 || !(size_bytes > 0.0)) return best;
-    if (algorithm != PC_ALGORITHM_BEST) {
-        bool is_there = has_algorithm(machine, group, collective, algorithm);
-        return plan_by(machine, group, collective, is_there ? algorithm : PC_ALGORITHM_RING, size_bytes);
-    }
-    best = plan_by(machine, group, collective, PC_ALGORITHM_RING, size_bytes);
+    pc_collective_plan best = plan_by(machine, group, collective, PC_ALGORITHM_RING, size_bytes);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (!has_algorithm(machine, group, collective, others[i])) continue;
         pc_collective_plan plan = plan_by(machine, group, collective, others[i], size_bytes);
@@ -280,12 +275,44 @@ pc_collective_plan pc_collective_plan_for(const pc_machine *machine, const pc_gr
     return best;
 }
 
+/* A plan within a domain, made to last as long as was measured. Its bytes are what is left behind its latency, but
+ * never faster than the link: where the whole is too short for that, of the latency a part goes. */
+static void fit_to_measured(const pc_machine *machine, double seconds, pc_collective_plan *plan) {
+    pc_collective_phase *x = &plan->phase[0];
+    double at_least = x->domain_bytes / machine->domain.bandwidth_bytes_per_s, bytes_s = seconds - x->latency_s;
+    if (bytes_s < at_least) bytes_s = at_least;
+    if (bytes_s > seconds) bytes_s = seconds;
+    x->latency_s = seconds - bytes_s;
+    x->domain_bytes_per_s = x->domain_bytes / bytes_s;
+    x->domain_wire_bytes = bytes_s * machine->domain.bandwidth_bytes_per_s * machine->domain.efficiency;
+    plan->seconds = seconds;
+}
+
+pc_collective_plan pc_collective_plan_for(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                                          pc_algorithm algorithm, double size_bytes) {
+    pc_collective_plan best = {.algorithm = PC_ALGORITHM_RING};
+    double measured_s;
+    if (group->ranks < 2 || !(size_bytes > 0.0)) return best;
+    if (algorithm != PC_ALGORITHM_BEST) {
+        bool is_there = has_algorithm(machine, group, collective, algorithm);
+        return plan_by(machine, group, collective, is_there ? algorithm : PC_ALGORITHM_RING, size_bytes);
+    }
+    best = best_plan(machine, group, collective, size_bytes);
+    const pc_transfer_model *measured = machine->measured;
+    bool is_measured = measured && measured->collective(measured->self, collective, group, size_bytes, &measured_s);
+    if (is_measured && group->domains == 1) fit_to_measured(machine, measured_s, &best);
+    return best;
+}
+
 /* ---- messages ---- */
 
 double pc_message_seconds(const pc_machine *machine, const pc_hop *hop, double size_bytes) {
     const pc_connection *x = hop->in_domain ? &machine->domain : &machine->network;
     protocol bulk = bulk_of(x), fast = fast_of(x);
+    double measured_s;
     if (!(size_bytes > 0.0)) return 0.0;
+    const pc_transfer_model *measured = machine->measured;
+    if (measured && measured->message(measured->self, hop, size_bytes, &measured_s)) return measured_s;
     double bulk_s = hop->latency_s + size_bytes / hop->bytes_per_s;
     double fast_s = hop->latency_s - bulk.latency_s + fast.latency_s +
                     size_bytes / (hop->bytes_per_s * (fast.efficiency / bulk.efficiency));

@@ -50,6 +50,8 @@ typedef struct pc_connection {
     double fast_efficiency;
 } pc_connection;
 
+struct pc_transfer_model;
+
 typedef struct pc_machine {
     char name[PC_MACHINE_NAME_SIZE];
     pc_gpu gpu;
@@ -72,6 +74,8 @@ typedef struct pc_machine {
     double speed_variation;   /* relative standard deviation of speed from GPU to GPU: the slowest of those that work
                                * together sets the pace (models/cost/spread.h); 0: none */
     double collective_call_s; /* what starting any collective costs */
+    /* What was measured of its transfers (transfer.h): it answers first. Borrowed; NULL: nothing. */
+    const struct pc_transfer_model *measured;
 } pc_machine;
 
 /* PC_ERROR_INPUT names the first number that cannot be. */

@@ -46,6 +46,14 @@ static void copy_label(char *to, const char *from) {
     snprintf(to, PC_LABEL_SIZE, "%s", from);
 }
 
+/* Of a text that is too long the end, from a whole character of it on. */
+static void copy_end(char *to, const char *from) {
+    size_t length = strlen(from);
+    if (length >= PC_LABEL_SIZE) from += length - (PC_LABEL_SIZE - 1);
+    while (((unsigned char)*from & 0xc0) == 0x80) from++;
+    copy_label(to, from);
+}
+
 static int64_t times_if_given(int64_t number, int64_t given) {
     return given < 0 ? -1 : number * given;
 }
@@ -204,6 +212,8 @@ static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = known(spec->microbatches);
     row->global_batch = global_batch_of(spec);
     row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
+    row->profile_hash = spec->profile_hash;
+    if (spec->profile_text) copy_end(row->profile, spec->profile_text);
     if (!spec->generator->recomputes)
         copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute[cut->recompute]);
 }
@@ -281,7 +291,7 @@ static pc_code work_out_cluster_row(const pc_run_spec *spec, pc_run_row *row, pc
         return PC_OK;
     }
     pc_error why = {0};
-    pc_code code = pc_iteration_run(&spec->iteration, NULL, spec->trace, &iteration, &why);
+    pc_code code = pc_iteration_run(&spec->iteration, spec->cost, spec->trace, &iteration, &why);
     if (code == PC_ERROR_INPUT) { /* of a sweep, the other runs go on */
         note_infeasible(why.message, row);
         return PC_OK;

@@ -44,7 +44,13 @@ typedef struct pc_run_spec {
     pc_costs costs;          /* empty where is_cluster */
     bool is_cluster;
     pc_iteration_spec iteration; /* where is_cluster; its lists are those below */
-    int32_t *layers_of_part;     /* or NULL; owned, as the next */
+    const char *profile_path;    /* where measured costs are to come from, as it counts from where we are; NULL: the
+                                  * roofline. Borrowed from the scenario, as the next: the path as it was written */
+    const char *profile_text;
+    const pc_cost_model *cost; /* of the kernels, made of that profile by who runs this, and `iteration.machine` with
+                                * it; NULL: the roofline. Borrowed */
+    uint64_t profile_hash;     /* 0: none */
+    int32_t *layers_of_part;   /* or NULL; owned, as the next */
     pc_recompute *recompute_of_part;
     char infeasible[256]; /* a rule that the numbers break, known before the run; empty where there is none */
     /* What others measured or published for this run, to stand beside ours; NaN where nobody did. */
@@ -103,6 +109,8 @@ typedef struct pc_run_row {
     double published_activation_gib;
     double sent_tp_gib, sent_pp_gib, sent_dp_gib;
     double link_utilisation_max;
+    char profile[PC_LABEL_SIZE]; /* the path as it was written; of one that is too long its end */
+    uint64_t profile_hash;
 } pc_run_row;
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */

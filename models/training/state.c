@@ -95,6 +95,7 @@ static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
     step.count = 1;
     step.list[0] = (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
                                   .name = "step",
+                                  .function = "adam",
                                   .batch = 1,
                                   .m = count,
                                   .n = 1,

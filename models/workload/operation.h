@@ -31,18 +31,24 @@ typedef enum pc_operation_kind {
     PC_OPERATION_KINDS
 } pc_operation_kind;
 
-/* Which pass a GEMM or attention kernel belongs to: layouts and rates differ. */
+/* Which pass a kernel belongs to: layouts and rates differ. INPUT_GRADIENT: of B, whatever it is the gradient of, but
+ * for the products of weight gradients. */
 typedef enum pc_gemm_role { PC_GEMM_FORWARD, PC_GEMM_INPUT_GRADIENT, PC_GEMM_WEIGHT_GRADIENT } pc_gemm_role;
 
 typedef struct pc_operation {
     pc_operation_kind kind;
     pc_gemm_role role;
     const char *name; /* "qkv", "scores", "mlp_up"; static storage */
-    int64_t batch;    /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
-    int64_t m, n, k;  /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
-    int64_t flops;    /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
-                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
-                       * the papers. 0 of what is no matrix work */
+    /* NORM, ELEMENTWISE, OPTIMIZER: what it computes, whatever its place is called; static storage. layer_norm,
+     * rms_norm, gelu, swiglu, residual, rotary, softmax, cross_entropy, embedding, dropout, add, copy, bias_gradient,
+     * adam. NULL of others. */
+    const char *function;
+    pc_precision precision; /* of activations and weights */
+    int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
+    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
+    int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
+                      * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
+                      * the papers. 0 of what is no matrix work */
     int64_t model_flops; /* of flops, those that MFU counts: not recomputed ones */
     int64_t bytes;       /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to an fp32
                           * gradient; vectors (biases, scales, a number a row) are left out */

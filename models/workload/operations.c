@@ -14,15 +14,18 @@ static void add_forward(pc_builder *b, const pc_part *part) {
 
 /* What `recompute` asks for, of each of the part's layers. */
 static void add_recomputation(pc_builder *b, pc_recompute recompute) {
+    bool is_backward = b->is_backward;
+    b->is_backward = false;
+    b->is_again = true;
     if (recompute == PC_RECOMPUTE_SELECTIVE && b->model->attention == PC_ATTENTION_MATERIALISED)
         pc_add_attention_again(b);
-    if (recompute != PC_RECOMPUTE_FULL) return;
-    b->is_again = true;
-    pc_add_layer_forward(b);
+    if (recompute == PC_RECOMPUTE_FULL) pc_add_layer_forward(b);
     b->is_again = false;
+    b->is_backward = is_backward;
 }
 
 static void add_backward(pc_builder *b, const pc_part *part, pc_backward passes, bool has_r) {
+    b->is_backward = true;
     if (part->has_head) pc_add_head_backward(b, passes);
     b->repeat = part->layers;
     if (part->layers > 0) {

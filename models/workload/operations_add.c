@@ -12,7 +12,13 @@ static int64_t fit(pc_builder *b, pc_wide number) {
 static pc_operation *put(pc_builder *b, pc_operation_kind kind, const char *name, int launches) {
     assert(b->operations->count < PC_OPERATIONS_MAX);
     pc_operation *made = &b->operations->list[b->operations->count++];
-    *made = (pc_operation){.kind = kind, .name = name, .batch = 1, .launches = launches, .repeat = b->repeat};
+    *made = (pc_operation){.kind = kind,
+                           .role = b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD,
+                           .name = name,
+                           .precision = b->model->precision,
+                           .batch = 1,
+                           .launches = launches,
+                           .repeat = b->repeat};
     return made;
 }
 
@@ -72,20 +78,26 @@ void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, i
 
 /* ---- memory work ---- */
 
-void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide elements, int bytes, int launches) {
+void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, const char *function, pc_wide elements,
+                   int bytes, int launches) {
     pc_operation *made = put(b, kind, name, launches);
+    made->function = function;
     made->bytes = fit(b, elements * bytes);
+}
+
+static const char *norm_of(const pc_builder *b) {
+    return b->model->norm == PC_NORM_RMS ? "rms_norm" : "layer_norm";
 }
 
 /* Reads and writes. */
 void pc_add_norm(pc_builder *b, const char *name) {
-    pc_add_kernel(b, PC_OPERATION_NORM, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 2 + 2, 1);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 2 + 2, 1);
 }
 
 /* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
  * which are so few that they are B's work. */
 void pc_add_norm_backward(pc_builder *b, const char *name) {
-    pc_add_kernel(b, PC_OPERATION_NORM, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
 }
 
 /* ---- collectives ---- */

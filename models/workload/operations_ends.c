@@ -3,8 +3,8 @@
  * kernels. */
 #include "models/workload/operations_private.h"
 
-static void add(pc_builder *b, const char *name, pc_wide elements, int bytes, int launches) {
-    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, elements, bytes, launches);
+static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
+    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, bytes, launches);
 }
 
 /* ---- the embedding ---- */
@@ -13,10 +13,10 @@ static void add(pc_builder *b, const char *name, pc_wide elements, int bytes, in
 void pc_add_embedding_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
-    add(b, "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, x->is_cut ? 8 : 1);
+    add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, x->is_cut ? 8 : 1);
     pc_add_reduction(b, "embedding", false);
-    if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", elements, 2 + 2 + 2, 2);
-    if (b->model->has_dropout) add(b, "embedding_dropout", elements, 2 + 2 + 1, 1);
+    if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2 + 2 + 2, 2);
+    if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 2 + 1, 1);
 }
 
 /* Its table is a weight, but its gradient no matrix product that could wait: B's work. The gradient is written as a
@@ -25,11 +25,11 @@ void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
     if (!passes.b) return;
-    if (b->model->has_dropout) add(b, "embedding_dropout", elements, 2 + 1 + 2, 1);
-    if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", elements, 2, 2);
+    if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 1 + 2, 1);
+    if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2, 2);
     pc_add_gather(b, "embedding", false);
-    add(b, "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, 8);
-    add(b, "embedding_sum", (pc_wide)x->vocab * x->hidden, 2 + 2 + 4 + 4, 2);
+    add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, 8);
+    add(b, "embedding_sum", "add", (pc_wide)x->vocab * x->hidden, 2 + 2 + 4 + 4, 2);
 }
 
 /* ---- the head and the loss ---- */
@@ -43,9 +43,9 @@ static pc_matrix make_head(const pc_slice *x) {
 static void add_loss(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide logits = (pc_wide)x->tokens * x->vocab;
-    add(b, "logits", logits, 2 + 4, 1);
+    add(b, "logits", "copy", logits, 2 + 4, 1);
     for (int i = 0; i < 3; i++) pc_add_collective(b, PC_OPERATION_ALL_REDUCE, "loss", 4 * (pc_wide)x->tokens, false);
-    add(b, "loss", logits, 4 + 8 + 8 + 4 + 8, 14);
+    add(b, "loss", "cross_entropy", logits, 4 + 8 + 8 + 4 + 8, 14);
 }
 
 void pc_add_head_forward(pc_builder *b) {
@@ -59,7 +59,7 @@ void pc_add_head_forward(pc_builder *b) {
 void pc_add_head_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_matrix head = make_head(x);
-    if (passes.b) add(b, "loss", (pc_wide)x->tokens * x->vocab, 4 + 4 + 4 + 2, 6);
+    if (passes.b) add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 4 + 4 + 4 + 2, 6);
     pc_add_column_backward(b, &head, passes);
     if (passes.b) pc_add_norm_backward(b, "final_norm");
 }

@@ -18,8 +18,8 @@ static pc_matrix make_down(const pc_slice *x) {
     return (pc_matrix){"mlp_down", x->ffn, x->hidden, (pc_wide)x->ffn * x->hidden};
 }
 
-static void add(pc_builder *b, const char *name, pc_wide elements, int bytes, int launches) {
-    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, elements, bytes, launches);
+static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
+    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, bytes, launches);
 }
 
 static pc_wide score_count(const pc_slice *x) {
@@ -35,10 +35,10 @@ static void add_attention_forward(pc_builder *b) {
         return;
     }
     pc_add_batched(b, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
-    add(b, "softmax", score_count(x), 2 + 2, 1);
-    if (b->model->has_dropout) add(b, "attention_dropout", score_count(x), 2 + 2 + 1, 1);
+    add(b, "softmax", "softmax", score_count(x), 2 + 2, 1);
+    if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 2 + 1, 1);
     pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
-    add(b, "attention_order", (pc_wide)x->tokens * x->query, 2 + 2, 1);
+    add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
 }
 
 /* Flash recomputes the scores: five products for two (Dao et al. 2022, section 3.1). */
@@ -51,21 +51,19 @@ static void add_attention_backward(pc_builder *b) {
     }
     pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
     pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
-    if (b->model->has_dropout) add(b, "attention_dropout", score_count(x), 2 + 1 + 2, 1);
-    add(b, "softmax", score_count(x), 2 + 2 + 2, 1);
+    if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);
+    add(b, "softmax", "softmax", score_count(x), 2 + 2 + 2, 1);
     pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the queries */
     pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the keys */
 }
 
 static void add_rotary(pc_builder *b) {
     if (b->model->positions == PC_POSITIONS_ROTARY)
-        add(b, "rotary", (pc_wide)b->slice.tokens * (b->slice.query + b->slice.key), 2 + 2, 2);
+        add(b, "rotary", "rotary", (pc_wide)b->slice.tokens * (b->slice.query + b->slice.key), 2 + 2, 2);
 }
 
 void pc_add_attention_again(pc_builder *b) {
-    b->is_again = true;
     add_attention_forward(b);
-    b->is_again = false;
 }
 
 /* ---- what stands between matrices ---- */
@@ -76,25 +74,31 @@ static pc_wide norm_elements(const pc_slice *x) {
 
 /* Adds to the residual what comes, with its bias and after dropout. */
 static void add_residual(pc_builder *b) {
-    add(b, "residual", norm_elements(&b->slice), b->model->has_dropout ? 2 + 2 + 2 + 1 : 2 + 2 + 2, 1);
+    add(b, "residual", "residual", norm_elements(&b->slice), b->model->has_dropout ? 2 + 2 + 2 + 1 : 2 + 2 + 2, 1);
 }
 
 /* Masks the gradient, and sums it for the bias. */
 static void add_residual_backward(pc_builder *b) {
     int mask = b->model->has_dropout ? 1 : 0, sum = b->model->has_bias ? 1 : 0;
-    if (mask || sum) add(b, "residual", norm_elements(&b->slice), mask * (2 + 1 + 2) + sum * 2, mask + sum);
+    if (mask || sum)
+        add(b, "residual", mask ? "residual" : "bias_gradient", norm_elements(&b->slice), mask * (2 + 1 + 2) + sum * 2,
+            mask + sum);
 }
 
 /* The gradients of the two ways around meet behind the norm's. */
 static void add_norm_and_sum_backward(pc_builder *b) {
     pc_add_norm_backward(b, "norm");
-    add(b, "residual_sum", norm_elements(&b->slice), 2 + 2 + 2, 1);
+    add(b, "residual_sum", "add", norm_elements(&b->slice), 2 + 2 + 2, 1);
+}
+
+static const char *activation_of(const pc_builder *b) {
+    return b->model->mlp == PC_MLP_SWIGLU ? "swiglu" : "gelu";
 }
 
 /* Reads the columns of `up` and writes those of `ffn`. */
 static void add_activation(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    add(b, "activation", (pc_wide)x->tokens * (x->up + x->ffn), 2, 1);
+    add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->up + x->ffn), 2, 1);
 }
 
 /* Reads the gradient of the output and the input, writes the input's gradient; a second kernel sums that for the bias.
@@ -102,7 +106,7 @@ static void add_activation(pc_builder *b) {
 static void add_activation_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     int sum = b->model->has_bias ? 1 : 0;
-    add(b, "activation", (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
+    add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
 }
 
 /* ---- halves of a layer ---- */
@@ -113,7 +117,7 @@ static void add_attention_half(pc_builder *b) {
     pc_add_norm(b, "norm");
     pc_add_gather(b, "qkv", false);
     pc_add_forward(b, &qkv);
-    if (b->model->has_bias) add(b, "qkv_bias", (pc_wide)x->tokens * x->qkv, 2 + 2, 1);
+    if (b->model->has_bias) add(b, "qkv_bias", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1);
     add_rotary(b);
     add_attention_forward(b);
     pc_add_forward(b, &output);
@@ -155,10 +159,10 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) {
         add_attention_backward(b);
         add_rotary(b);
-        add(b, "qkv_order", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three gradients become one */
+        add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three gradients become one */
     }
     pc_add_column_backward(b, &qkv, passes);
-    if (passes.w && b->model->has_bias) add(b, "qkv_bias", (pc_wide)x->tokens * x->qkv, 2, 1);
+    if (passes.w && b->model->has_bias) add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
     if (passes.b) add_norm_and_sum_backward(b);
 }
 

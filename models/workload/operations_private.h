@@ -11,6 +11,7 @@ typedef struct pc_builder {
     pc_operations *operations;
     int64_t repeat;    /* of what is added */
     bool is_again;     /* recomputation: model FLOPs do not count it */
+    bool is_backward;  /* kernels are of B */
     bool has_overflow; /* a number of an operation ran over 2^63 */
 } pc_builder;
 
@@ -40,7 +41,8 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
 void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
                   int launches);
 /* NORM or ELEMENTWISE: `bytes` for each of `elements`. */
-void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide elements, int bytes, int launches);
+void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, const char *function, pc_wide elements,
+                   int bytes, int launches);
 /* A collective of the TP group; nothing where that is one rank. */
 void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap);
 

@@ -1,0 +1,30 @@
+/* transfer.h: the interface of measured transfers, which stand in the place of a machine's closed costs.
+ *
+ * Calibrated profiles implement it (calib/profile_cost.h). What was not measured stays the machine's: collective.h.
+ */
+#ifndef PC_MODELS_MACHINE_TRANSFER_H
+#define PC_MODELS_MACHINE_TRANSFER_H
+
+#include "engine/api.h"
+#include "models/machine/collective.h"
+#include "models/machine/ranks.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Thread-safe. Seconds of one of them alone, starting it included; false where such a one was not measured. Sizes as in
+ * collective.h. */
+typedef struct pc_transfer_model {
+    const void *self; /* borrowed: outlives the model */
+    bool (*collective)(const void *self, pc_collective collective, const pc_group *group, double size_bytes,
+                       double *seconds);
+    bool (*message)(const void *self, const pc_hop *hop, double size_bytes, double *seconds);
+} pc_transfer_model;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
