@@ -45,8 +45,9 @@ const pc_device_info *pc_device_about(const pc_device *device);
 /* 256-byte aligned; in stream order, without waiting for the device. PC_ERROR_NO_MEMORY where it does not fit. */
 pc_code pc_device_allocate(pc_device *device, int64_t bytes, void **address, pc_error *error);
 void pc_device_free(pc_device *device, void *address); /* NULL is fine */
-/* Bytes in allocations, as the device's allocator counts them: now, and the most since the last reset. */
-pc_code pc_device_memory(pc_device *device, int64_t *now_bytes, int64_t *peak_bytes, pc_error *error);
+/* Bytes in allocations, as the device's allocator counts them: now, and the most since the last reset. (Not called
+ * pc_device_memory: that is a type in models/training/iteration.h.) */
+pc_code pc_device_allocated(pc_device *device, int64_t *now_bytes, int64_t *peak_bytes, pc_error *error);
 pc_code pc_device_memory_reset_peak(pc_device *device, pc_error *error);
 
 /* Both wait until the copy is done. */

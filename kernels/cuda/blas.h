@@ -1,0 +1,73 @@
+/* blas.h: cuBLASLt on one device: opened at run time, its workspace, and the products of kernels/gemm.h in its words.
+ *
+ * cuBLASLt thinks in columns. A row-major matrix is the transpose of a column-major one of the same bytes, so that
+ * C = A B, row-major, is asked for as C' = B' A': B comes first, and C' has n rows and m columns. What is stored as it
+ * is needed there is N, what has to be turned is T, which gives the families their names:
+ *
+ *                          first: b                 second: a
+ *   forward          TN    [k,n], ld k, turned      [k,m], ld k
+ *   input gradient   NN    [n,k], ld n              [k,m], ld k
+ *   weight gradient  NT    [n,k], ld n              [m,k], ld m, turned
+ */
+#ifndef PC_KERNELS_CUDA_BLAS_H
+#define PC_KERNELS_CUDA_BLAS_H
+
+#include "kernels/gemm.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_blas pc_blas;
+
+/* For the current device, on which it takes a workspace of 64 MiB. PC_ERROR_IO in one line where the library is missing
+ * or does not start. */
+pc_code pc_blas_open(pc_blas **blas, pc_error *error);
+void pc_blas_close(pc_blas *blas);                               /* NULL is fine */
+void pc_blas_version(const pc_blas *blas, char *text, int size); /* "13.0.2" */
+
+/* What was chosen for products so far (gemm.c), which goes with the library. */
+typedef struct pc_gemm_choices pc_gemm_choices;
+pc_gemm_choices *pc_blas_choices(pc_blas *blas);
+
+/* ---- one product ---- */
+
+/* A kind of product, ready to be enqueued with any tensors of it. */
+typedef struct pc_blas_plan {
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t first, second, result;
+    bool accumulates, has_bias, has_pre;
+} pc_blas_plan;
+
+/* A way to compute it. */
+typedef struct pc_blas_algorithm {
+    cublasLtMatmulAlgo_t algo;
+    size_t workspace_bytes;
+} pc_blas_algorithm;
+
+/* For a checked shape; pc_blas_plan_free gives it back, also one of zeros. */
+pc_code pc_blas_plan_make(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, pc_blas_plan *plan,
+                          pc_error *error);
+void pc_blas_plan_free(pc_blas *blas, pc_blas_plan *plan);
+
+/* Up to `most` ways, the library's first choice first, for tensors that are aligned as these are; none is no error. */
+pc_code pc_blas_plan_ways(pc_blas *blas, pc_blas_plan *plan, void *const *tensors, int most, pc_blas_algorithm *ways,
+                          int *count, pc_error *error);
+
+/* Enqueues it: no memory is made, nothing is waited for. */
+pc_code pc_blas_plan_enqueue(pc_blas *blas, pc_blas_plan *plan, const pc_blas_algorithm *way, void *const *tensors,
+                             cudaStream_t stream, pc_error *error);
+
+/* "cublasLt algo 66, tile 128x256, stages 36, split 1, swizzle 0, cluster 2". */
+void pc_blas_way_name(pc_blas *blas, const pc_blas_algorithm *way, char *text, int size);
+
+/* Of an address, in bytes: the largest power of two up to 256 that divides it. */
+uint32_t pc_blas_alignment(const void *address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
