@@ -14,13 +14,14 @@ typedef struct pc_import_options {
     const char *collective; /* of nccl-tests output that does not name its program */
     const char *link;
     int ranks, nodes;
-    const char *device; /* a name */
+    const char *device; /* its name; of a table with rows of several devices the one whose rows are taken */
 } pc_import_options;
 
-/* Adds what the file holds to the profile. Three forms, told apart by their content: plain output of nccl-tests
- * (all_reduce_perf and its like); a CSV of kernel times (a column op or kernel, m, n, k, and time_us, or names like
- * them); a CSV of transfer times (size_bytes, time_us ...). docs/calibration.md has them. PC_ERROR_INPUT: file:line:
- * what, and what was expected; the profile stays as it was. */
+/* Adds what the file holds to the profile, and the file's name to its origin; names the device where the file or the
+ * user does. Rows that a table itself calls suspect are left out, and counted in the origin. Three forms, told apart by
+ * their content: plain output of nccl-tests (all_reduce_perf and its like); a CSV of kernel times (a column op or
+ * kernel, m, n, k, and time_us, or names like them); a CSV of transfer times (size_bytes, time_us ...).
+ * docs/calibration.md has them. PC_ERROR_INPUT: file:line: what, and what was expected; the profile stays as it was. */
 PC_API pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options,
                                  pc_error *error);
 

@@ -1,9 +1,10 @@
-/* measure.h: the measuring program, over kernels/ and one device: private to who links a device (docs/calibration.md has
- * the protocol).
+/* measure.h: the measuring program, over kernels/ and one device: private to who links a device (docs/calibration.md
+ * has the protocol).
  */
 #ifndef PC_CALIB_MEASURE_H
 #define PC_CALIB_MEASURE_H
 
+#include "calib/launched.h"
 #include "calib/profile.h"
 #include "engine/error.h"
 
@@ -29,17 +30,23 @@ typedef enum pc_calibrate_effort {
 typedef struct pc_calibrate_request {
     pc_calibrate_effort effort;
     int device;
-    uint64_t seed;              /* of data and of the order of shapes */
-    double budget_s;            /* of all; 0: the effort's own */
+    uint64_t seed;   /* of data and of the order of shapes */
+    double budget_s; /* of all; 0: the effort's own */
     bool without_kernels, without_transfers;
     const volatile int *is_interrupted; /* set from outside (a signal): it stops after the shape at hand; NULL: never */
-    const char *program;        /* the path of this program, to start ranks of transfers with */
+    const char
+        *attention_library;      /* the path of one (kernels/attention_shim.h) to use where it is faster; NULL: none */
+    const pc_launched *launched; /* NULL: alone. Else the ranks measure transfers together; rank 0 does the rest */
+    const char *meeting;         /* of those ranks: a folder that all of them see */
+    const char *program;         /* the path of this program, to start ranks of transfers with */
+    const char *version;         /* of this program, for the profile; NULL: not said */
     pc_calibrate_progress progress;
 } pc_calibrate_request;
 
 /* Checks every kernel, measures, fits. Interrupted or out of time, or where one family fails its check (it is left out
  * and named in `warnings`, a line each, owned by the caller and freed with pc_free, NULL where there is none), the
- * profile has what was done. PC_ERROR_IO where there is no device. */
+ * profile has what was done, and says whether that is all. PC_ERROR_IO where there is no device, or it fails on the
+ * way: the profile has what was measured until then, fitted. `profile` is empty before. */
 pc_code pc_calibrate(const pc_calibrate_request *request, pc_profile *profile, char **warnings, pc_error *error);
 
 #ifdef __cplusplus

@@ -42,6 +42,9 @@ typedef struct pc_statistics { /* of the raw samples, seconds; imports have the 
 
 typedef enum pc_cache_state { PC_CACHE_COLD, PC_CACHE_HOT, PC_CACHE_STATES } pc_cache_state;
 
+/* The names of kernels that are one shape measured again and again, for drift, begin so; they are not fitted. */
+#define PC_PROFILE_SENTINEL "sentinel_"
+
 /* One kernel on one shape. The fields of the shape mean what they mean in models/workload/operation.h. */
 typedef struct pc_kernel_measurement {
     char kernel[48]; /* the family, "gemm_forward"; imports use the same names */
