@@ -6,6 +6,11 @@
 #include <hdf5.h>
 #include <string.h>
 
+#ifndef PC_CUDA_VERSION /* meson.build gives both where kernels are built for GPUs */
+#define PC_CUDA_VERSION "no"
+#define PC_NCCL_VERSION "no"
+#endif
+
 static const char help[] =
     "pipecast forecasts the throughput, MFU and memory of pipeline-parallel training by simulation.\n"
     "\n"
@@ -14,6 +19,8 @@ static const char help[] =
     "  run SCENARIO.yaml...      run the scenarios' pipelines; a table, csv or json, and an HDF5 file\n"
     "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
     "  figure RESULTS.h5 [NAME]  draw the timeline of a run\n"
+    "  calibrate                 measure this machine's GPU, and write a profile of it\n"
+    "  profile show|fit|compare  what was measured on a GPU: look at it, fit others' numbers, compare two\n"
     "  list WHAT                 list schedules, models, machines or scenarios\n"
     "\n"
     "pipecast COMMAND --help says more; pipecast --version says what was built.\n"
@@ -23,8 +30,8 @@ static const char help[] =
 static void print_version(void) {
     unsigned major, minor, release;
     H5get_libversion(&major, &minor, &release);
-    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: %s\ncuda: no\nnccl: no\nmpi: no\n", PC_VERSION, PC_COMMIT,
-           major, minor, release, gsl_version);
+    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: %s\ncuda: %s\nnccl: %s\nmpi: no\n", PC_VERSION, PC_COMMIT,
+           major, minor, release, gsl_version, PC_CUDA_VERSION, PC_NCCL_VERSION);
 }
 
 typedef struct command {
@@ -34,12 +41,15 @@ typedef struct command {
 
 static const command commands[] = {
     {"run", command_run},
+    {"calibrate", command_calibrate},
+    {"calibrate-rank", command_calibrate_rank}, /* started by `calibrate` */
     {"schedule", command_schedule},
     {"figure", command_figure},
     {"list", command_list},
+    {"profile", command_profile},
 };
 
-#define EXPECTED "expected run, schedule, figure, list, --help or --version"
+#define EXPECTED "expected run, schedule, figure, calibrate, profile, list, --help or --version"
 
 int main(int argc, char **argv) {
     if (argc < 2) return report_usage("no command; " EXPECTED);

@@ -16,14 +16,15 @@ enum { BAR_WIDTH = 40 };
 static const double QUIET_S = 0.4, REDRAW_S = 0.1; /* work that is done at once needs no bar */
 
 void progress_start(progress *bar, int64_t total, bool is_quiet) {
-    *bar = (progress){.is_shown = !is_quiet && isatty(STDERR_FILENO), .total = total, .started_s = now_s()};
+    *bar = (progress){
+        .is_shown = !is_quiet && isatty(STDERR_FILENO), .total = total, .started_s = now_s(), .unit = "runs"};
 }
 
 static void draw(const progress *bar, double now) {
     int full = (int)(BAR_WIDTH * bar->done / bar->total);
     double left = bar->done ? (now - bar->started_s) / (double)bar->done * (double)(bar->total - bar->done) : 0.0;
-    fprintf(stderr, "\r[%.*s%*s] %" PRId64 "/%" PRId64 " runs, %.0f s left ", full,
-            "########################################", BAR_WIDTH - full, "", bar->done, bar->total, left);
+    fprintf(stderr, "\r[%.*s%*s] %" PRId64 "/%" PRId64 " %s, %.0f s left ", full,
+            "########################################", BAR_WIDTH - full, "", bar->done, bar->total, bar->unit, left);
     fflush(stderr);
 }
 

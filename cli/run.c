@@ -2,6 +2,7 @@
 #include "cli/batch.h"
 #include "cli/cli.h"
 #include "cli/run_flags.h"
+#include "cli/run_profiles.h"
 
 #include "engine/alloc.h"
 #include "results/store.h"
@@ -24,7 +25,7 @@ static const char help_start[] =
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
     "      --shard I/N            only the I-th of N equal shares of the runs, I from 1\n"
     "      --set KEY=VALUE        override a key of every scenario, such as setting.microbatches=64; may be repeated\n"
-    "  -q, --quiet                no progress bar\n"
+    "  -q, --quiet                no progress bar, no warnings\n"
     "\n"
     "Keys of a setting, each short for --set setting.KEY=VALUE; several values, where ... stands, are swept:\n"
     "\n";
@@ -59,6 +60,7 @@ typedef struct session {
     pc_scenario **scenarios;
     int64_t *first_run;        /* a number a scenario, and one more: the runs before it */
     pc_results_writer *writer; /* NULL where no file is wanted */
+    run_profiles profiles;
     pc_run_row *rows;
     int64_t row_count;
     progress bar;
@@ -207,13 +209,36 @@ static int64_t share_of(const request *r, int64_t total) {
     return total < r->shard ? 0 : (total - r->shard) / r->shard_count + 1;
 }
 
+static int scenario_of(const session *s, int64_t run) {
+    int i = 0;
+    while (run >= s->first_run[i + 1]) i++;
+    return i;
+}
+
+/* Before the first run starts: a profile that cannot be used is found now. */
+static pc_code open_profiles(session *s, pc_error *error) {
+    int64_t count = share_of(s->request, s->first_run[s->request->path_count]);
+    pc_code code = PC_OK;
+    for (int64_t index = 0; index < count && !code; index++) {
+        int64_t run = run_of(s->request, index);
+        int i = scenario_of(s, run);
+        pc_run_spec spec;
+        if (!pc_scenario_has_profiles(s->scenarios[i])) continue;
+        code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], &spec, error);
+        if (code) break;
+        code = run_profiles_open(&s->profiles, &spec, error);
+        pc_run_spec_free(&spec);
+    }
+    return code;
+}
+
 static pc_code make_spec(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
     const session *s = context;
     int64_t run = run_of(s->request, index);
-    int i = 0;
-    while (run >= s->first_run[i + 1]) i++;
+    int i = scenario_of(s, run);
     pc_code code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], spec, error);
     if (code) return code;
+    run_profiles_use(&s->profiles, spec);
     spec->run = run + 1;
     spec->trace = spec->trace && s->writer;
     return PC_OK;
@@ -258,6 +283,7 @@ static pc_code commit_results(session *s, pc_error *error) {
 
 static void close_session(session *s) {
     pc_results_discard(s->writer);
+    run_profiles_close(&s->profiles);
     for (int i = 0; s->scenarios && i < s->request->path_count; i++) pc_scenario_free(s->scenarios[i]);
     pc_free(s->scenarios);
     pc_free(s->first_run);
@@ -270,11 +296,13 @@ static int answer_request(const request *r) {
                  .scenarios = pc_alloc((size_t)r->path_count, sizeof *s.scenarios),
                  .first_run = pc_alloc((size_t)r->path_count + 1, sizeof *s.first_run)};
     pc_code code = s.scenarios && s.first_run ? load_scenarios(&s, &error) : pc_error_no_memory(&error);
+    if (!code) code = open_profiles(&s, &error);
     if (!code) code = open_results(&s, &error);
     if (!code) code = run_all(&s, &error);
     if (!code) code = commit_results(&s, &error);
     if (!code) code = pc_table_write(s.rows, s.row_count, r->format, stdout, &error);
     int status = code ? report(&error) : finish_output(worst_status(&s));
+    if (!code && !r->is_quiet) run_profiles_warn(&s.profiles);
     close_session(&s);
     return status;
 }

@@ -7,6 +7,7 @@
 const run_flag run_flags[] = {
     {"model", "NAME", "model.from", "model", "a model of `pipecast list models`, or a file"},
     {"machine", "NAME", "machine", "machine", "a machine of `pipecast list machines`, or a file"},
+    {"profile", "FILE.h5", "profile", "profile", "what was measured on the GPU, in place of the roofline"},
     {"gpus", "N", "gpus", "gpus", "GPUs in all; dp follows"},
     {"tp", "N", "tp", "tp", "tensor-parallel ranks (default 1)"},
     {"pp", "N", "pp", "pp", "pipeline stages (default 1)"},

@@ -53,7 +53,7 @@ class Command(unittest.TestCase):
 
 class Help(Command):
     def test_every_command_has_help_with_an_example(self):
-        for command in [["--help"]] + [[name, "--help"] for name in ("run", "schedule", "figure", "list")]:
+        for command in [["--help"]] + [[name, "--help"] for name in ("run", "schedule", "figure", "list", "profile")]:
             self.assertIn("\nexample: pipecast ", self.good(*command))
 
     def test_version_names_what_was_built(self):
@@ -579,9 +579,9 @@ class Cluster(Command):
 class Others(Command):
     def test_bad_input(self):
         for message, arguments in [
-            ("no command; expected run, schedule, figure, list, --help or --version", []),
-            ("unknown command 'a?b'; expected run, schedule, figure, list, --help or --version", ["a\nb"]),
-            ("unknown command 'simulate'; expected run, schedule, figure, list, --help or --version", ["simulate"]),
+            ("no command; expected run, schedule, figure, calibrate, profile, list, --help or --version", []),
+            ("unknown command 'a?b'; expected run, schedule, figure, calibrate, profile, list, --help or --version", ["a\nb"]),
+            ("unknown command 'simulate'; expected run, schedule, figure, calibrate, profile, list, --help or --version", ["simulate"]),
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
             ("x.h5: No such file or directory", ["figure", "x.h5", "-o", "x.svg"]),

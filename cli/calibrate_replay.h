@@ -1,0 +1,12 @@
+/* calibrate_replay.h: `pipecast calibrate --replay SCENARIO`. */
+#ifndef PC_CLI_CALIBRATE_REPLAY_H
+#define PC_CLI_CALIBRATE_REPLAY_H
+
+#include "calib/profile.h"
+
+/* Runs one stage of the scenario's runs of a model on a machine, the first 8 of them, on GPU `device`, simulates it
+ * with the profile's fits, prints both to standard output, and adds the reports to the profile. `stage` -1: the middle
+ * one, p / 2. The exit status, after having printed what went wrong; reports made until then are in the profile. */
+int calibrate_replay(const char *path, int device, int stage, pc_profile *profile);
+
+#endif

@@ -1,0 +1,264 @@
+/* pipecast profile: shows, fits and compares what was measured. */
+#include "cli/cli.h"
+
+#include "calib/import.h"
+#include "calib/profile.h"
+#include "calib/profile_figure.h"
+#include "calib/profile_show.h"
+#include "engine/alloc.h"
+#include "results/figure.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: pipecast profile show PROFILE.h5 [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
+    "       pipecast profile fit INPUT... -o PROFILE.h5 [--device NAME] [--gpu NAME] [--processors N]\n"
+    "                            [--collective NAME] [--link NAME] [--ranks N] [--nodes N]\n"
+    "       pipecast profile compare A.h5 B.h5 [--format table|csv|json]\n"
+    "\n"
+    "A profile is what was measured on a GPU, and the fits of it; `pipecast calibrate` makes one, and\n"
+    "`pipecast run --profile` uses it.\n"
+    "\n"
+    "show: the device, its ceilings, every fit with its parameters and errors; json is everything.\n"
+    "      --figure FILE    also draw measured over predicted times and residuals; svg, png or pdf\n"
+    "      --fit NAME       of these fits alone: a name that show prints, or part of one\n"
+    "\n"
+    "fit: others' measurements become a profile. INPUT is what nccl-tests print, a CSV of kernel or transfer\n"
+    "times (docs/calibration.md), or a profile, whose measurements are fitted again.\n"
+    "  -o PROFILE.h5        where to\n"
+    "      --device NAME    what the device calls itself (default: what the files say)\n"
+    "      --gpu NAME       the GPU of `pipecast list machines` that it is, such as h100-sxm\n"
+    "      --processors N   its SMs or CUs; needed for matrix products and attention\n"
+    "      --collective NAME, --link NAME, --ranks N, --nodes N\n"
+    "                       of nccl-tests output that does not say so; links are nvlink, pcie, network, loopback\n"
+    "\n"
+    "compare: how devices and versions differ, and what the fits of B say over what those of A say.\n"
+    "\n"
+    "example: pipecast profile show h100.h5 --figure residuals.svg --fit gemm_forward\n"
+    "example: pipecast profile fit all_reduce.txt gemm.csv -o a100.h5 --gpu a100-sxm-80gb --processors 108 --link "
+    "nvlink\n"
+    "example: pipecast profile compare before.h5 after.h5\n";
+
+enum { PROCESSORS_MAX = 1 << 16, RANKS_MAX = 1 << 20 };
+
+typedef struct request {
+    const char **paths;
+    int path_count;
+    const char *output, *figure, *fit, *device, *gpu;
+    pc_format format;
+    int64_t processors, ranks, nodes;
+    const char *collective, *link;
+} request;
+
+/* ---- show ---- */
+
+static int answer_show(const request *r) {
+    pc_error error = {0};
+    pc_profile profile = {0};
+    pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
+    if (!code) code = pc_profile_read(r->paths[0], &profile, &error);
+    if (!code && r->figure) code = pc_profile_figure(&profile, r->fit, r->figure, &error);
+    if (!code) code = pc_profile_show(&profile, r->format, stdout, &error);
+    pc_profile_free(&profile);
+    return code ? report(&error) : finish_output(EXIT_DONE);
+}
+
+/* ---- compare ---- */
+
+static int answer_compare(const request *r) {
+    pc_error error = {0};
+    pc_profile a = {0}, b = {0};
+    pc_code code = pc_profile_read(r->paths[0], &a, &error);
+    if (!code) code = pc_profile_read(r->paths[1], &b, &error);
+    if (!code) code = pc_profile_compare(&a, &b, r->format, stdout, &error);
+    pc_profile_free(&a);
+    pc_profile_free(&b);
+    return code ? report(&error) : finish_output(EXIT_DONE);
+}
+
+/* ---- fit ---- */
+
+/* Whether the file begins as HDF5 files do. */
+static bool is_hdf5(const char *path) {
+    char found[8] = "";
+    FILE *stream = fopen(path, "rb");
+    if (!stream) return false;
+    size_t got = fread(found, 1, sizeof found, stream);
+    fclose(stream);
+    return got == sizeof found && memcmp(found, "\x89HDF\r\n\x1a\n", sizeof found) == 0;
+}
+
+static const double *samples_of(const pc_profile *profile, int64_t first) {
+    return first >= 0 ? profile->sample + first : NULL;
+}
+
+/* What another profile measured; the device of the first one stands. */
+static pc_code append(pc_profile *to, const pc_profile *from, pc_error *error) {
+    pc_code code = PC_OK;
+    if (!to->device.name[0] && !to->device.origin[0]) to->device = from->device;
+    for (int64_t i = 0; i < from->kernel_count && !code; i++)
+        code = pc_profile_add_kernel(to, &from->kernel[i], samples_of(from, from->kernel[i].first_sample), error);
+    for (int64_t i = 0; i < from->transfer_count && !code; i++)
+        code = pc_profile_add_transfer(to, &from->transfer[i], samples_of(from, from->transfer[i].first_sample), error);
+    for (int64_t i = 0; i < from->replay_count && !code; i++) code = pc_profile_add_replay(to, &from->replay[i], error);
+    return code;
+}
+
+static pc_code add_profile(pc_profile *profile, const char *path, pc_error *error) {
+    pc_profile found = {0};
+    pc_code code = pc_profile_read(path, &found, error);
+    if (!code) code = append(profile, &found, error);
+    pc_profile_free(&found);
+    return code;
+}
+
+static pc_code gather(const request *r, pc_profile *profile, pc_error *error) {
+    const pc_import_options options = {.collective = r->collective,
+                                       .link = r->link,
+                                       .ranks = (int)r->ranks,
+                                       .nodes = (int)r->nodes,
+                                       .device = r->device};
+    pc_code code = PC_OK;
+    for (int i = 0; i < r->path_count && !code; i++)
+        code = is_hdf5(r->paths[i]) ? add_profile(profile, r->paths[i], error)
+                                    : pc_profile_import(profile, r->paths[i], &options, error);
+    return code;
+}
+
+/* What the user says counts more than what files say. */
+static void set_device(const request *r, pc_profile_device *device) {
+    if (r->device) snprintf(device->name, sizeof device->name, "%s", r->device);
+    if (r->gpu) snprintf(device->gpu, sizeof device->gpu, "%s", r->gpu);
+    if (r->processors > 0) device->processors = (int32_t)r->processors;
+    device->is_complete = true;
+}
+
+static int answer_fit(const request *r) {
+    pc_error error = {0};
+    pc_profile profile = {0};
+    int64_t left_out = 0;
+    pc_code code = gather(r, &profile, &error);
+    if (!code) {
+        set_device(r, &profile.device);
+        code = pc_profile_fit(&profile, &left_out, &error);
+    }
+    if (!code && profile.fit_count == 0)
+        code = pc_error_set(&error, PC_ERROR_INPUT,
+                            "fit: too few measurements of everything; expected a few sizes or shapes of one kind");
+    if (!code) code = pc_profile_write(&profile, r->output, &error);
+    if (!code && left_out > 0)
+        fprintf(stderr, "pipecast: warning: %" PRId64 " measurements stand in no fit: too few of their kind\n",
+                left_out);
+    if (!code)
+        fprintf(stderr, "pipecast: %s: %" PRId64 " fits of %" PRId64 " measurements\n", r->output, profile.fit_count,
+                profile.kernel_count + profile.transfer_count);
+    pc_profile_free(&profile);
+    return code ? report(&error) : EXIT_DONE;
+}
+
+/* ---- arguments ---- */
+
+enum { OUTPUT, FORMAT, FIGURE, FIT, DEVICE, GPU, PROCESSORS, COLLECTIVE, LINK, RANKS, NODES, HELP };
+static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
+                                      {"format", 0, "FORMAT"},
+                                      {"figure", 0, "FILE"},
+                                      {"fit", 0, "NAME"},
+                                      {"device", 0, "NAME"},
+                                      {"gpu", 0, "NAME"},
+                                      {"processors", 0, "N"},
+                                      {"collective", 0, "NAME"},
+                                      {"link", 0, "NAME"},
+                                      {"ranks", 0, "N"},
+                                      {"nodes", 0, "N"},
+                                      {"help", 'h', NULL},
+                                      {NULL, 0, NULL}};
+
+typedef enum action { SHOW, FIT_IN, COMPARE, ACTIONS } action;
+
+/* Which options each of them has, and how many paths. */
+static const struct action_rule {
+    const char *name;
+    unsigned options;
+    int least, most;
+    const char *expected;
+    int (*answer)(const request *r);
+} rules[ACTIONS] = {
+    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << FIT, 1, 1, "one PROFILE.h5", answer_show},
+    [FIT_IN] = {"fit",
+                1u << OUTPUT | 1u << DEVICE | 1u << GPU | 1u << PROCESSORS | 1u << COLLECTIVE | 1u << LINK |
+                    1u << RANKS | 1u << NODES,
+                1, INT32_MAX, "one INPUT or more", answer_fit},
+    [COMPARE] = {"compare", 1u << FORMAT, 2, 2, "A.h5 B.h5", answer_compare},
+};
+
+static bool take_format(request *r, const char *text) {
+    if (pc_format_parse(text, &r->format)) return true;
+    report_usage("--format: unknown format '%s'; expected table, csv or json", text);
+    return false;
+}
+
+static bool take_option(request *r, int option, const char *value) {
+    const char **texts[] = {
+        [OUTPUT] = &r->output, [FIGURE] = &r->figure,         [FIT] = &r->fit,   [DEVICE] = &r->device,
+        [GPU] = &r->gpu,       [COLLECTIVE] = &r->collective, [LINK] = &r->link, [NODES] = NULL};
+    if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
+    if (option == FORMAT) return take_format(r, value);
+    if (option == PROCESSORS) return argument_integer("--processors", value, 1, PROCESSORS_MAX, &r->processors);
+    if (option == RANKS) return argument_integer("--ranks", value, 1, RANKS_MAX, &r->ranks);
+    if (option == NODES) return argument_integer("--nodes", value, 1, RANKS_MAX, &r->nodes);
+    *texts[option] = value;
+    return true;
+}
+
+static bool is_complete(const request *r, const struct action_rule *rule) {
+    if (r->path_count < rule->least || r->path_count > rule->most)
+        report_usage("profile %s: %d files; expected %s", rule->name, r->path_count, rule->expected);
+    else if (rule->options & 1u << OUTPUT && !r->output)
+        report_usage("profile fit: no output; expected -o PROFILE.h5");
+    else if (r->fit && !r->figure)
+        report_usage("profile show: --fit without --figure; expected both");
+    else
+        return true;
+    return false;
+}
+
+static int parse_and_answer(request *r, const struct action_rule *rule, int argc, char **argv) {
+    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "profile"};
+    for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
+        if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
+        if (option == HELP) {
+            fputs(help, stdout);
+            return finish_output(EXIT_DONE);
+        }
+        if (option >= 0 && !(rule->options & 1u << option))
+            return report_usage("profile %s: has no option --%s; expected one that `pipecast profile --help` lists",
+                                rule->name, options[option].name);
+        if (!take_option(r, option, x.value)) return EXIT_BAD_INPUT;
+    }
+    return is_complete(r, rule) ? rule->answer(r) : EXIT_BAD_INPUT;
+}
+
+int command_profile(int argc, char **argv) {
+    const struct action_rule *rule = NULL;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        return finish_output(EXIT_DONE);
+    }
+    for (int i = 0; i < ACTIONS && argc > 1; i++)
+        if (strcmp(argv[1], rules[i].name) == 0) rule = &rules[i];
+    if (!rule)
+        return report_usage("profile: %s%s%s; expected show, fit or compare",
+                            argc > 1 ? "unknown subcommand '" : "no subcommand", argc > 1 ? argv[1] : "",
+                            argc > 1 ? "'" : "");
+    request r = {.format = PC_FORMAT_TABLE};
+    r.paths = pc_alloc((size_t)argc, sizeof *r.paths);
+    if (!r.paths) {
+        report_usage("out of memory");
+        return EXIT_MACHINE;
+    }
+    int status = parse_and_answer(&r, rule, argc - 1, argv + 1);
+    pc_free(r.paths);
+    return status;
+}

@@ -1,0 +1,280 @@
+"""`pipecast profile`, and runs with a profile, from outside.
+
+The profile is made of numbers that follow from simple formulas, as CSV; no device is needed.
+
+usage: test_profile.py PIPECAST SOURCE_ROOT
+"""
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PIPECAST = os.path.abspath(sys.argv[1])
+GPU = "a100-sxm-80gb"
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+def products(rate=2e14):
+    """Products on three axes: 5 us, and 2 m n k at a rate."""
+    rows = ["op,dtype,layout,b,m,n,k,time_us"]
+    for layout in ("TN", "NN", "NT"):
+        for m in (1024, 4096, 16384):
+            for n in (1024, 4096, 16384):
+                for k in (1024, 4096, 16384):
+                    rows.append(f"matmul,bf16,{layout},1,{m},{n},{k},{5 + 2e6 * m * n * k / rate:.6f}")
+    return "\n".join(rows) + "\n"
+
+
+def collectives(rate=1e11):
+    """All-reduces of 8 ranks: 20 us, and bytes at a rate."""
+    sizes = [2**i for i in range(12, 31)]
+    return "collective,ranks,size_bytes,time_us\n" + "".join(
+        f"all_reduce,8,{size},{20 + 1e6 * size / rate:.6f}\n" for size in sizes)
+
+
+RUN = ("run", "--model", "gpt3-175b", "--gpus", "64", "--tp", "8", "--pp", "8", "--microbatches", "8", "--format", "csv")
+
+
+class Profile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.TemporaryDirectory()
+        cls.write_in(cls.shared.name, "gemm.csv", products())
+        cls.write_in(cls.shared.name, "nccl.csv", collectives())
+        cls.profile = os.path.join(cls.shared.name, "a100.h5")
+        done = cls.fit(cls.profile)
+        assert done.returncode == 0, done
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shared.cleanup()
+
+    @classmethod
+    def fit(cls, output, *more):
+        inputs = [os.path.join(cls.shared.name, name) for name in ("gemm.csv", "nccl.csv")]
+        return run("profile", "fit", *inputs, "-o", output, "--gpu", GPU, "--processors", "108", "--link", "nvlink",
+                   "--device", "A100 of a test", *more)
+
+    @staticmethod
+    def write_in(folder, name, text):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def good(self, *arguments, **options):
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done)
+        return done
+
+    def bad(self, message, *arguments, status=2):
+        """One line on standard error that has the message, nothing on standard output, no file left."""
+        done = run(*arguments, cwd=self.folder.name)
+        before = self.files
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done)
+        self.assertEqual(done.stderr.count("\n"), 1, done)
+        self.assertTrue(done.stderr.startswith("pipecast: "), done)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), before)
+
+    @property
+    def files(self):
+        return sorted(self.known)
+
+    known = ()
+
+
+class Help(Profile):
+    def test_help_has_examples(self):
+        for arguments in (["--help"], ["show", "--help"], ["fit", "-h"]):
+            self.assertIn("\nexample: pipecast profile", self.good("profile", *arguments).stdout)
+
+    def test_usage(self):
+        self.bad("no subcommand; expected show, fit or compare", "profile")
+        self.bad("unknown subcommand 'shw'; expected show, fit or compare", "profile", "shw")
+        self.bad("0 files; expected one PROFILE.h5", "profile", "show")
+        self.bad("1 files; expected A.h5 B.h5", "profile", "compare", self.profile)
+        self.bad("no output; expected -o PROFILE.h5", "profile", "fit", self.profile)
+        self.bad("has no option --ranks", "profile", "show", self.profile, "--ranks", "8")
+        self.bad("--fit without --figure", "profile", "show", self.profile, "--fit", "gemm")
+        self.bad("unknown format 'xml'; expected table, csv or json", "profile", "show", self.profile, "--format", "xml")
+        self.bad("out of range", "profile", "fit", self.profile, "-o", "x.h5", "--processors", "0")
+
+
+class Show(Profile):
+    def test_table_has_fits_and_errors(self):
+        shown = self.good("profile", "show", self.profile).stdout
+        for part in ("A100 of a test", GPU, "gemm_forward bf16 cold", "gemm_weight_gradient", "all_reduce, 8 ranks, nvlink",
+                     "+-", "TFLOP/s", "cross-validated", "27 points, batch 1, m 1024 to 16384", "4 KiB to 1 GiB"):
+            self.assertIn(part, shown)
+
+    def test_json_is_everything(self):
+        shown = json.loads(self.good("profile", "show", self.profile, "--format", "json").stdout)
+        self.assertEqual(shown["device"]["gpu"], GPU)
+        self.assertEqual(shown["device"]["processors"], 108)
+        self.assertEqual((len(shown["kernels"]), len(shown["transfers"])), (81, 19))
+        fits = {fit["name"]: fit for fit in shown["fits"]}
+        parameters = {p["name"]: p for p in fits["all_reduce, 8 ranks, nvlink"]["parameters"]}
+        alpha = next(p for name, p in parameters.items() if name.startswith("alpha"))
+        beta = next(p for name, p in parameters.items() if name.startswith("beta"))
+        self.assertAlmostEqual(alpha["value"] / 20e-6, 1, places=3)
+        self.assertAlmostEqual(beta["value"] / 1e11, 1, places=3)
+        rate = next(p for p in fits["gemm_forward bf16 cold"]["parameters"] if p["name"] == "rate")
+        self.assertAlmostEqual(rate["value"] / 2e14, 1, delta=0.1)
+
+    def test_csv_has_a_line_a_parameter(self):
+        rows = list(csv.DictReader(io.StringIO(self.good("profile", "show", self.profile, "--format", "csv").stdout)))
+        self.assertEqual({row["fit"] for row in rows if row["form"] == "transfer"}, {"all_reduce, 8 ranks, nvlink"})
+        self.assertTrue(all(float(row["value"]) >= 0 for row in rows))
+
+    def test_figures(self):
+        starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+        for ending, start in starts.items():
+            figure = self.path("figure." + ending)
+            self.good("profile", "show", self.profile, "--figure", figure, "--fit", "gemm")
+            with open(figure, "rb") as file:
+                first = file.read()
+            self.assertTrue(first.startswith(start))
+            self.good("profile", "show", self.profile, "--figure", figure, "--fit", "gemm")
+            with open(figure, "rb") as file:
+                self.assertEqual(file.read(), first)
+        self.known = ("figure.svg", "figure.png", "figure.pdf")
+        self.bad("ends in .svg, .png or .pdf", "profile", "show", self.profile, "--figure", "x.jpg")
+        self.bad("no fit's name has 'softmax' in it; expected one of", "profile", "show", self.profile, "--figure", "x.svg",
+                 "--fit", "softmax")
+
+
+class Fit(Profile):
+    def test_same_input_same_bytes(self):
+        again = self.path("again.h5")
+        self.assertEqual(self.fit(again).returncode, 0)
+        with open(again, "rb") as one, open(self.profile, "rb") as other:
+            self.assertEqual(one.read(), other.read())
+
+    def test_a_profile_is_fitted_again(self):
+        again = self.path("again.h5")
+        done = self.good("profile", "fit", self.profile, "-o", again, "--gpu", "h100-sxm")
+        self.assertIn("4 fits of 100 measurements", done.stderr)
+        shown = json.loads(self.good("profile", "show", again, "--format", "json").stdout)
+        self.assertEqual((shown["device"]["gpu"], shown["device"]["name"]), ("h100-sxm", "A100 of a test"))
+        compared = json.loads(self.good("profile", "compare", self.profile, again, "--format", "json").stdout)
+        self.assertEqual(compared["device_differences"], ["gpu"])
+        self.assertEqual(len(compared["fits"]), 4)
+        for fit in compared["fits"]:
+            for shape in fit["shapes"]:
+                self.assertEqual((shape["ratio"], shape["within"]), (1, True))
+
+    def test_bad_input(self):
+        self.write_in(self.folder.name, "bad.csv", products().replace(",1024,", ",1o24,", 1))
+        self.write_in(self.folder.name, "few.csv", "\n".join(products().splitlines()[:4]) + "\n")
+        self.known = ("bad.csv", "few.csv")
+        self.bad("bad.csv:2: ", "profile", "fit", "bad.csv", "-o", "x.h5", "--gpu", GPU, "--processors", "108")
+        self.bad("too few", "profile", "fit", "few.csv", "-o", "x.h5", "--gpu", GPU, "--processors", "108")
+        self.bad("No such file", "profile", "fit", "nothing.csv", "-o", "x.h5")
+        self.bad("there is no folder", "profile", "fit", self.profile, "-o", "no/x.h5")
+
+
+class Compare(Profile):
+    def test_ratios(self):
+        slower = self.path("slower.h5")
+        self.write_in(self.folder.name, "gemm.csv", products(rate=1e14))
+        self.good("profile", "fit", self.path("gemm.csv"), "-o", slower, "--gpu", GPU, "--processors", "108", "--device",
+                  "A slower one")
+        shown = self.good("profile", "compare", self.profile, slower).stdout
+        self.assertIn("A100 of a test  ->  A slower one", shown)
+        self.assertIn("outside the intervals", shown)
+        self.assertIn("all_reduce, 8 ranks, nvlink\n  only in the first", shown)
+        rows = list(csv.DictReader(io.StringIO(
+            self.good("profile", "compare", self.profile, slower, "--format", "csv").stdout)))
+        self.assertEqual(len(rows), 9)
+        large = [float(row["ratio"]) for row in rows if float(row["m"]) > 6000]
+        self.assertTrue(large and all(abs(ratio - 2) < 0.1 for ratio in large), large)
+
+
+class Runs(Profile):
+    def row(self, *arguments):
+        done = self.good(*arguments)
+        return next(csv.DictReader(io.StringIO(done.stdout))), done.stderr
+
+    def test_products_take_what_was_measured(self):
+        shown = json.loads(self.good("profile", "show", self.profile, "--format", "json").stdout)
+        with_profile, warnings = self.row(*RUN, "--machine", "dgx-a100", "--profile", self.profile)
+        self.assertEqual(with_profile["profile_hash"], shown["hash"])
+        self.assertTrue(self.profile.endswith(with_profile["profile"]))
+        self.assertIn("the roofline of the machine's file answers: ", warnings)
+        self.assertIn("layer_norm_forward bf16", warnings)
+        self.assertIn("all_gather of 8 ranks in a domain: not in the profile", warnings)
+        self.assertNotIn("gemm_forward bf16: not", warnings)
+        without, quiet = self.row(*RUN, "--machine", "dgx-a100")
+        self.assertEqual((without["profile"], without["profile_hash"], quiet), ("", "", ""))
+        self.assertNotEqual(with_profile["iteration_s"], without["iteration_s"])
+
+    def test_slower_products_make_slower_iterations(self):
+        slower = self.path("slower.h5")
+        self.write_in(self.folder.name, "gemm.csv", products(rate=1e14))
+        self.good("profile", "fit", self.path("gemm.csv"), "-o", slower, "--gpu", GPU, "--processors", "108")
+        fast, _ = self.row(*RUN, "--machine", "dgx-a100", "--profile", self.profile)
+        slow, _ = self.row(*RUN, "--machine", "dgx-a100", "--profile", slower)
+        ratio = float(slow["iteration_s"]) / float(fast["iteration_s"])
+        self.assertTrue(1.4 < ratio < 2, ratio)  # products are most of it
+
+    def test_scenarios_name_profiles_from_their_folder(self):
+        self.write_in(self.folder.name, "study.yaml", "scenario: study\nsetting:\n  machine: dgx-a100\n  gpus: 64\n"
+                      "  tp: 8\n  pp: 8\n  microbatches: 8\n  model: {from: gpt3-175b}\nsweep:\n"
+                      "  profile: [one.h5, two.h5]\n")
+        self.good("profile", "fit", self.profile, "-o", self.path("one.h5"))
+        self.write_in(self.folder.name, "gemm.csv", products(rate=1e14))
+        self.good("profile", "fit", self.path("gemm.csv"), "-o", self.path("two.h5"), "--gpu", GPU, "--processors", "108")
+        one_thread = self.good("run", self.path("study.yaml"), "--format", "csv", "--jobs", "1", "-o", self.path("r.h5"))
+        many = self.good("run", self.path("study.yaml"), "--format", "csv", "--jobs", "4")
+        self.assertEqual((one_thread.stdout, one_thread.stderr), (many.stdout, many.stderr))
+        rows = list(csv.DictReader(io.StringIO(many.stdout)))
+        self.assertEqual([row["profile"] for row in rows], ["one.h5", "two.h5"])
+        self.assertEqual([row["name"] for row in rows], ["study.1f1b.one", "study.1f1b.two"])
+        self.assertEqual(len({row["profile_hash"] for row in rows}), 2)
+        self.assertIn("warning: " + self.path("one.h5") + ": ", many.stderr)
+        self.assertEqual(self.good("run", self.path("study.yaml"), "-q").stderr, "")
+
+    def test_bad_profiles(self):
+        self.write_in(self.folder.name, "a.jpg", "\u00ff\u00d8 JFIF")
+        self.write_in(self.folder.name, "short.h5", "")
+        with open(self.profile, "rb") as whole, open(self.path("short.h5"), "wb") as short:
+            short.write(whole.read()[:-5000])
+        self.good(*RUN, "--machine", "dgx-a100", "-o", self.path("results.h5"))
+        self.known = ("a.jpg", "short.h5", "results.h5")
+        for name, message in {"nothing.h5": "nothing.h5: No such file or directory",
+                              "a.jpg": "a.jpg: is not an HDF5 file; a profile of pipecast was expected",
+                              "short.h5": "short.h5: the file is damaged or was cut short",
+                              "results.h5": "results.h5: is an HDF5 file, but not a profile of pipecast"}.items():
+            self.bad(message, *RUN, "--machine", "dgx-a100", "--profile", name, "-o", "out.h5")
+            self.bad(message, "profile", "show", name)
+        self.bad("is of the GPU a100-sxm-80gb; expected one of the machine's, h100-sxm", *RUN, "--machine", "dgx-h100",
+                 "--profile", self.profile, "-o", "out.h5")
+
+    def test_far_shapes_are_warned_of(self):
+        rows = products().splitlines()
+        small = [rows[0]] + [row for row in rows[1:] if max(int(x) for x in row.split(",")[4:7]) <= 4096]
+        self.write_in(self.folder.name, "small.csv", "\n".join(small) + "\n")
+        done = self.good("profile", "fit", self.path("small.csv"), "-o", self.path("small.h5"), "--gpu", GPU,
+                         "--processors", "108")
+        self.assertIn("3 fits of 24 measurements", done.stderr)
+        _, warnings = self.row(*RUN, "--machine", "dgx-a100", "--profile", self.path("small.h5"),
+                               "--microbatch-size", "16", "--memory", "9 TB")
+        self.assertRegex(warnings, r"gemm_forward bf16 cold: m 32768 \(batch 1, .*\) is 8 times above what was measured, "
+                                   "1024 to 4096; the roofline goes on from there")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)
