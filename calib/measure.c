@@ -122,13 +122,23 @@ static const pc_measured_family *family_of(const pc_measure *x, const pc_kernel_
     return NULL;
 }
 
-/* Preparing tries algorithms, filling writes every set, every sample waits for the device. */
+/* Of a sample: what is launched, and waiting for it; short ones are recorded into a graph first, launch by launch. */
+static double sample_seconds(const pc_measure *x, double launch_s) {
+    const double wait_s = 100e-6, node_s = 4e-6, graph_s = 400e-6;
+    const pc_measure_protocol *protocol = &x->protocol;
+    if (launch_s >= 1e-9 * PC_GRAPH_BELOW_NS) return fmax(launch_s, protocol->sample_s) + wait_s;
+    double nodes = fmin(fmax(protocol->sample_s / launch_s, 1.0), protocol->graph_most);
+    return nodes * (launch_s + node_s) + graph_s + wait_s;
+}
+
+/* Preparing tries algorithms, of attention only against a library; filling writes every set. */
 static double estimate(const pc_measure *x, const pc_planned_shape *planned) {
-    const double fixed_s = 0.02, samples = 40, wait_s = 100e-6, trials = 40;
+    const double fixed_s = 0.02, samples = 40, trials = 40;
     double launch_s = pc_shape_kernel_seconds(planned, &x->rates), states = planned->sets > 1 ? 2 : 1;
     double fill_s = (double)planned->set_bytes * planned->sets / (0.1 * x->rates.bytes_per_s);
-    double prepare_s = planned->family->prepare ? trials * launch_s : 0.0;
-    return fixed_s + fill_s + prepare_s + states * samples * (fmax(launch_s, x->protocol.sample_s) + wait_s);
+    bool is_tried =
+        planned->family->prepare && (planned->family->group != PC_KERNEL_ATTENTION || x->request->attention_library);
+    return fixed_s + fill_s + (is_tried ? trials * launch_s : 0.0) + states * samples * sample_seconds(x, launch_s);
 }
 
 /* A shape that does not fit beside what else lies on the device, or that a library refuses, is left out; only what ends

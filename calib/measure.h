@@ -24,7 +24,7 @@ typedef struct pc_calibrate_progress {
 typedef enum pc_calibrate_effort {
     PC_CALIBRATE_FULL,  /* under 9 minutes on one GPU */
     PC_CALIBRATE_QUICK, /* under 60 s */
-    PC_CALIBRATE_TINY   /* a few small shapes of everything: for tests */
+    PC_CALIBRATE_TINY   /* a few small shapes of everything: to see that it works */
 } pc_calibrate_effort;
 
 typedef struct pc_calibrate_request {

@@ -43,6 +43,8 @@ typedef struct pc_measure_protocol {
 pc_measure_protocol pc_measure_protocol_of(pc_calibrate_effort effort);
 
 enum { PC_SENTINELS = 2, PC_SAMPLES_MOST = 200 };
+/* Launched one by one, a kernel that is shorter than this would be the host's time and not its own. */
+enum { PC_GRAPH_BELOW_NS = 20000 };
 
 /* A family's part of the session. */
 typedef struct pc_measured_family {

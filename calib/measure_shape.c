@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Launched one by one, a kernel that is shorter than this would be the host's time and not its own. */
-static const double graph_below_s = 20e-6;
-
 /* ---- buffers ---- */
 
 /* All sets of a tensor at once, what lies between them too. What is written is zeroed: no NaN slows or speeds it. */
@@ -91,7 +88,7 @@ static int repeats_for(const pc_measure_protocol *protocol, double launch_s, int
 
 /* On an idle device the first launch arrives some microseconds behind the event that starts the time. Behind others it
  * does not; where a sample is so long that this does not show, they would only take time. A graph is uploaded first,
- * which waits for what is ahead. */
+ * which waits for what is ahead; the device sees to it that it does not begin late (kernels/cuda/time.c). */
 static int leads_for(double launch_s, int repeats, bool in_graph) {
     enum { LEADS_MOST = 3 };
     const double ahead_s = 50e-6, long_s = 5e-3;
@@ -106,17 +103,18 @@ static pc_code launch_leads(pc_bench *b, int leads, pc_error *error) {
     return code;
 }
 
-/* By a first rough timing, which also warms up; then once as the samples will be. */
+/* By a first rough timing, which also warms up, and again behind leads; then once as the samples will be. */
 static pc_code choose_sampling(pc_measure *x, pc_bench *b, sampling *chosen, pc_error *error) {
     enum { LAUNCHES_MOST = 256 };
     const pc_measure_protocol *protocol = &x->protocol;
     double rough_s = INFINITY, seconds = 0.0;
     pc_code code = PC_OK;
     for (int i = 0; i < 3 && !code; i++) {
-        code = pc_bench_time(b, 1, false, &seconds, error);
+        if (i > 0) code = launch_leads(b, leads_for(rough_s, 1, false), error);
+        if (!code) code = pc_bench_time(b, 1, false, &seconds, error);
         rough_s = fmin(rough_s, seconds);
     }
-    chosen->in_graph = rough_s < graph_below_s;
+    chosen->in_graph = rough_s < 1e-9 * PC_GRAPH_BELOW_NS;
     if (!code && chosen->in_graph) { /* without the host it is shorter */
         int repeats = repeats_for(protocol, rough_s, protocol->graph_most);
         code = pc_bench_time(b, repeats, true, &seconds, error);

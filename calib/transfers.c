@@ -20,8 +20,10 @@
 extern char **environ;
 
 enum { RANKS_MAX = 64, ENVIRONMENT_MAX = 4096 };
-/* How much longer than its budget a group may take, for start-up, before it counts as stuck. */
-static const double start_up_s = 90;
+/* How much longer than its budget a group may take before it counts as stuck. */
+static double patience_s(const pc_calibrate_request *request) {
+    return request->effort == PC_CALIBRATE_FULL ? 90 : 30;
+}
 
 /* ---- one group's processes ---- */
 
@@ -37,7 +39,8 @@ typedef struct ranks {
 /* With one device for two ranks NCCL would refuse to join them; told that they are on two hosts, it takes the network,
  * which is the loopback interface here. */
 static const char *const alone_settings[] = {
-    "NCCL_SOCKET_IFNAME=lo", "NCCL_IB_DISABLE=1", "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1", "NCCL_NET=Socket",
+    "NCCL_SOCKET_IFNAME=lo", "NCCL_IB_DISABLE=1",  "NCCL_P2P_DISABLE=1",  "NCCL_SHM_DISABLE=1",
+    "NCCL_NET=Socket",       "NCCL_NVLS_ENABLE=0", "NCCL_MNNVL_ENABLE=0",
 };
 
 typedef struct settings {
@@ -45,8 +48,12 @@ typedef struct settings {
     char *list[ENVIRONMENT_MAX + 8];
 } settings;
 
+/* Of two entries of a name the first would count, which is the one that was there before. */
 static bool is_set_here(const char *entry) {
-    return strncmp(entry, "NCCL_HOSTID=", 12) == 0;
+    if (strncmp(entry, "NCCL_HOSTID=", 12) == 0) return true;
+    for (size_t i = 0; i < sizeof alone_settings / sizeof *alone_settings; i++)
+        if (strncmp(entry, alone_settings[i], strcspn(alone_settings[i], "=") + 1) == 0) return true;
+    return false;
 }
 
 static void make_settings(settings *s, const ranks *group, int rank) {
@@ -146,15 +153,15 @@ static double now_s(void) {
 
 /* Until all are done, one fails, the user interrupts, or they are stuck. */
 static pc_code wait_for(ranks *group, pc_error *error) {
-    double until_s = now_s() + group->budget_s + start_up_s;
+    double most_s = group->budget_s + patience_s(group->request), until_s = now_s() + most_s;
     int running = group->ranks;
     pc_code code = PC_OK;
     while (!code && running > 0) {
         const volatile int *interrupted = group->request->is_interrupted;
         if (interrupted && *interrupted) break;
         if (now_s() > until_s)
-            code = pc_error_set(error, PC_ERROR_IO, "transfers: %d ranks did not end within %.0f s", group->ranks,
-                                group->budget_s + start_up_s);
+            code =
+                pc_error_set(error, PC_ERROR_IO, "transfers: %d ranks did not end within %.0f s", group->ranks, most_s);
         else
             code = look_at(group, &running, error);
         if (!code && running > 0) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

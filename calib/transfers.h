@@ -19,7 +19,7 @@ typedef struct pc_rank_task {
     int rank, ranks, nodes, device;
     const char *folder; /* where ranks meet */
     const char *link;   /* how they are joined, as in pc_transfer_measurement */
-    double budget_s;    /* of all collectives and sizes */
+    double budget_s;    /* of all collectives and sizes, start-up included */
     int64_t most_bytes; /* the largest size */
 } pc_rank_task;
 

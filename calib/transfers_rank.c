@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAMPLES = 40, SAMPLES_LEAST = 5, BLOCK_ELEMENTS = 1 << 21, ID_WAIT_S = 120 };
+enum { SAMPLES = 40, SAMPLES_LEAST = 5, BLOCK_ELEMENTS = 1 << 21, ID_WAIT_S = 300 };
 /* A sample lasts this long at least: the two events beside it take about a microsecond. */
 static const double sample_s = 200e-6;
 
@@ -27,6 +27,7 @@ typedef struct member {
     uint16_t *host; /* BLOCK_ELEMENTS */
     pc_profile profile;
     struct timespec start;
+    double begun_s; /* behind the start: the first collective */
 } member;
 
 /* ---- the place where ranks meet ---- */
@@ -73,6 +74,7 @@ static pc_code meet(member *r, pc_error *error) {
         if (!code) code = write_id(path, &id, error);
     } else {
         code = read_id(path, &id, error);
+        clock_gettime(CLOCK_MONOTONIC, &r->start); /* not of the groups before, that others were in */
     }
     if (!code) code = pc_transfer_open(r->device, &id, task->ranks, task->rank, &r->group, error);
     return code;
@@ -227,7 +229,9 @@ static pc_code measure_size(member *r, pc_transfer transfer, int64_t bytes, doub
 
 static pc_code measure_transfer(member *r, pc_transfer transfer, pc_error *error) {
     enum { LEAST_BYTES = 1024 };
-    double until_s = r->task->budget_s * (double)(transfer + 1) / PC_TRANSFERS;
+    const double least_share = 0.4; /* of the budget, however long it took to come together */
+    double left_s = fmax(r->task->budget_s - r->begun_s, least_share * r->task->budget_s);
+    double until_s = r->begun_s + left_s * (double)(transfer + 1) / PC_TRANSFERS;
     bool is_last = false;
     pc_code code = PC_OK;
     for (int64_t bytes = LEAST_BYTES; !code && !is_last && bytes <= r->task->most_bytes; bytes *= 2)
@@ -237,7 +241,9 @@ static pc_code measure_transfer(member *r, pc_transfer transfer, pc_error *error
     return code;
 }
 
+/* Contexts, libraries and meeting take seconds, which are part of the budget. */
 static pc_code prepare(member *r, pc_error *error) {
+    clock_gettime(CLOCK_MONOTONIC, &r->start);
     pc_code code = pc_device_open(r->task->device, &r->device, error);
     if (!code) code = meet(r, error);
     if (!code) code = pc_device_allocate(r->device, r->task->most_bytes, &r->send, error);
@@ -245,15 +251,18 @@ static pc_code prepare(member *r, pc_error *error) {
     if (!code) r->host = pc_alloc(BLOCK_ELEMENTS, sizeof *r->host);
     if (!code && !r->host) code = pc_error_no_memory(error);
     if (!code) code = fill_send(r, r->task->most_bytes / 2, error);
-    clock_gettime(CLOCK_MONOTONIC, &r->start);
-    return code;
+    r->begun_s = elapsed_s(r);
+    return code ? code : pc_transfer_largest(r->group, &r->begun_s, 1, error);
 }
 
 pc_code pc_rank_measure(const pc_rank_task *task, pc_error *error) {
     member r = {.task = task};
     pc_code code = prepare(&r, error);
     for (int t = 0; !code && t < PC_TRANSFERS; t++) code = measure_transfer(&r, (pc_transfer)t, error);
-    pc_transfer_close(r.group);
+    if (code)
+        pc_transfer_abandon(r.group);
+    else
+        pc_transfer_close(r.group);
     if (r.device) {
         pc_device_free(r.device, r.send);
         pc_device_free(r.device, r.receive);

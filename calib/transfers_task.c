@@ -58,6 +58,13 @@ pc_code pc_rank_take(const char *path, pc_profile *profile, pc_error *error) {
 
 /* ---- started by mpirun or srun ---- */
 
+/* A rank that sees a single GPU has it for itself, as a launcher gave it out: NCCL joins no two ranks on one. How that
+ * one is joined to the others, it cannot ask. */
+static const char *link_of(int nodes, int devices) {
+    if (nodes > 1) return "network";
+    return devices > 1 ? pc_transfer_link(0, 1) : "unknown";
+}
+
 /* Ranks 0 .. ranks - 1 of the job as a group of their own; others have nothing to do. */
 static pc_code measure_first(const pc_calibrate_request *request, const pc_launched *launched, int ranks,
                              const char *folder, int devices, double budget_s, pc_profile *profile, pc_error *error) {
@@ -68,9 +75,7 @@ static pc_code measure_first(const pc_calibrate_request *request, const pc_launc
                          .nodes = nodes,
                          .device = launched->local_rank % devices,
                          .folder = folder,
-                         .link = nodes > 1     ? "network"
-                                 : devices > 1 ? pc_transfer_link(0, 1)
-                                               : "loopback",
+                         .link = link_of(nodes, devices),
                          .budget_s = budget_s,
                          .most_bytes = pc_transfers_most_bytes(request->effort)};
     pc_code code = pc_rank_measure(&task, error);

@@ -8,7 +8,6 @@
 #include "calib/measure.h"
 #include "engine/alloc.h"
 #include "results/replace.h"
-#include "scenarios/scenario.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@ static const char help[] =
     "\n"
     "  -o PROFILE.h5          where to (default profile.h5; a file that is there is replaced)\n"
     "      --quick            under a minute: coarse grids\n"
+    "      --tiny             seconds: a few small shapes of everything, to see that it works here\n"
     "      --device N         the GPU, counted from 0 (default 0)\n"
     "      --gpu NAME         what the library calls it (`pipecast list machines`); default: by the driver's name\n"
     "      --kernels-only     no transfers\n"
@@ -34,8 +34,8 @@ static const char help[] =
     "and\n"
     "                         used where it is faster; the profile says which ran\n"
     "      --seed N           of the data and of the order (default 1)\n"
-    "      --replay SCENARIO  then run one stage's passes of the scenario's first run here, in the order of its\n"
-    "                         schedule, and compare time and memory with the simulated stage\n"
+    "      --replay SCENARIO  then run one stage's passes of the scenario's runs (the first 8) here, in the order of\n"
+    "                         their schedules, and compare time and memory with the simulated stage\n"
     "      --stage N          which stage (default: the middle one)\n"
     "  -q, --quiet            no progress bar\n"
     "\n"
@@ -48,11 +48,12 @@ static const char help[] =
     "fault of it.\n"
     "\n"
     "example: pipecast calibrate --quick -o h100.h5\n"
-    "example: pipecast calibrate -o h100.h5 --replay scenarios/studies/schedules_under_memory.yaml\n";
+    "example: pipecast calibrate -o h100.h5 --replay scenarios/studies/replay_stage.yaml\n";
 
-enum { OUTPUT, QUICK, DEVICE, GPU, KERNELS_ONLY, TRANSFERS_ONLY, ATTENTION, SEED, REPLAY, STAGE, QUIET, HELP };
+enum { OUTPUT, QUICK, TINY, DEVICE, GPU, KERNELS_ONLY, TRANSFERS_ONLY, ATTENTION, SEED, REPLAY, STAGE, QUIET, HELP };
 static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"quick", 0, NULL},
+                                      {"tiny", 0, NULL},
                                       {"device", 0, "N"},
                                       {"gpu", 0, "NAME"},
                                       {"kernels-only", 0, NULL},
@@ -84,6 +85,7 @@ static bool take(request *x, int option, const char *value) {
     bool is_good = true;
     if (option == OUTPUT) x->output = value;
     if (option == QUICK) x->calibrate.effort = PC_CALIBRATE_QUICK;
+    if (option == TINY) x->calibrate.effort = PC_CALIBRATE_TINY;
     if (option == GPU) x->gpu = value;
     if (option == KERNELS_ONLY) x->calibrate.without_transfers = true;
     if (option == TRANSFERS_ONLY) x->calibrate.without_kernels = true;
@@ -115,19 +117,10 @@ static int parse(int argc, char **argv, request *x, bool *is_help) {
     if (x->calibrate.without_kernels && x->calibrate.without_transfers)
         return report_usage("calibrate: --kernels-only and --transfers-only leave nothing; expected one of them");
     if (x->stage >= 0 && !x->replay) return report_usage("calibrate: --stage: no --replay; expected both");
-    if (x->gpu && strlen(x->gpu) >= sizeof(((pc_profile_device *)0)->gpu))
-        return report_usage("calibrate: --gpu: %zu characters; expected fewer than %zu", strlen(x->gpu),
-                            sizeof(((pc_profile_device *)0)->gpu));
+    const size_t name_most = sizeof(((pc_profile_device *)0)->gpu) - 1;
+    if (x->gpu && (!x->gpu[0] || strlen(x->gpu) > name_most))
+        return report_usage("calibrate: --gpu: %zu characters; expected 1 to %zu", strlen(x->gpu), name_most);
     return EXIT_DONE;
-}
-
-/* Whether it can be loaded, which nobody should learn after minutes of measuring. */
-static pc_code check_scenario(const char *path, pc_error *error) {
-    pc_scenario *scenario;
-    pc_code code = pc_scenario_load(path, NULL, 0, &scenario, error);
-    if (code) return pc_error_prefix(error, "calibrate: --replay");
-    pc_scenario_free(scenario);
-    return PC_OK;
 }
 
 /* ---- interruption, progress ---- */
@@ -229,7 +222,7 @@ int command_calibrate(int argc, char **argv) {
         pc_error_prefix(&error, "calibrate: -o");
         return report(&error);
     }
-    if (x.replay && check_scenario(x.replay, &error)) return report(&error);
+    if (x.replay && calibrate_replay_check(x.replay, x.stage, x.gpu, &error)) return report(&error);
     char *program = realpath("/proc/self/exe", NULL); /* ranks of transfers are this program again */
     x.calibrate.program = program ? program : "pipecast";
     watch_interrupts();

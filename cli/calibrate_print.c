@@ -4,6 +4,7 @@
 #include "scenarios/library.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +35,11 @@ static void print_device(const pc_profile_device *x) {
 static void print_fit(const pc_fit *fit, int width) {
     char name[160];
     pc_fit_name(&fit->key, name, sizeof name);
-    printf("%-*s  %6" PRId64 "  %8.2f%%  %7.2f%%  %8.1f%%\n", width, name, fit->count, 100.0 * fit->cv_median,
-           100.0 * fit->cv_p95, 100.0 * fit->cv_coverage);
+    printf("%-*s  %6" PRId64, width, name, fit->count);
+    if (isnan(fit->cv_median)) /* too few to leave some out */
+        printf("  %9s  %8s  %9s\n", "-", "-", "-");
+    else
+        printf("  %8.2f%%  %7.2f%%  %8.1f%%\n", 100.0 * fit->cv_median, 100.0 * fit->cv_p95, 100.0 * fit->cv_coverage);
 }
 
 static void print_fits(const pc_profile *profile) {

@@ -44,7 +44,10 @@ typedef struct pc_transfer_group pc_transfer_group;
 pc_code pc_transfer_id_make(pc_transfer_id *id, pc_error *error);
 pc_code pc_transfer_open(pc_device *device, const pc_transfer_id *id, int ranks, int rank, pc_transfer_group **group,
                          pc_error *error);
-void pc_transfer_close(pc_transfer_group *group); /* NULL is fine */
+/* Behind what all ranks have enqueued; waits for them. NULL is fine. */
+void pc_transfer_close(pc_transfer_group *group);
+/* The same after a fault: waits for no other rank, and ends what is under way. */
+void pc_transfer_abandon(pc_transfer_group *group);
 
 /* Enqueues one on the device's stream; numbers are PC_BF16 or PC_FP32, reductions are sums. */
 pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer transfer, pc_dtype dtype, const void *send,

@@ -22,7 +22,7 @@ struct CUgraphExec_st {
     work *first; /* the graph's own */
 };
 struct CUstream_st {
-    bool is_capturing;
+    bool is_capturing, is_busy;
     struct CUgraph_st *graph;
 };
 struct CUevent_st {
@@ -131,6 +131,13 @@ cudaError_t cudaDriverGetVersion(int *version) {
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device) {
     snprintf(text, (size_t)size, "0000:3%d:00.0", device);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int from, int to) {
+    MAY_FAIL("cudaDeviceGetP2PAttribute");
+    if (which != cudaDevP2PAttrNativeAtomicSupported || from == to) return forbidden(cudaErrorInvalidValue);
+    *value = fake.has_peer_atomics;
     return cudaSuccess;
 }
 
@@ -272,6 +279,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     MAY_FAIL("cudaStreamSynchronize");
     if (stream->is_capturing) return forbidden(cudaErrorStreamCaptureUnsupported);
     fake.synchronisations++;
+    stream->is_busy = false;
     return cudaSuccess;
 }
 
@@ -280,7 +288,8 @@ void fake_cuda_enqueue(cudaStream_t stream, void (*run)(void *data), const void 
     if (!stream->is_capturing) {
         work now = {.run = run};
         memcpy(now.data, data, bytes);
-        clock_s += seconds;
+        clock_s += seconds + (stream->is_busy ? 0 : fake.latency_s);
+        stream->is_busy = true;
         fake.works++;
         run(now.data);
         return;

@@ -16,11 +16,13 @@ typedef struct fake_cuda {
     int devices;
     int compute_major;
     int64_t capacity_bytes; /* of the device */
+    bool has_peer_atomics;  /* between any two */
     /* A call of this name fails so, once, after it was met `fails_after` times. */
     const char *fails;
     cudaError_t fails_with;
     int fails_after;
-    bool is_lost; /* from now on every call says cudaErrorIllegalAddress, and nothing clears it */
+    double latency_s; /* from a launch on an idle stream to its begin */
+    bool is_lost;     /* from now on every call says cudaErrorIllegalAddress, and nothing clears it */
     /* What is there now: 0 when all was given back. */
     int streams, pools, events, graphs, ready_graphs;
     int64_t blocks, bytes, high_bytes;

@@ -1,5 +1,5 @@
 /* fake_device.h: a device over the made-up CUDA runtime and its libraries, and what else a test of kernels/cuda/ needs
- * in place of kernels: pc_device_fill and the family gelu_forward, on the host.
+ * in place of kernels: pc_device_fill, pc_device_hold and the family gelu_forward, on the host.
  */
 #ifndef PC_TESTS_FAKE_DEVICE_H
 #define PC_TESTS_FAKE_DEVICE_H

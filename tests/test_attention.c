@@ -367,6 +367,28 @@ static void test_attributes(void **state) {
     pc_device_close(device);
 }
 
+/* Where a block has 99 KiB of shared memory: narrow heads run, wide ones are the shape's fault, not the device's. */
+static void test_little_shared_memory(void **state) {
+    pc_device *device = open_device(state);
+    pc_kernel_shape shape = {.batch = 1, .m = 40, .n = 40, .k = 64, .heads = 2, .kv_heads = 1, .is_causal = true};
+    pc_kernel_check check;
+    pc_error error = {0};
+    ((pc_device_info *)(uintptr_t)pc_device_about(device))->shared_bytes = 99 << 10;
+    assert_int_equal(pc_kernel_check_run(device, &pc_family_attention_backward, &shape, 1, &check, NULL), PC_OK);
+    assert_true(check.is_right);
+    shape.k = 128;
+    assert_int_equal(pc_kernel_check_run(device, &pc_family_attention_forward, &shape, 1, &check, NULL), PC_OK);
+    assert_int_equal(pc_kernel_check_run(device, &pc_family_attention_backward, &shape, 1, &check, &error),
+                     PC_ERROR_INPUT);
+    assert_string_equal(error.message,
+                        "attention_backward: heads of up to 128 need 132096 bytes of shared memory for a "
+                        "block; this GPU has 101376"); /* (2 * 128 + 4 * 64) rows of 256, 4 * 64 floats */
+    shape.k = 256;
+    assert_int_equal(pc_kernel_check_run(device, &pc_family_attention_forward, &shape, 1, &check, NULL),
+                     PC_ERROR_INPUT);
+    pc_device_close(device);
+}
+
 /* As models/workload counts it, and each tensor once. */
 static void test_work(void **state) {
     (void)state;
@@ -392,6 +414,7 @@ int main(void) {
         cmocka_unit_test(test_rows_without_keys),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_little_shared_memory),
         cmocka_unit_test(test_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,6 +266,19 @@ static void test_time(void **state) {
     fake_device_close(device);
 }
 
+/* A launch on an idle stream arrives late; of a graph that is no part of the time. */
+static void test_time_without_latency(void **state) {
+    (void)state;
+    pc_device *device = fake_device_open();
+    counting work = {.device = device, .fails_at = -1};
+    double seconds = -1;
+    fake.latency_s = 8e-6;
+    assert_int_equal(pc_device_wait(device, NULL), PC_OK);
+    assert_int_equal(pc_device_time(device, enqueue_one, &work, 2, true, &seconds, NULL), PC_OK);
+    assert_true(fabs(seconds - 3e-3) < 1e-8);
+    fake_device_close(device);
+}
+
 /* A fault of the work, or of any call on the way, comes back as it is, and what comes after it works. */
 static void test_time_fails(void **state) {
     (void)state;
@@ -368,6 +381,7 @@ int main(void) {
         cmocka_unit_test_setup(test_launched, fake_device_reset),
         cmocka_unit_test_setup(test_lost, fake_device_reset),
         cmocka_unit_test_setup(test_time, fake_device_reset),
+        cmocka_unit_test_setup(test_time_without_latency, fake_device_reset),
         cmocka_unit_test_setup(test_time_fails, fake_device_reset),
         cmocka_unit_test_setup(test_marks, fake_device_reset),
         cmocka_unit_test_setup(test_state, fake_device_reset),

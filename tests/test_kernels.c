@@ -90,6 +90,23 @@ static void test_rows(void **state) {
         }
 }
 
+/* Of 16,384 columns sums take 128 KiB for layer norm, which is then not fused, and 64 KiB for RMS norm. */
+static void test_little_shared_memory(void **state) {
+    const pc_kernel_shape shape = {.dtype = PC_BF16, .m = 2, .n = 16384};
+    pc_device_info *about = (pc_device_info *)(uintptr_t)pc_device_about(*state);
+    int64_t usual = about->shared_bytes;
+    pc_kernel_attributes made;
+    assert_int_equal(pc_family_layer_norm_backward.attributes(*state, &shape, &made, NULL), PC_OK);
+    assert_int_equal(made.launches, 2);
+    about->shared_bytes = 99 << 10;
+    assert_int_equal(pc_family_layer_norm_backward.attributes(*state, &shape, &made, NULL), PC_OK);
+    assert_int_equal(made.launches, 3);
+    check_right(*state, &pc_family_layer_norm_backward, &shape, 1);
+    assert_int_equal(pc_family_rms_norm_backward.attributes(*state, &shape, &made, NULL), PC_OK);
+    assert_int_equal(made.launches, 2);
+    about->shared_bytes = usual;
+}
+
 /* Matrices of several heads, scaled; more rows than columns: the first see nothing, and are zero. */
 static void test_causal(void **state) {
     static const struct size causal[] = {{5, 5}, {40, 24}, {9, 1}, {6, 200}, {3, 301}, {2, 1500}, {70, 64}, {1, 32800}};
@@ -287,9 +304,9 @@ static void test_worst_error(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_families),       TEST(test_table),           TEST(test_rows),
-        TEST(test_causal),         TEST(test_misaligned),      TEST(test_far_from_zero),
-        TEST(test_shapes_refused), TEST(test_faults_are_seen), TEST(test_worst_error),
+        TEST(test_families),        TEST(test_table),       TEST(test_rows),          TEST(test_little_shared_memory),
+        TEST(test_causal),          TEST(test_misaligned),  TEST(test_far_from_zero), TEST(test_shapes_refused),
+        TEST(test_faults_are_seen), TEST(test_worst_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

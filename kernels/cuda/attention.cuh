@@ -250,6 +250,15 @@ inline int pc_attention_width(const pc_kernel_shape *shape) {
     return PC_ATTENTION_HEAD_MAX;
 }
 
+/* Wide heads need more shared memory than some GPUs have, those for games above all. */
+inline pc_code pc_attention_fits(const pc_device *device, const char *what, int width, int64_t bytes, pc_error *error) {
+    int64_t most = pc_device_about(device)->shared_bytes;
+    if (bytes <= most) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: heads of up to %d need %lld bytes of shared memory for a block; this GPU has %lld", what,
+                        width, static_cast<long long>(bytes), static_cast<long long>(most));
+}
+
 /* Calls what(std::integral_constant<int, D>{}). */
 template <class F> auto pc_attention_dispatch(const pc_kernel_shape *shape, F &&what) {
     switch (pc_attention_width(shape)) {

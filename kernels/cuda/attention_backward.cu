@@ -406,7 +406,7 @@ static void launch_gradients(pc_device *device, const pc_kernel_shape *shape, co
 }
 
 static pc_code backward_own(pc_device *device, const pc_kernel_shape *shape, void *const *tensors, pc_error *error) {
-    pc_dispatch(shape->dtype, [&](auto zero) {
+    return pc_dispatch(shape->dtype, [&](auto zero) {
         using T = decltype(zero);
         pc_attention_arguments<T> given = pc_attention_given<T>(shape, tensors);
         given.out = static_cast<const T *>(tensors[PC_ATTENTION_OUT]);
@@ -416,11 +416,16 @@ static pc_code backward_own(pc_device *device, const pc_kernel_shape *shape, voi
         given.query_gradient = static_cast<T *>(tensors[PC_ATTENTION_QUERY_GRADIENT]);
         given.key_gradient = static_cast<T *>(tensors[PC_ATTENTION_KEY_GRADIENT]);
         given.value_gradient = static_cast<T *>(tensors[PC_ATTENTION_VALUE_GRADIENT]);
-        launch_delta<T>(device, shape, given);
-        pc_attention_dispatch(shape,
-                              [&](auto width) { launch_gradients<T, decltype(width)::value>(device, shape, given); });
+        return pc_attention_dispatch(shape, [&](auto width) {
+            constexpr int D = decltype(width)::value;
+            constexpr int most = queries_shared < D >> keys_shared<D> ? queries_shared<D> : keys_shared<D>;
+            pc_code code = pc_attention_fits(device, "attention_backward", D, most, error);
+            if (code != PC_OK) return code;
+            launch_delta<T>(device, shape, given);
+            launch_gradients<T, D>(device, shape, given);
+            return pc_device_launched(device, "attention_backward", error);
+        });
     });
-    return pc_device_launched(device, "attention_backward", error);
 }
 
 static pc_code backward_prepare(pc_device *device, const pc_kernel_shape *shape, void *const *tensors,

@@ -166,18 +166,20 @@ template <int D> static dim3 forward_grid(const pc_kernel_shape *shape) {
 }
 
 static pc_code forward_own(pc_device *device, const pc_kernel_shape *shape, void *const *tensors, pc_error *error) {
-    pc_dispatch(shape->dtype, [&](auto zero) {
+    return pc_dispatch(shape->dtype, [&](auto zero) {
         using T = decltype(zero);
         pc_attention_arguments<T> given = pc_attention_given<T>(shape, tensors);
         given.made_out = static_cast<T *>(tensors[PC_ATTENTION_OUT]);
         given.made_log_sum = static_cast<float *>(tensors[PC_ATTENTION_LOG_SUM]);
-        pc_attention_dispatch(shape, [&](auto width) {
+        return pc_attention_dispatch(shape, [&](auto width) {
             constexpr int D = decltype(width)::value;
+            pc_code code = pc_attention_fits(device, "attention_forward", D, forward_shared<D>, error);
+            if (code != PC_OK) return code;
             PC_LAUNCH(device, (pc_attention_forward<T, D>), forward_grid<D>(shape), dim3(forward_threads<D>),
                       forward_shared<D>, given);
+            return pc_device_launched(device, "attention_forward", error);
         });
     });
-    return pc_device_launched(device, "attention_forward", error);
 }
 
 static pc_code forward_prepare(pc_device *device, const pc_kernel_shape *shape, void *const *tensors, pc_error *error) {

@@ -69,9 +69,13 @@ static pc_code open_library(pc_blas *blas, pc_error *error) {
                                   sizeof entries / sizeof *entries, &blas->library, error);
 }
 
+/* What the library refuses of a product is the shape's fault: a calibration leaves it out and goes on. */
 static pc_code check(const pc_blas *blas, cublasStatus_t status, const char *where, pc_error *error) {
     if (status == CUBLAS_STATUS_SUCCESS) return PC_OK;
-    pc_code code = status == CUBLAS_STATUS_ALLOC_FAILED ? PC_ERROR_NO_MEMORY : PC_ERROR_IO;
+    bool is_of_shape = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+    pc_code code = status == CUBLAS_STATUS_ALLOC_FAILED ? PC_ERROR_NO_MEMORY
+                   : is_of_shape                        ? PC_ERROR_INPUT
+                                                        : PC_ERROR_IO;
     return pc_error_set(error, code, "%s: %s (status %d)", where,
                         blas->call.words ? blas->call.words(status) : "cuBLASLt refuses", (int)status);
 }

@@ -169,7 +169,7 @@ static pc_code describe(pc_blas *blas, pc_kernel_role role, const pc_kernel_shap
         if (code == PC_ERROR_NO_MEMORY) break;
     }
     if (refusal.code != PC_OK) return pc_error_set(error, refusal.code, "%s", refusal.message);
-    return pc_error_set(error, PC_ERROR_IO, "cuBLASLt has no way to multiply %lld x (%lld x %lld by %lld x %lld)",
+    return pc_error_set(error, PC_ERROR_INPUT, "cuBLASLt has no way to multiply %lld x (%lld x %lld by %lld x %lld)",
                         (long long)shape->batch, (long long)shape->m, (long long)shape->k, (long long)shape->k,
                         (long long)shape->n);
 }

@@ -270,7 +270,9 @@ plan make_plan(const pc_device *device, const pc_kernel_shape *shape, bool is_rm
     int64_t m = shape->m, n = shape->n, chunks = n / 8, processors = pc_device_about(device)->processors;
     plan p = {};
     p.width = n % 8 == 0 && is_aligned ? 8 : 1;
-    p.is_fused = p.width == 8 && chunks <= 2048;
+    /* Sums in shared memory, beside what sums of a block take; some GPUs have less than 100 KiB of it. */
+    int64_t sums = chunks <= 1024 ? 0 : (is_rms ? 1 : 2) * 4 * pc_divide_up(chunks, 4 * 32) * 32 * 8 * 4;
+    p.is_fused = p.width == 8 && chunks <= 2048 && sums + 1024 <= pc_device_about(device)->shared_bytes;
     p.by_warp = p.is_fused && chunks <= 128;
     if (!p.is_fused) {
         int64_t columns = pc_divide_up(n, COLUMNS), wanted = pc_divide_up(8 * processors, columns);

@@ -35,6 +35,10 @@ struct pc_device {
 /* Makes the device the calling thread's own, as CUDA wants it before all else. */
 void pc_device_enter(const pc_device *device);
 
+/* Keeps the stream busy for 125 to 250 us, without touching memory (hold.cu): what is enqueued meanwhile begins without
+ * the host. */
+pc_code pc_device_hold(pc_device *device, pc_error *error);
+
 /* PC_OK for cudaSuccess. Otherwise the message is "<where>: <CUDA's words> (<its name>)", PC_ERROR_NO_MEMORY or
  * PC_ERROR_IO, and CUDA's own note of a fault that it can recover from is cleared. */
 pc_code pc_cuda_check(cudaError_t status, const char *where, pc_error *error);

@@ -88,9 +88,12 @@ static pc_code record_graph(pc_device *device, pc_device_work *work, void *self,
     return code;
 }
 
+/* On an idle stream the graph would arrive some microseconds behind the event that starts the time; so both wait in the
+ * stream behind something that takes longer than to launch them. */
 static pc_code launch_graph(pc_device *device, cudaGraphExec_t ready, double *seconds, pc_error *error) {
     pc_code code = pc_cuda_check(cudaGraphUpload(ready, device->stream), "cudaGraphUpload", error);
     if (code == PC_OK) code = pc_device_wait(device, error);
+    if (code == PC_OK) code = pc_device_hold(device, error);
     if (code == PC_OK) code = record(device, device->start, error);
     if (code == PC_OK) code = pc_cuda_check(cudaGraphLaunch(ready, device->stream), "cudaGraphLaunch", error);
     return code == PC_OK ? finish(device, seconds, error) : code;

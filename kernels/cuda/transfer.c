@@ -17,6 +17,7 @@ typedef struct nccl {
     __typeof__(ncclGetUniqueId) *unique_id;
     __typeof__(ncclCommInitRank) *join;
     __typeof__(ncclCommDestroy) *leave;
+    __typeof__(ncclCommAbort) *abort;
     __typeof__(ncclGroupStart) *group_start;
     __typeof__(ncclGroupEnd) *group_end;
     __typeof__(ncclSend) *send;
@@ -30,15 +31,22 @@ typedef struct nccl {
 static pc_code open_library(nccl *x, pc_error *error) {
     static const char *const names[] = {"libnccl.so.2", "libnccl.so", NULL};
     const pc_shared_library_entry entries[] = {
-        {"ncclGetVersion", &x->version, false},    {"ncclGetErrorString", &x->words, false},
-        {"ncclGetUniqueId", &x->unique_id, false}, {"ncclCommInitRank", &x->join, false},
-        {"ncclCommDestroy", &x->leave, false},     {"ncclGroupStart", &x->group_start, false},
-        {"ncclGroupEnd", &x->group_end, false},    {"ncclSend", &x->send, false},
-        {"ncclRecv", &x->receive, false},          {"ncclAllReduce", &x->all_reduce, false},
-        {"ncclAllGather", &x->all_gather, false},  {"ncclReduceScatter", &x->reduce_scatter, false},
+        {"ncclGetVersion", &x->version, false},
+        {"ncclGetErrorString", &x->words, false},
+        {"ncclGetUniqueId", &x->unique_id, false},
+        {"ncclCommInitRank", &x->join, false},
+        {"ncclCommDestroy", &x->leave, false},
+        {"ncclCommAbort", &x->abort, false},
+        {"ncclGroupStart", &x->group_start, false},
+        {"ncclGroupEnd", &x->group_end, false},
+        {"ncclSend", &x->send, false},
+        {"ncclRecv", &x->receive, false},
+        {"ncclAllReduce", &x->all_reduce, false},
+        {"ncclAllGather", &x->all_gather, false},
+        {"ncclReduceScatter", &x->reduce_scatter, false},
     };
     return pc_shared_library_open("NCCL", "NCCL 2.7 or newer where the loader looks (LD_LIBRARY_PATH)", names, entries,
-                           sizeof entries / sizeof *entries, &x->library, error);
+                                  sizeof entries / sizeof *entries, &x->library, error);
 }
 
 static pc_code say(const nccl *x, ncclResult_t result, const char *what, pc_error *error) {
@@ -104,19 +112,27 @@ pc_code pc_transfer_open(pc_device *device, const pc_transfer_id *id, int ranks,
     pc_code code = open_library(&made->nccl, error);
     if (!code) code = join(made, id, error);
     if (code) {
-        pc_transfer_close(made);
+        pc_transfer_abandon(made);
         return code;
     }
     *group = made;
     return PC_OK;
 }
 
-void pc_transfer_close(pc_transfer_group *group) {
-    if (!group) return;
-    if (group->communicator) group->nccl.leave(group->communicator);
+static void put_down(pc_transfer_group *group, ncclResult_t (*leave)(ncclComm_t)) {
+    if (group->communicator) (void)leave(group->communicator);
     pc_device_free(group->device, group->largest);
     pc_shared_library_close(group->nccl.library);
     pc_free(group);
+}
+
+void pc_transfer_close(pc_transfer_group *group) {
+    if (group) put_down(group, group->nccl.leave);
+}
+
+/* ncclCommDestroy waits for the ranks of the same machine (NCCL's manual, 'Communicator Creation and Management'). */
+void pc_transfer_abandon(pc_transfer_group *group) {
+    if (group) put_down(group, group->nccl.abort);
 }
 
 /* ---- transfers ---- */
@@ -211,5 +227,6 @@ const char *pc_transfer_link(int device, int other) {
     int has_atomics = 0;
     if (device == other) return "loopback";
     cudaError_t status = cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported, device, other);
+    (void)cudaGetLastError();
     return status == cudaSuccess && has_atomics ? "nvlink" : "pcie";
 }

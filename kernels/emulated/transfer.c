@@ -95,6 +95,10 @@ void pc_transfer_close(pc_transfer_group *group) {
     pc_free(group);
 }
 
+void pc_transfer_abandon(pc_transfer_group *group) {
+    pc_transfer_close(group); /* which waits for nobody here */
+}
+
 /* ---- transfers ---- */
 
 static float to_float(pc_dtype dtype, const unsigned char *from) {

@@ -1,0 +1,78 @@
+"""`pipecast calibrate` to its end, over the emulated device: what it prints and writes, and a stage replayed.
+
+Times there are made up (a microsecond a launch); what is held is that they arrive.
+
+usage: test_calibrate_emulated.py PIPECAST_EMULATED ROOT
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PIPECAST, ROOT = os.path.abspath(sys.argv[1]), sys.argv[2]
+SCENARIO = """scenario: small
+setting:
+  model: {name: small, layers: 4, hidden: 32, heads: 2, vocab: 64, seq_len: 16, max_positions: 16, attention: flash}
+  machine: dgx-a100
+  gpus: 2
+  pp: 2
+  microbatches: 3
+sweep:
+  schedule: [1f1b, zb-1p]
+"""
+
+
+def run(*arguments, folder):
+    return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=240, cwd=folder)
+
+
+class Emulated(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        with open(os.path.join(cls.folder.name, "small.yaml"), "w") as file:
+            file.write(SCENARIO)
+        cls.done = run("calibrate", "--tiny", "-o", "p.h5", "--gpu", "a100-sxm-80gb", "--replay", "small.yaml", folder=cls.folder.name)
+        cls.shown = json.loads(run("profile", "show", "p.h5", "--format", "json", folder=cls.folder.name).stdout)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_it_ends_well(self):
+        self.assertEqual(self.done.returncode, 0, self.done)
+        self.assertIn("written to p.h5", self.done.stdout)
+        self.assertIn("emulated device (no GPU)", self.done.stdout)
+        self.assertNotIn("failed", self.done.stderr)
+
+    def test_what_was_measured_is_in_the_profile(self):
+        measured = {row["kernel"] for row in self.shown["kernels"]}
+        for name in ("gemm_forward", "copy", "sentinel_copy"): # on a slow machine the time is up before the rest
+            self.assertIn(name, measured)
+        self.assertEqual("(not complete)" in self.done.stdout, not self.shown["device"]["is_complete"])
+
+    def test_ranks_are_the_command_itself(self):
+        self.assertGreater(len(self.shown["transfers"]), 0)
+        for row in self.shown["transfers"]:
+            self.assertEqual((row["ranks"], row["link"], row["wrong"]), (2, "loopback", 0))
+
+    def test_the_replay_is_in_the_profile(self):
+        self.assertEqual([row["schedule"] for row in self.shown["replays"]], ["1f1b", "zb-1p"])
+        for row in self.shown["replays"]:
+            self.assertGreater(row["measured_s"], 0)
+            self.assertGreater(row["simulated_peak_bytes"], 0)
+            # What the formulas leave out is small rows of numbers, and one gradient: never less than they count.
+            self.assertGreaterEqual(row["measured_peak_bytes"], row["simulated_peak_bytes"])
+
+    def test_a_scenario_of_another_gpu_refuses_it(self):
+        done = run("run", "small.yaml", "--set", "setting.machine=dgx-h100", "--profile", "p.h5",
+                   folder=self.folder.name)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("a100-sxm-80gb", done.stderr)
+        self.assertIn("h100-sxm", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,136 @@
+/* What is planned to be measured: that it fits, covers, repeats nothing. */
+#include "tests/support.h"
+
+#include "calib/shapes.h"
+#include "engine/alloc.h"
+
+#include <math.h>
+
+static const pc_calibrate_effort efforts[] = {PC_CALIBRATE_FULL, PC_CALIBRATE_QUICK, PC_CALIBRATE_TINY};
+
+static pc_device_info some_device(test_random *random) {
+    pc_device_info info = {.processors = 108};
+    info.memory_bytes = (int64_t)1 << test_between(random, 30, 38);
+    info.reserved_bytes = test_between(random, 0, info.memory_bytes / 4);
+    info.l2_bytes = test_between(random, 1, 128) << 20;
+    return info;
+}
+
+static pc_shape_plan plan_of(const pc_device_info *info, pc_calibrate_effort effort, uint64_t seed) {
+    int count;
+    pc_shape_plan plan;
+    const pc_kernel_family *const *families = pc_kernel_families(&count);
+    assert_int_equal(pc_shape_plan_make(families, count, info, effort, seed, &plan, NULL), PC_OK);
+    return plan;
+}
+
+static int compare_shapes(const void *a, const void *b) {
+    const pc_planned_shape *x = a, *y = b;
+    int by_family = strcmp(x->family->name, y->family->name);
+    if (by_family) return by_family;
+    const int64_t p[] = {x->shape.dtype,    x->shape.batch,     x->shape.m,
+                         x->shape.n,        x->shape.k,         x->shape.heads,
+                         x->shape.kv_heads, x->shape.is_causal, (int64_t)(1000.0f * x->shape.probability)};
+    const int64_t q[] = {y->shape.dtype,    y->shape.batch,     y->shape.m,
+                         y->shape.n,        y->shape.k,         y->shape.heads,
+                         y->shape.kv_heads, y->shape.is_causal, (int64_t)(1000.0f * y->shape.probability)};
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
+        if (p[i] != q[i]) return p[i] < q[i] ? -1 : 1;
+    return 0;
+}
+
+/* What the device has to hold, counted here by the family's own tensors. */
+static void check_memory(const pc_planned_shape *x, const pc_device_info *info) {
+    pc_tensor tensors[PC_KERNEL_TENSORS];
+    int count;
+    int64_t bytes = 0;
+    assert_int_equal(x->family->tensors(&x->shape, tensors, &count, NULL), PC_OK);
+    for (int i = 0; i < count; i++) bytes += (tensors[i].count * pc_dtype_bytes(tensors[i].dtype) + 255) / 256 * 256;
+    assert_int_equal(x->set_bytes, bytes);
+    assert_true(x->sets >= 1 && bytes * x->sets <= info->memory_bytes - info->reserved_bytes);
+    int64_t touched = x->family->bytes(&x->shape) < bytes ? x->family->bytes(&x->shape) : bytes;
+    bool is_cold = touched * x->sets >= 3 * info->l2_bytes;
+    bool is_full = (x->sets + 1) * bytes > (int64_t)4 << 30 ||
+                   (x->sets + 1) * bytes > (info->memory_bytes - info->reserved_bytes) / 10 * 9;
+    assert_true(is_cold || is_full);
+}
+
+static void plans_fit_and_repeat_nothing(void **state) {
+    (void)state;
+    test_random random = {5};
+    for (long c = 0; c < test_cases(12); c++) {
+        pc_device_info info = some_device(&random);
+        pc_calibrate_effort effort = efforts[c % 3];
+        uint64_t seed = test_draw(&random);
+        pc_shape_plan plan = plan_of(&info, effort, seed), again = plan_of(&info, effort, seed);
+        assert_int_equal(plan.count, again.count);
+        for (int64_t i = 0; i < plan.count; i++) {
+            assert_int_equal(compare_shapes(&plan.shape[i], &again.shape[i]), 0);
+            check_memory(&plan.shape[i], &info);
+            assert_true(i == 0 || plan.shape[i - 1].tier <= plan.shape[i].tier);
+        }
+        qsort(again.shape, (size_t)again.count, sizeof *again.shape, compare_shapes);
+        for (int64_t i = 1; i < again.count; i++)
+            assert_true(compare_shapes(&again.shape[i - 1], &again.shape[i]) < 0 ||
+                        again.shape[i - 1].shape.epilogue != again.shape[i].shape.epilogue);
+        pc_shape_plan_free(&plan);
+        pc_shape_plan_free(&again);
+    }
+}
+
+/* Of every family, the least and the most bytes that the coarse grid has, and how many shapes. */
+static void plans_cover_every_family(void **state) {
+    (void)state;
+    int family_count;
+    const pc_kernel_family *const *families = pc_kernel_families(&family_count);
+    pc_device_info info = {.processors = 108, .memory_bytes = INT64_C(80) << 30, .l2_bytes = 40 << 20};
+    for (int e = 0; e < 3; e++) {
+        pc_shape_plan plan = plan_of(&info, efforts[e], 1);
+        assert_int_equal(plan.too_large, 0);
+        for (int f = 0; f < family_count; f++) {
+            int64_t least = INT64_MAX, most = 0, coarse = 0, causal = 0, fp16 = 0;
+            for (int64_t i = 0; i < plan.count; i++) {
+                const pc_planned_shape *x = &plan.shape[i];
+                if (x->family != families[f]) continue;
+                int64_t bytes = x->family->bytes(&x->shape);
+                least = bytes < least ? bytes : least;
+                most = bytes > most ? bytes : most;
+                coarse += x->tier == PC_SHAPE_COARSE;
+                causal += x->shape.is_causal;
+                fp16 += x->shape.dtype == PC_FP16;
+            }
+            if (coarse < 7) fail_msg("%s: %d shapes", families[f]->name, (int)coarse);
+            if (families[f]->group == PC_KERNEL_ATTENTION) assert_true(causal >= 10 && plan.count > causal);
+            if (efforts[e] == PC_CALIBRATE_TINY) continue;
+            bool is_rows = families[f]->group != PC_KERNEL_GEMM && families[f]->group != PC_KERNEL_ATTENTION;
+            assert_true(least <= 32 << 20 && most >= 128 << 20);
+            if (is_rows && !strstr(families[f]->name, "embedding")) assert_true(least <= 1 << 20 && most >= 900 << 20);
+            assert_true((fp16 > 0) == (efforts[e] == PC_CALIBRATE_FULL));
+        }
+        pc_shape_plan_free(&plan);
+    }
+}
+
+static void another_seed_is_another_order(void **state) {
+    (void)state;
+    pc_device_info info = {.processors = 108, .memory_bytes = INT64_C(80) << 30, .l2_bytes = 40 << 20};
+    pc_shape_plan a = plan_of(&info, PC_CALIBRATE_QUICK, 1), b = plan_of(&info, PC_CALIBRATE_QUICK, 2);
+    int64_t same = 0;
+    assert_int_equal(a.count, b.count);
+    for (int64_t i = 0; i < a.count; i++) same += compare_shapes(&a.shape[i], &b.shape[i]) == 0;
+    assert_true(same < a.count / 10);
+    qsort(a.shape, (size_t)a.count, sizeof *a.shape, compare_shapes);
+    qsort(b.shape, (size_t)b.count, sizeof *b.shape, compare_shapes);
+    for (int64_t i = 0; i < a.count; i++) assert_int_equal(compare_shapes(&a.shape[i], &b.shape[i]), 0);
+    pc_shape_plan_free(&a);
+    pc_shape_plan_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_fit_and_repeat_nothing),
+        cmocka_unit_test(plans_cover_every_family),
+        cmocka_unit_test(another_seed_is_another_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
