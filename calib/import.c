@@ -61,7 +61,7 @@ static pc_code check_device(const pc_import *import, const pc_profile *profile, 
     const char *before = profile->device.name;
     if (name[0] == '\0' || before[0] == '\0' || import->options->device || pc_import_same(name, before)) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: measured on '%s'; expected '%s', of which the profile is, or a name given for both",
+                        "%s: measured on '%s'; expected '%s', of which the profile is, or one name for both (--device)",
                         import->text.path, name, before);
 }
 
@@ -90,6 +90,17 @@ static pc_code append(pc_profile *profile, const pc_profile *added, pc_error *er
     return code;
 }
 
+pc_code pc_import_check_options(const pc_import_options *options, pc_error *error) {
+    const char *link = options->link, *collective = options->collective;
+    if (collective && !pc_import_collective(collective))
+        return pc_error_set(error, PC_ERROR_INPUT, "the collective '%.40s'; expected " PC_IMPORT_COLLECTIVES,
+                            collective);
+    if (link && strcmp(pc_import_link(link), "unknown") == 0 && !pc_import_same(link, "unknown"))
+        return pc_error_set(error, PC_ERROR_INPUT, "the link '%.40s'; expected nvlink, pcie, network or loopback",
+                            link);
+    return PC_OK;
+}
+
 static pc_code read_content(pc_import *import, const char *content, pc_error *error) {
     pc_code code = is_of_nccl_tests(content) ? pc_import_nccl(import, error) : pc_import_csv(import, error);
     if (code || import->into->kernel_count + import->into->transfer_count > 0) return code;
@@ -103,7 +114,8 @@ pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import
     char *content = NULL;
     pc_profile added = {0};
     pc_number_scope scope = {0};
-    pc_code code = read_file(path, &content, error);
+    pc_code code = options ? pc_import_check_options(options, error) : PC_OK;
+    if (!code) code = read_file(path, &content, error);
     if (code) return code;
     pc_import import = {.text = {path, content, 0}, .options = options ? options : &nothing, .into = &added};
     if (pc_number_scope_enter(&scope)) {

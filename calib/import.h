@@ -17,6 +17,9 @@ typedef struct pc_import_options {
     const char *device; /* its name; of a table with rows of several devices the one whose rows are taken */
 } pc_import_options;
 
+/* PC_ERROR_INPUT where the collective or the link is none that profiles know; in any spelling. */
+PC_API pc_code pc_import_check_options(const pc_import_options *options, pc_error *error);
+
 /* Adds what the file holds to the profile, and the file's name to its origin; names the device where the file or the
  * user does. Rows that a table itself calls suspect are left out, and counted in the origin. Three forms, told apart by
  * their content: plain output of nccl-tests (all_reduce_perf and its like); a CSV of kernel times (a column op or

@@ -138,15 +138,15 @@ static pc_code choose_device(pc_import *import, const pc_import_table *table, pc
     seen_devices seen = look_for_devices(import, table, copy);
     pc_free(copy);
     import->has_several_devices = seen.second[0] != '\0';
-    const char *device = seen.has_asked ? import->options->device : seen.first;
+    const char *asked = import->options->device, *device = seen.has_asked ? asked : seen.first;
     snprintf(import->device, sizeof import->device, "%s", device);
     if (!import->has_several_devices || seen.has_asked) return PC_OK;
     import->text.line = seen.second_line;
     return pc_import_refuse(
         &import->text, error,
-        "a row of the device '%.60s' beside rows of '%.60s'; expected one device, or the name of the "
-        "one to take",
-        seen.second, seen.first);
+        "a row of the device '%.60s' beside rows of '%.60s'%s%.60s%s; expected one device, or the name of "
+        "the one to take (--device)",
+        seen.second, seen.first, asked ? ", and none of '" : "", asked ? asked : "", asked ? "'" : "");
 }
 
 static bool is_wanted(const pc_import *import, const char *device) {
@@ -173,11 +173,16 @@ pc_code pc_import_csv(pc_import *import, pc_error *error) {
     char *header[PC_IMPORT_FIELDS], *line = next_row(&import->text);
     int count = line ? pc_import_split_commas(line, header) : -1;
     if (count < 2)
-        return pc_import_refuse(&import->text, error, "no header; expected names of columns between commas, at most %d",
+        return pc_import_refuse(&import->text, error,
+                                "no header; expected names of columns between commas, at most %d, "
+                                "or what nccl-tests print, with its comments",
                                 PC_IMPORT_FIELDS);
     pc_code code = find_columns(import, header, count, &table, error);
     if (!code) code = choose_device(import, &table, error);
-    bool is_transfer = is_of_transfers(import, &table);
+    bool is_transfer = is_of_transfers(import, &table), has_name = table.at[PC_COLUMN_KERNEL] >= 0;
+    if (!code && !is_transfer && !has_name && table.at[PC_COLUMN_M] < 0)
+        return pc_import_refuse(&import->text, error,
+                                "no column says what was measured; expected op, or collective and ranks, among them");
     while (!code && (line = next_row(&import->text))) code = read_row(import, &table, line, is_transfer, error);
     return code;
 }

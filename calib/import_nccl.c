@@ -121,15 +121,15 @@ static pc_code name_transfer(const pc_import *import, const run *r, pc_transfer_
     if (!collective)
         return pc_import_refuse(&import->text, error,
                                 "nothing says which collective this is; expected a line that names the program "
-                                "(all_reduce_perf), or the name of a collective beside the file");
+                                "(all_reduce_perf), or --collective with " PC_IMPORT_COLLECTIVES);
     x->ranks = r->ranks > 0 ? r->ranks : options->ranks;
     if (x->ranks < 2)
         return pc_import_refuse(&import->text, error,
-                                "%d ranks; expected '# Rank' lines of 2 or more, or their number beside the file",
+                                "%d ranks; expected '# Rank' lines of 2 or more, or their number with --ranks",
                                 (int)x->ranks);
     x->nodes = options->nodes > 0 ? options->nodes : r->nodes > 0 ? r->nodes : 1;
     snprintf(x->collective, sizeof x->collective, "%s", collective);
-    snprintf(x->link, sizeof x->link, "%s", options->link ? options->link : "unknown");
+    snprintf(x->link, sizeof x->link, "%s", pc_import_link(options->link ? options->link : ""));
     return PC_OK;
 }
 

@@ -38,6 +38,8 @@ bool pc_import_contains(const char *text, const char *part); /* likewise */
 
 /* ---- names ---- */
 
+#define PC_IMPORT_COLLECTIVES "send_recv, all_reduce, all_gather, reduce_scatter, all_to_all or broadcast"
+
 /* "all_reduce" of AllReduce, all-reduce, all_reduce_perf; NULL where it is none of those that profiles know. */
 const char *pc_import_collective(const char *name);
 /* "nvlink" of NVLink4/NVSwitch; "pcie", "network"; otherwise "unknown". */

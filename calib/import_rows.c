@@ -109,6 +109,11 @@ static pc_code name_kernel(const pc_import *import, const char *name, const char
                            pc_error *error) {
     const char *rest;
     const family *f = family_of(name, &rest);
+    if (!f && pc_import_collective(name))
+        return pc_import_refuse(&import->text, error,
+                                "%.40s without ranks or bytes; expected columns ranks and bytes, "
+                                "or --ranks N",
+                                name);
     if (!f)
         return pc_import_refuse(&import->text, error,
                                 "the kernel '%.40s'; expected gemm, attention, layer_norm, rms_norm, softmax, gelu, "
@@ -238,19 +243,23 @@ static pc_code read_names(const pc_import *import, const pc_import_table *table,
     const char *name = pc_import_cell(table, row, PC_COLUMN_KERNEL), *link = pc_import_cell(table, row, PC_COLUMN_LINK);
     if (is_empty(name) && options->collective) name = options->collective;
     const char *collective = pc_import_collective(name);
-    if (!collective)
+    if (!collective && table->at[PC_COLUMN_KERNEL] < 0)
         return pc_import_refuse(&import->text, error,
-                                "the collective '%.40s'; expected send_recv, all_reduce, all_gather, reduce_scatter, "
-                                "all_to_all or broadcast in a column, or beside the file",
-                                name);
+                                "no column says which collective this is; expected one named collective, or "
+                                "--collective with " PC_IMPORT_COLLECTIVES);
+    if (!collective)
+        return pc_import_refuse(&import->text, error, "the collective '%.40s'; expected " PC_IMPORT_COLLECTIVES, name);
     snprintf(x->collective, sizeof x->collective, "%s", collective);
-    snprintf(x->link, sizeof x->link, "%s", options->link ? options->link : pc_import_link(link));
+    snprintf(x->link, sizeof x->link, "%s", pc_import_link(options->link ? options->link : link));
     return PC_OK;
 }
 
 static pc_code read_ranks(const pc_import *import, const pc_import_table *table, char *const *row,
                           pc_transfer_measurement *x, pc_error *error) {
     int64_t ranks, nodes, wanted_ranks = import->options->ranks, wanted_nodes = import->options->nodes;
+    if (table->at[PC_COLUMN_RANKS] < 0 && wanted_ranks < 1)
+        return pc_import_refuse(&import->text, error,
+                                "no column says how many ranks there were; expected one named ranks, or --ranks N");
     pc_code code =
         read_extent(import, "ranks", pc_import_cell(table, row, PC_COLUMN_RANKS), wanted_ranks, &ranks, error);
     if (!code)

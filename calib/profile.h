@@ -129,7 +129,8 @@ PC_API pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *
 
 /* Fits everything that can be fitted of the measurements, in place of the fits that are there (fit.h): a kernel by
  * family, dtype and cache state; a transfer by collective, ranks, nodes and link. What has too few points is left out
- * and counted. Needs device.processors for GEMMs (108 where it is 0 would be a guess: PC_ERROR_INPUT says so). */
+ * and counted, and so is a transfer with wrong elements. Needs device.processors for GEMMs (108 where it is 0 would be
+ * a guess: PC_ERROR_INPUT says so). */
 PC_API pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
 
 /* A hash of all that decides what a simulation gets from it: device and fits. As 16 hexadecimal digits. */

@@ -180,6 +180,12 @@ static bool has_its_parameters(const pc_fit *fit) {
     return fit->parameter_count % 4 == 3 && fit->parameter_count < 4 * PC_PIECES_MAX;
 }
 
+/* Of rooflines, rates: what is divided by. */
+static bool has_its_rates(const pc_fit *fit) {
+    bool is_roofline = fit->key.form == PC_FIT_GEMM || fit->key.form == PC_FIT_ATTENTION;
+    return !is_roofline || (fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0);
+}
+
 /* A fit whose numbers are each fine may yet foretell none. */
 static bool foretells(const pc_fit *fit, const double *x) {
     pc_estimate estimate = pc_fit_predict(fit, x);
@@ -195,7 +201,7 @@ static pc_code read_fit(hid_t group, const char *name, pc_fit *fit, pc_error *er
     if (!has_its_parameters(fit)) return pc_fields_refuse(name, "parameter_count", error);
     code = read_parameters(group, name, fit, error);
     if (!code) code = read_points(group, name, fit, error);
-    if (code || (foretells(fit, fit->least) && foretells(fit, fit->most))) return code;
+    if (code || (has_its_rates(fit) && foretells(fit, fit->least) && foretells(fit, fit->most))) return code;
     return pc_fields_refuse(name, "parameter_value", error);
 }
 

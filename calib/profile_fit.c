@@ -55,6 +55,11 @@ static bool is_usable(const point *p) {
     return p->seconds > 1e-12 && p->seconds < 1e9;
 }
 
+/* A transfer that brought wrong numbers is none. */
+static bool is_wrong(const pc_profile *profile, int64_t i) {
+    return i >= profile->kernel_count && profile->transfer[i - profile->kernel_count].wrong > 0;
+}
+
 /* The shapes that are measured again and again for drift (measure.c) are there for that alone. */
 static bool is_sentinel(const point *p) {
     return strncmp(p->key.subject, PC_PROFILE_SENTINEL, strlen(PC_PROFILE_SENTINEL)) == 0;
@@ -88,7 +93,7 @@ static pc_code grouping_make(grouping *g, const pc_profile *profile, pc_error *e
     for (int64_t i = 0; i < g->count; i++) {
         point *p = &g->point[i];
         *p = i < kernels ? point_of_kernel(&profile->kernel[i]) : point_of_transfer(&profile->transfer[i - kernels]);
-        p->is_taken = is_sentinel(p) || !is_usable(p);
+        p->is_taken = is_sentinel(p) || !is_usable(p) || is_wrong(profile, i);
         g->left_out += p->is_taken && !is_sentinel(p);
     }
     return PC_OK;
@@ -117,8 +122,8 @@ static pc_code fit_group(grouping *g, int64_t at, int32_t processors, pc_profile
     pc_fit_key key = g->point[at].key;
     if (has_four(key.form) && processors < 1)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "the profile does not say how many processors the device has; expected their number, which "
-                            "fits of %s need",
+                            "nothing says how many processors the device has, which fits of %s need; expected their "
+                            "number, as `pipecast profile fit --processors N` gives",
                             key.subject);
     int64_t count = gather(g, &key, at);
     pc_code code = pc_fit_make(&key, processors, g->x, g->seconds, count, &fit, error);

@@ -4,6 +4,7 @@
 #include "engine/alloc.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,18 +132,33 @@ static void write_far(const pc_fit *fit, const far_point *point, char *line, siz
     for (int d = 0; d < dimensions && dimensions > 1; d++)
         used +=
             snprintf(shape + used, sizeof shape - (size_t)used, "%s%s %.15g", d ? ", " : " (", names[d], point->x[d]);
-    snprintf(line, size, "%s: %s %.15g%s%s is %.3g times %s what was measured, %.15g to %.15g%s", name,
-             names[point->dimension], x, shape, shape[0] ? ")" : "", point->distance, x > most ? "above" : "below",
-             least, most, point->distance > 4.0 ? "; the roofline goes on from there" : "");
+    bool is_large = point->distance >= 1000.0;
+    snprintf(line, size, "%s: %s %.15g%s%s is %.*g times %s what was measured, %.15g to %.15g%s", name,
+             names[point->dimension], x, shape, shape[0] ? ")" : "", is_large ? 15 : 3,
+             is_large ? rint(point->distance) : point->distance, x > most ? "above" : "below", least, most,
+             point->distance > 4.0 ? "; the roofline goes on from there" : "");
 }
 
-/* All that the roofline answers for; false where there is none. */
+static int count_missing(const pc_notes *notes) {
+    int count = 0;
+    for (int i = 0; i < notes->missing_count; i++) count += !notes->missing[i].instead;
+    return count;
+}
+
+/* All that the roofline answers for, as far as the line has room; false where there is none. */
 static bool write_missing(const pc_notes *notes, char *line, size_t size) {
     static const char start[] = "not in the profile, the roofline of the machine's file answers: ";
+    enum { END = sizeof ", and 1000000 more" };
+    int left = count_missing(notes);
     size_t used = 0;
-    for (int i = 0; i < notes->missing_count && used < size; i++)
-        if (!notes->missing[i].instead)
-            used += (size_t)snprintf(line + used, size - used, "%s%s", used ? ", " : start, notes->missing[i].what);
+    for (int i = 0; i < notes->missing_count && left > 0; i++) {
+        const char *what = notes->missing[i].what;
+        if (notes->missing[i].instead) continue;
+        if (used > 0 && used + strlen(what) + END > size) break;
+        used += (size_t)snprintf(line + used, size - used, "%s%s", used ? ", " : start, what);
+        left--;
+    }
+    if (used > 0 && left > 0) snprintf(line + used, size - used, ", and %d more", left);
     return used > 0;
 }
 
@@ -170,7 +186,7 @@ static bool write_groups(const pc_notes *notes, int number, char *line, size_t s
     }
     if (first == notes->group_count) return false;
     const group *x = &notes->group[first];
-    char ranks[160] = "";
+    char ranks[16 * GROUPS_MAX] = "";
     for (int i = first; i < notes->group_count && is_sort(x, &notes->group[i]); i++)
         if (used + 16 < (int)sizeof ranks)
             used += snprintf(ranks + used, sizeof ranks - (size_t)used, "%s%d", i > first ? ", " : "",

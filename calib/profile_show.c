@@ -4,6 +4,7 @@
 #include "calib/profile_tables.h"
 #include "results/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static scaled scale_of(double value, const char *unit) {
         {"bytes", 0x1p20, {0x1p-20, "MiB"}},
         {"bytes", 1024.0, {1.0 / 1024.0, "KiB"}},
         {"Hz", 0.0, {1e-6, "MHz"}},
+        {"k", 0.0, {1.0, "of k"}}, /* of a product; no thousands */
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(unit, rules[i].unit) == 0 && fabs(value) >= rules[i].least) return rules[i].shown;
@@ -213,7 +215,7 @@ static void add_csv(pc_text *text, const pc_profile *profile) {
 pc_code pc_text_out(pc_text *text, FILE *stream, pc_error *error) {
     pc_code code = text->failed ? pc_error_no_memory(error) : PC_OK;
     if (!code && text->size > 0 && fwrite(text->data, 1, text->size, stream) != text->size)
-        code = pc_error_set(error, PC_ERROR_IO, "cannot write");
+        code = pc_error_set(error, PC_ERROR_IO, "cannot write: %s; expected room for the results", strerror(errno));
     pc_text_free(text);
     return code;
 }

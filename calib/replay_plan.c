@@ -182,6 +182,15 @@ pc_code pc_replay_plan_make(const pc_replay_request *request, pc_replay_plan *pl
     return code;
 }
 
+pc_code pc_replay_check(const pc_replay_request *request, pc_error *error) {
+    pc_replay_request of_roofline = *request;
+    pc_replay_plan plan;
+    of_roofline.profile = NULL;
+    pc_code code = pc_replay_plan_make(&of_roofline, &plan, error);
+    if (!code) pc_replay_plan_free(&plan);
+    return code;
+}
+
 void pc_replay_plan_free(pc_replay_plan *plan) {
     pc_free(plan->pass);
     pc_free(plan->chunk);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <strings.h>
 
 /* More of a scenario's runs would keep the GPU too long. */
 enum { RUNS_MAX = 8 };
@@ -49,27 +50,41 @@ static void print_outcome(const pc_replay_outcome *x) {
 /* ---- runs ---- */
 
 typedef struct session {
-    int device, stage; /* of the request; stage -1: the middle one */
-    pc_profile *profile;
+    int device, stage;   /* of the request; stage -1: the middle one */
+    const char *gpu;     /* what the user calls the device, or NULL */
+    pc_profile *profile; /* NULL: to check alone */
     int done;
 } session;
 
-static pc_code replay_run(session *s, const pc_run_spec *spec, pc_error *error) {
+static pc_code measure(session *s, const pc_replay_request *request, pc_error *error) {
     pc_replay_outcome outcome;
-    if (spec->infeasible[0])
-        return pc_error_set(error, PC_ERROR_INPUT, "--replay: %s: %s", spec->name, spec->infeasible);
+    pc_code code = pc_replay_on_device(request, &outcome, error);
+    if (!code) code = pc_profile_add_replay(s->profile, &outcome.report, error);
+    if (code) return code;
+    if (s->done > 0) putchar('\n');
+    print_outcome(&outcome);
+    return PC_OK;
+}
+
+/* Whether the run is on a machine of what the user calls the device. */
+static pc_code check_gpu(const session *s, const pc_run_spec *spec, pc_error *error) {
+    const char *gpu = spec->iteration.machine.gpu.name;
+    if (!s->gpu || strcasecmp(s->gpu, gpu) == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "the machine's GPU is %s; expected %s, as --gpu says", gpu, s->gpu);
+}
+
+static pc_code replay_run(session *s, const pc_run_spec *spec, pc_error *error) {
+    if (spec->infeasible[0]) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", spec->name, spec->infeasible);
     pc_replay_request request = pc_replay_request_default();
     request.spec = &spec->iteration;
     request.scenario = spec->name;
     request.device = s->device;
     request.stage = s->stage < 0 ? spec->iteration.cut.pp / 2 : s->stage;
     request.profile = s->profile;
-    pc_code code = pc_replay_on_device(&request, &outcome, error);
-    if (code) return pc_error_prefix(error, "--replay: %s", spec->name);
-    code = pc_profile_add_replay(s->profile, &outcome.report, error);
-    if (code) return code;
-    if (s->done++ > 0) putchar('\n');
-    print_outcome(&outcome);
+    pc_code code = check_gpu(s, spec, error);
+    if (!code) code = s->profile ? measure(s, &request, error) : pc_replay_check(&request, error);
+    if (code) return pc_error_prefix(error, "%s", spec->name);
+    s->done++;
     return PC_OK;
 }
 
@@ -86,17 +101,27 @@ static pc_code replay_runs(session *s, const pc_scenario *scenario, pc_error *er
     }
     if (code || s->done > 0) return code;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "--replay: %s: none of its %" PRId64 " runs is of a model on a machine; expected one",
+                        "%s: none of its %" PRId64 " runs is of a model on a machine; expected one",
                         pc_scenario_name(scenario), count);
+}
+
+static pc_code open_and_replay(const char *path, session *s, pc_error *error) {
+    pc_scenario *scenario;
+    pc_code code = pc_scenario_load(path, NULL, 0, &scenario, error);
+    if (!code) {
+        code = replay_runs(s, scenario, error);
+        pc_scenario_free(scenario);
+    }
+    return code ? pc_error_prefix(error, "calibrate: --replay") : PC_OK;
+}
+
+pc_code calibrate_replay_check(const char *path, int stage, const char *gpu, pc_error *error) {
+    session s = {.stage = stage, .gpu = gpu};
+    return open_and_replay(path, &s, error);
 }
 
 int calibrate_replay(const char *path, int device, int stage, pc_profile *profile) {
     pc_error error = {0};
-    pc_scenario *scenario;
     session s = {.device = device, .stage = stage, .profile = profile};
-    pc_code code = pc_scenario_load(path, NULL, 0, &scenario, &error);
-    if (code) return report(&error);
-    code = replay_runs(&s, scenario, &error);
-    pc_scenario_free(scenario);
-    return code ? report(&error) : EXIT_DONE;
+    return open_and_replay(path, &s, &error) ? report(&error) : EXIT_DONE;
 }

@@ -7,10 +7,13 @@
 #include "calib/profile_show.h"
 #include "engine/alloc.h"
 #include "results/figure.h"
+#include "scenarios/library.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 static const char help[] =
     "usage: pipecast profile show PROFILE.h5 [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
@@ -60,7 +63,10 @@ static int answer_show(const request *r) {
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
     if (!code) code = pc_profile_read(r->paths[0], &profile, &error);
     if (!code && r->figure) code = pc_profile_figure(&profile, r->fit, r->figure, &error);
-    if (!code) code = pc_profile_show(&profile, r->format, stdout, &error);
+    if (!code) {
+        code = pc_profile_show(&profile, r->format, stdout, &error);
+        if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");
+    }
     pc_profile_free(&profile);
     return code ? report(&error) : finish_output(EXIT_DONE);
 }
@@ -72,7 +78,10 @@ static int answer_compare(const request *r) {
     pc_profile a = {0}, b = {0};
     pc_code code = pc_profile_read(r->paths[0], &a, &error);
     if (!code) code = pc_profile_read(r->paths[1], &b, &error);
-    if (!code) code = pc_profile_compare(&a, &b, r->format, stdout, &error);
+    if (!code) {
+        code = pc_profile_compare(&a, &b, r->format, stdout, &error);
+        if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");
+    }
     pc_profile_free(&a);
     pc_profile_free(&b);
     return code ? report(&error) : finish_output(EXIT_DONE);
@@ -80,10 +89,11 @@ static int answer_compare(const request *r) {
 
 /* ---- fit ---- */
 
-/* Whether the file begins as HDF5 files do. */
+/* Whether the file begins as HDF5 files do. Of a pipe, what is read here would be lost. */
 static bool is_hdf5(const char *path) {
     char found[8] = "";
-    FILE *stream = fopen(path, "rb");
+    struct stat status;
+    FILE *stream = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
     if (!stream) return false;
     size_t got = fread(found, 1, sizeof found, stream);
     fclose(stream);
@@ -94,10 +104,29 @@ static const double *samples_of(const pc_profile *profile, int64_t first) {
     return first >= 0 ? profile->sample + first : NULL;
 }
 
-/* What another profile measured; the device of the first one stands. */
+/* What a profile says of its device counts more than what tables say; of several profiles the first one stands. */
+static void add_device(pc_profile_device *to, const pc_profile_device *from, bool is_first) {
+    pc_profile_device was = *to;
+    if (is_first) *to = *from;
+    if (!to->name[0]) snprintf(to->name, sizeof to->name, "%s", was.name);
+    if (!to->gpu[0]) snprintf(to->gpu, sizeof to->gpu, "%s", from->gpu);
+    if (to->processors < 1) to->processors = from->processors;
+    to->is_complete = from->is_complete && (is_first || was.is_complete);
+    snprintf(to->origin, sizeof to->origin, "%.*s%s%.*s", 120, was.origin, was.origin[0] && from->origin[0] ? ", " : "",
+             130, from->origin);
+}
+
+static pc_code check_device(const pc_profile *to, const pc_profile *from, const char *path, pc_error *error) {
+    const char *is = to->device.name, *found = from->device.name;
+    if (!is[0] || !found[0] || strcasecmp(is, found) == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: measured on '%s'; expected '%s', of which the others are, or one name for all (--device)",
+                        path, found, is);
+}
+
+/* What another profile measured. */
 static pc_code append(pc_profile *to, const pc_profile *from, pc_error *error) {
     pc_code code = PC_OK;
-    if (!to->device.name[0] && !to->device.origin[0]) to->device = from->device;
     for (int64_t i = 0; i < from->kernel_count && !code; i++)
         code = pc_profile_add_kernel(to, &from->kernel[i], samples_of(from, from->kernel[i].first_sample), error);
     for (int64_t i = 0; i < from->transfer_count && !code; i++)
@@ -106,10 +135,12 @@ static pc_code append(pc_profile *to, const pc_profile *from, pc_error *error) {
     return code;
 }
 
-static pc_code add_profile(pc_profile *profile, const char *path, pc_error *error) {
+static pc_code add_profile(const request *r, const char *path, bool is_first, pc_profile *profile, pc_error *error) {
     pc_profile found = {0};
     pc_code code = pc_profile_read(path, &found, error);
+    if (!code && !r->device) code = check_device(profile, &found, path, error);
     if (!code) code = append(profile, &found, error);
+    if (!code) add_device(&profile->device, &found.device, is_first);
     pc_profile_free(&found);
     return code;
 }
@@ -120,10 +151,13 @@ static pc_code gather(const request *r, pc_profile *profile, pc_error *error) {
                                        .ranks = (int)r->ranks,
                                        .nodes = (int)r->nodes,
                                        .device = r->device};
-    pc_code code = PC_OK;
+    int profiles = 0;
+    pc_code code = pc_import_check_options(&options, error);
+    if (code) return pc_error_prefix(error, "profile fit");
     for (int i = 0; i < r->path_count && !code; i++)
-        code = is_hdf5(r->paths[i]) ? add_profile(profile, r->paths[i], error)
+        code = is_hdf5(r->paths[i]) ? add_profile(r, r->paths[i], profiles++ == 0, profile, error)
                                     : pc_profile_import(profile, r->paths[i], &options, error);
+    if (profiles == 0) profile->device.is_complete = true;
     return code;
 }
 
@@ -132,7 +166,29 @@ static void set_device(const request *r, pc_profile_device *device) {
     if (r->device) snprintf(device->name, sizeof device->name, "%s", r->device);
     if (r->gpu) snprintf(device->gpu, sizeof device->gpu, "%s", r->gpu);
     if (r->processors > 0) device->processors = (int32_t)r->processors;
-    device->is_complete = true;
+}
+
+/* A machine's file of the user's may have a GPU of its own, so that an unknown name is no error. */
+static void warn_of_gpu(const char *gpu) {
+    int count;
+    const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
+    for (int i = 0; i < count; i++)
+        if (strcasecmp(known[i].name, gpu) == 0) return;
+    fprintf(
+        stderr,
+        "pipecast: warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so "
+        "can use the profile\n",
+        gpu);
+}
+
+static void print_done(const request *r, const pc_profile *profile, int64_t left_out) {
+    int64_t measured = profile->kernel_count + profile->transfer_count;
+    if (r->gpu) warn_of_gpu(r->gpu);
+    if (left_out > 0)
+        fprintf(stderr, "pipecast: warning: %" PRId64 " measurement%s in no fit: too few of their kind, or wrong\n",
+                left_out, left_out == 1 ? " stands" : "s stand");
+    fprintf(stderr, "pipecast: %s: %" PRId64 " fit%s of %" PRId64 " measurement%s\n", r->output, profile->fit_count,
+            profile->fit_count == 1 ? "" : "s", measured, measured == 1 ? "" : "s");
 }
 
 static int answer_fit(const request *r) {
@@ -145,15 +201,11 @@ static int answer_fit(const request *r) {
         code = pc_profile_fit(&profile, &left_out, &error);
     }
     if (!code && profile.fit_count == 0)
-        code = pc_error_set(&error, PC_ERROR_INPUT,
-                            "fit: too few measurements of everything; expected a few sizes or shapes of one kind");
+        code =
+            pc_error_set(&error, PC_ERROR_INPUT,
+                         "profile fit: too few measurements of everything; expected a few sizes or shapes of one kind");
     if (!code) code = pc_profile_write(&profile, r->output, &error);
-    if (!code && left_out > 0)
-        fprintf(stderr, "pipecast: warning: %" PRId64 " measurements stand in no fit: too few of their kind\n",
-                left_out);
-    if (!code)
-        fprintf(stderr, "pipecast: %s: %" PRId64 " fits of %" PRId64 " measurements\n", r->output, profile.fit_count,
-                profile.kernel_count + profile.transfer_count);
+    if (!code) print_done(r, &profile, left_out);
     pc_profile_free(&profile);
     return code ? report(&error) : EXIT_DONE;
 }
@@ -199,22 +251,32 @@ static bool take_format(request *r, const char *text) {
     return false;
 }
 
+/* As long as profiles have room for. */
+static bool is_name(const char *option, const char *value) {
+    const size_t most = sizeof(((pc_profile_device *)0)->name) - 1;
+    if (value[0] != '\0' && strlen(value) <= most) return true;
+    report_usage("profile fit: --%s: %zu characters; expected 1 to %zu", option, strlen(value), most);
+    return false;
+}
+
 static bool take_option(request *r, int option, const char *value) {
     const char **texts[] = {
         [OUTPUT] = &r->output, [FIGURE] = &r->figure,         [FIT] = &r->fit,   [DEVICE] = &r->device,
         [GPU] = &r->gpu,       [COLLECTIVE] = &r->collective, [LINK] = &r->link, [NODES] = NULL};
     if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
     if (option == FORMAT) return take_format(r, value);
-    if (option == PROCESSORS) return argument_integer("--processors", value, 1, PROCESSORS_MAX, &r->processors);
-    if (option == RANKS) return argument_integer("--ranks", value, 1, RANKS_MAX, &r->ranks);
-    if (option == NODES) return argument_integer("--nodes", value, 1, RANKS_MAX, &r->nodes);
+    if (option == PROCESSORS)
+        return argument_integer("profile fit: --processors", value, 1, PROCESSORS_MAX, &r->processors);
+    if (option == RANKS) return argument_integer("profile fit: --ranks", value, 2, RANKS_MAX, &r->ranks);
+    if (option == NODES) return argument_integer("profile fit: --nodes", value, 1, RANKS_MAX, &r->nodes);
     *texts[option] = value;
-    return true;
+    return (option != DEVICE && option != GPU) || is_name(options[option].name, value);
 }
 
 static bool is_complete(const request *r, const struct action_rule *rule) {
     if (r->path_count < rule->least || r->path_count > rule->most)
-        report_usage("profile %s: %d files; expected %s", rule->name, r->path_count, rule->expected);
+        report_usage("profile %s: %d file%s; expected %s", rule->name, r->path_count, r->path_count == 1 ? "" : "s",
+                     rule->expected);
     else if (rule->options & 1u << OUTPUT && !r->output)
         report_usage("profile fit: no output; expected -o PROFILE.h5");
     else if (r->fit && !r->figure)

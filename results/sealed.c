@@ -33,7 +33,8 @@ static pc_code open_regular(const char *path, const pc_sealed_kind *kind, int *d
     struct stat status;
     /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
     int found = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (found < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", path, strerror(errno));
+    if (found < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected %s", path, strerror(errno), kind->article);
     if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {
         close(found);
         return pc_error_set(error, PC_ERROR_INPUT, "%s: is not a regular file; %s was expected", path, kind->article);

@@ -507,8 +507,8 @@ static void add_transfers(pc_profile *profile, const char *collective, int ranks
     }
 }
 
-/* Families, cache states, ranks apart; four points of a copy, a time of nothing and three transfers are left out;
- * sentinels are not for fits. */
+/* Families, cache states, ranks apart; four points of a copy, a time of nothing, three transfers and a wrong one are
+ * left out; sentinels are not for fits. */
 static void a_profile_is_fitted(void **state) {
     (void)state;
     pc_profile p = {.device.processors = 108};
@@ -521,8 +521,10 @@ static void a_profile_is_fitted(void **state) {
     add_transfers(&p, "all_reduce", 8, 9);
     add_transfers(&p, "all_reduce", 4, 3);
     p.kernel[12].seconds.median = 0.0;
+    p.transfer[2].wrong = 1;
     assert_int_equal(pc_profile_fit(&p, &left_out, NULL), PC_OK);
-    assert_int_equal(left_out, 4 + 3);
+    assert_int_equal(left_out, 4 + 3 + 1);
+    assert_int_equal(p.fit[3].count, 8);
     assert_int_equal(p.fit_count, 4);
     assert_int_equal(p.fit[0].key.form, PC_FIT_GEMM);
     assert_int_equal(p.fit[0].count, 12);

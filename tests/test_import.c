@@ -130,12 +130,10 @@ static void short_rows_and_options(void **state) {
 static void faulty_nccl_output(void **state) {
     const folder *at = *state;
     pc_import_options options = {.collective = "all_reduce", .ranks = 8};
-    pc_import_options no_ranks = {.collective = "all_reduce"}, no_name = {.ranks = 8},
-                      odd = {.collective = "gather", .ranks = 8};
+    pc_import_options no_ranks = {.collective = "all_reduce"}, no_name = {.ranks = 8};
 #define ROW "1048576 262144 float sum -1 50.00 20.97 36.70 0 40.00 26.21 45.88 0\n"
     check_refused(at, HEADER ROW, &no_ranks, 5, "ranks");
     check_refused(at, HEADER ROW, &no_name, 5, "which collective");
-    check_refused(at, HEADER ROW, &odd, 5, "which collective");
     check_refused(at, HEADER ROW "1048576 262144 float sum\n", &options, 6, "4 columns");
     check_refused(at, HEADER ROW "what is this\n", &options, 6, "3 columns");
     check_refused(at, HEADER "1048x76 262144 float sum -1 50.00 20.97 36.70 0 40.00 26.21 45.88 0\n", &options, 5,
@@ -150,6 +148,32 @@ static void faulty_nccl_output(void **state) {
     check_refused(at, HEADER "1048576 262144 float sum -1 50.00 20.97 36.70 1e99 40.00 26.21 45.88 0\n", &options, 5,
                   "1e99");
     check_refused(at, HEADER, &options, 0, "no measurement");
+}
+
+static void options_are_names_that_profiles_know(void **state) {
+    static const struct {
+        const char *given, *taken;
+    } links[] = {{"NVLink", "nvlink"},     {"PCIe", "pcie"},       {"Network", "network"},
+                 {"Loopback", "loopback"}, {"unknown", "unknown"}, {"InfiniBand NDR", "network"}};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        pc_profile p;
+        pc_import_options options = {.link = links[i].given, .collective = "All-Reduce", .ranks = 4};
+        import_well(*state, HEADER ROW, &options, &p);
+        assert_string_equal(p.transfer[0].link, links[i].taken);
+        assert_string_equal(p.transfer[0].collective, "all_reduce");
+        pc_profile_free(&p);
+        import_well(*state, "size_bytes,time_us\n1000,10\n", &options, &p);
+        assert_string_equal(p.transfer[0].link, links[i].taken);
+        pc_profile_free(&p);
+    }
+    pc_error error;
+    pc_profile p = {0};
+    pc_import_options odd = {.collective = "gather"}, wire = {.link = "wire"}, none = {0};
+    assert_int_equal(import_text(*state, HEADER ROW, &odd, &p, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "the collective 'gather'; expected send_recv"));
+    assert_int_equal(import_text(*state, HEADER ROW, &wire, &p, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "the link 'wire'; expected nvlink"));
+    assert_int_equal(pc_import_check_options(&none, &error), PC_OK);
 }
 
 /* ---- tables ---- */
@@ -268,6 +292,9 @@ static void faulty_tables(void **state) {
     check_refused(at, KERNELS "layer_norm,1,2,3,forward,4\n", NULL, 2, "bytes");
     check_refused(at, "size_bytes,time_us\n1000,10\n", &options, 2, "ranks");
     check_refused(at, "op,size_bytes,ranks,time_us\ngather,1000,8,10\n", NULL, 2, "gather");
+    check_refused(at, "op,size_bytes,time_us\nall_reduce,1000,10\n", NULL, 2, "all_reduce without ranks");
+    check_refused(at, "ranks,size_bytes,time_us\n8,1000,10\n", NULL, 2, "no column says which collective");
+    check_refused(at, "size_bytes,time_us\n1000,10\n", NULL, 1, "no column says what was measured");
     check_refused(at, "op,size_bytes,ranks,time_us\nall_reduce,1000,1,10\n", NULL, 2, "1 ranks");
     write_file(at, "m,n,k\0time_us\n", 14);
     pc_profile p = {0};
@@ -374,15 +401,11 @@ static void without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST_IN_FOLDER(nccl_output_is_taken, "input"),
-        TEST_IN_FOLDER(short_rows_and_options, "input"),
-        TEST_IN_FOLDER(faulty_nccl_output, "input"),
-        TEST_IN_FOLDER(a_table_of_kernels, "input"),
-        TEST_IN_FOLDER(a_table_of_transfers, "input"),
-        TEST_IN_FOLDER(one_device_of_several, "input"),
-        TEST_IN_FOLDER(another_file_of_another_device, "input"),
-        TEST_IN_FOLDER(faulty_tables, "input"),
-        TEST_IN_FOLDER(damaged_files, "input"),
+        TEST_IN_FOLDER(nccl_output_is_taken, "input"),  TEST_IN_FOLDER(short_rows_and_options, "input"),
+        TEST_IN_FOLDER(faulty_nccl_output, "input"),    TEST_IN_FOLDER(options_are_names_that_profiles_know, "input"),
+        TEST_IN_FOLDER(a_table_of_kernels, "input"),    TEST_IN_FOLDER(a_table_of_transfers, "input"),
+        TEST_IN_FOLDER(one_device_of_several, "input"), TEST_IN_FOLDER(another_file_of_another_device, "input"),
+        TEST_IN_FOLDER(faulty_tables, "input"),         TEST_IN_FOLDER(damaged_files, "input"),
         TEST_IN_FOLDER(without_memory, "input"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,24 @@ static void products_ask_the_fit_of_their_role(void **state) {
     pc_profile_free(&profile);
 }
 
+/* Families in the order of the alphabet, whole names alone. */
+static void a_list_that_is_too_long_says_how_many_are_left(void **state) {
+    (void)state;
+    static const char *const functions[] = {"softmax", "add", "gelu", "rotary", "copy"};
+    pc_profile profile = {.device = {.gpu = "example"}};
+    pc_machine machine = example_machine();
+    pc_profile_cost *cost = make_cost(&profile, &machine);
+    char line[sizeof "not in the profile, the roofline of the machine's file answers: " + 50];
+    for (int i = 0; i < 5; i++) {
+        pc_operation x = rows_of(PC_OPERATION_ELEMENTWISE, PC_GEMM_FORWARD, functions[i], 1 << 20, 1);
+        ask(cost, &x);
+    }
+    assert_true(pc_profile_cost_warning(cost, 0, line, sizeof line));
+    assert_string_equal(strchr(line, ':'), ": add bf16, copy bf16, and 3 more");
+    check_warning(cost, ": add bf16, copy bf16, gelu_forward bf16, rotary_forward bf16, softmax_forward bf16");
+    pc_profile_cost_free(cost);
+}
+
 /* 16 bits take as long as other 16 bits; that it is so, a warning says. */
 static void another_dtype_stands_in(void **state) {
     (void)state;
@@ -557,6 +575,7 @@ static void refused_allocations_are_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_ask_the_fit_of_their_role),
+        cmocka_unit_test(a_list_that_is_too_long_says_how_many_are_left),
         cmocka_unit_test(another_dtype_stands_in),
         cmocka_unit_test(rows_are_runs_of_families),
         cmocka_unit_test(every_operation_has_a_family),

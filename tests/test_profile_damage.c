@@ -113,6 +113,7 @@ static const struct change {
     {"f['fits/1'].attrs['parameter_count'] = 19", "'fits/1/parameter_name'"},
     {"f['fits/0/parameter_value'][...] = -1", "'fits/0/parameter_value'"},
     {"f['fits/0/parameter_value'][2] = float('nan')", "'fits/0/parameter_value'"},
+    {"f['fits/0/parameter_value'][0] = -1", "'fits/0/parameter_value'"},
     {"f['fits/0/covariance'][2] = float('inf')", "'fits/0/covariance'"},
     {"f['fits/0/m'][2] = 0", "'fits/0/m'"},
     {"f['fits/0/least'][2] = 0", "'fits/0/least'"},

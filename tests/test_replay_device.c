@@ -346,12 +346,16 @@ static void check_refused(const pc_replay_request *request, const char *words) {
     pc_replay_plan plan;
     assert_int_equal(pc_replay_plan_make(request, &plan, &error), PC_ERROR_INPUT);
     if (!strstr(error.message, words)) fail_msg("%s", error.message);
+    assert_int_equal(pc_replay_check(request, &error), PC_ERROR_INPUT);
+    if (!strstr(error.message, words)) fail_msg("%s", error.message);
 }
 
 static void test_what_cannot_be(void **state) {
     (void)state;
     pc_iteration_spec spec = tiny("1f1b", 4, false), other = spec;
-    pc_replay_request request = ask(&spec, 4);
+    pc_replay_request request = ask(&spec, 3);
+    assert_int_equal(pc_replay_check(&request, NULL), PC_OK);
+    request = ask(&spec, 4);
     check_refused(&request, "stage 4; expected 0 to 3");
     request = ask(&spec, 0);
     request.repeats = 0;

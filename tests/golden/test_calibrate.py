@@ -66,7 +66,24 @@ class Calibrate(unittest.TestCase):
         self.refused(2, "calibrate: --device", "--device", "-1")
         self.refused(2, "calibrate: --seed", "--seed", "1.5")
         self.refused(2, "--quick takes no value", "--quick=yes")
-        self.refused(2, "calibrate: --gpu", "--gpu", "x" * 128)
+        self.refused(2, "calibrate: --gpu: 128 characters; expected 1 to 127", "--gpu", "x" * 128)
+        self.refused(2, "calibrate: --gpu: 0 characters", "--gpu", "")
+
+    def test_a_scenario_that_cannot_be_replayed_is_refused_first(self):
+        """Not after minutes of measuring."""
+        def write(name, text):
+            with open(os.path.join(self.folder.name, name), "w") as file:
+                file.write("scenario: s\nsetting:\n" + text)
+
+        write("given.yaml", "  schedule: 1f1b\n  devices: 2\n  microbatches: 4\n  times: {F: 1 ms, B: 1 ms, W: 1 ms}\n")
+        write("odd.yaml", "  model: {from: gpt3-1.3b}\n  machine: dgx-a100\n  pp: 2\n  gpus: 2\n  microbatches: four\n")
+        write("good.yaml", "  model: {from: gpt3-1.3b}\n  machine: dgx-a100\n  pp: 2\n  gpus: 2\n  microbatches: 4\n")
+        self.refused(2, "calibrate: --replay: s: none of its 1 runs is of a model on a machine; expected one", "--replay",
+                     "given.yaml")
+        self.refused(2, "calibrate: --replay: odd.yaml:7: setting.microbatches: four", "--replay", "odd.yaml")
+        self.refused(2, "calibrate: --replay: s.1f1b: the machine's GPU is a100-sxm-80gb; expected h100-sxm, as --gpu says",
+                     "--replay", "good.yaml", "--gpu", "h100-sxm")
+        self.refused(3, "expected", "--replay", "good.yaml", "--gpu", "A100-SXM-80GB")
 
 
 if __name__ == "__main__":

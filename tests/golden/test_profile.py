@@ -17,6 +17,17 @@ PIPECAST = os.path.abspath(sys.argv[1])
 GPU = "a100-sxm-80gb"
 
 
+def find_h5py():
+    """Debian's h5py belongs to Debian's Python, which need not be the first one on the path."""
+    for name in ("python3", "/usr/bin/python3"):
+        if subprocess.run([name, "-c", "import h5py"], capture_output=True).returncode == 0:
+            return name
+    return None
+
+
+H5_PYTHON = find_h5py()
+
+
 def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
 
@@ -105,7 +116,7 @@ class Help(Profile):
         self.bad("no subcommand; expected show, fit or compare", "profile")
         self.bad("unknown subcommand 'shw'; expected show, fit or compare", "profile", "shw")
         self.bad("0 files; expected one PROFILE.h5", "profile", "show")
-        self.bad("1 files; expected A.h5 B.h5", "profile", "compare", self.profile)
+        self.bad("1 file; expected A.h5 B.h5", "profile", "compare", self.profile)
         self.bad("no output; expected -o PROFILE.h5", "profile", "fit", self.profile)
         self.bad("has no option --ranks", "profile", "show", self.profile, "--ranks", "8")
         self.bad("--fit without --figure", "profile", "show", self.profile, "--fit", "gemm")
@@ -185,6 +196,104 @@ class Fit(Profile):
         self.bad("No such file", "profile", "fit", "nothing.csv", "-o", "x.h5")
         self.bad("there is no folder", "profile", "fit", self.profile, "-o", "no/x.h5")
 
+    def test_what_the_file_does_not_say_has_an_option(self):
+        """Each line names the option that says it."""
+        fit = ("profile", "fit", "-o", "x.h5")
+        self.write_in(self.folder.name, "ranks.csv", "ranks,size_bytes,time_us\n8,1000,10\n")
+        self.write_in(self.folder.name, "op.csv", "op,size_bytes,time_us\nall_reduce,1000,10\n")
+        self.write_in(self.folder.name, "two.csv", "device,op,ranks,size_bytes,time_us\nA,all_reduce,8,1,1\n"
+                      "B,all_reduce,8,1,1\n")
+        self.write_in(self.folder.name, "gemm.csv", products())
+        self.known = ("ranks.csv", "op.csv", "two.csv", "gemm.csv")
+        self.bad("ranks.csv:2: no column says which collective this is; expected one named collective, or --collective "
+                 "with send_recv, all_reduce", *fit, "ranks.csv")
+        self.bad("op.csv:2: all_reduce without ranks or bytes; expected columns ranks and bytes, or --ranks N", *fit, "op.csv")
+        self.bad("two.csv:3: a row of the device 'B' beside rows of 'A'; expected one device, or the name of the one to "
+                 "take (--device)", *fit, "two.csv")
+        self.bad("beside rows of 'A', and none of 'C'; expected", *fit, "two.csv", "--device", "C")
+        self.bad("which fits of gemm_forward need; expected their number, as `pipecast profile fit --processors N` gives",
+                 *fit, "gemm.csv")
+        self.bad("the collective 'gather'; expected send_recv", *fit, "ranks.csv", "--collective", "gather")
+        self.bad("the link 'wire'; expected nvlink, pcie, network or loopback", *fit, self.profile, "--link", "wire")
+        self.bad("--ranks: 1: out of range; expected a whole number from 2", *fit, self.profile, "--ranks", "1")
+        for option in ("--gpu", "--device"):
+            self.bad(f"{option}: 0 characters; expected 1 to 127", *fit, self.profile, option, "")
+            self.bad(f"{option}: 128 characters; expected 1 to 127", *fit, self.profile, option, "x" * 128)
+
+    def test_a_gpu_that_is_not_in_the_library_is_warned_of(self):
+        done = self.good("profile", "fit", self.profile, "-o", self.path("x.h5"), "--gpu", "a100-smx")
+        self.assertIn("warning: --gpu: 'a100-smx' is no GPU of `pipecast list machines`", done.stderr)
+        self.assertNotIn("warning", self.good("profile", "fit", self.profile, "-o", self.path("x.h5"), "--gpu",
+                                              "H100-SXM").stderr)
+
+    def test_links_in_any_spelling(self):
+        """A link that is not taken for what it is would be taken for the machine's own."""
+        path = self.path("loopback.h5")
+        done = self.good("profile", "fit", os.path.join(self.shared.name, "nccl.csv"), "-o", path, "--link", "Loopback",
+                         "--gpu", GPU)
+        self.assertIn("loopback.h5: 1 fit of 19 measurements", done.stderr)
+        self.assertIn("all_reduce, 8 ranks, loopback", self.good("profile", "show", path).stdout)
+        warnings = self.good("run", *RUN[1:], "--machine", "dgx-a100", "--profile", path).stderr
+        self.assertRegex(warnings, "all_reduce of .*8 ranks in a domain: not in the profile")
+
+    def shown(self, path):
+        return json.loads(self.good("profile", "show", path, "--format", "json").stdout)
+
+    def test_profiles_of_several_devices_are_not_mixed(self):
+        other = self.path("other.h5")
+        self.good("profile", "fit", self.profile, "-o", other, "--device", "Another", "--processors", "7")
+        self.known = ("other.h5",)
+        self.bad("other.h5: measured on 'Another'; expected 'A100 of a test', of which the others are, or one name for "
+                 "all (--device)", "profile", "fit", self.profile, "other.h5", "-o", "x.h5")
+        self.good("profile", "fit", other, self.profile, "-o", self.path("x.h5"), "--device", "Both")
+        device = self.shown(self.path("x.h5"))["device"]
+        self.assertEqual((device["name"], device["processors"]), ("Both", 7))
+        self.assertEqual(device["origin"], "gemm.csv, nccl.csv, gemm.csv, nccl.csv")
+
+    def test_a_profile_tells_of_its_device_behind_a_table_too(self):
+        """In any order of the inputs."""
+        table, path = os.path.join(self.shared.name, "nccl.csv"), self.path("x.h5")
+        for inputs, origin in (((table, self.profile), "nccl.csv, gemm.csv, nccl.csv"),
+                               ((self.profile, table), "gemm.csv, nccl.csv, nccl.csv")):
+            self.good("profile", "fit", *inputs, "-o", path)
+            device = self.shown(path)["device"]
+            self.assertEqual((device["name"], device["gpu"], device["processors"], device["origin"]),
+                             ("A100 of a test", GPU, 108, origin))
+
+    @unittest.skipUnless(H5_PYTHON, "no Python with h5py")
+    def test_what_is_not_complete_stays_so(self):
+        path, again = self.path("part.h5"), self.path("again.h5")
+        with open(self.profile, "rb") as whole, open(path, "wb") as part:
+            part.write(whole.read())
+        self.assertEqual(subprocess.run([H5_PYTHON, "-c", "import h5py, sys\nf = h5py.File(sys.argv[1], 'r+')\n"
+                                         "a = f['device'].attrs\na['is_complete'] = a['is_complete'].dtype.type(0)", path]
+                                        ).returncode, 0)
+        self.good("profile", "fit", path, self.profile, "-o", again)
+        self.assertFalse(self.shown(again)["device"]["is_complete"])
+        self.assertIn("complete        no", self.good("profile", "show", again).stdout)
+
+    def test_wrong_transfers_stand_in_no_fit(self):
+        rows = [f"{2**i} {2**i // 4} float sum -1 {20 + 2**i / 1e5:.2f} {2**i / (20 + 2**i / 1e5) / 1e3:.2f} 0.00 {i % 2} "
+                "N/A N/A N/A N/A" for i in range(10, 30)]
+        self.write_in(self.folder.name, "out.txt", "# all_reduce_perf\n# size count type redop root time algbw busbw #wrong "
+                      "time algbw busbw #wrong\n# (B) (elements) (us) (GB/s) (GB/s)\n" + "\n".join(rows) + "\n")
+        done = self.good("profile", "fit", self.path("out.txt"), "-o", self.path("x.h5"), "--ranks", "8")
+        self.assertIn("warning: 10 measurements stand in no fit: too few of their kind, or wrong\n", done.stderr)
+        self.assertEqual([fit["points"] for fit in self.shown(self.path("x.h5"))["fits"]], [10])
+
+
+    def test_a_pipe_is_read_from_its_beginning(self):
+        self.good("profile", "fit", "/dev/stdin", "-o", self.path("x.h5"), input=collectives())
+        self.assertEqual(len(self.shown(self.path("x.h5"))["transfers"]), len(collectives().splitlines()) - 1)
+
+    def test_a_full_disk_is_a_fault_of_the_machine(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PIPECAST, "profile", "show", self.profile, "--format", "json"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard output: ", done.stderr)
+        self.assertIn("; expected room for the results", done.stderr)
+
 
 class Compare(Profile):
     def test_ratios(self):
@@ -254,13 +363,14 @@ class Runs(Profile):
             short.write(whole.read()[:-5000])
         self.good(*RUN, "--machine", "dgx-a100", "-o", self.path("results.h5"))
         self.known = ("a.jpg", "short.h5", "results.h5")
-        for name, message in {"nothing.h5": "nothing.h5: No such file or directory",
+        for name, message in {"nothing.h5": "nothing.h5: No such file or directory; expected a profile",
                               "a.jpg": "a.jpg: is not an HDF5 file; a profile of pipecast was expected",
                               "short.h5": "short.h5: the file is damaged or was cut short",
                               "results.h5": "results.h5: is an HDF5 file, but not a profile of pipecast"}.items():
             self.bad(message, *RUN, "--machine", "dgx-a100", "--profile", name, "-o", "out.h5")
             self.bad(message, "profile", "show", name)
-        self.bad("is of the GPU a100-sxm-80gb; expected one of the machine's, h100-sxm", *RUN, "--machine", "dgx-h100",
+        self.bad("is of the GPU a100-sxm-80gb; expected one of the machine's, h100-sxm (if it is one: `pipecast profile fit` "
+                 "with --gpu h100-sxm says so)", *RUN, "--machine", "dgx-h100",
                  "--profile", self.profile, "-o", "out.h5")
 
     def test_far_shapes_are_warned_of(self):
