@@ -276,7 +276,10 @@ static double widening(const folds *f) {
     return squared > 1.0 ? sqrt(squared) : 1.0;
 }
 
+/* What the parameters are thought to be known to follows from the scatter. */
 static void widen(pc_fit *fit, double factor) {
+    int entries = fit->parameter_count * fit->parameter_count;
+    for (int i = 0; i < entries; i++) fit->covariance[i] *= factor * factor;
     fit->residual_deviation *= factor;
     if (!is_roofline(fit->key.form)) pc_transfer_widen(fit, factor);
 }
