@@ -584,7 +584,7 @@ class Others(Command):
             ("unknown command 'simulate'; expected run, schedule, figure, calibrate, profile, list, --help or --version", ["simulate"]),
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
-            ("x.h5: No such file or directory", ["figure", "x.h5", "-o", "x.svg"]),
+            ("x.h5: No such file or directory; expected a results file", ["figure", "x.h5", "-o", "x.svg"]),
             ("is not an HDF5 file; a results file of pipecast was expected", ["figure", TABLE5, "-o", "x.svg"]),
             ("list: of what? expected schedules, models, machines or scenarios", ["list"]),
             ("list: 'gpus'; expected schedules, models, machines or scenarios", ["list", "gpus"]),
