@@ -4,6 +4,7 @@
 #include "results/figure.h"
 #include "results/gnuplot.h"
 #include "results/picture.h"
+#include "results/style.h"
 #include "results/text.h"
 
 #include <math.h>
@@ -13,8 +14,8 @@
 
 enum { FITS_MAX = 64, KEYS_MAX = 14, WIDTH = 900, HEIGHT = 980 };
 
-/* Told apart by colour-blind readers (Okabe and Ito 2008, 'Color universal design'). */
-static const char *const colours[] = {"#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000"};
+static const unsigned colours[] = {PC_STYLE_BLUE,   PC_STYLE_ORANGE, PC_STYLE_GREEN, PC_STYLE_VERMILION,
+                                   PC_STYLE_PURPLE, PC_STYLE_SKY,    PC_STYLE_BLACK};
 enum { COLOURS = sizeof colours / sizeof *colours };
 static const int shapes[] = {7, 9, 5, 11, 13}; /* of gnuplot's points, filled ones, behind all colours */
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -83,7 +84,7 @@ static void add_name(const pc_fit *fit, pc_text *script) {
 /* Of many fits not every one is named. */
 static void add_series(const chosen *x, const char *columns, bool is_named, pc_text *script) {
     for (int i = 0; i < x->count; i++) {
-        pc_text_printf(script, ", $fit%d using %s with points pointtype %d pointsize 0.5 linecolor rgb '%s' ", i,
+        pc_text_printf(script, ", $fit%d using %s with points pointtype %d pointsize 0.5 linecolor rgb '#%06x' ", i,
                        columns, shapes[i / COLOURS % SHAPES], colours[i % COLOURS]);
         if (is_named && i < KEYS_MAX) {
             pc_text_printf(script, "title ");
@@ -133,9 +134,10 @@ static void add_script(const pc_profile *profile, const chosen *x, const char *p
     pc_picture_begin(script, path, WIDTH, HEIGHT);
     for (int i = 0; i < x->count; i++) add_points(x->fit[i], i, script);
     add_title(profile, script);
-    pc_text_printf(script, "set border 3 linecolor rgb '#888888'\nset tics nomirror out\nset format xy '%%g'\n"
-                           "set grid linecolor rgb '#dcdcdc'\nset key left top noenhanced samplen 1\n"
-                           "set lmargin 12\nset rmargin 3\n");
+    pc_text_printf(script,
+                   "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\nset format xy '%%g'\n"
+                   "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key left top noenhanced samplen 1\n"
+                   "set lmargin 12\nset rmargin 3\n");
     add_times(x, script);
     add_residuals(x, script);
     pc_text_printf(script, "unset multiplot\n");
@@ -152,7 +154,7 @@ pc_code pc_profile_figure(const pc_profile *profile, const char *fit, const char
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(profile, &x, path, &script);
     pc_number_scope_leave(&scope);
-    code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, path, error);
+    code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     pc_text_free(&script);
     return code;
 }

@@ -1,5 +1,7 @@
-/* pipecast figure: draws the timeline of a run that kept its trace. */
+/* pipecast figure: draws the timeline of a run that kept its trace, or a chart of runs. */
 #include "cli/cli.h"
+#include "cli/figure_charts.h"
+#include "cli/find_run.h"
 
 #include "results/figure.h"
 #include "results/store.h"
@@ -10,37 +12,48 @@
 
 static const char help[] =
     "usage: pipecast figure RESULTS.h5 [NAME] -o FILE.svg|.png|.pdf\n"
+    "       pipecast figure RESULTS.h5 --x COLUMN --y COLUMN[,COLUMN]... -o FILE.svg|.png|.pdf\n"
+    "       pipecast figure RESULTS.h5 --list\n"
     "\n"
-    "Draws the timeline of the run NAME (its name or its number in the table; default: the first that kept a trace).\n"
+    "Draws a chart of runs, or the timeline of one. NAME is that of a chart that a scenario declares, or of a run "
+    "that\n"
+    "kept its trace, or its number in the table; SCENARIO/NAME where several scenarios have one of that name. "
+    "Default:\n"
+    "the first run that kept a trace.\n"
     "\n"
-    "  -o FILE    where to; the ending says the format\n"
+    "  -o FILE             where to; the ending says the format\n"
+    "  --list              print what the file has to draw\n"
     "\n"
-    "example: pipecast figure table5.h5 1.5B-m24.zb-h1 -o timeline.svg\n";
+    "Charts of your own; columns are those of `pipecast run --format csv`:\n"
+    "  --x COLUMN          what goes along\n"
+    "  --y COLUMN,...      what goes up, at most four: a row of panels each\n"
+    "  --series COLUMN     a colour for each of its values, such as schedule\n"
+    "  --panels COLUMN     a panel for each of its values, such as model\n"
+    "  --style STYLE       points (default), lines, bars\n"
+    "  --published         also what others published of y, hollow\n"
+    "  --scenario NAME     the runs of that scenario alone\n"
+    "  --title TEXT\n"
+    "\n"
+    "example: pipecast figure table5.h5 1.5B-m24.zb-h1 -o timeline.svg\n"
+    "example: pipecast figure table5.h5 --x microbatches --y bubble_rate_span --series schedule --panels model\n"
+    "             --style lines --published -o bubbles.svg\n";
 
 #define BYTES_PER_GIB 0x1p30
 
-enum { OUTPUT, HELP };
-static const option_spec options[] = {{"output", 'o', "FILE"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
+enum { OUTPUT, LIST, X, Y, SERIES, PANELS, STYLE, PUBLISHED, SCENARIO, TITLE, HELP };
+static const option_spec options[] = {
+    {"output", 'o', "FILE"}, {"list", 0, NULL},       {"x", 0, "COLUMN"},    {"y", 0, "COLUMN,..."},
+    {"series", 0, "COLUMN"}, {"panels", 0, "COLUMN"}, {"style", 0, "STYLE"}, {"published", 0, NULL},
+    {"scenario", 0, "NAME"}, {"title", 0, "TEXT"},    {"help", 'h', NULL},   {NULL, 0, NULL},
+};
 
-static bool has_name(const pc_run_row *row, const char *name) {
-    char number[24];
-    snprintf(number, sizeof number, "%" PRId64, row->run);
-    return strcmp(row->name, name) == 0 || strcmp(number, name) == 0;
-}
+typedef struct request {
+    const char *path, *name, *output;
+    bool lists;
+    chart_request chart;
+} request;
 
-/* The trace of the run that is asked for, and its row. */
-static pc_code find_trace(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
-                          pc_trace_record *record, pc_error *error) {
-    for (int64_t i = 0; i < pc_results_run_count(reader); i++) {
-        *row = pc_results_row(reader, i);
-        if (name && !has_name(*row, name)) continue;
-        pc_code code = pc_results_read_trace(reader, (*row)->run, record, error);
-        if (!code || name) return code;
-    }
-    if (name)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: no run '%s'; expected the name or number of one", path, name);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no run kept a trace; expected a scenario with `trace: true`", path);
-}
+/* --- timelines --- */
 
 static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const char *output, pc_error *error) {
     char title[3 * PC_LABEL_SIZE], subtitle[160];
@@ -55,31 +68,80 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
                             .devices = record->devices,
                             .chunks = record->chunks,
                             .trace = &record->replay.trace,
+                            .block = record->block.devices ? &record->block : NULL,
                             .memory = true,
                             .memory_unit_bytes = BYTES_PER_GIB,
                             .memory_unit = "GiB"};
     return pc_figure_timeline(&timeline, output, error);
 }
 
-static int answer_request(const char *path, const char *name, const char *output) {
-    pc_error error = {0};
-    pc_results_reader *reader = NULL;
+static pc_code draw_timeline(const pc_results_reader *reader, const request *asked, pc_error *error) {
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
-    pc_code code = pc_figure_check_path(output, &error);
-    if (!code) code = pc_results_open(path, &reader, &error);
-    if (!code) code = find_trace(reader, path, name, &row, &record, &error);
-    if (!code) {
-        code = draw(row, &record, output, &error);
-        pc_trace_record_free(&record);
+    pc_code code = find_traced_run(reader, asked->path, asked->name, &row, &record, error);
+    if (code) return code;
+    code = draw(row, &record, asked->output, error);
+    pc_trace_record_free(&record);
+    return code;
+}
+
+/* --- what is asked for --- */
+
+static pc_code draw_picture(const pc_results_reader *reader, const request *asked, pc_error *error) {
+    bool is_chart = false;
+    if (chart_is_requested(&asked->chart))
+        return draw_requested_chart(reader, asked->path, &asked->chart, asked->output, error);
+    pc_code code = PC_OK;
+    if (asked->name) code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, error);
+    return code || is_chart ? code : draw_timeline(reader, asked, error);
+}
+
+static pc_code list_pictures(const pc_results_reader *reader, const char *path, pc_error *error) {
+    pc_code code = list_declared_charts(reader, path, stdout, error);
+    for (int64_t i = 0; i < pc_results_run_count(reader) && !code; i++) {
+        const pc_run_row *row = pc_results_row(reader, i);
+        if (pc_results_has_trace(reader, row->run)) printf("run    %s/%s\n", row->scenario, row->name);
     }
+    return code;
+}
+
+static int answer_request(const request *asked) {
+    pc_error error = {0};
+    pc_results_reader *reader = NULL;
+    pc_code code = asked->lists ? PC_OK : pc_figure_check_path(asked->output, &error);
+    if (!code) code = pc_results_open(asked->path, &reader, &error);
+    if (!code) code = asked->lists ? list_pictures(reader, asked->path, &error) : draw_picture(reader, asked, &error);
     pc_results_close(reader);
-    return code ? report(&error) : EXIT_DONE;
+    if (code) return report(&error);
+    return asked->lists ? finish_output(EXIT_DONE) : EXIT_DONE;
+}
+
+static void take_option(int option, const char *value, request *asked) {
+    const char **places[] = {
+        [OUTPUT] = &asked->output,           [X] = &asked->chart.x,           [Y] = &asked->chart.y,
+        [SERIES] = &asked->chart.series,     [PANELS] = &asked->chart.panels, [STYLE] = &asked->chart.style,
+        [SCENARIO] = &asked->chart.scenario, [TITLE] = &asked->chart.title};
+    if (option == LIST)
+        asked->lists = true;
+    else if (option == PUBLISHED)
+        asked->chart.published = true;
+    else
+        *places[option] = value;
+}
+
+static int check_request(const request *asked) {
+    bool has_chart = chart_is_requested(&asked->chart);
+    if (!asked->path) return report_usage("figure: no results file; expected RESULTS.h5");
+    if (asked->lists && (asked->output || asked->name || has_chart))
+        return report_usage("figure: --list stands alone; expected nothing but RESULTS.h5 beside it");
+    if (!asked->lists && !asked->output) return report_usage("figure: no output; expected -o FILE.svg, .png or .pdf");
+    if (asked->name && has_chart)
+        return report_usage("figure: '%s' and the options of a chart; expected one or the other", asked->name);
+    return EXIT_DONE;
 }
 
 int command_figure(int argc, char **argv) {
-    const char *operands[2] = {NULL, NULL}, *output = NULL;
-    int operand_count = 0;
+    request asked = {0};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "figure"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
@@ -87,14 +149,15 @@ int command_figure(int argc, char **argv) {
             fputs(help, stdout);
             return finish_output(EXIT_DONE);
         }
-        if (option == OUTPUT)
-            output = x.value;
-        else if (operand_count < 2)
-            operands[operand_count++] = x.value;
+        if (option >= 0)
+            take_option(option, x.value, &asked);
+        else if (!asked.path)
+            asked.path = x.value;
+        else if (!asked.name)
+            asked.name = x.value;
         else
             return report_usage("figure: '%s' is one too many; expected RESULTS.h5 [NAME]", x.value);
     }
-    if (operand_count == 0) return report_usage("figure: no results file; expected RESULTS.h5");
-    if (!output) return report_usage("figure: no output; expected -o FILE.svg, .png or .pdf");
-    return answer_request(operands[0], operands[1], output);
+    int status = check_request(&asked);
+    return status == EXIT_DONE ? answer_request(&asked) : status;
 }

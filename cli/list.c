@@ -1,5 +1,6 @@
 /* pipecast list: what there is to choose from. */
 #include "cli/cli.h"
+#include "cli/list_keys.h"
 
 #include "models/schedule/generate.h"
 #include "models/workload/model.h"
@@ -13,10 +14,14 @@
 #include <unistd.h>
 
 static const char help[] = "usage: pipecast list schedules|models|machines|scenarios\n"
+                           "       pipecast list keys [--format table|markdown]\n"
                            "\n"
                            "Models and machines are those of the library that is part of pipecast.\n"
                            "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
                            "installed, in this order.\n"
+                           "Keys are those of scenario files: what may stand there, and what it means.\n"
+                           "\n"
+                           "      --format FORMAT   of keys: table or markdown (default table)\n"
                            "\n"
                            "example: pipecast list machines\n";
 
@@ -145,27 +150,37 @@ static int list_machines(void) {
 
 /* ---- the choice ---- */
 
-static int list(const char *what) {
+enum { FORMAT, HELP };
+static const option_spec options[] = {{"format", 0, "FORMAT"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
+
+#define EXPECTED "expected schedules, models, machines, scenarios or keys"
+
+static int list(const char *what, const char *format) {
+    if (strcmp(what, "keys") == 0) return list_keys(format ? format : "table");
+    if (format) return report_usage("list: --format stands beside '%s'; expected it only with keys", what);
     if (strcmp(what, "schedules") == 0) return list_schedules();
     if (strcmp(what, "scenarios") == 0) return list_scenarios();
     if (strcmp(what, "models") == 0) return list_models();
     if (strcmp(what, "machines") == 0) return list_machines();
-    return report_usage("list: '%s'; expected schedules, models, machines or scenarios", what);
+    return report_usage("list: '%s'; " EXPECTED, what);
 }
 
 int command_list(int argc, char **argv) {
-    static const option_spec options[] = {{"help", 'h', NULL}, {NULL, 0, NULL}};
-    const char *what = NULL;
+    const char *what = NULL, *format = NULL;
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "list"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
-        if (option == 0) {
+        if (option == HELP) {
             fputs(help, stdout);
             return finish_output(EXIT_DONE);
+        }
+        if (option == FORMAT) {
+            format = x.value;
+            continue;
         }
         if (what) return report_usage("list: '%s' is one too many; expected one word", x.value);
         what = x.value;
     }
-    if (!what) return report_usage("list: of what? expected schedules, models, machines or scenarios");
-    return list(what);
+    if (!what) return report_usage("list: of what? " EXPECTED);
+    return list(what, format);
 }

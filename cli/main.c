@@ -19,9 +19,11 @@ static const char help[] =
     "  run SCENARIO.yaml...      run the scenarios' pipelines; a table, csv or json, and an HDF5 file\n"
     "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
     "  figure RESULTS.h5 [NAME]  draw the timeline of a run\n"
+    "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
+    "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"
     "  profile show|fit|compare  what was measured on a GPU: look at it, fit others' numbers, compare two\n"
-    "  list WHAT                 list schedules, models, machines or scenarios\n"
+    "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
     "\n"
     "pipecast COMMAND --help says more; pipecast --version says what was built.\n"
     "\n"
@@ -43,13 +45,15 @@ static const command commands[] = {
     {"run", command_run},
     {"calibrate", command_calibrate},
     {"calibrate-rank", command_calibrate_rank}, /* started by `calibrate` */
+    {"compare", command_compare},
     {"schedule", command_schedule},
     {"figure", command_figure},
+    {"export", command_export},
     {"list", command_list},
     {"profile", command_profile},
 };
 
-#define EXPECTED "expected run, schedule, figure, calibrate, profile, list, --help or --version"
+#define EXPECTED "expected run, schedule, figure, export, compare, calibrate, profile, list, --help or --version"
 
 int main(int argc, char **argv) {
     if (argc < 2) return report_usage("no command; " EXPECTED);

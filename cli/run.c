@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/run_flags.h"
 #include "cli/run_profiles.h"
+#include "cli/scenario_charts.h"
 
 #include "engine/alloc.h"
 #include "results/store.h"
@@ -172,6 +173,8 @@ static pc_code load_scenarios(session *s, pc_error *error) {
     for (int i = 0; i < r->path_count; i++) {
         pc_code code = pc_scenario_load(r->paths[i], r->sets, r->set_count, &s->scenarios[i], error);
         if (code) return run_flags_explain(r->flags, r->flag_count, error), code;
+        if (r->paths[i]) code = scenario_charts_check(r->paths[i], s->scenarios[i], error);
+        if (code) return code;
         s->first_run[i + 1] = s->first_run[i] + pc_scenario_run_count(s->scenarios[i]);
     }
     return PC_OK;

@@ -76,6 +76,16 @@ static const pc_column columns[] = {
            "how much of the iteration the busiest link is filled, where links are shared"),
     COLUMN(profile, TEXT, "", "file of the measured costs, as the scenario names it; empty: the roofline"),
     COLUMN(profile_hash, HASH, "", "hash of the profile, 16 hexadecimal digits"),
+    COLUMN(pass_f_s, REAL, "s", "time of one F of a chunk, the longest over stages and chunks"),
+    COLUMN(pass_b_s, REAL, "s", "the same of B; of BW where B and W are one pass"),
+    COLUMN(pass_w_s, REAL, "s", "the same of W"),
+    COLUMN(model_parameters, REAL, "1", "parameters of the model"),
+    COLUMN(published_pass_f_s, REAL, "s", "time of one F of a chunk that others published for this run"),
+    COLUMN(published_memory_gib, REAL, "GiB", "peak memory in all that others published for this run"),
+    COLUMN(published_best_mfu, REAL, "1", "the best MFU that others published over a sweep of which this run is one"),
+    COLUMN(memory_limit_gib, REAL, "GiB",
+           "room on the device that has least: for activations where times are given, for everything on clusters"),
+    COLUMN(plan, TEXT, "", "what a schedule that searches was made for: the costs, or equal times of F, B and W"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

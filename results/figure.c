@@ -15,10 +15,10 @@
 /* --- file formats --- */
 
 static const pc_figure_format formats[] = {
-    {".svg", "svg noenhanced name 'timeline' background '#ffffff'", "Helvetica", 1, "", 1, "", false},
-    {".png", "pngcairo noenhanced background '#ffffff'", "Helvetica", 1, "", 0.75, ":Bold", false},
-    {".pdf", "pdfcairo noenhanced background '#ffffff' fontscale 1", "Helvetica", 1.0 / 96, "in", 0.5625, ":Bold",
-     true},
+    {".svg", "svg noenhanced name 'picture' background '#ffffff'", "Helvetica", 1, "", 1, 0.75, false, true},
+    {".png", "pngcairo noenhanced background '#ffffff'", "Helvetica", 1, "", 0.75, 1, false, false},
+    {".pdf", "pdfcairo noenhanced background '#ffffff' fontscale 1", "Helvetica", 1.0 / 96, "in", 0.5625, 1, true,
+     false},
 };
 
 static const pc_figure_format *find_format(const char *path) {
@@ -46,7 +46,8 @@ static pc_code make_script(pc_figure *figure, pc_text *script, pc_error *error) 
     else if (!code)
         code = pc_error_set(error, PC_ERROR_INPUT, "there is no pass to draw");
     pc_number_scope_leave(&scope);
-    return code || !script->failed ? code : pc_error_no_memory(error);
+    bool has_failed = script->failed || figure->notes->text.failed;
+    return code || !has_failed ? code : pc_error_no_memory(error);
 }
 
 /* Writes out what gnuplot drew. */
@@ -60,13 +61,35 @@ static pc_code copy_picture(int picture, pc_replacement *replacement, pc_error *
     return got == 0 ? PC_OK : pc_error_set(error, PC_ERROR_IO, "cannot read the picture: %s", strerror(errno));
 }
 
+static pc_code read_picture(int picture, pc_text *drawn, pc_error *error) {
+    char bytes[1 << 16];
+    ssize_t got;
+    for (off_t at = 0; (got = pread(picture, bytes, sizeof bytes, at)) > 0; at += got)
+        pc_text_add(drawn, bytes, (size_t)got);
+    if (got < 0) return pc_error_set(error, PC_ERROR_IO, "cannot read the picture: %s", strerror(errno));
+    return drawn->failed ? pc_error_no_memory(error) : PC_OK;
+}
+
+/* The same of an svg, with what gnuplot does not write. */
+static pc_code copy_svg(int picture, const pc_svg_notes *notes, pc_replacement *replacement, pc_error *error) {
+    pc_text drawn = {0}, finished = {0};
+    pc_code code = read_picture(picture, &drawn, error);
+    if (!code) pc_svg_finish(drawn.data, drawn.size, notes, &finished);
+    if (!code && finished.failed) code = pc_error_no_memory(error);
+    if (!code) code = pc_replacement_write(replacement, finished.data, finished.size, error);
+    pc_text_free(&drawn);
+    pc_text_free(&finished);
+    return code;
+}
+
 static pc_code draw_into(const pc_text *script, const pc_figure_format *format, int picture, pc_error *error) {
     pc_code code = pc_gnuplot_run(script, picture, error);
     int cause = !code && format->dated ? pc_pdf_clear_date(picture) : 0;
     return cause ? pc_error_set(error, PC_ERROR_IO, "cannot draw: %s", strerror(cause)) : code;
 }
 
-static pc_code draw(const pc_text *script, const pc_figure_format *format, const char *path, pc_error *error) {
+static pc_code draw(const pc_text *script, const pc_svg_notes *notes, const pc_figure_format *format, const char *path,
+                    pc_error *error) {
     pc_replacement replacement;
     pc_code code = pc_replacement_begin(path, &replacement, error);
     if (code) return code;
@@ -74,7 +97,8 @@ static pc_code draw(const pc_text *script, const pc_figure_format *format, const
     if (picture < 0) code = pc_error_set(error, PC_ERROR_IO, "cannot draw: %s", strerror(errno));
     if (!code) code = draw_into(script, format, picture, error);
     bool is_drawn = !code;
-    if (!code) code = copy_picture(picture, &replacement, error);
+    if (!code && format->is_svg) code = copy_svg(picture, notes, &replacement, error);
+    if (!code && !format->is_svg) code = copy_picture(picture, &replacement, error);
     if (picture >= 0) close(picture);
     if (!code) return pc_replacement_commit(&replacement, error);
     if (!is_drawn) pc_error_prefix(error, "%s", path);
@@ -86,11 +110,20 @@ void pc_picture_begin(pc_text *script, const char *path, double width, double he
     const pc_figure_format *format = find_format(path);
     pc_text_printf(script, "set encoding utf8\nset terminal %s size %.6g%s,%.6g%s font '%s,%.4g'\n", format->terminal,
                    width * format->size_scale, format->size_unit, height * format->size_scale, format->size_unit,
-                   format->font, PC_FIGURE_TEXT_FONT * format->font_scale);
+                   format->font, PC_STYLE_TEXT_FONT * format->font_scale);
 }
 
-pc_code pc_picture_draw(const pc_text *script, const char *path, pc_error *error) {
-    return draw(script, find_format(path), path, error);
+void pc_picture_add_font(pc_text *script, const char *path, double pixels, bool is_bold) {
+    const pc_figure_format *format = find_format(path);
+    pc_text_printf(script, "font '%s%s,%.4g'", format->font, is_bold ? PC_SVG_BOLD : "", pixels * format->font_scale);
+}
+
+double pc_picture_point_size(const char *path, double size) {
+    return size * find_format(path)->point_scale;
+}
+
+pc_code pc_picture_draw(const pc_text *script, const pc_svg_notes *notes, const char *path, pc_error *error) {
+    return draw(script, notes, find_format(path), path, error);
 }
 
 pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error) {
@@ -104,11 +137,13 @@ pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_err
     if (code) return code;
     code = pc_figure_check_size(path, timeline->trace->pass_count, error);
     if (code) return code;
-    pc_figure figure = {.timeline = timeline, .format = find_format(path)};
+    pc_svg_notes notes = {.title = timeline->title};
+    pc_figure figure = {.timeline = timeline, .format = find_format(path), .notes = &notes};
     pc_text script = {0};
     code = make_script(&figure, &script, error);
-    if (!code) code = draw(&script, figure.format, path, error);
+    if (!code) code = draw(&script, &notes, figure.format, path, error);
     pc_text_free(&script);
+    pc_text_free(&notes.text);
     pc_figure_block_free(&figure.repeated);
     return code;
 }

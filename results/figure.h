@@ -40,7 +40,8 @@ PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_err
 /* A schedule in up to three panels, one below the other. The building block, and its repetitions in pale, as figures 1
  * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. The timeline: devices down,
  * time across; F, B, W, BW and R in colours that a colour-blind reader tells apart, lighter and darker for the chunks;
- * microbatch numbers where they fit; legend and title. And the activation memory of each device, on the same axis. */
+ * microbatch numbers where they fit; legend and title. And the activation memory of each device, on the same axis.
+ * In svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
 PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 
 #ifdef __cplusplus

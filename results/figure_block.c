@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 enum {
-    REPETITIONS_LEAST = 4,
+    REPEATED_LEAST = 4,                     /* microbatches */
     REPEATED_MAX = PC_FIGURE_PASSES_MAX / 4 /* the timeline needs its share */
 };
 
@@ -48,11 +48,13 @@ static extent measure(const pc_block *block) {
     return found;
 }
 
-/* Half as many as overlap with the block: then the pattern is there before and where it is in full swing. */
+/* Half as many as overlap with the block: then the pattern is there before and where it is in full swing. A few at
+ * least, but of a long block that holds several microbatches one is enough. */
 static int64_t count_repetitions(const pc_block *block, const extent *found) {
     if (block->interval <= 0 || found->passes == 0) return 0;
     int64_t wanted = (found->last - found->first) / block->interval / 2, most = REPEATED_MAX / found->passes;
-    if (wanted < REPETITIONS_LEAST) wanted = REPETITIONS_LEAST;
+    int64_t least = (REPEATED_LEAST + block->microbatches - 1) / block->microbatches;
+    if (wanted < least) wanted = least;
     return wanted < most ? wanted : most;
 }
 
@@ -116,6 +118,6 @@ void pc_figure_add_interval(const pc_figure *figure, pc_text *script) {
                    pc_figure_screen_x(figure, pc_figure_length(figure, MARK_TICK)));
     char text[64];
     snprintf(text, sizeof text, "interval: %" PRId64 " cells", interval);
-    pc_figure_add_text(figure, script, text, right + pc_figure_length(figure, MARK_TEXT_GAP), above,
-                       PC_FIGURE_TEXT_FONT, "");
+    pc_figure_add_text(figure, script, text, right + pc_figure_length(figure, MARK_TEXT_GAP), above, PC_STYLE_TEXT_FONT,
+                       "");
 }

@@ -16,9 +16,11 @@ typedef struct kind_style {
 } kind_style;
 
 static const kind_style kind_styles[PC_PASS_KINDS] = {
-    [PC_PASS_F] = {"F forward", 0x0072B2, 0x7CC4EE},           [PC_PASS_B] = {"B backward, input", 0xD55E00, 0xF7AE7C},
-    [PC_PASS_W] = {"W backward, weights", 0xE9D628, 0xF6EE9C}, [PC_PASS_BW] = {"BW backward", 0xD55E00, 0xF7AE7C},
-    [PC_PASS_R] = {"R recompute", 0xCC79A7, 0xEBCBDD},
+    [PC_PASS_F] = {"F forward", PC_STYLE_BLUE, 0x7CC4EE},
+    [PC_PASS_B] = {"B backward, input", PC_STYLE_VERMILION, 0xF7AE7C},
+    [PC_PASS_W] = {"W backward, weights", 0xE9D628, 0xF6EE9C},
+    [PC_PASS_BW] = {"BW backward", PC_STYLE_VERMILION, 0xF7AE7C},
+    [PC_PASS_R] = {"R recompute", PC_STYLE_PURPLE, 0xEBCBDD},
 };
 
 const char *pc_figure_kind_label(int kind) {

@@ -38,6 +38,7 @@ static void begin_passes(pc_figure *figure) {
     const pc_timeline *timeline = figure->timeline;
     figure->passes = (pc_figure_panel){.name = "timeline",
                                        .label = timeline->time_unit,
+                                       .unit = timeline->time_unit,
                                        .unit_ps = timeline->time_unit_ps,
                                        .devices = timeline->devices,
                                        .trace = timeline->trace,
@@ -48,6 +49,7 @@ static pc_code begin_block(pc_figure *figure, pc_error *error) {
     const pc_block *block = figure->timeline->block;
     figure->block = (pc_figure_panel){.name = "block",
                                       .heading = "Building block, and its repetitions in pale; time in cells",
+                                      .unit = "cells",
                                       .unit_ps = 1,
                                       .devices = block->devices,
                                       .trace = &figure->repeated};

@@ -171,7 +171,7 @@ static void add_second_line(const pc_figure *figure, pc_text *script, int64_t hi
     pc_text_printf(&text, "; a band is that high");
     if (step > 0) pc_text_printf(&text, ", with a line every %.4g", step);
     pc_figure_add_text(figure, script, text.data, figure->margin_left,
-                       figure->memory.heading_y + pc_figure_length(figure, SECOND_LINE_Y), PC_FIGURE_TEXT_FONT, "");
+                       figure->memory.heading_y + pc_figure_length(figure, SECOND_LINE_Y), PC_STYLE_TEXT_FONT, "");
     script->failed = script->failed || text.failed;
     pc_text_free(&text);
 }

@@ -11,6 +11,8 @@
 #define PC_RESULTS_FIGURE_PRIVATE_H
 
 #include "results/figure.h"
+#include "results/figure_svg.h"
+#include "results/style.h"
 #include "results/text.h"
 
 #include <stdint.h>
@@ -22,15 +24,9 @@ enum {
     PC_FIGURE_PASSES_MAX = 1000000, /* gnuplot and whoever opens the file must hold them all */
     PC_FIGURE_MARGIN_LEFT = 64,
     PC_FIGURE_MARGIN_RIGHT = 24,
-    PC_FIGURE_HEADING_FONT = 13,
-    PC_FIGURE_TEXT_FONT = 12,
     PC_FIGURE_NUMBER_FONT_MAX = 12,
     PC_FIGURE_NUMBER_FONT_MIN = 7
 };
-
-/* Of a digit and of an average letter, in font sizes; Helvetica's are 0.556 and about 0.5, its stand-ins are wider. */
-#define PC_FIGURE_DIGIT_WIDTH  0.6
-#define PC_FIGURE_LETTER_WIDTH 0.58
 
 /* One pixel is 1/96 inch in all of them; a font of n pixels is asked for as n * font_scale. */
 typedef struct pc_figure_format {
@@ -40,8 +36,9 @@ typedef struct pc_figure_format {
     double size_scale; /* pixels into the terminal's unit of length */
     const char *size_unit;
     double font_scale;
-    const char *bold; /* what makes a font bold there; the svg terminal takes it for a part of the name */
-    bool dated;       /* whether cairo writes the time of day into it */
+    double point_scale; /* of gnuplot's points, for the same size everywhere */
+    bool dated;         /* whether cairo writes the time of day into it */
+    bool is_svg;
 } pc_figure_format;
 
 /* Rows of devices over an axis of time. */
@@ -49,6 +46,7 @@ typedef struct pc_figure_panel {
     const char *name;    /* of its data in the script */
     const char *heading; /* NULL: none */
     const char *label;   /* of the time axis; NULL: none */
+    const char *unit;    /* of times */
     double heading_y;
     double top, row; /* of the plot; height of a device's row */
     double right;    /* where the plot ends, as seen from the left edge of the picture */
@@ -71,6 +69,7 @@ typedef struct pc_figure {
     bool has_block, has_memory;
     pc_figure_panel block, passes, memory;
     pc_replay_trace repeated; /* the block and its repetitions; owned */
+    pc_svg_notes *notes;      /* what every pass says under the pointer */
 } pc_figure;
 
 /* --- figure_layout.c --- */
@@ -91,8 +90,8 @@ double pc_figure_screen_x(const pc_figure *figure, double x);
 double pc_figure_screen_y(const pc_figure *figure, double y);
 double pc_figure_font_size(const pc_figure *figure, double pixels);
 
-/* A line of text, which may be a user's, cut to the width from x on; `font` grows with the picture; `style` is the
- * format's `bold` or "". */
+/* A line of text, which may be a user's, cut to the width from x on; `font` grows with the picture; `style` is
+ * PC_SVG_BOLD or "". */
 void pc_figure_add_text(const pc_figure *figure, pc_text *script, const char *text, double x, double y, int font,
                         const char *style);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TITLE_Y = 28, SUBTITLE_Y = 51, TITLE_FONT = 18, SUBTITLE_FONT = 13, MARK_DISTANCE = 200 };
+enum { TITLE_Y = 28, SUBTITLE_Y = 51, MARK_DISTANCE = 200 };
 
 double pc_figure_screen_x(const pc_figure *figure, double x) {
     return x / figure->width;
@@ -25,7 +25,7 @@ static void add_terminal(const pc_figure *figure, pc_text *script) {
                    "set multiplot\nunset key\n",
                    format->terminal, figure->width * format->size_scale, format->size_unit,
                    figure->height * format->size_scale, format->size_unit, format->font,
-                   pc_figure_font_size(figure, pc_figure_length(figure, PC_FIGURE_TEXT_FONT)), figure->scale);
+                   pc_figure_font_size(figure, pc_figure_length(figure, PC_STYLE_TEXT_FONT)), figure->scale);
 }
 
 void pc_figure_add_text(const pc_figure *figure, pc_text *script, const char *text, double x, double y, int font,
@@ -34,8 +34,8 @@ void pc_figure_add_text(const pc_figure *figure, pc_text *script, const char *te
     double size = pc_figure_length(figure, font);
     double room = figure->width - pc_figure_length(figure, PC_FIGURE_MARGIN_RIGHT) - x;
     pc_text_printf(script, "set label ");
-    pc_gnuplot_add_string(script, text, room > 0 ? (size_t)(room / (PC_FIGURE_LETTER_WIDTH * size)) : 0);
-    pc_text_printf(script, " at screen %.6f,%.6f left noenhanced font '%s%s,%.4g' textcolor rgb '#222222'\n",
+    pc_gnuplot_add_string(script, text, room > 0 ? (size_t)(room / (PC_STYLE_LETTER_WIDTH * size)) : 0);
+    pc_text_printf(script, " at screen %.6f,%.6f left noenhanced font '%s%s,%.4g' textcolor rgb '" PC_STYLE_INK "'\n",
                    pc_figure_screen_x(figure, x), pc_figure_screen_y(figure, y), figure->format->font, style,
                    pc_figure_font_size(figure, size));
 }
@@ -54,9 +54,9 @@ static void add_swatch(const pc_figure *figure, pc_text *script, double x, uint3
 }
 
 static double add_legend_text(const pc_figure *figure, pc_text *script, double x, const char *text) {
-    pc_text_printf(script, "set label '%s' at screen %.6f,%.6f left textcolor rgb '#222222'\n", text,
+    pc_text_printf(script, "set label '%s' at screen %.6f,%.6f left textcolor rgb '" PC_STYLE_INK "'\n", text,
                    pc_figure_screen_x(figure, x), pc_figure_screen_y(figure, figure->legend_y));
-    return x + (double)strlen(text) * pc_figure_length(figure, PC_FIGURE_LETTER_WIDTH * PC_FIGURE_TEXT_FONT);
+    return x + (double)strlen(text) * pc_figure_length(figure, PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT);
 }
 
 /* A swatch in the shades of the chunks, and the kind's name; the place of the next entry. */
@@ -91,7 +91,7 @@ static double time_step(const pc_figure *figure, const pc_figure_panel *panel) {
 
 int pc_figure_label_step(const pc_figure *figure, const pc_figure_panel *panel) {
     int step = 1;
-    while (step * panel->row < pc_figure_length(figure, 1.25 * PC_FIGURE_TEXT_FONT)) step *= 2;
+    while (step * panel->row < pc_figure_length(figure, 1.25 * PC_STYLE_TEXT_FONT)) step *= 2;
     return step;
 }
 
@@ -111,21 +111,21 @@ static void add_time_label(const char *time_unit, pc_text *script) {
     pc_gnuplot_add_string(script, label.data ? label.data : "Time", 40);
     script->failed = script->failed || label.failed;
     pc_text_free(&label);
-    pc_text_printf(script, " noenhanced textcolor rgb '#444444'\n");
+    pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_QUIET "'\n");
 }
 
 static void add_axes(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script) {
     add_margins(figure, panel, script);
     pc_text_printf(script,
-                   "set border 1 linewidth 0.8 linecolor rgb '#888888'\n"
-                   "set xtics nomirror out scale 0.5 0,%.9g textcolor rgb '#444444'\n"
-                   "set ytics nomirror scale 0 0,%d textcolor rgb '#444444'\n"
-                   "set grid xtics back linetype 1 linecolor rgb '#dcdcdc' linewidth 0.8\n"
+                   "set border 1 linewidth 0.8 linecolor rgb '" PC_STYLE_AXIS "'\n"
+                   "set xtics nomirror out scale 0.5 0,%.9g textcolor rgb '" PC_STYLE_QUIET "'\n"
+                   "set ytics nomirror scale 0 0,%d textcolor rgb '" PC_STYLE_QUIET "'\n"
+                   "set grid xtics back linetype 1 linecolor rgb '" PC_STYLE_GRID "' linewidth 0.8\n"
                    "set object rectangle from graph 0,0 to graph 1,1 behind fillstyle solid 1 noborder "
                    "fillcolor rgb '#f3f3f3'\n"
                    "set xrange [0:%.9g]\nset yrange [%.1f:-0.5]\n",
                    time_step(figure, panel), pc_figure_label_step(figure, panel), panel->end, panel->devices - 0.5);
-    pc_text_printf(script, "set ylabel 'Device' textcolor rgb '#444444'\n");
+    pc_text_printf(script, "set ylabel 'Device' textcolor rgb '" PC_STYLE_QUIET "'\n");
     if (panel->label) add_time_label(panel->label, script);
 }
 
@@ -134,8 +134,8 @@ static void add_axes(const pc_figure *figure, const pc_figure_panel *panel, pc_t
 /* What a panel has set must not show in the next. */
 static void begin_panel(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script) {
     if (panel->heading)
-        pc_figure_add_text(figure, script, panel->heading, figure->margin_left, panel->heading_y,
-                           PC_FIGURE_HEADING_FONT, figure->format->bold);
+        pc_figure_add_text(figure, script, panel->heading, figure->margin_left, panel->heading_y, PC_STYLE_HEADING_FONT,
+                           PC_SVG_BOLD);
     add_axes(figure, panel, script);
 }
 
@@ -165,9 +165,9 @@ static void add_memory(const pc_figure *figure, pc_text *script) {
 void pc_figure_add_script(const pc_figure *figure, pc_text *script) {
     add_terminal(figure, script);
     pc_figure_add_text(figure, script, figure->timeline->title, figure->margin_left, pc_figure_length(figure, TITLE_Y),
-                       TITLE_FONT, figure->format->bold);
+                       PC_STYLE_TITLE_FONT, PC_SVG_BOLD);
     pc_figure_add_text(figure, script, figure->timeline->subtitle, figure->margin_left,
-                       pc_figure_length(figure, SUBTITLE_Y), SUBTITLE_FONT, "");
+                       pc_figure_length(figure, SUBTITLE_Y), PC_STYLE_HEADING_FONT, "");
     add_legend(figure, script);
     if (figure->has_block) add_block(figure, script);
     add_timeline(figure, script);

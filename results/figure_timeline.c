@@ -27,7 +27,7 @@ static int digits_of(int32_t number) {
 }
 
 static double number_width(int32_t number, double font) {
-    return digits_of(number) * PC_FIGURE_DIGIT_WIDTH * font + 2;
+    return digits_of(number) * PC_STYLE_DIGIT_WIDTH * font + 2;
 }
 
 double pc_figure_survey_passes(pc_figure_panel *panel) {
@@ -123,16 +123,42 @@ static box_extent extent_of(const pc_figure_panel *panel, int64_t i) {
     return (box_extent){round(exact.left * scale) / scale, (round(exact.right * scale) - 1) / scale};
 }
 
+/* What a pass says under the pointer, and the same for programs. */
+static void add_note(const pc_figure *figure, const pc_figure_panel *panel, int64_t i) {
+    const pc_replay_trace *trace = panel->trace;
+    const pc_pass *pass = &trace->pass[i];
+    const char *kind = pc_pass_kind_name((pc_pass_kind)pass->kind);
+    double start = in_units(panel, trace->pass_start_ps[i]), end = in_units(panel, trace->pass_end_ps[i]);
+    char attributes[256], title[256];
+    snprintf(attributes, sizeof attributes,
+             "class=\"pass\" data-panel=\"%s\" data-kind=\"%s\" data-microbatch=\"%" PRId32
+             "\" data-chunk=\"%d\" data-stage=\"%" PRId32 "\" data-start=\"%.9g\" data-end=\"%.9g\"",
+             panel->name, kind, pass->microbatch, pass->chunk, trace->pass_device[i], start, end);
+    snprintf(title, sizeof title, "%s of microbatch %" PRId32 ", chunk %d, stage %" PRId32 ": %.6g to %.6g%s%.32s",
+             kind, pass->microbatch, pass->chunk, trace->pass_device[i], start, end, *panel->unit ? " " : "",
+             panel->unit);
+    pc_svg_add_note(figure->notes, attributes, title);
+}
+
+static bool wants_notes(const pc_figure *figure) {
+    return figure->format->is_svg && figure->passes.trace->pass_count + figure->repeated.pass_count <= PC_SVG_NOTES_MAX;
+}
+
 static void add_boxes(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script, colour_group *group) {
     const pc_replay_trace *trace = panel->trace;
-    pc_text_printf(script, "$boxes_%s << EOD\n", group->name);
+    char name[64];
+    snprintf(name, sizeof name, "boxes_%s", group->name);
+    pc_text_printf(script, "$%s << EOD\n", name);
+    if (wants_notes(figure)) pc_svg_begin_plot(figure->notes, name, "polygon");
     for (int64_t i = 0; i < trace->pass_count; i++) {
         if (!is_in(figure, panel, group, i)) continue;
         box_extent extent = extent_of(panel, i);
         pc_text_printf(script, "%.9g %.9g %d\n", extent.left, extent.right, trace->pass_device[i]);
+        if (wants_notes(figure)) add_note(figure, panel, i);
         group->boxes++;
     }
     pc_text_printf(script, "EOD\n");
+    if (wants_notes(figure)) pc_svg_end_plot(figure->notes);
 }
 
 static void add_numbers(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script, colour_group *group) {

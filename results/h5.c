@@ -219,7 +219,7 @@ static size_t element_size(hid_t dataset) {
     return size;
 }
 
-static bool can_hold(hid_t dataset, int64_t length) {
+bool pc_h5_can_hold(hid_t dataset, int64_t length) {
     hsize_t stored = H5Dget_storage_size(dataset), file_size = 0, size = element_size(dataset);
     hid_t file = H5Iget_file_id(dataset);
     bool known = file >= 0 && H5Fget_filesize(file, &file_size) >= 0;
@@ -232,7 +232,7 @@ hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count) {
     hid_t dataset = pc_h5_has(group, name) ? H5Dopen2(group, name, H5P_DEFAULT) : -1;
     if (dataset < 0) return -1;
     int64_t length = length_of(dataset);
-    if (length >= 0 && can_hold(dataset, length)) return *count = length, dataset;
+    if (length >= 0 && pc_h5_can_hold(dataset, length)) return *count = length, dataset;
     H5Dclose(dataset);
     return -1;
 }

@@ -60,6 +60,9 @@ bool pc_h5_has(hid_t parent, const char *name);
  * more than the file could hold: a length in a damaged file must not decide how much memory is asked for. */
 hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count);
 
+/* Whether the file could hold so many elements of the dataset, compressed as it is. */
+bool pc_h5_can_hold(hid_t dataset, int64_t length);
+
 /* The class of a dataset's elements: H5T_INTEGER, H5T_FLOAT, H5T_STRING (of fixed length), H5T_ENUM, or H5T_NO_CLASS.
  */
 H5T_class_t pc_h5_column_class(hid_t dataset);

@@ -1,4 +1,4 @@
-/* replace.h: private to results/: puts a complete file in the place of another in one step.
+/* replace.h: puts a complete file in the place of another in one step.
  *
  * The new content is written to a temporary file in the same folder and renamed: whoever opens the path sees the old
  * file or the new one, whole. Where the path is a link, the file that it leads to is replaced. Devices, pipes and
@@ -24,16 +24,16 @@ typedef struct pc_replacement {
 
 /* Makes the temporary file. PC_ERROR_INPUT where the path cannot become a file (no such folder, not writable, a folder,
  * a device), PC_ERROR_IO where the machine fails. End it with pc_replacement_commit or pc_replacement_discard. */
-pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error);
+PC_API pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error);
 
 /* Appends to the temporary file. */
-pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, size_t size, pc_error *error);
+PC_API pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, size_t size, pc_error *error);
 
 /* Makes it durable and puts it in place; on failure it is gone and what was there stands. Ends the replacement. */
-pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
+PC_API pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
 
 /* Removes the temporary file; what was there stands. */
-void pc_replacement_discard(pc_replacement *replacement);
+PC_API void pc_replacement_discard(pc_replacement *replacement);
 
 /* Whether a replacement of this path could begin now. For finding out before the work is done. */
 PC_API pc_code pc_replacement_probe(const char *path, pc_error *error);

@@ -53,10 +53,14 @@ static void add_block_passes(const pc_block *block, pc_text *text) {
 }
 
 static void add_lifespans(const pc_block *block, int device, pc_text *text) {
+    bool is_first = true;
     pc_text_printf(text, device ? ",[" : "[");
     for (int c = 0; c < block->chunks; c++)
-        for (int i = 0; i < block->microbatches; i++)
-            pc_text_printf(text, "%s%" PRId64, c || i ? "," : "", pc_block_lifespan(block, i, device, c));
+        for (int i = 0; i < block->microbatches; i++) {
+            if (!pc_placement_visits(block->placement, c, i)) continue;
+            pc_text_printf(text, "%s%" PRId64, is_first ? "" : ",", pc_block_lifespan(block, i, device, c));
+            is_first = false;
+        }
     pc_text_printf(text, "]");
 }
 
@@ -70,9 +74,10 @@ static void add_block(const pc_block *block, pc_text *text) {
     add_block_passes(block, text);
     pc_text_printf(text, "],\"lifespan\":[");
     for (int d = 0; d < block->devices; d++) add_lifespans(block, d, text);
+    int visited = pc_placement_visited(block->placement, block->chunks);
     for (int d = 0; d < block->devices; d++) {
         pc_text_printf(text, d ? "," : "],\"peak_bound\":[");
-        add_number(text, (double)pc_block_peak_bound(block, d) / block->chunks);
+        add_number(text, (double)pc_block_peak_bound(block, d) / visited);
     }
     pc_text_printf(text, "]}");
 }

@@ -28,8 +28,9 @@ typedef struct pc_schedule_report {
  * JSON: the fields name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span,
  * bubble_rate_makespan, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash, and
  * block: null, or an object with microbatches, interval, passes (microbatch, device, chunk, kind, start, duration; all
- * in cells), lifespan (in cells, a list a device of a number a chunk and microbatch) and peak_bound (a number a device,
- * in microbatches of a stage). Numbers read back exactly. PC_ERROR_IO where the stream fails. */
+ * in cells), lifespan (in cells, a list a device of a number for every chunk and microbatch that visits it) and
+ * peak_bound (a number a device, in microbatches of a stage). Numbers read back exactly. PC_ERROR_IO where the stream
+ * fails. */
 PC_API pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

@@ -12,9 +12,11 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
+#include "models/schedule/block.h"
 #include "models/schedule/replay.h"
 #include "models/training/run.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,10 +51,21 @@ typedef struct pc_results_reader pc_results_reader;
 PC_API pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
 PC_API void pc_results_close(pc_results_reader *reader);
 
+/* The version of the pipecast that wrote the file, owned by the reader; "" where the file does not say. */
+PC_API const char *pc_results_version(const pc_results_reader *reader);
+
 PC_API int64_t pc_results_run_count(const pc_results_reader *reader);
 
 /* Row `index` (0 ..), owned by the reader. Columns that the file lacks are "not defined". */
 PC_API const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index);
+
+/* The text of the scenario of this name, `*size` bytes and a terminating zero; free it with pc_free. PC_ERROR_INPUT
+ * where the file has none. */
+PC_API pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
+                                        pc_error *error);
+
+/* Whether the run of this number kept its trace. */
+PC_API bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
 
 /* The trace of the run whose number is `run`: shape, passes, levels, and what pc_replay says of each device. Free both
  * with pc_trace_record_free. PC_ERROR_INPUT where that run kept none. */
@@ -61,6 +74,8 @@ typedef struct pc_trace_record {
     pc_placement placement;
     pc_replay replay;
     pc_device_memory *memory; /* one a device; NULL where the run was not on a cluster, or an older pipecast's */
+    bool has_transfers;       /* whether the file says what went between stages; an older pipecast's does not */
+    pc_block block;           /* without devices where the file has none */
 } pc_trace_record;
 
 PC_API pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record,

@@ -21,4 +21,8 @@ static const pc_sealed_kind pc_store_kind = {"pipecast-results", "a results file
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
 pc_code pc_store_trace_read(hid_t group, pc_trace_record *record, pc_error *error);
 
+/* The block in it, where there is one; and back, into a record that has the rest. */
+pc_code pc_store_block_write(hid_t group, const pc_block *block, pc_error *error);
+pc_code pc_store_block_read(hid_t group, pc_trace_record *record, pc_error *error);
+
 #endif

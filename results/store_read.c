@@ -11,6 +11,7 @@
 struct pc_results_reader {
     char *path;
     hid_t file;
+    char version[64]; /* of the pipecast that wrote it */
     int64_t count;
     pc_run_row *rows;
 };
@@ -111,7 +112,10 @@ static pc_code read_rows(pc_results_reader *reader, pc_error *error) {
 
 static pc_code load(pc_results_reader *reader, pc_error *error) {
     pc_code code = pc_sealed_open(reader->path, &pc_store_kind, &reader->file, error);
-    return code ? code : read_rows(reader, error);
+    if (code) return code;
+    if (!pc_h5_get_text(reader->file, "pipecast_version", reader->version, sizeof reader->version))
+        reader->version[0] = '\0';
+    return read_rows(reader, error);
 }
 
 pc_code pc_results_open(const char *path, pc_results_reader **result, pc_error *error) {
@@ -140,12 +144,88 @@ void pc_results_close(pc_results_reader *reader) {
     pc_free(reader);
 }
 
+const char *pc_results_version(const pc_results_reader *reader) {
+    return reader->version;
+}
+
 int64_t pc_results_run_count(const pc_results_reader *reader) {
     return reader->count;
 }
 
 const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index) {
     return &reader->rows[index];
+}
+
+/* --- scenarios --- */
+
+/* The link's own name is the scenario's only where it can be one: the attribute is what counts. */
+static bool is_named(hid_t dataset, const char *name) {
+    char found[PC_COLUMN_TEXT_SIZE];
+    return pc_h5_get_text(dataset, "name", found, sizeof found) && strcmp(found, name) == 0;
+}
+
+/* The first dataset of the group with this name, open; -1 where there is none. */
+static hid_t find_scenario(hid_t group, const char *name) {
+    H5G_info_t info;
+    if (H5Gget_info(group, &info) < 0) return -1;
+    for (hsize_t i = 0; i < info.nlinks; i++) {
+        hid_t object = H5Oopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT);
+        if (object < 0) continue;
+        if (H5Iget_type(object) == H5I_DATASET && is_named(object, name)) return object;
+        H5Oclose(object);
+    }
+    return -1;
+}
+
+static hid_t open_scenario(hid_t file, const char *name) {
+    hid_t group = pc_h5_has(file, "scenarios") ? H5Gopen2(file, "scenarios", H5P_DEFAULT) : -1;
+    if (group < 0) return -1;
+    hid_t dataset = find_scenario(group, name);
+    H5Gclose(group);
+    return dataset;
+}
+
+/* What a text takes in memory, at most what the file holds of it; 0 where it is none. */
+static size_t text_size(hid_t dataset) {
+    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    bool is_text = pc_h5_column_class(dataset) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1;
+    size_t size = is_text ? H5Tget_size(type) : 0;
+    if (type >= 0) H5Tclose(type);
+    if (space >= 0) H5Sclose(space);
+    return size <= H5Dget_storage_size(dataset) && pc_h5_can_hold(dataset, 1) ? size : 0;
+}
+
+/* A text of no bytes is stored as one zero byte (store_write.c). */
+static pc_code read_text(hid_t dataset, const char *name, char **text, size_t *size, pc_error *error) {
+    size_t stored = text_size(dataset);
+    if (stored == 0) return pc_error_set(error, PC_ERROR_INPUT, "scenario '%s' is damaged", name);
+    char *made = pc_alloc(stored + 1, 1);
+    if (!made) return pc_error_no_memory(error);
+    hid_t type = pc_h5_text_type(stored);
+    bool done = type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, made) >= 0;
+    if (type >= 0) H5Tclose(type);
+    if (!done) {
+        pc_free(made);
+        return pc_error_set(error, PC_ERROR_INPUT, "scenario '%s' is damaged", name);
+    }
+    *text = made;
+    *size = stored == 1 && made[0] == '\0' ? 0 : stored;
+    return PC_OK;
+}
+
+pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
+                                 pc_error *error) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    hid_t dataset = open_scenario(reader->file, name);
+    pc_code code = PC_OK;
+    if (dataset < 0)
+        code = pc_error_set(error, PC_ERROR_INPUT, "no scenario '%s'; expected the name of one in the file", name);
+    else
+        code = read_text(dataset, name, text, size, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", reader->path);
+    if (dataset >= 0) H5Oclose(dataset);
+    pc_h5_quiet_end(quiet);
+    return code;
 }
 
 /* --- traces --- */
@@ -159,11 +239,24 @@ static hid_t open_trace(hid_t file, const char *name) {
     return group;
 }
 
+bool pc_results_has_trace(const pc_results_reader *reader, int64_t run) {
+    char name[24];
+    snprintf(name, sizeof name, "%" PRId64, run);
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    hid_t group = open_trace(reader->file, name);
+    if (group >= 0) H5Gclose(group);
+    pc_h5_quiet_end(quiet);
+    return group >= 0;
+}
+
 static pc_code read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     hid_t group = open_trace(reader->file, name);
-    if (group < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: run %" PRId64 " kept no trace", reader->path, run);
+    if (group < 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: run %" PRId64 " kept no trace; expected one of a scenario with `trace: true`",
+                            reader->path, run);
     pc_code code = pc_store_trace_read(group, record, error);
     if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: trace of run %" PRId64, reader->path, run);
     H5Gclose(group);

@@ -1,3 +1,4 @@
+#include "results/store_columns.h"
 #include "results/store_private.h"
 
 #include "engine/alloc.h"
@@ -8,33 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a trace is made of, said once for writing and reading. A column's values may stand apart in memory, as the
- * fields of a pc_pass do: `stride` bytes from one to the next. */
-typedef enum trace_axis { AXIS_PASS, AXIS_LEVEL, AXIS_DEVICE } trace_axis;
-typedef enum trace_element { ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64, ELEMENT_KIND } trace_element;
+/* What a trace is made of, said once for writing and reading. */
+typedef enum trace_axis { AXIS_PASS, AXIS_LEVEL, AXIS_TRANSFER, AXIS_DEVICE } trace_axis;
 
 typedef struct trace_column {
-    const char *name, *unit, *description;
+    pc_store_column stored;
     trace_axis along;
-    trace_element element;
-    size_t array;  /* offset in pc_replay of the pointer to the values */
-    size_t stride; /* from value to value */
-    size_t place;  /* of the value in its stride */
+    size_t array; /* offset in pc_replay of the pointer to the values */
 } trace_column;
 
 #define PLAIN(column_name, axis_name, kind, member, type, unit_text, text)                                             \
-    { column_name, unit_text, text, AXIS_##axis_name, ELEMENT_##kind, offsetof(pc_replay, member), sizeof(type), 0 }
-#define PASS(column_name, kind, field, text)                                                                           \
+    { {column_name, unit_text, text, PC_STORE_##kind, sizeof(type), 0}, AXIS_##axis_name, offsetof(pc_replay, member) }
+#define PASS(column_name, axis_name, kind, member, field, text)                                                        \
     {                                                                                                                  \
-        column_name, "1", text, AXIS_PASS, ELEMENT_##kind, offsetof(pc_replay, trace.pass), sizeof(pc_pass),           \
-            offsetof(pc_pass, field)                                                                                   \
+        {column_name, "1", text, PC_STORE_##kind, sizeof(pc_pass), offsetof(pc_pass, field)}, AXIS_##axis_name,        \
+            offsetof(pc_replay, member)                                                                                \
     }
 
 static const trace_column columns[] = {
     PLAIN("pass_device", PASS, INT32, trace.pass_device, int32_t, "1", "stage of the pipeline that runs the pass"),
-    PASS("pass_chunk", INT16, chunk, "chunk of the stage, from 0"),
-    PASS("pass_kind", KIND, kind, "F forward, B backward for the input, W for the weights, BW both, R recompute"),
-    PASS("pass_microbatch", INT32, microbatch, "microbatch, from 0"),
+    PASS("pass_chunk", PASS, INT16, trace.pass, chunk, "chunk of the stage, from 0"),
+    PASS("pass_kind", PASS, KIND, trace.pass, kind,
+         "F forward, B backward for the input, W for the weights, BW both, R recompute"),
+    PASS("pass_microbatch", PASS, INT32, trace.pass, microbatch, "microbatch, from 0"),
     PLAIN("pass_start_ps", PASS, INT64, trace.pass_start_ps, pc_time, "ps", "start of the pass"),
     PLAIN("pass_end_ps", PASS, INT64, trace.pass_end_ps, pc_time, "ps", "end of the pass"),
     PLAIN("level_device", LEVEL, INT32, trace.level_device, int32_t, "1", "stage whose activation memory changes"),
@@ -48,14 +45,25 @@ static const trace_column columns[] = {
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
 
+/* What goes between stages; older files say nothing of it. */
+static const trace_column transfer_columns[] = {
+    PLAIN("transfer_from", TRANSFER, INT32, trace.transfer_from, int32_t, "1", "stage that sends"),
+    PLAIN("transfer_to", TRANSFER, INT32, trace.transfer_to, int32_t, "1", "stage that receives"),
+    PASS("transfer_chunk", TRANSFER, INT16, trace.transfer_pass, chunk, "chunk of the pass that waits for it"),
+    PASS("transfer_kind", TRANSFER, KIND, trace.transfer_pass, kind, "kind of the pass that waits for it"),
+    PASS("transfer_microbatch", TRANSFER, INT32, trace.transfer_pass, microbatch, "microbatch it belongs to"),
+    PLAIN("transfer_start_ps", TRANSFER, INT64, trace.transfer_start_ps, pc_time, "ps",
+          "end of the pass that made what is sent"),
+    PLAIN("transfer_end_ps", TRANSFER, INT64, trace.transfer_end_ps, pc_time, "ps", "time when it has arrived"),
+};
+
+enum { TRANSFER_COLUMN_COUNT = sizeof transfer_columns / sizeof transfer_columns[0] };
+
 #define MEMORY(column_name, field, unit_text, text)                                                                    \
-    {                                                                                                                  \
-        column_name, unit_text, text, AXIS_DEVICE, ELEMENT_INT64, 0, sizeof(pc_device_memory),                         \
-            offsetof(pc_device_memory, field)                                                                          \
-    }
+    { column_name, unit_text, text, PC_STORE_INT64, sizeof(pc_device_memory), offsetof(pc_device_memory, field) }
 
 /* What a device's memory is taken by; of runs on a cluster alone. Their array stands beside the replay. */
-static const trace_column memory_columns[] = {
+static const pc_store_column memory_columns[] = {
     MEMORY("device_parameters_bytes", parameters, "B", "parameters on the stage's GPU"),
     MEMORY("device_gradients_bytes", gradients, "B", "gradients on the stage's GPU"),
     MEMORY("device_optimizer_bytes", optimizer, "B", "optimizer state on the stage's GPU"),
@@ -69,8 +77,17 @@ static const trace_column memory_columns[] = {
 enum { MEMORY_COLUMN_COUNT = sizeof memory_columns / sizeof memory_columns[0] };
 
 static int64_t *axis_count(pc_replay *replay, trace_axis along, int64_t *devices) {
-    if (along == AXIS_DEVICE) return devices;
-    return along == AXIS_PASS ? &replay->trace.pass_count : &replay->trace.level_count;
+    switch (along) {
+    case AXIS_PASS:
+        return &replay->trace.pass_count;
+    case AXIS_LEVEL:
+        return &replay->trace.level_count;
+    case AXIS_TRANSFER:
+        return &replay->trace.transfer_count;
+    case AXIS_DEVICE:
+        break;
+    }
+    return devices;
 }
 
 /* The arrays are reached by their offset; all object pointers look the same here. */
@@ -84,59 +101,7 @@ static void set_array(pc_replay *replay, const trace_column *column, void *array
     memcpy((char *)replay + column->array, &array, sizeof array);
 }
 
-/* --- types --- */
-
-static hid_t kind_type(hid_t base) {
-    hid_t type = H5Tenum_create(base);
-    for (int kind = 0; type >= 0 && kind < PC_PASS_KINDS; kind++) {
-        int16_t value = (int16_t)kind;
-        if (H5Tconvert(H5T_NATIVE_INT16, base, 1, &value, NULL, H5P_DEFAULT) >= 0 &&
-            H5Tenum_insert(type, pc_pass_kind_name((pc_pass_kind)kind), &value) >= 0)
-            continue;
-        H5Tclose(type);
-        return -1;
-    }
-    return type;
-}
-
-static hid_t file_type_of(trace_element element) {
-    switch (element) {
-    case ELEMENT_INT16:
-        return H5Tcopy(H5T_STD_I16LE);
-    case ELEMENT_INT32:
-        return H5Tcopy(H5T_STD_I32LE);
-    case ELEMENT_INT64:
-        return H5Tcopy(H5T_STD_I64LE);
-    case ELEMENT_KIND:
-        return kind_type(H5T_STD_I8LE);
-    }
-    return -1;
-}
-
-static hid_t memory_type_of(trace_element element) {
-    switch (element) {
-    case ELEMENT_INT16:
-        return H5Tcopy(H5T_NATIVE_INT16);
-    case ELEMENT_INT32:
-        return H5Tcopy(H5T_NATIVE_INT32);
-    case ELEMENT_INT64:
-        return H5Tcopy(H5T_NATIVE_INT64);
-    case ELEMENT_KIND:
-        return kind_type(H5T_NATIVE_INT16);
-    }
-    return -1;
-}
-
-static size_t element_size(trace_element element) {
-    if (element == ELEMENT_INT64) return sizeof(int64_t);
-    return element == ELEMENT_INT32 ? sizeof(int32_t) : sizeof(int16_t);
-}
-
 /* --- writing --- */
-
-static pc_code fail(pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build a trace");
-}
 
 static bool describe_shape(hid_t group, const pc_schedule *schedule) {
     return pc_h5_put_text(group, "schedule", schedule->name) &&
@@ -170,36 +135,17 @@ static bool describe_out_of_memory(hid_t group, const pc_replay *replay) {
            pc_h5_put_integer(group, "oom_capacity_bytes", oom->capacity_bytes);
 }
 
-static bool write_values(hid_t group, const trace_column *column, int64_t count, const void *values) {
-    pc_h5_column stored = {.name = column->name,
-                           .unit = column->unit,
-                           .description = column->description,
-                           .file_type = file_type_of(column->element),
-                           .memory_type = memory_type_of(column->element),
-                           .count = (hsize_t)count,
-                           .values = values};
-    hid_t dataset = stored.file_type >= 0 && stored.memory_type >= 0 ? pc_h5_column_write(group, &stored) : -1;
-    if (stored.file_type >= 0) H5Tclose(stored.file_type);
-    if (stored.memory_type >= 0) H5Tclose(stored.memory_type);
-    if (dataset >= 0) H5Dclose(dataset);
-    return dataset >= 0;
-}
-
-static void copy_values(char *to, size_t to_stride, const char *from, size_t from_stride, size_t size, int64_t count) {
-    for (int64_t i = 0; i < count; i++) memcpy(to + (size_t)i * to_stride, from + (size_t)i * from_stride, size);
-}
-
-/* `array` is NULL where the replay has none, as a trace without memory levels. */
-static pc_code write_column(hid_t group, const trace_column *column, int64_t count, const char *array,
-                            pc_error *error) {
-    size_t size = element_size(column->element);
-    if (!array) count = 0;
-    if (size == column->stride) return write_values(group, column, count, array) ? PC_OK : fail(error);
-    char *values = pc_alloc((size_t)count, size);
-    if (!values) return pc_error_no_memory(error);
-    copy_values(values, size, array + column->place, column->stride, size, count);
-    pc_code code = write_values(group, column, count, values) ? PC_OK : fail(error);
-    pc_free(values);
+/* A trace may have no memory levels. */
+static pc_code write_columns(hid_t group, const trace_column *list, int list_count, const pc_replay *replay,
+                             pc_error *error) {
+    pc_replay shape = *replay; /* of which only the counts are looked at */
+    int64_t devices = replay->devices;
+    pc_code code = PC_OK;
+    for (int i = 0; i < list_count && !code; i++) {
+        const void *array = array_of(replay, &list[i]);
+        int64_t count = array ? *axis_count(&shape, list[i].along, &devices) : 0;
+        code = pc_store_column_write(group, &list[i].stored, count, array, error);
+    }
     return code;
 }
 
@@ -207,33 +153,27 @@ static pc_code write_memory(hid_t group, const pc_run_detail *detail, pc_error *
     pc_code code = PC_OK;
     bool is_known = detail->memory && detail->devices == detail->replay.devices;
     for (int i = 0; is_known && i < MEMORY_COLUMN_COUNT && !code; i++)
-        code = write_column(group, &memory_columns[i], detail->devices, (const char *)detail->memory, error);
+        code = pc_store_column_write(group, &memory_columns[i], detail->devices, detail->memory, error);
     return code;
 }
 
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error) {
     const pc_replay *replay = &detail->replay;
     if (!describe_shape(group, schedule) || !describe_times(group, replay) || !describe_out_of_memory(group, replay))
-        return fail(error);
-    pc_replay shape = *replay; /* of which only the counts are looked at */
-    int64_t devices = replay->devices;
-    pc_code code = PC_OK;
-    for (int i = 0; i < COLUMN_COUNT && !code; i++)
-        code = write_column(group, &columns[i], *axis_count(&shape, columns[i].along, &devices),
-                            array_of(replay, &columns[i]), error);
-    return code ? code : write_memory(group, detail, error);
+        return pc_store_fail(error);
+    pc_code code = write_columns(group, columns, COLUMN_COUNT, replay, error);
+    if (!code && replay->trace.transfer_from)
+        code = write_columns(group, transfer_columns, TRANSFER_COLUMN_COUNT, replay, error);
+    if (!code) code = write_memory(group, detail, error);
+    return code ? code : pc_store_block_write(group, &detail->block, error);
 }
 
 /* --- reading --- */
 
-static pc_code refuse(pc_error *error, const char *name) {
-    return pc_error_set(error, PC_ERROR_INPUT, "'%s' is missing or damaged", name);
-}
-
 static pc_code read_in_range(hid_t group, const char *name, int64_t least, int64_t most, int64_t *value,
                              pc_error *error) {
     int64_t found = 0;
-    if (!pc_h5_get_integer(group, name, &found) || found < least || found > most) return refuse(error, name);
+    if (!pc_h5_get_integer(group, name, &found) || found < least || found > most) return pc_store_refuse(error, name);
     *value = found;
     return PC_OK;
 }
@@ -247,13 +187,13 @@ static pc_code read_int(hid_t group, const char *name, int least, int most, int 
 
 static pc_code read_placement(hid_t group, pc_placement *placement, pc_error *error) {
     char name[32];
-    if (!pc_h5_get_text(group, "placement", name, sizeof name)) return refuse(error, "placement");
+    if (!pc_h5_get_text(group, "placement", name, sizeof name)) return pc_store_refuse(error, "placement");
     for (int i = 0; i < PC_PLACEMENTS; i++) {
         if (strcmp(name, pc_placement_name((pc_placement)i)) != 0) continue;
         *placement = (pc_placement)i;
         return PC_OK;
     }
-    return refuse(error, "placement");
+    return pc_store_refuse(error, "placement");
 }
 
 static pc_code read_shape(hid_t group, pc_trace_record *record, pc_error *error) {
@@ -265,7 +205,7 @@ static pc_code read_shape(hid_t group, pc_trace_record *record, pc_error *error)
 
 static pc_code read_hash(hid_t group, uint64_t *hash, pc_error *error) {
     char text[32];
-    if (!pc_h5_get_text(group, "trace_hash", text, sizeof text)) return refuse(error, "trace_hash");
+    if (!pc_h5_get_text(group, "trace_hash", text, sizeof text)) return pc_store_refuse(error, "trace_hash");
     *hash = strtoull(text, NULL, 16);
     return PC_OK;
 }
@@ -275,21 +215,21 @@ static pc_code read_times(hid_t group, pc_replay *replay, pc_error *error) {
     if (!code) code = read_in_range(group, "makespan_ps", 0, PC_TIME_MAX, &replay->makespan_ps, error);
     if (!code) code = read_in_range(group, "peak_bytes", 0, INT64_MAX, &replay->peak_bytes, error);
     if (!code && !pc_h5_get_real(group, "bubble_rate_span", &replay->bubble_rate_span))
-        code = refuse(error, "bubble_rate_span");
+        code = pc_store_refuse(error, "bubble_rate_span");
     if (!code && !pc_h5_get_real(group, "bubble_rate_makespan", &replay->bubble_rate_makespan))
-        code = refuse(error, "bubble_rate_makespan");
+        code = pc_store_refuse(error, "bubble_rate_makespan");
     return code ? code : read_hash(group, &replay->trace_hash, error);
 }
 
 static pc_code read_kind(hid_t group, const char *name, int16_t *kind, pc_error *error) {
     char text[8];
-    if (!pc_h5_get_text(group, name, text, sizeof text)) return refuse(error, name);
+    if (!pc_h5_get_text(group, name, text, sizeof text)) return pc_store_refuse(error, name);
     for (int16_t i = 0; i < PC_PASS_KINDS; i++) {
         if (strcmp(text, pc_pass_kind_name((pc_pass_kind)i)) != 0) continue;
         *kind = i;
         return PC_OK;
     }
-    return refuse(error, name);
+    return pc_store_refuse(error, name);
 }
 
 static pc_code read_oom_pass(hid_t group, const pc_trace_record *record, pc_pass *pass, pc_error *error) {
@@ -317,61 +257,45 @@ static pc_code read_out_of_memory(hid_t group, pc_trace_record *record, pc_error
     return code;
 }
 
-static pc_code read_values(hid_t dataset, const trace_column *column, int64_t count, void *values, pc_error *error) {
-    H5T_class_t wanted = column->element == ELEMENT_KIND ? H5T_ENUM : H5T_INTEGER;
-    if (pc_h5_column_class(dataset) != wanted) return refuse(error, column->name);
-    hid_t type = memory_type_of(column->element);
-    bool done = type >= 0 && (count == 0 || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    if (type >= 0) H5Tclose(type);
-    return done ? PC_OK : refuse(error, column->name);
-}
-
 /* Makes the array that the column belongs to where no column before it has. */
 static pc_code make_array(pc_replay *replay, const trace_column *column, int64_t count, pc_error *error) {
     if (array_of(replay, column)) return PC_OK;
-    void *array = pc_alloc((size_t)count, column->stride);
+    void *array = pc_alloc((size_t)count, column->stored.stride);
     if (!array) return pc_error_no_memory(error);
     set_array(replay, column, array);
     return PC_OK;
 }
 
-static pc_code fill_column(const trace_column *column, hid_t dataset, int64_t count, char *array, pc_error *error) {
-    size_t size = element_size(column->element);
-    pc_code code;
-    if (size == column->stride) return read_values(dataset, column, count, array, error);
-    char *values = pc_alloc((size_t)count, size);
-    if (!values) return pc_error_no_memory(error);
-    code = read_values(dataset, column, count, values, error);
-    if (!code) copy_values(array + column->place, column->stride, values, size, size, count);
-    pc_free(values);
-    return code;
-}
-
 /* The first column along an axis says how long it is, within reason; the others must agree. */
 static pc_code agree_on_count(int64_t *known, int64_t found, const char *name, pc_error *error) {
     if (*known < 0 && found <= 4 * PC_PASSES_MAX) *known = found;
-    return *known == found ? PC_OK : refuse(error, name);
+    return *known == found ? PC_OK : pc_store_refuse(error, name);
 }
 
 static pc_code read_column(hid_t group, const trace_column *column, pc_trace_record *record, pc_error *error) {
-    int64_t count = 0, devices = record->devices;
-    hid_t dataset = pc_h5_column_open(group, column->name, &count);
-    if (dataset < 0) return refuse(error, column->name);
-    pc_code code = agree_on_count(axis_count(&record->replay, column->along, &devices), count, column->name, error);
+    int64_t count = 0, devices = record->devices, *known = axis_count(&record->replay, column->along, &devices);
+    hid_t dataset;
+    pc_code code = pc_store_column_open(group, &column->stored, &dataset, &count, error);
+    if (code) return code;
+    code = agree_on_count(known, count, column->stored.name, error);
     if (!code) code = make_array(&record->replay, column, count, error);
-    if (!code) code = fill_column(column, dataset, count, array_of(&record->replay, column), error);
+    if (!code) code = pc_store_column_read(dataset, &column->stored, count, array_of(&record->replay, column), error);
     H5Dclose(dataset);
     return code;
 }
 
-static pc_code read_memory_column(hid_t group, const trace_column *column, pc_trace_record *record, pc_error *error) {
-    int64_t count = 0;
-    hid_t dataset = pc_h5_column_open(group, column->name, &count);
-    if (dataset < 0) return refuse(error, column->name);
-    pc_code code = count == record->devices ? PC_OK : refuse(error, column->name);
-    if (!code) code = fill_column(column, dataset, count, (char *)record->memory, error);
-    H5Dclose(dataset);
+static pc_code read_columns(hid_t group, const trace_column *list, int list_count, pc_trace_record *record,
+                            pc_error *error) {
+    pc_code code = PC_OK;
+    for (int i = 0; i < list_count && !code; i++) code = read_column(group, &list[i], record, error);
     return code;
+}
+
+static pc_code read_transfers(hid_t group, pc_trace_record *record, pc_error *error) {
+    if (!pc_h5_has(group, transfer_columns[0].stored.name)) return PC_OK;
+    record->has_transfers = true;
+    record->replay.trace.transfer_count = -1;
+    return read_columns(group, transfer_columns, TRANSFER_COLUMN_COUNT, record, error);
 }
 
 /* All of it, or nothing where the first is not there. */
@@ -381,7 +305,7 @@ static pc_code read_memory(hid_t group, pc_trace_record *record, pc_error *error
     if (!record->memory) return pc_error_no_memory(error);
     pc_code code = PC_OK;
     for (int i = 0; i < MEMORY_COLUMN_COUNT && !code; i++)
-        code = read_memory_column(group, &memory_columns[i], record, error);
+        code = pc_store_column_fetch(group, &memory_columns[i], record->devices, record->memory, error);
     return code;
 }
 
@@ -389,18 +313,44 @@ static bool is_within(int64_t value, int64_t limit) {
     return value >= 0 && value < limit;
 }
 
+/* The part of "pass_chunk", "transfer_chunk" and so on that is out of range; NULL where all is well. */
+static const char *fault_of(const pc_trace_record *record, const pc_pass *pass, pc_time start_ps, pc_time end_ps) {
+    if (!is_within(pass->chunk, record->chunks)) return "chunk";
+    if (!is_within(pass->kind, PC_PASS_KINDS)) return "kind";
+    if (!is_within(pass->microbatch, record->microbatches)) return "microbatch";
+    if (start_ps < 0) return "start_ps";
+    return end_ps < start_ps ? "end_ps" : NULL;
+}
+
+static pc_code refuse_part(pc_error *error, const char *of, const char *part) {
+    char name[64];
+    snprintf(name, sizeof name, "%s_%s", of, part);
+    return pc_store_refuse(error, name);
+}
+
 /* Whoever draws or exports the trace uses these numbers as indices. */
 static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
     const pc_replay_trace *trace = &record->replay.trace;
     for (int64_t i = 0; i < trace->pass_count; i++) {
-        const pc_pass *pass = &trace->pass[i];
-        if (!is_within(trace->pass_device[i], record->devices)) return refuse(error, "pass_device");
-        if (!is_within(pass->chunk, record->chunks)) return refuse(error, "pass_chunk");
-        if (!is_within(pass->kind, PC_PASS_KINDS)) return refuse(error, "pass_kind");
-        if (!is_within(pass->microbatch, record->microbatches)) return refuse(error, "pass_microbatch");
+        const char *fault = fault_of(record, &trace->pass[i], trace->pass_start_ps[i], trace->pass_end_ps[i]);
+        if (!is_within(trace->pass_device[i], record->devices)) fault = "device";
+        if (fault) return refuse_part(error, "pass", fault);
     }
     for (int64_t i = 0; i < trace->level_count; i++)
-        if (!is_within(trace->level_device[i], record->devices)) return refuse(error, "level_device");
+        if (!is_within(trace->level_device[i], record->devices)) return pc_store_refuse(error, "level_device");
+    return PC_OK;
+}
+
+static pc_code check_transfers(const pc_trace_record *record, pc_error *error) {
+    const pc_replay_trace *trace = &record->replay.trace;
+    for (int64_t i = 0; i < trace->transfer_count; i++) {
+        int from = trace->transfer_from[i], to = trace->transfer_to[i];
+        const char *fault =
+            fault_of(record, &trace->transfer_pass[i], trace->transfer_start_ps[i], trace->transfer_end_ps[i]);
+        if (!is_within(from, record->devices)) fault = "from";
+        if (!is_within(to, record->devices) || from == to) fault = "to";
+        if (fault) return refuse_part(error, "transfer", fault);
+    }
     return PC_OK;
 }
 
@@ -411,9 +361,12 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *erro
     if (!code) code = read_times(group, &record.replay, error);
     if (!code) code = read_out_of_memory(group, &record, error);
     record.replay.devices = record.devices;
-    for (int i = 0; i < COLUMN_COUNT && !code; i++) code = read_column(group, &columns[i], &record, error);
+    if (!code) code = read_columns(group, columns, COLUMN_COUNT, &record, error);
+    if (!code) code = read_transfers(group, &record, error);
     if (!code) code = read_memory(group, &record, error);
     if (!code) code = check_passes(&record, error);
+    if (!code) code = check_transfers(&record, error);
+    if (!code) code = pc_store_block_read(group, &record, error);
     if (code)
         pc_trace_record_free(&record);
     else
@@ -423,6 +376,7 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *erro
 
 void pc_trace_record_free(pc_trace_record *record) {
     pc_replay_free(&record->replay);
+    pc_block_free(&record->block);
     pc_free(record->memory);
     *record = (pc_trace_record){0};
 }

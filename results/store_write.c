@@ -109,7 +109,7 @@ static hid_t write_whole_text(hid_t group, const char *name, const char *text, s
 static bool write_scenario(hid_t group, const char *link, const char *name, const char *text, size_t size) {
     hid_t dataset = write_whole_text(group, link, text, size);
     if (dataset < 0) return false;
-    bool done = pc_h5_put_text(dataset, "name", name) &&
+    bool done = pc_h5_put_text(dataset, "name", name) && pc_h5_put_text(dataset, "unit", "") &&
                 pc_h5_put_text(dataset, "description", "text of the scenario file, and what was set from outside");
     H5Dclose(dataset);
     return done;

@@ -46,7 +46,7 @@ static void add_csv_text(pc_text *line, const char *text) {
     if (quoted) pc_text_add(line, "\"", 1);
 }
 
-static void add_csv_value(pc_text *line, const pc_column *column, const pc_run_row *row) {
+void pc_table_add_csv(pc_text *line, const pc_column *column, const pc_run_row *row) {
     char text[PC_COLUMN_TEXT_SIZE];
     if (!pc_column_defined(column, row)) return;
     if (!is_text(column)) return add_number(line, column, row);
@@ -66,14 +66,14 @@ static void add_csv_row(pc_text *line, const pc_run_row *row) {
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
         if (i) pc_text_add(line, ",", 1);
-        add_csv_value(line, &columns[i], row);
+        pc_table_add_csv(line, &columns[i], row);
     }
     pc_text_add(line, "\n", 1);
 }
 
 /* --- JSON --- */
 
-static void add_json_value(pc_text *line, const pc_column *column, const pc_run_row *row) {
+void pc_table_add_json(pc_text *line, const pc_column *column, const pc_run_row *row) {
     char text[PC_COLUMN_TEXT_SIZE];
     if (!pc_column_defined(column, row)) return pc_text_add(line, "null", 4);
     if (!is_text(column)) return add_number(line, column, row);
@@ -87,7 +87,7 @@ static void add_json_row(pc_text *line, const pc_run_row *row, bool first) {
     pc_text_printf(line, "%s\n  {", first ? "" : ",");
     for (int i = 0; i < count; i++) {
         pc_text_printf(line, "%s\"%s\": ", i ? ", " : "", columns[i].name);
-        add_json_value(line, &columns[i], row);
+        pc_table_add_json(line, &columns[i], row);
     }
     pc_text_add(line, "}", 1);
 }

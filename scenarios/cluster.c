@@ -298,6 +298,7 @@ static void fill_iteration(const pc_setting *setting, pc_iteration_spec *spec) {
     if (setting->given[PC_KEY_JITTER]) spec->jitter = setting->value[PC_KEY_JITTER].real;
     spec->seed = (uint64_t)pc_setting_whole(setting, PC_KEY_SEED, 0);
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
+    spec->plans_equal = pc_setting_plans_equal(setting);
 }
 
 static int64_t or_unknown(int64_t number) {
@@ -317,6 +318,7 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->has_activation = true;
     spec->trace = is_on(setting, PC_KEY_TRACE, false);
     spec->overhead_ps = spec->iteration.overhead_ps;
+    spec->plans_equal = spec->iteration.plans_equal;
     snprintf(spec->model, sizeof spec->model, "%s", spec->iteration.model.name);
     snprintf(spec->machine, sizeof spec->machine, "%s", spec->iteration.machine.name);
     if (!setting->given[PC_KEY_PROFILE]) return;

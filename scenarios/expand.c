@@ -30,6 +30,10 @@ static const pc_generator *generator_of(const pc_setting *setting) {
     return setting->value[PC_KEY_SCHEDULE].generator;
 }
 
+bool pc_setting_plans_equal(const pc_setting *setting) {
+    return pc_setting_whole(setting, PC_KEY_PLAN, 0) == 1; /* the second of its words */
+}
+
 static pc_key devices_key(const pc_setting *setting) {
     return pc_setting_has(setting, PC_KEY_PP) ? PC_KEY_PP : PC_KEY_DEVICES;
 }
@@ -334,6 +338,7 @@ static pc_run_spec describe(const pc_setting *setting) {
     spec.has_activation = pc_setting_has_activation(setting);
     spec.trace = pc_setting_whole(setting, PC_KEY_TRACE, 0) != 0;
     spec.overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
+    spec.plans_equal = pc_setting_plans_equal(setting);
     if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
         snprintf(spec.model, sizeof spec.model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
     if (pc_setting_has(setting, PC_KEY_MACHINE))

@@ -154,14 +154,16 @@ static pc_code explain_type(const pc_complaint *complaint, const char *expected,
 }
 
 /* Where libcyaml tells no more than the kind of failure. */
-static pc_code explain_rest(const pc_complaint *complaint, cyaml_err_t failure, const pc_source *source,
-                            pc_error *error) {
+static pc_code explain_rest(const pc_complaint *complaint, cyaml_err_t failure, const cyaml_schema_value_t *schema,
+                            const pc_source *source, pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
+    const cyaml_schema_value_t *list = find_schema(complaint, 1, schema);
     join_frames(complaint, 1, "", path);
     if (failure == CYAML_ERR_SEQUENCE_ENTRIES_MIN)
         return pc_source_refuse(source, path, error, "an empty list; expected at least one entry");
     if (failure == CYAML_ERR_SEQUENCE_ENTRIES_MAX)
-        return pc_source_refuse(source, path, error, "too many entries; expected at most %d", PC_DEVICES_MAX);
+        return pc_source_refuse(source, path, error, "too many entries; expected at most %u",
+                                list && list->type == CYAML_SEQUENCE ? list->sequence.max : PC_DEVICES_MAX);
     if (failure == CYAML_ERR_INTERNAL_ERROR) /* the one event that its state for keys has no branch for */
         return pc_source_refuse(source, path, error, "a key that is itself a list or a mapping; expected a word");
     return pc_source_refuse(source, path, error, "%s (%s); expected what docs/scenario-format.md says",
@@ -180,7 +182,7 @@ pc_code pc_complaint_explain(const pc_complaint *complaint, cyaml_err_t failure,
     if ((detail = after(complaint->message, "Expecting ")))
         return explain_type(complaint, detail, schema, source, error);
     if (!after(complaint->message, "Mapping field already seen: "))
-        return explain_rest(complaint, failure, source, error);
+        return explain_rest(complaint, failure, schema, source, error);
     join_frames(complaint, 0, "", path);
     return pc_source_refuse(source, path, error, "given twice; expected once");
 }

@@ -7,6 +7,7 @@
 #include "scenarios/library_private.h"
 #include "scenarios/units.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,7 @@ static const struct key_rule {
     [PC_KEY_MACHINE] = {"machine", REFERENCE, ANY, 0, 0, NULL},
     [PC_KEY_PROFILE] = {"profile", DATA_FILE, CLUSTER, 0, 0, NULL},
     [PC_KEY_SCHEDULE] = {"schedule", SCHEDULE, ANY, 0, 0, NULL},
+    [PC_KEY_PLAN] = {"plan", WORD, ANY, 0, 0, "costs|equal"},
     [PC_KEY_GPUS] = {"gpus", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
     [PC_KEY_TP] = {"tp", INTEGER, CLUSTER, 1, PC_DEVICES_MAX, NULL},
     [PC_KEY_PP] = {"pp", INTEGER, ANY, 1, PC_DEVICES_MAX, NULL},
@@ -258,13 +260,19 @@ static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *
     return PC_OK;
 }
 
-/* Which of "one|two|three" it is. */
-static pc_code parse_word(const char *words, const char *text, pc_value *value, pc_error *error) {
+const char *pc_word_of(pc_key key, int64_t index, size_t *length) {
+    const char *word = keys[key].words;
+    for (; index > 0; index--) word = strchr(word, '|') + 1;
+    *length = strcspn(word, "|");
+    return word;
+}
+
+pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_error *error) {
     size_t length = strlen(text);
     const char *word = words;
-    for (int64_t index = 0;; index++) {
+    for (int64_t i = 0;; i++) {
         size_t end = strcspn(word, "|");
-        if (end == length && memcmp(word, text, end) == 0) return value->whole = index, PC_OK;
+        if (end == length && memcmp(word, text, end) == 0) return *index = i, PC_OK;
         if (word[end] == '\0') break;
         word += end + 1;
     }
@@ -326,11 +334,66 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
     case SWITCH:
         return parse_switch(text, value, error);
     case WORD:
-        return parse_word(rule->words, text, value, error);
+        return pc_word_parse(rule->words, text, &value->whole, error);
     case RECOMPUTATION:
         return parse_recomputation(text, value, error);
     case ORDER:
         return pc_rank_order_parse(text, &value->order, error);
     }
     return PC_OK;
+}
+
+/* ---- in words, for lists of keys ---- */
+
+void pc_word_list(const char *words, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *word = words; *word && used < size;) {
+        size_t length = strcspn(word, "|");
+        bool is_last = word[length] == '\0', is_next_last = !is_last && !strchr(word + length + 1, '|');
+        used += (size_t)snprintf(text + used, size - used, "`%.*s`%s", (int)length, word,
+                                 is_last        ? ""
+                                 : is_next_last ? " or "
+                                                : ", ");
+        word += length + !is_last;
+    }
+}
+
+static const char *reference_words(pc_key key) {
+    return key == PC_KEY_MODEL_FROM ? "name of `pipecast list models`, or the path of a model's file"
+                                    : "name of `pipecast list machines`, or the path of a machine's file";
+}
+
+static void write_range(int64_t least, int64_t most, char *text, size_t size) {
+    if (most == INT64_MAX)
+        snprintf(text, size, "whole number from %" PRId64, least);
+    else if (most == INT32_MAX)
+        snprintf(text, size, "whole number, %" PRId64 " to 2^31 - 1", least);
+    else
+        snprintf(text, size, "whole number, %" PRId64 " to %" PRId64, least, most);
+}
+
+void pc_key_values(pc_key key, char *text, size_t size) {
+    static const char *const words[] = {
+        [LABEL] = "text",
+        [DATA_FILE] = "path of a file",
+        [TIME] = "time",
+        [SIZE] = "size, more than zero",
+        [BANDWIDTH] = "bandwidth",
+        [FRACTION] = "number, 0 to 1",
+        [LAYOUT] = "`even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
+        [SCHEDULE] = "name of `pipecast list schedules`",
+        [SWITCH] = "`true` or `false`",
+        [RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
+        [ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
+    };
+    const struct key_rule *rule = &keys[key];
+    if (rule->kind == INTEGER)
+        write_range(rule->least, rule->most, text, size);
+    else if (rule->kind == WORD)
+        pc_word_list(rule->words, text, size);
+    else if (rule->kind == OVERHEAD)
+        snprintf(text, size, "number, 0 to %d", OVERHEAD_MAX);
+    else
+        snprintf(text, size, "%s", rule->kind == REFERENCE ? reference_words(key) : words[rule->kind]);
 }

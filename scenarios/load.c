@@ -2,6 +2,7 @@
 #include "scenarios/loaded.h"
 
 #include "engine/alloc.h"
+#include "scenarios/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,31 +19,51 @@ const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension) {
         [PC_DIMENSION_PP] = {PC_KEY_PP, "pp", "pp"},
         [PC_DIMENSION_DP] = {PC_KEY_DP, "dp", "dp"},
         [PC_DIMENSION_DEVICES] = {PC_KEY_DEVICES, "devices", "p"},
+        [PC_DIMENSION_MEMORY] = {PC_KEY_MEMORY, "memory", "mem"},
         [PC_DIMENSION_SEQ_LEN] = {PC_KEY_SEQ_LEN, "seq_len", "s"},
         [PC_DIMENSION_MICROBATCH_SIZE] = {PC_KEY_MICROBATCH_SIZE, "microbatch_size", "b"},
         [PC_DIMENSION_GLOBAL_BATCH] = {PC_KEY_GLOBAL_BATCH, "global_batch", "gb"},
         [PC_DIMENSION_ZERO] = {PC_KEY_ZERO, "zero", "z"},
         [PC_DIMENSION_RECOMPUTE] = {PC_KEY_RECOMPUTE, "recompute", "recompute-"},
+        [PC_DIMENSION_ATTENTION] = {PC_KEY_ATTENTION, "attention", ""},
+        [PC_DIMENSION_LAYOUT] = {PC_KEY_LAYOUT, "layout", "layout-"},
         [PC_DIMENSION_CHUNKS] = {PC_KEY_CHUNKS, "chunks", "v"},
+        [PC_DIMENSION_PLAN] = {PC_KEY_PLAN, "plan", "plan-"},
         [PC_DIMENSION_MICROBATCHES] = {PC_KEY_MICROBATCHES, "microbatches", "m"},
         [PC_DIMENSION_SCHEDULE] = {PC_KEY_SCHEDULE, "schedule", ""},
     };
     return &rules[dimension];
 }
 
-const char *pc_dimension_value(pc_dimension dimension, pc_value value) {
+/* The value's name where it is told apart from others by it; NULL where it is a number. */
+static const char *name_of_value(pc_dimension dimension, pc_value value) {
     switch (dimension) {
     case PC_DIMENSION_MODEL:
     case PC_DIMENSION_MACHINE:
     case PC_DIMENSION_PROFILE:
         return value.reference->name;
     case PC_DIMENSION_RECOMPUTE:
+    case PC_DIMENSION_LAYOUT:
         return value.text;
     case PC_DIMENSION_SCHEDULE:
         return value.generator->name;
     default:
         return NULL;
     }
+}
+
+size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]) {
+    const char *name = name_of_value(dimension, value);
+    if (name) return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%s", name);
+    if (dimension == PC_DIMENSION_MEMORY) {
+        pc_write_size(value.whole, text);
+        return strlen(text);
+    }
+    if (dimension != PC_DIMENSION_ATTENTION && dimension != PC_DIMENSION_PLAN)
+        return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%" PRId64, value.whole);
+    size_t length;
+    const char *word = pc_word_of(pc_dimension_key(dimension), value.whole, &length);
+    return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%.*s", (int)length, word);
 }
 
 /* A word to look for twice among many: a text, or a number where the text is NULL. */
@@ -73,7 +94,7 @@ static bool find_twins(word *words, int64_t count, int64_t *first, int64_t *seco
     return found;
 }
 
-static pc_code check_name(const pc_source *source, const char *path, const char *name, pc_error *error) {
+pc_code pc_name_check(const pc_source *source, const char *path, const char *name, pc_error *error) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     static const char expected[] = "letters, digits, '.', '_' and '-', at most 127 of them";
     _Static_assert(PC_LABEL_SIZE == 128, "as `expected` says");
@@ -144,7 +165,7 @@ static pc_code read_labels(pc_scenario *scenario, const pc_document *from, pc_er
     const pc_raw_scenario *raw = from->raw;
     pc_code code = check_text(&from->source, "title", raw->title, error);
     if (!code) code = check_text(&from->source, "source", raw->source, error);
-    if (!code && raw->scenario) code = check_name(&from->source, "scenario", raw->scenario, error);
+    if (!code && raw->scenario) code = pc_name_check(&from->source, "scenario", raw->scenario, error);
     if (code) return code;
     if (raw->scenario) scenario->name = raw->scenario;
     if (raw->title) scenario->title = raw->title;
@@ -158,7 +179,7 @@ static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimensi
     word *words = pc_alloc((size_t)list->count, sizeof *words);
     if (!words) return pc_error_no_memory(error);
     for (int64_t i = 0; i < list->count; i++) {
-        const char *name = pc_dimension_value(dimension, list->values[i]);
+        const char *name = name_of_value(dimension, list->values[i]);
         words[i] = (word){name, name ? 0 : list->values[i].whole, i};
     }
     bool twins = find_twins(words, list->count, &first, &second);
@@ -240,7 +261,7 @@ static pc_code read_case(pc_scenario *scenario, unsigned index, const pc_raw_cas
     snprintf(into->path, sizeof into->path, "cases[%u]", index);
     snprintf(path, sizeof path, "%s.name", into->path);
     into->name = raw->name;
-    pc_code code = check_name(source, path, raw->name, error);
+    pc_code code = pc_name_check(source, path, raw->name, error);
     if (!code) code = pc_setting_parse(source, into->path, &raw->setting, &into->setting, error);
     if (!code) code = pc_references_find(&scenario->references, scenario->folder, &into->setting, error);
     if (!code) code = pc_published_read(source, raw, into, error);
@@ -289,5 +310,8 @@ pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error) {
         if (!code) code = read_sweep(scenario, document, error);
     }
     if (!code) code = check_sweep_alternatives(scenario, error);
-    return code ? code : read_cases(scenario, error);
+    if (!code) code = read_cases(scenario, error);
+    if (code) return code;
+    return pc_figures_read(pc_loaded_file(scenario), scenario->documents[0].raw, &scenario->figures,
+                           &scenario->figure_count, error);
 }

@@ -1,7 +1,7 @@
 /* loaded.h: a scenario in memory, and the steps in which it is made. Private to scenarios/.
  *
- * load.c reads documents, sweep and cases; published.c their published figures; runs.c multiplies out; scenario.c is
- * the interface.
+ * load.c reads documents, sweep and cases; published.c their published figures; figures.c the charts; runs.c multiplies
+ * out; scenario.c is the interface.
  */
 #ifndef PC_SCENARIOS_LOADED_H
 #define PC_SCENARIOS_LOADED_H
@@ -29,7 +29,7 @@ typedef struct pc_published {
     const pc_generator *generator;
     int64_t microbatches; /* -1: any number */
     double number[PC_PUBLISHED_NUMBERS];
-    double iteration_s, activation_gib;
+    double iteration_s, pass_f_s, activation_gib, memory_gib;
 } pc_published;
 
 typedef struct pc_case {
@@ -57,6 +57,8 @@ struct pc_scenario {
     char *folder;             /* of the file: its paths count from here; those of sets from where we are */
     pc_reference *references; /* all models and machines that are named anywhere */
     int64_t run_count;
+    pc_scenario_figure *figures; /* figure_count of them, or NULL; their texts are the file's */
+    int figure_count;
 };
 
 static inline const pc_source *pc_loaded_file(const pc_scenario *scenario) {
@@ -75,8 +77,10 @@ static inline pc_key pc_dimension_key(pc_dimension dimension) {
     return pc_dimension_rule_of(dimension)->key;
 }
 
-/* The value's name where it has one, NULL where it is a number. */
-const char *pc_dimension_value(pc_dimension dimension, pc_value value);
+/* The value as runs are named by it, PC_DIMENSION_TEXT bytes at most with the terminating zero (of a longer one the
+ * beginning), and how long it is in whole. */
+enum { PC_DIMENSION_TEXT = 256 };
+size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]);
 
 static inline const char *pc_loaded_folder(const pc_scenario *scenario, const pc_document *document) {
     return document == scenario->documents ? scenario->folder : ".";
@@ -88,10 +92,21 @@ pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *cons
                        pc_error *error);
 pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
 
+/* What a scenario, a case and a figure may be called. */
+pc_code pc_name_check(const pc_source *source, const char *path, const char *name, pc_error *error);
+
+/* The charts under `figures`, `*count` of them, or NULL; the caller frees them, and keeps `raw`, whose texts they
+ * borrow. */
+pc_code pc_figures_read(const pc_source *source, const pc_raw_scenario *raw, pc_scenario_figure **figures, int *count,
+                        pc_error *error);
+
 /* Fills in the published figures of a case that has its path; and copies into a run's spec those of its case that are
  * about it: the first entry that names its schedule, and its number of microbatches where it names one. */
 pc_code pc_published_read(const pc_source *source, const pc_raw_case *raw, pc_case *into, pc_error *error);
 void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec);
+
+/* What a published number may be, in words: "number, 0 to 1"; nothing where the key is none. Cut to size. */
+void pc_published_values(const char *key, char *text, size_t size);
 
 /* Counts the runs, and checks every one of them. */
 pc_code pc_runs_check(pc_scenario *scenario, pc_error *error);

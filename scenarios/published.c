@@ -7,6 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct published_number {
+    const char *key;
+    double most;
+} numbers[PC_PUBLISHED_NUMBERS] = {
+    [PC_PUBLISHED_BUBBLE_RATE_SPAN] = {"bubble_rate_span", 1},
+    [PC_PUBLISHED_SAMPLES_PER_S_PER_GPU] = {"samples_per_s_per_gpu", INFINITY},
+    [PC_PUBLISHED_MFU] = {"mfu", 1},
+    [PC_PUBLISHED_TFLOPS_PER_GPU] = {"tflops_per_gpu", INFINITY},
+    [PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU] = {"hardware_tflops_per_gpu", INFINITY},
+    [PC_PUBLISHED_BEST_MFU] = {"best_mfu", 1},
+};
+
 /* Where a published entry is being read, for messages. */
 typedef struct entry_place {
     const pc_source *source;
@@ -31,26 +43,28 @@ static pc_code read_published_number(const entry_place *place, const char *key, 
     return code ? refuse_entry(place, key, &cause, error) : PC_OK;
 }
 
-static pc_code read_published_iteration(const entry_place *place, const char *text, double *seconds, pc_error *error) {
+static pc_code read_published_time(const entry_place *place, const char *key, const char *text, double *seconds,
+                                   pc_error *error) {
     pc_error cause;
     pc_time time;
     *seconds = NAN;
     if (!text) return PC_OK;
-    if (pc_parse_time(text, &time, &cause)) return refuse_entry(place, "iteration", &cause, error);
+    if (pc_parse_time(text, &time, &cause)) return refuse_entry(place, key, &cause, error);
     if (time == 0) {
         pc_error_set(&cause, PC_ERROR_INPUT, "%.40s: out of range; expected more than zero", text);
-        return refuse_entry(place, "iteration", &cause, error);
+        return refuse_entry(place, key, &cause, error);
     }
     *seconds = pc_time_to_seconds(time);
     return PC_OK;
 }
 
-static pc_code read_published_activation(const entry_place *place, const char *text, double *gib, pc_error *error) {
+static pc_code read_published_size(const entry_place *place, const char *key, const char *text, double *gib,
+                                   pc_error *error) {
     pc_error cause;
     pc_value size;
     *gib = NAN;
     if (!text) return PC_OK;
-    if (pc_value_parse_size(text, &size, &cause)) return refuse_entry(place, "activation", &cause, error);
+    if (pc_value_parse_size(text, &size, &cause)) return refuse_entry(place, key, &cause, error);
     *gib = (double)size.whole / 1073741824.0;
     return PC_OK;
 }
@@ -70,21 +84,13 @@ static pc_code read_published_run(const entry_place *place, const pc_raw_publish
 
 static pc_code read_published_entry(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
                                     pc_error *error) {
-    static const struct {
-        const char *key;
-        double most;
-    } numbers[PC_PUBLISHED_NUMBERS] = {
-        [PC_PUBLISHED_BUBBLE_RATE_SPAN] = {"bubble_rate_span", 1},
-        [PC_PUBLISHED_SAMPLES_PER_S_PER_GPU] = {"samples_per_s_per_gpu", INFINITY},
-        [PC_PUBLISHED_MFU] = {"mfu", 1},
-        [PC_PUBLISHED_TFLOPS_PER_GPU] = {"tflops_per_gpu", INFINITY},
-        [PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU] = {"hardware_tflops_per_gpu", INFINITY},
-    };
     pc_code code = read_published_run(place, raw, entry, error);
     for (int i = 0; i < PC_PUBLISHED_NUMBERS && !code; i++)
         code = read_published_number(place, numbers[i].key, raw->number[i], numbers[i].most, &entry->number[i], error);
-    if (!code) code = read_published_iteration(place, raw->iteration, &entry->iteration_s, error);
-    if (!code) code = read_published_activation(place, raw->activation, &entry->activation_gib, error);
+    if (!code) code = read_published_time(place, "iteration", raw->iteration, &entry->iteration_s, error);
+    if (!code) code = read_published_time(place, "pass_f", raw->pass_f, &entry->pass_f_s, error);
+    if (!code) code = read_published_size(place, "activation", raw->activation, &entry->activation_gib, error);
+    if (!code) code = read_published_size(place, "memory", raw->memory, &entry->memory_gib, error);
     return code;
 }
 
@@ -133,6 +139,17 @@ static bool describes(const pc_published *entry, const pc_setting *own, const pc
            (!spec->is_cluster || is_own_cluster(own, merged));
 }
 
+void pc_published_values(const char *key, char *text, size_t size) {
+    text[0] = '\0';
+    for (int i = 0; i < PC_PUBLISHED_NUMBERS; i++) {
+        if (strcmp(numbers[i].key, key) != 0) continue;
+        if (isfinite(numbers[i].most))
+            snprintf(text, size, "number, 0 to %g", numbers[i].most);
+        else
+            snprintf(text, size, "number");
+    }
+}
+
 void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec) {
     pc_setting own = scenario->documents[0].setting;
     pc_setting_merge(&own, &of->setting);
@@ -146,6 +163,9 @@ void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_
         spec->published_hardware_tflops_per_gpu = entry->number[PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU];
         spec->published_iteration_s = entry->iteration_s;
         spec->published_activation_gib = entry->activation_gib;
+        spec->published_pass_f_s = entry->pass_f_s;
+        spec->published_memory_gib = entry->memory_gib;
+        spec->published_best_mfu = entry->number[PC_PUBLISHED_BEST_MFU];
         return;
     }
 }

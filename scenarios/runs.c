@@ -16,7 +16,9 @@ static const pc_dimension suffixes[] = {
     PC_DIMENSION_GPUS,         PC_DIMENSION_TP,      PC_DIMENSION_PP,
     PC_DIMENSION_DP,           PC_DIMENSION_SEQ_LEN, PC_DIMENSION_MICROBATCH_SIZE,
     PC_DIMENSION_GLOBAL_BATCH, PC_DIMENSION_ZERO,    PC_DIMENSION_RECOMPUTE,
-    PC_DIMENSION_MICROBATCHES, PC_DIMENSION_DEVICES, PC_DIMENSION_CHUNKS,
+    PC_DIMENSION_ATTENTION,    PC_DIMENSION_LAYOUT,  PC_DIMENSION_PLAN,
+    PC_DIMENSION_MICROBATCHES, PC_DIMENSION_DEVICES, PC_DIMENSION_MEMORY,
+    PC_DIMENSION_CHUNKS,
 };
 enum { SUFFIXES = sizeof suffixes / sizeof *suffixes };
 
@@ -95,11 +97,16 @@ static int64_t find_most_microbatches(const pc_scenario *scenario) {
     return most;
 }
 
-/* Numbers of a sweep may contradict each other in some of the runs, which then have no result. Schedules alone change
- * none of them. */
+/* Whether another value can make numbers contradict each other, or mend that. */
+static bool is_number_of_a_rule(pc_dimension dimension) {
+    return dimension != PC_DIMENSION_SCHEDULE && dimension != PC_DIMENSION_PLAN && dimension != PC_DIMENSION_MEMORY &&
+           dimension != PC_DIMENSION_ATTENTION;
+}
+
+/* Numbers of a sweep may contradict each other in some of the runs, which then have no result. */
 static bool is_swept(const pc_scenario *scenario) {
     for (int d = 0; d < PC_DIMENSIONS; d++)
-        if (d != PC_DIMENSION_SCHEDULE && scenario->sweep[d].count > 1) return true;
+        if (is_number_of_a_rule(d) && scenario->sweep[d].count > 1) return true;
     return false;
 }
 
@@ -136,24 +143,22 @@ static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
 
 /* "1.5B-m24.zb-h1.m64": case, schedule, and what is swept. */
 static void write_run_name(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, char *name) {
+    char text[PC_DIMENSION_TEXT];
     int used = snprintf(name, PC_LABEL_SIZE, "%s.%s", of->name, merged->value[PC_KEY_SCHEDULE].generator->name);
     for (int i = 0; i < SUFFIXES && used < PC_LABEL_SIZE; i++) {
         pc_dimension d = suffixes[i];
         if (scenario->sweep[d].count == 0) continue;
         const pc_dimension_rule *rule = pc_dimension_rule_of(d);
-        pc_value value = merged->value[rule->key];
-        size_t room = (size_t)(PC_LABEL_SIZE - used);
-        const char *text = pc_dimension_value(d, value);
-        used += text ? snprintf(name + used, room, ".%s%s", rule->letters, text)
-                     : snprintf(name + used, room, ".%s%" PRId64, rule->letters, value.whole);
+        pc_dimension_write(d, merged->value[rule->key], text);
+        used += snprintf(name + used, (size_t)(PC_LABEL_SIZE - used), ".%s%s", rule->letters, text);
     }
 }
 
 /* The longest of a list's values as names of runs have them; `least` where it has none. */
 static size_t longest_value(const pc_sweep_list *list, pc_dimension dimension, size_t least) {
     for (int64_t i = 0; i < list->count; i++) {
-        const char *text = pc_dimension_value(dimension, list->values[i]);
-        size_t length = text ? strlen(text) : (size_t)snprintf(NULL, 0, "%" PRId64, list->values[i].whole);
+        char text[PC_DIMENSION_TEXT];
+        size_t length = pc_dimension_write(dimension, list->values[i], text);
         if (length > least) least = length;
     }
     return least;

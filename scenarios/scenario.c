@@ -39,6 +39,7 @@ void pc_scenario_free(pc_scenario *scenario) {
     for (int d = 0; d < PC_DIMENSIONS; d++) pc_free(scenario->sweep[d].values);
     pc_references_free(scenario->references);
     pc_free(scenario->folder);
+    pc_free(scenario->figures);
     pc_free(scenario->cases);
     pc_free(scenario->documents);
     pc_free(scenario);

@@ -43,6 +43,33 @@ PC_API bool pc_scenario_has_profiles(const pc_scenario *scenario);
 /* Run `index` (0 ..), all but its number `run`; free with pc_run_spec_free. Thread-safe. */
 PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error);
 
+enum { PC_SCENARIO_FIGURE_Y_MAX = 4 };
+
+/* A chart that the scenario declares under `figures`: plain text as it stands there; NULL where it is not given. Which
+ * columns there are is not known here (results/chart.h checks). */
+typedef struct pc_scenario_figure {
+    const char *name, *title, *x, *series, *panels, *style;
+    const char *x_label;
+    const char *y[PC_SCENARIO_FIGURE_Y_MAX], *y_label[PC_SCENARIO_FIGURE_Y_MAX];
+    int y_count;
+    bool published;
+} pc_scenario_figure;
+
+/* Those of a loaded scenario, `*count`; owned by it. */
+PC_API const pc_scenario_figure *pc_scenario_figures(const pc_scenario *scenario, int *count);
+
+typedef struct pc_scenario_figures_list {
+    const pc_scenario_figure *figures;
+    int count;
+    void *owner; /* private */
+} pc_scenario_figures_list;
+
+/* Those of a scenario's text, as a results file keeps it: nothing but `figures` is looked at, and no other file. `name`
+ * stands in messages. Free with pc_scenario_figures_free; a zeroed one is fine. */
+PC_API pc_code pc_scenario_figures_read(const char *text, size_t size, const char *name, pc_scenario_figures_list *list,
+                                        pc_error *error);
+PC_API void pc_scenario_figures_free(pc_scenario_figures_list *list);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,7 @@
 #include "scenarios/schema.h"
 
+#include "scenarios/scenario.h"
+#include "scenarios/schema_tree.h"
 #include "scenarios/yaml.h"
 
 #include <stddef.h>
@@ -8,7 +10,8 @@ enum {
     OPTIONAL = PC_YAML_OPTIONAL,
     OPTIONAL_POINTER = PC_YAML_OPTIONAL_POINTER,
     REQUIRED_POINTER = PC_YAML_REQUIRED_POINTER,
-    STAGES_MAX = PC_DEVICES_MAX
+    STAGES_MAX = PC_DEVICES_MAX,
+    FIGURES_MAX = 1000
 };
 
 #define TEXT                     PC_YAML_TEXT
@@ -96,6 +99,7 @@ static const cyaml_schema_field_t activation_fields[] = {
     SETTING_TEXT("machine", PC_KEY_MACHINE),                                                                           \
     SETTING_TEXT("profile", PC_KEY_PROFILE),                                                                           \
     SETTING_TEXT("schedule", PC_KEY_SCHEDULE),                                                                         \
+    SETTING_TEXT("plan", PC_KEY_PLAN),                                                                                 \
     SETTING_TEXT("devices", PC_KEY_DEVICES),                                                                           \
     SETTING_TEXT("microbatches", PC_KEY_MICROBATCHES),                                                                 \
     SETTING_TEXT("microbatch_size", PC_KEY_MICROBATCH_SIZE),                                                           \
@@ -142,7 +146,10 @@ static const cyaml_schema_field_t published_fields[] = {
     PUBLISHED("mfu", PC_PUBLISHED_MFU),
     PUBLISHED("tflops_per_gpu", PC_PUBLISHED_TFLOPS_PER_GPU),
     PUBLISHED("hardware_tflops_per_gpu", PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU),
+    PUBLISHED("best_mfu", PC_PUBLISHED_BEST_MFU),
+    TEXT("pass_f", OPTIONAL_POINTER, pc_raw_published, pass_f),
     TEXT("activation", OPTIONAL_POINTER, pc_raw_published, activation),
+    TEXT("memory", OPTIONAL_POINTER, pc_raw_published, memory),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t published_value = {
@@ -169,7 +176,9 @@ static const cyaml_schema_field_t sweep_fields[] = {
     SWEEP_LIST("schedule", PC_DIMENSION_SCHEDULE),
     SWEEP_LIST("microbatches", PC_DIMENSION_MICROBATCHES),
     SWEEP_LIST("devices", PC_DIMENSION_DEVICES),
+    SWEEP_LIST("memory", PC_DIMENSION_MEMORY),
     SWEEP_LIST("chunks", PC_DIMENSION_CHUNKS),
+    SWEEP_LIST("plan", PC_DIMENSION_PLAN),
     SWEEP_LIST("model", PC_DIMENSION_MODEL),
     SWEEP_LIST("machine", PC_DIMENSION_MACHINE),
     SWEEP_LIST("profile", PC_DIMENSION_PROFILE),
@@ -181,6 +190,8 @@ static const cyaml_schema_field_t sweep_fields[] = {
     SWEEP_LIST("global_batch", PC_DIMENSION_GLOBAL_BATCH),
     SWEEP_LIST("seq_len", PC_DIMENSION_SEQ_LEN),
     SWEEP_LIST("recompute", PC_DIMENSION_RECOMPUTE),
+    SWEEP_LIST("attention", PC_DIMENSION_ATTENTION),
+    SWEEP_LIST("layout", PC_DIMENSION_LAYOUT),
     SWEEP_LIST("zero", PC_DIMENSION_ZERO),
     CYAML_FIELD_END,
 };
@@ -191,15 +202,51 @@ static const cyaml_schema_field_t sweep_fields[] = {
         CYAML_FIELD_MAPPING("setting", OPTIONAL, pc_raw_scenario, setting, setting_fields),                            \
         CYAML_FIELD_MAPPING("sweep", OPTIONAL, pc_raw_scenario, sweep, sweep_fields)
 
+#define FIGURE(key, flags, index) TEXT(key, flags, pc_raw_figure, text[index])
+#define FIGURE_LIST(key_, flags, list, least)                                                                          \
+    {                                                                                                                  \
+        .key = (key_), .data_offset = offsetof(pc_raw_figure, list.text),                                              \
+        .count_offset = offsetof(pc_raw_figure, list.text_count), .count_size = sizeof(unsigned), .value = {           \
+            CYAML_VALUE_SEQUENCE(flags, char *, &text_value, least, PC_SCENARIO_FIGURE_Y_MAX)                          \
+        }                                                                                                              \
+    }
+static const cyaml_schema_field_t figure_fields[] = {
+    FIGURE("name", REQUIRED_POINTER, PC_FIGURE_NAME),
+    FIGURE("title", OPTIONAL_POINTER, PC_FIGURE_TITLE),
+    FIGURE("x", REQUIRED_POINTER, PC_FIGURE_X),
+    FIGURE_LIST("y", REQUIRED_POINTER, y, 1),
+    FIGURE("series", OPTIONAL_POINTER, PC_FIGURE_SERIES),
+    FIGURE("panels", OPTIONAL_POINTER, PC_FIGURE_PANELS),
+    FIGURE("style", OPTIONAL_POINTER, PC_FIGURE_STYLE),
+    FIGURE("x_label", OPTIONAL_POINTER, PC_FIGURE_X_LABEL),
+    FIGURE_LIST("y_label", OPTIONAL_POINTER, y_label, 1),
+    FIGURE("published", OPTIONAL_POINTER, PC_FIGURE_PUBLISHED),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t figure_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_figure, figure_fields)};
+
+#define FIGURES                                                                                                        \
+    CYAML_FIELD_SEQUENCE("figures", OPTIONAL_POINTER, pc_raw_scenario, figures, &figure_value, 1, FIGURES_MAX)
+
 static const cyaml_schema_field_t file_fields[] = {
     SCENARIO_FIELDS(REQUIRED_POINTER),
     CYAML_FIELD_SEQUENCE("cases", OPTIONAL_POINTER, pc_raw_scenario, cases, &case_value, 1, CYAML_UNLIMITED),
+    FIGURES,
     CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t figures_fields[] = {FIGURES, CYAML_FIELD_END};
 static const cyaml_schema_field_t set_fields[] = {SCENARIO_FIELDS(OPTIONAL_POINTER), CYAML_FIELD_END};
 
 static const cyaml_schema_value_t file_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_scenario, file_fields)};
 static const cyaml_schema_value_t set_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_scenario, set_fields)};
+
+static const cyaml_schema_value_t figures_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_scenario, figures_fields)};
+
+const cyaml_schema_value_t *pc_schema_of_scenarios(void) {
+    return &file_schema;
+}
 
 static const cyaml_schema_value_t *schema_of(const pc_source *source) {
     return source->is_file ? &file_schema : &set_schema;
@@ -216,6 +263,17 @@ void pc_raw_free(const pc_source *source, pc_raw_scenario *raw) {
     pc_yaml_free(schema_of(source), raw);
 }
 
+pc_code pc_raw_figures_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error) {
+    void *data;
+    pc_code code = pc_yaml_load_known(source, &figures_schema, sizeof **raw, &data, error);
+    if (!code) *raw = data;
+    return code;
+}
+
+void pc_raw_figures_free(pc_raw_scenario *raw) {
+    pc_yaml_free(&figures_schema, raw);
+}
+
 /* ---- a model's file ---- */
 
 _Static_assert(offsetof(pc_raw_model, setting) == 0, "the offsets of MODEL_FIELDS hold in a model's file too");
@@ -228,6 +286,10 @@ static const cyaml_schema_field_t model_file_fields[] = {
 };
 static const cyaml_schema_value_t model_file_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_model, model_file_fields)};
+
+const cyaml_schema_value_t *pc_schema_of_models(void) {
+    return &model_file_schema;
+}
 
 pc_code pc_raw_model_load(const pc_source *source, pc_raw_model **raw, pc_error *error) {
     void *data;

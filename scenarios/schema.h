@@ -38,6 +38,7 @@ typedef enum pc_key {
     PC_KEY_MACHINE = PC_KEY_MODEL_END,
     PC_KEY_PROFILE,
     PC_KEY_SCHEDULE,
+    PC_KEY_PLAN,
     PC_KEY_GPUS,
     PC_KEY_TP,
     PC_KEY_PP,
@@ -89,12 +90,16 @@ typedef enum pc_dimension {
     PC_DIMENSION_PP,
     PC_DIMENSION_DP,
     PC_DIMENSION_DEVICES,
+    PC_DIMENSION_MEMORY,
     PC_DIMENSION_SEQ_LEN,
     PC_DIMENSION_MICROBATCH_SIZE,
     PC_DIMENSION_GLOBAL_BATCH,
     PC_DIMENSION_ZERO,
     PC_DIMENSION_RECOMPUTE,
+    PC_DIMENSION_ATTENTION,
+    PC_DIMENSION_LAYOUT,
     PC_DIMENSION_CHUNKS,
+    PC_DIMENSION_PLAN,
     PC_DIMENSION_MICROBATCHES,
     PC_DIMENSION_SCHEDULE,
     PC_DIMENSIONS
@@ -122,11 +127,12 @@ typedef enum pc_published_number {
     PC_PUBLISHED_MFU,
     PC_PUBLISHED_TFLOPS_PER_GPU,
     PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU,
+    PC_PUBLISHED_BEST_MFU,
     PC_PUBLISHED_NUMBERS
 } pc_published_number;
 
 typedef struct pc_raw_published {
-    char *schedule, *microbatches, *iteration, *activation;
+    char *schedule, *microbatches, *iteration, *pass_f, *activation, *memory;
     char *number[PC_PUBLISHED_NUMBERS];
 } pc_raw_published;
 
@@ -142,12 +148,35 @@ typedef struct pc_raw_list {
     unsigned text_count;
 } pc_raw_list;
 
+/* The keys of a figure that hold one value. */
+typedef enum pc_figure_text {
+    PC_FIGURE_NAME,
+    PC_FIGURE_TITLE,
+    PC_FIGURE_X,
+    PC_FIGURE_SERIES,
+    PC_FIGURE_PANELS,
+    PC_FIGURE_STYLE,
+    PC_FIGURE_X_LABEL,
+    PC_FIGURE_PUBLISHED,
+    PC_FIGURE_TEXTS
+} pc_figure_text;
+
+/* How a chart can look, as PC_FIGURE_STYLE has it; the first is what it does without. */
+#define PC_FIGURE_STYLES "points|lines|bars"
+
+typedef struct pc_raw_figure {
+    char *text[PC_FIGURE_TEXTS];
+    pc_raw_list y, y_label;
+} pc_raw_figure;
+
 typedef struct pc_raw_scenario {
     pc_raw_setting setting;
     pc_raw_list sweep[PC_DIMENSIONS];
     char *scenario, *title, *source;
     pc_raw_case *cases;
     unsigned cases_count;
+    pc_raw_figure *figures;
+    unsigned figures_count;
 } pc_raw_scenario;
 
 /* A model file: the keys of a model stand at its top. */
@@ -163,5 +192,10 @@ void pc_raw_model_free(pc_raw_model *raw);
  * success; free with pc_raw_free. */
 pc_code pc_raw_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error);
 void pc_raw_free(const pc_source *source, pc_raw_scenario *raw);
+
+/* The same of `figures` alone: whatever else stands in the text is passed over, and so are keys of a figure that are
+ * not known. Free with pc_raw_figures_free. */
+pc_code pc_raw_figures_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error);
+void pc_raw_figures_free(pc_raw_scenario *raw);
 
 #endif

@@ -123,6 +123,7 @@ static void drop_alternatives(pc_setting *base, const pc_setting *over) {
 void pc_setting_set(pc_setting *setting, pc_key key, pc_value value) {
     pc_key alternative = pc_key_alternative(key);
     if (alternative != PC_KEYS) setting->given[alternative] = false;
+    if (key == PC_KEY_MEMORY) setting->is_memory_later = true;
     setting->given[key] = true;
     setting->value[key] = value;
 }

@@ -64,6 +64,16 @@ pc_key pc_key_alternative(pc_key key);
 /* Reads one value as its key wants it; the message lacks its place. Text is not copied. keys.c. */
 pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *error);
 
+/* Which of "one|two|three" the text is, from 0. */
+pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_error *error);
+
+/* "`one`, `two` or `three`"; and what a key takes, in words: "whole number, 1 to 65536". Cut to size. */
+void pc_word_list(const char *words, char *text, size_t size);
+void pc_key_values(pc_key key, char *text, size_t size);
+
+/* The word of number `index` that the key has, `*length` bytes without an end. */
+const char *pc_word_of(pc_key key, int64_t index, size_t *length);
+
 /* A size as pc_value_parse reads it: at least one byte. */
 pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error);
 
@@ -83,7 +93,7 @@ void pc_setting_free(pc_setting *setting);
  * transfer the other, and a key its alternative. */
 void pc_setting_merge(pc_setting *base, const pc_setting *over);
 
-/* Gives one value, and takes its alternative away. */
+/* Gives one value, and takes away what says the same in another way: its alternative, for `memory` that of stages. */
 void pc_setting_set(pc_setting *setting, pc_key key, pc_value value);
 
 /* Whether it gives the value, or any of the values, or any stage, under "model.layers", "model", "stages[3].F". */

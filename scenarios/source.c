@@ -92,12 +92,17 @@ pc_code pc_source_read_regular(const char *path, const char *what, pc_source *so
     return read_file(path, &(wanted_file){what, true}, source, error);
 }
 
-pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error) {
-    pc_source made = {.is_file = true, .text = pc_strdup(text), .size = strlen(text)};
+pc_code pc_source_from_bytes(const char *name, const char *bytes, size_t size, pc_source *source, pc_error *error) {
+    pc_source made = {.is_file = true, .text = pc_alloc(size + 1, 1), .size = size};
     if (!made.text) return pc_error_no_memory(error);
+    memcpy(made.text, bytes, size); /* pc_alloc zeroes: the last byte ends it */
     name_file(name, &made);
     *source = made;
     return PC_OK;
+}
+
+pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error) {
+    return pc_source_from_bytes(name, text, strlen(text), source, error);
 }
 
 char *pc_source_folder(const char *path) {

@@ -32,6 +32,9 @@ pc_code pc_source_read_regular(const char *path, const char *what, pc_source *so
 /* A copy of a text in memory, which messages call `name` as they would a file. */
 pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error);
 
+/* The same of `size` bytes. */
+pc_code pc_source_from_bytes(const char *name, const char *bytes, size_t size, pc_source *source, pc_error *error);
+
 /* The YAML document that "setting.times.F=12 ms" stands for: one key, nested as its path says. */
 pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error);
 

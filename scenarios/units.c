@@ -211,6 +211,34 @@ pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error) {
     return parse_whole_quantity(text, size_units, size_expected, bytes, error);
 }
 
+/* bytes / (factor * 10^power) with so many decimals, to the nearest; false where it is less than 1. */
+static bool write_in_unit(int64_t bytes, const unit *of, int decimals, char text[PC_SIZE_TEXT]) {
+    wide scaled = (wide)bytes, divisor = of->factor, scale = 1;
+    for (int i = 0; i < of->power; i++) divisor *= 10;
+    for (int i = 0; i < decimals; i++) scale *= 10;
+    if (scaled < divisor) return false;
+    scaled = (scaled * scale + divisor / 2) / divisor;
+    int length = snprintf(text, PC_SIZE_TEXT, "%" PRIu64, (uint64_t)(scaled / scale));
+    if (decimals)
+        length += snprintf(text + length, (size_t)(PC_SIZE_TEXT - length), ".%0*" PRIu64, decimals,
+                           (uint64_t)(scaled % scale));
+    return length + snprintf(text + length, (size_t)(PC_SIZE_TEXT - length), "%s", of->name) < PC_SIZE_TEXT;
+}
+
+void pc_write_size(int64_t bytes, char text[PC_SIZE_TEXT]) {
+    enum { DECIMALS_MAX = 12 }; /* a byte of a TiB */
+    char attempt[PC_SIZE_TEXT];
+    int64_t read;
+    snprintf(text, PC_SIZE_TEXT, "%" PRId64 "B", bytes);
+    for (int i = (int)(sizeof size_units / sizeof *size_units) - 2; i >= 0; i--) /* of equals, powers of 1024 */
+        for (int decimals = 0; decimals <= DECIMALS_MAX; decimals++) {
+            if (!write_in_unit(bytes, &size_units[i], decimals, attempt)) break;
+            if (pc_parse_size(attempt, &read, NULL) || read != bytes) continue;
+            if (strlen(attempt) < strlen(text)) memcpy(text, attempt, sizeof attempt);
+            break;
+        }
+}
+
 /* "GB/s" is the size unit GB. */
 static const unit *find_size_rate(span name) {
     if (name.length < 2 || memcmp(name.start + name.length - 2, "/s", 2) != 0) return NULL;

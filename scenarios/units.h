@@ -23,6 +23,11 @@ PC_API pc_code pc_parse_time(const char *text, pc_time *time_ps, pc_error *error
 /* B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024); whole bytes after rounding. */
 PC_API pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error);
 
+/* The shortest text without a space that pc_parse_size reads as these bytes: "40GiB", "1.5GB". At most 24 bytes with
+ * the terminating zero; `bytes` at least 0. */
+enum { PC_SIZE_TEXT = 24 };
+PC_API void pc_write_size(int64_t bytes, char text[PC_SIZE_TEXT]);
+
 /* bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, and every size a second ("300 GB/s"). More than zero. */
 PC_API pc_code pc_parse_bandwidth(const char *text, double *bytes_per_s, pc_error *error);
 

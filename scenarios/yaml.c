@@ -33,10 +33,11 @@ static cyaml_config_t configuration(pc_complaint *complaint) {
                             .flags = CYAML_CFG_NO_ALIAS};
 }
 
-pc_code pc_yaml_load(const pc_source *source, const cyaml_schema_value_t *schema, size_t size, void **data,
-                     pc_error *error) {
+static pc_code load(const pc_source *source, const cyaml_schema_value_t *schema, cyaml_cfg_flags_t flags, size_t size,
+                    void **data, pc_error *error) {
     pc_complaint complaint = {.frame_count = 0};
     cyaml_config_t config = configuration(&complaint);
+    config.flags |= flags;
     cyaml_data_t *made = NULL;
     cyaml_err_t failure = cyaml_load_data((const uint8_t *)source->text, source->size, &config, schema, &made, NULL);
     if (failure) return pc_complaint_explain(&complaint, failure, schema, source, error);
@@ -48,6 +49,16 @@ pc_code pc_yaml_load(const pc_source *source, const cyaml_schema_value_t *schema
     }
     *data = made;
     return PC_OK;
+}
+
+pc_code pc_yaml_load(const pc_source *source, const cyaml_schema_value_t *schema, size_t size, void **data,
+                     pc_error *error) {
+    return load(source, schema, CYAML_CFG_DEFAULT, size, data, error);
+}
+
+pc_code pc_yaml_load_known(const pc_source *source, const cyaml_schema_value_t *schema, size_t size, void **data,
+                           pc_error *error) {
+    return load(source, schema, CYAML_CFG_IGNORE_UNKNOWN_KEYS, size, data, error);
 }
 
 void pc_yaml_free(const cyaml_schema_value_t *schema, void *data) {

@@ -26,6 +26,10 @@ enum {
  * success; free with pc_yaml_free. */
 pc_code pc_yaml_load(const pc_source *source, const cyaml_schema_value_t *schema, size_t size, void **data,
                      pc_error *error);
+
+/* The same, passing over keys that the schema lacks. */
+pc_code pc_yaml_load_known(const pc_source *source, const cyaml_schema_value_t *schema, size_t size, void **data,
+                           pc_error *error);
 /* NULL is fine. */
 void pc_yaml_free(const cyaml_schema_value_t *schema, void *data);
 

@@ -45,6 +45,42 @@ static void link_arrays(example *made) {
                                            .level_bytes = made->level};
 }
 
+/* Of 1F1B on two devices: every three cells F, and BW, which takes two. */
+static void make_block(example *made) {
+    for (int i = 0; i < DEVICES * PC_PASS_KINDS; i++) made->block_start[i] = PC_TIME_NOT_GIVEN;
+    made->block = (pc_block){.placement = PC_PLACEMENT_LINEAR,
+                             .devices = DEVICES,
+                             .chunks = 1,
+                             .microbatches = 1,
+                             .interval = 3,
+                             .start = made->block_start,
+                             .duration = made->block_duration};
+    made->block_start[PC_PASS_F] = 0;
+    made->block_start[PC_PASS_BW] = 4;
+    made->block_start[PC_PASS_KINDS + PC_PASS_F] = 1;
+    made->block_start[PC_PASS_KINDS + PC_PASS_BW] = 2;
+    made->block_duration[PC_PASS_F] = 1;
+    made->block_duration[PC_PASS_BW] = 2;
+}
+
+void add_transfers(example *made) {
+    static const int waiting[TRANSFERS] = {2, 3, 4, 6}; /* BW0 BW1 of device 0, F0 F1 of device 1 */
+    static const int making[TRANSFERS] = {5, 7, 0, 1};
+    for (int k = 0; k < TRANSFERS; k++) {
+        made->transfer_from[k] = making[k] / 4;
+        made->transfer_to[k] = waiting[k] / 4;
+        made->transfer_pass[k] = made->pass[waiting[k]];
+        made->transfer_start[k] = made->transfer_end[k] = made->end[making[k]];
+    }
+    pc_replay_trace *trace = &made->replay.trace;
+    trace->transfer_count = TRANSFERS;
+    trace->transfer_from = made->transfer_from;
+    trace->transfer_to = made->transfer_to;
+    trace->transfer_pass = made->transfer_pass;
+    trace->transfer_start_ps = made->transfer_start;
+    trace->transfer_end_ps = made->transfer_end;
+}
+
 void make_example(example *made) {
     static const pc_time starts[PASSES] = {0, 1, 3, 5, 1, 2, 3, 4}; /* F0 F1 BW0 BW1 | F0 BW0 F1 BW1, in seconds */
     static const int16_t kinds[PASSES] = {PC_PASS_F, PC_PASS_F,  PC_PASS_BW, PC_PASS_BW,
@@ -53,6 +89,7 @@ void make_example(example *made) {
     memset(made, 0, sizeof *made);
     made->schedule = (pc_schedule){.name = "1f1b", .devices = DEVICES, .microbatches = 2, .chunks = 1};
     link_arrays(made);
+    make_block(made);
     for (int i = 0; i < PASSES; i++) {
         made->pass_device[i] = made->level_device[i] = i / 4;
         made->pass[i] = (pc_pass){.microbatch = microbatches[i], .chunk = 0, .kind = kinds[i]};
@@ -84,10 +121,13 @@ void make_example(example *made) {
 pc_code add_example(pc_results_writer *writer, pc_error *error) {
     example made;
     make_example(&made);
-    pc_run_detail detail = {.replay = made.replay};
+    pc_run_detail detail = {.replay = made.replay}, full = detail;
+    add_transfers(&made);
+    full.replay = made.replay;
+    full.block = made.block;
     pc_run_row rows[] = {ok_row(1), infeasible_row(2), ok_row(3)};
     pc_code code = pc_results_add_scenario(writer, "zero-bubble", "name: zero-bubble\n", 18, error);
-    if (!code) code = pc_results_add_run(writer, &rows[0], &made.schedule, &detail, error);
+    if (!code) code = pc_results_add_run(writer, &rows[0], &made.schedule, &full, error);
     if (!code) code = pc_results_add_run(writer, &rows[1], NULL, NULL, error);
     detail.devices = DEVICES;
     detail.memory = made.memory;

@@ -11,7 +11,7 @@ pc_run_row ok_row(int64_t run);
 pc_run_row infeasible_row(int64_t run);
 
 /* Two devices, two microbatches, F and BW of one second each: device 1 may start when device 0 has done its F. */
-enum { DEVICES = 2, PASSES = 8, LEVELS = 8 };
+enum { DEVICES = 2, PASSES = 8, LEVELS = 8, TRANSFERS = 4 };
 
 typedef struct example {
     pc_schedule schedule;
@@ -23,9 +23,18 @@ typedef struct example {
     pc_time device_start[DEVICES], device_end[DEVICES], device_busy[DEVICES];
     int64_t device_peak[DEVICES];
     pc_device_memory memory[DEVICES]; /* of run 3 */
+    /* Of run 1: what goes between stages, and the block. */
+    int32_t transfer_from[TRANSFERS], transfer_to[TRANSFERS];
+    pc_pass transfer_pass[TRANSFERS];
+    pc_time transfer_start[TRANSFERS], transfer_end[TRANSFERS];
+    pc_block block;
+    int64_t block_start[DEVICES * PC_PASS_KINDS], block_duration[PC_PASS_KINDS];
 } example;
 
 void make_example(example *made);
+
+/* Gives the example's replay its transfers: two F to device 1, two BW to device 0, all at once. */
+void add_transfers(example *made);
 
 /* Runs 1, 2 and 3: the first and the last with a trace, the last out of memory; the second infeasible. */
 pc_code add_example(pc_results_writer *writer, pc_error *error);

@@ -107,7 +107,7 @@ static void check_levels(const pc_replay *replay) {
 static void check_from_times(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
     pc_replay again;
     const pc_replay_trace *trace = &replay->trace;
-    assert_int_equal(pc_replay_from_times(s, costs, trace->pass_start_ps, trace->pass_end_ps, true, &again, NULL),
+    assert_int_equal(pc_replay_from_times(s, costs, trace->pass_start_ps, trace->pass_end_ps, NULL, true, &again, NULL),
                      PC_OK);
     assert_true(again.trace_hash == replay->trace_hash);
     assert_int_equal(again.span_ps, replay->span_ps);

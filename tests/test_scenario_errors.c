@@ -36,6 +36,9 @@ static void test_bad_sets(void **state) {
         {"sweep.devices=4", ": sweep.devices: is a single value; expected a list"},
         {"sweep.devices=[4, x]", ": sweep.devices[1]: x: not a whole number"},
         {"cases=[]", ": cases: unknown key; expected one of scenario, title, source, setting, sweep"},
+        {"figures=[]", ": figures: unknown key; expected one of scenario, title, source, setting, sweep"},
+        {"sweep.memory=[40 GiB, 40960 MiB]", ": sweep.memory[1]: the same as entry 0; expected values that differ"},
+        {"setting.plan=both", ": setting.plan: both: unknown word; expected one of costs, equal"},
         {"setting.schedule=2f2b", ": setting.schedule: 2f2b: unknown schedule; expected one of gpipe"},
         {"setting.devices=", ": setting.devices: empty; expected a whole number"},
         {"setting.devices=[4", ": not YAML: did not find expected ',' or ']'"},
@@ -310,8 +313,8 @@ static bool load_with_refusal(const char *path, const char *const *sets, int set
 
 static void test_no_memory(void **state) {
     (void)state;
-    static const char *const files[] = {"good/minimal.yaml", "good/merge.yaml", "good/sweep.yaml", "good/stages.yaml",
-                                        "good/cluster.yaml"};
+    static const char *const files[] = {"good/minimal.yaml", "good/merge.yaml",   "good/sweep.yaml",
+                                        "good/stages.yaml",  "good/cluster.yaml", "good/figures.yaml"};
     static const char *const sets[] = {"setting.overhead=1 ms", "sweep.microbatches=[6, 12]"};
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         char path[PATH_SIZE];

@@ -1,4 +1,5 @@
 /* The results file: what is written comes back, here and in other readers. */
+#include "engine/alloc.h"
 #include "results/columns.h"
 #include "tests/store_example.h"
 
@@ -60,6 +61,48 @@ static void assert_traces_equal(const pc_trace_record *found, const example *wan
     assert_memory_equal(replay->trace.level_device, wanted->level_device, sizeof wanted->level_device);
     assert_memory_equal(replay->trace.level_time_ps, wanted->level_time, sizeof wanted->level_time);
     assert_memory_equal(replay->trace.level_bytes, wanted->level, sizeof wanted->level);
+}
+
+static void assert_transfers_equal(const pc_replay_trace *found, const example *wanted) {
+    assert_int_equal(found->transfer_count, TRANSFERS);
+    assert_memory_equal(found->transfer_from, wanted->transfer_from, sizeof wanted->transfer_from);
+    assert_memory_equal(found->transfer_to, wanted->transfer_to, sizeof wanted->transfer_to);
+    assert_memory_equal(found->transfer_pass, wanted->transfer_pass, sizeof wanted->transfer_pass);
+    assert_memory_equal(found->transfer_start_ps, wanted->transfer_start, sizeof wanted->transfer_start);
+    assert_memory_equal(found->transfer_end_ps, wanted->transfer_end, sizeof wanted->transfer_end);
+}
+
+static void assert_blocks_equal(const pc_block *found, const example *wanted) {
+    assert_int_equal(found->placement, PC_PLACEMENT_LINEAR);
+    assert_int_equal(found->devices, DEVICES);
+    assert_int_equal(found->chunks, 1);
+    assert_int_equal(found->microbatches, 1);
+    assert_int_equal(found->interval, 3);
+    assert_memory_equal(found->start, wanted->block_start, sizeof wanted->block_start);
+    assert_memory_equal(found->duration, wanted->block_duration, sizeof wanted->block_duration);
+}
+
+/* Run 1 says what goes between stages and what the schedule repeats; run 3, as older files, does not. */
+static void transfers_and_blocks_come_back(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    pc_results_reader *reader;
+    example wanted;
+    pc_trace_record found = {0};
+    make_example(&wanted);
+    add_transfers(&wanted);
+    assert_int_equal(pc_results_open(at->file, &reader, NULL), PC_OK);
+    assert_int_equal(pc_results_read_trace(reader, 1, &found, NULL), PC_OK);
+    assert_true(found.has_transfers);
+    assert_transfers_equal(&found.replay.trace, &wanted);
+    assert_blocks_equal(&found.block, &wanted);
+    pc_trace_record_free(&found);
+    assert_int_equal(pc_results_read_trace(reader, 3, &found, NULL), PC_OK);
+    assert_false(found.has_transfers);
+    assert_int_equal(found.replay.trace.transfer_count, 0);
+    assert_int_equal(found.block.devices, 0);
+    pc_trace_record_free(&found);
+    pc_results_close(reader);
 }
 
 static void traces_come_back(void **state) {
@@ -178,7 +221,7 @@ static void h5py_reads_all_of_it(void **state) {
              "assert f.attrs['format'] == 'pipecast-results' and f.attrs['format_version'] == 1\n"
              "assert isinstance(f.attrs['pipecast_version'], str)\n"
              "runs = f['runs']\n"
-             "assert len(runs) == 57\n"
+             "assert len(runs) == 66\n"
              "for name, column in runs.items():\n"
              "    assert column.shape == (3,), name\n"
              "    assert column.compression == 'gzip' and column.shuffle, name\n"
@@ -203,9 +246,16 @@ static void h5py_reads_all_of_it(void **state) {
              "assert list(trace['pass_microbatch']) == [0, 1, 0, 1, 0, 0, 1, 1]\n"
              "assert list(trace['pass_start_ps'][4:] // 10**12) == [1, 2, 3, 4]\n"
              "assert all(d.attrs['unit'] and d.attrs['description'] for d in trace.values())\n"
-             "assert len(trace) == 13\n"
+             "assert len(trace) == 26 and trace.attrs['block_interval'] == 3\n"
+             "sent = [list(trace['transfer_' + name]) for name in ['from', 'to', 'chunk', 'kind', 'microbatch']]\n"
+             "assert sent == [[1, 1, 0, 0], [0, 0, 1, 1], [0] * 4, [3, 3, 0, 0], [0, 1, 0, 1]], sent\n"
+             "assert list(trace['transfer_start_ps'][:] // 10**12) == [3, 5, 1, 2]\n"
+             "assert list(trace['transfer_end_ps']) == list(trace['transfer_start_ps'])\n"
+             "names = ['device', 'chunk', 'kind', 'microbatch', 'start_cells', 'duration_cells']\n"
+             "block = [list(trace['block_' + name]) for name in names]\n"
+             "assert block == [[0, 0, 1, 1], [0] * 4, [0, 3, 0, 3], [0] * 4, [0, 4, 1, 2], [1, 2, 1, 2]], block\n"
              "memory = f['traces/3']\n"
-             "assert len(memory) == 21\n"
+             "assert len(memory) == 21 and memory.attrs['block_interval'] == 0\n"
              "kinds = ['parameters', 'gradients', 'optimizer', 'buffers', 'activations']\n"
              "assert [memory['device_%s_bytes' % kind][1] for kind in kinds] == [2, 11, 101, 1001, 10001]\n"
              "assert list(memory['device_peak_total_bytes']) == [11111, 11116]\n"
@@ -238,7 +288,7 @@ static void the_documented_example_works(void **state) {
     char command[512];
     snprintf(command, sizeof command,
              "cd %s && sed -n '/^```python/,/^```/{/^```/d;p}' %s/docs/results-format.md >doc.py && test -s doc.py && "
-             "ASAN_OPTIONS=detect_leaks=0 %s doc.py >/dev/null",
+             "ASAN_OPTIONS=detect_leaks=0 %s doc.py results.h5 1 >/dev/null",
              at->path, root, python);
     assert_int_equal(system(command), 0);
 }
@@ -258,12 +308,27 @@ static void scenario_names_may_be_anything(void **state) {
         "assert set(f['scenarios']) == {'a', 'a (2)', 'a (3)', 'a_b', '_', '._', '\\ufffd?'}, list(f['scenarios'])\n"
         "assert f['scenarios/a_b'].attrs['name'] == 'a/b'\n"
         "assert f['scenarios/a_b'][()] == b'a/b'\n");
+    pc_results_reader *reader;
+    assert_int_equal(pc_results_open(at->file, &reader, NULL), PC_OK);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *text;
+        size_t size;
+        assert_int_equal(pc_results_scenario_text(reader, names[i], &text, &size, NULL), PC_OK);
+        assert_int_equal(size, strlen(names[i]));
+        assert_string_equal(text, names[i]);
+        pc_free(text);
+    }
+    pc_error error = {0};
+    assert_int_equal(pc_results_scenario_text(reader, "a (2)", &(char *){NULL}, &(size_t){0}, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "results.h5: no scenario 'a (2)'; expected"));
+    pc_results_close(reader);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rows_come_back),
         TEST(traces_come_back),
+        TEST(transfers_and_blocks_come_back),
         TEST(many_rows_come_back),
         TEST(no_rows_come_back),
         TEST(same_rows_give_the_same_bytes),

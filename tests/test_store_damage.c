@@ -287,6 +287,104 @@ static void traces_out_of_range_are_refused(void **state) {
     }
 }
 
+/* What goes between stages, and the block: all of it or nothing, and nothing out of range. */
+static void transfers_and_blocks_out_of_range_are_refused(void **state) {
+    const folder *at = *state;
+    static const char *const changes[] = {
+        "t['transfer_from'][0] = 2",
+        "t['transfer_to'][0] = -1",
+        "t['transfer_to'][0] = 1",
+        "t['transfer_chunk'][3] = 1",
+        "t['transfer_kind'][3] = 5",
+        "t['transfer_microbatch'][3] = 2",
+        "t['transfer_start_ps'][3] = -1",
+        "t['transfer_end_ps'][1] = 1",
+        "del t['transfer_kind']",
+        "del t['transfer_end_ps']; t['transfer_end_ps'] = [1, 2, 3]",
+        "del t['block_kind']",
+        "del t.attrs['block_interval']",
+        "t.attrs['block_interval'] = 0",
+        "t.attrs['block_interval'] = 2**62",
+        "t['block_device'][0] = 2",
+        "t['block_chunk'][0] = 1",
+        "t['block_kind'][0] = 9",
+        "t['block_kind'][0] = 3",
+        "t['block_microbatch'][0] = -1",
+        "t['block_microbatch'][3] = 2**24 - 1",
+        "t['block_start_cells'][1] = -1",
+        "t['block_start_cells'][1] = 2**62",
+        "t['block_duration_cells'][1] = 0",
+        "t['block_duration_cells'][1] = 3",
+        "del t['block_device']; t['block_device'] = numpy.array([0, 0, 1, 1, 1], dtype='i4')",
+        "t['pass_end_ps'][1] = 0",
+        "t['pass_start_ps'][1] = -5",
+    };
+    static const char *const parts[] = {
+        "transfer_from",       "transfer_to",       "transfer_to",          "transfer_chunk",       "transfer_kind",
+        "transfer_microbatch", "transfer_start_ps", "transfer_end_ps",      "transfer_kind",        "transfer_end_ps",
+        "block_kind",          "block_interval",    "block_interval",       "block_interval",       "block_device",
+        "block_chunk",         "block_kind",        "block_kind",           "block_microbatch",     "block_microbatch",
+        "block_start_cells",   "block_start_cells", "block_duration_cells", "block_duration_cells", "block_chunk",
+        "pass_end_ps",         "pass_start_ps"};
+    enum { COUNT = sizeof changes / sizeof changes[0] };
+    _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
+    char lines[COUNT][160];
+    const char *with_trace[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(lines[i], sizeof lines[i], "t = f['traces/1']; %s", changes[i]);
+        with_trace[i] = lines[i];
+    }
+    change_copies(at, with_trace, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%d.h5", at->path, i);
+        assert_trace_refused(path, parts[i]);
+    }
+}
+
+/* A file as pipecast wrote it before it knew of transfers and blocks. */
+static void older_traces_are_read(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    run_h5py(at, "r+",
+             "t = f['traces/1']\n"
+             "for name in [n for n in t if n.startswith(('transfer_', 'block_'))]: del t[name]\n"
+             "del t.attrs['block_interval']");
+    pc_results_reader *reader;
+    pc_trace_record record;
+    assert_int_equal(pc_results_open(at->file, &reader, NULL), PC_OK);
+    assert_int_equal(pc_results_read_trace(reader, 1, &record, NULL), PC_OK);
+    assert_false(record.has_transfers);
+    assert_int_equal(record.block.devices, 0);
+    assert_int_equal(record.replay.trace.pass_count, PASSES);
+    pc_trace_record_free(&record);
+    pc_results_close(reader);
+}
+
+static void damaged_scenarios_are_refused(void **state) {
+    const folder *at = *state;
+    static const char *const changes[] = {
+        "del f['scenarios']",
+        "del f['scenarios/zero-bubble'].attrs['name']",
+        "s = f['scenarios']; del s['zero-bubble']; s['x'] = 7; s['x'].attrs['name'] = 'zero-bubble'",
+        "s = f['scenarios']; del s['zero-bubble']; s['x'] = ['a', 'b']; s['x'].attrs['name'] = 'zero-bubble'",
+        "s = f['scenarios']; del s['zero-bubble']; s.create_group('x').attrs['name'] = 'zero-bubble'",
+    };
+    enum { COUNT = sizeof changes / sizeof changes[0] };
+    change_copies(at, changes, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char path[160], *text;
+        size_t size;
+        pc_results_reader *reader;
+        pc_error error = {0};
+        snprintf(path, sizeof path, "%s/%d.h5", at->path, i);
+        assert_int_equal(pc_results_open(path, &reader, &error), PC_OK);
+        assert_int_equal(pc_results_scenario_text(reader, "zero-bubble", &text, &size, &error), PC_ERROR_INPUT);
+        assert_non_null(strstr(error.message, "scenario 'zero-bubble'"));
+        pc_results_close(reader);
+    }
+}
+
 /* --- damage --- */
 
 /* Reads all there is to read, and wants an error of the user's input at most. */
@@ -302,6 +400,11 @@ static bool reads_well(const char *path) {
         assert_true(code == PC_OK || code == PC_ERROR_INPUT);
         pc_trace_record_free(&record);
     }
+    char *text = NULL;
+    size_t size;
+    code = pc_results_scenario_text(reader, "zero-bubble", &text, &size, &error);
+    assert_true(code == PC_OK || code == PC_ERROR_INPUT);
+    pc_free(text);
     pc_results_close(reader);
     return true;
 }
@@ -396,6 +499,9 @@ int main(void) {
         TEST(columns_of_another_type_are_refused),
         TEST(a_length_decides_no_allocation),
         TEST(traces_out_of_range_are_refused),
+        TEST(transfers_and_blocks_out_of_range_are_refused),
+        TEST(older_traces_are_read),
+        TEST(damaged_scenarios_are_refused),
         TEST(truncated_files_are_refused),
         TEST(flipped_bytes_are_noticed),
         TEST(every_refused_allocation_of_the_writer_is_reported),

@@ -114,7 +114,16 @@ static const char *const column_names[] = {"run",
                                            "sent_dp_gib",
                                            "link_utilisation_max",
                                            "profile",
-                                           "profile_hash"};
+                                           "profile_hash",
+                                           "pass_f_s",
+                                           "pass_b_s",
+                                           "pass_w_s",
+                                           "model_parameters",
+                                           "published_pass_f_s",
+                                           "published_memory_gib",
+                                           "published_best_mfu",
+                                           "memory_limit_gib",
+                                           "plan"};
 
 static void columns_are_those_of_the_interface(void **state) {
     (void)state;
@@ -187,8 +196,8 @@ static void csv_leaves_the_undefined_empty(void **state) {
     pc_run_row row;
     pc_run_row_clear(&row);
     char *text = write_text(&row, 1, PC_FORMAT_CSV);
-    /* 57 columns: 56 commas and nothing else. */
-    assert_string_equal(strchr(text, '\n') + 1, ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
+    /* 66 columns: 65 commas and nothing else. */
+    assert_string_equal(strchr(text, '\n') + 1, ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
     free(text);
 }
 
@@ -201,7 +210,7 @@ static void csv_has_what_the_row_has(void **state) {
     char *text = write_text(&row, 1, PC_FORMAT_CSV);
     assert_string_equal(strchr(text, '\n') + 1,
                         "1,zero-bubble,,a100-80g,8,1,8,1,1,1f1b,6,24,144,1024,,ok,1.5,12,,,,0.25,0.1,21.5,,1.5B.1f1b,"
-                        "0.2431,,,0123456789abcdef,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
+                        "0.2431,,,0123456789abcdef,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n");
     free(text);
 }
 
@@ -315,7 +324,7 @@ static void json_is_read_by_a_parser(void **state) {
     char command[512];
     snprintf(command, sizeof command,
              "python3 -c \"import json; r = json.load(open('%s', encoding='utf-8'));"
-             "assert len(r) == 3 and len(r[0]) == 57;"
+             "assert len(r) == 3 and len(r[0]) == 66;"
              "assert r[0]['bubble_rate_span'] == 0.1 + 0.2 and r[1]['iteration_s'] == 5e-324;"
              "assert r[1]['mfu'] is None and r[1]['global_batch'] == 2**63 - 1;"
              "assert r[0]['name'] == 'a' + chr(34) + 'b' + chr(92) + chr(31) + chr(127) + chr(0xfffd);"

@@ -31,6 +31,10 @@ static pc_pass_kind last_kind(const pc_block *block) {
     return block->duration[PC_PASS_BW] > 0 ? PC_PASS_BW : PC_PASS_W;
 }
 
+static bool recomputes(const pc_block *block) {
+    return block->duration[PC_PASS_R] > 0;
+}
+
 static int64_t end_of(const pc_block *block, int microbatch, int device, int chunk, int kind) {
     return pc_block_start(block, microbatch, device, chunk, kind) + block->duration[kind];
 }
@@ -62,18 +66,27 @@ static int64_t happened(int64_t first, int64_t interval, int64_t count, int64_t 
     return number < 0 ? 0 : number > count ? count : number;
 }
 
+/* What R takes, and F does not. */
+static int64_t taken_by_r(const pc_block *block, const pc_costs *costs, int64_t at) {
+    return recomputes(block) ? costs->activation_bytes[at] - costs->activation_kept_bytes[at] : 0;
+}
+
 /* What the device holds at time t, when what ends at t has gone and what starts at t has come. */
 static int64_t level_at(const pc_block *block, const pc_costs *costs, int device, int64_t repetitions, int64_t t) {
     bool splits = last_kind(block) == PC_PASS_W;
     int64_t level = 0;
     for (int i = 0; i < block->microbatches; i++)
         for (int c = 0; c < block->chunks; c++) {
+            if (!pc_placement_visits(block->placement, c, i)) continue;
             int64_t at = pc_costs_index(costs, device, c), by_b = splits ? costs->activation_b_bytes[at] : 0;
-            int64_t f = pc_block_start(block, i, device, c, PC_PASS_F);
+            int64_t f = pc_block_start(block, i, device, c, PC_PASS_F), by_r = taken_by_r(block, costs, at);
             int64_t begun = happened(f, block->interval, repetitions, t);
             int64_t ended = happened(end_of(block, i, device, c, last_kind(block)), block->interval, repetitions, t);
-            level += begun * costs->activation_bytes[at] - ended * (costs->activation_bytes[at] - by_b);
+            level += begun * (costs->activation_bytes[at] - by_r) - ended * (costs->activation_bytes[at] - by_b);
             if (by_b) level -= by_b * happened(end_of(block, i, device, c, PC_PASS_B), block->interval, repetitions, t);
+            if (by_r)
+                level +=
+                    by_r * happened(pc_block_start(block, i, device, c, PC_PASS_R), block->interval, repetitions, t);
         }
     return level;
 }
@@ -82,10 +95,22 @@ static int64_t longest_lifespan(const pc_block *block, int device) {
     int64_t longest = 0;
     for (int i = 0; i < block->microbatches; i++)
         for (int c = 0; c < block->chunks; c++) {
+            if (!pc_placement_visits(block->placement, c, i)) continue;
             int64_t lifespan = pc_block_lifespan(block, i, device, c);
             if (lifespan > longest) longest = lifespan;
         }
     return longest;
+}
+
+/* The highest level at any of the repetitions `from` to `last` of a pass. */
+static int64_t highest_level(const pc_block *block, const pc_costs *costs, int device, int64_t repetitions,
+                             int64_t start, int64_t from, int64_t last) {
+    int64_t highest = 0;
+    for (int64_t k = from; k <= last; k++) {
+        int64_t level = level_at(block, costs, device, repetitions, start + k * block->interval);
+        if (level > highest) highest = level;
+    }
+    return highest;
 }
 
 int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, int microbatches) {
@@ -95,12 +120,16 @@ int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, 
     int64_t from = 0, last = repetitions - 1;
     if (2 * steady < repetitions) from = last = steady;
     for (int i = 0; i < block->microbatches; i++)
-        for (int c = 0; c < block->chunks; c++)
-            for (int64_t k = from; k <= last; k++) {
-                int64_t t = pc_block_start(block, i, device, c, PC_PASS_F) + k * block->interval;
-                int64_t level = level_at(block, costs, device, repetitions, t);
-                if (level > peak) peak = level;
-            }
+        for (int c = 0; c < block->chunks; c++) {
+            if (!pc_placement_visits(block->placement, c, i)) continue;
+            int64_t f = pc_block_start(block, i, device, c, PC_PASS_F);
+            int64_t level = highest_level(block, costs, device, repetitions, f, from, last);
+            if (level > peak) peak = level;
+            if (!recomputes(block)) continue;
+            int64_t r = pc_block_start(block, i, device, c, PC_PASS_R);
+            level = highest_level(block, costs, device, repetitions, r, from, last);
+            if (level > peak) peak = level;
+        }
     return peak;
 }
 
@@ -138,6 +167,10 @@ static bool keeps_dependencies(const pc_block *block, int microbatch, int part) 
     if (back == PC_PASS_B && end_of(block, microbatch, device, chunk, PC_PASS_B) >
                                  pc_block_start(block, microbatch, device, chunk, PC_PASS_W))
         return false;
+    if (recomputes(block)) {
+        if (f_end > pc_block_start(block, microbatch, device, chunk, PC_PASS_R)) return false;
+        if (end_of(block, microbatch, device, chunk, PC_PASS_R) > b_start) return false;
+    }
     if (part == parts - 1) return f_end <= b_start;
     int next_device = pc_placement_stage(block->placement, block->devices, part + 1, microbatch);
     int next_chunk = pc_placement_chunk(block->placement, block->devices, part + 1, microbatch);

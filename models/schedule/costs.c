@@ -46,3 +46,13 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->ready_ps);
     memset(costs, 0, sizeof *costs);
 }
+
+void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]) {
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) longest_ps[kind] = PC_TIME_NOT_GIVEN;
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++)
+            for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+                pc_time time = pc_costs_duration(costs, d, c, kind);
+                if (time > longest_ps[kind]) longest_ps[kind] = time;
+            }
+}

@@ -72,6 +72,9 @@ static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int c
     return costs->duration_ps[pc_costs_index(costs, device, chunk) * PC_PASS_KINDS + kind];
 }
 
+/* Of each kind the longest pass over devices and chunks; PC_TIME_NOT_GIVEN where no time is given for the kind. */
+PC_API void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]);
+
 /* How long a transfer between two neighbouring devices takes where transfers are delays. */
 static inline pc_time pc_costs_delay(const pc_costs *costs, int from, int to) {
     if (!costs->hop_delay_ps) return costs->transfer.delay_ps;

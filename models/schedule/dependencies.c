@@ -111,6 +111,17 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
     return count;
 }
 
+bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender) {
+    pc_predecessor predecessors[PC_PREDECESSORS_MAX];
+    int count = pc_pass_predecessors(index, stage, pass, predecessors);
+    for (int k = 0; k < count; k++) {
+        if (predecessors[k].stage == stage) continue;
+        *sender = predecessors[k];
+        return true;
+    }
+    return false;
+}
+
 int pc_stage_of_position(const pc_schedule *schedule, int64_t position) {
     int low = 0, high = schedule->devices - 1;
     while (low < high) {

@@ -52,6 +52,10 @@ typedef struct pc_predecessor {
 PC_API int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                                 pc_predecessor predecessors[PC_PREDECESSORS_MAX]);
 
+/* The one pass of another stage that `pass` of `stage` waits for: F for the F of the part before, B and BW for that of
+ * the part behind. False where there is none, or the part is on the same stage. */
+PC_MUST_USE PC_API bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender);
+
 /* The stage whose order holds position `position`. */
 PC_API int pc_stage_of_position(const pc_schedule *schedule, int64_t position);
 

@@ -7,7 +7,6 @@
 #include "models/schedule/generate_private.h"
 
 #include "engine/alloc.h"
-#include "models/schedule/search/pattern.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,13 +53,17 @@ static void write_1f1b_r(pc_stage_writer *writer, int extra) {
     put_1f1b(writer, writer->devices - 1 - writer->stage, true);
 }
 
-/* Which chunk and microbatch the k-th F of a stage in interleaved 1F1B belongs to: groups of p microbatches, and each
- * group through all chunks. Backward passes go the same way, chunks reversed. */
+/* Groups of p microbatches, and each group through all chunks. Backward passes go the same way, chunks reversed. */
+pc_pass pc_interleaved_pass(int devices, int chunks, pc_pass_kind kind, int64_t k) {
+    int64_t group = k / ((int64_t)devices * chunks), within = k % ((int64_t)devices * chunks);
+    int chunk = (int)(within / devices);
+    return (pc_pass){.microbatch = (int32_t)(group * devices + within % devices),
+                     .chunk = (int16_t)(kind == PC_PASS_F ? chunk : chunks - 1 - chunk),
+                     .kind = (int16_t)kind};
+}
+
 static void put_interleaved(pc_stage_writer *writer, pc_pass_kind kind, int64_t k) {
-    int p = writer->devices, v = writer->chunks;
-    int64_t group = k / ((int64_t)p * v), within = k % ((int64_t)p * v);
-    int chunk = (int)(within / p);
-    pc_stage_put(writer, kind, kind == PC_PASS_F ? chunk : v - 1 - chunk, (int)(group * p + within % p));
+    *writer->next++ = pc_interleaved_pass(writer->devices, writer->chunks, kind, k);
 }
 
 /* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): with `extra` 2 stage d warms up with
@@ -124,44 +127,28 @@ static pc_code generate(const pc_generator *self, pc_stage_rule *rule, const pc_
     return PC_OK;
 }
 
-/* The block that a static schedule repeats, where one of our families has it. */
-static pc_code block_of(const pc_generator *self, int p, pc_block *block, pc_error *error) {
-    pc_pattern pattern = {.family = PC_PATTERN_LINEAR_WARM, .interval = 3, .b0 = 1, .splits = true};
-    if (strcmp(self->name, "1f1b") == 0) {
-        pattern = (pc_pattern){.family = PC_PATTERN_LINEAR_FREE, .interval = 3, .b0 = 1};
-    } else if (strncmp(self->name, "zb-h", 4) == 0) {
-        pattern.shift = 4 * self->extra;
-        pattern.shift_after = 2 * self->extra;
-        pattern.turn = INT32_MAX;
-    } else {
-        return PC_OK;
-    }
-    pc_code code = pc_block_create(PC_PLACEMENT_LINEAR, p, 1, 1, block, error);
-    if (!code) pc_pattern_build(&pattern, block);
-    return code;
-}
-
-static pc_code generate_with_block(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
-                                   pc_schedule *schedule, pc_block *block, pc_error *error) {
+static pc_code generate_with_block(const pc_generator *self, pc_stage_rule *rule, pc_block_rule *block_rule,
+                                   const pc_generate_request *request, pc_schedule *schedule, pc_block *block,
+                                   pc_error *error) {
     pc_code code = generate(self, rule, request, schedule, error);
     if (code || !block) return code;
-    code = block_of(self, (int)request->devices, block, error);
+    code = block_rule(self, request, block, error);
     if (code) pc_schedule_free(schedule);
     return code;
 }
 
-#define PC_GENERATE(rule)                                                                                              \
-    static pc_code generate_##rule(const pc_generator *self, const pc_generate_request *request,                       \
+#define PC_GENERATE(name, rule)                                                                                        \
+    static pc_code generate_##name(const pc_generator *self, const pc_generate_request *request,                       \
                                    pc_schedule *schedule, pc_block *block, pc_error *error) {                          \
-        return generate_with_block(self, rule, request, schedule, block, error);                                       \
+        return generate_with_block(self, rule, pc_block_of_##name, request, schedule, block, error);                   \
     }
-PC_GENERATE(write_gpipe)
-PC_GENERATE(write_1f1b)
-PC_GENERATE(write_1f1b_r)
-PC_GENERATE(write_interleaved)
-PC_GENERATE(write_zb_h)
-PC_GENERATE(pc_write_gems)
-PC_GENERATE(pc_write_chimera)
+PC_GENERATE(gpipe, write_gpipe)
+PC_GENERATE(1f1b, write_1f1b)
+PC_GENERATE(1f1b_r, write_1f1b_r)
+PC_GENERATE(interleaved, write_interleaved)
+PC_GENERATE(zb_h, write_zb_h)
+PC_GENERATE(gems, pc_write_gems)
+PC_GENERATE(chimera, pc_write_chimera)
 
 #define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1
 #define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2
@@ -174,20 +161,19 @@ PC_GENERATE(pc_write_chimera)
 #define ADAPTIVE      true, false, true, true
 
 static const pc_generator generators[] = {
-    {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_write_gpipe, 0},
-    {"1f1b", "one forward, one backward; holds at most p microbatches", LINEAR, WHOLE, generate_write_1f1b, 1},
+    {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_gpipe, 0},
+    {"1f1b", "one forward, one backward; holds at most p microbatches", LINEAR, WHOLE, generate_1f1b, 1},
     {"1f1b-r", "1F1B that recomputes: a stage's inputs of p microbatches, and one of them whole", LINEAR, RECOMPUTING,
-     generate_write_1f1b_r, 0},
-    {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", LINEAR, WHOLE, generate_write_1f1b,
-     2},
+     generate_1f1b_r, 0},
+    {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", LINEAR, WHOLE, generate_1f1b, 2},
     {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble; m a multiple of p", INTERLEAVED, WHOLE,
-     generate_write_interleaved, 2},
+     generate_interleaved, 2},
     {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B; m a multiple of p", INTERLEAVED, WHOLE,
-     generate_write_interleaved, 1},
+     generate_interleaved, 1},
     {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, false,
      pc_generate_searched, PC_SEARCHED_1F1B_V},
-    {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_write_zb_h, 1},
-    {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_write_zb_h, 2},
+    {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_zb_h, 1},
+    {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_zb_h, 2},
     {"zb-1p", "the best with B and W apart in the memory of 1F1B, at the given times", LINEAR, SEARCHED,
      pc_generate_searched, PC_SEARCHED_ZB_1P},
     {"zb-2p", "the same in twice that memory", LINEAR, SEARCHED, pc_generate_searched, PC_SEARCHED_ZB_2P},
@@ -202,9 +188,9 @@ static const pc_generator generators[] = {
     {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, ADAPTIVE,
      pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
     {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time", BIDIRECTIONAL,
-     WHOLE, generate_pc_write_gems, 0},
+     WHOLE, generate_gems, 0},
     {"chimera", "two replicas, p/2 microbatches each way: half the bubble of 1F1B where m is p", BIDIRECTIONAL, WHOLE,
-     generate_pc_write_chimera, 0},
+     generate_chimera, 0},
 };
 
 const pc_generator *pc_generators(int *count) {
@@ -244,7 +230,7 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
     pc_code code = pc_schedule_check_size(devices, microbatches, chunks, error);
     if (!code) code = check_chunks(generator, chunks, error);
     if (code) return code;
-    if (generator->generate == generate_write_interleaved && chunks > 1 && microbatches % devices != 0)
+    if (generator->generate == generate_interleaved && chunks > 1 && microbatches % devices != 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: %" PRId64 " microbatches on %" PRId64
                             " devices; expected a multiple of the number of devices",
@@ -287,6 +273,33 @@ static pc_code check_costs(const pc_generator *generator, const pc_generate_requ
                         costs ? costs->devices : 0, costs ? costs->chunks : 0, request->devices, request->chunks);
 }
 
+static void fill_equal_times(pc_costs *costs) {
+    for (int i = 0; i < costs->devices * costs->chunks; i++) {
+        pc_time *duration = &costs->duration_ps[(int64_t)i * PC_PASS_KINDS];
+        duration[PC_PASS_F] = duration[PC_PASS_B] = duration[PC_PASS_W] = duration[PC_PASS_R] = 1;
+        duration[PC_PASS_BW] = 2;
+    }
+}
+
+/* For costs that have the memory of the request's, and nothing else. */
+static pc_code generate_at_equal_times(const pc_generator *generator, const pc_generate_request *request,
+                                       pc_schedule *schedule, pc_block *block, pc_error *error) {
+    const pc_costs *costs = request->costs;
+    pc_costs times;
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, &times, error);
+    if (code) return code;
+    fill_equal_times(&times);
+    pc_costs equal = *costs;
+    equal.duration_ps = times.duration_ps;
+    equal.transfer = times.transfer;
+    equal.hop_delay_ps = equal.ready_ps = NULL;
+    pc_generate_request planned = *request;
+    planned.costs = &equal;
+    code = generator->generate(generator, &planned, schedule, block, error);
+    pc_costs_free(&times);
+    return code;
+}
+
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error) {
     pc_generate_request full = *request;
@@ -296,16 +309,14 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     code = check_costs(generator, &full, error);
     if (code) return code;
     if (block) memset(block, 0, sizeof *block);
+    if (generator->searches && full.plans_equal)
+        return generate_at_equal_times(generator, &full, schedule, block, error);
     return generator->generate(generator, &full, schedule, block, error);
 }
 
 static void fill_equal_costs(pc_costs *costs) {
-    for (int i = 0; i < costs->devices * costs->chunks; i++) {
-        pc_time *duration = &costs->duration_ps[(int64_t)i * PC_PASS_KINDS];
-        duration[PC_PASS_F] = duration[PC_PASS_B] = duration[PC_PASS_W] = duration[PC_PASS_R] = 1;
-        duration[PC_PASS_BW] = 2;
-        costs->activation_bytes[i] = 1;
-    }
+    fill_equal_times(costs);
+    for (int i = 0; i < costs->devices * costs->chunks; i++) costs->activation_bytes[i] = 1;
 }
 
 pc_code pc_schedule_generate(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,

@@ -25,6 +25,8 @@ typedef struct pc_generate_request {
     const pc_costs *costs; /* times and activations of these devices and chunks, transfers, and how much memory a device
                             * has; schedules that do not look at costs take NULL */
     int threads;           /* for searches; 0: one a processor. The result does not depend on it */
+    bool plans_equal;      /* searches take F, B and W (and R) for equally long, BW for twice that, and transfers for
+                            * free, whatever `costs` say: the memory alone is theirs */
 } pc_generate_request;
 
 /* What a named schedule is, for lists and for defaults. */
@@ -67,9 +69,11 @@ PC_API int64_t pc_generator_least_memory(const pc_generator *generator, const pc
 /* Whether every device has that much; PC_ERROR_INPUT and the first one that has not otherwise. */
 PC_API pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_error *error);
 
-/* Checks, then generates. Where the schedule repeats a building block, *block becomes that block, else one without
- * devices; NULL where it is not wanted. A schedule that searches is within the memory of every device, or there is
- * PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do not look at memory.
+/* Checks, then generates. *block becomes the building block that the schedule repeats; NULL where it is not wanted. A
+ * static schedule has one for any shape. One that searches gives what it repeats in its middle (pc_block_of_schedule);
+ * where the iteration is too short for that, the block that it was made from, and one without devices where it was made
+ * from none, because no block keeps the memory limit. A schedule that searches is within the memory of every device, or
+ * there is PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do not look at memory.
  * Free the results with pc_schedule_free and pc_block_free. */
 PC_API pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                            pc_block *block, pc_error *error);

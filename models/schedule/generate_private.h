@@ -19,6 +19,20 @@ static inline void pc_stage_put(pc_stage_writer *writer, pc_pass_kind kind, int 
 /* A rule writes all passes of one stage; `extra` is the generator's. */
 typedef void pc_stage_rule(pc_stage_writer *writer, int extra);
 
+/* Another one makes the block that they repeat, for a request with its chunks filled in. */
+typedef pc_code pc_block_rule(const pc_generator *self, const pc_generate_request *request, pc_block *block,
+                              pc_error *error);
+
+/* In generate.c: the chunk and microbatch of the k-th F (or BW) of a stage in interleaved 1F1B. */
+pc_pass pc_interleaved_pass(int devices, int chunks, pc_pass_kind kind, int64_t k);
+
+/* In generate_blocks.c. An empty block for the request, with the durations of the generator's passes; and a pass of it
+ * put into its cell. */
+pc_code pc_block_begin(const pc_generator *generator, const pc_generate_request *request, int microbatches,
+                       int64_t interval, pc_block *block, pc_error *error);
+void pc_block_put(pc_block *block, int device, pc_pass pass, int64_t cell);
+pc_block_rule pc_block_of_gpipe, pc_block_of_1f1b, pc_block_of_1f1b_r, pc_block_of_interleaved, pc_block_of_zb_h;
+
 /* Those of generate_searched.c; a generator's `extra`. */
 typedef enum pc_searched_schedule {
     PC_SEARCHED_ZB_1P,
@@ -36,5 +50,6 @@ pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request
 
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
+pc_block_rule pc_block_of_gems, pc_block_of_chimera;
 
 #endif

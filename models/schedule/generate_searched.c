@@ -275,6 +275,20 @@ static pc_code check_times(const pc_generator *self, const pc_costs *costs, pc_e
     return PC_OK;
 }
 
+/* Reordering leaves the block it starts from where that saves time: what the schedule then repeats takes its place. */
+static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_block repeated;
+    pc_code code = pc_block_of_schedule(schedule, &repeated, error);
+    if (code) {
+        pc_schedule_free(schedule);
+        pc_block_free(block);
+    } else if (repeated.devices > 0) {
+        pc_block_free(block);
+        *block = repeated;
+    }
+    return code;
+}
+
 static pc_code run_search(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
                           const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_search search = {.name = self->name,
@@ -287,7 +301,8 @@ static pc_code run_search(const pc_generator *self, const pc_generate_request *r
                         .effort = effort_for((pc_searched_schedule)self->extra, is_tightened(request->costs, limit)),
                         .patterns = list->patterns,
                         .pattern_count = list->count};
-    return pc_search_run(&search, schedule, block, error);
+    pc_code code = pc_search_run(&search, schedule, block, error);
+    return code || !block ? code : replace_block(schedule, block, error);
 }
 
 static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,

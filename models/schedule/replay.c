@@ -6,6 +6,7 @@
 #include "models/schedule/check.h"
 #include "models/schedule/dependencies.h"
 #include "models/schedule/timing.h"
+#include "models/schedule/transfers.h"
 
 #include <string.h>
 
@@ -138,6 +139,7 @@ typedef struct outcome {
     const pc_time *start_ps, *end_ps;
     const pc_stage_timing *stages;
     const pc_level_trace *levels; /* the engine's; NULL where the orders say them */
+    const pc_time *arrival_ps;    /* of what a pass waits for, by position; NULL where the costs say it */
 } outcome;
 
 static bool make_arrays(pc_replay *replay, int devices) {
@@ -245,7 +247,7 @@ static void derive_levels(const pc_schedule *schedule, const pc_pass_index *inde
 static pc_code keep_trace(const pc_schedule *schedule, const pc_costs *costs, const outcome *found,
                           pc_replay_trace *trace, pc_error *error) {
     pc_pass_index index;
-    pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
+    pc_code code = pc_pass_index_create(schedule, &index, error);
     if (code) return code;
     int64_t levels = found->levels ? found->levels->count : count_level_changes(schedule, &index, costs);
     bool made = make_trace_arrays(trace, schedule->offsets[schedule->devices], levels);
@@ -254,8 +256,9 @@ static pc_code keep_trace(const pc_schedule *schedule, const pc_costs *costs, co
         made = copy_levels(found->levels, schedule->devices, trace);
     else if (made)
         derive_levels(schedule, &index, costs, found, trace);
+    code = made ? pc_trace_add_transfers(&index, costs, found->arrival_ps, trace, error) : pc_error_no_memory(error);
     pc_pass_index_free(&index);
-    return made ? PC_OK : pc_error_no_memory(error);
+    return code;
 }
 
 static pc_code fill_in(const pc_schedule *schedule, const pc_costs *costs, const outcome *found, bool with_trace,
@@ -298,6 +301,23 @@ static pc_stage_timing sum_stage(const pc_schedule *schedule, const pc_costs *co
     return sums;
 }
 
+/* Over links a flow is a task, in the order in which add_dependencies comes to the passes that wait for them. */
+static pc_code read_arrivals(const pc_schedule *schedule, const pc_simulation_result *result, pc_time **arrival_ps,
+                             pc_error *error) {
+    int64_t passes = schedule->offsets[schedule->devices], flow = passes;
+    pc_pass_index index;
+    pc_predecessor sender;
+    pc_code code = pc_pass_index_create(schedule, &index, error);
+    if (code) return code;
+    pc_time *made = pc_alloc((size_t)passes, sizeof *made);
+    for (int d = 0; made && d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++)
+            if (pc_pass_sender(&index, d, schedule->passes[i], &sender)) made[i] = result->end_ps[flow++];
+    pc_pass_index_free(&index);
+    *arrival_ps = made;
+    return made ? PC_OK : pc_error_no_memory(error);
+}
+
 static pc_code summarize(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result,
                          bool with_trace, pc_replay *replay, pc_error *error) {
     if (result->outcome == PC_OUTCOME_DEADLOCK) { /* costs cannot lock a valid schedule: the order is at fault */
@@ -306,13 +326,17 @@ static pc_code summarize(const pc_schedule *schedule, const pc_costs *costs, con
     }
     if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) return note_out_of_memory(schedule, costs, result, replay, error);
     pc_stage_timing *stages = pc_alloc((size_t)schedule->devices, sizeof *stages);
-    if (!stages) return pc_error_no_memory(error);
-    for (int d = 0; d < schedule->devices; d++) stages[d] = sum_stage(schedule, costs, result, d);
-    outcome found = {result->start_ps, result->end_ps, stages, &result->levels};
-    pc_code code = fill_in(schedule, costs, &found, with_trace, replay, error);
+    pc_time *arrival_ps = NULL;
+    pc_code code = stages ? PC_OK : pc_error_no_memory(error);
+    if (!code && with_trace && costs->transfer.mode == PC_TRANSFER_LINK)
+        code = read_arrivals(schedule, result, &arrival_ps, error);
+    for (int d = 0; !code && d < schedule->devices; d++) stages[d] = sum_stage(schedule, costs, result, d);
+    outcome found = {result->start_ps, result->end_ps, stages, &result->levels, arrival_ps};
+    if (!code) code = fill_in(schedule, costs, &found, with_trace, replay, error);
     replay->trace_hash = costs->ready_ps
                              ? pc_trace_hash(result->start_ps, result->end_ps, schedule->offsets[schedule->devices])
                              : result->trace_hash;
+    pc_free(arrival_ps);
     pc_free(stages);
     return code;
 }
@@ -344,7 +368,7 @@ static bool run_as_paths(const pc_schedule *schedule, const pc_costs *costs, boo
     bool is_settled = *code == PC_ERROR_NO_MEMORY || (*code == PC_OK && !result.out_of_memory);
     if (*code == PC_ERROR_NO_MEMORY) pc_error_no_memory(error);
     if (*code == PC_OK && is_settled) {
-        outcome found = {result.start_ps, result.end_ps, result.stages, NULL};
+        outcome found = {result.start_ps, result.end_ps, result.stages, NULL, NULL};
         *code = fill_in(schedule, costs, &found, with_trace, replay, error);
         replay->trace_hash = pc_trace_hash(result.start_ps, result.end_ps, schedule->offsets[schedule->devices]);
     }
@@ -370,11 +394,12 @@ static pc_stage_timing sum_stage_of_times(const pc_schedule *schedule, const pc_
 }
 
 static pc_code fill_in_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
-                             const pc_time *end_ps, bool with_trace, pc_replay *replay, pc_error *error) {
+                             const pc_time *end_ps, const pc_time *arrival_ps, bool with_trace, pc_replay *replay,
+                             pc_error *error) {
     size_t devices = (size_t)schedule->devices;
     pc_stage_timing *stages = pc_alloc(devices, sizeof *stages);
     int64_t *peak_bytes = pc_alloc(devices, sizeof *peak_bytes);
-    outcome found = {start_ps, end_ps, stages, NULL};
+    outcome found = {start_ps, end_ps, stages, NULL, arrival_ps};
     pc_code code = stages && peak_bytes ? PC_OK : pc_error_no_memory(error);
     if (!code) code = pc_schedule_peaks(schedule, costs, peak_bytes, error);
     for (int d = 0; !code && d < schedule->devices; d++) {
@@ -388,9 +413,10 @@ static pc_code fill_in_times(const pc_schedule *schedule, const pc_costs *costs,
 }
 
 pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
-                             const pc_time *end_ps, bool with_trace, pc_replay *replay, pc_error *error) {
+                             const pc_time *end_ps, const pc_time *arrival_ps, bool with_trace, pc_replay *replay,
+                             pc_error *error) {
     pc_replay made = {0};
-    pc_code code = fill_in_times(schedule, costs, start_ps, end_ps, with_trace, &made, error);
+    pc_code code = fill_in_times(schedule, costs, start_ps, end_ps, arrival_ps, with_trace, &made, error);
     if (code) {
         pc_replay_free(&made);
         return code;
@@ -428,9 +454,11 @@ pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_costs *cos
 
 void pc_replay_free(pc_replay *replay) {
     pc_replay_trace *trace = &replay->trace;
-    void *arrays[] = {replay->device_start_ps, replay->device_end_ps, replay->device_busy_ps, replay->device_peak_bytes,
-                      trace->pass_device,      trace->pass,           trace->pass_start_ps,   trace->pass_end_ps,
-                      trace->level_device,     trace->level_time_ps,  trace->level_bytes};
+    void *arrays[] = {
+        replay->device_start_ps, replay->device_end_ps, replay->device_busy_ps,   replay->device_peak_bytes,
+        trace->pass_device,      trace->pass,           trace->pass_start_ps,     trace->pass_end_ps,
+        trace->level_device,     trace->level_time_ps,  trace->level_bytes,       trace->transfer_from,
+        trace->transfer_to,      trace->transfer_pass,  trace->transfer_start_ps, trace->transfer_end_ps};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     memset(replay, 0, sizeof *replay);
 }

@@ -42,6 +42,14 @@ typedef struct pc_replay_trace {
     int32_t *level_device;
     pc_time *level_time_ps;
     int64_t *level_bytes; /* the level after the change */
+    /* A row for everything that a pass waits for from another stage, in the order of the passes that wait. What a stage
+     * hands to itself is none. */
+    int64_t transfer_count;
+    int32_t *transfer_from;     /* the stage that sends */
+    int32_t *transfer_to;       /* the stage that receives */
+    pc_pass *transfer_pass;     /* the pass on `transfer_to` that waits for it */
+    pc_time *transfer_start_ps; /* when it leaves: the end of the pass that made it */
+    pc_time *transfer_end_ps;   /* when it has arrived */
 } pc_replay_trace;
 
 typedef struct pc_replay {
@@ -62,11 +70,11 @@ typedef struct pc_replay {
     pc_replay_trace trace; /* empty unless asked for */
 } pc_replay;
 
-/* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass and level change.
- * Not fitting into memory is a result (out_of_memory), not an error. PC_ERROR_INPUT, with words, where the schedule
- * is not valid (pc_schedule_check), a time it needs was not given, or a time runs over.
- * Where transfers are delays, times are longest paths (timing.h); over links, where transfers contend, and where memory
- * is too small, the engine runs the schedule event by event. Free the result with pc_replay_free. */
+/* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass, transfer and level
+ * change. Not fitting into memory is a result (out_of_memory), not an error. PC_ERROR_INPUT, with words, where the
+ * schedule is not valid (pc_schedule_check), a time it needs was not given, or a time runs over. Where transfers are
+ * delays, times are longest paths (timing.h); over links, where transfers contend, and where memory is too small, the
+ * engine runs the schedule event by event. Free the result with pc_replay_free. */
 PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
                              pc_error *error);
 
@@ -76,9 +84,11 @@ PC_API pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_cos
                                        pc_replay *replay, pc_error *error);
 
 /* The same for times that are known already, of every pass by position, from whatever runs the schedule in its orders;
- * the costs say the memory alone, and their capacities count for nothing. */
+ * the costs say the memory alone, and their capacities count for nothing. For the trace, `arrival_ps` says by position
+ * when what a pass waits for from another stage has arrived; NULL: after the costs' delays. */
 PC_API pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
-                                    const pc_time *end_ps, bool with_trace, pc_replay *replay, pc_error *error);
+                                    const pc_time *end_ps, const pc_time *arrival_ps, bool with_trace,
+                                    pc_replay *replay, pc_error *error);
 
 /* Frees what the replay owns and zeroes it; a zeroed one is fine. */
 PC_API void pc_replay_free(pc_replay *replay);

@@ -93,7 +93,7 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
 
 /* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
  * whether that fits or not, and so see no capacities. */
-static pc_code generate(iteration_run *run, pc_iteration *iteration, pc_error *error) {
+static pc_code generate(iteration_run *run, bool with_block, pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
     pc_costs costs = run->costs;
     int64_t *no_limits = pc_alloc((size_t)run->plan.devices, sizeof *no_limits);
@@ -103,8 +103,10 @@ static pc_code generate(iteration_run *run, pc_iteration *iteration, pc_error *e
                                    .microbatches = run->plan.cut.microbatches,
                                    .chunks = run->plan.chunks,
                                    .costs = &costs,
-                                   .threads = 1}; /* runs go on beside each other */
-    pc_code code = pc_generate(run->plan.spec->generator, &request, &run->schedule, NULL, &why);
+                                   .threads = 1, /* runs go on beside each other */
+                                   .plans_equal = run->plan.spec->plans_equal};
+    pc_code code =
+        pc_generate(run->plan.spec->generator, &request, &run->schedule, with_block ? &iteration->block : NULL, &why);
     pc_free(no_limits);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(iteration, why.message);
@@ -205,6 +207,7 @@ static void fill_in_rates(const iteration_run *run, pc_iteration *iteration) {
     iteration->mfu = iteration->tflops_per_gpu * 1e12 / peak;
     iteration->hfu = of_a_gpu > 0 ? iteration->hardware_flops / of_a_gpu / peak : 0;
     iteration->sent = pc_plan_sent(plan);
+    pc_costs_longest(&run->costs, iteration->longest_ps);
 }
 
 static double positive(double x) {
@@ -213,7 +216,7 @@ static double positive(double x) {
 
 /* Times of passes, whoever found them; the iteration. */
 typedef struct timed {
-    const pc_time *start_ps, *end_ps;
+    const pc_time *start_ps, *end_ps, *arrival_ps; /* arrivals: NULL where the costs say them */
     pc_time whole_ps, alone_ps;
 } timed;
 
@@ -238,11 +241,10 @@ static pc_code fill_in_exposed(iteration_run *run, const timed *found, pc_iterat
     return PC_OK;
 }
 
-static pc_code finish(iteration_run *run, pc_time iteration_ps, bool with_trace, const pc_time *start_ps,
-                      const pc_time *end_ps, pc_iteration *iteration, pc_error *error) {
-    iteration->iteration_s = pc_time_to_seconds(iteration_ps);
-    pc_code code =
-        pc_replay_from_times(&run->schedule, &run->costs, start_ps, end_ps, with_trace, &iteration->replay, error);
+static pc_code finish(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
+    iteration->iteration_s = pc_time_to_seconds(x->whole_ps);
+    pc_code code = pc_replay_from_times(&run->schedule, &run->costs, x->start_ps, x->end_ps, x->arrival_ps, with_trace,
+                                        &iteration->replay, error);
     if (!code) fill_in_rates(run, iteration);
     return code;
 }
@@ -271,7 +273,7 @@ static pc_code run_expanded(iteration_run *run, pc_timing_result *result, pc_tim
 static pc_code conclude(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
     pc_code code = pc_footprint_activations(&run->plan, &run->schedule, &run->costs, x->start_ps, iteration, error);
     if (code || iteration->status) return code;
-    code = finish(run, x->whole_ps, with_trace, x->start_ps, x->end_ps, iteration, error);
+    code = finish(run, x, with_trace, iteration, error);
     return code ? code : fill_in_exposed(run, x, iteration, error);
 }
 
@@ -286,7 +288,7 @@ static pc_code run_flows(iteration_run *run, pc_time alone_ps, bool with_trace, 
     pc_flows_result found = {0};
     pc_code code = pc_flows_run(&run->plan, &run->schedule, &found, error);
     if (code) return code;
-    timed x = {found.start_ps, found.end_ps, 0, alone_ps};
+    timed x = {found.start_ps, found.end_ps, found.arrival_ps, 0, alone_ps};
     clear_ends(&run->ends);
     pc_ends_take(&run->schedule, found.start_ps, found.end_ps, &run->ends);
     pc_plan_own_ready(&run->plan, &run->costs, run->own_ready_ps);
@@ -308,7 +310,7 @@ static pc_code time_schedule(iteration_run *run, bool with_trace, pc_iteration *
     if (wants_flows(run)) return run_flows(run, alone_ps, with_trace, iteration, error);
     whole_ps = alone_ps;
     if (run->plan.spec->expands) code = run_expanded(run, &result, &whole_ps, error);
-    timed x = {result.start_ps, result.end_ps, whole_ps, alone_ps};
+    timed x = {result.start_ps, result.end_ps, NULL, whole_ps, alone_ps};
     return code ? code : conclude(run, &x, with_trace, iteration, error);
 }
 
@@ -333,7 +335,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     iteration_run run = {0};
     clear(&made);
     pc_code code = prepare(spec, cost, &run, &made, error);
-    if (!code && !made.status) code = generate(&run, &made, error);
+    if (!code && !made.status) code = generate(&run, with_trace, &made, error);
     if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);
     close_run(&run);
     if (code)
@@ -346,6 +348,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
 void pc_iteration_free(pc_iteration *iteration) {
     pc_free(iteration->memory);
     pc_replay_free(&iteration->replay);
+    pc_block_free(&iteration->block);
     memset(iteration, 0, sizeof *iteration);
 }
 

@@ -48,6 +48,7 @@ typedef struct pc_iteration_spec {
     pc_machine machine;
     pc_rank_order order;
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
+    bool plans_equal;              /* pc_generate_request's */
     bool overlaps_p2p;             /* a stage goes on while what it sent is under way; else it waits for it */
     bool overlaps_tp; /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
@@ -108,25 +109,31 @@ typedef struct pc_iteration {
     pc_iteration_status status;
     char message[256]; /* why the status is not OK: device, kind, when, how much too much; or the rule */
     double iteration_s;
-    double sequences;        /* in an iteration, all replicas */
-    double model_flops;      /* of an iteration, all GPUs */
-    double hardware_flops;   /* with recomputation */
-    double tflops_per_gpu;   /* model FLOPs */
-    double mfu, hfu;         /* over machine.gpu.matrix_flops_per_s */
-    double standard_error_s; /* of iteration_s, from the cost model's, as if all errors went one way */
+    double sequences;                  /* in an iteration, all replicas */
+    double model_flops;                /* of an iteration, all GPUs */
+    double hardware_flops;             /* with recomputation */
+    double tflops_per_gpu;             /* model FLOPs */
+    double mfu, hfu;                   /* over machine.gpu.matrix_flops_per_s */
+    pc_time longest_ps[PC_PASS_KINDS]; /* of each kind the longest pass, collectives and overhead included;
+                                        * PC_TIME_NOT_GIVEN where the schedule has none */
+    double standard_error_s;           /* of iteration_s, from the cost model's, as if all errors went one way */
     pc_exposed exposed;
     pc_sent sent;
     int devices;
     pc_device_memory *memory;    /* a stage; owned */
     pc_replay replay;            /* the pipeline of the first replica: times from the iteration's start; bubble rates */
+    pc_block block;              /* with a trace: what its schedule repeats; without devices where that is not known */
     double link_utilisation_max; /* FLOWS: the most over links, of the iteration's time; NaN otherwise */
 } pc_iteration;
 
-/* Not fitting and not being possible are results, not errors. `with_trace` keeps passes and memory levels. Pure but for
- * memory; free with pc_iteration_free. `cost`: NULL for the roofline of machine.gpu. */
+/* Not fitting and not being possible are results, not errors. `with_trace` keeps passes, transfers, memory levels and
+ * the block. Pure but for memory; free with pc_iteration_free. `cost`: NULL for the roofline of machine.gpu. */
 PC_API pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
                                 pc_iteration *iteration, pc_error *error);
 PC_API void pc_iteration_free(pc_iteration *iteration);
+
+/* A device's room in bytes, for everything: the spec's limit, or what the GPU does not reserve. */
+PC_API int64_t pc_iteration_capacity(const pc_iteration_spec *spec);
 
 /* The costs of the passes as the replay gets them, for callers who want them themselves (timelines, tables): times with
  * collectives and overhead, activations, capacity less what is held all the time, transfers. */

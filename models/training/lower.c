@@ -22,6 +22,7 @@ typedef struct lowering {
     pc_lanes lanes;
     pc_recipe *recipes;            /* [sorts][PC_PASS_KINDS], where granularity is operations */
     int32_t *first, *last;         /* a pass's tasks on its processor, by position */
+    int32_t *message;              /* with which what it waits for from another stage is there, but for the gathering */
     int32_t *first_f, *last_back;  /* [devices][chunks]: positions of the first F, of the last pass with gradients */
     int64_t *bucket;               /* [devices][chunks]: where the chunk's buckets begin in the two that follow */
     int32_t *gathered, *reducible; /* the tasks with which a bucket of parameters is there, of gradients can be sent */
@@ -56,11 +57,13 @@ static void find_ends(lowering *x) {
 static pc_code make_arrays(lowering *x) {
     size_t devices = (size_t)x->plan->devices, cells = devices * (size_t)x->plan->chunks;
     size_t passes = (size_t)x->schedule->offsets[devices];
-    x->first = pc_alloc(2 * passes, sizeof *x->first);
+    x->first = pc_alloc(3 * passes, sizeof *x->first);
     x->first_f = pc_alloc(2 * cells + devices, sizeof *x->first_f);
     x->bucket = pc_alloc(cells + 1, sizeof *x->bucket);
     if (!x->first || !x->first_f || !x->bucket) return pc_error_no_memory(x->error);
     x->last = x->first + passes;
+    x->message = x->last + passes;
+    memset(x->message, 0xff, passes * sizeof *x->message); /* NO_TASK */
     x->last_back = x->first_f + cells;
     x->stream = x->last_back + cells;
     memset(x->first_f, 0xff, (2 * cells + devices) * sizeof *x->first_f); /* NO_TASK */
@@ -335,6 +338,7 @@ static pc_code add_transfer(lowering *x, pc_predecessor from, int device, int64_
     if (from.stage == device) return PC_OK; /* the order of the processor */
     pc_code code = pc_lanes_add_message(&x->lanes, x->last[from.position], from.stage, device, &done, x->error);
     if (!code) code = add_edge(x, done, x->first[position], x->plan->gathering_ps);
+    if (!code) x->message[position] = done;
     bool waits = !x->plan->spec->overlaps_p2p && from.position + 1 < x->schedule->offsets[from.stage + 1];
     return !code && waits ? add_edge(x, done, x->first[from.position + 1], x->plan->gathering_ps) : code;
 }
@@ -379,12 +383,17 @@ static void demolish(lowering *x) {
 
 static pc_code read_times(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
     size_t passes = (size_t)x->schedule->offsets[x->plan->devices], devices = (size_t)x->plan->devices;
-    pc_time *block = pc_alloc(2 * passes + devices, sizeof *block);
+    pc_time *block = pc_alloc(3 * passes + devices, sizeof *block);
     if (!block) return pc_error_no_memory(x->error);
-    *result = (pc_flows_result){block, block + passes, block + 2 * passes, pc_lanes_filled_ps(&x->lanes)};
+    *result = (pc_flows_result){.start_ps = block,
+                                .end_ps = block + passes,
+                                .arrival_ps = block + 2 * passes,
+                                .done_ps = block + 3 * passes,
+                                .link_filled_ps = pc_lanes_filled_ps(&x->lanes)};
     for (size_t i = 0; i < passes; i++) {
         result->start_ps[i] = found->start_ps[x->first[i]];
         result->end_ps[i] = found->end_ps[x->last[i]];
+        if (x->message[i] != NO_TASK) result->arrival_ps[i] = found->end_ps[x->message[i]] + x->plan->gathering_ps;
     }
     for (size_t d = 0; d < devices; d++) {
         pc_time of_passes = result->end_ps[x->schedule->offsets[d + 1] - 1];

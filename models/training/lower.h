@@ -15,6 +15,7 @@ bool pc_plan_meets(const pc_iteration_plan *plan);
 typedef struct pc_flows_result {
     pc_time *start_ps, *end_ps;
     pc_time *done_ps;       /* [devices] */
+    pc_time *arrival_ps;    /* of what a pass waits for from another stage, by position; elsewhere 0 */
     pc_time link_filled_ps; /* how long the link is filled that is filled longest */
 } pc_flows_result;
 

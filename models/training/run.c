@@ -21,6 +21,9 @@ pc_run_spec pc_run_spec_default(void) {
         .published_tflops_per_gpu = NAN,
         .published_hardware_tflops_per_gpu = NAN,
         .published_activation_gib = NAN,
+        .published_pass_f_s = NAN,
+        .published_memory_gib = NAN,
+        .published_best_mfu = NAN,
     };
 }
 
@@ -33,6 +36,7 @@ void pc_run_spec_free(pc_run_spec *spec) {
 
 void pc_run_detail_free(pc_run_detail *detail) {
     pc_replay_free(&detail->replay);
+    pc_block_free(&detail->block);
     pc_free(detail->memory);
     memset(detail, 0, sizeof *detail);
 }
@@ -86,7 +90,12 @@ static void clear_numbers(pc_run_row *row) {
                                &row->sent_tp_gib,
                                &row->sent_pp_gib,
                                &row->sent_dp_gib,
-                               &row->link_utilisation_max};
+                               &row->link_utilisation_max,
+                               &row->memory_limit_gib,
+                               &row->pass_f_s,
+                               &row->pass_b_s,
+                               &row->pass_w_s,
+                               &row->model_parameters};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
     row->tp = row->dp = row->zero = row->sequence_parallel = -1;
 }
@@ -99,6 +108,29 @@ static void copy_published(const pc_run_spec *spec, pc_run_row *row) {
     row->published_tflops_per_gpu = spec->published_tflops_per_gpu;
     row->published_hardware_tflops_per_gpu = spec->published_hardware_tflops_per_gpu;
     row->published_activation_gib = spec->published_activation_gib;
+    row->published_pass_f_s = spec->published_pass_f_s;
+    row->published_memory_gib = spec->published_memory_gib;
+    row->published_best_mfu = spec->published_best_mfu;
+}
+
+static double seconds_if_given(pc_time time) {
+    return time == PC_TIME_NOT_GIVEN ? NAN : pc_time_to_seconds(time);
+}
+
+static void fill_passes(const pc_generator *generator, const pc_time longest_ps[PC_PASS_KINDS], pc_run_row *row) {
+    row->pass_f_s = seconds_if_given(longest_ps[PC_PASS_F]);
+    row->pass_b_s = seconds_if_given(longest_ps[generator->splits ? PC_PASS_B : PC_PASS_BW]);
+    if (generator->splits) row->pass_w_s = seconds_if_given(longest_ps[PC_PASS_W]);
+}
+
+/* Of the device that has the least room for activations; NaN where none has a limit. */
+static double least_capacity_gib(const pc_costs *costs) {
+    int64_t least = 0;
+    for (int d = 0; d < costs->devices; d++) {
+        int64_t bytes = costs->memory_capacity_bytes[d];
+        if (bytes > 0 && (least == 0 || bytes < least)) least = bytes;
+    }
+    return least ? (double)least / BYTES_PER_GIB : NAN;
 }
 
 /* What is known before the replay; all that it would give is "not defined". */
@@ -119,6 +151,8 @@ static void start_row(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = spec->microbatches;
     row->global_batch = times_if_given(spec->microbatches, spec->microbatch_size);
     row->seq_len = spec->seq_len;
+    if (spec->generator->searches) copy_label(row->plan, spec->plans_equal ? "equal" : "costs");
+    if (!spec->is_cluster && spec->has_activation) row->memory_limit_gib = least_capacity_gib(&spec->costs);
     copy_published(spec, row);
 }
 
@@ -151,6 +185,9 @@ static pc_code finish_row(const pc_run_spec *spec, const pc_schedule *schedule, 
     row->bubble_rate_makespan = replay->bubble_rate_makespan;
     if (spec->has_activation) row->activation_gib_max = (double)replay->peak_bytes / BYTES_PER_GIB;
     row->trace_hash = replay->trace_hash;
+    pc_time longest_ps[PC_PASS_KINDS];
+    pc_costs_longest(&spec->costs, longest_ps);
+    fill_passes(spec->generator, longest_ps, row);
     return PC_OK;
 }
 
@@ -172,8 +209,9 @@ static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_run_det
                                    .microbatches = spec->microbatches,
                                    .chunks = spec->chunks,
                                    .costs = &spec->costs,
-                                   .threads = 1}; /* runs go on beside each other */
-    pc_code code = pc_generate(spec->generator, &request, &schedule, NULL, &why);
+                                   .threads = 1, /* runs go on beside each other */
+                                   .plans_equal = spec->plans_equal};
+    pc_code code = pc_generate(spec->generator, &request, &schedule, spec->trace ? &detail->block : NULL, &why);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(why.message, row);
         return PC_OK;
@@ -212,6 +250,10 @@ static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = known(spec->microbatches);
     row->global_batch = global_batch_of(spec);
     row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
+    pc_parameters parameters;
+    if (!pc_model_parameters(&spec->iteration.model, cut->tp > 0 ? cut->tp : 1, &parameters, &(pc_error){0}))
+        row->model_parameters = (double)parameters.total;
+    row->memory_limit_gib = (double)pc_iteration_capacity(&spec->iteration) / BYTES_PER_GIB;
     row->profile_hash = spec->profile_hash;
     if (spec->profile_text) copy_end(row->profile, spec->profile_text);
     if (!spec->generator->recomputes)
@@ -281,6 +323,7 @@ static void finish_cluster_row(const pc_run_spec *spec, const pc_iteration *iter
     if (iteration->status != PC_ITERATION_OK) return;
     fill_rates(spec, iteration, row);
     fill_times(iteration, row);
+    fill_passes(spec->generator, iteration->longest_ps, row);
 }
 
 static pc_code work_out_cluster_row(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error) {
@@ -298,10 +341,13 @@ static pc_code work_out_cluster_row(const pc_run_spec *spec, pc_run_row *row, pc
     }
     if (code) return pc_error_set(error, code, "%s", why.message);
     finish_cluster_row(spec, &iteration, row);
-    *detail = (pc_run_detail){
-        .replay = iteration.replay, .devices = iteration.memory ? iteration.devices : 0, .memory = iteration.memory};
-    iteration.replay = (pc_replay){.devices = 0}; /* both went to the caller */
+    *detail = (pc_run_detail){.replay = iteration.replay,
+                              .devices = iteration.memory ? iteration.devices : 0,
+                              .memory = iteration.memory,
+                              .block = iteration.block};
+    iteration.replay = (pc_replay){.devices = 0}; /* all went to the caller */
     iteration.memory = NULL;
+    iteration.block = (pc_block){.devices = 0};
     pc_iteration_free(&iteration);
     return PC_OK;
 }

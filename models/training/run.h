@@ -10,6 +10,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
+#include "models/schedule/block.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
@@ -36,6 +37,7 @@ typedef struct pc_run_spec {
     int devices;             /* p */
     int microbatches;        /* of one pipeline */
     int chunks;              /* v */
+    bool plans_equal;        /* pc_generate_request's */
     int64_t microbatch_size; /* sequences; -1 not given */
     int64_t seq_len;         /* tokens; -1 not given */
     bool has_activation;     /* whether costs.activation_bytes were given: otherwise memory columns are empty */
@@ -61,6 +63,9 @@ typedef struct pc_run_spec {
     double published_tflops_per_gpu;
     double published_hardware_tflops_per_gpu;
     double published_activation_gib;
+    double published_pass_f_s;
+    double published_memory_gib;
+    double published_best_mfu; /* of a sweep of which this run is one */
 } pc_run_spec;
 
 /* Nothing given, nothing published. */
@@ -111,6 +116,13 @@ typedef struct pc_run_row {
     double link_utilisation_max;
     char profile[PC_LABEL_SIZE]; /* the path as it was written; of one that is too long its end */
     uint64_t profile_hash;
+    double pass_f_s, pass_b_s, pass_w_s; /* b: BW's where B and W are one pass */
+    double model_parameters;
+    double published_pass_f_s;
+    double published_memory_gib;
+    double published_best_mfu;
+    double memory_limit_gib;
+    char plan[PC_LABEL_SIZE]; /* "costs" or "equal", of schedules that search */
 } pc_run_row;
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */
@@ -118,6 +130,7 @@ typedef struct pc_run_detail {
     pc_replay replay; /* with a trace where spec->trace; empty where the run is infeasible */
     int devices;      /* entries of memory; 0 where there are none */
     pc_device_memory *memory;
+    pc_block block; /* what the schedule repeats; without devices where that is not known, or no trace was asked for */
 } pc_run_detail;
 
 PC_API void pc_run_detail_free(pc_run_detail *detail);

@@ -132,9 +132,13 @@ static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
     return boundary + working + bucket * bytes_each;
 }
 
+int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
+    const pc_gpu *gpu = &spec->machine.gpu;
+    return spec->memory_limit_bytes > 0 ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
+}
+
 static void add_memory(pc_iteration_plan *plan, int d) {
     const pc_iteration_spec *spec = plan->spec;
-    const pc_gpu *gpu = &spec->machine.gpu;
     pc_device_plan *x = &plan->device[d];
     for (int c = 0; c < plan->chunks; c++) x->parameter_count += pc_plan_part(plan, d, c)->parameters;
     pc_cut shared = plan->cut;
@@ -144,8 +148,7 @@ static void add_memory(pc_iteration_plan *plan, int d) {
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = state.optimizer;
     x->fixed_buffers = buffer_bytes(plan, d);
-    x->capacity_bytes =
-        spec->memory_limit_bytes > 0 ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
+    x->capacity_bytes = pc_iteration_capacity(spec);
 }
 
 pc_code pc_plan_add_state(pc_iteration_plan *plan, pc_error *error) {

@@ -1,0 +1,171 @@
+/* pipecast export: a run's trace for other programs, or the table of runs. */
+#include "cli/cli.h"
+#include "cli/find_run.h"
+
+#include "engine/alloc.h"
+#include "results/export.h"
+#include "results/replace.h"
+#include "results/store.h"
+#include "results/table.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: pipecast export RESULTS.h5 --run RUN --to chrome|csv [-o FILE]\n"
+    "       pipecast export RESULTS.h5 --to csv|json [--scenario NAME] [-o FILE]\n"
+    "\n"
+    "With --run, writes what one run did, which must have kept its trace (`trace: true` in the scenario): every pass,\n"
+    "every transfer between stages, and the memory of every stage over time. Without, writes the table of all runs, "
+    "as\n"
+    "`pipecast run --format csv|json` does.\n"
+    "\n"
+    "      --run RUN          its name, SCENARIO/NAME where several scenarios have one of that name, or its number\n"
+    "      --to FORMAT        chrome: JSON that Perfetto (ui.perfetto.dev) and chrome://tracing open, a process a\n"
+    "                         stage; csv: a line an event, or a line a run; json: the table of runs\n"
+    "      --scenario NAME    the runs of this scenario alone\n"
+    "  -o, --output FILE      where to (default: standard output)\n"
+    "\n"
+    "example: pipecast export timelines.h5 --run v-min --to chrome -o v-min.json\n"
+    "example: pipecast export table5.h5 --to csv -o table5.csv\n";
+
+enum { RUN, TO, SCENARIO, OUTPUT, HELP };
+static const option_spec options[] = {{"run", 0, "RUN"},       {"to", 0, "FORMAT"}, {"scenario", 0, "NAME"},
+                                      {"output", 'o', "FILE"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
+
+typedef struct request {
+    const char *path, *run, *to, *scenario, *output; /* NULL where not given; without output to standard output */
+} request;
+
+/* ---- what is written ---- */
+
+static pc_code refuse_scenario(const request *r, const pc_run_row *row, pc_error *error) {
+    if (!row)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: has no runs; expected some of '%s'", r->path, r->scenario);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: no runs of a scenario '%s'; expected one in the file, such as '%s'",
+                        r->path, r->scenario, row->scenario);
+}
+
+static pc_code write_rows(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
+    int64_t all = pc_results_run_count(reader), count = 0;
+    pc_format format = PC_FORMAT_CSV;
+    pc_run_row *rows = pc_alloc((size_t)all, sizeof *rows);
+    if (!rows) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < all; i++) {
+        const pc_run_row *row = pc_results_row(reader, i);
+        if (!r->scenario || strcmp(row->scenario, r->scenario) == 0) rows[count++] = *row;
+    }
+    bool is_known = pc_format_parse(r->to, &format); /* checked with the options */
+    pc_code code = PC_OK;
+    if (r->scenario && count == 0)
+        code = refuse_scenario(r, all ? pc_results_row(reader, 0) : NULL, error);
+    else if (is_known)
+        code = pc_table_write(rows, count, format, stream, error);
+    pc_free(rows);
+    return code;
+}
+
+static pc_code write_run(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
+    pc_trace_record record = {0};
+    const pc_run_row *row = NULL;
+    pc_code code = find_traced_run(reader, r->path, r->run, &row, &record, error);
+    if (code) return code;
+    if (strcmp(r->to, "chrome") == 0)
+        code = pc_export_chrome(row, &record, stream, error);
+    else
+        code = pc_export_csv(row, &record, stream, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: run %s", r->path, r->run);
+    pc_trace_record_free(&record);
+    return code;
+}
+
+static pc_code write_to(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
+    return r->run ? write_run(r, reader, stream, error) : write_rows(r, reader, stream, error);
+}
+
+/* ---- where to ---- */
+
+static pc_code refuse_own_input(const request *r, pc_error *error) {
+    struct stat output, input;
+    if (stat(r->output, &output) != 0 || stat(r->path, &input) != 0) return PC_OK;
+    if (output.st_ino != input.st_ino || output.st_dev != input.st_dev) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "-o: %s: is the results file; expected another file", r->output);
+}
+
+static FILE *open_stream(const pc_replacement *replacement, pc_error *error) {
+    int descriptor = dup(replacement->descriptor);
+    FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (stream) return stream;
+    pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(errno));
+    if (descriptor >= 0) close(descriptor);
+    return NULL;
+}
+
+/* Whole, or not at all. */
+static pc_code write_file(const request *r, const pc_results_reader *reader, pc_error *error) {
+    pc_replacement replacement;
+    pc_code code = refuse_own_input(r, error);
+    if (!code) code = pc_replacement_begin(r->output, &replacement, error);
+    if (code) return code;
+    FILE *stream = open_stream(&replacement, error);
+    code = stream ? write_to(r, reader, stream, error) : PC_ERROR_IO;
+    if (stream && fclose(stream) != 0 && !code)
+        code = pc_error_set(error, PC_ERROR_IO, "cannot write: %s", strerror(errno));
+    if (!code) return pc_replacement_commit(&replacement, error);
+    if (stream && code == PC_ERROR_IO) pc_error_prefix(error, "%s", r->output);
+    pc_replacement_discard(&replacement);
+    return code;
+}
+
+static int answer_request(const request *r) {
+    pc_error error = {0};
+    pc_results_reader *reader = NULL;
+    pc_code code = pc_results_open(r->path, &reader, &error);
+    if (!code) code = r->output ? write_file(r, reader, &error) : write_to(r, reader, stdout, &error);
+    pc_results_close(reader);
+    return code ? report(&error) : finish_output(EXIT_DONE);
+}
+
+/* ---- arguments ---- */
+
+static bool is_one_of(const char *word, const char *a, const char *b) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+/* 0 where all is well, else the exit status, the message printed. */
+static int check_request(const request *r) {
+    if (!r->path) return report_usage("export: no results file; expected RESULTS.h5");
+    if (!r->to) return report_usage("export: no format; expected --to %s", r->run ? "chrome or csv" : "csv or json");
+    if (r->run && !is_one_of(r->to, "chrome", "csv"))
+        return report_usage("--to: unknown format '%s' for a run; expected chrome or csv", r->to);
+    if (!r->run && strcmp(r->to, "chrome") == 0)
+        return report_usage("--to: chrome shows one run; expected --run RUN beside it");
+    if (!r->run && !is_one_of(r->to, "csv", "json"))
+        return report_usage("--to: unknown format '%s'; expected csv or json, or chrome with --run", r->to);
+    if (r->run && r->scenario)
+        return report_usage("--scenario: stands beside --run; expected --run SCENARIO/NAME instead");
+    return 0;
+}
+
+int command_export(int argc, char **argv) {
+    request r = {0};
+    const char **const values[] = {[RUN] = &r.run, [TO] = &r.to, [SCENARIO] = &r.scenario, [OUTPUT] = &r.output};
+    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "export"};
+    for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
+        if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
+        if (option == HELP) {
+            fputs(help, stdout);
+            return finish_output(EXIT_DONE);
+        }
+        if (option >= 0)
+            *values[option] = x.value;
+        else if (!r.path)
+            r.path = x.value;
+        else
+            return report_usage("export: '%s' is one too many; expected RESULTS.h5", x.value);
+    }
+    int status = check_request(&r);
+    return status ? status : answer_request(&r);
+}

@@ -1,0 +1,184 @@
+#include "cli/figure_charts.h"
+#include "cli/scenario_charts.h"
+
+#include "engine/alloc.h"
+#include "results/chart.h"
+#include "scenarios/scenario.h"
+
+#include <string.h>
+
+/* --- rows --- */
+
+/* Those of a scenario, or all where it is NULL, one behind the other; the caller frees them. */
+static pc_code copy_rows(const pc_results_reader *reader, const char *scenario, pc_run_row **rows, int64_t *count,
+                         pc_error *error) {
+    int64_t all = pc_results_run_count(reader);
+    *count = 0;
+    *rows = pc_alloc((size_t)all, sizeof **rows);
+    if (!*rows) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < all; i++) {
+        const pc_run_row *row = pc_results_row(reader, i);
+        if (!scenario || strcmp(row->scenario, scenario) == 0) (*rows)[(*count)++] = *row;
+    }
+    return PC_OK;
+}
+
+static pc_code draw_rows(const pc_results_reader *reader, const char *scenario, const pc_chart *chart,
+                         const char *output, pc_error *error) {
+    pc_run_row *rows = NULL;
+    int64_t count = 0;
+    pc_code code = copy_rows(reader, scenario, &rows, &count, error);
+    if (!code && scenario && count == 0)
+        code = pc_error_set(error, PC_ERROR_INPUT, "--scenario: no run of '%.127s'; expected a scenario of the file",
+                            scenario);
+    if (!code) code = pc_figure_chart(chart, rows, count, output, error);
+    pc_free(rows);
+    return code;
+}
+
+/* --- the user's own --- */
+
+bool chart_is_requested(const chart_request *request) {
+    return request->x || request->y || request->series || request->panels || request->style || request->title ||
+           request->scenario || request->published;
+}
+
+/* Cuts the list at its commas. */
+static pc_code split_columns(char *list, pc_chart *chart, pc_error *error) {
+    for (char *at = list; at; chart->y_count++) {
+        char *comma = strchr(at, ',');
+        if (chart->y_count == PC_CHART_Y_MAX)
+            return pc_error_set(error, PC_ERROR_INPUT, "y: more than %d columns; expected at most that many",
+                                PC_CHART_Y_MAX);
+        chart->y[chart->y_count] = at;
+        if (comma) *comma++ = '\0';
+        at = comma;
+    }
+    return PC_OK;
+}
+
+static pc_code make_chart(const chart_request *request, char *columns, pc_chart *chart, pc_error *error) {
+    *chart = (pc_chart){.title = request->title,
+                        .x = request->x,
+                        .series = request->series,
+                        .panels = request->panels,
+                        .published = request->published};
+    if (!request->x || !request->y)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: not given; expected a column, as a chart has both x and y",
+                            request->x ? "y" : "x");
+    if (request->style && !pc_chart_style_parse(request->style, &chart->style))
+        return pc_error_set(error, PC_ERROR_INPUT, "style: '%.40s'; expected points, lines or bars", request->style);
+    pc_code code = split_columns(columns, chart, error);
+    return code ? code : pc_chart_check(chart, error);
+}
+
+pc_code draw_requested_chart(const pc_results_reader *reader, const char *path, const chart_request *request,
+                             const char *output, pc_error *error) {
+    pc_chart chart;
+    char *columns = pc_strdup(request->y ? request->y : "");
+    if (!columns) return pc_error_no_memory(error);
+    pc_code code = make_chart(request, columns, &chart, error);
+    if (code == PC_ERROR_INPUT) {
+        char prefixed[PC_ERROR_MESSAGE_SIZE]; /* the options have the names of the columns' roles */
+        memcpy(prefixed, error->message, sizeof prefixed);
+        pc_error_set(error, code, "figure: --%s", prefixed);
+    }
+    if (!code) {
+        code = draw_rows(reader, request->scenario, &chart, output, error);
+        if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+    }
+    pc_free(columns);
+    return code;
+}
+
+/* --- those of scenarios --- */
+
+/* Calls `take` for every chart that a scenario of the file declares; stops where it does not return PC_OK. */
+typedef pc_code take_figure(const char *scenario, const pc_scenario_figure *figure, void *context, pc_error *error);
+
+static pc_code walk_scenario(const pc_results_reader *reader, const char *scenario, take_figure *take, void *context,
+                             pc_error *error) {
+    pc_scenario_figures_list list = {0};
+    char *text = NULL;
+    size_t size;
+    pc_code code = pc_results_scenario_text(reader, scenario, &text, &size, error);
+    if (code == PC_ERROR_INPUT) return PC_OK; /* a file that was put together need not have it */
+    if (!code) code = pc_scenario_figures_read(text, size, scenario, &list, error);
+    for (int i = 0; i < list.count && !code; i++) code = take(scenario, &list.figures[i], context, error);
+    pc_scenario_figures_free(&list);
+    pc_free(text);
+    return code;
+}
+
+/* Rows of a scenario stand together; one that comes again is found by looking back. */
+static bool is_first_row(const pc_results_reader *reader, int64_t index) {
+    const char *scenario = pc_results_row(reader, index)->scenario;
+    if (index > 0 && strcmp(pc_results_row(reader, index - 1)->scenario, scenario) == 0) return false;
+    for (int64_t i = 0; i < index; i++)
+        if (strcmp(pc_results_row(reader, i)->scenario, scenario) == 0) return false;
+    return true;
+}
+
+static pc_code walk_figures(const pc_results_reader *reader, const char *path, take_figure *take, void *context,
+                            pc_error *error) {
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < pc_results_run_count(reader) && !code; i++)
+        if (is_first_row(reader, i))
+            code = walk_scenario(reader, pc_results_row(reader, i)->scenario, take, context, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+    return code;
+}
+
+static pc_code print_figure(const char *scenario, const pc_scenario_figure *figure, void *context, pc_error *error) {
+    (void)error;
+    fprintf(context, "chart  %s/%s", scenario, figure->name);
+    fprintf(context, figure->title ? "  %s\n" : "\n", figure->title);
+    return PC_OK;
+}
+
+pc_code list_declared_charts(const pc_results_reader *reader, const char *path, FILE *stream, pc_error *error) {
+    return walk_figures(reader, path, print_figure, stream, error);
+}
+
+typedef struct search {
+    const char *name;
+    char scenario[2][PC_LABEL_SIZE]; /* of the first two that are meant */
+    int count;
+    const pc_results_reader *reader;
+    const char *output;
+} search;
+
+static bool is_meant(const char *scenario, const pc_scenario_figure *figure, const char *name) {
+    size_t length = strlen(scenario);
+    if (strcmp(figure->name, name) == 0) return true;
+    return strncmp(scenario, name, length) == 0 && name[length] == '/' && strcmp(figure->name, name + length + 1) == 0;
+}
+
+static pc_code note_figure(const char *scenario, const pc_scenario_figure *figure, void *context, pc_error *error) {
+    search *of = context;
+    (void)error;
+    if (!is_meant(scenario, figure, of->name)) return PC_OK;
+    if (of->count < 2) snprintf(of->scenario[of->count], PC_LABEL_SIZE, "%s", scenario);
+    of->count++;
+    return PC_OK;
+}
+
+static pc_code draw_figure(const char *scenario, const pc_scenario_figure *figure, void *context, pc_error *error) {
+    const search *of = context;
+    pc_chart chart;
+    if (!is_meant(scenario, figure, of->name)) return PC_OK;
+    pc_code code = scenario_chart(scenario, figure, &chart, error);
+    return code ? code : draw_rows(of->reader, scenario, &chart, of->output, error);
+}
+
+pc_code draw_declared_chart(const pc_results_reader *reader, const char *path, const char *name, const char *output,
+                            bool *is_chart, pc_error *error) {
+    search of = {.name = name, .reader = reader, .output = output};
+    pc_code code = walk_figures(reader, path, note_figure, &of, error);
+    *is_chart = of.count > 0;
+    if (code || of.count == 0) return code;
+    if (of.count == 1) return walk_figures(reader, path, draw_figure, &of, error);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: '%s' is the name of %d charts; expected one, such as %s/%s or %s/%s", path, name, of.count,
+                        of.scenario[0], name, of.scenario[1], name);
+}

@@ -1,0 +1,81 @@
+#include "cli/find_run.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef bool is_meant(const pc_run_row *row, const char *name);
+
+static bool has_name(const pc_run_row *row, const char *name) {
+    return strcmp(row->name, name) == 0;
+}
+
+static bool has_name_in_scenario(const pc_run_row *row, const char *name) {
+    size_t length = strlen(row->scenario);
+    return strncmp(row->scenario, name, length) == 0 && name[length] == '/' &&
+           strcmp(row->name, name + length + 1) == 0;
+}
+
+static bool has_number(const pc_run_row *row, const char *name) {
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, row->run);
+    return strcmp(number, name) == 0;
+}
+
+/* The first and, where there is a second, the second of those meant; returns how many there are. */
+static int64_t find(const pc_results_reader *reader, const char *name, is_meant *meant, const pc_run_row *found[2]) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < pc_results_run_count(reader); i++) {
+        const pc_run_row *row = pc_results_row(reader, i);
+        if (!meant(row, name)) continue;
+        if (count < 2) found[count] = row;
+        count++;
+    }
+    return count;
+}
+
+/* Two scenarios may have one name, too: then only numbers tell their runs apart. */
+static pc_code refuse_ambiguous(const char *path, const char *name, int64_t count, const pc_run_row *const found[2],
+                                pc_error *error) {
+    if (strcmp(found[0]->scenario, found[1]->scenario) != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: '%s' is the name of %" PRId64 " runs; expected one, such as %s/%s or %s/%s", path,
+                            name, count, found[0]->scenario, found[0]->name, found[1]->scenario, found[1]->name);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: '%s' is the name of %" PRId64 " runs; expected a number, such as %" PRId64 " or %" PRId64,
+                        path, name, count, found[0]->run, found[1]->run);
+}
+
+pc_code find_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
+                 pc_error *error) {
+    static is_meant *const ways[] = {has_name, has_name_in_scenario, has_number};
+    const pc_run_row *found[2] = {NULL, NULL};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        int64_t count = find(reader, name, ways[i], found);
+        if (count == 0) continue;
+        if (count > 1) return refuse_ambiguous(path, name, count, found, error);
+        *row = found[0];
+        return PC_OK;
+    }
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: no run '%s'; expected the name or number of one, or SCENARIO/NAME",
+                        path, name);
+}
+
+static pc_code find_first_traced(const pc_results_reader *reader, const char *path, const pc_run_row **row,
+                                 pc_trace_record *record, pc_error *error) {
+    for (int64_t i = 0; i < pc_results_run_count(reader); i++) {
+        const pc_run_row *candidate = pc_results_row(reader, i);
+        if (pc_results_read_trace(reader, candidate->run, record, error)) continue;
+        *row = candidate;
+        return PC_OK;
+    }
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: no run kept a trace; expected a scenario with `trace: true`", path);
+}
+
+pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
+                        pc_trace_record *record, pc_error *error) {
+    if (!name) return find_first_traced(reader, path, row, record, error);
+    pc_code code = find_run(reader, path, name, row, error);
+    return code ? code : pc_results_read_trace(reader, (*row)->run, record, error);
+}

@@ -1,0 +1,165 @@
+# Completion of pipecast for bash: commands, options, their values where they are known, files by their ending. Needs
+# nothing but bash 4 or later. tests/golden/test_manual.py holds it equal to what `pipecast COMMAND --help` says.
+
+# The options of a command; those that take a value end in "=". The long one stands before its letter.
+_pipecast_options() {
+    case $1 in
+    run)
+        echo --output= -o= --format= --jobs= -j= --shard= --set= --quiet -q --help -h --model= --machine= --profile= \
+            --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
+            --seq-len= --attention= --layout= --recompute= --zero= --sequence-parallel= --rank-order= --memory= \
+            --pass-overhead= --network= --granularity= --trace=
+        ;;
+    schedule)
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= \
+            --format= --figure= --help -h
+        ;;
+    figure)
+        echo --output= -o= --list --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
+        ;;
+    export) echo --run= --to= --scenario= --output= -o= --help -h ;;
+    compare) echo --tolerance= --format= --all --exit-code --help -h ;;
+    calibrate)
+        echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
+            --seed= --replay= --stage= --quiet -q --help -h
+        ;;
+    profile)
+        echo --output= -o= --format= --figure= --fit= --device= --gpu= --processors= --collective= --link= --ranks= \
+            --nodes= --help -h
+        ;;
+    list) echo --format= --help -h ;;
+    esac
+}
+
+# Words that begin as what is being completed does. Of a list (a,b,c) only the last entry is completed.
+_pipecast_words() {
+    local list= word
+    if [[ ${1-} == --list ]]; then
+        shift
+        [[ $cur == *,* ]] && list=${cur%,*},
+    fi
+    for word; do
+        [[ $list$word == "$cur"* ]] && COMPREPLY+=("$list$word")
+    done
+}
+
+# Files whose names end in one of the arguments, and folders.
+_pipecast_files() {
+    local ending name path
+    compopt -o filenames 2>/dev/null
+    while IFS= read -r name; do
+        path=${name/#\~\//$HOME/}
+        [[ -d $path ]] && COMPREPLY+=("$name")
+        for ending; do
+            [[ -f $path && $name == *"$ending" ]] && COMPREPLY+=("$name")
+        done
+    done < <(compgen -f -- "$cur")
+}
+
+# The names that `pipecast list` has, in its first column or that of the number given; models and machines have a line of
+# headings.
+_pipecast_names() {
+    local -a line
+    {
+        [[ $1 == models || $1 == machines ]] && IFS= read -r
+        while read -ra line; do echo "${line[${2:-0}]}"; done
+    } < <("$pipecast" list "$1" 2>/dev/null) | sort -u
+}
+
+# What `figure --list` says can be drawn of the results file that stands on the line: all, or only what is a run.
+_pipecast_drawn() {
+    local kind name
+    while read -r kind name; do
+        [[ ${1:-$kind} == "$kind" ]] && echo "$name"
+    done < <("$pipecast" figure "$file" --list 2>/dev/null)
+}
+
+# The columns of that file.
+_pipecast_columns() {
+    local head
+    IFS= read -r head < <("$pipecast" export "$file" --to csv 2>/dev/null)
+    echo "${head//,/ }"
+}
+
+# What may stand behind an option.
+_pipecast_values() {
+    case $1:$2 in
+    schedule:--format) _pipecast_words table json text torch-csv ;;
+    list:--format) _pipecast_words table markdown ;;
+    *:--format) _pipecast_words table csv json ;;
+    run:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
+    run:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
+    run:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
+    run:--profile) _pipecast_files .h5 ;;
+    run:--plan) _pipecast_words --list costs equal ;;
+    run:--attention) _pipecast_words --list flash materialised ;;
+    run:--layout) _pipecast_words even ends own ;;
+    run:--recompute) _pipecast_words --list none selective full ;;
+    run:--zero) _pipecast_words --list 0 1 2 3 ;;
+    run:--sequence-parallel | run:--trace) _pipecast_words true false ;;
+    run:--network) _pipecast_words auto closed flows ;;
+    run:--granularity) _pipecast_words pass operations ;;
+    figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
+    figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
+    figure:--style) _pipecast_words points lines bars ;;
+    export:--to) _pipecast_words chrome csv json ;;
+    export:--run) _pipecast_words $(_pipecast_drawn run) ;;
+    export:--output | export:-o) _pipecast_files .json .csv ;;
+    figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
+    *:--output | *:-o) _pipecast_files .h5 ;;
+    *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
+    calibrate:--replay) _pipecast_files .yaml ;;
+    calibrate:--attention-library) _pipecast_files .so ;;
+    profile:--link) _pipecast_words nvlink pcie network loopback ;;
+    esac
+    return 0
+}
+
+# What may stand where no option does; $2 is how many such words stand before it.
+_pipecast_operands() {
+    case $1:$2 in
+    run:*) _pipecast_files .yaml ;;
+    schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
+    figure:1) _pipecast_words $(_pipecast_drawn) ;;
+    figure:0 | export:0 | compare:[01]) _pipecast_files .h5 ;;
+    list:0) _pipecast_words schedules models machines scenarios keys ;;
+    profile:0) _pipecast_words show fit compare ;;
+    profile:*) _pipecast_files .h5 .csv .txt ;;
+    esac
+    return 0
+}
+
+_pipecast() {
+    local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
+    local options option= word awaited= file= operands=0 i
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        _pipecast_words run schedule figure export compare calibrate profile list --help --version
+        return
+    fi
+    options=" $(_pipecast_options "$command") "
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $word == = ]]; then # bash takes --name=value apart
+            awaited=$option
+        elif [[ $awaited ]]; then
+            awaited=
+        elif [[ $word == -?* ]]; then
+            option=$word
+            [[ $options == *" $word= "* ]] && awaited=$word
+        else
+            [[ $file ]] || file=$word # the first
+            ((++operands))
+        fi
+    done
+    [[ $cur == = && $awaited ]] && cur=
+    if [[ $awaited ]]; then
+        _pipecast_values "$command" "$awaited"
+    elif [[ $cur == -* ]]; then
+        _pipecast_words ${options//=/}
+    else
+        _pipecast_operands "$command" "$operands"
+    fi
+}
+
+complete -F _pipecast pipecast

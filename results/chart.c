@@ -1,0 +1,139 @@
+#include "results/chart_private.h"
+
+#include "engine/alloc.h"
+#include "results/figure.h"
+#include "results/picture.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool pc_chart_style_parse(const char *name, pc_chart_style *style) {
+    static const char *const names[] = {
+        [PC_CHART_POINTS] = "points", [PC_CHART_LINES] = "lines", [PC_CHART_BARS] = "bars"};
+    for (int i = PC_CHART_POINTS; i <= PC_CHART_BARS; i++)
+        if (strcmp(name, names[i]) == 0) return *style = (pc_chart_style)i, true;
+    return false;
+}
+
+/* --- checks --- */
+
+enum { NAME_MOST = 48, FAR = 3 /* changes of a letter after which a name is another one */ };
+
+/* How many letters must be put in, taken out or changed to make b, in small letters, of a. Only for short names. */
+static int distance(const char *a, const char *b) {
+    int before[NAME_MOST + 1], here[NAME_MOST + 1], width = (int)strlen(b);
+    for (int k = 0; k <= width; k++) before[k] = k;
+    for (int i = 1; a[i - 1]; i++) {
+        here[0] = i;
+        for (int k = 1; k <= width; k++) {
+            int changed = before[k - 1] + (tolower((unsigned char)a[i - 1]) != b[k - 1]),
+                shorter = (before[k] < here[k - 1] ? before[k] : here[k - 1]) + 1;
+            here[k] = changed < shorter ? changed : shorter;
+        }
+        memcpy(before, here, sizeof here);
+    }
+    return before[width];
+}
+
+/* NULL where none is like it. */
+static const char *nearest_column(const char *name) {
+    int count, letters = (int)strlen(name), least = (letters / 2 < FAR ? letters / 2 : FAR) + 1;
+    const pc_column *columns = pc_columns(&count);
+    const char *nearest = NULL;
+    for (int i = 0; i < count && letters <= NAME_MOST; i++) {
+        if (strlen(columns[i].name) > NAME_MOST) continue;
+        int far = distance(name, columns[i].name);
+        if (far >= least) continue;
+        least = far;
+        nearest = columns[i].name;
+    }
+    return nearest;
+}
+
+static pc_code check_column(const char *role, const char *name, bool is_number, pc_error *error) {
+    if (!name || !*name) return pc_error_set(error, PC_ERROR_INPUT, "%s: no column; expected the name of one", role);
+    const pc_column *column = pc_column_find(name);
+    const char *nearest = column ? NULL : nearest_column(name);
+    if (nearest)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: there is no column '%.80s'; expected one such as '%s'", role,
+                            name, nearest);
+    if (!column)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: there is no column '%.80s'; expected one of the table of runs, such as 'mfu'", role,
+                            name);
+    if (is_number && column->type != PC_COLUMN_INTEGER && column->type != PC_COLUMN_REAL)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is text; expected a column of numbers", role, name);
+    return PC_OK;
+}
+
+int pc_chart_split(const char *names, const pc_column *columns[PC_CHART_COLUMNS_MAX], char *unknown, size_t size) {
+    int count = 0;
+    for (const char *at = names; at;) {
+        char name[NAME_MOST + 1];
+        size_t length = strcspn(at, "+");
+        snprintf(name, sizeof name, "%.*s", (int)(length < NAME_MOST ? length : NAME_MOST), at);
+        const pc_column *found = pc_column_find(name);
+        if (!found || count == PC_CHART_COLUMNS_MAX) return snprintf(unknown, size, "%s", name), 0;
+        columns[count++] = found;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return count;
+}
+
+/* Columns of groups: any, and joined. */
+static pc_code check_groups(const char *role, const char *names, pc_error *error) {
+    const pc_column *columns[PC_CHART_COLUMNS_MAX];
+    char unknown[NAME_MOST + 1];
+    if (!names || pc_chart_split(names, columns, unknown, sizeof unknown)) return PC_OK;
+    pc_code code = check_column(role, unknown, false, error);
+    return code ? code
+                : pc_error_set(error, PC_ERROR_INPUT, "%s: more than %d columns; expected at most that many", role,
+                               PC_CHART_COLUMNS_MAX);
+}
+
+pc_code pc_chart_check(const pc_chart *chart, pc_error *error) {
+    pc_code code = check_column("x", chart->x, chart->style != PC_CHART_BARS, error);
+    if (!code && (chart->y_count < 1 || chart->y_count > PC_CHART_Y_MAX))
+        code = pc_error_set(error, PC_ERROR_INPUT, "y: %d columns; expected 1 to %d", chart->y_count, PC_CHART_Y_MAX);
+    for (int i = 0; i < chart->y_count && !code; i++) code = check_column("y", chart->y[i], true, error);
+    if (!code) code = check_groups("series", chart->series, error);
+    return code ? code : check_groups("panels", chart->panels, error);
+}
+
+/* --- drawing --- */
+
+static pc_code lay_out(const pc_chart_data *data, const char *path, pc_text *script, pc_svg_notes *notes,
+                       pc_error *error) {
+    pc_chart_layout *layout = pc_alloc(1, sizeof *layout);
+    if (!layout) return pc_error_no_memory(error);
+    pc_chart_lay_out(data, layout);
+    pc_chart_add_script(data, layout, path, script, notes);
+    pc_free(layout);
+    return script->failed || notes->text.failed ? pc_error_no_memory(error) : PC_OK;
+}
+
+static pc_code make_script(const pc_chart *chart, const pc_run_row *rows, int64_t count, const char *path,
+                           pc_text *script, pc_svg_notes *notes, pc_error *error) {
+    pc_number_scope scope = {0};
+    pc_chart_data data;
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    pc_code code = pc_chart_collect(chart, rows, count, &data, error);
+    if (!code) code = lay_out(&data, path, script, notes, error);
+    pc_chart_data_free(&data);
+    pc_number_scope_leave(&scope);
+    return code;
+}
+
+pc_code pc_figure_chart(const pc_chart *chart, const pc_run_row *rows, int64_t count, const char *path,
+                        pc_error *error) {
+    pc_text script = {0};
+    pc_svg_notes notes = {.title = chart->title};
+    pc_code code = pc_figure_check_path(path, error);
+    if (!code) code = pc_chart_check(chart, error);
+    if (!code) code = make_script(chart, rows, count, path, &script, &notes, error);
+    if (!code) code = pc_picture_draw(&script, &notes, path, error);
+    pc_text_free(&script);
+    pc_text_free(&notes.text);
+    return code;
+}

@@ -1,0 +1,69 @@
+#include "results/chart_private.h"
+
+#include "models/schedule/generate.h"
+#include "results/style.h"
+
+#include <string.h>
+
+enum { CIRCLE = 7, SQUARE = 5, TRIANGLE = 9, INVERTED = 11, DIAMOND = 13, PENTAGON = 15 };
+enum { SOLID = 1, DASHED = 2, DOTTED = 3 };
+enum { GREY = 0x8C8C8C, BROWN = 0x8A5A00, DARK_GREEN = 0x005C42, DARK_BLUE = 0x004B75, DARK_PURPLE = 0x7A3E6B };
+
+/* In the order of pc_generators. Those that papers set beside each other have colours of the palette; all differ in
+ * colour or shape. */
+static const pc_look schedule_looks[] = {
+    {GREY, SQUARE, SOLID},               /* gpipe */
+    {PC_STYLE_BLACK, CIRCLE, SOLID},     /* 1f1b */
+    {GREY, TRIANGLE, DASHED},            /* 1f1b-r */
+    {GREY, PENTAGON, SOLID},             /* eager-1f1b */
+    {PC_STYLE_SKY, SQUARE, SOLID},       /* 1f1b-interleaved */
+    {PC_STYLE_SKY, DIAMOND, DASHED},     /* 1f1b-interleaved-low-memory */
+    {DARK_GREEN, TRIANGLE, SOLID},       /* 1f1b-v */
+    {PC_STYLE_YELLOW, INVERTED, SOLID},  /* zb-h1 */
+    {BROWN, DIAMOND, SOLID},             /* zb-h2 */
+    {PC_STYLE_ORANGE, TRIANGLE, SOLID},  /* zb-1p */
+    {PC_STYLE_PURPLE, INVERTED, SOLID},  /* zb-2p */
+    {BROWN, CIRCLE, DASHED},             /* zb-two-thirds */
+    {PC_STYLE_GREEN, DIAMOND, SOLID},    /* v-min */
+    {PC_STYLE_BLUE, CIRCLE, SOLID},      /* v-half */
+    {PC_STYLE_VERMILION, SQUARE, SOLID}, /* v-zb */
+    {DARK_PURPLE, PENTAGON, SOLID},      /* zb-v */
+    {DARK_BLUE, TRIANGLE, DASHED},       /* v-adaptive */
+    {GREY, INVERTED, DOTTED},            /* gems */
+    {GREY, DIAMOND, DOTTED},             /* chimera */
+};
+enum { SCHEDULE_LOOKS = sizeof schedule_looks / sizeof *schedule_looks };
+
+static const uint32_t colours[] = {PC_STYLE_BLUE,   PC_STYLE_VERMILION, PC_STYLE_GREEN, PC_STYLE_ORANGE,
+                                   PC_STYLE_PURPLE, PC_STYLE_SKY,       PC_STYLE_BLACK};
+static const int shapes[] = {CIRCLE, SQUARE, TRIANGLE, DIAMOND, INVERTED, PENTAGON};
+enum { PALER = 45 /* how much white a variant has, in percent */ };
+enum { COLOURS = sizeof colours / sizeof *colours, SHAPES = sizeof shapes / sizeof *shapes };
+
+static const pc_look *find_schedule(const char *name, size_t length) {
+    int count;
+    const pc_generator *generators = pc_generators(&count);
+    for (int i = 0; i < count && i < SCHEDULE_LOOKS; i++)
+        if (strlen(generators[i].name) == length && memcmp(generators[i].name, name, length) == 0)
+            return &schedule_looks[i];
+    return NULL;
+}
+
+static pc_look make_variant(const pc_look *of, int number) {
+    uint32_t colour = 0;
+    for (int shift = 0; shift <= 16; shift += 8) {
+        uint32_t channel = of->colour >> shift & 0xFF;
+        colour |= (channel + (0xFF - channel) * PALER / 100) << shift;
+    }
+    int shape = 0;
+    while (shapes[shape] != of->shape) shape++;
+    return (pc_look){colour, shapes[(shape + 1 + number % (SHAPES - 1)) % SHAPES], DASHED};
+}
+
+pc_look pc_chart_look(const char *name, int number) {
+    size_t length = strcspn(name, ",");
+    const pc_look *schedule = find_schedule(name, length);
+    if (schedule) return name[length] ? make_variant(schedule, number) : *schedule;
+    /* 7 and 6 have no common factor: 42 series differ in colour or shape. */
+    return (pc_look){colours[number % COLOURS], shapes[number % SHAPES], SOLID + number / COLOURS % DOTTED};
+}

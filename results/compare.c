@@ -1,0 +1,210 @@
+#include "results/compare.h"
+
+#include "engine/alloc.h"
+#include "results/compare_private.h"
+#include "results/sealed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* --- which rows belong together --- */
+
+/* Rows by scenario and name: open addressing, at most half full. */
+typedef struct row_slot {
+    uint64_t hash;
+    int64_t row; /* from 1; 0: free */
+} row_slot;
+
+typedef struct row_index {
+    const pc_run_row *rows;
+    row_slot *slots;
+    size_t slot_count; /* a power of two */
+} row_index;
+
+static uint64_t hash_of(const pc_run_row *row) {
+    uint64_t hash = pc_sealed_hash(PC_SEALED_HASH_START, row->scenario, strnlen(row->scenario, sizeof row->scenario));
+    hash = pc_sealed_hash(hash, "", 1); /* a zero, so that ("a", "bc") is not ("ab", "c") */
+    return pc_sealed_hash(hash, row->name, strnlen(row->name, sizeof row->name));
+}
+
+static bool is_same_run(const pc_run_row *a, const pc_run_row *b) {
+    return strncmp(a->name, b->name, sizeof a->name) == 0 && strncmp(a->scenario, b->scenario, sizeof a->scenario) == 0;
+}
+
+/* Where the row stands, or the free slot where it would. */
+static row_slot *find_slot(const row_index *index, const pc_run_row *row, uint64_t hash) {
+    size_t at = (size_t)(hash ^ hash >> 32) & (index->slot_count - 1);
+    for (;; at = (at + 1) & (index->slot_count - 1)) {
+        row_slot *slot = &index->slots[at];
+        if (slot->row == 0) return slot;
+        if (slot->hash == hash && is_same_run(&index->rows[slot->row - 1], row)) return slot;
+    }
+}
+
+static pc_code refuse_twins(const char *file, const pc_run_row *one, const pc_run_row *other, pc_error *error) {
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: runs %" PRId64 " and %" PRId64
+                        " are both '%.128s' of scenario '%.128s'; expected every name "
+                        "once, to know which runs belong together",
+                        file, one->run, other->run, one->name, one->scenario);
+}
+
+static pc_code index_rows(const pc_run_row *rows, int64_t count, const char *file, row_index *index, pc_error *error) {
+    *index = (row_index){.rows = rows, .slot_count = 2};
+    while (index->slot_count / 2 < (size_t)count) index->slot_count *= 2;
+    index->slots = pc_alloc(index->slot_count, sizeof *index->slots);
+    if (!index->slots) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t hash = hash_of(&rows[i]);
+        row_slot *slot = find_slot(index, &rows[i], hash);
+        if (slot->row) return refuse_twins(file, &rows[slot->row - 1], &rows[i], error);
+        *slot = (row_slot){hash, i + 1};
+    }
+    return PC_OK;
+}
+
+static void match_rows(pc_comparison *c, const row_index *of_b) {
+    for (int64_t i = 0; i < c->a_count; i++) {
+        c->b_of_a[i] = find_slot(of_b, &c->a[i], hash_of(&c->a[i]))->row - 1;
+        if (c->b_of_a[i] < 0) continue;
+        c->b_is_used[c->b_of_a[i]] = true;
+        c->summary.both++;
+    }
+    c->summary.only_a = c->a_count - c->summary.both;
+    c->summary.only_b = c->b_count - c->summary.both;
+}
+
+/* One index after the other: that of A only shows that no run stands there twice. */
+static pc_code match(pc_comparison *c, pc_error *error) {
+    const pc_compare_options *options = c->options;
+    row_index index;
+    pc_code code = index_rows(c->a, c->a_count, options->name_a ? options->name_a : "a", &index, error);
+    pc_free(index.slots);
+    if (code) return code;
+    code = index_rows(c->b, c->b_count, options->name_b ? options->name_b : "b", &index, error);
+    if (!code) match_rows(c, &index);
+    pc_free(index.slots);
+    return code;
+}
+
+/* --- where they differ --- */
+
+static bool is_number(const pc_column *column) {
+    return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
+}
+
+static double number_of(const pc_column *column, const pc_run_row *row) {
+    return column->type == PC_COLUMN_REAL ? pc_column_real(column, row) : (double)pc_column_integer(column, row);
+}
+
+static bool numbers_differ(double a, double b, double tolerance) {
+    return a != b && !(fabs(b - a) <= tolerance * fabs(a));
+}
+
+/* What is compared: all but the number of the run; and hashes of times only where times must be equal. */
+static bool is_compared(const pc_column *column, double tolerance) {
+    if (column->offset == offsetof(pc_run_row, run)) return false;
+    return !(tolerance > 0) || column->offset != offsetof(pc_run_row, trace_hash);
+}
+
+static bool differs(const pc_column *column, const pc_run_row *a, const pc_run_row *b, double tolerance) {
+    const char *field_a = (const char *)a + column->offset, *field_b = (const char *)b + column->offset;
+    if (memcmp(field_a, field_b, column->size) == 0) return false; /* nearly always */
+    if (column->type == PC_COLUMN_TEXT) return strncmp(field_a, field_b, column->size) != 0;
+    bool is_defined = pc_column_defined(column, a);
+    if (is_defined != pc_column_defined(column, b)) return true;
+    if (!is_defined) return false;
+    if (is_number(column) && (tolerance > 0 || column->type == PC_COLUMN_REAL))
+        return numbers_differ(number_of(column, a), number_of(column, b), tolerance);
+    return true;
+}
+
+bool pc_difference_next(const pc_comparison *c, pc_difference *at) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    double tolerance = c->options->tolerance;
+    for (; at->row < c->a_count; at->row++, at->column = -1) {
+        if (c->b_of_a[at->row] < 0) continue;
+        const pc_run_row *a = &c->a[at->row], *b = &c->b[c->b_of_a[at->row]];
+        while (++at->column < count)
+            if (is_compared(&columns[at->column], tolerance) && differs(&columns[at->column], a, b, tolerance))
+                return true;
+    }
+    return false;
+}
+
+double pc_relative_difference(const pc_column *column, const pc_run_row *a, const pc_run_row *b) {
+    if (!is_number(column) || !pc_column_defined(column, a) || !pc_column_defined(column, b)) return NAN;
+    double from = number_of(column, a), relative = (number_of(column, b) - from) / fabs(from);
+    return isfinite(relative) ? relative : NAN;
+}
+
+static void count_differences(pc_comparison *c) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    int64_t last = -1;
+    for (int i = 0; i < count; i++) c->columns[i].largest = NAN;
+    for (pc_difference at = PC_DIFFERENCE_START; pc_difference_next(c, &at); last = at.row) {
+        pc_column_difference *column = &c->columns[at.column];
+        double relative = pc_relative_difference(&columns[at.column], &c->a[at.row], &c->b[c->b_of_a[at.row]]);
+        if (column->runs == 0 || fabs(relative) > fabs(column->largest) ||
+            (!isnan(relative) && isnan(column->largest))) {
+            column->largest = relative;
+            column->largest_row = at.row;
+        }
+        column->runs++;
+        c->difference_count++;
+        c->summary.different += at.row != last;
+    }
+}
+
+/* --- all of it --- */
+
+static pc_code make(pc_comparison *c, pc_error *error) {
+    int count;
+    (void)pc_columns(&count);
+    c->b_of_a = pc_alloc((size_t)c->a_count, sizeof *c->b_of_a);
+    c->b_is_used = pc_alloc((size_t)c->b_count, sizeof *c->b_is_used);
+    c->columns = pc_alloc((size_t)count, sizeof *c->columns);
+    if (!c->b_of_a || !c->b_is_used || !c->columns) return pc_error_no_memory(error);
+    pc_code code = match(c, error);
+    if (!code) count_differences(c);
+    return code;
+}
+
+bool pc_compare_flush(pc_compare_sink *sink) {
+    const pc_text *text = &sink->text;
+    bool done = !text->failed && fwrite(text->data ? text->data : "", 1, text->size, sink->stream) == text->size;
+    sink->text.size = 0;
+    return done;
+}
+
+static pc_code write_all(const pc_comparison *c, FILE *stream, pc_error *error) {
+    pc_number_scope scope = {0};
+    pc_compare_sink sink = {.stream = stream};
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    errno = 0;
+    bool done = c->options->format == PC_FORMAT_TABLE ? pc_compare_table(c, &sink) : pc_compare_rows(c, &sink);
+    done = done && fflush(stream) == 0;
+    int cause = errno;
+    bool starved = sink.text.failed;
+    pc_number_scope_leave(&scope);
+    pc_text_free(&sink.text);
+    if (done) return PC_OK;
+    if (starved) return pc_error_no_memory(error);
+    return pc_error_set(error, PC_ERROR_IO, "cannot write what differs: %s", cause ? strerror(cause) : "stream error");
+}
+
+pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
+                   const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error) {
+    pc_comparison c = {.options = options, .a = a, .b = b, .a_count = a_count, .b_count = b_count};
+    pc_code code = make(&c, error);
+    if (!code) code = write_all(&c, stream, error);
+    if (!code) *summary = c.summary;
+    pc_free(c.b_of_a);
+    pc_free(c.b_is_used);
+    pc_free(c.columns);
+    return code;
+}

@@ -1,0 +1,58 @@
+/* compare_private.h: private to results/: which rows of two tables belong together, and where they differ. */
+#ifndef PC_RESULTS_COMPARE_PRIVATE_H
+#define PC_RESULTS_COMPARE_PRIVATE_H
+
+#include "results/columns.h"
+#include "results/compare.h"
+#include "results/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A column over all runs that both have. */
+typedef struct pc_column_difference {
+    int64_t runs;        /* in so many it differs */
+    double largest;      /* relative difference, the farthest from zero; NaN where there is none */
+    int64_t largest_row; /* of A */
+} pc_column_difference;
+
+typedef struct pc_comparison {
+    const pc_compare_options *options;
+    const pc_run_row *a, *b;
+    int64_t a_count, b_count;
+    int64_t *b_of_a;               /* for each row of A the row of B that belongs to it, or -1 */
+    bool *b_is_used;               /* for each row of B whether one of A belongs to it */
+    pc_column_difference *columns; /* in the order of pc_columns */
+    int64_t difference_count;      /* over all runs and columns */
+    pc_compare_summary summary;
+} pc_comparison;
+
+/* A place where the two differ: a row of A, which has one of B, and a column. */
+typedef struct pc_difference {
+    int64_t row;
+    int column;
+} pc_difference;
+
+#define PC_DIFFERENCE_START ((pc_difference){0, -1})
+
+/* Moves on to the next; false where there is none left. */
+bool pc_difference_next(const pc_comparison *c, pc_difference *at);
+
+/* (b - a) / |a|; NaN where the column is none of numbers, or one of them is not defined, or there is no such number. */
+double pc_relative_difference(const pc_column *column, const pc_run_row *a, const pc_run_row *b);
+
+/* Text on its way to a stream: it is added to `text`, and pc_compare_flush hands it over, so that memory does not grow
+ * with the differences. */
+typedef struct pc_compare_sink {
+    pc_text text;
+    FILE *stream;
+} pc_compare_sink;
+
+/* False where the stream fails or memory was short. */
+PC_MUST_USE bool pc_compare_flush(pc_compare_sink *sink);
+
+/* What differs as a table for people, and as CSV or JSON. Call them within a number scope; false as above. */
+PC_MUST_USE bool pc_compare_table(const pc_comparison *c, pc_compare_sink *sink);
+PC_MUST_USE bool pc_compare_rows(const pc_comparison *c, pc_compare_sink *sink);
+
+#endif

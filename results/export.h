@@ -1,0 +1,35 @@
+/* export.h: one run's trace for other programs: trace viewers (chrome's JSON, which Perfetto opens) and CSV. */
+#ifndef PC_RESULTS_EXPORT_H
+#define PC_RESULTS_EXPORT_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/training/run.h"
+#include "results/store.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The run as JSON in Chrome's trace event format (its JSON object form): a process a device, in it a thread of passes
+ * and one of transfers sent to each other stage (several, where they overlap), and a counter of memory: activations,
+ * and beside them on clusters what is held all the time. Process and thread numbers count from 1. Every pass is one
+ * complete event ("ph": "X") with its microbatch, chunk and kind in `args`; a transfer is one too, with those of the
+ * pass that waits for it, and a flow (arrow) joins it to that pass. `ts` and `dur` are microseconds, exact to the
+ * picosecond. PC_ERROR_INPUT, and nothing written, where the trace contradicts itself; PC_ERROR_IO where the stream
+ * fails. */
+PC_API pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+
+/* The same as CSV: a header and a line an event: event (pass, transfer, level, block), device, to_device, kind, chunk,
+ * microbatch, start_ps, end_ps, bytes, start_cells, end_cells, interval_cells. Of a transfer kind, chunk and microbatch
+ * are those of the pass on to_device that waits for it; a level is what the device holds in activations from start_ps
+ * on; a block is a pass of the building block, where the file has one, in cells (block.h), with the interval after
+ * which it repeats. What an event does not have is empty. PC_ERROR_IO where the stream fails. */
+PC_API pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

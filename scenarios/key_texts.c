@@ -1,0 +1,218 @@
+#include "scenarios/key_texts.h"
+
+#include <stddef.h>
+
+#define FILE_KEY(path, value, otherwise, text)                                                                         \
+    { PC_KEYS_OF_FILE, path, value, otherwise, text }
+#define SETTING(path, otherwise, text)                                                                                 \
+    { PC_KEYS_OF_SETTING, path, NULL, otherwise, text }
+#define GROUP(path, value, otherwise, text)                                                                            \
+    { PC_KEYS_OF_SETTING, path, value, otherwise, text }
+#define SWEEP(path)                                                                                                    \
+    { PC_KEYS_OF_SWEEP, path, NULL, "the case's own", NULL }
+#define CASE(path, value, otherwise, text)                                                                             \
+    { PC_KEYS_OF_CASE, path, value, otherwise, text }
+#define PUBLISHED(path, value, text)                                                                                   \
+    { PC_KEYS_OF_PUBLISHED, path, value, "not shown", text }
+#define FIGURE(path, value, otherwise, text)                                                                           \
+    { PC_KEYS_OF_FIGURE, path, value, otherwise, text }
+#define OF_MODEL(path, value, otherwise, text)                                                                         \
+    { PC_KEYS_OF_MODEL_FILE, path, value, otherwise, text }
+
+static const pc_key_text texts[] = {
+    FILE_KEY("scenario", "name: letters, digits, `.`, `_`, `-`; at most 127", NULL,
+             "the scenario's name, in results and messages"),
+    FILE_KEY("title", "text", "empty", "what it is about"),
+    FILE_KEY("source", "text", "empty", "where its numbers are from"),
+    FILE_KEY("setting", "keys of a setting", "empty", "what all cases have"),
+    FILE_KEY("sweep", "keys of a sweep", "empty", "lists that multiply out: a run for every combination of values"),
+    FILE_KEY("cases", "cases", "one case, named as the scenario", "each multiplied by the sweep"),
+    FILE_KEY("figures", "figures", "none", "charts of the results, which `pipecast figure RESULTS.h5 NAME` draws"),
+
+    /* ---- a setting ---- */
+    GROUP(
+        "model", "keys of a model", "empty; required on clusters",
+        "the model. Where times are given, `layers`, `hidden`, `heads`, `seq_len` and `layout` count, and all else is "
+        "without effect"),
+    SETTING("model.name", "empty", "a label"),
+    SETTING("model.layers", "none; required on clusters", "transformer layers"),
+    SETTING("model.hidden", "none; required on clusters", "width of the model"),
+    SETTING("model.heads", "none; required on clusters", "heads of attention"),
+    SETTING("model.seq_len", "none; required on clusters", "tokens in a sequence"),
+    SETTING(
+        "model.layout", "`even`",
+        "layers over parts: alike; with embedding and head counted as a layer each; with embedding and head as "
+        "parts of their own; or the layers of every part in the order of the forward pass, as text. Where times are "
+        "given, `even` or `ends`"),
+    SETTING("model.ffn_hidden", "4 x `hidden`; required with `swiglu`", "width of the MLP"),
+    SETTING("model.kv_heads", "`heads`", "heads of keys and values: as many as `heads`, 1, or between"),
+    SETTING("model.head_dim", "`hidden` / `heads`", "width of a head"),
+    SETTING("model.vocab", "none; required on clusters", "words of the vocabulary"),
+    SETTING("model.vocab_multiple", "128", "the vocabulary is padded to a multiple of this times `tp`"),
+    SETTING("model.max_positions", "`seq_len`; 0 with `rotary`", "rows of the table of learned positions"),
+    SETTING("model.positions", "`learned`", "how positions are known"),
+    SETTING("model.norm", "`layernorm`", "normalisation"),
+    SETTING("model.mlp", "`gelu`", "the MLP's activation"),
+    SETTING("model.attention", "`flash`", "with `materialised`, scores are written to memory"),
+    SETTING("model.precision", "`bf16`", "of parameters and activations in passes"),
+    SETTING("model.tied", "`true`", "whether the head is the embedding's matrix"),
+    SETTING("model.bias", "`true`", "whether matrices have biases"),
+    SETTING("model.dropout", "`true`", "whether dropout's masks are kept"),
+    SETTING("model.global_batch", "none", "sequences of an iteration, where the setting says nothing"),
+    SETTING(
+        "model.from", "none",
+        "a model of the library or a file, of which keys beside this one replace the same; required on clusters, or "
+        "the model's dimensions"),
+    SETTING("machine", "empty; required on clusters",
+            "a machine of the library or a file; where times are given, a label"),
+    SETTING("profile", "the machine's roofline and transfers",
+            "what was measured on the machine's GPU (a profile, HDF5), in place of its roofline"),
+    SETTING("schedule", "required; `1f1b` on clusters", "the pipeline schedule"),
+    SETTING(
+        "plan", "`costs`",
+        "what a schedule that searches is made for: the run's own costs; or as if F, B and W took the same time and "
+        "transfers none, to be timed at the run's own costs then. Others are the same with both"),
+    SETTING("devices", "required, or `pp`; 1 on clusters", "p, pipeline stages; `pp` means the same"),
+    SETTING("microbatches", "required; from `global_batch` on clusters",
+            "m, microbatches of a pipeline in an iteration"),
+    SETTING("microbatch_size", "no rates per sample; 1 on clusters", "sequences in a microbatch"),
+    SETTING("chunks", "the schedule's own",
+            "v, model parts on a device; schedules that always have the same number ignore it"),
+    GROUP("times", "`{F, B, W, BW, R}`", "required, or `stages`",
+          "times of a whole stage, alike on all. A chunk takes 1/v of them; a chunk of a replica, which is a whole "
+          "stage, all of them"),
+    SETTING("times.F", "required", "forward pass"),
+    SETTING("times.B", "required where B and W are apart", "backward pass, of the input"),
+    SETTING("times.W", "required where B and W are apart", "backward pass, of the weights"),
+    SETTING("times.BW", "B + W", "the backward pass as one, for schedules that do not split it"),
+    SETTING("times.R", "F", "recomputation, for schedules that recompute (`1f1b-r`)"),
+    GROUP("stages", "`{F, B, W, BW, R, memory}`, one a device", "required, or `times`",
+          "times of every stage for itself; where a schedule has two replicas (`gems`, `chimera`) one entry a stage of "
+          "the model, so that device d has entry d for the one and p-1-d for the other"),
+    GROUP("stages[].F", "time", "as of `times`", "forward pass of this stage"),
+    GROUP("stages[].B", "time", "as of `times`", "backward pass of this stage, of the input"),
+    GROUP("stages[].W", "time", "as of `times`", "backward pass of this stage, of the weights"),
+    GROUP("stages[].BW", "time", "B + W", "the backward pass of this stage as one"),
+    GROUP("stages[].R", "time", "F", "recomputation of this stage"),
+    GROUP("stages[].memory", "size", "`memory`", "room for activations on the device of this number"),
+    GROUP("transfer", "`{time}`, or `{size, latency, bandwidth}`", "no time",
+          "between neighbouring stages: a delay, whatever else is on its way; or a flow over the directed link between "
+          "two stages"),
+    SETTING("transfer.time", "0", "the delay"),
+    SETTING("transfer.size", "required with `bandwidth`", "bytes of a transfer"),
+    SETTING("transfer.latency", "0", "the link's latency"),
+    SETTING("transfer.bandwidth", "required with `size`", "the link's bandwidth, which transfers under way share"),
+    GROUP("activation", "`{size, release_b, keep}`", "from the model's shape",
+          "what one microbatch keeps on one whole stage"),
+    SETTING("activation.size", "from the model's shape", "what F takes"),
+    SETTING("activation.release_b", "from the model's shape; 0 with `size`", "the fraction of it that B gives back"),
+    SETTING("activation.keep", "the layers' inputs, 2/34 of `size`",
+            "the fraction that F keeps where the schedule recomputes; R takes the rest"),
+    SETTING("memory", "no limit; on clusters the GPU's, less what it reserves",
+            "a device's room: for activations where times are given, for everything on clusters. What does not fit has "
+            "the status `out_of_memory`"),
+    SETTING("overhead", "0", "a constant added to every iteration"),
+    SETTING("trace", "`false`",
+            "whether the results file keeps every pass, and memory over time; on clusters also what it is taken by"),
+    SETTING(
+        "gpus", "`tp` x `pp` x `dp`",
+        "GPUs in all; of the three axes one may follow from it: `dp`, or `pp` where `dp` is given, or `tp` where both "
+        "are"),
+    SETTING("tp", "1, or from `gpus`", "tensor-parallel ranks"),
+    SETTING("pp", "`devices`; 1, or from `gpus`, on clusters", "p, pipeline stages; `devices` means the same"),
+    SETTING("dp", "1, or from `gpus`", "data-parallel replicas"),
+    SETTING("global_batch", "the model's",
+            "sequences of all replicas in an iteration: `microbatches` x `microbatch_size` x `dp`"),
+    SETTING("sequence_parallel", "`true` where `tp` > 1",
+            "whether norms and dropout are cut along the sequence over the tensor-parallel ranks"),
+    SETTING("zero", "1",
+            "what is sharded over the replicas: 0 nothing, 1 optimizer state, 2 and gradients, 3 and "
+            "parameters"),
+    SETTING(
+        "recompute", "`none`",
+        "what the backward pass computes again: nothing; scores, softmax and dropout of attention; whole layers; or "
+        "one of these for every part of the model, in the order in which F visits them"),
+    SETTING("rank_order", "`tp-dp-pp`", "which ranks are neighbours in the machine, the innermost first"),
+    GROUP("overlap", "`{p2p, tp, gradients, parameters}`", "all `true`", "what goes on behind computation"),
+    SETTING("overlap.p2p", "`true`", "transfers between stages"),
+    SETTING("overlap.tp", "`true`",
+            "of tensor parallelism's collectives those that Megatron lets run beside the product of the weights' "
+            "gradient, where B and W are one pass"),
+    SETTING("overlap.gradients", "`true`", "reductions of gradients"),
+    SETTING("overlap.parameters", "`true`", "gathers of parameters"),
+    SETTING("scatter_boundary", "`true`", "whether transfers between stages are cut over the tensor-parallel ranks"),
+    SETTING(
+        "bucket", "160 MB, but at most 16 pieces a chunk",
+        "gradients and parameters travel in pieces of this size (the default: Megatron's 40 million fp32 gradients)"),
+    SETTING("gradient_bytes", "`4`", "of a parameter's gradient as it travels between replicas"),
+    SETTING("step", "`norm`", "whether all stages wait for the gradient norm, or, with `post-validation`, none does"),
+    SETTING("granularity", "`pass`", "what a task is: a pass, or every kernel and collective"),
+    SETTING("network", "`auto`",
+            "with `closed` every message takes what it takes alone; with `flows` they share links; `auto` chooses"),
+    SETTING("pass_overhead", "0", "what every pass takes beyond its kernels and collectives, as a fraction of them"),
+    SETTING("expand", "`false`",
+            "whether every replica is simulated for itself; not with `network: flows` or `granularity: operations`"),
+    SETTING("jitter", "0", "relative standard deviation of every pass's time, which needs `expand: true`"),
+    SETTING("seed", "0", "of the jitter's noise"),
+
+    /* ---- the sweep ---- */
+    SWEEP("schedule"),
+    SWEEP("microbatches"),
+    SWEEP("devices"),
+    SWEEP("memory"),
+    SWEEP("chunks"),
+    SWEEP("plan"),
+    SWEEP("model"),
+    SWEEP("machine"),
+    SWEEP("profile"),
+    SWEEP("gpus"),
+    SWEEP("tp"),
+    SWEEP("pp"),
+    SWEEP("dp"),
+    SWEEP("microbatch_size"),
+    SWEEP("global_batch"),
+    SWEEP("seq_len"),
+    SWEEP("recompute"),
+    SWEEP("attention"),
+    SWEEP("layout"),
+    SWEEP("zero"),
+
+    /* ---- cases ---- */
+    CASE("name", "name, as of a scenario", NULL, "unlike the other cases'; the beginning of its runs' names"),
+    CASE("published", "published figures", "none", "what others measured for the case, to stand beside our numbers"),
+    {PC_KEYS_OF_PUBLISHED, "schedule", "name of `pipecast list schedules`", NULL,
+     "runs of this schedule show the entry"},
+    {PC_KEYS_OF_PUBLISHED, "microbatches", NULL, "any", "runs of so many microbatches do"},
+    PUBLISHED("bubble_rate_span", NULL, "bubble rate over the longest span of a stage"),
+    PUBLISHED("samples_per_s_per_gpu", NULL, "sequences a second and GPU"),
+    PUBLISHED("iteration", "time", "time of an iteration"),
+    PUBLISHED("mfu", NULL, "model FLOPs utilisation"),
+    PUBLISHED("tflops_per_gpu", NULL, "model FLOPs a second and GPU, in TFLOP/s"),
+    PUBLISHED("hardware_tflops_per_gpu", NULL, "the same with recomputation"),
+    PUBLISHED("best_mfu", NULL, "the best model FLOPs utilisation of a sweep of which the run is one"),
+    PUBLISHED("pass_f", "time", "time of one F of a chunk"),
+    PUBLISHED("activation", "size", "peak activation memory, the most over stages"),
+    PUBLISHED("memory", "size", "peak memory in all, the most over stages"),
+
+    /* ---- figures ---- */
+    FIGURE("name", "name, as of a scenario", NULL, "unlike the other figures'"),
+    FIGURE("title", "text", "the name", "stands above the chart"),
+    FIGURE("x", "column of the results", NULL, "what runs across: a number; with `bars` anything"),
+    FIGURE("y", "columns", NULL, "numbers: a row of panels each"),
+    FIGURE("series", "column", "one series", "a colour for each of its values"),
+    FIGURE("panels", "column", "one panel", "a panel for each of its values, side by side"),
+    FIGURE("style", NULL, "`points`", "how runs are drawn; `lines` join the best run of every x"),
+    FIGURE("x_label", "text", "the column's description and unit", "below the chart"),
+    FIGURE("y_label", "texts", "the columns' descriptions and units", "one for each of `y`, in order"),
+    FIGURE("published", "`true` or `false`", "`false`", "whether published figures are drawn too, hollow"),
+
+    /* ---- a model's file ---- */
+    OF_MODEL("model", "text", NULL, "the model's name"),
+    OF_MODEL("title", "text", "empty", "what it is"),
+    OF_MODEL("source", "text", "empty", "where its numbers are from"),
+};
+
+const pc_key_text *pc_key_texts(int *count) {
+    *count = (int)(sizeof texts / sizeof *texts);
+    return texts;
+}

@@ -1,0 +1,41 @@
+"""What tests of the command line share: PIPECAST and SOURCE_ROOT from the test's arguments, and how the command is asked."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+GOLDEN = ROOT / "tests/golden"
+PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-low-memory", "1f1b-v", "zb-h1", "zb-h2",
+          "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")  # what a CSV can say
+SEARCHED = ("1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")
+MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def good(self, *arguments, **options):
+        done = run(*arguments, **options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def bad(self, status, message, *arguments):
+        """Exit status, one line on standard error that ends as given, nothing on standard output, no file left."""
+        done = run(*arguments, cwd=self.folder.name)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done)
+        self.assertEqual(done.stderr.count("\n"), 1, done)
+        self.assertTrue(done.stderr.startswith("pipecast: "), done)
+        self.assertTrue(done.stderr.endswith(message + "\n"), f"\n{done.stderr} should end\n{message}")
+        self.assertEqual(os.listdir(self.folder.name), [])

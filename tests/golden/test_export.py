@@ -1,0 +1,409 @@
+"""`pipecast export` from outside: its JSON against the public description of Chrome's trace event format and, with its
+CSV, against the trace in the results file as h5py reads it; its tables against those of `pipecast run`.
+
+usage: test_export.py PIPECAST SOURCE_ROOT
+"""
+import collections
+import csv
+import decimal
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import with_h5py
+
+PIPECAST = os.path.abspath(sys.argv[1])
+# Names that JSON must escape; transfers longer than passes, so that they overlap; two scenarios with runs of one name.
+SCENARIOS = {
+    "first.yaml": r"""
+scenario: 'first'
+setting:
+  model: {name: "a \"quoted\" \\ name, é", layers: 8, hidden: 1024, heads: 8, seq_len: 1024}
+  devices: 4
+  microbatches: 8
+  microbatch_size: 1
+  times: {F: 1000001 ps, B: 1200003 ps, W: 800000 ps}
+  transfer: {time: 2777777 ps}
+  trace: true
+cases:
+  - {name: x}
+  - {name: at-once, transfer: {time: 0 ps}}
+  - {name: link, transfer: {size: 40 kB, latency: 1 us, bandwidth: 400 Gbit/s}}
+sweep: {schedule: [zb-h1, v-half, 1f1b-interleaved]}
+""",
+    "second.yaml": """
+scenario: second
+setting: {model: {from: gpt3-1.3b}, machine: dgx-a100, gpus: 64, tp: 2, pp: 4, global_batch: 64, trace: true}
+cases:
+  - {name: x}
+  - {name: flows, network: flows}
+  - {name: untold, trace: false}
+sweep: {schedule: [zb-h1, chimera]}
+""",
+}
+SEEN = ("first/x.zb-h1", "first/x.v-half", "first/x.1f1b-interleaved", "first/at-once.zb-h1", "first/link.v-half",
+        "second/x.zb-h1", "second/x.chimera", "second/flows.zb-h1")
+METADATA = {"process_name": "name", "process_sort_index": "sort_index", "thread_name": "name",
+            "thread_sort_index": "sort_index"}
+KINDS = ["F", "B", "W", "BW", "R"]
+HELD = ("parameters", "gradients", "optimizer", "buffers")
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+def limit_files():
+    """What a full disk does: writes fail, of whatever comes after the first bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+def picoseconds(microseconds):
+    """Exactly: the JSON is read with decimal numbers."""
+    time = decimal.Decimal(microseconds) * 1000000
+    assert time == int(time), microseconds
+    return int(time)
+
+
+def setUpModule():
+    """One results file for all tests, which leave it as it is."""
+    made = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(made.cleanup)
+    Export.results = os.path.join(made.name, "results.h5")
+    Export.scenarios = []
+    for name, text in SCENARIOS.items():
+        Export.scenarios.append(os.path.join(made.name, name))
+        with open(Export.scenarios[-1], "w", encoding="utf-8") as stream:
+            stream.write(text)
+    Export.csv = Export.good("run", *Export.scenarios, "-o", Export.results, "--format", "csv")
+    Export.rows = {f"{row['scenario']}/{row['name']}": row for row in csv.DictReader(io.StringIO(Export.csv))}
+
+
+class Export(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    @staticmethod
+    def good(*arguments):
+        done = run(*arguments)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return done.stdout
+
+    def bad(self, status, message, *arguments, **options):
+        done = run("export", *arguments, cwd=self.folder, **options)
+        self.assertEqual((done.returncode, done.stderr), (status, f"pipecast: {message}\n"), done)
+
+    def chrome(self, name):
+        text = self.good("export", self.results, "--run", name, "--to", "chrome")
+        return json.loads(text, parse_float=decimal.Decimal)
+
+    def events(self, name):
+        """Those of the CSV, by sort."""
+        sorts = collections.defaultdict(list)
+        for row in csv.DictReader(io.StringIO(self.good("export", self.results, "--run", name, "--to", "csv"))):
+            sorts[row.pop("event")].append(row)
+        return sorts
+
+    def stored(self, name):
+        """The trace's datasets, and its attributes, as h5py has them."""
+        number = self.rows[name]["run"]
+        code = (f"import json\nt = f['traces/{number}']\n"
+                "print(json.dumps([{n: t[n][:].tolist() for n in t}, dict((n, str(t.attrs[n])) for n in t.attrs)]))")
+        return json.loads(with_h5py.work_on(self.results, code, "r"))
+
+
+class Chrome(Export):
+    """Trace Event Format, Google, 2016: which keys an event of each phase has."""
+
+    def check_event(self, event):
+        self.assertTrue({"ph", "pid", "tid", "name"} <= set(event), event)
+        self.assertTrue(all(isinstance(event[key], int) and event[key] > 0 for key in ("pid", "tid")), event)
+        if event["ph"] == "M":
+            self.assertEqual(list(event["args"]), [METADATA[event["name"]]])
+            return
+        self.assertGreaterEqual(event["ts"], 0)
+        if event["ph"] == "X":
+            self.assertGreaterEqual(event["dur"], 0)
+        elif event["ph"] == "C":
+            self.assertTrue(event["args"])
+            self.assertTrue(all(isinstance(x, (int, decimal.Decimal)) for x in event["args"].values()))
+        else:
+            self.assertIn(event["ph"], "sf")
+            self.assertIn("id", event)
+            self.assertEqual(event.get("bp"), "e" if event["ph"] == "f" else None)
+
+    def check_slices(self, slices):
+        """Of one thread: one after the other."""
+        slices = sorted(slices, key=lambda event: (event["ts"], event["dur"]))
+        for a, b in zip(slices, slices[1:]):
+            self.assertLessEqual(a["ts"] + a["dur"], b["ts"], (a, b))
+
+    def check_arrows(self, events, slices):
+        ends = {phase: [event for event in events if event["ph"] == phase] for phase in "sf"}
+        starts = {event["id"]: event for event in ends["s"]}
+        self.assertEqual(len(starts), len(ends["s"]))
+        self.assertEqual(sorted(event["id"] for event in ends["f"]), sorted(starts))
+        for event in ends["f"]:
+            self.assertLessEqual(starts[event["id"]]["ts"], event["ts"])
+            self.assertEqual((starts[event["id"]]["cat"], starts[event["id"]]["name"]), (event["cat"], event["name"]))
+        for event in ends["s"] + ends["f"]:
+            at = [x for x in slices[event["pid"], event["tid"]] if x["ts"] <= event["ts"] < x["ts"] + x["dur"]]
+            self.assertEqual(len(at), 1, event)
+
+    def check_format(self, trace):
+        events = trace["traceEvents"]
+        names, slices = {}, collections.defaultdict(list)
+        for event in events:
+            self.check_event(event)
+            if event["ph"] == "M":
+                key = (event["name"], event["pid"], event["tid"])
+                self.assertNotIn(key, names)
+                names[key] = event["args"]
+            if event["ph"] == "X":
+                slices[event["pid"], event["tid"]].append(event)
+        for (pid, tid), of_thread in slices.items():
+            self.assertIn(("thread_name", pid, tid), names)
+            self.check_slices(of_thread)
+        threads = collections.Counter((key[1], args["name"]) for key, args in names.items() if key[0] == "thread_name")
+        self.assertEqual(set(threads.values()), {1})
+        stages = {pid: args["name"] for (what, pid, _), args in names.items() if what == "process_name"}
+        self.assertEqual(stages, {pid: f"stage {pid - 1}" for pid in range(1, len(stages) + 1)})
+        self.check_arrows(events, slices)
+        return events, names
+
+    def test_the_format(self):
+        for name in SEEN:
+            with self.subTest(name):
+                events, names = self.check_format(self.chrome(name))
+                of_transfers = [args["name"] for key, args in names.items()
+                                if key[0] == "thread_name" and args["name"] != "passes"]
+                self.assertTrue(all(text.startswith("to stage ") for text in of_transfers))
+                # F every 1 us, and transfers of 2.8 us, or of 1.8 us at least: some are under way together.
+                self.assertEqual(any(text.endswith("(2)") for text in of_transfers),
+                                 name.startswith(("first/x.", "first/link.")))
+                self.assertEqual(sum(event["ph"] == "s" for event in events), len(self.events(name)["transfer"]))
+
+    def test_what_is_true_of_all(self):
+        for name in SEEN:
+            row, data = self.rows[name], self.chrome(name)["otherData"]
+            for key in ("scenario", "name", "model", "machine", "schedule"):
+                self.assertEqual(data.get(key, ""), row[key])
+            self.assertEqual((str(data["run"]), str(data["devices"])), (row["run"], row["pp"]))
+            self.assertIn(data["pipecast_version"], run("--version").stdout)
+        self.assertEqual(self.rows["first/x.zb-h1"]["model"], 'a "quoted" \\ name, é')
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_every_pass_and_transfer_once(self):
+        for name in SEEN:
+            trace, attributes = self.stored(name)
+            found = {"pass": [], "transfer": []}
+            for event in self.chrome(name)["traceEvents"]:
+                if event["ph"] != "X":
+                    continue
+                start = picoseconds(event["ts"])
+                args, end = event["args"], start + picoseconds(event["dur"])
+                where = [event["pid"] - 1] if event["cat"] == "pass" else [args["from"], args["to"]]
+                self.assertEqual(where[0], event["pid"] - 1)
+                found[event["cat"]].append((*where, args["chunk"], args["kind"], args["microbatch"], start, end))
+                text = f"{args['kind']}{args['microbatch']}"
+                text += f".{args['chunk']}" if attributes["chunks"] != "1" else ""
+                self.assertEqual(event["name"], text if event["cat"] == "pass" else "to " + text)
+            for sort, columns in (("pass", ["device"]), ("transfer", ["from", "to"])):
+                columns += ["chunk", "kind", "microbatch", "start_ps", "end_ps"]
+                rows = zip(*(trace[f"{sort}_{x}"] for x in columns))
+                stored = [(*row[:-4], KINDS[row[-4]], *row[-3:]) for row in rows]
+                self.assertEqual(sorted(found[sort]), sorted(stored), name)
+                keys = [row[:-2] for row in stored]
+                self.assertEqual(len(keys), len(set(keys)))
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_counters_are_the_levels(self):
+        for name in SEEN:
+            trace, _ = self.stored(name)
+            levels = collections.defaultdict(list)
+            for device, time, level in zip(trace["level_device"], trace["level_time_ps"], trace["level_bytes"]):
+                if not levels[device] and time > 0:
+                    levels[device].append((0, 0))  # from the start on
+                levels[device].append((time, level))
+            found = collections.defaultdict(list)
+            for event in self.chrome(name)["traceEvents"]:
+                if event["ph"] != "C":
+                    continue
+                device, held = event["pid"] - 1, dict(event["args"])
+                self.assertEqual(event["name"], "memory [GiB]")
+                found[device].append((picoseconds(event["ts"]), int(float(held.pop("activations")) * 2**30)))
+                known = {kind: trace[f"device_{kind}_bytes"][device] for kind in HELD
+                         if "device_buffers_bytes" in trace}
+                self.assertEqual({kind: float(x) * 2**30 for kind, x in held.items()}, known)
+            self.assertEqual(found, levels, name)
+
+
+class Csv(Export):
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_a_run_is_its_trace(self):
+        for name in SEEN:
+            trace, attributes = self.stored(name)
+            events = self.events(name)
+            self.assertEqual(sorted(events), ["block", "level", "pass", "transfer"])
+            self.check_block(events["block"], trace, attributes)
+            for sort, columns in (("pass", {"device": "device"}), ("transfer", {"device": "from", "to_device": "to"})):
+                columns = {**columns, **{x: x for x in ("chunk", "kind", "microbatch", "start_ps", "end_ps")}}
+                for ours, theirs in columns.items():
+                    stored = [KINDS[x] if ours == "kind" else str(x) for x in trace[f"{sort}_{theirs}"]]
+                    self.assertEqual([row[ours] for row in events[sort]], stored)
+                self.assertEqual({row["bytes"] for row in events[sort]}, {""})
+            self.assertEqual({row["to_device"] for row in events["pass"]}, {""})
+            for ours, theirs in {"device": "device", "start_ps": "time_ps", "bytes": "bytes"}.items():
+                self.assertEqual([row[ours] for row in events["level"]], [str(x) for x in trace[f"level_{theirs}"]])
+            empty = ("to_device", "kind", "chunk", "microbatch", "end_ps")
+            self.assertEqual({row[x] for row in events["level"] for x in empty}, {""})
+
+    def check_block(self, rows, trace, attributes):
+        """The block's passes are those of the file, whatever their order there."""
+        keys = ("device", "chunk", "kind", "microbatch")
+        stored = [([KINDS[x] if key == "kind" else str(x) for key, x in zip(keys, who)], start, start + duration)
+                  for *who, start, duration in zip(*(trace[f"block_{key}"] for key in keys), trace["block_start_cells"],
+                                                   trace["block_duration_cells"])]
+        found = [([row[key] for key in keys], int(row["start_cells"]), int(row["end_cells"])) for row in rows]
+        self.assertEqual(sorted(found), sorted(stored))
+        self.assertEqual({row["interval_cells"] for row in rows}, {str(attributes["block_interval"])})
+        self.assertEqual({row[x] for row in rows for x in ("to_device", "start_ps", "end_ps", "bytes")}, {""})
+
+    def test_sums(self):
+        # 4 stages, 8 microbatches, F + B + W of a stage; each microbatch over 3 borders there and back, 2.777777 us.
+        events = self.events("first/x.zb-h1")
+        took = {sort: sum(int(row["end_ps"]) - int(row["start_ps"]) for row in events[sort])
+                for sort in ("pass", "transfer")}
+        self.assertEqual(took, {"pass": 4 * 8 * (1000001 + 1200003 + 800000), "transfer": 2 * 3 * 8 * 2777777})
+        # Over links 40 kB at 50 GB/s take 0.8 us beyond the latency, and more where they meet.
+        for row in self.events("first/link.zb-h1")["transfer"]:
+            self.assertGreaterEqual(int(row["end_ps"]) - int(row["start_ps"]), 1800000)
+
+
+class Tables(Export):
+    def test_the_same_as_run(self):
+        self.assertEqual(self.good("export", self.results, "--to", "csv"), self.csv)
+        as_run = self.good("run", *self.scenarios, "--format", "json")
+        self.assertEqual(self.good("export", self.results, "--to=json"), as_run)
+
+    def test_one_scenario(self):
+        head, *lines = self.csv.splitlines(keepends=True)
+        second = [line for line in lines if ",second," in line]
+        self.assertEqual(len(second), 6)
+        found = self.good("export", self.results, "--to", "csv", "--scenario", "second")
+        self.assertEqual(found, "".join([head, *second]))
+
+    def test_into_a_file(self):
+        path = os.path.join(self.folder, "table.csv")
+        self.assertEqual(self.good("export", self.results, "--to", "csv", "-o", path), "")
+        with open(path, encoding="utf-8") as stream:
+            self.assertEqual(stream.read(), self.csv)
+        self.assertEqual(os.listdir(self.folder), ["table.csv"])
+
+
+class Runs(Export):
+    def test_by_name_and_number(self):
+        row = self.rows["second/x.chimera"]
+        whole = self.good("export", self.results, "--run", "x.chimera", "--to", "csv")
+        for name in ("second/x.chimera", row["run"]):
+            self.assertEqual(self.good("export", self.results, "--run", name, "--to", "csv"), whole)
+
+    def test_a_name_of_two_scenarios(self):
+        message = "'x.zb-h1' is the name of 2 runs; expected one, such as first/x.zb-h1 or second/x.zb-h1"
+        self.bad(2, f"{self.results}: {message}", self.results, "--run", "x.zb-h1", "--to", "csv")
+        figure = os.path.join(self.folder, "f.svg")
+        done = run("figure", self.results, "x.zb-h1", "-o", figure)
+        self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {self.results}: {message}\n"))
+        self.good("figure", self.results, "second/x.zb-h1", "-o", figure)
+        with open(figure, encoding="utf-8") as stream:
+            self.assertIn(">interval: 3 cells<", stream.read())  # the block comes from the file
+
+    def test_two_scenarios_of_one_name(self):
+        results = os.path.join(self.folder, "r.h5")
+        self.good("run", self.scenarios[0], self.scenarios[0], "-o", results)
+        self.bad(2, f"{results}: 'first/x.v-half' is the name of 2 runs; expected a number, such as 2 or 11", results,
+                 "--run", "first/x.v-half", "--to", "csv")
+        self.good("export", results, "--run", "11", "--to", "csv")
+
+
+class Bad(Export):
+    def test_runs(self):
+        untold = self.rows["second/untold.zb-h1"]["run"]
+        self.bad(2, f"{self.results}: no run 'nobody'; expected the name or number of one, or SCENARIO/NAME", self.results,
+                 "--run", "nobody", "--to", "csv")
+        self.bad(2, f"{self.results}: run {untold} kept no trace; expected one of a scenario with `trace: true`", self.results,
+                 "--run", "untold.zb-h1", "--to", "chrome")
+        self.bad(2, f"{self.results}: no runs of a scenario 'third'; expected one in the file, such as 'first'", self.results,
+                 "--to", "csv", "--scenario", "third")
+
+    def test_usage(self):
+        for message, arguments in (
+                ("export: no results file; expected RESULTS.h5", ["--to", "csv"]),
+                ("export: no format; expected --to csv or json", ["x.h5"]),
+                ("export: no format; expected --to chrome or csv", ["x.h5", "--run", "1"]),
+                ("--to: unknown format 'xml'; expected csv or json, or chrome with --run", ["x.h5", "--to", "xml"]),
+                ("--to: unknown format 'json' for a run; expected chrome or csv", ["x.h5", "--to", "json", "--run", "1"]),
+                ("--to: chrome shows one run; expected --run RUN beside it", ["x.h5", "--to", "chrome"]),
+                ("--scenario: stands beside --run; expected --run SCENARIO/NAME instead",
+                 ["x.h5", "--to", "csv", "--run", "1", "--scenario", "a"]),
+                ("export: 'y.h5' is one too many; expected RESULTS.h5", ["x.h5", "y.h5", "--to", "csv"]),
+                ("export: --run: no value; expected --run RUN", ["x.h5", "--run"])):
+            self.bad(2, message, *arguments)
+
+    def test_the_results_file_stays(self):
+        copy, link = os.path.join(self.folder, "r.h5"), os.path.join(self.folder, "link")
+        shutil.copyfile(self.results, copy)
+        os.symlink("r.h5", link)
+        for path in (copy, link):
+            self.bad(2, f"-o: {path}: is the results file; expected another file", copy, "--to", "csv", "-o", path)
+        self.assertEqual(self.good("export", copy, "--to", "csv"), self.csv)
+
+    def test_a_full_disk(self):
+        for name in ("table", "trace"):
+            arguments = [self.results, "--to", "csv"] + (["--run", "second/x.zb-h1"] if name == "trace" else [])
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([PIPECAST, "export", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (3, f"pipecast: cannot write the {name}: No space left on device\n"))
+            path = os.path.join(self.folder, "old.csv")
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write("old")
+            self.bad(3, f"{path}: cannot write the {name}: File too large", *arguments, "-o", path, preexec_fn=limit_files)
+            with open(path, encoding="utf-8") as stream:
+                self.assertEqual(stream.read(), "old")
+            self.assertEqual(os.listdir(self.folder), ["old.csv"])
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_traces_that_contradict_themselves(self):
+        number = self.rows["first/x.zb-h1"]["run"]
+        arrow = "a transfer from stage {} to {} of stage {}; expected a pass that starts after it and waits for that stage"
+        trace, _ = self.stored("first/x.zb-h1")
+        f0 = next(i for i, to in enumerate(trace["transfer_to"]) if to == 1 and trace["transfer_microbatch"][i] == 0)
+        for message, code in (
+                (arrow.format(0, "F0", 1), f"t['transfer_end_ps'][{f0}] += 1"),
+                (arrow.format(3, "F0", 1), f"t['transfer_from'][{f0}] = 3"),
+                (arrow.format(0, "R0", 1), f"t['transfer_kind'][{f0}] = 4"),
+                ("pass 1 is out of order; expected them stage by stage", "t['pass_device'][0] = 3"),
+                (None, "for n in [n for n in t if n.startswith('transfer_')]: del t[n]")):  # an older pipecast's
+            path, made = os.path.join(self.folder, "r.h5"), os.path.join(self.folder, "t.json")
+            shutil.copyfile(self.results, path)
+            with_h5py.work_on(path, f"t = f['traces/{number}']\n{code}")
+            if message:
+                self.bad(2, f"{path}: run {number}: trace: {message}", path, "--run", number, "--to", "chrome", "-o", made)
+                self.assertEqual(os.listdir(self.folder), ["r.h5"])
+            else:
+                done = json.loads(self.good("export", path, "--run", number, "--to", "chrome"))
+                self.assertEqual({event.get("cat") for event in done["traceEvents"]}, {None, "pass"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

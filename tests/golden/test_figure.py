@@ -1,0 +1,206 @@
+"""`pipecast figure` from outside: timelines whose passes say what they are, charts that a scenario declares, charts of
+one's own, and what is refused.
+
+usage: test_figure.py PIPECAST SOURCE_ROOT
+"""
+import collections
+import csv
+import io
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+PIPECAST = os.path.abspath(sys.argv[1])
+SVG = "{http://www.w3.org/2000/svg}"
+SCENARIO = """
+scenario: small
+title: Two models
+setting:
+  devices: 2
+  microbatches: 4
+  microbatch_size: 1
+  activation: {size: 2 GiB}
+cases:
+  - name: a
+    model: {name: A & B <model>}
+    times: {F: 10 ms, B: 11 ms, W: 9 ms}
+    trace: true
+    published:
+      - {schedule: 1f1b, microbatches: 4, bubble_rate_span: 0.25}
+  - name: b
+    model: {name: C}
+    times: {F: 20 ms, B: 21 ms, W: 19 ms}
+    transfer: {time: 1 ms}
+sweep:
+  schedule: [1f1b, zb-h1, v-min]
+  microbatches: [2, 4, 8]
+figures:
+  - name: bubbles
+    title: Bubbles against microbatches
+    x: microbatches
+    y: [bubble_rate_span, activation_gib_max]
+    series: schedule
+    panels: model
+    style: lines
+    published: true
+  - {name: bars, x: schedule, y: [iteration_s], style: bars}
+"""
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+class Figures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("gnuplot"):
+            raise unittest.SkipTest("gnuplot is not installed")
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        (cls.folder / "small.yaml").write_text(SCENARIO)
+        cls.results = str(cls.folder / "r.h5")
+        done = run("run", str(cls.folder / "small.yaml"), "-o", cls.results, "--format", "csv")
+        assert done.returncode == 0, done
+        cls.rows = list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def draw(self, *arguments, name="f.svg"):
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        done = run("figure", self.results, *arguments, "-o", str(path))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), done)
+        return path
+
+    def shapes(self, path, word):
+        return [element for element in xml.parse(path).iter() if word in element.get("class", "").split()]
+
+    def test_every_pass_says_what_it_is(self):
+        """Kind, microbatch, chunk, stage and both times, of every pass once, as the trace has them."""
+        for name in ("a.1f1b.m4", "a.v-min.m2"):
+            trace = run("export", self.results, "--run", name, "--to", "csv").stdout
+            events = [event for event in csv.DictReader(io.StringIO(trace)) if event["event"] == "pass"]
+            expected = collections.Counter(
+                f"{event['kind']} of microbatch {event['microbatch']}, chunk {event['chunk']}, stage {event['device']}: "
+                f"{int(event['start_ps']) / 1e9:.6g} to {int(event['end_ps']) / 1e9:.6g} ms" for event in events)
+            shapes = [shape for shape in self.shapes(self.draw(name), "pass")
+                      if shape.get("data-panel") == "timeline"]
+            self.assertEqual(collections.Counter(shape.find(SVG + "title").text for shape in shapes), expected)
+            for shape in shapes:
+                said = " ".join(f"{what} {shape.get('data-' + what)}" for what in ("microbatch", "chunk", "stage"))
+                self.assertIn(f"{shape.get('data-kind')} of " + said.replace(" c", ", c").replace(" s", ", s") + ":",
+                              shape.find(SVG + "title").text)
+                self.assertLess(float(shape.get("data-start")), float(shape.get("data-end")))
+
+    def test_passes_of_the_block_say_it_too(self):
+        """The block of zb-h1 for two devices has F, B and W on each; its repetitions the same: whole multiples."""
+        shapes = [shape for shape in self.shapes(self.draw("a.zb-h1.m4"), "pass")
+                  if shape.get("data-panel") == "block"]
+        counts = collections.Counter((shape.get("data-kind"), shape.get("data-stage")) for shape in shapes)
+        self.assertEqual(set(counts), {(kind, stage) for kind in "FBW" for stage in "01"})
+        self.assertEqual(len(set(counts.values())), 1)
+        self.assertTrue(all(shape.find(SVG + "title").text.endswith(" cells") for shape in shapes))
+
+    def test_pictures_do_not_share_ids(self):
+        found = collections.Counter()
+        for number, name in enumerate(("a.1f1b.m4", "a.1f1b.m2", "bubbles", "bars")):
+            picture = xml.parse(self.draw(name, name=f"{number}.svg"))
+            ids = [element.get("id") for element in picture.iter() if element.get("id")]
+            uses = [value[1:] for element in picture.iter() for key, value in element.items() if key.endswith("href")]
+            self.assertLessEqual(set(uses), set(ids))
+            found.update(ids)
+        self.assertEqual(max(found.values()), 1)
+
+    def test_a_declared_chart(self):
+        """A point for every row and y, and the one that was published; in percent."""
+        path = self.draw("bubbles")
+        points = {point.find(SVG + "title").text for point in self.shapes(path, "point")}
+        expected = {f"{row['name']}: microbatches {row['microbatches']}, bubble_rate_span "
+                    f"{100 * float(row['bubble_rate_span']):.6g}%" for row in self.rows}
+        expected |= {f"{row['name']}: microbatches {row['microbatches']}, activation_gib_max "
+                     f"{float(row['activation_gib_max']):.6g} GiB" for row in self.rows}
+        expected.add("a.1f1b.m4, published: microbatches 4, bubble_rate_span 25%")
+        self.assertEqual(points, expected)
+        text = path.read_text()
+        for label in ("Bubbles against microbatches", "A &amp; B &lt;model>", "zb-h1", "published",
+                      "Peak activation memory [GiB]"):
+            self.assertIn(f">{label}</text>", text)
+        self.assertEqual(path.read_bytes(), self.draw("small/bubbles", name="again.svg").read_bytes())
+
+    def test_a_chart_of_ones_own(self):
+        own = ["--x", "microbatches", "--y", "bubble_rate_span,activation_gib_max", "--series", "schedule", "--panels",
+               "model", "--style", "lines", "--published", "--title", "Bubbles against microbatches"]
+        self.assertEqual(self.draw("bubbles").read_bytes(), self.draw(*own, name="own.svg").read_bytes())
+        self.assertEqual(self.draw(*own, "--scenario", "small").read_bytes(), self.draw("bubbles").read_bytes())
+
+    def test_formats_and_sizes(self):
+        """A pixel is 1/96 inch, and a pdf counts in 1/72 inch."""
+        for name in ("bubbles", "bars", "a.1f1b.m4"):
+            svg, png, pdf = (self.draw(name, name="x." + ending) for ending in ("svg", "png", "pdf"))
+            root = xml.parse(svg).getroot()
+            width, height = float(root.get("width")), float(root.get("height"))
+            self.assertEqual(root.get("viewBox"), f"0 0 {width:.0f} {height:.0f}")
+            self.assertEqual(struct.unpack(">II", png.read_bytes()[16:24]), (width, height))
+            box = [float(number) for number in
+                   re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", pdf.read_bytes()).groups()]
+            self.assertAlmostEqual(box[0], width * 0.75, delta=1)
+            self.assertAlmostEqual(box[1], height * 0.75, delta=1)
+            for path in (svg, png, pdf):
+                self.assertEqual(path.read_bytes(), self.draw(name, name="y" + path.suffix).read_bytes())
+
+    def test_the_list(self):
+        done = run("figure", self.results, "--list")
+        traced = [f"run    small/{row['name']}" for row in self.rows if row["name"].startswith("a.")]
+        self.assertEqual(done.stdout.splitlines(),
+                         ["chart  small/bubbles  Bubbles against microbatches", "chart  small/bars", *traced])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_is_refused(self):
+        out = ["-o", "refused.svg"]
+        cases = [
+            ("figure: --x: there is no column 'microbatch'; expected one such as 'microbatches'",
+             ["--x", "microbatch", "--y", "mfu", *out]),
+            ("figure: --y: 'schedule' is text; expected a column of numbers", ["--x", "pp", "--y", "schedule", *out]),
+            ("figure: --y: not given; expected a column, as a chart has both x and y", ["--x", "pp", *out]),
+            ("figure: --x: not given; expected a column, as a chart has both x and y", ["--title", "T", *out]),
+            ("figure: --style: 'pie'; expected points, lines or bars", ["--x", "pp", "--y", "mfu", "--style", "pie", *out]),
+            ("figure: --y: more than 4 columns; expected at most that many",
+             ["--x", "pp", "--y", "pp,tp,dp,mfu,hfu", *out]),
+            ("nothing to draw: of 18 runs none has a value in 'pp' and in 'mfu'; expected one",
+             ["--x", "pp", "--y", "mfu", *out]),
+            ("no run of 'other'; expected a scenario of the file",
+             ["--x", "pp", "--y", "mfu", "--scenario", "other", *out]),
+            ("figure: 'bars' and the options of a chart; expected one or the other", ["bars", "--x", "pp", *out]),
+            ("figure: --list stands alone; expected nothing but RESULTS.h5 beside it", ["--list", *out]),
+            ("no run 'nobody'; expected the name or number of one, or SCENARIO/NAME", ["nobody", *out]),
+            ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["bars", "-o", "x.gif"]),
+        ]
+        for message, arguments in cases:
+            done = run("figure", self.results, *arguments, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+            self.assertTrue(done.stderr.endswith(message + "\n"), done.stderr)
+            self.assertFalse((self.folder / "refused.svg").exists())
+
+    def test_two_scenarios_with_one_name_of_a_chart(self):
+        other = self.folder / "other.yaml"
+        other.write_text(SCENARIO.replace("scenario: small", "scenario: other"))
+        both = str(self.folder / "both.h5")
+        self.assertEqual(run("run", str(self.folder / "small.yaml"), str(other), "-o", both).returncode, 0)
+        done = run("figure", both, "bars", "-o", str(self.folder / "z.svg"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'bars' is the name of 2 charts; expected one, such as small/bars or other/bars", done.stderr)
+        self.assertEqual(run("figure", both, "other/bars", "-o", str(self.folder / "z.svg")).returncode, 0)
+        one, two = (re.sub('data-run="[0-9]+"', "", path.read_text()) for path in
+                    (self.folder / "z.svg", self.draw("bars")))
+        self.assertEqual(one, two)  # but for the numbers of the runs
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,139 @@
+"""Scenarios from outside: the reference of their keys, the charts they declare, and what options sweep.
+
+usage: test_scenarios.py PIPECAST SOURCE_ROOT
+"""
+import csv
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+SCENARIO = """\
+scenario: small
+setting:
+  devices: 4
+  microbatches: 8
+  times: {F: 3 ms, B: 4 ms, W: 2 ms}
+  activation: {size: 1 GiB}
+sweep:
+  schedule: [v-adaptive, 1f1b]
+  memory: [3 GiB, 4.5 GiB]
+  plan: [costs, equal]
+figures:
+  - name: bubble
+    x: memory_limit_gib
+    y: [bubble_rate_span, activation_gib_max]
+    series: plan
+"""
+
+
+def run(*arguments, **options):
+    return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+class Scenarios(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, text):
+        path = pathlib.Path(self.folder.name, "small.yaml")
+        path.write_text(text)
+        return str(path)
+
+    def rows(self, *arguments, status=0):
+        done = run("run", *arguments, "--format", "csv")
+        self.assertEqual((done.returncode, done.stderr), (status, ""), done)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def bad(self, message, *arguments):
+        done = run(*arguments, cwd=self.folder.name)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: {message}\n"))
+
+
+class Keys(Scenarios):
+    def test_the_reference_is_what_the_command_prints(self):
+        done = run("list", "keys", "--format", "markdown")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((ROOT / "docs/scenario-reference.md").read_text(), done.stdout,
+                         "docs/scenario-reference.md: expected `pipecast list keys --format markdown`")
+
+    def test_the_table_says_the_same(self):
+        """Every key, in the same order; no line too wide for a terminal."""
+        page, table = run("list", "keys", "--format", "markdown").stdout, run("list", "keys").stdout
+        keys = re.findall(r"^\| `(\S+)` \|", page, re.M)
+        self.assertGreater(len(keys), 120)
+        self.assertEqual(re.findall(r"^  (\S+)$", table, re.M), keys)
+        self.assertEqual(table, run("list", "keys", "--format", "table").stdout)
+        self.assertEqual([line for line in table.splitlines() if len(line) > 100 or line != line.rstrip()], [])
+        self.assertNotIn("`", table)
+
+    def test_tables_are_whole(self):
+        """Every row of a table has as many cells as its head."""
+        columns = 0
+        for line in (ROOT / "docs/scenario-reference.md").read_text().splitlines():
+            if not line.startswith("|"):
+                columns = 0
+                continue
+            columns = columns or line.count("|")
+            self.assertEqual(line.count("|"), columns, line)
+
+    def test_bad_words(self):
+        self.bad("list: --format: unknown format 'html'; expected table or markdown", "list", "keys", "--format", "html")
+        self.bad("list: --format stands beside 'models'; expected it only with keys", "list", "models", "--format", "table")
+        self.bad("list: 'key'; expected schedules, models, machines, scenarios or keys", "list", "key")
+
+
+class Sweeps(Scenarios):
+    def test_memory_and_plan(self):
+        rows = {row["name"]: row for row in self.rows(self.write(SCENARIO), status=1)}
+        self.assertEqual(len(rows), 8)
+        for room in ("3GiB", "4.5GiB"):
+            for plan in ("costs", "equal"):
+                row = rows[f"small.v-adaptive.plan-{plan}.mem{room}"]
+                self.assertEqual((row["status"], row["plan"], row["memory_limit_gib"]), ("ok", plan, room[:-3]))
+                self.assertLessEqual(float(row["activation_gib_max"]), float(room[:-3]))
+                other = rows[f"small.1f1b.plan-{plan}.mem{room}"]
+                self.assertEqual((other["status"], other["plan"]), ("out_of_memory" if room == "3GiB" else "ok", ""))
+
+    def test_from_outside(self):
+        path = self.write(SCENARIO)
+        names = [row["name"] for row in self.rows(path, "--memory", "5 GiB", "--plan", "equal")]
+        self.assertEqual(names, ["small.v-adaptive", "small.1f1b"])
+        names = [row["name"] for row in self.rows(path, "--set", "sweep.memory=[5 GB, 6 GiB, 7000 MB]", "--plan", "equal")]
+        self.assertEqual(names[::2], [f"small.v-adaptive.mem{room}" for room in ("5GB", "6GiB", "7GB")])
+
+    def test_options_of_a_cluster(self):
+        rows = self.rows("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--pp", "4", "--microbatches", "8", "--schedule",
+                         "v-half", "--memory", "40 GiB,60 GiB", "--plan", "costs,equal", "--attention",
+                         "flash,materialised", "--layout", "even")
+        self.assertEqual([row["name"] for row in rows],
+                         [f"flags.v-half.{attention}.plan-{plan}.mem{room}GiB" for room in (40, 60)
+                          for attention in ("flash", "materialised") for plan in ("costs", "equal")])
+        for row in rows:
+            self.assertEqual(row["memory_limit_gib"], re.search(r"mem(\d+)GiB", row["name"])[1])
+        self.bad("--plan: even: unknown word; expected one of costs, equal", "run", "--model", "gpt3-1.3b", "--machine",
+                 "dgx-a100", "--plan", "even")
+
+
+class Figures(Scenarios):
+    def test_columns_are_checked_before_the_first_run(self):
+        for figure in ["x: memory_limit", "series: plans", "y: [plan]"]:
+            key = figure.split(":")[0]
+            path = self.write(re.sub(rf"^    {key}: .*$", f"    {figure}", SCENARIO, flags=re.M))
+            done = run("run", path, "-o", os.path.join(self.folder.name, "r.h5"))
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertRegex(done.stderr, rf"^pipecast: {re.escape(path)}: figures: bubble: {key}.*; expected .*\n$")
+            self.assertEqual(os.listdir(self.folder.name), ["small.yaml"])
+
+    def test_good_ones_do_not_stand_in_the_way(self):
+        self.assertEqual(len(self.rows(self.write(SCENARIO), status=1)), 8)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
