@@ -179,7 +179,7 @@ def figure7_rows(row):
 
 def figure7(pipecast, root):
     rows, points, misfits, out_of_memory = [], {}, [], False
-    for row in run(pipecast, root / "scenarios/validation/controllable_memory_figure7.yaml"):
+    for row in run(pipecast, root / "scenarios/paper/controllable_memory_figure7.yaml"):
         made = figure7_rows(row)
         rows += made
         if len(made) == 1:
@@ -211,13 +211,12 @@ TABLE3 = {  # best MFU in percent, by the case and the schedule (with recompute:
 
 def table3_best(pipecast, root):
     """The row of the highest MFU for each case and schedule."""
-    scenario, best = root / "scenarios/validation/controllable_memory_table3.yaml", {}
-    recomputed = ("--set", "setting.recompute=full", "--set", "setting.schedule=1f1b")
-    for suffix, options in (("", ()), ("-r", recomputed)):
-        for row in run(pipecast, scenario, *options):
-            key = case_of(row).split(".")[0], row["schedule"] + suffix
-            if row["status"] == "ok" and number(row, "mfu") > number(best.get(key, {"mfu": "-1"}), "mfu"):
-                best[key] = row
+    best = {}
+    for row in run(pipecast, root / "scenarios/paper/controllable_memory_table3.yaml"):
+        case = case_of(row).split(".")[0]
+        key = case.removesuffix("-r"), row["schedule"] + ("-r" if case.endswith("-r") else "")
+        if row["status"] == "ok" and number(row, "mfu") > number(best.get(key, {"mfu": "-1"}), "mfu"):
+            best[key] = row
     return best
 
 
