@@ -22,6 +22,13 @@ int report(const pc_error *error);
 /* The same with a message of our own, as bad input. */
 int report_usage(const char *format, ...) PC_PRINTF(1, 2);
 
+/* PC_ERROR_INPUT where `output` is the file `input` under whatever name, which it would replace; `what` says what that
+ * is. */
+pc_code refuse_same_file(const char *input, const char *output, const char *what, pc_error *error);
+
+/* Prints a text that came from a file, without control characters: it cannot end the line. */
+void print_plain(FILE *stream, const char *text);
+
 /* Flushes standard output; EXIT_MACHINE with a message where it could not take everything, else `status`. */
 int finish_output(int status);
 

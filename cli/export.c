@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -70,7 +69,7 @@ static pc_code write_rows(const request *r, const pc_results_reader *reader, FIL
 static pc_code write_run(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
-    pc_code code = find_traced_run(reader, r->path, r->run, &row, &record, error);
+    pc_code code = find_traced_run(reader, r->path, r->run, "run", &row, &record, error);
     if (code) return code;
     if (strcmp(r->to, "chrome") == 0)
         code = pc_export_chrome(row, &record, stream, error);
@@ -87,13 +86,6 @@ static pc_code write_to(const request *r, const pc_results_reader *reader, FILE 
 
 /* ---- where to ---- */
 
-static pc_code refuse_own_input(const request *r, pc_error *error) {
-    struct stat output, input;
-    if (stat(r->output, &output) != 0 || stat(r->path, &input) != 0) return PC_OK;
-    if (output.st_ino != input.st_ino || output.st_dev != input.st_dev) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "-o: %s: is the results file; expected another file", r->output);
-}
-
 static FILE *open_stream(const pc_replacement *replacement, pc_error *error) {
     int descriptor = dup(replacement->descriptor);
     FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
@@ -103,10 +95,16 @@ static FILE *open_stream(const pc_replacement *replacement, pc_error *error) {
     return NULL;
 }
 
+static pc_code write_output(const request *r, const pc_results_reader *reader, pc_error *error) {
+    pc_code code = write_to(r, reader, stdout, error);
+    if (code == PC_ERROR_IO) pc_error_prefix(error, "standard output");
+    return code;
+}
+
 /* Whole, or not at all. */
 static pc_code write_file(const request *r, const pc_results_reader *reader, pc_error *error) {
     pc_replacement replacement;
-    pc_code code = refuse_own_input(r, error);
+    pc_code code = refuse_same_file(r->path, r->output, "the results file", error);
     if (!code) code = pc_replacement_begin(r->output, &replacement, error);
     if (code) return code;
     FILE *stream = open_stream(&replacement, error);
@@ -123,7 +121,7 @@ static int answer_request(const request *r) {
     pc_error error = {0};
     pc_results_reader *reader = NULL;
     pc_code code = pc_results_open(r->path, &reader, &error);
-    if (!code) code = r->output ? write_file(r, reader, &error) : write_to(r, reader, stdout, &error);
+    if (!code) code = r->output ? write_file(r, reader, &error) : write_output(r, reader, &error);
     pc_results_close(reader);
     return code ? report(&error) : finish_output(EXIT_DONE);
 }

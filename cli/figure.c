@@ -4,6 +4,7 @@
 #include "cli/find_run.h"
 
 #include "results/figure.h"
+#include "results/replace.h"
 #include "results/store.h"
 
 #include <inttypes.h>
@@ -78,7 +79,7 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
 static pc_code draw_timeline(const pc_results_reader *reader, const request *asked, pc_error *error) {
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
-    pc_code code = find_traced_run(reader, asked->path, asked->name, &row, &record, error);
+    pc_code code = find_traced_run(reader, asked->path, asked->name, "chart or run", &row, &record, error);
     if (code) return code;
     code = draw(row, &record, asked->output, error);
     pc_trace_record_free(&record);
@@ -87,28 +88,48 @@ static pc_code draw_timeline(const pc_results_reader *reader, const request *ask
 
 /* --- what is asked for --- */
 
+/* Charts that this pipecast cannot read, as a newer one may declare them, do not stand in a run's way. */
+static bool is_run(const pc_results_reader *reader, const request *asked) {
+    const pc_run_row *row;
+    pc_error error;
+    return find_run(reader, asked->path, asked->name, "run", &row, &error) == PC_OK;
+}
+
 static pc_code draw_picture(const pc_results_reader *reader, const request *asked, pc_error *error) {
     bool is_chart = false;
     if (chart_is_requested(&asked->chart))
         return draw_requested_chart(reader, asked->path, &asked->chart, asked->output, error);
     pc_code code = PC_OK;
     if (asked->name) code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, error);
+    if (code == PC_ERROR_INPUT && !is_chart && is_run(reader, asked)) code = PC_OK;
     return code || is_chart ? code : draw_timeline(reader, asked, error);
 }
 
 static pc_code list_pictures(const pc_results_reader *reader, const char *path, pc_error *error) {
     pc_code code = list_declared_charts(reader, path, stdout, error);
-    for (int64_t i = 0; i < pc_results_run_count(reader) && !code; i++) {
+    for (int64_t i = 0; i < pc_results_run_count(reader); i++) { /* also behind charts that cannot be read */
         const pc_run_row *row = pc_results_row(reader, i);
-        if (pc_results_has_trace(reader, row->run)) printf("run    %s/%s\n", row->scenario, row->name);
+        if (!pc_results_has_trace(reader, row->run)) continue;
+        printf("run    ");
+        print_plain(stdout, row->scenario);
+        putchar('/');
+        print_plain(stdout, row->name);
+        putchar('\n');
     }
     return code;
+}
+
+/* Before the work: what is wrong with it later would seem to be the results file's fault. */
+static pc_code check_output(const request *asked, pc_error *error) {
+    pc_code code = pc_figure_check_path(asked->output, error);
+    if (!code) code = refuse_same_file(asked->path, asked->output, "the results file", error);
+    return code ? code : pc_replacement_probe(asked->output, error);
 }
 
 static int answer_request(const request *asked) {
     pc_error error = {0};
     pc_results_reader *reader = NULL;
-    pc_code code = asked->lists ? PC_OK : pc_figure_check_path(asked->output, &error);
+    pc_code code = asked->lists ? PC_OK : check_output(asked, &error);
     if (!code) code = pc_results_open(asked->path, &reader, &error);
     if (!code) code = asked->lists ? list_pictures(reader, asked->path, &error) : draw_picture(reader, asked, &error);
     pc_results_close(reader);

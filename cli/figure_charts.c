@@ -1,4 +1,5 @@
 #include "cli/figure_charts.h"
+#include "cli/cli.h"
 #include "cli/scenario_charts.h"
 
 #include "engine/alloc.h"
@@ -131,7 +132,9 @@ static pc_code walk_figures(const pc_results_reader *reader, const char *path, t
 
 static pc_code print_figure(const char *scenario, const pc_scenario_figure *figure, void *context, pc_error *error) {
     (void)error;
-    fprintf(context, "chart  %s/%s", scenario, figure->name);
+    fprintf(context, "chart  ");
+    print_plain(context, scenario);
+    fprintf(context, "/%s", figure->name);
     fprintf(context, figure->title ? "  %s\n" : "\n", figure->title);
     return PC_OK;
 }

@@ -47,8 +47,8 @@ static pc_code refuse_ambiguous(const char *path, const char *name, int64_t coun
                         path, name, count, found[0]->run, found[1]->run);
 }
 
-pc_code find_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
-                 pc_error *error) {
+pc_code find_run(const pc_results_reader *reader, const char *path, const char *name, const char *kind,
+                 const pc_run_row **row, pc_error *error) {
     static is_meant *const ways[] = {has_name, has_name_in_scenario, has_number};
     const pc_run_row *found[2] = {NULL, NULL};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -58,8 +58,8 @@ pc_code find_run(const pc_results_reader *reader, const char *path, const char *
         *row = found[0];
         return PC_OK;
     }
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no run '%s'; expected the name or number of one, or SCENARIO/NAME",
-                        path, name);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: no %s '%s'; expected the name or number of one, or SCENARIO/NAME",
+                        path, kind, name);
 }
 
 static pc_code find_first_traced(const pc_results_reader *reader, const char *path, const pc_run_row **row,
@@ -73,9 +73,9 @@ static pc_code find_first_traced(const pc_results_reader *reader, const char *pa
     return pc_error_set(error, PC_ERROR_INPUT, "%s: no run kept a trace; expected a scenario with `trace: true`", path);
 }
 
-pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
-                        pc_trace_record *record, pc_error *error) {
+pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const char *kind,
+                        const pc_run_row **row, pc_trace_record *record, pc_error *error) {
     if (!name) return find_first_traced(reader, path, row, record, error);
-    pc_code code = find_run(reader, path, name, row, error);
+    pc_code code = find_run(reader, path, name, kind, row, error);
     return code ? code : pc_results_read_trace(reader, (*row)->run, record, error);
 }

@@ -18,7 +18,7 @@ static const char help[] =
     "\n"
     "  run SCENARIO.yaml...      run the scenarios' pipelines; a table, csv or json, and an HDF5 file\n"
     "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
-    "  figure RESULTS.h5 [NAME]  draw the timeline of a run\n"
+    "  figure RESULTS.h5 [NAME]  draw a chart of runs, or the timeline of one\n"
     "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
     "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"

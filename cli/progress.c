@@ -1,6 +1,5 @@
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -38,10 +37,4 @@ void progress_step(progress *bar) {
 
 void progress_end(progress *bar) {
     if (bar->is_shown && bar->drawn_s > 0.0) fprintf(stderr, "\r%*s\r", BAR_WIDTH + 40, "");
-}
-
-int finish_output(int status) {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-    report_usage("standard output: %s; expected room for the results", strerror(errno));
-    return EXIT_MACHINE;
 }

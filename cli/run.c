@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help_start[] =
@@ -180,15 +179,11 @@ static pc_code load_scenarios(session *s, pc_error *error) {
     return PC_OK;
 }
 
-/* The results would take a scenario's place. */
 static pc_code refuse_own_scenario(const request *r, pc_error *error) {
-    struct stat output, scenario;
-    if (stat(r->output, &output) != 0) return PC_OK;
-    for (int i = 0; i < r->path_count; i++)
-        if (r->paths[i] && stat(r->paths[i], &scenario) == 0 && scenario.st_ino == output.st_ino &&
-            scenario.st_dev == output.st_dev)
-            return pc_error_set(error, PC_ERROR_INPUT, "-o: %s: is the scenario; expected another file", r->output);
-    return PC_OK;
+    pc_code code = PC_OK;
+    for (int i = 0; i < r->path_count && !code; i++)
+        if (r->paths[i]) code = refuse_same_file(r->paths[i], r->output, "the scenario", error);
+    return code;
 }
 
 static pc_code open_results(session *s, pc_error *error) {
@@ -303,7 +298,10 @@ static int answer_request(const request *r) {
     if (!code) code = open_results(&s, &error);
     if (!code) code = run_all(&s, &error);
     if (!code) code = commit_results(&s, &error);
-    if (!code) code = pc_table_write(s.rows, s.row_count, r->format, stdout, &error);
+    if (!code) {
+        code = pc_table_write(s.rows, s.row_count, r->format, stdout, &error);
+        if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");
+    }
     int status = code ? report(&error) : finish_output(worst_status(&s));
     if (!code && !r->is_quiet) run_profiles_warn(&s.profiles);
     close_session(&s);

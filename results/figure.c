@@ -37,14 +37,14 @@ pc_code pc_figure_check_path(const char *path, pc_error *error) {
 
 /* --- the picture --- */
 
-static pc_code make_script(pc_figure *figure, pc_text *script, pc_error *error) {
+static pc_code make_script(pc_figure *figure, const char *path, pc_text *script, pc_error *error) {
     pc_number_scope scope = {0};
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     pc_code code = pc_figure_lay_out(figure, error);
     if (!code && figure->passes.end > 0)
         pc_figure_add_script(figure, script);
     else if (!code)
-        code = pc_error_set(error, PC_ERROR_INPUT, "there is no pass to draw");
+        code = pc_error_set(error, PC_ERROR_INPUT, "%s: there is no pass to draw; expected one that takes time", path);
     pc_number_scope_leave(&scope);
     bool has_failed = script->failed || figure->notes->text.failed;
     return code || !has_failed ? code : pc_error_no_memory(error);
@@ -140,7 +140,7 @@ pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_err
     pc_svg_notes notes = {.title = timeline->title};
     pc_figure figure = {.timeline = timeline, .format = find_format(path), .notes = &notes};
     pc_text script = {0};
-    code = make_script(&figure, &script, error);
+    code = make_script(&figure, path, &script, error);
     if (!code) code = draw(&script, &notes, figure.format, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "results/replace.h"
 
 #include "engine/alloc.h"
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINKS_MAX = 40, ATTEMPTS_MAX = 1000, WRITE_MAX = 1 << 30 };
+enum { LINKS_MAX = 40, ATTEMPTS_MAX = 1000, WRITE_MAX = 1 << 30, PROC_PATH_SIZE = 32 };
 
 /* Whether the user named a place that cannot be, rather than the machine failing. */
 static bool is_users_fault(int cause) {
@@ -24,8 +25,14 @@ static bool is_users_fault(int cause) {
     return false;
 }
 
+/* For the end of a message. */
+static const char *expectation(int cause) {
+    return is_users_fault(cause) ? "; expected a file that can be written" : "";
+}
+
 static pc_code refuse(pc_error *error, const char *path, int cause) {
-    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, "%s: %s", path, strerror(cause));
+    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, "%s: %s%s", path, strerror(cause),
+                        expectation(cause));
 }
 
 /* How much of the path is its folder, with the slash; 0 for a bare name. */
@@ -74,7 +81,7 @@ static pc_code check_target(const char *path, pc_error *error) {
     size_t folder = folder_length(path);
     if (path[folder] == '\0') return pc_error_set(error, PC_ERROR_INPUT, "%s: a file's name was expected", path);
     if (lstat(path, &status) != 0) return errno == ENOENT ? PC_OK : refuse(error, path, errno);
-    if (S_ISDIR(status.st_mode)) return pc_error_set(error, PC_ERROR_INPUT, "%s: is a folder, not a file", path);
+    if (S_ISDIR(status.st_mode)) return pc_error_set(error, PC_ERROR_INPUT, "%s: is a folder; expected a file", path);
     if (!S_ISREG(status.st_mode))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: is a device or pipe; a regular file was expected, since the file is replaced in one "
@@ -92,10 +99,11 @@ static pc_code check_folder(const char *path, pc_error *error) {
     folder[size > 1 ? size - 1 : 1] = '\0';
     pc_code code = PC_OK;
     if (stat(folder, &status) != 0)
-        code = errno == ENOENT ? pc_error_set(error, PC_ERROR_INPUT, "%s: there is no folder '%s'", path, folder)
+        code = errno == ENOENT ? pc_error_set(error, PC_ERROR_INPUT,
+                                              "%s: there is no folder '%s'; expected one that is there", path, folder)
                                : refuse(error, path, errno);
     else if (!S_ISDIR(status.st_mode))
-        code = pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is not a folder", path, folder);
+        code = pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is not a folder; expected one", path, folder);
     pc_free(folder);
     return code;
 }
@@ -107,13 +115,17 @@ static void make_name(char *name, size_t size, int attempt) {
     snprintf(name, size, ".pipecast-%ld-%lx-%d.tmp", (long)getpid(), (unsigned long)now.tv_nsec, attempt);
 }
 
-static pc_code open_temporary(pc_replacement *replacement, pc_error *error) {
+static bool choose_name(pc_replacement *replacement, int attempt) {
+    char name[64];
+    make_name(name, sizeof name, attempt);
+    pc_free(replacement->temporary);
+    replacement->temporary = beside(replacement->path, name);
+    return replacement->temporary;
+}
+
+static pc_code open_named(pc_replacement *replacement, pc_error *error) {
     for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-        char name[64];
-        make_name(name, sizeof name, attempt);
-        pc_free(replacement->temporary);
-        replacement->temporary = beside(replacement->path, name);
-        if (!replacement->temporary) return pc_error_no_memory(error);
+        if (!choose_name(replacement, attempt)) return pc_error_no_memory(error);
         replacement->descriptor = open(replacement->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (replacement->descriptor >= 0) return PC_OK;
         if (errno != EEXIST) break;
@@ -121,8 +133,26 @@ static pc_code open_temporary(pc_replacement *replacement, pc_error *error) {
     int cause = errno;
     size_t size = folder_length(replacement->path);
     return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO,
-                        "%s: cannot write in the folder '%.*s': %s", replacement->path, size ? (int)size : 1,
-                        size ? replacement->path : ".", strerror(cause));
+                        "%s: cannot write in the folder '%.*s': %s%s", replacement->path, size ? (int)size : 1,
+                        size ? replacement->path : ".", strerror(cause), expectation(cause));
+}
+
+/* Where a file without a name can be found, and be given one. */
+static void find_nameless(const pc_replacement *replacement, char path[PROC_PATH_SIZE]) {
+    snprintf(path, PROC_PATH_SIZE, "/proc/self/fd/%d", replacement->descriptor);
+}
+
+/* A file without a name is gone with the process, whatever ends that. Not every file system has such files. */
+static pc_code open_temporary(pc_replacement *replacement, pc_error *error) {
+    char *folder = beside(replacement->path, "."), found[PROC_PATH_SIZE];
+    if (!folder) return pc_error_no_memory(error);
+    replacement->descriptor = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    pc_free(folder);
+    if (replacement->descriptor < 0) return open_named(replacement, error);
+    find_nameless(replacement, found);
+    if (access(found, F_OK) == 0) return PC_OK;
+    close(replacement->descriptor);
+    return open_named(replacement, error);
 }
 
 static void release(pc_replacement *replacement) {
@@ -163,22 +193,41 @@ static void copy_mode(const pc_replacement *replacement) {
     if (fchmod(replacement->descriptor, status.st_mode & 07777) != 0) return; /* then it has the usual ones */
 }
 
+/* 0, or errno. Only a name can take the place of another: so it gets one, for an instant. */
+static int give_name(pc_replacement *replacement) {
+    char found[PROC_PATH_SIZE];
+    int cause = EEXIST;
+    find_nameless(replacement, found);
+    for (int attempt = 0; attempt < ATTEMPTS_MAX && cause == EEXIST; attempt++) {
+        if (!choose_name(replacement, attempt)) return ENOMEM;
+        cause = linkat(AT_FDCWD, found, AT_FDCWD, replacement->temporary, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    }
+    if (!cause) return 0;
+    pc_free(replacement->temporary); /* it is not ours */
+    replacement->temporary = NULL;
+    return cause;
+}
+
 /* Closes whatever happens; the first failure's errno, or 0. Some pipes and file systems know no fsync: EINVAL. */
-static int flush_and_close(int descriptor) {
+static int finish_temporary(pc_replacement *replacement) {
+    int descriptor = replacement->descriptor;
     int cause = fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+    if (!cause && !replacement->temporary) cause = give_name(replacement);
     if (close(descriptor) != 0 && errno != EINTR && !cause) cause = errno;
+    replacement->descriptor = -1;
     return cause;
 }
 
 pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error) {
     copy_mode(replacement);
-    int cause = flush_and_close(replacement->descriptor);
-    replacement->descriptor = -1;
+    int cause = finish_temporary(replacement);
     if (!cause && rename(replacement->temporary, replacement->path) != 0) cause = errno;
     pc_code code = PC_OK;
     if (cause) {
-        code = pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
-        unlink(replacement->temporary);
+        code = cause == ENOMEM
+                   ? pc_error_no_memory(error)
+                   : pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
+        if (replacement->temporary) unlink(replacement->temporary);
     }
     release(replacement);
     return code;

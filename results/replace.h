@@ -1,8 +1,9 @@
 /* replace.h: puts a complete file in the place of another in one step.
  *
  * The new content is written to a temporary file in the same folder and renamed: whoever opens the path sees the old
- * file or the new one, whole. Where the path is a link, the file that it leads to is replaced. Devices, pipes and
- * folders are refused.
+ * file or the new one, whole. Where the file system has files without a name the temporary one is such until it is
+ * complete, and nothing is left of it where the process is killed. Where the path is a link, the file that it leads to
+ * is replaced. Devices, pipes and folders are refused.
  */
 #ifndef PC_RESULTS_REPLACE_H
 #define PC_RESULTS_REPLACE_H
@@ -18,7 +19,7 @@ extern "C" {
 
 typedef struct pc_replacement {
     char *path;      /* the final one, links resolved */
-    char *temporary; /* the path of the file being written */
+    char *temporary; /* the path of the file being written; NULL while it has no name */
     int descriptor;  /* of that file, for reading and writing; closed on exec */
 } pc_replacement;
 

@@ -25,7 +25,8 @@ enum {
 /* ---- reading: the seal, before HDF5 sees anything ---- */
 
 pc_code pc_sealed_refuse_damaged(const char *path, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: the file is damaged or was cut short", path);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: the file is damaged or was cut short; expected it as pipecast wrote it", path);
 }
 
 static pc_code open_regular(const char *path, const pc_sealed_kind *kind, int *descriptor, off_t *size,

@@ -63,17 +63,17 @@ pc_code pc_store_block_write(hid_t group, const pc_block *block, pc_error *error
 
 /* --- reading --- */
 
-static bool is_within(int64_t value, int64_t limit) {
-    return value >= 0 && value < limit;
+static bool is_within(int64_t value, int64_t least, int64_t limit) {
+    return value >= least && value < limit;
 }
 
 static pc_code check_row(const pc_trace_record *record, const block_row *row, pc_error *error) {
-    if (!is_within(row->device, record->devices)) return pc_store_refuse(error, "block_device");
-    if (!is_within(row->chunk, record->chunks)) return pc_store_refuse(error, "block_chunk");
-    if (!is_within(row->kind, PC_PASS_KINDS)) return pc_store_refuse(error, "block_kind");
-    if (!is_within(row->microbatch, PC_MICROBATCHES_MAX)) return pc_store_refuse(error, "block_microbatch");
-    if (!is_within(row->start_cells, CELLS_MAX)) return pc_store_refuse(error, "block_start_cells");
-    if (!is_within(row->duration_cells - 1, CELLS_MAX)) return pc_store_refuse(error, "block_duration_cells");
+    if (!is_within(row->device, 0, record->devices)) return pc_store_refuse(error, "block_device");
+    if (!is_within(row->chunk, 0, record->chunks)) return pc_store_refuse(error, "block_chunk");
+    if (!is_within(row->kind, 0, PC_PASS_KINDS)) return pc_store_refuse(error, "block_kind");
+    if (!is_within(row->microbatch, 0, PC_MICROBATCHES_MAX)) return pc_store_refuse(error, "block_microbatch");
+    if (!is_within(row->start_cells, 0, CELLS_MAX)) return pc_store_refuse(error, "block_start_cells");
+    if (!is_within(row->duration_cells, 1, CELLS_MAX)) return pc_store_refuse(error, "block_duration_cells");
     return PC_OK;
 }
 
@@ -132,7 +132,7 @@ pc_code pc_store_block_read(hid_t group, pc_trace_record *record, pc_error *erro
     int64_t interval = 0, count = 0;
     block_row *rows = NULL;
     if (!pc_h5_has(group, columns[0].name)) return PC_OK;
-    if (!pc_h5_get_integer(group, "block_interval", &interval) || !is_within(interval - 1, CELLS_MAX))
+    if (!pc_h5_get_integer(group, "block_interval", &interval) || !is_within(interval, 1, CELLS_MAX))
         return pc_store_refuse(error, "block_interval");
     pc_code code = count_rows(group, &count, error);
     if (!code) code = read_rows(group, count, &rows, error);

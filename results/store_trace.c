@@ -200,7 +200,10 @@ static pc_code read_shape(hid_t group, pc_trace_record *record, pc_error *error)
     pc_code code = read_int(group, "devices", 1, PC_DEVICES_MAX, &record->devices, error);
     if (!code) code = read_int(group, "microbatches", 1, PC_MICROBATCHES_MAX, &record->microbatches, error);
     if (!code) code = read_int(group, "chunks", 1, PC_CHUNKS_MAX, &record->chunks, error);
-    return code ? code : read_placement(group, &record->placement, error);
+    if (!code) code = read_placement(group, &record->placement, error);
+    /* A microbatch's chunk is its number modulo 2 there: one that the record lacks would be looked up as well. */
+    bool lacks_replica = !code && record->placement == PC_PLACEMENT_BIDIRECTIONAL && record->chunks != 2;
+    return lacks_replica ? pc_store_refuse(error, "placement") : code;
 }
 
 static pc_code read_hash(hid_t group, uint64_t *hash, pc_error *error) {
@@ -336,8 +339,10 @@ static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
         if (!is_within(trace->pass_device[i], record->devices)) fault = "device";
         if (fault) return refuse_part(error, "pass", fault);
     }
-    for (int64_t i = 0; i < trace->level_count; i++)
+    for (int64_t i = 0; i < trace->level_count; i++) {
         if (!is_within(trace->level_device[i], record->devices)) return pc_store_refuse(error, "level_device");
+        if (trace->level_time_ps[i] < 0) return pc_store_refuse(error, "level_time_ps");
+    }
     return PC_OK;
 }
 

@@ -104,8 +104,9 @@ void pc_text_add_json(pc_text *text, const char *source) {
     pc_text_add(text, "\"", 1);
 }
 
+/* Control characters, ends of lines, and U+FFFE and U+FFFF, which are no characters and which XML does not allow. */
 static bool is_control(unsigned c) {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029;
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFFFE || c == 0xFFFF;
 }
 
 static size_t count_characters(const char *source) {

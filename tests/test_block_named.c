@@ -94,6 +94,22 @@ static void check_valid(const pc_block *b) {
     check_waits(b);
 }
 
+/* R stands between F and BW: an interval earlier it is before the one, a later one behind the other, and in neither
+ * does it meet another pass. */
+static void test_recomputation_has_its_place(void **state) {
+    (void)state;
+    made it;
+    assert_true(make("1f1b-r", 4, 12, 0, &it));
+    pc_block *b = &it.block;
+    int64_t *r = &b->start[pc_block_index(b, 0, 3, 0, PC_PASS_R)], cell = *r;
+    assert_true(pc_block_is_valid(b));
+    *r = cell - b->interval;
+    assert_false(pc_block_is_valid(b));
+    *r = cell + b->interval;
+    assert_false(pc_block_is_valid(b));
+    free_made(&it);
+}
+
 /* ---- repeated ---- */
 
 typedef struct placed {
@@ -420,6 +436,7 @@ static void test_searched_repeat_their_block(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_written_schedule_is_here),
+        cmocka_unit_test(test_recomputation_has_its_place),
         cmocka_unit_test(test_repeated_it_is_the_schedule),
         cmocka_unit_test(test_closed_forms),
         cmocka_unit_test(test_found_in_the_schedule),

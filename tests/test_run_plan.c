@@ -1,4 +1,6 @@
-/* Runs whose schedules are made as if all passes took the same time, and the limits that rows show. */
+/* Runs whose schedules are made as if all passes took the same time, and the limits, passes and parameters that rows
+ * show. */
+#include "engine/alloc.h"
 #include "models/training/run.h"
 #include "tests/scenario_files.h"
 
@@ -103,6 +105,34 @@ static void test_no_effect(void **state) {
         assert_string_equal(a.row.plan, "");
         free_run(&a);
         free_run(&b);
+    }
+}
+
+/* With the block, the transfers, and the times that the plan was made at. */
+static void test_no_memory(void **state) {
+    (void)state;
+    static const char *const plans[] = {"setting.plan=equal", "setting.plan=costs"};
+    for (int i = 0; i < 2; i++) {
+        const char *const sets[] = {"setting.devices=2",      "setting.microbatches=4",
+                                    "setting.schedule=zb-1p", "setting.times={F: 3 ms, B: 4 ms, W: 2 ms}",
+                                    "setting.trace=true",     plans[i]};
+        pc_error error;
+        pc_scenario *scenario = load_with(NULL, sets, 6);
+        pc_run_spec spec = spec_of(scenario, 0);
+        pc_code code = PC_ERROR_NO_MEMORY;
+        for (long after = 0; code != PC_OK; after++) {
+            pc_run_row row;
+            pc_run_detail detail = {0};
+            assert_true(after < 5000);
+            pc_alloc_fail_after(after);
+            code = pc_run(&spec, &row, &detail, &error);
+            pc_alloc_fail_after(-1);
+            assert_true(code == PC_OK ? after > 20 : code == PC_ERROR_NO_MEMORY);
+            if (code == PC_OK) assert_true(detail.block.devices == 2 && detail.replay.trace.transfer_count == 8);
+            if (code == PC_OK) pc_run_detail_free(&detail);
+        }
+        pc_run_spec_free(&spec);
+        pc_scenario_free(scenario);
     }
 }
 
@@ -211,15 +241,84 @@ static void test_limit_of_given_times(void **state) {
     }
 }
 
+/* ---- the longest passes in the row ---- */
+
+static void assert_passes(const pc_run_row *row, double f_s, double b_s, double w_s) {
+    assert_true(fabs(row->pass_f_s - f_s) < 1e-15 && fabs(row->pass_b_s - b_s) < 1e-15);
+    assert_true(isnan(w_s) ? isnan(row->pass_w_s) : fabs(row->pass_w_s - w_s) < 1e-15);
+}
+
+/* Of each kind that of the stage where it is longest; a chunk has its share; BW where the schedule does not split. */
+static void test_passes_of_given_times(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        double f_s, b_s, w_s;
+    } cases[] = {{"setting.schedule=zb-h1", 4e-3, 6e-3, 3e-3},
+                 {"setting.schedule=1f1b", 4e-3, 9e-3, NAN},
+                 {"setting.schedule=v-half", 2e-3, 3e-3, 1.5e-3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const sets[] = {
+            "setting.devices=3", "setting.microbatches=6", cases[i].schedule,
+            "setting.stages=[{F: 1 ms, B: 6 ms, W: 3 ms}, {F: 2 ms, B: 1 ms, W: 1 ms}, {F: 4 ms, B: 2 ms, W: 2 ms}]"};
+        done x = run_with(sets, 4);
+        assert_passes(&x.row, cases[i].f_s, cases[i].b_s, cases[i].w_s);
+        free_run(&x);
+    }
+}
+
+static double longest_in(const pc_replay_trace *trace, pc_pass_kind kind) {
+    pc_time longest = -1;
+    for (int64_t i = 0; i < trace->pass_count; i++) {
+        pc_time took = trace->pass_end_ps[i] - trace->pass_start_ps[i];
+        if (trace->pass[i].kind == (int)kind && took > longest) longest = took;
+    }
+    return longest < 0 ? NAN : (double)longest * 1e-12;
+}
+
+/* Where transfers go on beside them, passes last in the trace what they cost. */
+static void test_passes_of_a_cluster(void **state) {
+    (void)state;
+    done split = run_cluster("dgx-a100", "costs", "zero=1"), whole = run_cluster("dgx-a100", "costs", "schedule=1f1b");
+    const pc_replay_trace *of_split = &split.detail.replay.trace, *of_whole = &whole.detail.replay.trace;
+    assert_passes(&split.row, longest_in(of_split, PC_PASS_F), longest_in(of_split, PC_PASS_B),
+                  longest_in(of_split, PC_PASS_W));
+    assert_passes(&whole.row, longest_in(of_whole, PC_PASS_F), longest_in(of_whole, PC_PASS_BW), NAN);
+    assert_true(split.row.pass_w_s > 0);
+    free_run(&split);
+    free_run(&whole);
+}
+
+/* ---- parameters in the row ---- */
+
+/* 12 L h^2 + 13 L h in the layers, V h + s h + 2 h around them (Narayanan et al. 2021, equation 2): L 24, h and s 2048;
+ * V is 50257 rounded up to a multiple of 128 times TP: 50304, and with 8 ranks 51200. */
+static void test_parameters(void **state) {
+    (void)state;
+    const double h = 2048, inner = 24 * (12 * h * h + 13 * h) + h * h + 2 * h;
+    done one = run_cluster("dgx-a100", "costs", "zero=1"), eight = run_cluster("dgx-a100", "costs", "tp=8");
+    assert_true(one.row.model_parameters == inner + 50304 * h);
+    assert_true(eight.row.model_parameters == inner + 51200 * h);
+    free_run(&one);
+    free_run(&eight);
+    done times = run_times("1f1b", 16, equal, "costs", "overhead=0 ms");
+    assert_true(isnan(times.row.model_parameters));
+    free_run(&times);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_is_that_of_equal_times),
         cmocka_unit_test(test_memory_counts),
         cmocka_unit_test(test_no_effect),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_bubble_repeats),
         cmocka_unit_test(test_cluster),
         cmocka_unit_test(test_limit_of_a_cluster),
         cmocka_unit_test(test_limit_of_given_times),
+        cmocka_unit_test(test_passes_of_given_times),
+        cmocka_unit_test(test_passes_of_a_cluster),
+        cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -421,6 +421,7 @@ static void test_published_on_a_cluster(void **state) {
     assert_true(spec.published_mfu == 0.5 && spec.published_tflops_per_gpu == 150);
     assert_true(spec.published_hardware_tflops_per_gpu == 200 && spec.published_activation_gib == 3);
     assert_true(spec.published_iteration_s == 2 && isnan(spec.published_bubble_rate_span));
+    assert_true(spec.published_pass_f_s == 4e-3 && spec.published_memory_gib == 7 && spec.published_best_mfu == 0.625);
     assert_int_equal(spec.iteration.cut.dp, 2);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);

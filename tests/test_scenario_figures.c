@@ -3,7 +3,7 @@
 #include "tests/scenario_files.h"
 
 static const char *const figures = "figures:\n"
-                                   "  - {name: one, x: microbatches, y: [mfu]}\n"
+                                   "  - {name: one, x: microbatches, y: [mfu], y_label: [MFU]}\n"
                                    "  - name: all.of-it_2\n"
                                    "    title: \"MFU, 50% 'more' \\\\ less\"\n"
                                    "    x: memory_limit_gib\n"
@@ -28,7 +28,8 @@ static void assert_figures(const pc_scenario_figure *found, int count) {
     assert_int_equal(found[0].y_count, 1);
     assert_string_equal(found[0].y[0], "mfu");
     assert_true(!found[0].title && !found[0].series && !found[0].panels && !found[0].style && !found[0].x_label);
-    assert_true(!found[0].y_label[0] && !found[0].published);
+    assert_string_equal(found[0].y_label[0], "MFU");
+    assert_true(!found[0].y_label[1] && !found[0].published);
     assert_string_equal(found[1].name, "all.of-it_2");
     assert_string_equal(found[1].title, "MFU, 50% 'more' \\ less");
     assert_string_equal(found[1].x, "memory_limit_gib");
@@ -112,6 +113,8 @@ static const struct {
     {"figures:\n  - {name: a, x: b, y: [c, '']}\n", ":8: figures[0].y[1]: empty; expected one line of text"},
     {"figures:\n  - {name: a, x: b, y: [c],\n     title: \"a\\nb\"}\n",
      ":9: figures[0].title: has control characters; expected one line of text"},
+    {"figures:\n  - {name: a, x: b, y: [c], x_label: \"d\\x7f\"}\n",
+     ":8: figures[0].x_label: has control characters; expected one line of text"},
     {"figures:\n  - {name: a, x: b, y: [c], style: dots}\n",
      ":8: figures[0].style: dots: unknown word; expected one of points, lines, bars"},
     {"figures:\n  - {name: a, x: b, y: [c], published: yes}\n",

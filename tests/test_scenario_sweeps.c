@@ -64,6 +64,23 @@ static void test_memory_replaces_that_of_stages(void **state) {
     pc_scenario_free(scenario);
 }
 
+/* ".1f1b" and ".mem40.5GiB" leave 111 of the 127 characters of a run's name. */
+static void test_long_names(void **state) {
+    (void)state;
+    char lines[512];
+    const char *sweep = "sweep: {memory: [40 GiB, 40.5 GiB, 40 GB]}\n";
+    snprintf(lines, sizeof lines, "cases: [{name: %0111d}]\n%s", 0, sweep);
+    pc_scenario *scenario = load_base_with(lines, NULL, 0);
+    pc_run_spec spec = spec_of(scenario, 1);
+    assert_int_equal(strlen(spec.name), 127);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+    char text[2048];
+    snprintf(text, sizeof text, "%scases: [{name: %0112d}]\n%s", base, 0, sweep);
+    write_temporary(text, strlen(text));
+    assert_non_null(strstr(message_of(temporary, NULL, 0), "expected at most 111 bytes"));
+}
+
 /* What is set from outside takes the place of what the file sweeps. */
 static void test_memory_set(void **state) {
     (void)state;
@@ -183,10 +200,15 @@ static void test_size_texts_are_exact(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),       cmocka_unit_test(test_memory_replaces_that_of_stages),
-        cmocka_unit_test(test_memory_set),   cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_on_a_cluster), cmocka_unit_test(test_sweep_of_no_number),
-        cmocka_unit_test(test_size_texts),   cmocka_unit_test(test_size_texts_are_exact),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_replaces_that_of_stages),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_memory_set),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_on_a_cluster),
+        cmocka_unit_test(test_sweep_of_no_number),
+        cmocka_unit_test(test_size_texts),
+        cmocka_unit_test(test_size_texts_are_exact),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
 }

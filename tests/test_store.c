@@ -105,6 +105,29 @@ static void transfers_and_blocks_come_back(void **state) {
     pc_results_close(reader);
 }
 
+/* Of one stage: that nothing went anywhere is not the same as not to know. */
+static void no_transfers_are_told_from_unknown_ones(void **state) {
+    const folder *at = *state;
+    example made;
+    pc_results_writer *writer;
+    pc_results_reader *reader;
+    pc_trace_record found;
+    pc_run_row row = ok_row(1);
+    make_example(&made);
+    add_transfers(&made);
+    made.replay.trace.transfer_count = 0;
+    pc_run_detail detail = {.replay = made.replay};
+    assert_int_equal(pc_results_create(at->file, &writer, NULL), PC_OK);
+    assert_int_equal(pc_results_add_run(writer, &row, &made.schedule, &detail, NULL), PC_OK);
+    assert_int_equal(pc_results_commit(writer, NULL), PC_OK);
+    assert_int_equal(pc_results_open(at->file, &reader, NULL), PC_OK);
+    assert_int_equal(pc_results_read_trace(reader, 1, &found, NULL), PC_OK);
+    assert_true(found.has_transfers);
+    assert_int_equal(found.replay.trace.transfer_count, 0);
+    pc_trace_record_free(&found);
+    pc_results_close(reader);
+}
+
 static void traces_come_back(void **state) {
     const folder *at = *state;
     pc_error error = {0};
@@ -327,6 +350,7 @@ static void scenario_names_may_be_anything(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rows_come_back),
+        TEST(no_transfers_are_told_from_unknown_ones),
         TEST(traces_come_back),
         TEST(transfers_and_blocks_come_back),
         TEST(many_rows_come_back),

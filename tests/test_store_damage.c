@@ -318,14 +318,22 @@ static void transfers_and_blocks_out_of_range_are_refused(void **state) {
         "del t['block_device']; t['block_device'] = numpy.array([0, 0, 1, 1, 1], dtype='i4')",
         "t['pass_end_ps'][1] = 0",
         "t['pass_start_ps'][1] = -5",
+        "t['level_time_ps'][1] = -5",
+        "t['block_duration_cells'][1] = -2**63",
+        "t.attrs['block_interval'] = -2**63",
+        "t.attrs['placement'] = 'bidirectional'",
     };
-    static const char *const parts[] = {
-        "transfer_from",       "transfer_to",       "transfer_to",          "transfer_chunk",       "transfer_kind",
-        "transfer_microbatch", "transfer_start_ps", "transfer_end_ps",      "transfer_kind",        "transfer_end_ps",
-        "block_kind",          "block_interval",    "block_interval",       "block_interval",       "block_device",
-        "block_chunk",         "block_kind",        "block_kind",           "block_microbatch",     "block_microbatch",
-        "block_start_cells",   "block_start_cells", "block_duration_cells", "block_duration_cells", "block_chunk",
-        "pass_end_ps",         "pass_start_ps"};
+    static const char *const parts[] = {"transfer_from",     "transfer_to",          "transfer_to",
+                                        "transfer_chunk",    "transfer_kind",        "transfer_microbatch",
+                                        "transfer_start_ps", "transfer_end_ps",      "transfer_kind",
+                                        "transfer_end_ps",   "block_kind",           "block_interval",
+                                        "block_interval",    "block_interval",       "block_device",
+                                        "block_chunk",       "block_kind",           "block_kind",
+                                        "block_microbatch",  "block_microbatch",     "block_start_cells",
+                                        "block_start_cells", "block_duration_cells", "block_duration_cells",
+                                        "block_chunk",       "pass_end_ps",          "pass_start_ps",
+                                        "level_time_ps",     "block_duration_cells", "block_interval",
+                                        "placement"};
     enum { COUNT = sizeof changes / sizeof changes[0] };
     _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
     char lines[COUNT][160];

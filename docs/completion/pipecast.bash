@@ -68,8 +68,8 @@ _pipecast_names() {
 
 # What `figure --list` says can be drawn of the results file that stands on the line: all, or only what is a run.
 _pipecast_drawn() {
-    local kind name
-    while read -r kind name; do
+    local kind name title
+    while read -r kind name title; do
         [[ ${1:-$kind} == "$kind" ]] && echo "$name"
     done < <("$pipecast" figure "$file" --list 2>/dev/null)
 }

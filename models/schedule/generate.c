@@ -70,9 +70,8 @@ static void put_interleaved(pc_stage_writer *writer, pc_pass_kind kind, int64_t 
  * 2(p-1-d) + (v-1)p F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage.
  * One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)p: the same bubble, for what the last stages wait
  * longer at the start they wait less at the end, but only p-1-d + (v-1)p + 1 chunks, so that stage 0 holds p
- * microbatches, as in 1F1B
- * ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B with less memory). Transfers that take time
- * cost it more, for a stage waits for each of them. */
+ * microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B with less memory).
+ * Transfers that take time cost it more, for a stage waits for each of them. */
 static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (writer->chunks == 1) {
         write_1f1b(writer, 1);

@@ -43,8 +43,8 @@ def arguments():
 
 
 def print_summary(results):
-    for claim, ours, holds in claims.of_both(results):
-        print(f"{'holds' if holds else 'NOT  '}  {plain(claim)}\n       {plain(ours)}")
+    for claim, ours, checks in claims.of_both(results):
+        print(f"{plain(claims.verdict(checks)):7}  {plain(claim)}\n         {plain(ours)}")
 
 
 def main():

@@ -12,7 +12,8 @@ FIGURE9, FIGURE10, FIGURE12 = (f"controllable_memory_figure{n}" for n in (9, 10,
 # As the paper spells them; the schedule's name is the command's.
 NAMES = {"1f1b": "1F1B", "1f1b-r": "1F1B-R", "eager-1f1b": "Eager 1F1B", "gpipe": "GPipe", "gems": "GEMS",
          "chimera": "Chimera", "1f1b-interleaved": "1F1B-I", "1f1b-v": "1F1B-V", "zb-h1": "ZB-H1", "zb-h2": "ZB-H2",
-         "zb-1p": "ZB-1P", "zb-2p": "ZB-2P", "zb-v": "ZB-V", "v-min": "V-Min", "v-half": "V-Half", "v-zb": "V-ZB",
+         "zb-1p": "ZB-1P", "zb-2p": "ZB-2P", "zb-v": "ZB-V", "zb-two-thirds": "ZB in two thirds",
+         "1f1b-interleaved-low-memory": "1F1B-I, less memory", "v-min": "V-Min", "v-half": "V-Half", "v-zb": "V-ZB",
          "v-adaptive": "V, adaptive"}
 
 
@@ -48,7 +49,9 @@ def timelines(results):
     return [
         Heading(3, "Figures 1 to 4, 11, 14 and 16 to 18: blocks, and the schedules they make"),
         Paragraph("Four devices, eight microbatches, F, B and W of equal length. A block repeats every interval; squeezed, "
-                  "and reordered where it starts and ends, the repetitions are the schedule."),
+                  "and reordered where it starts and ends, the repetitions are the schedule. Figure 16 has three of the gallery: "
+                  "1F1B-V and the zero-bubble schedule that come to two thirds of 1F1B's memory where there are many devices, "
+                  "and 1F1B-I with less memory."),
         *[figures[name] for name in SHOWN],
         Details("The gallery: all other schedules", [figures[row.schedule] for row in rows if row.schedule not in SHOWN]),
         table]
@@ -117,26 +120,31 @@ def figure5(results):
     rows = results.rows(FIGURE5)
     blocks = [
         Heading(3, "Figure 5: V-Min's bubble that repeats"),
-        Paragraph("V-Min planned as if F, B and W took the same time, at times of 3, 4 and 2: every interval has its bubble. "
-                  "Planned for these times within the same memory, much of it goes.")]
+        Paragraph("V-Min planned as if F, B and W took the same time, at times of 3, 4 and 2: every interval has its bubble, "
+                  "and V-Half's has none. With V-Min planned for these times within the same memory, much of it goes. What "
+                  "V-Half idles is where it starts and ends.")]
     for row in rows:
-        if row.pp == 4:
-            blocks.append(timeline(results, FIGURE5, row, f"v-min-planned-{row.plan}.svg",
-                                   f"V-Min at unequal times, planned for {'equal ones' if row.plan == 'equal' else 'them'}"))
-    blocks.append(Table(["devices", "microbatches", "planned for", "bubble rate (span)", "activation memory, 1F1B's = 1"],
-                        [[str(row.pp), str(row.microbatches), "equal times" if row.plan == "equal" else "these times",
+        if row.pp == 4 and (row.schedule, row.plan) != ("v-half", "costs"):
+            times = "equal ones" if row.plan == "equal" else "them"
+            blocks.append(timeline(results, FIGURE5, row, f"{row.schedule}-planned-{row.plan}.svg",
+                                   f"{label(row)} at unequal times, planned for {times}"))
+    blocks.append(Table(["schedule", "devices", "microbatches", "planned for", "bubble rate (span)",
+                         "activation memory, 1F1B's = 1"],
+                        [[label(row), str(row.pp), str(row.microbatches), "equal times" if row.plan == "equal" else "these times",
                           cells.percent(row.bubble_rate_span), cells.number(row.activation_gib_max, 3)] for row in rows]))
     return blocks
 
 
 # --- figures 6 and 7 ---
 
+RECOMPUTES = "'1f1b, full': 1F1B-R, which recomputes all"
+
 def figure6(results):
     known = [row for row in results.rows(FIGURE6) if row.published_mfu is not None]
     results.draw(f"{FIGURE6}/by-microbatches", "figure6.svg")
     return [
         Heading(3, "Figure 6: MFU and activation memory against the number of microbatches"),
-        Figure("figure6.svg", "MFU and activation memory of six schedules, three models",
+        Figure("figure6.svg", f"MFU and activation memory of six schedules, three models; {RECOMPUTES}",
                "MFU rises with the number of microbatches; activation memory does not"),
         Heading(3, "Table 4: 38.5B with 512 microbatches"),
         Table(["schedule", "MFU", "paper", "difference [points]"],
@@ -158,6 +166,6 @@ def figure7(results):
         Heading(3, "Figure 7: MFU and activation memory, same microbatch size"),
         Paragraph("The paper's are read off its plot, to about 0.7 points and 1.5 GB; there, too, ZB-2P on 38.5B is out of "
                   "memory."),
-        Figure("figure7.svg", "MFU against activation memory; hollow: read off the paper's plot",
+        Figure("figure7.svg", f"MFU against activation memory; hollow: read off the paper's plot; {RECOMPUTES}",
                "Points of eight schedules in three panels, ours beside the paper's"),
         Table(["model", "schedule", "MFU", "paper", "difference [points]", "activations [GiB]", "paper", "difference"], body)]

@@ -128,7 +128,8 @@ class Run(Command):
         self.assertIn(b">at most 25.44 GiB, on ", by_name)
         done = run("figure", results, "nobody", "-o", figure)
         self.assertEqual((done.returncode, done.stderr),
-                         (2, f"pipecast: {results}: no run 'nobody'; expected the name or number of one, or SCENARIO/NAME\n"))
+                         (2, f"pipecast: {results}: no chart or run 'nobody'; expected the name or number of one, or "
+                             "SCENARIO/NAME\n"))
 
     def test_two_replicas_and_recomputation_in_a_results_file(self):
         path, results = self.path("x.yaml"), self.path("r.h5")
@@ -194,7 +195,7 @@ class Run(Command):
             ("missing.yaml: No such file or directory; expected a scenario file (YAML) of at most 4 MiB",
              ["missing.yaml"]),
             ("/dev/zero: too large; expected a scenario file (YAML) of at most 4 MiB", ["/dev/zero"]),
-            ("/nowhere/x.h5: there is no folder '/nowhere'", [TABLE5, "-o", "/nowhere/x.h5"]),
+            ("/nowhere/x.h5: there is no folder '/nowhere'; expected one that is there", [TABLE5, "-o", "/nowhere/x.h5"]),
             (f"/dev/full: {full}", [TABLE5, "-o", "/dev/full"]),
             ("/: a file's name was expected", [TABLE5, "-o", "/"]),
             ("--jobs: 0: out of range; expected a whole number from 1 to 1024", [TABLE5, "--jobs", "0"]),

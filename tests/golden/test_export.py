@@ -373,7 +373,8 @@ class Bad(Export):
             arguments = [self.results, "--to", "csv"] + (["--run", "second/x.zb-h1"] if name == "trace" else [])
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([PIPECAST, "export", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
-            self.assertEqual((done.returncode, done.stderr), (3, f"pipecast: cannot write the {name}: No space left on device\n"))
+            self.assertEqual((done.returncode, done.stderr),
+                             (3, f"pipecast: standard output: cannot write the {name}: No space left on device\n"))
             path = os.path.join(self.folder, "old.csv")
             with open(path, "w", encoding="utf-8") as stream:
                 stream.write("old")

@@ -17,6 +17,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
+import with_h5py
+
 PIPECAST = os.path.abspath(sys.argv[1])
 SVG = "{http://www.w3.org/2000/svg}"
 SCENARIO = """
@@ -179,7 +181,7 @@ class Figures(unittest.TestCase):
              ["--x", "pp", "--y", "mfu", "--scenario", "other", *out]),
             ("figure: 'bars' and the options of a chart; expected one or the other", ["bars", "--x", "pp", *out]),
             ("figure: --list stands alone; expected nothing but RESULTS.h5 beside it", ["--list", *out]),
-            ("no run 'nobody'; expected the name or number of one, or SCENARIO/NAME", ["nobody", *out]),
+            ("no chart or run 'nobody'; expected the name or number of one, or SCENARIO/NAME", ["nobody", *out]),
             ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["bars", "-o", "x.gif"]),
         ]
         for message, arguments in cases:
@@ -187,6 +189,49 @@ class Figures(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
             self.assertTrue(done.stderr.endswith(message + "\n"), done.stderr)
             self.assertFalse((self.folder / "refused.svg").exists())
+
+    def test_an_output_that_cannot_be(self):
+        """It is told before the work, and the results file is not blamed for it."""
+        link = self.folder / "link.svg"
+        link.symlink_to(self.results)
+        self.addCleanup(link.unlink)
+        before = pathlib.Path(self.results).read_bytes()
+        for message, output in [
+            (f"-o: {link}: is the results file; expected another file", str(link)),
+            ("no/x.svg: there is no folder 'no'; expected one that is there", "no/x.svg"),
+        ]:
+            done = run("figure", self.results, "bars", "-o", output, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: {message}\n"))
+        self.assertEqual(pathlib.Path(self.results).read_bytes(), before)
+
+    def test_a_title_with_what_xml_has_not(self):
+        path = self.draw("--x", "microbatches", "--y", "iteration_s", "--title", "a\uffffb\ufffec\u0007d")
+        self.assertIn("a?b?c?d", "".join(xml.parse(path).getroot().itertext()))
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_names_that_would_break_the_list(self):
+        """Scenarios cannot have such names, files from elsewhere can."""
+        path = shutil.copy(self.results, self.folder / "names.h5")
+        with_h5py.work_on(path, "names = f['runs/name'][:]\nnames[0] = b'a\\nchart\\x1b[31m'\nf['runs/name'][:] = names")
+        lines = run("figure", str(path), "--list").stdout.split("\n")
+        self.assertEqual(lines[:3], ["chart  small/bubbles  Bubbles against microbatches", "chart  small/bars",
+                                     "run    small/a?chart?[31m"])
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_charts_that_cannot_be_read(self):
+        """As a newer pipecast may declare them: the runs can be listed and drawn all the same."""
+        path = str(shutil.copy(self.results, self.folder / "newer.h5"))
+        with_h5py.work_on(path, "text = f['scenarios/small']\ntext[()] = text[()].replace(b'style: lines', b'style: films')")
+        listed = run("figure", path, "--list")
+        self.assertEqual(listed.returncode, 2)
+        self.assertIn("films: unknown word; expected one of points, lines, bars\n", listed.stderr)
+        self.assertEqual(listed.stdout, "".join(line for line in run("figure", self.results, "--list").stdout.splitlines(True)
+                                                if line.startswith("run ")))
+        for name in ("a.1f1b.m4", "small/a.1f1b.m4", "3"):
+            done = run("figure", path, name, "-o", str(self.folder / "f.svg"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        done = run("figure", path, "bubbles", "-o", str(self.folder / "f.svg"))
+        self.assertEqual((done.returncode, done.stderr), (2, listed.stderr))
 
     def test_two_scenarios_with_one_name_of_a_chart(self):
         other = self.folder / "other.yaml"

@@ -223,12 +223,19 @@ class Completion(Options):
         done = run("run", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "4", "--pp", "4", "--microbatches", "8",
                    "--schedule", "1f1b,zb-h1", "--trace", "true", "-o", str(self.folder / "r.h5"))
         self.assertEqual(done.returncode, 0, done)
+        (self.folder / "sub/t.yaml").write_text(
+            "scenario: t\nsetting: {devices: 2, microbatches: 2, schedule: 1f1b, trace: true, times: {F: 1 s, BW: 1 s}}\n"
+            "figures: [{name: by-batch, title: Microbatches and time, x: microbatches, y: [iteration_s]}]\n")
+        done = run("run", str(self.folder / "sub/t.yaml"), "-o", str(self.folder / "titled.h5"))
+        self.assertEqual(done.returncode, 0, done)
         for words, expected in [
             (["figure", "r.h5", ""], ["flags/flags.1f1b", "flags/flags.zb-h1"]),
             (["export", "r.h5", "--run", "flags/flags.z"], ["flags/flags.zb-h1"]),
             (["figure", "r.h5", "--x", "microbatch"], ["microbatch_size", "microbatches"]),
             (["figure", "r.h5", "--x", "gpus", "--y", "mfu,hf"], ["mfu,hfu"]),
             (["figure", "b.h5", "--x", ""], []),  # which is none
+            (["figure", "titled.h5", ""], ["t/by-batch", "t/t.1f1b"]),  # and none of the words of a title
+            (["figure", "titled.h5", "Mi"], []),
         ]:
             with self.subTest(words):
                 self.assertEqual(self.complete(*words), expected)

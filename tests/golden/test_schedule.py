@@ -228,7 +228,7 @@ class Schedule(Command):
             ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["1f1b", *shape, "--figure", "x.gif"]),
             ("x.svg: 1200000 passes are too many to draw, at most 1000000 can be",
              ["zb-h1", "-p", "400", "-m", "1000", "--figure", "x.svg"]),
-            ("/nowhere/x.svg: there is no folder '/nowhere'", ["1f1b", *shape, "--figure", "/nowhere/x.svg"]),
+            ("/nowhere/x.svg: there is no folder '/nowhere'; expected one that is there", ["1f1b", *shape, "--figure", "/nowhere/x.svg"]),
             ("missing.csv: No such file or directory; expected a CSV file", ["missing.csv", *shape]),
         ]
         for message, arguments in cases:
