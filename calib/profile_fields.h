@@ -7,7 +7,7 @@
 #define PC_CALIB_PROFILE_FIELDS_H
 
 #include "engine/error.h"
-#include "results/h5.h"
+#include "results/store/h5.h"
 
 #include <stdbool.h>
 #include <stddef.h>

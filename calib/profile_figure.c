@@ -1,10 +1,10 @@
 #include "calib/profile_figure.h"
 
 #include "engine/alloc.h"
-#include "results/figure.h"
-#include "results/gnuplot.h"
-#include "results/picture.h"
-#include "results/style.h"
+#include "results/figures/figure.h"
+#include "results/figures/gnuplot.h"
+#include "results/figures/picture.h"
+#include "results/figures/style.h"
 #include "results/text.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* profile_figure.h: how well fits describe what they were made of, drawn by gnuplot (results/figure.h). */
+/* profile_figure.h: how well fits describe what they were made of, drawn by gnuplot (results/figures/figure.h). */
 #ifndef PC_CALIB_PROFILE_FIGURE_H
 #define PC_CALIB_PROFILE_FIGURE_H
 

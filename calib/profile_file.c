@@ -1,7 +1,7 @@
 #include "calib/profile_tables.h"
 
 #include "engine/alloc.h"
-#include "results/sealed.h"
+#include "results/store/sealed.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "calib/profile_tables.h"
-#include "results/sealed.h"
+#include "results/store/sealed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

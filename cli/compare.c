@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 
 #include "results/compare.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "engine/alloc.h"
 #include "results/export.h"
 #include "results/replace.h"
-#include "results/store.h"
+#include "results/store/store.h"
 #include "results/table.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
 #include "cli/figure_charts.h"
 #include "cli/find_run.h"
 
-#include "results/figure.h"
+#include "results/figures/figure.h"
 #include "results/replace.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "cli/scenario_charts.h"
 
 #include "engine/alloc.h"
-#include "results/chart.h"
+#include "results/figures/chart.h"
 #include "scenarios/scenario.h"
 
 #include <string.h>

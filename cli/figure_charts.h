@@ -4,7 +4,7 @@
 #define PC_CLI_FIGURE_CHARTS_H
 
 #include "engine/error.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "engine/error.h"
 #include "models/training/run.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /* The row that `name` means: the name of a run, SCENARIO/NAME where several scenarios have a run of that name, or the
  * run's number; what is a name is not taken for a number. `path` stands in messages, and `kind`, what could have been

@@ -6,7 +6,7 @@
 #include "calib/profile_figure.h"
 #include "calib/profile_show.h"
 #include "engine/alloc.h"
-#include "results/figure.h"
+#include "results/figures/figure.h"
 #include "scenarios/library.h"
 
 #include <inttypes.h>

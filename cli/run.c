@@ -6,7 +6,7 @@
 #include "cli/scenario_charts.h"
 
 #include "engine/alloc.h"
-#include "results/store.h"
+#include "results/store/store.h"
 #include "results/table.h"
 #include "scenarios/scenario.h"
 

@@ -1,9 +1,9 @@
-/* scenario_charts.h: the charts that scenarios declare, as results/chart.h wants them. */
+/* scenario_charts.h: the charts that scenarios declare, as results/figures/chart.h wants them. */
 #ifndef PC_CLI_SCENARIO_CHARTS_H
 #define PC_CLI_SCENARIO_CHARTS_H
 
 #include "engine/error.h"
-#include "results/chart.h"
+#include "results/figures/chart.h"
 #include "scenarios/scenario.h"
 
 /* The figure as a chart, checked: its style is one, its columns are there and of the right type. The message of what is

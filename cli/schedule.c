@@ -8,7 +8,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "models/workload/activation.h"
-#include "results/figure.h"
+#include "results/figures/figure.h"
 #include "results/report.h"
 #include "scenarios/units.h"
 

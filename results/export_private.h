@@ -4,7 +4,7 @@
 
 #include "engine/error.h"
 #include "models/schedule/dependencies.h"
-#include "results/store.h"
+#include "results/store/store.h"
 #include "results/text.h"
 
 #include <stdio.h>

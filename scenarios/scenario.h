@@ -46,7 +46,7 @@ PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, 
 enum { PC_SCENARIO_FIGURE_Y_MAX = 4 };
 
 /* A chart that the scenario declares under `figures`: plain text as it stands there; NULL where it is not given. Which
- * columns there are is not known here (results/chart.h checks). */
+ * columns there are is not known here (results/figures/chart.h checks). */
 typedef struct pc_scenario_figure {
     const char *name, *title, *x, *series, *panels, *style;
     const char *x_label;

@@ -2,7 +2,7 @@
 #ifndef PC_TESTS_FIGURE_EXAMPLE_H
 #define PC_TESTS_FIGURE_EXAMPLE_H
 
-#include "results/figure.h"
+#include "results/figures/figure.h"
 #include "tests/folder.h"
 
 /* --- files --- */

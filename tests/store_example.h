@@ -2,7 +2,7 @@
 #ifndef PC_TESTS_STORE_EXAMPLE_H
 #define PC_TESTS_STORE_EXAMPLE_H
 
-#include "results/store.h"
+#include "results/store/store.h"
 #include "tests/folder.h"
 
 /* --- rows and a trace --- */

@@ -2,8 +2,8 @@
  * text becomes a command. */
 #include "engine/alloc.h"
 #include "models/schedule/generate.h"
-#include "results/chart_private.h"
-#include "results/style.h"
+#include "results/figures/chart_private.h"
+#include "results/figures/style.h"
 #include "tests/figure_example.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Charts on the picture: plots and legend have places of their own, all formats are drawn, every point says what it is,
  * and that nobody's text becomes a command. */
 #include "engine/alloc.h"
-#include "results/chart_private.h"
-#include "results/figure.h"
-#include "results/style.h"
+#include "results/figures/chart_private.h"
+#include "results/figures/figure.h"
+#include "results/figures/style.h"
 #include "tests/figure_example.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* What is added to a picture in svg: titles for shapes, ids of its own; and pictures that are not what was expected. */
 #include "engine/alloc.h"
-#include "results/figure_svg.h"
+#include "results/figures/figure_svg.h"
 #include "tests/support.h"
 
 /* As gnuplot writes it, but for what does not matter here: two plots, the second of numbers; the legend after it. */

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* memfd_create */
-#include "results/gnuplot.h"
+#include "results/figures/gnuplot.h"
 
 #include "engine/alloc.h"
 

@@ -1,4 +1,4 @@
-#include "results/store_private.h"
+#include "results/store/store_private.h"
 
 #include "engine/alloc.h"
 #include "results/columns.h"

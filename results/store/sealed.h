@@ -7,7 +7,7 @@
 #define PC_RESULTS_SEALED_H
 
 #include "engine/error.h"
-#include "results/h5.h"
+#include "results/store/h5.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-#include "results/chart_private.h"
+#include "results/figures/chart_private.h"
 
 #include "engine/alloc.h"
-#include "results/figure.h"
-#include "results/picture.h"
+#include "results/figures/figure.h"
+#include "results/figures/picture.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #define PC_RESULTS_STORE_PRIVATE_H
 
 #include "engine/error.h"
-#include "results/h5.h"
-#include "results/sealed.h"
-#include "results/store.h"
+#include "results/store/h5.h"
+#include "results/store/sealed.h"
+#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "results/h5.h"
+#include "results/store/h5.h"
 
 #include <stdio.h>
 #include <string.h>

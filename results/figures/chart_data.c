@@ -1,4 +1,4 @@
-#include "results/chart_private.h"
+#include "results/figures/chart_private.h"
 
 #include "engine/alloc.h"
 

@@ -4,9 +4,9 @@
 #ifndef PC_RESULTS_CHART_PRIVATE_H
 #define PC_RESULTS_CHART_PRIVATE_H
 
-#include "results/chart.h"
 #include "results/columns.h"
-#include "results/figure_svg.h"
+#include "results/figures/chart.h"
+#include "results/figures/figure_svg.h"
 #include "results/text.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
-#include "results/figure_private.h"
+#include "results/figures/figure_private.h"
 
-#include "results/gnuplot.h"
-#include "results/pdf.h"
-#include "results/picture.h"
+#include "results/figures/gnuplot.h"
+#include "results/figures/pdf.h"
+#include "results/figures/picture.h"
 #include "results/replace.h"
 
 #include <errno.h>

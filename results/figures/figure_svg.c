@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* memmem */
-#include "results/figure_svg.h"
+#include "results/figures/figure_svg.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

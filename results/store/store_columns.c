@@ -1,4 +1,4 @@
-#include "results/store_columns.h"
+#include "results/store/store_columns.h"
 
 #include "engine/alloc.h"
 #include "models/schedule/schedule.h"

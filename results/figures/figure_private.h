@@ -10,9 +10,9 @@
 #ifndef PC_RESULTS_FIGURE_PRIVATE_H
 #define PC_RESULTS_FIGURE_PRIVATE_H
 
-#include "results/figure.h"
-#include "results/figure_svg.h"
-#include "results/style.h"
+#include "results/figures/figure.h"
+#include "results/figures/figure_svg.h"
+#include "results/figures/style.h"
 #include "results/text.h"
 
 #include <stdint.h>

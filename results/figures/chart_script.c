@@ -1,8 +1,8 @@
-#include "results/chart_private.h"
+#include "results/figures/chart_private.h"
 
-#include "results/gnuplot.h"
-#include "results/picture.h"
-#include "results/style.h"
+#include "results/figures/gnuplot.h"
+#include "results/figures/picture.h"
+#include "results/figures/style.h"
 
 #include <inttypes.h>
 #include <math.h>

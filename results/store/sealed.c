@@ -1,4 +1,4 @@
-#include "results/sealed.h"
+#include "results/store/sealed.h"
 
 #include "engine/alloc.h"
 #include "results/replace.h"

@@ -1,4 +1,4 @@
-#include "results/figure_private.h"
+#include "results/figures/figure_private.h"
 
 #include <math.h>
 

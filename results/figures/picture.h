@@ -3,7 +3,7 @@
 #define PC_RESULTS_PICTURE_H
 
 #include "engine/error.h"
-#include "results/figure_svg.h"
+#include "results/figures/figure_svg.h"
 #include "results/text.h"
 
 #include <stdbool.h>

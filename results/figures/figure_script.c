@@ -1,5 +1,5 @@
-#include "results/figure_private.h"
-#include "results/gnuplot.h"
+#include "results/figures/figure_private.h"
+#include "results/figures/gnuplot.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "engine/alloc.h"
-#include "results/figure_private.h"
+#include "results/figures/figure_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-#include "results/store_columns.h"
-#include "results/store_private.h"
+#include "results/store/store_columns.h"
+#include "results/store/store_private.h"
 
 #include "engine/alloc.h"
 

@@ -1,7 +1,7 @@
-#include "results/chart_private.h"
+#include "results/figures/chart_private.h"
 
 #include "models/schedule/generate.h"
-#include "results/style.h"
+#include "results/figures/style.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* memmem */
-#include "results/pdf.h"
+#include "results/figures/pdf.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "results/chart_private.h"
+#include "results/figures/chart_private.h"
 
-#include "results/style.h"
+#include "results/figures/style.h"
 
 #include <math.h>
 #include <stdio.h>
