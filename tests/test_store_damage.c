@@ -288,65 +288,57 @@ static void traces_out_of_range_are_refused(void **state) {
 }
 
 /* What goes between stages, and the block: all of it or nothing, and nothing out of range. */
+/* What is done to a trace, and the part of it that the message names. */
+static const struct {
+    const char *change, *part;
+} damages[] = {
+    {"t['transfer_from'][0] = 2", "transfer_from"},
+    {"t['transfer_to'][0] = -1", "transfer_to"},
+    {"t['transfer_to'][0] = 1", "transfer_to"},
+    {"t['transfer_chunk'][3] = 1", "transfer_chunk"},
+    {"t['transfer_kind'][3] = 5", "transfer_kind"},
+    {"t['transfer_microbatch'][3] = 2", "transfer_microbatch"},
+    {"t['transfer_start_ps'][3] = -1", "transfer_start_ps"},
+    {"t['transfer_end_ps'][1] = 1", "transfer_end_ps"},
+    {"del t['transfer_kind']", "transfer_kind"},
+    {"del t['transfer_end_ps']; t['transfer_end_ps'] = [1, 2, 3]", "transfer_end_ps"},
+    {"del t['block_kind']", "block_kind"},
+    {"del t.attrs['block_interval']", "block_interval"},
+    {"t.attrs['block_interval'] = 0", "block_interval"},
+    {"t.attrs['block_interval'] = 2**62", "block_interval"},
+    {"t['block_device'][0] = 2", "block_device"},
+    {"t['block_chunk'][0] = 1", "block_chunk"},
+    {"t['block_kind'][0] = 9", "block_kind"},
+    {"t['block_kind'][0] = 3", "block_kind"},
+    {"t['block_microbatch'][0] = -1", "block_microbatch"},
+    {"t['block_microbatch'][3] = 2**24 - 1", "block_microbatch"},
+    {"t['block_start_cells'][1] = -1", "block_start_cells"},
+    {"t['block_start_cells'][1] = 2**62", "block_start_cells"},
+    {"t['block_duration_cells'][1] = 0", "block_duration_cells"},
+    {"t['block_duration_cells'][1] = 3", "block_duration_cells"},
+    {"del t['block_device']; t['block_device'] = numpy.array([0, 0, 1, 1, 1], dtype='i4')", "block_chunk"},
+    {"t['pass_end_ps'][1] = 0", "pass_end_ps"},
+    {"t['pass_start_ps'][1] = -5", "pass_start_ps"},
+    {"t['level_time_ps'][1] = -5", "level_time_ps"},
+    {"t['block_duration_cells'][1] = -2**63", "block_duration_cells"},
+    {"t.attrs['block_interval'] = -2**63", "block_interval"},
+    {"t.attrs['placement'] = 'bidirectional'", "placement"},
+};
+
 static void transfers_and_blocks_out_of_range_are_refused(void **state) {
+    enum { COUNT = sizeof damages / sizeof damages[0] };
     const folder *at = *state;
-    static const char *const changes[] = {
-        "t['transfer_from'][0] = 2",
-        "t['transfer_to'][0] = -1",
-        "t['transfer_to'][0] = 1",
-        "t['transfer_chunk'][3] = 1",
-        "t['transfer_kind'][3] = 5",
-        "t['transfer_microbatch'][3] = 2",
-        "t['transfer_start_ps'][3] = -1",
-        "t['transfer_end_ps'][1] = 1",
-        "del t['transfer_kind']",
-        "del t['transfer_end_ps']; t['transfer_end_ps'] = [1, 2, 3]",
-        "del t['block_kind']",
-        "del t.attrs['block_interval']",
-        "t.attrs['block_interval'] = 0",
-        "t.attrs['block_interval'] = 2**62",
-        "t['block_device'][0] = 2",
-        "t['block_chunk'][0] = 1",
-        "t['block_kind'][0] = 9",
-        "t['block_kind'][0] = 3",
-        "t['block_microbatch'][0] = -1",
-        "t['block_microbatch'][3] = 2**24 - 1",
-        "t['block_start_cells'][1] = -1",
-        "t['block_start_cells'][1] = 2**62",
-        "t['block_duration_cells'][1] = 0",
-        "t['block_duration_cells'][1] = 3",
-        "del t['block_device']; t['block_device'] = numpy.array([0, 0, 1, 1, 1], dtype='i4')",
-        "t['pass_end_ps'][1] = 0",
-        "t['pass_start_ps'][1] = -5",
-        "t['level_time_ps'][1] = -5",
-        "t['block_duration_cells'][1] = -2**63",
-        "t.attrs['block_interval'] = -2**63",
-        "t.attrs['placement'] = 'bidirectional'",
-    };
-    static const char *const parts[] = {"transfer_from",     "transfer_to",          "transfer_to",
-                                        "transfer_chunk",    "transfer_kind",        "transfer_microbatch",
-                                        "transfer_start_ps", "transfer_end_ps",      "transfer_kind",
-                                        "transfer_end_ps",   "block_kind",           "block_interval",
-                                        "block_interval",    "block_interval",       "block_device",
-                                        "block_chunk",       "block_kind",           "block_kind",
-                                        "block_microbatch",  "block_microbatch",     "block_start_cells",
-                                        "block_start_cells", "block_duration_cells", "block_duration_cells",
-                                        "block_chunk",       "pass_end_ps",          "pass_start_ps",
-                                        "level_time_ps",     "block_duration_cells", "block_interval",
-                                        "placement"};
-    enum { COUNT = sizeof changes / sizeof changes[0] };
-    _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
     char lines[COUNT][160];
     const char *with_trace[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        snprintf(lines[i], sizeof lines[i], "t = f['traces/1']; %s", changes[i]);
+        snprintf(lines[i], sizeof lines[i], "t = f['traces/1']; %s", damages[i].change);
         with_trace[i] = lines[i];
     }
     change_copies(at, with_trace, COUNT);
     for (int i = 0; i < COUNT; i++) {
         char path[160];
         snprintf(path, sizeof path, "%s/%d.h5", at->path, i);
-        assert_trace_refused(path, parts[i]);
+        assert_trace_refused(path, damages[i].part);
     }
 }
 
