@@ -9,86 +9,123 @@
 #include "engine/alloc.h"
 #include "engine/maxmin.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- memory ---- */
 
-static bool fit(flow_state *x, size_t tasks, size_t hops, size_t links) {
-    const array_spec of_tasks[] = {ARRAY(x->rate),       ARRAY(x->left),  ARRAY(x->since),        ARRAY(x->end_event),
-                                   ARRAY(x->task_epoch), ARRAY(x->flows), ARRAY(x->local_offset), ARRAY(x->local_rate)};
-    const array_spec of_hops[] = {ARRAY(x->hop_next), ARRAY(x->hop_prev), ARRAY(x->hop_task), ARRAY(x->local_route)};
+/* Room for `count` flows at once, over routes of `longest` links each. */
+static bool fit_flows(flow_state *x, size_t count, size_t longest) {
+    const array_spec of_flows[] = {ARRAY(x->flows), ARRAY(x->noticing), ARRAY(x->local_rate)};
+    const array_spec of_offsets[] = {ARRAY(x->local_offset)}; /* one more than there are flows */
+    const array_spec of_hops[] = {ARRAY(x->hops), ARRAY(x->local_route)};
+    return count * longest <= INT32_MAX && FIT(of_hops, count * longest, &x->hop_capacity) &&
+           FIT(of_offsets, count + 1, &x->offset_capacity) && FIT(of_flows, count, &x->flow_capacity);
+}
+
+static bool fit_links(flow_state *x, size_t links) {
     const array_spec of_links[] = {ARRAY(x->link_first), ARRAY(x->link_epoch),    ARRAY(x->links),
                                    ARRAY(x->local_link), ARRAY(x->local_waiting), ARRAY(x->local_capacity),
                                    ARRAY(x->local_left)};
-    return FIT(of_tasks, tasks, &x->task_capacity) && FIT(of_hops, hops, &x->hop_capacity) &&
-           FIT(of_links, links, &x->link_capacity);
+    return FIT(of_links, links, &x->link_capacity);
 }
 
 bool pc_flow_prepare(pc_simulation *simulation) {
+    enum { FLOWS = 64 };
     const pc_program *program = simulation->program;
     flow_state *x = &simulation->flow;
-    size_t tasks = (size_t)program->task_count, hops = (size_t)program->hop_offset[tasks];
     size_t links = (size_t)program->link_count;
-    if (hops == 0) return true;
-    if (!fit(x, tasks + 1, hops, links)) return false; /* local_offset has one more than there are flows */
-    memset(x->task_epoch, 0, tasks * sizeof *x->task_epoch);
+    if (program->longest_route == 0) return true;
+    /* The room that is there may be for shorter routes. */
+    size_t flows = x->flow_capacity > FLOWS ? x->flow_capacity : FLOWS;
+    if (!fit_links(x, links) || !fit_flows(x, flows, (size_t)program->longest_route)) return false;
     memset(x->link_epoch, 0, links * sizeof *x->link_epoch);
     memset(x->link_first, 0xff, links * sizeof *x->link_first); /* -1 */
     x->epoch = 0;
+    x->flow_count = 0;
+    x->free = -1;
     return true;
 }
 
-void pc_flow_free(flow_state *flow) {
-    flow_state *x = flow;
-    void *arrays[] = {x->rate,          x->left,       x->since,          x->end_event,    x->hop_next,
-                      x->hop_prev,      x->hop_task,   x->link_first,     x->task_epoch,   x->link_epoch,
-                      x->flows,         x->links,      x->local_link,     x->local_offset, x->local_route,
-                      x->local_waiting, x->local_rate, x->local_capacity, x->local_left};
+void pc_flow_free(flow_state *x) {
+    void *arrays[] = {x->flows,      x->hops,           x->link_first,   x->link_epoch,  x->noticing,
+                      x->links,      x->local_link,     x->local_offset, x->local_route, x->local_waiting,
+                      x->local_rate, x->local_capacity, x->local_left};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
+}
+
+/* A place for a flow that begins; -1, and the run over, where memory is short. The last one given back is the first one
+ * taken: few are under way at once, and their places stay in the cache. */
+static int32_t take_place(pc_simulation *s) {
+    flow_state *x = &s->flow;
+    int32_t place = x->free;
+    if (place >= 0) {
+        x->free = x->flows[place].next_free;
+        return place;
+    }
+    if ((size_t)x->flow_count == x->flow_capacity &&
+        !fit_flows(x, 2 * x->flow_capacity, (size_t)s->program->longest_route)) {
+        pc_simulation_fail(s, &s->no_memory);
+        return -1;
+    }
+    return x->flow_count++;
+}
+
+static void give_place(flow_state *x, int32_t place) {
+    x->flows[place].next_free = x->free;
+    x->free = place;
 }
 
 /* ---- which flows cross which links ---- */
 
-static const int32_t *route_of(const pc_program *program, int32_t task, int32_t *count) {
-    int32_t route = program->tasks[task].route;
+static inline const int32_t *links_of(const pc_program *program, int32_t route, int32_t *count) {
     *count = program->route_offset[route + 1] - program->route_offset[route];
     return program->route_links + program->route_offset[route];
 }
 
-static void enter_links(pc_simulation *s, int32_t task) {
+/* The rate that the flow has where it shares no link with another one; 0 where it shares some. */
+static double enter_links(pc_simulation *s, int32_t place) {
     flow_state *x = &s->flow;
-    int32_t count, hop = s->program->hop_offset[task];
-    const int32_t *links = route_of(s->program, task, &count);
-    for (int32_t i = 0; i < count; i++, hop++) {
+    int32_t count, number = place * s->program->longest_route;
+    const int32_t *links = links_of(s->program, x->flows[place].route, &count);
+    double alone = INFINITY;
+    for (int32_t i = 0; i < count; i++, number++) {
         int32_t first = x->link_first[links[i]];
-        x->hop_task[hop] = task;
-        x->hop_next[hop] = first;
-        x->hop_prev[hop] = -1;
-        if (first >= 0) x->hop_prev[first] = hop;
-        x->link_first[links[i]] = hop;
+        double capacity = s->program->links[links[i]].bandwidth_bytes_per_s;
+        x->hops[number] = (hop){.next = first, .prev = -1, .flow = place};
+        x->link_first[links[i]] = number;
+        if (capacity < alone) alone = capacity;
+        if (first < 0) continue;
+        x->hops[first].prev = number;
+        alone = 0.0;
     }
+    return alone;
 }
 
-static void leave_links(pc_simulation *s, int32_t task) {
+/* Whether it shared no link with another one. */
+static bool leave_links(pc_simulation *s, int32_t place) {
     flow_state *x = &s->flow;
-    int32_t count, hop = s->program->hop_offset[task];
-    const int32_t *links = route_of(s->program, task, &count);
-    for (int32_t i = 0; i < count; i++, hop++) {
-        int32_t next = x->hop_next[hop], prev = x->hop_prev[hop];
-        if (next >= 0) x->hop_prev[next] = prev;
+    int32_t count, number = place * s->program->longest_route;
+    const int32_t *links = links_of(s->program, x->flows[place].route, &count);
+    bool was_alone = true;
+    for (int32_t i = 0; i < count; i++, number++) {
+        int32_t next = x->hops[number].next, prev = x->hops[number].prev;
+        was_alone = was_alone && next < 0 && prev < 0;
+        if (next >= 0) x->hops[next].prev = prev;
         if (prev >= 0)
-            x->hop_next[prev] = next;
+            x->hops[prev].next = next;
         else
             x->link_first[links[i]] = next;
     }
+    return was_alone;
 }
 
 /* ---- who notices ---- */
 
-static void add_links(pc_simulation *s, int32_t task, int32_t *link_count) {
+static void add_links(pc_simulation *s, int32_t place, int32_t *link_count) {
     flow_state *x = &s->flow;
     int32_t count;
-    const int32_t *links = route_of(s->program, task, &count);
+    const int32_t *links = links_of(s->program, x->flows[place].route, &count);
     for (int32_t i = 0; i < count; i++) {
         if (x->link_epoch[links[i]] == x->epoch) continue;
         x->link_epoch[links[i]] = x->epoch;
@@ -98,19 +135,19 @@ static void add_links(pc_simulation *s, int32_t task, int32_t *link_count) {
     }
 }
 
-/* Collects, from the links of `task` on, all links and flows that hang together; returns the number of flows. */
-static int32_t collect(pc_simulation *s, int32_t task, int32_t *link_count) {
+/* Collects, from the links of a flow on, all links and flows that hang together; returns the number of flows. */
+static int32_t collect(pc_simulation *s, int32_t place, int32_t *link_count) {
     flow_state *x = &s->flow;
     int32_t flow_count = 0;
     *link_count = 0;
     x->epoch++;
-    add_links(s, task, link_count);
+    add_links(s, place, link_count);
     for (int32_t l = 0; l < *link_count; l++)
-        for (int32_t hop = x->link_first[x->links[l]]; hop >= 0; hop = x->hop_next[hop]) {
-            int32_t other = x->hop_task[hop];
-            if (x->task_epoch[other] == x->epoch) continue;
-            x->task_epoch[other] = x->epoch;
-            x->flows[flow_count++] = other;
+        for (int32_t number = x->link_first[x->links[l]]; number >= 0; number = x->hops[number].next) {
+            int32_t other = x->hops[number].flow;
+            if (x->flows[other].epoch == x->epoch) continue;
+            x->flows[other].epoch = x->epoch;
+            x->noticing[flow_count++] = other;
             add_links(s, other, link_count);
         }
     return flow_count;
@@ -122,7 +159,7 @@ static void make_local_routes(pc_simulation *s, int32_t flow_count) {
     int32_t used = 0;
     for (int32_t f = 0; f < flow_count; f++) {
         int32_t count;
-        const int32_t *links = route_of(s->program, x->flows[f], &count);
+        const int32_t *links = links_of(s->program, x->flows[x->noticing[f]].route, &count);
         x->local_offset[f] = used;
         for (int32_t i = 0; i < count; i++) x->local_route[used++] = x->local_link[links[i]];
     }
@@ -131,23 +168,23 @@ static void make_local_routes(pc_simulation *s, int32_t flow_count) {
 
 /* ---- rates ---- */
 
-static void set_rate(pc_simulation *s, int32_t task, double rate) {
-    flow_state *x = &s->flow;
+static void set_rate(pc_simulation *s, int32_t place, double rate) {
+    flow *x = &s->flow.flows[place];
     pc_time now = pc_engine_now(s->engine), delay;
-    if (rate == x->rate[task]) return;
-    if (x->rate[task] > 0.0) {
-        x->left[task] -= x->rate[task] * pc_time_to_seconds(now - x->since[task]);
-        if (x->left[task] < 0.0) x->left[task] = 0.0;
-        pc_engine_cancel(s->engine, x->end_event[task]);
+    if (rate == x->rate) return;
+    if (x->rate > 0.0) {
+        x->left -= x->rate * pc_time_to_seconds(now - x->since);
+        if (x->left < 0.0) x->left = 0.0;
+        pc_engine_cancel(s->engine, x->end_event);
     }
-    x->rate[task] = rate;
-    x->since[task] = now;
-    if (!pc_time_from_seconds(x->left[task] / rate, &delay)) {
+    x->rate = rate;
+    x->since = now;
+    if (!pc_time_from_seconds(x->left / rate, &delay)) {
         pc_simulation_fail(s, &s->ran_over);
         return;
     }
-    pc_event event = {EVENT_FLOW_END, (uint32_t)task, 0};
-    pc_engine_post(s->engine, delay, PRIORITY_END, &event, &x->end_event[task]);
+    pc_event event = {EVENT_FLOW_END, (uint32_t)place, 0};
+    pc_engine_post(s->engine, delay, PRIORITY_END, &event, &x->end_event);
 }
 
 static void record_load(pc_simulation *s, int32_t link) {
@@ -158,60 +195,81 @@ static void record_load(pc_simulation *s, int32_t link) {
         return;
     }
     double load = 0.0;
-    for (int32_t hop = s->flow.link_first[link]; hop >= 0; hop = s->flow.hop_next[hop])
-        load += s->flow.rate[s->flow.hop_task[hop]];
+    for (int32_t number = s->flow.link_first[link]; number >= 0; number = s->flow.hops[number].next)
+        load += s->flow.flows[s->flow.hops[number].flow].rate;
     rows->link[rows->count] = link;
     rows->time_ps[rows->count] = pc_engine_now(s->engine);
     rows->bytes_per_s[rows->count++] = load;
 }
 
-/* After `task` came or went: new rates for all who notice. */
-static void share_anew(pc_simulation *s, int32_t task) {
+/* After a flow came or went: new rates for all who notice. */
+static void share_anew(pc_simulation *s, int32_t place) {
     flow_state *x = &s->flow;
-    int32_t link_count, flow_count = collect(s, task, &link_count);
+    int32_t link_count, flow_count = collect(s, place, &link_count);
     make_local_routes(s, flow_count);
     pc_maxmin_rates(flow_count, x->local_offset, x->local_route, link_count, x->local_capacity, x->local_rate,
                     x->local_left, x->local_waiting);
-    for (int32_t f = 0; f < flow_count; f++) set_rate(s, x->flows[f], x->local_rate[f]);
+    for (int32_t f = 0; f < flow_count; f++) set_rate(s, x->noticing[f], x->local_rate[f]);
     if (s->with_trace)
         for (int32_t l = 0; l < link_count; l++) record_load(s, x->links[l]);
 }
 
 /* ---- events ---- */
 
-void pc_flow_start(pc_simulation *simulation, int32_t task) {
+void pc_flow_start(pc_simulation *simulation, int32_t task, pc_time wait, uint16_t priority) {
     int32_t count;
-    const int32_t *links = route_of(simulation->program, task, &count);
-    pc_time latency = 0;
+    const int32_t *links = links_of(simulation->program, simulation->program->tasks[task].route, &count);
+    pc_time delay = wait;
     for (int32_t i = 0; i < count; i++)
-        if (!pc_time_add(latency, simulation->program->links[links[i]].latency_ps, &latency)) {
+        if (!pc_time_add(delay, simulation->program->links[links[i]].latency_ps, &delay)) {
             pc_simulation_fail(simulation, &simulation->ran_over);
             return;
         }
     pc_event event = {EVENT_FLOW_BEGIN, (uint32_t)task, 0};
-    pc_engine_post(simulation->engine, latency, PRIORITY_END, &event, NULL);
+    pc_engine_post(simulation->engine, delay, delay > wait ? PRIORITY_END : priority, &event, NULL);
+}
+
+/* `number`: the flow's own, which is the task's or that of a part. */
+static void end_flow(pc_simulation *s, int32_t number, int32_t task) {
+    if (number != task) {
+        s->end[number] = pc_engine_now(s->engine);
+        s->done_count++;
+    }
+    if (--s->waiting[task] == 0) pc_task_finish(s, task);
+}
+
+static void begin_flow(pc_simulation *s, int32_t number, int32_t task) {
+    const pc_task *t = &s->program->tasks[number];
+    s->start[number] = s->start[task];
+    if (t->flow_bytes == 0) {
+        end_flow(s, number, task);
+        return;
+    }
+    int32_t place = take_place(s);
+    if (place < 0) return;
+    s->flow.flows[place] = (flow){.left = (double)t->flow_bytes, .number = number, .task = task, .route = t->route};
+    double alone = enter_links(s, place);
+    if (alone > 0.0 && !s->with_trace)
+        set_rate(s, place, alone);
+    else
+        share_anew(s, place);
 }
 
 void pc_flow_on_begin(pc_engine *engine, const pc_event *event, void *context) {
     (void)engine;
     pc_simulation *s = context;
-    int32_t task = (int32_t)event->target;
-    int64_t bytes = s->program->tasks[task].flow_bytes;
-    if (bytes == 0) {
-        pc_task_finish(s, task);
-        return;
-    }
-    s->flow.rate[task] = 0.0;
-    s->flow.left[task] = (double)bytes;
-    enter_links(s, task);
-    share_anew(s, task);
+    int32_t task = (int32_t)event->target, behind = task + 1;
+    while (behind < s->program->task_count && s->program->tasks[behind].is_part) behind++;
+    s->waiting[task] = behind - task;
+    for (int32_t number = task; number < behind; number++) begin_flow(s, number, task);
 }
 
 void pc_flow_on_end(pc_engine *engine, const pc_event *event, void *context) {
     (void)engine;
     pc_simulation *s = context;
-    int32_t task = (int32_t)event->target;
-    leave_links(s, task);
-    share_anew(s, task);
-    pc_task_finish(s, task);
+    int32_t place = (int32_t)event->target;
+    int32_t number = s->flow.flows[place].number, task = s->flow.flows[place].task;
+    if (!leave_links(s, place) || s->with_trace) share_anew(s, place);
+    give_place(&s->flow, place);
+    end_flow(s, number, task);
 }

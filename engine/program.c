@@ -21,8 +21,7 @@ void pc_program_free(pc_program *program) {
                       program->route_links,     program->tasks,
                       program->edges,           program->successor_offset,
                       program->successors,      program->predecessor_count,
-                      program->next_in_order,   program->first_in_order,
-                      program->hop_offset};
+                      program->next_in_order,   program->first_in_order};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_free(program);
 }
@@ -134,6 +133,22 @@ pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_ti
     return PC_OK;
 }
 
+pc_code pc_program_reserve(pc_program *program, int64_t tasks, int64_t edges, pc_error *error) {
+    if (tasks > program->task_capacity && tasks <= INT32_MAX) {
+        pc_task *block = pc_realloc(program->tasks, (size_t)tasks, sizeof *block);
+        if (!block) return pc_error_no_memory(error);
+        program->tasks = block;
+        program->task_capacity = (int32_t)tasks;
+    }
+    if (edges > program->edge_capacity) {
+        edge *block = pc_realloc(program->edges, (size_t)edges, sizeof *block);
+        if (!block) return pc_error_no_memory(error);
+        program->edges = block;
+        program->edge_capacity = edges;
+    }
+    return PC_OK;
+}
+
 int32_t pc_program_task_count(const pc_program *program) {
     return program->task_count;
 }
@@ -155,11 +170,25 @@ static bool is_task(const pc_program *program, const pc_task *task) {
            task->give_bytes >= 0 && task->flow_bytes >= 0;
 }
 
+static bool is_part_of(const pc_program *program, int32_t task) {
+    const pc_task *x = &program->tasks[task];
+    return task > 0 && program->tasks[task - 1].route != PC_NO_RESOURCE && x->route != PC_NO_RESOURCE &&
+           x->processor == PC_NO_RESOURCE && x->memory == PC_NO_RESOURCE;
+}
+
+static pc_code refuse_part(int32_t task, pc_error *error) {
+    return pc_error_set(
+        error, PC_ERROR_INPUT,
+        "task %" PRId32 ": a part; expected one with a route alone, behind a task with a route, and no edges", task);
+}
+
 static pc_code check(const pc_program *program, pc_error *error) {
-    for (int32_t t = 0; t < program->task_count; t++)
+    for (int32_t t = 0; t < program->task_count; t++) {
         if (!is_task(program, &program->tasks[t]))
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "task %" PRId32 ": an unknown resource, or a negative time or size", t);
+        if (program->tasks[t].is_part && !is_part_of(program, t)) return refuse_part(t, error);
+    }
     for (int64_t e = 0; e < program->edge_count; e++) {
         const edge *x = &program->edges[e];
         if (!is_number(x->from, program->task_count) || !is_number(x->to, program->task_count) || x->delay_ps < 0)
@@ -167,6 +196,8 @@ static pc_code check(const pc_program *program, pc_error *error) {
                                 "edge %" PRId64 ": from task %" PRId32 " to task %" PRId32 " after %" PRId64
                                 " ps; expected tasks below %" PRId32 " and no negative delay",
                                 e, x->from, x->to, x->delay_ps, program->task_count);
+        if (program->tasks[x->from].is_part) return refuse_part(x->from, error);
+        if (program->tasks[x->to].is_part) return refuse_part(x->to, error);
     }
     return PC_OK;
 }
@@ -184,8 +215,7 @@ static bool make_arrays(pc_program *program) {
     if (tasks > program->task_array_capacity) {
         if (!fit((void **)&program->successor_offset, tasks, sizeof *program->successor_offset) ||
             !fit((void **)&program->predecessor_count, tasks, sizeof *program->predecessor_count) ||
-            !fit((void **)&program->next_in_order, tasks, sizeof *program->next_in_order) ||
-            !fit((void **)&program->hop_offset, tasks, sizeof *program->hop_offset))
+            !fit((void **)&program->next_in_order, tasks, sizeof *program->next_in_order))
             return false;
         program->task_array_capacity = tasks;
     }
@@ -228,15 +258,20 @@ static void chain_tasks(pc_program *program) {
     }
 }
 
-static bool count_hops(pc_program *program) {
-    int64_t hops = 0;
-    for (int32_t t = 0; t < program->task_count; t++) {
-        int32_t route = program->tasks[t].route;
-        program->hop_offset[t] = (int32_t)hops;
-        if (route != PC_NO_RESOURCE) hops += program->route_offset[route + 1] - program->route_offset[route];
-        if (hops > INT32_MAX) return false;
+static int32_t longest_route(const pc_program *program) {
+    int32_t longest = 0;
+    for (int32_t r = 0; r < program->route_count; r++) {
+        int32_t count = program->route_offset[r + 1] - program->route_offset[r];
+        if (count > longest) longest = count;
     }
-    program->hop_offset[program->task_count] = (int32_t)hops;
+    return longest;
+}
+
+static bool is_ordered(const pc_program *program) {
+    for (int32_t p = 0; p < program->processor_count; p++)
+        if (program->processor_order[p] != PC_PROCESSOR_IN_ORDER) return false;
+    for (int32_t t = 0; t < program->task_count; t++)
+        if (program->tasks[t].memory != PC_NO_RESOURCE) return false;
     return true;
 }
 
@@ -246,7 +281,8 @@ pc_code pc_program_seal(pc_program *program, pc_error *error) {
     if (!make_arrays(program)) return pc_error_no_memory(error);
     sort_edges(program);
     chain_tasks(program);
-    if (!count_hops(program)) return pc_error_no_memory(error);
+    program->longest_route = longest_route(program);
+    program->is_ordered = is_ordered(program);
     program->is_sealed = true;
     return PC_OK;
 }

@@ -1,7 +1,9 @@
 /* program.h: what is to be simulated: tasks, what they wait for, and the resources that they hold.
  *
  * A task waits for its predecessors (each edge may add a delay) and for its processor, holds what it asks for, and then
- * releases its successors. It lasts `duration_ps`, or, where it has a route, as long as `flow_bytes` take over it.
+ * releases its successors. It lasts `duration_ps`, or, where it has a route, as long as `flow_bytes` take over it. What
+ * goes over several routes side by side is a task with parts, which are the tasks right behind it: their bytes begin
+ * with its own, and it ends when they have, too. A part has a route, and neither edges, processor nor memory.
  * Resources:
  *   processor  one task at a time: IN_ORDER in the order in which its tasks were added, whether or not a later one
  * could go first; FIRST_COME in the order in which they become ready. link       latency, then bandwidth, shared
@@ -37,6 +39,7 @@ typedef struct pc_task {
     int32_t processor; /* or PC_NO_RESOURCE */
     int32_t memory;    /* or PC_NO_RESOURCE */
     int32_t route;     /* or PC_NO_RESOURCE */
+    bool is_part;      /* a flow of the task before it, or of the one that that is a part of: see above */
     pc_time duration_ps;
     int64_t take_bytes, give_bytes; /* of `memory`, at start and at end; not negative */
     int64_t flow_bytes;             /* over `route`; not negative */
@@ -44,7 +47,7 @@ typedef struct pc_task {
 
 /* A task that needs nothing and takes no time. */
 static inline pc_task pc_task_default(void) {
-    pc_task task = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE, 0, 0, 0, 0};
+    pc_task task = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE, false, 0, 0, 0, 0};
     return task;
 }
 
@@ -55,6 +58,9 @@ PC_API void pc_program_free(pc_program *program);
 
 /* Takes everything out; keeps the memory. */
 PC_API void pc_program_clear(pc_program *program);
+
+/* Room for so many before the next allocation. */
+PC_API pc_code pc_program_reserve(pc_program *program, int64_t tasks, int64_t edges, pc_error *error);
 
 /* Each adds one thing and writes its number, counted from 0 for each sort. */
 PC_API pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, int32_t *processor,
@@ -68,8 +74,8 @@ PC_API pc_code pc_program_add_task(pc_program *program, const pc_task *task, int
 /* `to` starts no earlier than `delay_ps` after the end of `from`. Any order of tasks; cycles are found by the run. */
 PC_API pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error);
 
-/* Checks all numbers and makes the program ready to run; after it nothing may be added until pc_program_clear.
- * PC_ERROR_INPUT where a task or an edge names something that is not there or has a negative time or size. */
+/* Checks all numbers and makes the program ready to run; what is added later breaks the seal. PC_ERROR_INPUT where a
+ * task or an edge names something that is not there or has a negative time or size, or a part is none. */
 PC_API pc_code pc_program_seal(pc_program *program, pc_error *error);
 
 PC_API int32_t pc_program_task_count(const pc_program *program);

@@ -34,6 +34,7 @@ struct pc_program {
     edge *edges;
 
     bool is_sealed;
+    bool is_ordered; /* every processor has its order, and no task takes or gives memory */
     size_t successor_capacity, task_array_capacity;
     int64_t *successor_offset; /* a number a task, and one more */
     successor *successors;
@@ -41,7 +42,7 @@ struct pc_program {
     int32_t *next_in_order;  /* the task that an in-order processor runs after this one, or -1 */
     int32_t *first_in_order; /* a number a processor: its first task, or -1 */
     size_t first_capacity;
-    int32_t *hop_offset; /* a number a task, and one more: its hops among all hops of all flows */
+    int32_t longest_route; /* links of the longest one; 0 where there is none */
 };
 
 #endif

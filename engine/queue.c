@@ -33,11 +33,20 @@ static void near_to_front(pc_queue *queue) {
     queue->first = 0;
 }
 
+/* Moves those before it to the front, into the room that events that have left gave back, or those behind it to the
+ * back: whichever are fewer. */
 static inline void run_insert(pc_queue *queue, key k, uint32_t slot) {
-    size_t place = queue->last++;
-    for (; place > queue->first && before(k, key_at(queue, place - 1)); place--)
-        queue->near[place] = queue->near[place - 1];
-    queue->near[place] = slot;
+    uint32_t *near = queue->near;
+    size_t place, first = queue->first, last = queue->last;
+    if (first > 0 && first < last && before(k, key_at(queue, first + (last - first) / 2))) {
+        for (place = first - 1; place + 1 < last && before(key_at(queue, place + 1), k); place++)
+            near[place] = near[place + 1];
+        queue->first--;
+    } else {
+        for (place = last; place > first && before(k, key_at(queue, place - 1)); place--) near[place] = near[place - 1];
+        queue->last++;
+    }
+    near[place] = slot;
 }
 
 /* Sorts `count` events into the empty run by counting for each how many come before it: no branch to mispredict. */

@@ -1,11 +1,10 @@
 #include "engine/simtime.h"
 
-#include <math.h>
-
 bool pc_time_from_seconds(double seconds, pc_time *time) {
-    double picoseconds = round(seconds * (double)PC_PICOSECONDS_PER_SECOND);
-    if (!(seconds >= 0.0) || picoseconds >= 0x1p63) return false;
-    *time = (pc_time)picoseconds;
+    double picoseconds = seconds * (double)PC_PICOSECONDS_PER_SECOND;
+    if (!(picoseconds >= 0.0) || picoseconds >= 0x1p63) return false;
+    pc_time whole = (pc_time)picoseconds;
+    *time = whole + (picoseconds - (double)whole >= 0.5); /* the difference is exact */
     return true;
 }
 

@@ -21,7 +21,8 @@ bool pc_fit_arrays(const array_spec *specs, size_t spec_count, size_t count, siz
 static bool fit(pc_simulation *s, size_t tasks, size_t processors, size_t memories) {
     const array_spec of_tasks[] = {ARRAY(s->waiting), ARRAY(s->ready), ARRAY(s->start), ARRAY(s->end),
                                    ARRAY(s->queue_next)};
-    const array_spec of_processors[] = {ARRAY(s->queue_first), ARRAY(s->queue_last), ARRAY(s->is_busy)};
+    const array_spec of_processors[] = {ARRAY(s->queue_first), ARRAY(s->queue_last), ARRAY(s->is_busy),
+                                        ARRAY(s->free_at)};
     const array_spec of_memories[] = {ARRAY(s->level), ARRAY(s->peak)};
     return FIT(of_tasks, tasks, &s->task_capacity) && FIT(of_processors, processors, &s->processor_capacity) &&
            FIT(of_memories, memories, &s->memory_capacity);
@@ -38,6 +39,8 @@ static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace
     memset(s->start, 0xff, tasks * sizeof *s->start); /* -1 */
     memset(s->end, 0xff, tasks * sizeof *s->end);
     memset(s->is_busy, 0, processors * sizeof *s->is_busy);
+    memset(s->free_at, 0, processors * sizeof *s->free_at);
+    s->latest_end = 0;
     memset(s->level, 0, memories * sizeof *s->level);
     memset(s->peak, 0, memories * sizeof *s->peak);
     for (size_t p = 0; p < processors; p++) s->queue_first[p] = program->first_in_order[p];
@@ -112,7 +115,7 @@ static void begin(pc_simulation *s, int32_t task) {
     if (!take(s, task)) return;
     s->start[task] = pc_engine_now(s->engine);
     if (s->program->tasks[task].route != PC_NO_RESOURCE)
-        pc_flow_start(s, task);
+        pc_flow_start(s, task, 0, PRIORITY_END);
     else
         post(s, s->program->tasks[task].duration_ps, PRIORITY_END, EVENT_END, task);
 }
@@ -197,6 +200,10 @@ static void release_successors(pc_simulation *s, int32_t task) {
 }
 
 void pc_task_finish(pc_simulation *simulation, int32_t task) {
+    if (simulation->program->is_ordered) {
+        pc_ahead_finish(simulation, task);
+        return;
+    }
     simulation->end[task] = pc_engine_now(simulation->engine);
     simulation->done_count++;
     give(simulation, task);
@@ -249,6 +256,7 @@ void pc_simulation_free(pc_simulation *simulation) {
                       s->queue_first,
                       s->queue_last,
                       s->is_busy,
+                      s->free_at,
                       s->level,
                       s->peak,
                       s->levels.memory,
@@ -265,7 +273,7 @@ void pc_simulation_free(pc_simulation *simulation) {
 
 static void release_roots(pc_simulation *s) {
     for (int32_t t = 0; t < s->program->task_count; t++)
-        if (s->program->predecessor_count[t] == 0) arrive(s, t);
+        if (s->program->predecessor_count[t] == 0 && !s->program->tasks[t].is_part) arrive(s, t);
 }
 
 static int32_t first_left(const pc_simulation *s) {
@@ -295,7 +303,7 @@ static void forget_later_starts(pc_simulation *s) {
 static pc_simulation_result make_result(pc_simulation *s) {
     if (s->outcome == PC_OUTCOME_OUT_OF_MEMORY) forget_later_starts(s);
     if (s->outcome == PC_OUTCOME_DONE) {
-        s->stopped_at = pc_engine_now(s->engine);
+        s->stopped_at = s->program->is_ordered ? s->latest_end : pc_engine_now(s->engine);
         s->stopped_by = NO_TASK;
         if (s->done_count < s->program->task_count) {
             s->outcome = PC_OUTCOME_DEADLOCK;
@@ -322,7 +330,10 @@ pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, 
     if (!program->is_sealed)
         return pc_error_set(error, PC_ERROR_INPUT, "program: not sealed; expected pc_program_seal before the run");
     if (!prepare(simulation, program, with_trace)) return pc_error_no_memory(error);
-    release_roots(simulation);
+    if (program->is_ordered)
+        pc_ahead_begin(simulation);
+    else
+        release_roots(simulation);
     pc_code code = pc_engine_run(simulation->engine, PC_TIME_MAX, error);
     if (code) return code;
     if (simulation->no_memory) return pc_error_no_memory(error);

@@ -12,19 +12,36 @@ enum { PRIORITY_END = 0, PRIORITY_START = 1 };
 
 enum { NO_TASK = -1 };
 
-/* Flows that are under way, and how they share links; arrays a task unless said otherwise. */
+/* A flow that is under way. */
+typedef struct flow {
+    double rate; /* bytes per second */
+    double left; /* bytes, at `since` */
+    pc_time since;
+    pc_event_handle end_event;
+    int32_t number; /* of the task that it is; which is `task`, or a part of that */
+    int32_t task;
+    int32_t route;
+    uint32_t epoch;    /* in which it was last collected */
+    int32_t next_free; /* where it is none, but a place for one */
+} flow;
+
+/* A flow on one of its links, and its neighbours there: numbers of hops, or -1. A flow has as many as the longest route
+ * has links. */
+typedef struct hop {
+    int32_t next, prev, flow;
+} hop;
+
+/* How flows share links. Arrays are by places of flows unless said otherwise. */
 typedef struct flow_state {
-    double *rate; /* bytes per second */
-    double *left; /* bytes, at `since` */
-    pc_time *since;
-    pc_event_handle *end_event;
-    int32_t *hop_next, *hop_prev, *hop_task; /* a number a hop: its neighbours on its link, its flow */
-    int32_t *link_first;                     /* a number a link: a hop on it, or -1 */
-    uint32_t epoch, *task_epoch, *link_epoch;
+    flow *flows;
+    int32_t flow_count, free; /* places that were ever taken; one of them that is free again, or -1 */
+    hop *hops;
+    int32_t *link_first; /* a number a link: a hop on it, or -1 */
+    uint32_t epoch, *link_epoch;
     /* The flows that influence each other at a change, with the links numbered anew from 0. */
-    int32_t *flows, *links, *local_link, *local_offset, *local_route, *local_waiting;
+    int32_t *noticing, *links, *local_link, *local_offset, *local_route, *local_waiting;
     double *local_capacity, *local_rate, *local_left;
-    size_t task_capacity, hop_capacity, link_capacity;
+    size_t flow_capacity, offset_capacity, hop_capacity, link_capacity;
 } flow_state;
 
 /* A growing array of rows, kept from run to run. */
@@ -53,11 +70,13 @@ struct pc_simulation {
     int64_t stopped_level;
     int32_t done_count;
     size_t task_capacity, processor_capacity, memory_capacity;
-    int32_t *waiting; /* a number a task: predecessors that have not ended */
+    int32_t *waiting; /* a number a task: predecessors that have not ended; then, its flows that have not */
     pc_time *ready, *start, *end;
     int32_t *queue_next;               /* the next ready task of a first-come processor */
     int32_t *queue_first, *queue_last; /* a number a processor; first: what it runs next, in order or queued */
     uint8_t *is_busy;
+    pc_time *free_at; /* a number a processor: when its last task ended that has; where times are found ahead */
+    pc_time latest_end;
     int64_t *level, *peak; /* a number a memory */
     flow_state flow;
     level_rows levels;
@@ -90,10 +109,17 @@ void pc_simulation_fail(pc_simulation *simulation, bool *fault);
 /* In simulation.c: the task ends now. */
 void pc_task_finish(pc_simulation *simulation, int32_t task);
 
+/* In ahead.c, for a program that is_ordered: all tasks that wait for no flow; a flow has ended now. */
+void pc_ahead_begin(pc_simulation *simulation);
+void pc_ahead_finish(pc_simulation *simulation, int32_t task);
+
 /* In flow.c. */
 bool pc_flow_prepare(pc_simulation *simulation);
-void pc_flow_free(flow_state *flow);
-void pc_flow_start(pc_simulation *simulation, int32_t task); /* the latency first, then the bytes */
+void pc_flow_free(flow_state *x);
+
+/* After `wait` the latency, then the bytes. Where there is no latency, the bytes come after what happens at that
+ * instant with a lower priority than this one. */
+void pc_flow_start(pc_simulation *simulation, int32_t task, pc_time wait, uint16_t priority);
 void pc_flow_on_begin(pc_engine *engine, const pc_event *event, void *context);
 void pc_flow_on_end(pc_engine *engine, const pc_event *event, void *context);
 

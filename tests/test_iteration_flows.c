@@ -52,7 +52,9 @@ static int32_t add(pc_lanes *lanes, sent x) {
     const pc_group *group = x.kind == TP ? &plan->tp : &plan->dp;
     pc_collective_plan made = pc_collective_plan_for(&plan->spec->machine, group, PC_COLLECTIVE_ALL_GATHER,
                                                      PC_ALGORITHM_BEST, COLLECTIVE_BYTES);
-    assert_int_equal(pc_lanes_add_collective(lanes, x.stage, group, &made, 1, &start, 1, &done, NULL), PC_OK);
+    pc_sendings sendings;
+    assert_int_equal(pc_lanes_sendings(lanes, group, &made, 1, &sendings, NULL), PC_OK);
+    assert_int_equal(pc_lanes_add_collective(lanes, x.stage, &sendings, &start, 1, &done, NULL), PC_OK);
     return done;
 }
 

@@ -70,7 +70,11 @@ static int32_t add_flow(fixture *x, int32_t route, int64_t bytes) {
 }
 
 static int32_t add_memory_task(fixture *x, int32_t memory, pc_time duration_ps, int64_t take, int64_t give) {
-    pc_task task = {PC_NO_RESOURCE, memory, PC_NO_RESOURCE, duration_ps, take, give, 0};
+    pc_task task = pc_task_default();
+    task.memory = memory;
+    task.duration_ps = duration_ps;
+    task.take_bytes = take;
+    task.give_bytes = give;
     int32_t number;
     assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
     return number;

@@ -15,22 +15,80 @@ static int64_t link_index(int device, pc_lane lane, int way) {
     return ((int64_t)device * PC_LANES + lane) * WAYS + way;
 }
 
+/* ---- what is sent ---- */
+
+static pc_code to_fill(double seconds, pc_time *fill_ps, pc_error *error) {
+    return pc_plan_time("flow", seconds > 0 ? seconds : 0, 1, fill_ps, error);
+}
+
+/* Through NICs, and where leaves are crossed through an uplink, which is then the slower one: the NIC is filled as long
+ * as the bytes take at its own rate. */
+static pc_code fill_network(const pc_lanes *x, double seconds, double bytes_per_s, bool crosses_leaves, pc_sending *s,
+                            pc_error *error) {
+    double of_nic = bytes_per_s < x->nic_bytes_per_s ? bytes_per_s / x->nic_bytes_per_s : 1;
+    pc_code code = to_fill(crosses_leaves ? seconds * of_nic : seconds, &s->fill_ps[PC_LANE_NIC], error);
+    if (!code && crosses_leaves) code = to_fill(seconds, &s->fill_ps[PC_LANE_UPLINK], error);
+    return code;
+}
+
+static double divide(double bytes, double bytes_per_s) {
+    return bytes > 0 ? bytes / bytes_per_s : 0;
+}
+
+pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_plan *collective,
+                          double stretch, pc_sendings *sendings, pc_error *error) {
+    pc_code code = PC_OK;
+    *sendings = (pc_sendings){.count = collective->phase_count};
+    for (int i = 0; !code && i < collective->phase_count; i++) {
+        const pc_collective_phase *x = &collective->phase[i];
+        pc_sending *s = &sendings->phase[i];
+        double network_s = stretch * divide(x->network_bytes, x->network_bytes_per_s);
+        double domain_s = stretch * divide(x->domain_bytes, x->domain_bytes_per_s);
+        code = to_fill(domain_s, &s->fill_ps[PC_LANE_DOMAIN], error);
+        if (!code) code = to_fill(stretch * x->latency_s, &s->latency_ps, error);
+        if (!code && network_s > 0)
+            code = fill_network(lanes, network_s, group->nic_bytes_per_s, group->crosses_leaves, s, error);
+    }
+    return code;
+}
+
+static pc_code fill_message(const pc_lanes *lanes, const pc_device_plan *x, pc_sending *s, pc_error *error) {
+    double latency_s = x->hop.latency_s < x->message_s ? x->hop.latency_s : x->message_s;
+    double bytes_s = x->message_s - latency_s;
+    pc_code code = to_fill(latency_s, &s->latency_ps, error);
+    if (!code && x->hop.in_domain) code = to_fill(bytes_s, &s->fill_ps[PC_LANE_DOMAIN], error);
+    if (!code && !x->hop.in_domain)
+        code = fill_network(lanes, bytes_s, x->hop.bytes_per_s, x->hop.crosses_leaves, s, error);
+    return code;
+}
+
+static pc_code fill_messages(pc_lanes *x, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int d = 0; !code && x->plan->devices > 1 && d < x->plan->devices; d++)
+        code = fill_message(x, &x->plan->device[d], &x->message[d], error);
+    return code;
+}
+
+/* ---- links ---- */
+
 pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lanes *lanes, pc_error *error) {
     const pc_machine *machine = &plan->spec->machine;
     size_t count = (size_t)plan->devices * PC_LANES;
     pc_link link = {0, LANE_BYTES_PER_S};
     pc_lanes made = {.plan = plan,
                      .program = program,
+                     .message = pc_alloc((size_t)plan->devices, sizeof *made.message),
                      .route = pc_alloc(count * ROUTES, sizeof *made.route),
                      .load_ps = pc_alloc(count * WAYS, sizeof *made.load_ps),
                      .nic_bytes_per_s = pc_nic_share(machine)};
-    pc_code code = made.route && made.load_ps ? PC_OK : pc_error_no_memory(error);
+    pc_code code = made.message && made.route && made.load_ps ? PC_OK : pc_error_no_memory(error);
     if (!code) memset(made.route, 0xff, count * ROUTES * sizeof *made.route); /* -1 */
     for (size_t i = 0; !code && i < count * WAYS; i++) {
         int32_t number; /* i, for nobody else adds links */
         code = pc_program_add_link(program, &link, &number, error);
     }
     pc_task start = pc_task_default();
+    if (!code) code = fill_messages(&made, error);
     if (!code) code = pc_program_add_task(program, &start, &made.start, error);
     if (code)
         pc_lanes_free(&made);
@@ -40,6 +98,7 @@ pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lan
 }
 
 void pc_lanes_free(pc_lanes *lanes) {
+    pc_free(lanes->message);
     pc_free(lanes->route);
     pc_free(lanes->load_ps);
     memset(lanes, 0, sizeof *lanes);
@@ -56,98 +115,62 @@ static pc_code find_route(pc_lanes *x, int from, int to, pc_lane lane, int32_t *
 
 /* ---- flows ---- */
 
-/* Something that is sent: after a latency, flows side by side. */
-typedef struct sending {
+/* Where it goes, and what it waits for. */
+typedef struct journey {
     int from, to;
-    pc_time latency_ps;
-    pc_time fill_ps[PC_LANES];
-} sending;
+    const pc_after *after;
+    int count;
+} journey;
 
 /* What waits for nothing waits for the start. */
-static pc_code add_edges(pc_lanes *x, const pc_after *after, int count, pc_time more_ps, int32_t task,
-                         pc_error *error) {
+static pc_code add_edges(pc_lanes *x, const journey *j, pc_time more_ps, int32_t task, pc_error *error) {
     bool waits = false;
     pc_code code = PC_OK;
-    for (int i = 0; !code && i < count; i++) {
-        if (after[i].task < 0) continue;
+    for (int i = 0; !code && i < j->count; i++) {
+        if (j->after[i].task < 0) continue;
         waits = true;
-        code = pc_program_add_edge(x->program, after[i].task, task, after[i].delay_ps + more_ps, error);
+        code = pc_program_add_edge(x->program, j->after[i].task, task, j->after[i].delay_ps + more_ps, error);
     }
     return code || waits ? code : pc_program_add_edge(x->program, x->start, task, more_ps, error);
 }
 
-static pc_code add_flow(pc_lanes *x, const sending *s, pc_lane lane, const pc_after *after, int count, int32_t *number,
+static pc_code add_flow(pc_lanes *x, pc_time fill_ps, pc_lane lane, const journey *j, bool is_part, int32_t *number,
                         pc_error *error) {
     pc_task task = pc_task_default();
-    task.flow_bytes = s->fill_ps[lane];
-    pc_code code = find_route(x, s->from, s->to, lane, &task.route, error);
+    task.is_part = is_part;
+    task.flow_bytes = fill_ps;
+    pc_code code = find_route(x, j->from, j->to, lane, &task.route, error);
     if (!code) code = pc_program_add_task(x->program, &task, number, error);
-    if (!code) code = add_edges(x, after, count, s->latency_ps, *number, error);
-    x->load_ps[link_index(s->from, lane, OUT)] += task.flow_bytes;
-    x->load_ps[link_index(s->to, lane, IN)] += task.flow_bytes;
+    x->load_ps[link_index(j->from, lane, OUT)] += fill_ps;
+    x->load_ps[link_index(j->to, lane, IN)] += fill_ps;
     return code;
 }
 
-/* Where it takes several flows, or none, a task of no time ends it. */
-static pc_code add_sending(pc_lanes *x, const sending *s, const pc_after *after, int count, int32_t *done,
-                           pc_error *error) {
-    pc_after flows[PC_LANES];
-    int flow_count = 0;
+/* One flow, and what goes by other lanes as parts of it; where it takes none, a task of no time. */
+static pc_code add_sending(pc_lanes *x, const pc_sending *s, const journey *j, int32_t *done, pc_error *error) {
+    pc_task nothing = pc_task_default();
+    int32_t number = -1, part;
     pc_code code = PC_OK;
-    for (int lane = 0; !code && lane < PC_LANES; lane++) {
-        if (s->fill_ps[lane] == 0) continue;
-        code = add_flow(x, s, (pc_lane)lane, after, count, &flows[flow_count].task, error);
-        flows[flow_count++].delay_ps = 0;
-    }
-    if (code || flow_count == 1) {
-        *done = flow_count ? flows[0].task : -1;
-        return code;
-    }
-    pc_task join = pc_task_default();
-    code = pc_program_add_task(x->program, &join, done, error);
-    if (code) return code;
-    if (flow_count > 0) return add_edges(x, flows, flow_count, 0, *done, error);
-    return add_edges(x, after, count, s->latency_ps, *done, error);
+    for (int lane = 0; !code && lane < PC_LANES; lane++)
+        if (s->fill_ps[lane] > 0)
+            code = add_flow(x, s->fill_ps[lane], (pc_lane)lane, j, number >= 0, number >= 0 ? &part : &number, error);
+    if (!code && number < 0) code = pc_program_add_task(x->program, &nothing, &number, error);
+    *done = number;
+    return code ? code : add_edges(x, j, s->latency_ps, number, error);
 }
 
-/* ---- what is sent ---- */
-
-static pc_code to_fill(double seconds, pc_time *fill_ps, pc_error *error) {
-    return pc_plan_time("flow", seconds > 0 ? seconds : 0, 1, fill_ps, error);
-}
-
-/* Through NICs, and where leaves are crossed through an uplink, which is then the slower one: the NIC is filled as long
- * as the bytes take at its own rate. */
-static pc_code fill_network(const pc_lanes *x, double seconds, double bytes_per_s, bool crosses_leaves, sending *s,
-                            pc_error *error) {
-    double of_nic = bytes_per_s < x->nic_bytes_per_s ? bytes_per_s / x->nic_bytes_per_s : 1;
-    pc_code code = to_fill(crosses_leaves ? seconds * of_nic : seconds, &s->fill_ps[PC_LANE_NIC], error);
-    if (!code && crosses_leaves) code = to_fill(seconds, &s->fill_ps[PC_LANE_UPLINK], error);
-    return code;
-}
-
-static double divide(double bytes, double bytes_per_s) {
-    return bytes > 0 ? bytes / bytes_per_s : 0;
-}
-
-pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_group *group,
-                                const pc_collective_plan *collective, double stretch, const pc_after *after, int count,
-                                int32_t *done, pc_error *error) {
+pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_sendings *sendings, const pc_after *after,
+                                int count, int32_t *done, pc_error *error) {
+    static const pc_sending nothing = {0};
     pc_after before = {-1, 0};
+    journey j = {device, device, after, count};
     pc_code code = PC_OK;
-    for (int i = 0; !code && i < collective->phase_count; i++) {
-        const pc_collective_phase *x = &collective->phase[i];
-        sending s = {.from = device, .to = device};
-        double network_s = stretch * divide(x->network_bytes, x->network_bytes_per_s);
-        double domain_s = stretch * divide(x->domain_bytes, x->domain_bytes_per_s);
-        code = to_fill(domain_s, &s.fill_ps[PC_LANE_DOMAIN], error);
-        if (!code) code = to_fill(stretch * x->latency_s, &s.latency_ps, error);
-        if (!code && network_s > 0)
-            code = fill_network(lanes, network_s, group->nic_bytes_per_s, group->crosses_leaves, &s, error);
-        if (!code) code = add_sending(lanes, &s, i ? &before : after, i ? 1 : count, &before.task, error);
+    for (int i = 0; !code && i < sendings->count; i++) {
+        code = add_sending(lanes, &sendings->phase[i], &j, &before.task, error);
+        j.after = &before;
+        j.count = 1;
     }
-    if (!code && collective->phase_count == 0)
-        code = add_sending(lanes, &(sending){.from = device, .to = device}, after, count, &before.task, error);
+    if (!code && sendings->count == 0) code = add_sending(lanes, &nothing, &j, &before.task, error);
     *done = before.task;
     return code;
 }
@@ -155,17 +178,9 @@ pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_group *gro
 pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_device, int to_device, int32_t *done,
                              pc_error *error) {
     bool is_next = to_device == (from_device + 1) % lanes->plan->devices;
-    const pc_device_plan *x = &lanes->plan->device[is_next ? from_device : to_device];
-    sending s = {.from = from_device, .to = to_device};
-    pc_after after = {from, 0};
-    double latency_s = x->hop.latency_s < x->message_s ? x->hop.latency_s : x->message_s;
-    double bytes_s = x->message_s - latency_s;
-    pc_code code = to_fill(latency_s, &s.latency_ps, error);
-    if (!code && x->hop.in_domain) code = to_fill(bytes_s, &s.fill_ps[PC_LANE_DOMAIN], error);
-    if (!code && !x->hop.in_domain)
-        code = fill_network(lanes, bytes_s, x->hop.bytes_per_s, x->hop.crosses_leaves, &s, error);
-    if (!code) code = add_sending(lanes, &s, &after, 1, done, error);
-    return code;
+    const pc_after after = {from, 0};
+    const journey j = {from_device, to_device, &after, 1};
+    return add_sending(lanes, &lanes->message[is_next ? from_device : to_device], &j, done, error);
 }
 
 pc_time pc_lanes_filled_ps(const pc_lanes *lanes) {

@@ -22,12 +22,25 @@ typedef struct pc_after {
     pc_time delay_ps;
 } pc_after;
 
+/* Something that is sent: after a latency, flows side by side, each as long as it fills its lane when alone. */
+typedef struct pc_sending {
+    pc_time latency_ps;
+    pc_time fill_ps[PC_LANES];
+} pc_sending;
+
+/* A collective as what one rank of its group sends, one after the other. */
+typedef struct pc_sendings {
+    int count;
+    pc_sending phase[PC_COLLECTIVE_PHASES];
+} pc_sendings;
+
 typedef struct pc_lanes {
     const pc_iteration_plan *plan;
     pc_program *program;
-    int32_t *route;   /* [devices][PC_LANES][3]: to itself, to the next stage, to the one before; -1 until needed */
-    pc_time *load_ps; /* of each link: [devices][PC_LANES][2], out and in; how long it is filled in all */
-    int32_t start;    /* a task at time zero */
+    pc_sending *message; /* [devices]: to the next stage, or back */
+    int32_t *route;      /* [devices][PC_LANES][3]: to itself, to the next stage, to the one before; -1 until needed */
+    pc_time *load_ps;    /* of each link: [devices][PC_LANES][2], out and in; how long it is filled in all */
+    int32_t start;       /* a task at time zero */
     double nic_bytes_per_s; /* a rank's share of the NICs, all of its node talking */
 } pc_lanes;
 
@@ -35,11 +48,14 @@ typedef struct pc_lanes {
 pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lanes *lanes, pc_error *error);
 void pc_lanes_free(pc_lanes *lanes);
 
-/* Adds a collective of a group of the stage's axis that starts after all of `after`, stretched to `stretch` times what
- * it takes; *done is the task with which it ends. A plan without phases is a task of no time. */
-pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_group *group,
-                                const pc_collective_plan *collective, double stretch, const pc_after *after, int count,
-                                int32_t *done, pc_error *error);
+/* What a collective of this group sends, stretched to `stretch` times what it takes. */
+pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_plan *collective,
+                          double stretch, pc_sendings *sendings, pc_error *error);
+
+/* Adds a collective of a group that the stage is in, which starts after all of `after`; *done is the task with which it
+ * ends. Where nothing is sent that is a task of no time. */
+pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_sendings *sendings, const pc_after *after,
+                                int count, int32_t *done, pc_error *error);
 
 /* Adds a message between neighbouring stages after `from`; it ends with *done, and plan->gathering_ps later it can be
  * used. */

@@ -21,6 +21,7 @@ typedef struct lowering {
     pc_program *program;
     pc_lanes lanes;
     pc_recipe *recipes;            /* [sorts][PC_PASS_KINDS], where granularity is operations */
+    pc_sendings **sendings;        /* of each recipe's steps, as far as they are collectives */
     int32_t *first, *last;         /* a pass's tasks on its processor, by position */
     int32_t *message;              /* with which what it waits for from another stage is there, but for the gathering */
     int32_t *first_f, *last_back;  /* [devices][chunks]: positions of the first F, of the last pass with gradients */
@@ -75,17 +76,33 @@ static pc_code make_arrays(lowering *x) {
     return PC_OK;
 }
 
+static pc_code make_recipe(lowering *x, int sort, pc_pass_kind kind) {
+    const pc_iteration_plan *plan = x->plan;
+    int at = sort * PC_PASS_KINDS + (int)kind;
+    pc_recipe *recipe = &x->recipes[at];
+    pc_code code = pc_recipe_make(plan, &plan->part_costs[sort], kind, recipe, x->error);
+    if (code) return code;
+    x->sendings[at] = pc_alloc((size_t)recipe->count, sizeof **x->sendings);
+    if (!x->sendings[at]) return pc_error_no_memory(x->error);
+    for (int i = 0; !code && i < recipe->count; i++)
+        if (recipe->steps[i].is_collective)
+            code = pc_lanes_sendings(&x->lanes, &plan->tp, &recipe->steps[i].collective, plan->pace,
+                                     &x->sendings[at][i], x->error);
+    return code;
+}
+
 static pc_code make_recipes(lowering *x) {
     const pc_iteration_plan *plan = x->plan;
+    size_t count = (size_t)plan->sort_count * PC_PASS_KINDS;
     pc_code code = PC_OK;
     if (plan->spec->granularity == PC_GRANULARITY_PASS) return PC_OK;
-    x->recipes = pc_alloc((size_t)plan->sort_count * PC_PASS_KINDS, sizeof *x->recipes);
-    if (!x->recipes) return pc_error_no_memory(x->error);
+    x->recipes = pc_alloc(count, sizeof *x->recipes);
+    x->sendings = pc_alloc(count, sizeof *x->sendings);
+    if (!x->recipes || !x->sendings) return pc_error_no_memory(x->error);
     for (int sort = 0; sort < plan->sort_count; sort++)
         for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
             if (pc_plan_has_kind(plan->spec->generator, (pc_pass_kind)kind))
-                code = pc_recipe_make(plan, &plan->part_costs[sort], (pc_pass_kind)kind,
-                                      &x->recipes[sort * PC_PASS_KINDS + kind], x->error);
+                code = make_recipe(x, sort, (pc_pass_kind)kind);
     return code;
 }
 
@@ -99,16 +116,29 @@ static double count_steps(const pc_recipe *recipe) {
 /* So many tasks take about 2.7 GB. */
 enum { TASKS_MAX = 1 << 24 };
 
-static pc_code check_size(const lowering *x) {
+/* The steps of all passes, one each where they are not cut into operations. */
+static double count_tasks(const lowering *x) {
     double tasks = 0;
-    if (!x->recipes) return PC_OK;
+    if (!x->recipes) return (double)x->schedule->offsets[x->schedule->devices];
     for (int d = 0; d < x->schedule->devices; d++)
         for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
             pc_pass pass = x->schedule->passes[i];
             int sort = x->plan->chunks_of[cell(x, d, pass.chunk)].sort;
             tasks += count_steps(&x->recipes[sort * PC_PASS_KINDS + pass.kind]);
         }
-    if (tasks <= TASKS_MAX) return PC_OK;
+    return tasks;
+}
+
+/* About as much as is needed: beside its steps a pass has a message of two flows; a bucket is gathered and reduced, in
+ * a few flows, and cuts two passes. */
+static pc_code make_room(lowering *x) {
+    size_t cells = (size_t)x->plan->devices * (size_t)x->plan->chunks;
+    double tasks = count_tasks(x);
+    if (!x->recipes || tasks <= TASKS_MAX) {
+        int64_t passes = x->schedule->offsets[x->plan->devices], buckets = x->bucket[cells];
+        int64_t all = (int64_t)tasks + 2 * passes + 8 * buckets;
+        return pc_program_reserve(x->program, all, all + all / 2, x->error);
+    }
     return pc_error_set(x->error, PC_ERROR_INPUT,
                         "granularity: operations make %.0f tasks; expected at most %d: fewer microbatches, or passes",
                         tasks, TASKS_MAX);
@@ -126,28 +156,30 @@ static pc_code add_processors(lowering *x) {
 /* ---- collectives of data parallelism ---- */
 
 /* Adds one to the stage's stream, after `after` too. */
-static pc_code add_to_stream(lowering *x, int device, const pc_collective_plan *collective, double stretch,
-                             int32_t after) {
+static pc_code add_to_stream(lowering *x, int device, const pc_sendings *sendings, int32_t after) {
     const pc_after afters[] = {{x->stream[device], 0}, {after, 0}};
-    return pc_lanes_add_collective(&x->lanes, device, &x->plan->dp, collective, stretch, afters, 2, &x->stream[device],
-                                   x->error);
+    return pc_lanes_add_collective(&x->lanes, device, sendings, afters, 2, &x->stream[device], x->error);
 }
 
-static pc_collective_plan bucket_plan(const lowering *x, int device, int chunk, pc_collective collective,
-                                      int bytes_each) {
+/* What a bucket of a chunk sends, `stretch` times. */
+static pc_code bucket_sendings(const lowering *x, int device, int chunk, pc_collective collective, int bytes_each,
+                               double stretch, pc_sendings *sendings) {
     double bytes = pc_plan_bucket_bytes(x->plan, device, chunk, bytes_each);
-    return pc_collective_plan_for(&x->plan->spec->machine, &x->plan->dp, collective, PC_ALGORITHM_BEST, bytes);
+    pc_collective_plan plan =
+        pc_collective_plan_for(&x->plan->spec->machine, &x->plan->dp, collective, PC_ALGORITHM_BEST, bytes);
+    return pc_lanes_sendings(&x->lanes, &x->plan->dp, &plan, stretch, sendings, x->error);
 }
 
 static pc_code add_gathers(lowering *x, int device) {
     pc_code code = PC_OK;
     if (!pc_plan_gathers_first(x->plan)) return PC_OK;
-    for (int i = 0; i < x->plan->chunks; i++) {
+    for (int i = 0; !code && i < x->plan->chunks; i++) {
         int chunk = pc_plan_nth_chunk(x->plan, device, i);
         int64_t at = cell(x, device, chunk);
-        pc_collective_plan plan = bucket_plan(x, device, chunk, PC_COLLECTIVE_ALL_GATHER, PC_PARAMETER_BYTES);
+        pc_sendings bucket;
+        code = bucket_sendings(x, device, chunk, PC_COLLECTIVE_ALL_GATHER, PC_PARAMETER_BYTES, 1, &bucket);
         for (int64_t k = x->bucket[at]; !code && k < x->bucket[at + 1]; k++) {
-            code = add_to_stream(x, device, &plan, 1, NO_TASK);
+            code = add_to_stream(x, device, &bucket, NO_TASK);
             x->gathered[k] = x->stream[device];
         }
     }
@@ -162,12 +194,12 @@ static pc_code add_reduction(lowering *x, int device, int64_t position) {
     int64_t at = cell(x, device, pass.chunk);
     bool is_last = x->last_back[at] == position, overlaps = plan->spec->overlaps_gradients;
     if (!pc_pass_adds_gradients(pass) || (!is_last && plan->cut.zero != 2)) return PC_OK;
-    pc_collective_plan bucket =
-        bucket_plan(x, device, pass.chunk, pc_plan_reduction(plan), pc_plan_gradient_bytes(plan));
-    if (!is_last) return add_to_stream(x, device, &bucket, plan->chunks_of[at].buckets, x->last[position]);
-    pc_code code = PC_OK;
+    pc_sendings bucket;
+    pc_code code = bucket_sendings(x, device, pass.chunk, pc_plan_reduction(plan), pc_plan_gradient_bytes(plan),
+                                   is_last ? 1 : plan->chunks_of[at].buckets, &bucket);
+    if (!is_last) return code ? code : add_to_stream(x, device, &bucket, x->last[position]);
     for (int64_t k = x->bucket[at]; !code && k < x->bucket[at + 1]; k++)
-        code = add_to_stream(x, device, &bucket, 1,
+        code = add_to_stream(x, device, &bucket,
                              overlaps ? x->reducible[k] : x->last[x->schedule->offsets[device + 1] - 1]);
     return code;
 }
@@ -234,12 +266,12 @@ typedef struct progress {
     pc_time piece_ps;
 } progress;
 
-static pc_code add_collective_step(lowering *x, int device, const pc_step_of_pass *step, progress *now) {
+static pc_code add_collective_step(lowering *x, int device, const pc_step_of_pass *step, const pc_sendings *sendings,
+                                   progress *now) {
     int32_t before = now->waits_for != NO_TASK ? now->waits_for : x->spine[x->spine_count - 1];
     const pc_after after = {before, 0};
     int32_t *done = step->runs_beside ? &now->beside : &now->waits_for;
-    return pc_lanes_add_collective(&x->lanes, device, &x->plan->tp, &step->collective, x->plan->pace, &after, 1, done,
-                                   x->error);
+    return pc_lanes_add_collective(&x->lanes, device, sendings, &after, 1, done, x->error);
 }
 
 static pc_code add_kernels(lowering *x, int device, double seconds, progress *now) {
@@ -252,16 +284,17 @@ static pc_code add_kernels(lowering *x, int device, double seconds, progress *no
 }
 
 /* A collective that comes first waits for the processor, too. */
-static pc_code add_step(lowering *x, int device, const pc_step_of_pass *step, progress *now) {
+static pc_code add_step(lowering *x, int device, const pc_step_of_pass *step, const pc_sendings *sendings,
+                        progress *now) {
     if (!step->is_collective) return add_kernels(x, device, step->seconds, now);
     pc_code code = x->spine_count == 0 ? add_kernels(x, device, 0, now) : PC_OK;
-    return code ? code : add_collective_step(x, device, step, now);
+    return code ? code : add_collective_step(x, device, step, sendings, now);
 }
 
 /* The steps, block by block; what the costs have more than the steps, which is ZeRO 3's, comes behind them. */
 static pc_code add_steps(lowering *x, int device, pc_pass pass, pc_time duration_ps, pc_time piece_ps) {
-    const pc_recipe *recipe =
-        &x->recipes[x->plan->chunks_of[cell(x, device, pass.chunk)].sort * PC_PASS_KINDS + pass.kind];
+    int at = x->plan->chunks_of[cell(x, device, pass.chunk)].sort * PC_PASS_KINDS + pass.kind;
+    const pc_recipe *recipe = &x->recipes[at];
     progress now = {NO_TASK, NO_TASK, piece_ps};
     pc_time alone_ps = duration_ps;
     pc_code code = PC_OK;
@@ -269,7 +302,8 @@ static pc_code add_steps(lowering *x, int device, pc_pass pass, pc_time duration
         for (behind = first + 1; behind < recipe->count; behind++)
             if (recipe->steps[behind].repeat != recipe->steps[first].repeat) break;
         for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
-            for (int i = first; !code && i < behind; i++) code = add_step(x, device, &recipe->steps[i], &now);
+            for (int i = first; !code && i < behind; i++)
+                code = add_step(x, device, &recipe->steps[i], &x->sendings[at][i], &now);
     }
     if (!code) code = pc_plan_time("pass", pc_iteration_plan_pass_s(x->plan, device, pass), 1, &alone_ps, x->error);
     return code ? code : add_to_spine(x, device, duration_ps - alone_ps, now.waits_for);
@@ -364,7 +398,7 @@ static pc_code build(lowering *x) {
     if (!code) code = pc_pass_index_create(x->schedule, &x->index, x->error);
     if (!code) code = make_arrays(x);
     if (!code) code = make_recipes(x);
-    if (!code) code = check_size(x);
+    if (!code) code = make_room(x);
     if (!code) code = add_processors(x);
     for (int d = 0; !code && d < x->plan->devices; d++) code = add_stage(x, d);
     if (!code) code = add_transfers(x);
@@ -372,8 +406,11 @@ static pc_code build(lowering *x) {
 }
 
 static void demolish(lowering *x) {
-    for (int i = 0; x->recipes && i < x->plan->sort_count * PC_PASS_KINDS; i++) pc_recipe_free(&x->recipes[i]);
-    void *arrays[] = {x->recipes, x->first, x->first_f, x->bucket, x->gathered, x->spine, x->over_ps};
+    for (int i = 0; x->recipes && x->sendings && i < x->plan->sort_count * PC_PASS_KINDS; i++) {
+        pc_recipe_free(&x->recipes[i]);
+        pc_free(x->sendings[i]);
+    }
+    void *arrays[] = {x->recipes, x->sendings, x->first, x->first_f, x->bucket, x->gathered, x->spine, x->over_ps};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_pass_index_free(&x->index);
     pc_costs_free(&x->costs);

@@ -1,0 +1,244 @@
+/* Times found ahead against times found event by event: a program in which every processor has its order and nothing
+ * takes memory runs the first way, the same one with a task that has a memory beside it the second. And tasks of
+ * several flows. */
+#include "tests/support.h"
+
+#include "engine/program.h"
+#include "engine/simulation.h"
+
+enum { PROCESSORS = 4, LINKS = 5, ROUTES = 8 };
+
+typedef struct fixture {
+    pc_program *program;
+    pc_simulation *simulation;
+    pc_simulation_result result;
+} fixture;
+
+static int set_up(void **state) {
+    fixture *x = calloc(1, sizeof *x);
+    assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
+    *state = x;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *x = *state;
+    pc_program_free(x->program);
+    pc_simulation_free(x->simulation);
+    free(x);
+    return 0;
+}
+
+static void run(fixture *x, bool with_trace) {
+    pc_error error = {0};
+    if (pc_program_seal(x->program, &error) ||
+        pc_simulation_run(x->simulation, x->program, with_trace, &x->result, &error))
+        fail_msg("%s", error.message);
+}
+
+static int32_t add_task(fixture *x, pc_task task) {
+    int32_t number;
+    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
+    return number;
+}
+
+static pc_task on_processor(int32_t processor, pc_time duration_ps) {
+    pc_task task = pc_task_default();
+    task.processor = processor;
+    task.duration_ps = duration_ps;
+    return task;
+}
+
+static pc_task over_route(int32_t route, int64_t bytes, bool is_part) {
+    pc_task task = pc_task_default();
+    task.route = route;
+    task.flow_bytes = bytes;
+    task.is_part = is_part;
+    return task;
+}
+
+/* One byte a picosecond. */
+static int32_t add_route_of_one(fixture *x, pc_time latency_ps) {
+    pc_link link = {latency_ps, 1e12};
+    int32_t number, route;
+    assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
+    assert_int_equal(pc_program_add_route(x->program, &number, 1, &route, NULL), PC_OK);
+    return route;
+}
+
+/* ---- either way the same ---- */
+
+static void draw_resources(fixture *x, test_random *random) {
+    int32_t number, links[2];
+    for (int i = 0; i < PROCESSORS; i++)
+        assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, NULL), PC_OK);
+    for (int i = 0; i < LINKS; i++) {
+        pc_link link = {test_between(random, 0, 1) * test_between(random, 1, 5000),
+                        (double)test_between(random, 1, 9) * 1e12};
+        assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
+    }
+    for (int i = 0; i < ROUTES; i++) {
+        links[0] = (int32_t)test_between(random, 0, LINKS - 1);
+        links[1] = (links[0] + (int32_t)test_between(random, 1, LINKS - 1)) % LINKS;
+        int count = (int)test_between(random, 1, 2);
+        assert_int_equal(pc_program_add_route(x->program, links, count, &number, NULL), PC_OK);
+    }
+}
+
+static pc_task draw_task(test_random *random, bool can_be_part) {
+    bool is_flow = test_between(random, 0, 1);
+    bool is_part = is_flow && can_be_part && test_between(random, 0, 1);
+    int32_t processor = (int32_t)test_between(random, -1, PROCESSORS - 1);
+    if (!is_flow) return on_processor(processor, test_between(random, 0, 1000003));
+    int64_t bytes = test_between(random, 0, 9) ? test_between(random, 1, 9000017) : 0;
+    pc_task task = over_route((int32_t)test_between(random, 0, ROUTES - 1), bytes, is_part);
+    if (!is_part) task.processor = processor;
+    return task;
+}
+
+/* Tasks wait for earlier ones, so that nothing locks up. Returns their number. */
+static int32_t draw_tasks(fixture *x, test_random *random) {
+    int32_t count = (int32_t)test_between(random, 1, 40);
+    bool can_be_part = false, is_part[40];
+    for (int32_t t = 0; t < count; t++) {
+        pc_task task = draw_task(random, can_be_part);
+        add_task(x, task);
+        can_be_part = task.route != PC_NO_RESOURCE;
+        is_part[t] = task.is_part;
+        for (int64_t k = test_between(random, 0, 2); k > 0 && t > 0 && !task.is_part; k--) {
+            int32_t from = (int32_t)test_between(random, 0, t - 1);
+            pc_time delay = test_between(random, 0, 1) * test_between(random, 0, 100003);
+            if (!is_part[from]) assert_int_equal(pc_program_add_edge(x->program, from, t, delay, NULL), PC_OK);
+        }
+    }
+    return count;
+}
+
+static void test_same_times(void **state) {
+    fixture *x = *state;
+    test_random random = {7};
+    for (long i = 0; i < test_cases(2000); i++) {
+        pc_time start[40], end[40], last;
+        int32_t memory;
+        pc_program_clear(x->program);
+        draw_resources(x, &random);
+        int32_t count = draw_tasks(x, &random);
+        run(x, i % 2);
+        assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+        memcpy(start, x->result.start_ps, (size_t)count * sizeof *start);
+        memcpy(end, x->result.end_ps, (size_t)count * sizeof *end);
+        last = x->result.time_ps;
+        assert_int_equal(pc_program_add_memory(x->program, 1, &memory, NULL), PC_OK);
+        pc_task beside = pc_task_default();
+        beside.memory = memory;
+        add_task(x, beside);
+        run(x, i % 3 == 0);
+        for (int32_t t = 0; t < count; t++)
+            if (x->result.start_ps[t] != start[t] || x->result.end_ps[t] != end[t])
+                fail_msg("case %ld: task %d from %ld to %ld; expected %ld to %ld", i, t, (long)start[t], (long)end[t],
+                         (long)x->result.start_ps[t], (long)x->result.end_ps[t]);
+        assert_int_equal(x->result.time_ps, last);
+    }
+}
+
+/* What is found ahead needs no events: two for a flow, none for a task. */
+static void test_events(void **state) {
+    fixture *x = *state;
+    int32_t route = add_route_of_one(x, 0), processor, before = -1;
+    assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &processor, NULL), PC_OK);
+    for (int i = 0; i < 10; i++) {
+        int32_t task = add_task(x, i % 2 ? over_route(route, 100, false) : on_processor(processor, 100));
+        if (before >= 0) assert_int_equal(pc_program_add_edge(x->program, before, task, 0, NULL), PC_OK);
+        before = task;
+    }
+    run(x, false);
+    assert_int_equal(x->result.time_ps, 1000);
+    assert_int_equal(x->result.event_count, 2 * 5);
+}
+
+/* b waits for a, and stands before it on the processor: both are left, and so is c behind them. */
+static void test_deadlock(void **state) {
+    fixture *x = *state;
+    int32_t processor;
+    assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &processor, NULL), PC_OK);
+    int32_t done = add_task(x, on_processor(processor, 5)), b = add_task(x, on_processor(processor, 1));
+    int32_t a = add_task(x, on_processor(processor, 1));
+    assert_int_equal(pc_program_add_edge(x->program, a, b, 0, NULL), PC_OK);
+    run(x, false);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DEADLOCK);
+    assert_int_equal(x->result.task, b);
+    assert_int_equal(x->result.time_ps, 5);
+    assert_int_equal(x->result.end_ps[done], 5);
+    assert_int_equal(x->result.start_ps[a], -1);
+}
+
+static void test_runs_over(void **state) {
+    fixture *x = *state;
+    pc_error error = {0};
+    int32_t first = add_task(x, on_processor(PC_NO_RESOURCE, PC_TIME_MAX - 1));
+    int32_t second = add_task(x, on_processor(PC_NO_RESOURCE, 1));
+    assert_int_equal(pc_program_add_edge(x->program, first, second, 0, NULL), PC_OK);
+    run(x, false);
+    assert_int_equal(x->result.time_ps, PC_TIME_MAX);
+    assert_int_equal(pc_program_add_edge(x->program, first, second, 1, NULL), PC_OK);
+    assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "runs over"));
+}
+
+/* ---- parts ---- */
+
+/* 300 bytes over one link and 500 over another, after a latency of 7 of the first: what waits for them starts at 507.
+ * A flow of 100 on the second link halves its rate until 207; then 400 are left. */
+static void test_parts(void **state) {
+    fixture *x = *state;
+    int32_t a = add_route_of_one(x, 7), b = add_route_of_one(x, 0);
+    int32_t task = add_task(x, over_route(a, 300, false)), part = add_task(x, over_route(b, 500, true));
+    int32_t behind = add_task(x, on_processor(PC_NO_RESOURCE, 1));
+    assert_int_equal(pc_program_add_edge(x->program, task, behind, 0, NULL), PC_OK);
+    run(x, false);
+    assert_int_equal(x->result.start_ps[task], 0);
+    assert_int_equal(x->result.start_ps[part], 0);
+    assert_int_equal(x->result.end_ps[task], 507);
+    assert_int_equal(x->result.end_ps[part], 507);
+    assert_int_equal(x->result.start_ps[behind], 507);
+    int32_t late = add_task(x, on_processor(PC_NO_RESOURCE, 7)), beside = add_task(x, over_route(b, 100, false));
+    assert_int_equal(pc_program_add_edge(x->program, late, beside, 0, NULL), PC_OK);
+    run(x, true);
+    assert_int_equal(x->result.end_ps[beside], 207);
+    assert_int_equal(x->result.end_ps[task], 607);
+}
+
+static void expect_refused(fixture *x, pc_task first, pc_task second, int from, int to) {
+    pc_error error = {0};
+    pc_program_clear(x->program);
+    add_route_of_one(x, 0);
+    add_task(x, first);
+    add_task(x, second);
+    if (from >= 0) assert_int_equal(pc_program_add_edge(x->program, from, to, 0, NULL), PC_OK);
+    assert_int_equal(pc_program_seal(x->program, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "a part; expected"));
+}
+
+static void test_bad_parts(void **state) {
+    fixture *x = *state;
+    pc_task flow = over_route(0, 1, false), part = over_route(0, 1, true), plain = on_processor(PC_NO_RESOURCE, 1);
+    pc_task without_route = plain;
+    without_route.is_part = true;
+    expect_refused(x, part, flow, -1, -1);
+    expect_refused(x, plain, part, -1, -1);
+    expect_refused(x, flow, without_route, -1, -1);
+    expect_refused(x, flow, part, 0, 1);
+    expect_refused(x, flow, part, 1, 0);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_FIXTURE(test_same_times), WITH_FIXTURE(test_events), WITH_FIXTURE(test_deadlock),
+        WITH_FIXTURE(test_runs_over),  WITH_FIXTURE(test_parts),  WITH_FIXTURE(test_bad_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
