@@ -39,6 +39,7 @@ static bool must_precede(const pc_schedule *s, int d, pc_pass a, int e, pc_pass 
 typedef struct edge {
     int64_t from, to;
     pc_time delay;
+    bool crosses; /* to another stage */
 } edge;
 
 /* Between different stages, which are neighbours on a ring. */
@@ -56,7 +57,7 @@ static edge *find_edges(const pc_schedule *s, const pc_costs *costs, int64_t *co
             for (int d = 0; d < s->devices; d++)
                 for (int64_t j = s->offsets[d]; j < s->offsets[d + 1]; j++)
                     if (must_precede(s, d, s->passes[j], e, s->passes[i]))
-                        edges[(*count)++] = (edge){j, i, d == e ? 0 : delay_between(costs, d, e)};
+                        edges[(*count)++] = (edge){j, i, d == e ? 0 : delay_between(costs, d, e), d != e};
     return edges;
 }
 
@@ -67,8 +68,8 @@ static bool raise_to(pc_time *time, pc_time bound) {
 }
 
 /* Every pass of a stage starts after the one before it and after its edges; one round over all of them. */
-static bool relax(const pc_schedule *s, const pc_costs *costs, const edge *edges, int64_t edge_count, pc_time *start,
-                  pc_time *end) {
+static bool relax(const pc_schedule *s, const pc_costs *costs, const pc_time *duration, const edge *edges,
+                  int64_t edge_count, pc_time *start, pc_time *end) {
     bool has_changed = false;
     for (int64_t k = 0; k < edge_count; k++)
         has_changed |= raise_to(&start[edges[k].to], end[edges[k].from] + edges[k].delay);
@@ -78,19 +79,32 @@ static bool relax(const pc_schedule *s, const pc_costs *costs, const edge *edges
             if (i > s->offsets[d]) has_changed |= raise_to(&start[i], end[i - 1]);
             if (costs->ready_ps && pass.kind == PC_PASS_F)
                 has_changed |= raise_to(&start[i], costs->ready_ps[(int64_t)d * s->chunks + pass.chunk]);
-            has_changed |= raise_to(
-                &end[i],
-                start[i] + costs->duration_ps[((int64_t)d * s->chunks + pass.chunk) * PC_PASS_KINDS + pass.kind]);
+            has_changed |= raise_to(&end[i], start[i] + duration[i]);
         }
     return has_changed;
 }
 
-bool longest_path(const pc_schedule *s, const pc_costs *costs, pc_time *start, pc_time *end) {
+bool longest_path_each(const pc_schedule *s, const pc_costs *costs, const pc_time *duration, const pc_time *delay,
+                       pc_time *start, pc_time *end) {
     int64_t passes = s->offsets[s->devices], edge_count, round = 0;
     edge *edges = find_edges(s, costs, &edge_count);
+    for (int64_t k = 0; delay && k < edge_count; k++)
+        if (edges[k].crosses) edges[k].delay = delay[edges[k].to];
     memset(start, 0, (size_t)passes * sizeof *start);
     memset(end, 0, (size_t)passes * sizeof *end);
-    while (round <= passes + 1 && relax(s, costs, edges, edge_count, start, end)) round++;
+    while (round <= passes + 1 && relax(s, costs, duration, edges, edge_count, start, end)) round++;
     free(edges);
     return round <= passes + 1;
+}
+
+bool longest_path(const pc_schedule *s, const pc_costs *costs, pc_time *start, pc_time *end) {
+    pc_time *duration = malloc((size_t)(s->offsets[s->devices] + 1) * sizeof *duration);
+    for (int d = 0; d < s->devices; d++)
+        for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++) {
+            int64_t row = (int64_t)d * s->chunks + s->passes[i].chunk;
+            duration[i] = costs->duration_ps[row * PC_PASS_KINDS + s->passes[i].kind];
+        }
+    bool has_path = longest_path_each(s, costs, duration, NULL, start, end);
+    free(duration);
+    return has_path;
 }

@@ -14,4 +14,8 @@
 /* Writes start and end of every pass, in the order of schedule->passes. False where the graph has a cycle. */
 bool longest_path(const pc_schedule *schedule, const pc_costs *costs, pc_time *start, pc_time *end);
 
+/* The same with a duration of its own for every pass, and a delay for what it waits for from another stage. */
+bool longest_path_each(const pc_schedule *schedule, const pc_costs *costs, const pc_time *duration,
+                       const pc_time *delay, pc_time *start, pc_time *end);
+
 #endif

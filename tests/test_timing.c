@@ -7,6 +7,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/timing.h"
+#include "tests/longest_path.h"
 #include "tests/random_schedule.h"
 
 /* ---- two replays ---- */
@@ -320,6 +321,55 @@ static void test_refusals(void **state) {
     pc_timing_free(timing);
 }
 
+/* ---- a time of its own for every pass ---- */
+
+/* Whether the pass waits for one of another stage: F for the part before its own, a backward pass for the one behind.
+ */
+static bool waits_for_other_stage(const pc_schedule *s, int d, pc_pass pass) {
+    int part = pc_placement_part(s->placement, s->devices, d, pass.chunk);
+    bool is_backward = pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW;
+    if (pass.kind != PC_PASS_F && !is_backward) return false;
+    part += is_backward ? 1 : -1;
+    if (part < 0 || part == pc_placement_parts(s->placement, s->devices, s->chunks)) return false;
+    return pc_placement_stage(s->placement, s->devices, part, pass.microbatch) != d;
+}
+
+static void check_each(test_random *random, pc_timing *timing, const pc_schedule *s, const pc_costs *costs) {
+    int64_t passes = s->offsets[s->devices];
+    pc_time *block = pc_alloc(4 * (size_t)passes, sizeof *block), *delay = block + passes;
+    pc_timing_result found;
+    for (int d = 0; d < s->devices; d++)
+        for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++) {
+            block[i] = test_between(random, 0, 1000);
+            delay[i] = waits_for_other_stage(s, d, s->passes[i]) ? test_between(random, 0, 500) : 0;
+        }
+    assert_true(longest_path_each(s, costs, block, delay, block + 2 * passes, block + 3 * passes));
+    assert_int_equal(pc_timing_run_each(timing, s, costs, block, delay, &found, NULL), PC_OK);
+    check_column(found.start_ps, block + 2 * passes, passes, sizeof *block);
+    check_column(found.end_ps, block + 3 * passes, passes, sizeof *block);
+    assert_false(found.out_of_memory || found.totals.peak_bytes != 0);
+    pc_free(block);
+}
+
+/* Against the longest path, which shares no code with the walk. */
+static void test_every_pass_and_transfer_for_itself(void **state) {
+    (void)state;
+    test_random random = {17};
+    pc_timing *timing;
+    assert_int_equal(pc_timing_create(&timing, NULL), PC_OK);
+    for (long i = 0; i < test_cases(200) && i < 2000; i++) {
+        pc_schedule s;
+        pc_costs costs;
+        random_schedule(&random, 4, 5, 3, &s);
+        random_costs(&random, &s, &costs);
+        random_hops_and_ready(&random, &costs);
+        check_each(&random, timing, &s, &costs);
+        pc_costs_free(&costs);
+        pc_schedule_free(&s);
+    }
+    pc_timing_free(timing);
+}
+
 /* ---- the workspace's memory ---- */
 
 static pc_code time_once(pc_timing *timing, int devices, int microbatches, pc_time *makespan, pc_error *error) {
@@ -379,9 +429,13 @@ static void test_without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agrees_with_the_engine),       cmocka_unit_test(test_same_words_for_damaged_schedules),
-        cmocka_unit_test(test_same_words_for_damaged_costs), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_a_workspace_is_reused),        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_agrees_with_the_engine),
+        cmocka_unit_test(test_same_words_for_damaged_schedules),
+        cmocka_unit_test(test_same_words_for_damaged_costs),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_a_workspace_is_reused),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_every_pass_and_transfer_for_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

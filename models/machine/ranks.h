@@ -38,6 +38,16 @@ static inline int64_t pc_ranks_gpu(const pc_ranks *ranks, int64_t tp, int64_t pp
     return tp * ranks->stride[PC_AXIS_TP] + pp * ranks->stride[PC_AXIS_PP] + dp * ranks->stride[PC_AXIS_DP];
 }
 
+/* And back: where on an axis the rank is that a GPU is. */
+static inline int64_t pc_ranks_coordinate(const pc_ranks *ranks, pc_axis axis, int64_t gpu) {
+    return gpu / ranks->stride[axis] % ranks->count[axis];
+}
+
+/* All GPUs that are ranks: 0 .. this - 1. */
+static inline int64_t pc_ranks_gpus(const pc_ranks *ranks) {
+    return (int64_t)ranks->count[PC_AXIS_TP] * ranks->count[PC_AXIS_PP] * ranks->count[PC_AXIS_DP];
+}
+
 /* The group of all ranks that differ from a given one on one axis only, as collectives see it. Where groups of one axis
  * lie differently, the worst of them. Every GPU has its share of its node's NICs, and a leaf's nodes share its uplinks;
  * all groups of the axis talk at the same time, as they do in training. */

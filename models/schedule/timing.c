@@ -45,6 +45,7 @@ struct pc_timing {
     uint8_t *done;            /* [devices][chunks][microbatches] */
     pc_time *start, *end;     /* by position */
     const pc_time *durations; /* by position, in place of the lanes'; or NULL */
+    const pc_time *delays;    /* likewise */
 };
 
 /* In the rows of ends, what is no time: a pass that is not done, and one that is not done and that a stage waits for.
@@ -193,13 +194,13 @@ static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
 }
 
 /* Runs one pass whose input is done, `*now` being the end of the one before. */
-static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_t position, pc_time duration,
-                               pc_time *now) {
+static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_t position, pc_time delay,
+                               pc_time duration, pc_time *now) {
     pc_time arrival, end;
     uint8_t *done = &x->done[pass.microbatch];
     if ((*done & x->care) != x->expected) return BROKEN;
     *done |= (uint8_t)(1 << pass.kind);
-    if (!pc_time_add(x->input[pass.microbatch], x->delay_ps, &arrival)) return RAN_OVER;
+    if (!pc_time_add(x->input[pass.microbatch], delay, &arrival)) return RAN_OVER;
     pc_time start = arrival > *now ? arrival : *now;
     if (start < x->ready_ps) start = x->ready_ps;
     if (!pc_time_add(start, duration, &end)) return RAN_OVER;
@@ -215,6 +216,7 @@ static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_
 static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
     stage_state state = t->states[stage];
     const lane *lanes = t->lanes + (int64_t)stage * schedule->chunks * PC_PASS_KINDS;
+    const pc_time *durations = t->durations, *delays = t->delays;
     pc_time now = state.sums.end_ps;
     for (; state.next < schedule->offsets[stage + 1]; state.next++) {
         pc_pass pass = schedule->passes[state.next];
@@ -224,8 +226,9 @@ static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
             x->input[pass.microbatch] = as_waiter(stage);
             break;
         }
-        pc_time duration = t->durations ? t->durations[state.next] : x->duration_ps;
-        verdict found = run_pass(t, x, pass, state.next, duration, &now);
+        pc_time duration = durations ? durations[state.next] : x->duration_ps;
+        pc_time delay = delays ? delays[state.next] : x->delay_ps;
+        verdict found = run_pass(t, x, pass, state.next, delay, duration, &now);
         if (found != RUNS) return found;
         state.sums.busy_ps += duration;
         if (pass.kind != PC_PASS_R) state.sums.work_ps += duration;
@@ -294,10 +297,11 @@ static bool is_out_of_memory(const pc_stage_timing *stages, const pc_costs *cost
     return false;
 }
 
-static pc_timing_result make_result(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs) {
+static pc_timing_result make_result(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs,
+                                    bool with_memory) {
     for (int d = 0; d < schedule->devices; d++) {
         t->stages[d] = t->states[d].sums;
-        t->stages[d].peak_bytes = find_peak(t, schedule, costs, d);
+        if (with_memory) t->stages[d].peak_bytes = find_peak(t, schedule, costs, d);
         if (schedule->offsets[d] < schedule->offsets[d + 1]) t->stages[d].start_ps = t->start[schedule->offsets[d]];
     }
     return (pc_timing_result){t->start, t->end, t->stages, pc_timing_sum(t->stages, schedule->devices),
@@ -391,18 +395,32 @@ static pc_code explain(const pc_schedule *schedule, const pc_costs *costs, verdi
 
 /* ---- the run ---- */
 
-pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
-                             const pc_time *duration_ps, pc_timing_result *result, pc_error *error) {
+static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs, bool with_memory,
+                   pc_timing_result *result, pc_error *error) {
     pc_code code = check_costs(schedule, costs, error);
     if (code) return code;
     if (!make_room(timing, schedule)) return pc_error_no_memory(error);
     prepare(timing, schedule, costs);
-    timing->durations = duration_ps;
     bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
     verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);
     if (found != RUNS) return explain(schedule, costs, found, error);
-    *result = make_result(timing, schedule, costs);
+    *result = make_result(timing, schedule, costs, with_memory);
     return PC_OK;
+}
+
+pc_code pc_timing_run_each(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
+                           const pc_time *duration_ps, const pc_time *delay_ps, pc_timing_result *result,
+                           pc_error *error) {
+    timing->durations = duration_ps;
+    timing->delays = delay_ps;
+    return run(timing, schedule, costs, false, result, error);
+}
+
+pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
+                             const pc_time *duration_ps, pc_timing_result *result, pc_error *error) {
+    timing->durations = duration_ps;
+    timing->delays = NULL;
+    return run(timing, schedule, costs, true, result, error);
 }
 
 pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs, pc_timing_result *result,

@@ -3,10 +3,8 @@
 #include "engine/alloc.h"
 #include "engine/parallel.h"
 #include "models/schedule/timing.h"
+#include "models/training/draws.h"
 
-#include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
-#include <math.h>
 #include <string.h>
 
 /* ---- ends ---- */
@@ -21,8 +19,16 @@ pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error
                                .stage_end_ps = block + stages,
                                .last_start_ps = block + 2 * stages,
                                .last_end_ps = block + 2 * stages + rows};
-    for (int d = 0; d < devices; d++) block[d] = INT64_MAX;
+    pc_ends_clear(ends);
     return PC_OK;
+}
+
+void pc_ends_clear(pc_pipeline_ends *ends) {
+    size_t stages = (size_t)ends->devices, cells = stages * (size_t)ends->chunks;
+    for (size_t d = 0; d < stages; d++) ends->stage_start_ps[d] = PC_TIME_MAX;
+    memset(ends->stage_end_ps, 0, stages * sizeof *ends->stage_end_ps);
+    memset(ends->last_start_ps, 0, cells * sizeof *ends->last_start_ps);
+    memset(ends->last_end_ps, 0, cells * sizeof *ends->last_end_ps);
 }
 
 void pc_ends_free(pc_pipeline_ends *ends) {
@@ -71,35 +77,17 @@ static void merge_ends(const pc_pipeline_ends *from, pc_pipeline_ends *into) {
 
 /* ---- noise ---- */
 
-/* splitmix64 (Steele, Lea, Flood 2014): neighbouring numbers become seeds that have nothing in common. */
-static uint64_t mix(uint64_t x) {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 static unsigned long stream_seed(uint64_t seed, int64_t replica, int stage) {
-    return (unsigned long)mix(mix(mix(seed) + (uint64_t)replica) + (uint64_t)stage);
+    return (unsigned long)pc_mix(pc_mix(pc_mix(seed) + (uint64_t)replica) + (uint64_t)stage);
 }
 
-/* Parameters of a lognormal factor with mean 1 and this standard deviation. */
-typedef struct noise {
-    double mu, sigma;
-} noise;
-
-static noise noise_of(double jitter) {
-    double variance = log1p(jitter * jitter);
-    return (noise){-0.5 * variance, sqrt(variance)};
-}
-
-static void draw_stage(const pc_schedule *schedule, const pc_costs *costs, int stage, noise x, gsl_rng *rng,
-                       pc_time *duration_ps) {
+static void draw_stage(const pc_schedule *schedule, const pc_costs *costs, int stage, const pc_factors *factors,
+                       gsl_rng *rng, pc_time *duration_ps) {
     for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
         pc_pass pass = schedule->passes[i];
         pc_time mean = pc_costs_duration(costs, stage, pass.chunk, pass.kind);
-        double factor = x.sigma > 0 ? exp(x.mu + gsl_ran_gaussian_ziggurat(rng, x.sigma)) : 1;
-        duration_ps[i] = mean > 0 ? llrint((double)mean * factor) : mean;
+        double factor = pc_factors_draw(factors, rng);
+        duration_ps[i] = mean > 0 ? pc_time_drawn((double)mean * factor) : mean;
     }
 }
 
@@ -107,7 +95,7 @@ static void draw_stage(const pc_schedule *schedule, const pc_costs *costs, int s
 
 typedef struct worker {
     pc_timing *timing;
-    gsl_rng rng; /* its state is ours: where memory is short, gsl_rng_alloc would end the program */
+    gsl_rng rng;
     pc_time *duration_ps;
     pc_pipeline_ends ends;
     pc_error error; /* of the first replica that failed here */
@@ -117,7 +105,7 @@ typedef struct expansion_run {
     const pc_schedule *schedule;
     const pc_costs *costs;
     const pc_expansion *expansion;
-    noise noise;
+    pc_factors factors;
     worker *workers;
     pc_time *first_duration_ps;
 } expansion_run;
@@ -130,9 +118,9 @@ static void run_replica(void *context, int number, int64_t replica) {
     if (w->error.code) return;
     for (int d = 0; d < schedule->devices; d++) {
         gsl_rng_set(&w->rng, stream_seed(run->expansion->seed, replica, d));
-        draw_stage(schedule, run->costs, d, run->noise, &w->rng, w->duration_ps);
+        draw_stage(schedule, run->costs, d, &run->factors, &w->rng, w->duration_ps);
     }
-    if (pc_timing_run_passes(w->timing, schedule, run->costs, w->duration_ps, &result, &w->error)) return;
+    if (pc_timing_run_each(w->timing, schedule, run->costs, w->duration_ps, NULL, &result, &w->error)) return;
     pc_ends_take(schedule, result.start_ps, result.end_ps, &w->ends);
     if (replica == 0 && run->first_duration_ps)
         memcpy(run->first_duration_ps, w->duration_ps,
@@ -141,7 +129,7 @@ static void run_replica(void *context, int number, int64_t replica) {
 
 static void close_worker(worker *w) {
     pc_timing_free(w->timing);
-    pc_free(w->rng.state);
+    pc_draws_close(&w->rng);
     pc_free(w->duration_ps);
     pc_ends_free(&w->ends);
 }
@@ -149,10 +137,10 @@ static void close_worker(worker *w) {
 static pc_code open_worker(const pc_schedule *schedule, worker *w, pc_error *error) {
     pc_code code = pc_timing_create(&w->timing, error);
     if (!code) code = pc_ends_create(schedule->devices, schedule->chunks, &w->ends, error);
+    if (!code) code = pc_draws_open(&w->rng, error);
     if (code) return code;
-    w->rng = (gsl_rng){.type = gsl_rng_taus2, .state = pc_alloc(1, gsl_rng_taus2->size)};
     w->duration_ps = pc_alloc((size_t)schedule->offsets[schedule->devices], sizeof *w->duration_ps);
-    return w->rng.state && w->duration_ps ? PC_OK : pc_error_no_memory(error);
+    return w->duration_ps ? PC_OK : pc_error_no_memory(error);
 }
 
 static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *ends, pc_error *error) {
@@ -176,7 +164,7 @@ pc_code pc_expand_run(const pc_schedule *schedule, const pc_costs *costs, const 
     expansion_run run = {.schedule = schedule,
                          .costs = costs,
                          .expansion = expansion,
-                         .noise = noise_of(expansion->jitter),
+                         .factors = pc_factors_lognormal(expansion->jitter),
                          .first_duration_ps = first_duration_ps};
     run.workers = pc_alloc((size_t)threads, sizeof *run.workers);
     if (!run.workers) return pc_error_no_memory(error);

@@ -33,6 +33,9 @@ typedef struct pc_pipeline_ends {
 pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error *error);
 void pc_ends_free(pc_pipeline_ends *ends);
 
+/* As they were created: of no pipeline yet. */
+void pc_ends_clear(pc_pipeline_ends *ends);
+
 /* Takes one pipeline's times, by position in schedule->passes, into `ends`. */
 void pc_ends_take(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, pc_pipeline_ends *ends);
 

@@ -7,6 +7,7 @@
 #include "models/training/footprint.h"
 #include "models/training/lower.h"
 #include "models/training/plan.h"
+#include "models/training/sample.h"
 #include "models/training/traffic.h"
 
 #include <math.h>
@@ -50,6 +51,14 @@ static void note_infeasible(pc_iteration *iteration, const char *why) {
     snprintf(iteration->message, sizeof iteration->message, "%.*s", (int)sizeof iteration->message - 1, why);
 }
 
+static pc_code check_bad_days(const pc_iteration_spec *spec, pc_error *error) {
+    pc_machine other = spec->machine;
+    pc_code code = pc_bad_days_check(&spec->bad_days, error);
+    if (code || spec->bad_days.other_nodes == 0) return code;
+    other.gpu = spec->bad_days.other_gpu;
+    return pc_machine_check(&other, error);
+}
+
 static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
     pc_code code = pc_model_check(&spec->model, error);
     if (!code) code = pc_machine_check(&spec->machine, error);
@@ -60,14 +69,16 @@ static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
             error, PC_ERROR_INPUT,
             "iteration: an overhead, a bucket, a gradient's size or a memory limit out of range; expected "
             "a pass's overhead from 0 to 1000, gradients of at most 8 bytes, and nothing below zero");
-    if (!(spec->jitter >= 0) || !(spec->jitter <= 10) || (spec->jitter > 0 && !spec->expands))
+    bool has_replicas = spec->expands || spec->bad_days.samples > 0;
+    if (!(spec->jitter >= 0) || !(spec->jitter <= 10) || (spec->jitter > 0 && !has_replicas))
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "iteration: jitter %g%s; expected 0 to 10, and replicas expanded where it is not 0",
-                            spec->jitter, spec->expands ? "" : " of folded replicas");
+                            "iteration: jitter %g%s; expected 0 to 10, and replicas expanded or samples where it is "
+                            "not 0",
+                            spec->jitter, has_replicas ? "" : " of folded replicas");
     if (spec->expands && (spec->network == PC_NETWORK_FLOWS || spec->granularity == PC_GRANULARITY_OPERATIONS))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "iteration: expanded replicas over network flows; expected the closed network, by passes");
-    return PC_OK;
+    return check_bad_days(spec, error);
 }
 
 /* Makes the plan and the costs; where the spec cannot be, or what it holds all the time does not fit, says so in the
@@ -78,12 +89,14 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
     pc_code code = check_spec(spec, error);
     if (code) return code;
     code = pc_iteration_plan_check(spec, &why);
+    if (!code) code = pc_samples_check(spec, &why);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(iteration, why.message);
         return PC_OK;
     }
     if (code) return pc_error_set(error, code, "%s", why.message);
     code = pc_iteration_plan_make(spec, cost, &run->plan, error);
+    if (!code) pc_samples_limit_memory(&run->plan);
     if (!code) code = pc_footprint_fixed(&run->plan, iteration, error);
     if (code || iteration->status) return code;
     code = pc_iteration_plan_costs(&run->plan, 0, &run->costs, error);
@@ -128,20 +141,12 @@ static pc_code open_timing(iteration_run *run, pc_error *error) {
 
 /* ---- closed costs ---- */
 
-static void clear_ends(pc_pipeline_ends *ends) {
-    size_t stages = (size_t)ends->devices, cells = stages * (size_t)ends->chunks;
-    for (size_t d = 0; d < stages; d++) ends->stage_start_ps[d] = PC_TIME_MAX;
-    memset(ends->stage_end_ps, 0, stages * sizeof *ends->stage_end_ps);
-    memset(ends->last_start_ps, 0, cells * sizeof *ends->last_start_ps);
-    memset(ends->last_end_ps, 0, cells * sizeof *ends->last_end_ps);
-}
-
 /* The iteration where everything takes what it takes alone, at `costs`, which leave out what `without` says. */
 static pc_code run_closed(iteration_run *run, const pc_costs *costs, int without, pc_timing_result *result,
                           pc_time *iteration_ps, pc_error *error) {
     pc_code code = pc_timing_run(run->timing, &run->schedule, costs, result, error);
     if (code) return code;
-    clear_ends(&run->ends);
+    pc_ends_clear(&run->ends);
     pc_ends_take(&run->schedule, result->start_ps, result->end_ps, &run->ends);
     pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
     pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
@@ -254,11 +259,12 @@ static pc_code finish(iteration_run *run, const timed *x, bool with_trace, pc_it
 /* Every replica for itself: the end waits for the latest; the trace is the first one's. */
 static pc_code run_expanded(iteration_run *run, pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
     const pc_iteration_spec *spec = run->plan.spec;
-    pc_expansion expansion = {run->plan.cut.dp, spec->jitter, spec->seed, 1}; /* runs go on beside each other */
+    int threads = spec->threads > 0 ? spec->threads : 1; /* runs go on beside each other */
+    pc_expansion expansion = {run->plan.cut.dp, spec->jitter, spec->seed, threads};
     size_t passes = (size_t)run->schedule.offsets[run->plan.devices];
     pc_time *duration_ps = pc_alloc(passes, sizeof *duration_ps);
     if (!duration_ps) return pc_error_no_memory(error);
-    clear_ends(&run->ends);
+    pc_ends_clear(&run->ends);
     pc_code code = pc_expand_run(&run->schedule, &run->costs, &expansion, &run->ends, duration_ps, error);
     if (!code) code = pc_timing_run_passes(run->timing, &run->schedule, &run->costs, duration_ps, result, error);
     pc_free(duration_ps);
@@ -289,7 +295,7 @@ static pc_code run_flows(iteration_run *run, pc_time alone_ps, bool with_trace, 
     pc_code code = pc_flows_run(&run->plan, &run->schedule, &found, error);
     if (code) return code;
     timed x = {found.start_ps, found.end_ps, found.arrival_ps, 0, alone_ps};
-    clear_ends(&run->ends);
+    pc_ends_clear(&run->ends);
     pc_ends_take(&run->schedule, found.start_ps, found.end_ps, &run->ends);
     pc_plan_own_ready(&run->plan, &run->costs, run->own_ready_ps);
     code =
@@ -326,7 +332,8 @@ static void clear(pc_iteration *iteration) {
                                 .standard_error_s = none,
                                 .exposed = {none, none, none, none, none},
                                 .sent = {none, none, none},
-                                .link_utilisation_max = none};
+                                .link_utilisation_max = none,
+                                .bad_days = pc_bad_days_none()};
 }
 
 pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
@@ -337,6 +344,8 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     pc_code code = prepare(spec, cost, &run, &made, error);
     if (!code && !made.status) code = generate(&run, with_trace, &made, error);
     if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);
+    if (!code && !made.status && spec->bad_days.samples > 0)
+        code = pc_samples_run(&run.plan, &run.schedule, &made, error);
     close_run(&run);
     if (code)
         pc_iteration_free(&made);
@@ -349,6 +358,7 @@ void pc_iteration_free(pc_iteration *iteration) {
     pc_free(iteration->memory);
     pc_replay_free(&iteration->replay);
     pc_block_free(&iteration->block);
+    pc_free(iteration->sample_ps);
     memset(iteration, 0, sizeof *iteration);
 }
 
@@ -358,6 +368,7 @@ pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *c
     if (!code) code = pc_iteration_plan_check(spec, error);
     if (!code) code = pc_iteration_plan_make(spec, cost, &plan, error);
     if (code) return code;
+    pc_samples_limit_memory(&plan);
     code = pc_iteration_plan_costs(&plan, 0, costs, error);
     pc_iteration_plan_free(&plan);
     return code;

@@ -17,6 +17,7 @@
 #include "models/machine/ranks.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
+#include "models/training/bad_days.h"
 #include "models/workload/cut.h"
 #include "models/workload/model.h"
 
@@ -63,8 +64,11 @@ typedef struct pc_iteration_spec {
     pc_time overhead_ps;        /* a constant an iteration: data loading, logging */
     int64_t memory_limit_bytes; /* a device's room in all; 0: the GPU's own less what it reserves */
     bool expands;               /* every data-parallel replica is simulated for itself */
-    double jitter;              /* relative standard deviation of every pass's time, lognormal, mean 1; needs expands */
+    double jitter;              /* relative standard deviation of every pass's time, lognormal, mean 1; needs expands
+                                 * or samples */
     uint64_t seed;
+    pc_bad_days bad_days; /* its samples go by the closed network, whatever the good day's */
+    int threads;          /* for expanded replicas and samples; 0: one. What comes out does not depend on it */
 } pc_iteration_spec;
 
 /* All overlaps on, scattered boundary, NORM, PASS, AUTO, no overhead, order TP, DP, PP; the
@@ -124,6 +128,8 @@ typedef struct pc_iteration {
     pc_replay replay;            /* the pipeline of the first replica: times from the iteration's start; bubble rates */
     pc_block block;              /* with a trace: what its schedule repeats; without devices where that is not known */
     double link_utilisation_max; /* FLOWS: the most over links, of the iteration's time; NaN otherwise */
+    pc_bad_days_result bad_days; /* of samples; the job's part is for others to fill in (job.h). NaN without */
+    pc_time *sample_ps;          /* [bad_days.samples] iterations, in the order of samples; owned; NULL without */
 } pc_iteration;
 
 /* Not fitting and not being possible are results, not errors. `with_trace` keeps passes, transfers, memory levels and

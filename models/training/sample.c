@@ -1,0 +1,429 @@
+#include "models/training/sample.h"
+
+#include "engine/alloc.h"
+#include "engine/parallel.h"
+#include "models/schedule/timing.h"
+#include "models/training/conditions.h"
+#include "models/training/expand.h"
+#include "models/training/finish.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- before the passes ---- */
+
+pc_code pc_samples_check(const pc_iteration_spec *spec, pc_error *error) {
+    const pc_bad_days *x = &spec->bad_days;
+    const pc_cut *cut = &spec->cut;
+    int64_t most = INT64_C(1) << 28, gpus = (int64_t)cut->tp * cut->pp * cut->dp; /* of a spec whose ranks are placed */
+    int64_t nodes = (gpus + spec->machine.gpus_per_node - 1) / spec->machine.gpus_per_node;
+    const struct {
+        const char *name;
+        int64_t value, most;
+        const char *all;
+    } counts[] = {
+        {"GPUs in samples", gpus, most, "of them"},
+        {"slow_gpus", x->slow_gpus, gpus, "GPUs"},
+        {"bad_links", x->bad_links, gpus, "GPUs' links"},
+        {"other_nodes", x->other_nodes, nodes, "nodes"},
+        {"slow_stage", x->has_slow_stage ? x->slow_stage : 0, cut->pp - 1, "as the last stage"},
+    };
+    for (size_t i = 0; x->samples > 0 && i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].value > counts[i].most)
+            return pc_error_set(error, PC_ERROR_INPUT, "bad days: %s: %" PRId64 "; expected at most %" PRId64 " %s",
+                                counts[i].name, counts[i].value, counts[i].most, counts[i].all);
+    return PC_OK;
+}
+
+void pc_samples_limit_memory(pc_iteration_plan *plan) {
+    const pc_iteration_spec *spec = plan->spec;
+    const pc_gpu *other = &spec->bad_days.other_gpu;
+    int64_t gpus = pc_ranks_gpus(&plan->ranks), capacity = other->memory_bytes - other->memory_reserved_bytes;
+    if (spec->bad_days.other_nodes == 0 || spec->memory_limit_bytes > 0) return;
+    for (int64_t gpu = pc_sample_first_other(spec, &plan->ranks); gpu < gpus; gpu++) {
+        pc_device_plan *x = &plan->device[pc_ranks_coordinate(&plan->ranks, PC_AXIS_PP, gpu)];
+        if (capacity < x->capacity_bytes) x->capacity_bytes = capacity;
+    }
+}
+
+/* ---- a thread's things ---- */
+
+typedef struct samples_run {
+    const pc_iteration_plan *plan;
+    const pc_schedule *schedule;
+    const pc_sample_base *base;
+    pc_factors passes, transfers;
+    bool varies;     /* whether every pass or transfer does, so that no two replicas are equal */
+    bool needs_ends; /* of all passes, the latest over replicas: ZeRO 2's stream of gradients asks */
+    struct worker *workers;
+    pc_time *sample_ps;
+} samples_run;
+
+/* All owned but for the plan's spec and costs of parts. */
+typedef struct worker {
+    gsl_rng rng;
+    pc_timing *timing;
+    pc_conditions conditions;
+    pc_iteration_plan plan; /* with collectives and steps of its own: what they take in this sample */
+    pc_costs costs;         /* of the replica at hand, as the next three */
+    double *mean_ps;        /* [rows]: passes, before their own noise and without collectives of data parallelism */
+    pc_time *hop_ps;        /* [devices] */
+    pc_time *duration_ps, *delay_ps;          /* [passes] */
+    pc_pipeline_ends ends;                    /* the latest over replicas, as the next two */
+    pc_time *latest_end_ps;                   /* [passes] */
+    pc_time *own_ready_ps;                    /* [devices]; the earliest */
+    pc_time *done_ps, *backlog_ps, *ready_ps; /* [devices] */
+    int64_t *distinct;                        /* [replicas]: those that were timed in this sample */
+    pc_error error;                           /* of the first sample that failed here */
+} worker;
+
+static void close_worker(worker *w) {
+    pc_draws_close(&w->rng);
+    pc_timing_free(w->timing);
+    pc_conditions_close(&w->conditions);
+    pc_free(w->plan.chunks_of);
+    pc_free(w->plan.device);
+    pc_costs_free(&w->costs);
+    pc_free(w->mean_ps);
+    pc_free(w->hop_ps);
+    pc_free(w->duration_ps);
+    pc_ends_free(&w->ends);
+    pc_free(w->distinct);
+}
+
+static bool make_arrays(const samples_run *run, worker *w) {
+    size_t devices = (size_t)run->base->devices, cells = devices * (size_t)run->base->chunks;
+    size_t passes = (size_t)run->schedule->offsets[devices];
+    w->plan = *run->plan;
+    w->plan.chunks_of = pc_alloc(cells, sizeof *w->plan.chunks_of);
+    w->plan.device = pc_alloc(devices, sizeof *w->plan.device);
+    w->mean_ps = pc_alloc((size_t)run->base->rows, sizeof *w->mean_ps);
+    w->hop_ps = pc_alloc(5 * devices, sizeof *w->hop_ps);
+    w->duration_ps = pc_alloc(3 * passes, sizeof *w->duration_ps);
+    w->distinct = pc_alloc((size_t)run->base->replicas, sizeof *w->distinct);
+    if (!w->plan.chunks_of || !w->plan.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->distinct)
+        return false;
+    memcpy(w->plan.chunks_of, run->plan->chunks_of, cells * sizeof *w->plan.chunks_of);
+    memcpy(w->plan.device, run->plan->device, devices * sizeof *w->plan.device);
+    w->own_ready_ps = w->hop_ps + devices;
+    w->done_ps = w->own_ready_ps + devices;
+    w->backlog_ps = w->done_ps + devices;
+    w->ready_ps = w->backlog_ps + devices;
+    w->delay_ps = w->duration_ps + passes;
+    w->latest_end_ps = w->delay_ps + passes;
+    return true;
+}
+
+static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
+    if (!make_arrays(run, w)) return pc_error_no_memory(error);
+    pc_code code = pc_draws_open(&w->rng, error);
+    if (!code) code = pc_timing_create(&w->timing, error);
+    if (!code) code = pc_conditions_open(run->base, &w->conditions, error);
+    if (!code) code = pc_iteration_plan_costs(run->plan, 0, &w->costs, error);
+    if (!code) code = pc_ends_create(run->base->devices, run->base->chunks, &w->ends, error);
+    return code;
+}
+
+/* ---- what all replicas of a sample have in common ---- */
+
+static pc_time longer(pc_time a, pc_time b) {
+    return a > b ? a : b;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* The device that holds the other replica of a stage's parts, and reduces gradients with it; or itself. */
+static int partner_of(const pc_iteration_plan *plan, int device) {
+    return plan->placement == PC_PLACEMENT_BIDIRECTIONAL ? plan->devices - 1 - device : device;
+}
+
+static bool has_bad_link(const pc_sample_base *base, const pc_conditions *x, int device) {
+    for (int64_t r = 0; r < base->replicas; r++)
+        if (x->is_bad[r * base->devices + device]) return true;
+    return false;
+}
+
+static void set_collectives(const pc_sample_base *base, int device, worker *w) {
+    int partner = partner_of(base->plan, device);
+    double share = larger(w->conditions.share[device], w->conditions.share[partner]);
+    bool is_bad = has_bad_link(base, &w->conditions, device) || has_bad_link(base, &w->conditions, partner);
+    const pc_iteration_plan *from = is_bad ? &base->worse : base->plan;
+    for (int64_t i = (int64_t)device * base->chunks; i < (int64_t)(device + 1) * base->chunks; i++) {
+        w->plan.chunks_of[i].reduce_ps = pc_time_drawn((double)from->chunks_of[i].reduce_ps * share);
+        w->plan.chunks_of[i].gather_ps = pc_time_drawn((double)from->chunks_of[i].gather_ps * share);
+    }
+}
+
+/* The slowest GPU's, of all replicas. */
+static void set_step(const pc_sample_base *base, int device, worker *w) {
+    w->plan.device[device].step_ps = 0;
+    for (int64_t r = 0; r < base->replicas; r++)
+        for (int kind = 0; kind < base->kinds; kind++) {
+            double slowness = w->conditions.slowness[(r * base->devices + device) * base->kinds + kind];
+            pc_time step_ps = pc_time_drawn((double)base->step_ps[kind][device] * slowness);
+            w->plan.device[device].step_ps = longer(w->plan.device[device].step_ps, step_ps);
+        }
+}
+
+/* Those of the whole pipeline. The norm's and the loss's few bytes are latency, so that a bad link anywhere counts. */
+static void set_ends(const pc_sample_base *base, worker *w) {
+    const pc_conditions *x = &w->conditions;
+    int first = pc_placement_stage(base->plan->placement, base->devices, 0, 0);
+    int last = pc_placement_stage(base->plan->placement, base->devices, base->plan->parts - 1, 0);
+    bool is_bad = has_bad_link(base, x, first) || has_bad_link(base, x, last), any_bad = false;
+    double share = 0;
+    for (int d = 0; d < base->devices; d++) {
+        any_bad = any_bad || has_bad_link(base, x, d);
+        share = larger(share, x->share[d]);
+    }
+    const pc_iteration_plan *ends = is_bad ? &base->worse : base->plan, *all = any_bad ? &base->worse : base->plan;
+    w->plan.tied_ps = pc_time_drawn((double)ends->tied_ps * larger(x->share[first], x->share[last]));
+    w->plan.loss_ps = pc_time_drawn((double)all->loss_ps * x->share[last]);
+    w->plan.norm_ps = pc_time_drawn((double)all->norm_ps * share);
+}
+
+static void begin_sample(const samples_run *run, worker *w) {
+    size_t devices = (size_t)run->base->devices, passes = (size_t)run->schedule->offsets[devices];
+    for (int d = 0; d < run->base->devices; d++) {
+        set_collectives(run->base, d, w);
+        set_step(run->base, d, w);
+        w->own_ready_ps[d] = PC_TIME_MAX;
+    }
+    set_ends(run->base, w);
+    pc_ends_clear(&w->ends);
+    if (run->needs_ends) memset(w->latest_end_ps, 0, passes * sizeof *w->latest_end_ps);
+}
+
+/* ---- one replica ---- */
+
+static pc_time whole_pass(const worker *w, int device, pc_pass pass, double own_ps) {
+    pc_time time = pc_time_drawn(own_ps);
+    return w->plan.cut.zero >= 2 ? pc_plan_with_zero(&w->plan, device, pass, time) : time;
+}
+
+/* A transfer is as slow as the slower of both ends' links. */
+static void set_hops(const samples_run *run, int64_t replica, worker *w) {
+    const pc_sample_base *base = run->base;
+    const uint8_t *is_bad = w->conditions.is_bad + replica * base->devices;
+    for (int d = 0; d < base->devices; d++) {
+        bool at_end = is_bad[d] || is_bad[(d + 1) % base->devices];
+        w->hop_ps[d] = (at_end ? &base->worse : base->plan)->device[d].hop_ps;
+        if (w->costs.hop_delay_ps) w->costs.hop_delay_ps[d] = w->hop_ps[d];
+    }
+}
+
+static void set_means(const samples_run *run, int64_t replica, int device, worker *w) {
+    const pc_sample_base *base = run->base;
+    int64_t group = replica * base->devices + device, row = (int64_t)device * base->chunks * PC_PASS_KINDS;
+    const double *slowness = w->conditions.slowness + group * base->kinds;
+    double *const *own_ps = base->own_ps[w->conditions.is_bad[group]];
+    for (int64_t i = row; i < row + (int64_t)base->chunks * PC_PASS_KINDS; i++) {
+        bool is_there = own_ps[0][i] >= 0;
+        w->mean_ps[i] = is_there ? 0 : -1;
+        for (int kind = 0; is_there && kind < base->kinds; kind++)
+            w->mean_ps[i] = larger(w->mean_ps[i], own_ps[kind][i] * slowness[kind]);
+    }
+}
+
+/* What the passes take without noise of their own. */
+static void set_costs(const samples_run *run, int64_t replica, worker *w) {
+    const pc_sample_base *base = run->base;
+    set_hops(run, replica, w);
+    for (int d = 0; d < base->devices; d++) {
+        set_means(run, replica, d, w);
+        for (int64_t cell = (int64_t)d * base->chunks; cell < (int64_t)(d + 1) * base->chunks; cell++)
+            for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+                int64_t i = cell * PC_PASS_KINDS + kind;
+                pc_pass pass = {0, (int16_t)(cell - (int64_t)d * base->chunks), (int16_t)kind};
+                if (w->mean_ps[i] < 0) continue;
+                w->costs.duration_ps[i] = whole_pass(w, d, pass, w->mean_ps[i]);
+                bool waits = !base->plan->spec->overlaps_p2p && base->hop[i] >= 0;
+                if (waits) w->costs.duration_ps[i] += w->hop_ps[base->hop[i]];
+            }
+        if (w->costs.ready_ps) pc_plan_set_ready(&w->plan, d, &w->costs);
+    }
+}
+
+static void draw_passes(const samples_run *run, int64_t sample, int64_t replica, int d, worker *w) {
+    const pc_schedule *schedule = run->schedule;
+    const double *mean_ps = w->mean_ps + (int64_t)d * run->base->chunks * PC_PASS_KINDS;
+    pc_draws_begin(&w->rng, run->plan->spec->seed, sample, PC_DRAWN_PASSES, replica, d);
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        double own_ps = mean_ps[pass.chunk * PC_PASS_KINDS + pass.kind] * pc_factors_draw(&run->passes, &w->rng);
+        w->duration_ps[i] = whole_pass(w, d, pass, own_ps);
+    }
+}
+
+/* Of each pass that has one; where stages do not go on meanwhile, a transfer is part of its pass. */
+static void draw_transfers(const samples_run *run, int64_t sample, int64_t replica, int d, worker *w) {
+    const pc_schedule *schedule = run->schedule;
+    const int32_t *hop = run->base->hop + (int64_t)d * run->base->chunks * PC_PASS_KINDS;
+    bool is_delay = run->plan->spec->overlaps_p2p, varies = pc_factors_vary(&run->transfers);
+    if (is_delay && !varies) return;
+    if (varies) pc_draws_begin(&w->rng, run->plan->spec->seed, sample, PC_DRAWN_TRANSFERS, replica, d);
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        int32_t h = hop[pass.chunk * PC_PASS_KINDS + pass.kind];
+        pc_time time = h < 0 ? 0 : pc_time_drawn((double)w->hop_ps[h] * pc_factors_draw(&run->transfers, &w->rng));
+        if (is_delay)
+            w->delay_ps[i] = time;
+        else
+            w->duration_ps[i] += time;
+    }
+}
+
+static void draw_replica(const samples_run *run, int64_t sample, int64_t replica, worker *w) {
+    for (int d = 0; d < run->base->devices; d++) {
+        draw_passes(run, sample, replica, d, w);
+        draw_transfers(run, sample, replica, d, w);
+    }
+}
+
+static void take_replica(const samples_run *run, const pc_timing_result *found, worker *w) {
+    int64_t passes = run->schedule->offsets[run->base->devices];
+    pc_ends_take(run->schedule, found->start_ps, found->end_ps, &w->ends);
+    pc_plan_own_ready(&w->plan, &w->costs, w->ready_ps);
+    for (int d = 0; d < run->base->devices; d++)
+        if (w->ready_ps[d] < w->own_ready_ps[d]) w->own_ready_ps[d] = w->ready_ps[d];
+    for (int64_t i = 0; run->needs_ends && i < passes; i++)
+        w->latest_end_ps[i] = longer(w->latest_end_ps[i], found->end_ps[i]);
+}
+
+/* Where sample is not -1, with noise of its own. */
+static pc_code time_replica(const samples_run *run, int64_t sample, int64_t replica, worker *w) {
+    pc_timing_result found;
+    bool is_drawn = sample >= 0 && run->varies;
+    bool has_delays = is_drawn && pc_factors_vary(&run->transfers) && run->plan->spec->overlaps_p2p;
+    set_costs(run, replica, w);
+    if (is_drawn) draw_replica(run, sample, replica, w);
+    pc_code code = pc_timing_run_each(w->timing, run->schedule, &w->costs, is_drawn ? w->duration_ps : NULL,
+                                      has_delays ? w->delay_ps : NULL, &found, &w->error);
+    if (!code) take_replica(run, &found, w);
+    return code;
+}
+
+/* ---- one sample ---- */
+
+static pc_code end_sample(const samples_run *run, worker *w, pc_time *iteration_ps) {
+    pc_plan_find_backlog(&w->plan, run->schedule, w->latest_end_ps, w->backlog_ps);
+    pc_plan_reduce_gradients(&w->plan, 0, &w->ends, w->backlog_ps, w->done_ps);
+    return pc_plan_finish(&w->plan, 0, w->own_ready_ps, w->ends.stage_start_ps, w->done_ps, iteration_ps, &w->error);
+}
+
+static bool is_timed(const samples_run *run, const worker *w, int64_t replica, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (pc_conditions_are_equal(run->base, &w->conditions, replica, w->distinct[i])) return true;
+    return false;
+}
+
+static void run_sample(void *context, int number, int64_t sample) {
+    const samples_run *run = context;
+    worker *w = &run->workers[number];
+    bool all_differ = run->varies || run->base->bad_days->gpu_jitter > 0;
+    int64_t count = 0;
+    if (w->error.code) return;
+    pc_conditions_draw(run->base, sample, &w->rng, &w->conditions);
+    begin_sample(run, w);
+    for (int64_t r = 0; r < run->base->replicas; r++) {
+        if (!all_differ && is_timed(run, w, r, count)) continue;
+        w->distinct[count++] = r;
+        if (time_replica(run, sample, r, w)) return;
+    }
+    end_sample(run, w, &run->sample_ps[sample]);
+}
+
+/* The iteration in which nothing happens, by the same costs. */
+static pc_code run_good(const samples_run *run, double *good_s, pc_error *error) {
+    worker *w = &run->workers[0];
+    pc_time good_ps;
+    pc_conditions_be_good(run->base, &w->conditions);
+    begin_sample(run, w);
+    pc_code code = time_replica(run, -1, 0, w);
+    if (!code) code = end_sample(run, w, &good_ps);
+    if (code) return pc_error_set(error, code, "%s", w->error.message);
+    *good_s = pc_time_to_seconds(good_ps);
+    return PC_OK;
+}
+
+/* ---- all of them ---- */
+
+static int compare_numbers(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static pc_code sum_up(const pc_time *sample_ps, int64_t count, pc_bad_days_result *result, pc_error *error) {
+    double *sorted = pc_alloc((size_t)count, sizeof *sorted), sum = 0, squares = 0, n = (double)count;
+    if (!sorted) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < count; i++) sum += sorted[i] = pc_time_to_seconds(sample_ps[i]);
+    for (int64_t i = 0; i < count; i++) squares += (sorted[i] - sum / n) * (sorted[i] - sum / n);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_numbers);
+    result->samples = count;
+    result->iteration_mean_s = sum / n;
+    result->iteration_mean_error_s = count > 1 ? sqrt(squares / (n - 1) / n) : NAN;
+    result->iteration_p05_s = pc_quantile_of(sorted, count, 0.05);
+    result->iteration_p50_s = pc_quantile_of(sorted, count, 0.50);
+    result->iteration_p95_s = pc_quantile_of(sorted, count, 0.95);
+    result->iteration_p99_s = pc_quantile_of(sorted, count, 0.99);
+    pc_free(sorted);
+    return PC_OK;
+}
+
+static pc_code run_workers(samples_run *run, int threads, int64_t samples, double *good_s, pc_error *error) {
+    pc_code code = PC_OK;
+    int opened = 0;
+    for (; opened < threads && !code; opened++) code = open_worker(run, &run->workers[opened], error);
+    if (!code) code = run_good(run, good_s, error);
+    if (!code) pc_parallel_run(threads, samples, run_sample, run);
+    for (int i = 0; i < opened; i++) {
+        worker *w = &run->workers[i];
+        if (!code && w->error.code) code = pc_error_set(error, w->error.code, "%s", w->error.message);
+        close_worker(w);
+    }
+    return code;
+}
+
+static pc_code run_all(samples_run *run, pc_bad_days_result *result, pc_error *error) {
+    const pc_iteration_spec *spec = run->plan->spec;
+    int64_t samples = spec->bad_days.samples;
+    int threads = spec->threads < 1 ? 1 : spec->threads > samples ? (int)samples : spec->threads;
+    run->workers = pc_alloc((size_t)threads, sizeof *run->workers);
+    run->sample_ps = pc_alloc((size_t)samples, sizeof *run->sample_ps);
+    pc_code code = PC_OK;
+    if (!run->workers || !run->sample_ps) code = pc_error_no_memory(error);
+    if (!code) code = run_workers(run, threads, samples, &result->good_s, error);
+    if (!code) code = sum_up(run->sample_ps, samples, result, error);
+    pc_free(run->workers);
+    return code;
+}
+
+pc_code pc_samples_run(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_iteration *iteration,
+                       pc_error *error) {
+    const pc_iteration_spec *spec = plan->spec;
+    pc_sample_base base;
+    pc_bad_days_result result = pc_bad_days_none();
+    pc_code code = pc_sample_base_make(plan, &base, error);
+    if (code) return code;
+    samples_run run = {.plan = plan,
+                       .schedule = schedule,
+                       .base = &base,
+                       .passes = pc_factors_lognormal(spec->jitter),
+                       .transfers = pc_factors_lognormal(spec->bad_days.link_jitter),
+                       .needs_ends = plan->cut.zero == 2 && pc_plan_reduces_behind(plan)};
+    run.passes.empirical = spec->bad_days.passes;
+    run.varies = pc_factors_vary(&run.passes) || pc_factors_vary(&run.transfers);
+    code = run_all(&run, &result, error);
+    pc_sample_base_free(&base);
+    if (code) {
+        pc_free(run.sample_ps);
+        return code;
+    }
+    iteration->bad_days = result;
+    iteration->sample_ps = run.sample_ps;
+    return PC_OK;
+}
