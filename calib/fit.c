@@ -272,7 +272,7 @@ static double widening(const folds *f) {
     int64_t inliers, outside = count_outside(f, &inliers);
     double n = (double)inliers, expected = 0.05 * n;
     if ((double)outside <= expected + 2.5 * sqrt(0.95 * expected)) return 1.0;
-    double squared = pc_quantile_of(f->work, f->count, 0.95 * n / (double)f->count);
+    double squared = pc_fit_quantile(f->work, f->count, 0.95 * n / (double)f->count);
     return squared > 1.0 ? sqrt(squared) : 1.0;
 }
 
@@ -293,8 +293,8 @@ static void conclude(const folds *f, pc_fit *fit) {
         held += t->squared <= t->known + wider * wider * t->scatter;
         f->work[i] = t->error;
     }
-    fit->cv_median = pc_quantile_of(f->work, f->count, 0.5);
-    fit->cv_p95 = pc_quantile_of(f->work, f->count, 0.95);
+    fit->cv_median = pc_fit_quantile(f->work, f->count, 0.5);
+    fit->cv_p95 = pc_fit_quantile(f->work, f->count, 0.95);
     fit->cv_coverage = (double)held / (double)f->count;
 }
 

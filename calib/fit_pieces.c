@@ -85,16 +85,16 @@ static double away_from_neighbours(const ground *g, int64_t i) {
         for (int64_t b = a + 1; b <= to; b++)
             if (a != i && b != i && g->x[b] > g->x[a])
                 numbers[slopes++] = log(g->seconds[b] / g->seconds[a]) / log(g->x[b] / g->x[a]);
-    double slope = pc_quantile_of(numbers, slopes, 0.5);
+    double slope = pc_fit_quantile(numbers, slopes, 0.5);
     for (int64_t a = from; a <= to; a++)
         if (a != i) numbers[points++] = log(g->seconds[i] / g->seconds[a]) - slope * log(g->x[i] / g->x[a]);
-    return pc_quantile_of(numbers, points, 0.5);
+    return pc_fit_quantile(numbers, points, 0.5);
 }
 
 static void weigh_points(ground *g) {
     for (int64_t i = 0; i < g->count; i++) g->residual[i] = away_from_neighbours(g, i);
     memcpy(g->work, g->residual, (size_t)g->count * sizeof *g->work);
-    double middle = pc_quantile_of(g->work, g->count, 0.5);
+    double middle = pc_fit_quantile(g->work, g->count, 0.5);
     g->deviation = pc_robust_deviation(g->residual, g->count, g->work);
     double limit = 5.0 * g->deviation > 0.03 ? 5.0 * g->deviation : 0.03;
     for (int64_t i = 0; i < g->count; i++) g->weight[i] = fabs(g->residual[i] - middle) <= limit ? 1.0 : 0.0;

@@ -36,7 +36,7 @@ pc_code pc_robust_fit(const pc_robust_problem *problem, pc_robust_solution *solu
 double pc_robust_deviation(const double *residual, int64_t count, double *work);
 
 /* The middle of the numbers, or any other part of them, between neighbours; sorts them. */
-double pc_quantile_of(double *numbers, int64_t count, double part);
+double pc_fit_quantile(double *numbers, int64_t count, double part);
 
 /* ---- pieces: seconds over bytes (fit_pieces.c finds them, fit_transfer.c fits them) ---- */
 

@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double pc_quantile_of(double *numbers, int64_t count, double part) {
+double pc_fit_quantile(double *numbers, int64_t count, double part) {
     if (count == 0) return 0.0;
     qsort(numbers, (size_t)count, sizeof *numbers, by_value);
     double place = part * (double)(count - 1);
@@ -31,9 +31,9 @@ static const double deviations_of_mad = 1.482602218505602;
  * absolute deviation alone reaches 37%; what lies beyond nine of those does not count. */
 double pc_robust_deviation(const double *residual, int64_t count, double *work) {
     memcpy(work, residual, (size_t)count * sizeof *work);
-    double middle = pc_quantile_of(work, count, 0.5);
+    double middle = pc_fit_quantile(work, count, 0.5);
     for (int64_t i = 0; i < count; i++) work[i] = fabs(residual[i] - middle);
-    double mad = pc_quantile_of(work, count, 0.5);
+    double mad = pc_fit_quantile(work, count, 0.5);
     if (!(mad > 0.0)) return 0.0;
     double squares = 0.0, slope = 0.0, inside = 0.0;
     for (int64_t i = 0; i < count; i++) {

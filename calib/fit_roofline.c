@@ -55,8 +55,8 @@ static void best_seen(const pc_fit *fit, const pc_roofline_shape *shape, double 
         fit->weight[i] = bytes / seconds;
         if (seconds < parameter[PC_ROOFLINE_LAUNCH]) parameter[PC_ROOFLINE_LAUNCH] = seconds;
     }
-    parameter[PC_ROOFLINE_FLOPS] = pc_quantile_of(fit->residual, fit->count, 0.95);
-    parameter[PC_ROOFLINE_MEMORY] = pc_quantile_of(fit->weight, fit->count, 0.95);
+    parameter[PC_ROOFLINE_FLOPS] = pc_fit_quantile(fit->residual, fit->count, 0.95);
+    parameter[PC_ROOFLINE_MEMORY] = pc_fit_quantile(fit->weight, fit->count, 0.95);
     parameter[PC_ROOFLINE_LAUNCH] *= 0.5;
 }
 

@@ -136,7 +136,7 @@ static double away_from_nearest(const surface *s, int64_t at) {
         remember_near(&near, i, -between_points(s, at, i));
     }
     for (int i = 0; i < near.count; i++) numbers[i] = fit->residual[near.index[i]];
-    return fit->residual[at] - pc_quantile_of(numbers, near.count, 0.5);
+    return fit->residual[at] - pc_fit_quantile(numbers, near.count, 0.5);
 }
 
 /* Leaves out what agrees with none of its neighbours. */

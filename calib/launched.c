@@ -43,8 +43,9 @@ static void copy_key(const char *text, char key[64]) {
 bool pc_launched_ranks(pc_launched *launched) {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const launcher *x = &launchers[i];
-        int rank = number_in(x->rank, -1), ranks = number_in(x->ranks, 1);
-        if (rank < 0 || ranks < 2 || rank >= ranks) continue;
+        int rank = number_in(x->rank, -1), ranks = number_in(x->ranks, 0);
+        if (rank < 0 || ranks < 1 || rank >= ranks) continue;
+        if (ranks == 1) return false; /* what other launchers left here is of who started this one */
         int local_ranks = number_in(x->local_ranks, ranks);
         if (local_ranks < 1) local_ranks = 1;
         *launched = (pc_launched){.rank = rank,

@@ -66,6 +66,14 @@ class Emulated(unittest.TestCase):
             # What the formulas leave out is small rows of numbers, and one gradient: never less than they count.
             self.assertGreaterEqual(row["measured_peak_bytes"], row["simulated_peak_bytes"])
 
+    def test_passes_scatter_as_the_kernels_did(self):
+        done = run("run", "small.yaml", "--profile", "p.h5", "--samples", "5", "--jitter", "profile", "-q", "--format",
+                   "json", folder=self.folder.name)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        for row in json.loads(done.stdout):
+            self.assertIsNone(row["jitter"])
+            self.assertGreater(row["slowdown_mean"], 0)
+
     def test_a_scenario_of_another_gpu_refuses_it(self):
         done = run("run", "small.yaml", "--set", "setting.machine=dgx-h100", "--profile", "p.h5",
                    folder=self.folder.name)
