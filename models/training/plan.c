@@ -5,6 +5,7 @@
 #include "models/cost/spread.h"
 #include "models/training/expand.h"
 #include "models/training/pass_costs.h"
+#include "models/training/plan_memo.h"
 #include "models/training/state.h"
 
 #include <string.h>
@@ -72,6 +73,7 @@ static pc_code add_part(pc_iteration_plan *plan, pc_collective_memo *memo, int d
     if (sort < plan->sort_count) return PC_OK;
     plan->sort_count++;
     plan->part_costs[sort].part = part;
+    if (plan->memo) return pc_plan_memo_find_part(plan, &plan->part_costs[sort], error);
     return pc_part_cost_make(plan, memo, &plan->part_costs[sort], error);
 }
 
@@ -93,6 +95,11 @@ pc_alone pc_plan_alone(const pc_machine *machine, const pc_group *group, pc_coll
     return alone;
 }
 
+static bool is_same_hop(const pc_hop *a, const pc_hop *b) {
+    return a->in_domain == b->in_domain && a->crosses_leaves == b->crosses_leaves && a->bytes_per_s == b->bytes_per_s &&
+           a->latency_s == b->latency_s;
+}
+
 /* Where the boundary tensor is scattered over TP ranks that do not cut the sequence, its receivers gather it again. */
 static pc_alone gathering(const pc_iteration_plan *plan) {
     const pc_iteration_spec *spec = plan->spec;
@@ -101,7 +108,7 @@ static pc_alone gathering(const pc_iteration_plan *plan) {
     return pc_plan_alone(&spec->machine, &plan->tp, PC_COLLECTIVE_ALL_GATHER, bytes);
 }
 
-static pc_code add_hops(pc_iteration_plan *plan, pc_error *error) {
+static pc_code add_hops(pc_iteration_plan *plan, const pc_plan_places *places, pc_error *error) {
     const pc_iteration_spec *spec = plan->spec;
     double bytes = (double)pc_boundary_bytes(&spec->model, &plan->cut, spec->scatters_boundary && plan->cut.tp > 1);
     if (plan->devices == 1) return PC_OK;
@@ -110,8 +117,10 @@ static pc_code add_hops(pc_iteration_plan *plan, pc_error *error) {
     pc_code code = pc_plan_time("transfer", behind.seconds, 1, &plan->gathering_ps, error);
     for (int d = 0; !code && d < plan->devices; d++) {
         pc_device_plan *x = &plan->device[d];
-        x->hop = pc_hop_between(&spec->machine, &plan->ranks, d, (d + 1) % plan->devices);
-        x->message_s = pc_message_seconds(&spec->machine, &x->hop, bytes);
+        x->hop = places ? places->hop[d] : pc_hop_between(&spec->machine, &plan->ranks, d, (d + 1) % plan->devices);
+        bool is_as_before = d > 0 && is_same_hop(&x->hop, &plan->device[d - 1].hop);
+        x->message_s =
+            is_as_before ? plan->device[d - 1].message_s : pc_message_seconds(&spec->machine, &x->hop, bytes);
         code = pc_plan_time("transfer", x->message_s, 1, &x->hop_ps, error);
         x->hop_ps += plan->gathering_ps;
     }
@@ -122,8 +131,7 @@ static pc_code add_hops(pc_iteration_plan *plan, pc_error *error) {
 
 /* Two replicas in one pipeline reduce a part's gradients together: every rank and its counterpart on the stage across,
  * taken for those of the two stages farthest apart. */
-static pc_group gradient_group(const pc_iteration_plan *plan) {
-    pc_group group = pc_group_of(&plan->spec->machine, &plan->ranks, PC_AXIS_DP);
+static pc_group gradient_group(const pc_iteration_plan *plan, pc_group group) {
     if (plan->placement != PC_PLACEMENT_BIDIRECTIONAL || plan->devices == 1) return group;
     pc_group pair = pc_plan_pair(plan, 0, plan->devices - 1);
     if (group.ranks == 1) return pair;
@@ -146,16 +154,24 @@ static bool make_arrays(pc_iteration_plan *plan) {
     return plan->part_costs && plan->chunks_of && plan->device;
 }
 
+static pc_group group_on(const pc_iteration_plan *plan, const pc_plan_places *places, pc_axis axis) {
+    return places ? places->group[axis] : pc_group_of(&plan->spec->machine, &plan->ranks, axis);
+}
+
 static pc_code fill_in(pc_iteration_plan *plan, pc_error *error) {
     const pc_iteration_spec *spec = plan->spec;
     const pc_cut *cut = &plan->cut;
     pc_code code = pc_ranks_place(&spec->machine, spec->order, cut->tp, cut->pp, cut->dp, &plan->ranks, error);
     if (code) return code;
     if (!make_arrays(plan)) return pc_error_no_memory(error);
-    plan->tp = pc_group_of(&spec->machine, &plan->ranks, PC_AXIS_TP);
-    plan->dp = gradient_group(plan);
+    const pc_plan_places *places = NULL;
+    if (plan->memo) code = pc_plan_memo_find_places(plan->memo, plan, &places, error);
+    if (code) return code;
+    plan->tp = group_on(plan, places, PC_AXIS_TP);
+    plan->pp = group_on(plan, places, PC_AXIS_PP);
+    plan->dp = gradient_group(plan, group_on(plan, places, PC_AXIS_DP));
     code = add_parts(plan, error);
-    if (!code) code = add_hops(plan, error);
+    if (!code) code = add_hops(plan, places, error);
     if (!code) code = pc_plan_add_state(plan, error);
     return code;
 }
@@ -168,7 +184,13 @@ static double pace_of(const pc_iteration_spec *spec) {
 
 pc_code pc_iteration_plan_make(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_iteration_plan *plan,
                                pc_error *error) {
+    return pc_iteration_plan_make_with(spec, cost, NULL, plan, error);
+}
+
+pc_code pc_iteration_plan_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_plan_memo *memo,
+                                    pc_iteration_plan *plan, pc_error *error) {
     pc_iteration_plan made = {.spec = spec,
+                              .memo = memo,
                               .cut = full_cut(spec),
                               .cost = cost ? *cost : pc_roofline(&spec->machine.gpu),
                               .pace = pace_of(spec),
@@ -205,10 +227,7 @@ double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pa
     return (x->compute_s + x->tp_s) * plan->pace;
 }
 
-/* ZeRO 3 gathers a chunk's parameters for each pass that uses them and reduces gradients behind each that makes them;
- * what overlaps lasts beside the pass, the rest comes on top. ZeRO 2 reduces likewise; where that overlaps, it may also
- * run beside other passes (finish.c). */
-static pc_time with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps) {
+pc_time pc_plan_with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps) {
     const pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + pass.chunk];
     bool gathers = plan->cut.zero == 3 && pass.kind != PC_PASS_W;
     bool reduces = pc_pass_adds_gradients(pass) && (plan->cut.zero == 3 || !plan->spec->overlaps_gradients);
@@ -237,9 +256,10 @@ static pc_code set_duration(const pc_iteration_plan *plan, int device, pc_pass p
     double seconds = pc_iteration_plan_pass_s(plan, device, pass);
     pc_code code = pc_plan_time(pc_pass_kind_name((pc_pass_kind)pass.kind), seconds, 1, &time, error);
     if (code) return code;
-    if (plan->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL)) time = with_zero(plan, device, pass, time);
+    if (plan->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL))
+        time = pc_plan_with_zero(plan, device, pass, time);
     int to = plan->spec->overlaps_p2p || without & PC_WITHOUT_TRANSFERS ? -1 : pc_plan_receiver(plan, device, pass);
-    if (to >= 0) time += plan->device[to == (device + 1) % plan->devices ? device : to].hop_ps;
+    if (to >= 0) time += plan->device[pc_plan_hop(plan, device, to)].hop_ps;
     costs->duration_ps[pc_costs_index(costs, device, pass.chunk) * PC_PASS_KINDS + pass.kind] = time;
     return PC_OK;
 }
@@ -273,9 +293,7 @@ int pc_plan_nth_chunk(const pc_iteration_plan *plan, int device, int n) {
     return is_reversed ? plan->chunks - 1 - n : n;
 }
 
-/* When F of a chunk can start so that it needs to wait for none of the buckets of its parameters on its way. Not
- * overlapped, all wait for all. */
-static void set_ready(const pc_iteration_plan *plan, int device, pc_costs *costs) {
+void pc_plan_set_ready(const pc_iteration_plan *plan, int device, pc_costs *costs) {
     pc_time stream_ps = 0;
     for (int i = 0; i < plan->chunks; i++) {
         int c = pc_plan_nth_chunk(plan, device, i);
@@ -311,7 +329,7 @@ static pc_code fill_in_costs(const pc_iteration_plan *plan, int without, pc_cost
     if (!code && plan->spec->overlaps_p2p && !(without & PC_WITHOUT_TRANSFERS)) code = set_hops(plan, costs, error);
     if (code || !pc_plan_gathers_first(plan) || without & PC_WITHOUT_DATA_PARALLEL) return code;
     code = pc_costs_add_ready(costs, error);
-    for (int d = 0; !code && d < plan->devices; d++) set_ready(plan, d, costs);
+    for (int d = 0; !code && d < plan->devices; d++) pc_plan_set_ready(plan, d, costs);
     return code;
 }
 

@@ -56,8 +56,11 @@ typedef struct pc_device_plan {
     pc_time step_ps; /* of the optimizer */
 } pc_device_plan;
 
+typedef struct pc_plan_memo pc_plan_memo;
+
 typedef struct pc_iteration_plan {
     const pc_iteration_spec *spec; /* borrowed */
+    pc_plan_memo *memo;            /* borrowed; NULL: none */
     pc_cut cut; /* the spec's, with its chunks filled in and recomputation where the schedule has R */
     pc_cost_model cost;
     double pace; /* a pass takes so many times what the cost model says: overhead, and the slowest of all GPUs */
@@ -67,7 +70,7 @@ typedef struct pc_iteration_plan {
     pc_ranks ranks;
     pc_time gathering_ps;  /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
     double transfer_bytes; /* what a GPU sends for a transfer to another stage, that gathering with it */
-    pc_group tp, dp; /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice as
+    pc_group tp, pp, dp; /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice as
                       * many where a schedule has two replicas */
     pc_part_cost *part_costs;
     int sort_count;
@@ -92,6 +95,10 @@ pc_code pc_iteration_plan_make(const pc_iteration_spec *spec, const pc_cost_mode
                                pc_error *error);
 void pc_iteration_plan_free(pc_iteration_plan *plan);
 
+/* The same plan, made faster where the memo (plan_memo.h) knows others like it; NULL: without. */
+pc_code pc_iteration_plan_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_plan_memo *memo,
+                                    pc_iteration_plan *plan, pc_error *error);
+
 /* Bytes held all the time on a device: all but activations. */
 int64_t pc_iteration_plan_fixed(const pc_iteration_plan *plan, int device);
 
@@ -104,6 +111,21 @@ double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pa
 
 /* The device to which a pass's output goes, or -1. */
 int pc_plan_receiver(const pc_iteration_plan *plan, int device, pc_pass pass);
+
+/* Of a plan's hops, device[] by device[], the one between two devices that are neighbours in the ring of all. */
+static inline int pc_plan_hop(const pc_iteration_plan *plan, int device, int neighbour) {
+    return neighbour == (device + 1) % plan->devices ? device : neighbour;
+}
+
+/* How long a pass lasts with the collectives of data parallelism that are part of it, where it takes alone_ps without.
+ * ZeRO 3 gathers a chunk's parameters for each pass that uses them and reduces gradients behind each that makes them;
+ * what overlaps lasts beside the pass, the rest comes on top. ZeRO 2 reduces likewise; where that overlaps, it may also
+ * run beside other passes (finish.c). For ZeRO 2 and 3. */
+pc_time pc_plan_with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps);
+
+/* Sets when F of a device's chunks can start so that they need to wait for none of the buckets of their parameters on
+ * its way; by the times of F in `costs`, which has room for it. Not overlapped, all wait for all. */
+void pc_plan_set_ready(const pc_iteration_plan *plan, int device, pc_costs *costs);
 
 /* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that
  * of their first F. */

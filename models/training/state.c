@@ -1,5 +1,7 @@
 #include "models/training/state.h"
 
+#include <stddef.h>
+
 /* A bound on what a tiny bucket can make of a large chunk. */
 enum { BUCKETS_MAX = 65536 };
 
@@ -45,9 +47,21 @@ pc_collective pc_plan_reduction(const pc_iteration_plan *plan) {
     return plan->cut.zero == 0 ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
 }
 
+/* A neighbour that holds the same sort of part, or NULL. */
+static const pc_chunk_plan *find_like(const pc_iteration_plan *plan, int device, int chunk) {
+    const pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
+    if (chunk > 0 && x[-1].sort == x->sort) return &x[-1];
+    return device > 0 && x[-plan->chunks].sort == x->sort ? &x[-plan->chunks] : NULL;
+}
+
 /* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
 static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_error *error) {
     pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
+    const pc_chunk_plan *like = find_like(plan, device, chunk);
+    if (like) {
+        *x = *like;
+        return PC_OK;
+    }
     x->buckets = count_buckets(plan, &plan->part_costs[x->sort]);
     if (plan->dp.ranks <= 1) return PC_OK;
     double gradients = pc_plan_bucket_bytes(plan, device, chunk, pc_plan_gradient_bytes(plan));
@@ -62,12 +76,10 @@ static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_erro
 }
 
 static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
-    const pc_machine *machine = &plan->spec->machine;
-    pc_group pp = pc_group_of(machine, &plan->ranks, PC_AXIS_PP);
     double number = 4; /* bytes of an fp32 number */
     double loss_s = alone(plan, &plan->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
     double norm_s = loss_s + alone(plan, &plan->tp, PC_COLLECTIVE_ALL_REDUCE, number).seconds +
-                    alone(plan, &pp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
+                    alone(plan, &plan->pp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
     pc_code code = pc_plan_time("loss", loss_s, 1, &plan->loss_ps, error);
     if (!code) code = pc_plan_time("norm", norm_s, 1, &plan->norm_ps, error);
     int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
@@ -91,6 +103,10 @@ enum { STEP_BYTES = 4 + 8 + 16 + 12 + 2, STEP_LAUNCHES = 4 };
 static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
     pc_device_plan *x = &plan->device[d];
     int64_t dp = plan->cut.zero >= 1 ? plan->dp.ranks : 1, count = (x->parameter_count + dp - 1) / dp;
+    if (d > 0 && x[-1].parameter_count == x->parameter_count && x[-1].fixed_gradients == x->fixed_gradients) {
+        x->step_ps = x[-1].step_ps;
+        return PC_OK;
+    }
     pc_operations step; /* zeroing what is not used of it would take longer than all the rest */
     step.count = 1;
     step.list[0] = (pc_operation){.kind = PC_OPERATION_OPTIMIZER,

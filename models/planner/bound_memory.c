@@ -1,0 +1,48 @@
+#include "models/planner/bound.h"
+
+/* What F leaves of a part of each sort that the stage has, in each state; its last state is never negative (memory.h).
+ */
+static void find_bytes(const plan_bounder *bounder, const pc_iteration_plan *plan, int device,
+                       int64_t bytes[SORTS][HELD_STATES]) {
+    for (int sort = 0; sort < SORTS; sort++)
+        for (int state = 0; state < HELD_STATES; state++) bytes[sort][state] = 0;
+    for (int c = 0; c < plan->chunks; c++) {
+        const pc_part_activation *x = &pc_plan_part(plan, device, c)->activation;
+        int part = pc_placement_part(plan->placement, plan->devices, device, c);
+        int64_t *of_sort = bytes[plan_sort_of(part, plan->parts)];
+        of_sort[HELD_WHOLE] = x->taken;
+        of_sort[HELD_KEPT] = x->kept;
+        of_sort[HELD_AFTER_B] = x->taken - x->b_frees;
+    }
+    (void)bounder;
+}
+
+/* Every microbatch has been through all its F of a stage before the first of its backward passes there: all of what
+ * they took is held at once, as pc_generator_least_memory says. */
+static int64_t one_microbatch(const pc_iteration_plan *plan, int device) {
+    int64_t sum = 0, most = 0;
+    for (int c = 0; c < plan->chunks; c++) {
+        int64_t taken = pc_plan_part(plan, device, c)->activation.taken;
+        sum += taken;
+        if (taken > most) most = taken;
+    }
+    return pc_placement_visited(plan->placement, plan->chunks) == plan->chunks ? sum : most;
+}
+
+/* What is held all the time is the plan's, exactly; so are the activations of a schedule that does not search, whose
+ * order is known (held.h). One that searches holds a microbatch at least. */
+int64_t plan_bound_memory(const plan_bounder *bounder, const pc_iteration_plan *plan) {
+    int64_t most = 0;
+    for (int d = 0; d < plan->devices; d++) {
+        int64_t bytes[SORTS][HELD_STATES], held;
+        if (bounder->held) {
+            find_bytes(bounder, plan, d, bytes);
+            held = plan_held_most(bounder->held, d, (const int64_t(*)[HELD_STATES])bytes);
+        } else {
+            held = one_microbatch(plan, d);
+        }
+        int64_t sum = pc_iteration_plan_fixed(plan, d) + held;
+        if (sum > most) most = sum;
+    }
+    return most;
+}

@@ -1,0 +1,143 @@
+#include "models/planner/held.h"
+
+#include "engine/alloc.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Moments while they are gathered: a stage's own stand from `first` on. */
+typedef struct gathering {
+    plan_moment *moments;
+    int64_t first, count, room;
+} gathering;
+
+static bool is_within(const plan_moment *a, const plan_moment *b) {
+    const int32_t *x = &a->count[0][0], *y = &b->count[0][0];
+    for (int i = 0; i < SORTS * HELD_STATES; i++)
+        if (x[i] > y[i]) return false;
+    return true;
+}
+
+/* Adds a moment unless one of the stage's is as full, and drops those that it is as full as. */
+static bool add_moment(gathering *x, const plan_moment *moment) {
+    for (int64_t i = x->count; i-- > x->first;)
+        if (is_within(moment, &x->moments[i])) return true;
+    int64_t kept = x->first;
+    for (int64_t i = x->first; i < x->count; i++)
+        if (!is_within(&x->moments[i], moment)) x->moments[kept++] = x->moments[i];
+    x->count = kept;
+    if (x->count == x->room) {
+        int64_t room = x->room ? 2 * x->room : 64;
+        plan_moment *moved = pc_realloc(x->moments, (size_t)room, sizeof *moved);
+        if (!moved) return false;
+        x->moments = moved;
+        x->room = room;
+    }
+    x->moments[x->count++] = *moment;
+    return true;
+}
+
+/* What a pass takes when it starts; true where it takes something. */
+static bool take(plan_moment *now, plan_part_sort sort, int kind, bool recomputes) {
+    if (kind == PC_PASS_F) {
+        now->count[sort][recomputes ? HELD_KEPT : HELD_WHOLE]++;
+        return true;
+    }
+    if (kind != PC_PASS_R) return false;
+    now->count[sort][HELD_KEPT]--;
+    now->count[sort][HELD_WHOLE]++;
+    return true;
+}
+
+static void give(plan_moment *now, plan_part_sort sort, int kind) {
+    if (kind == PC_PASS_B || kind == PC_PASS_BW) now->count[sort][HELD_WHOLE]--;
+    if (kind == PC_PASS_B) now->count[sort][HELD_AFTER_B]++;
+    if (kind == PC_PASS_W) now->count[sort][HELD_AFTER_B]--;
+}
+
+static bool walk_stage(const pc_schedule *schedule, int d, bool recomputes, gathering *x) {
+    int parts = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks);
+    plan_moment now = {0};
+    x->first = x->count;
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        int part = pc_placement_part(schedule->placement, schedule->devices, d, pass.chunk);
+        plan_part_sort sort = plan_sort_of(part, parts);
+        if (take(&now, sort, pass.kind, recomputes) && !add_moment(x, &now)) return false;
+        give(&now, sort, pass.kind);
+    }
+    return true;
+}
+
+static pc_code walk(const pc_schedule *schedule, plan_held *held, pc_error *error) {
+    gathering x = {0};
+    bool is_enough = true;
+    held->offsets = pc_alloc((size_t)schedule->devices + 1, sizeof *held->offsets);
+    for (int d = 0; held->offsets && is_enough && d < schedule->devices; d++) {
+        is_enough = walk_stage(schedule, d, held->generator->recomputes, &x);
+        held->offsets[d + 1] = x.count;
+    }
+    held->moments = x.moments;
+    return held->offsets && is_enough ? PC_OK : pc_error_no_memory(error);
+}
+
+static void forget(plan_held *held) {
+    pc_free(held->offsets);
+    pc_free(held->moments);
+    memset(held, 0, sizeof *held);
+}
+
+static plan_held *slot_of(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
+                          int chunks) {
+    uint64_t mixed = (uint64_t)microbatches * UINT64_C(0x9e3779b97f4a7c15);
+    mixed ^= ((uint64_t)devices << 16 | (uint64_t)chunks) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed ^= (uint64_t)(uintptr_t)generator * UINT64_C(0x94d049bb133111eb);
+    return &store->slots[(mixed >> 40) % HELD_SLOTS];
+}
+
+pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
+                       int chunks, const plan_held **held, pc_error *error) {
+    plan_held *slot = slot_of(store, generator, devices, microbatches, chunks);
+    bool is_known = slot->offsets && slot->generator == generator && slot->devices == devices &&
+                    slot->microbatches == microbatches && slot->chunks == chunks;
+    *held = slot;
+    if (is_known) return PC_OK;
+    forget(slot);
+    pc_schedule schedule;
+    pc_code code = pc_schedule_generate(generator, devices, microbatches, chunks, &schedule, error);
+    if (code) return code;
+    *slot = (plan_held){.generator = generator, .devices = devices, .chunks = chunks, .microbatches = microbatches};
+    code = walk(&schedule, slot, error);
+    if (code) forget(slot);
+    pc_schedule_free(&schedule);
+    return code;
+}
+
+void plan_held_store_free(plan_held_store *store) {
+    for (int i = 0; i < HELD_SLOTS; i++) forget(&store->slots[i]);
+}
+
+__extension__ typedef __int128 wide;
+
+int64_t plan_held_most(const plan_held *held, int device, const int64_t bytes[SORTS][HELD_STATES]) {
+    wide most = 0;
+    for (int64_t i = held->offsets[device]; i < held->offsets[device + 1]; i++) {
+        const plan_moment *x = &held->moments[i];
+        wide level = 0;
+        for (int sort = 0; sort < SORTS; sort++)
+            for (int state = 0; state < HELD_STATES; state++) level += (wide)x->count[sort][state] * bytes[sort][state];
+        if (level > most) most = level;
+    }
+    return most > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)most;
+}
+
+int64_t plan_held_under_way(const plan_held *held, int device) {
+    int64_t most = 0;
+    for (int64_t i = held->offsets[device]; i < held->offsets[device + 1]; i++) {
+        int64_t count = 0;
+        for (int sort = 0; sort < SORTS; sort++)
+            count += held->moments[i].count[sort][HELD_WHOLE] + held->moments[i].count[sort][HELD_KEPT];
+        if (count > most) most = count;
+    }
+    return most;
+}

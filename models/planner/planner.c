@@ -1,0 +1,260 @@
+#include "models/planner/planner.h"
+
+#include "engine/alloc.h"
+#include "engine/parallel.h"
+#include "models/planner/search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- one plan ---- */
+
+/* A candidate simulated. */
+typedef struct plan_trial {
+    const plan_candidate *candidate;
+    pc_code code;
+    pc_error error;
+    pc_iteration_status status;
+    plan_ranked plan;
+} plan_trial;
+
+static int64_t fullest(const pc_iteration *iteration) {
+    int64_t most = 0;
+    for (int d = 0; d < iteration->devices; d++)
+        if (iteration->memory[d].peak_bytes > most) most = iteration->memory[d].peak_bytes;
+    return most;
+}
+
+static void take_iteration(const plan_search *search, const pc_plan_choice *choice, const pc_iteration *iteration,
+                           plan_trial *trial) {
+    trial->plan.found = (pc_plan_found){
+        .number = trial->candidate->rank.number,
+        .choice = *choice,
+        .iteration_s = iteration->iteration_s,
+        .sequences_per_s = iteration->sequences / iteration->iteration_s,
+        .memory_bytes = fullest(iteration),
+        .cost = plan_cost_of(&search->ranking, choice, iteration->iteration_s),
+        .exposed = iteration->exposed,
+        .mfu = iteration->mfu,
+        .bound_s = trial->candidate->bound_s,
+    };
+    trial->plan.rank = plan_rank_of(&search->ranking, choice, trial->candidate->rank.number, iteration->iteration_s,
+                                    trial->plan.found.memory_bytes);
+}
+
+/* What cannot be counted cannot be: its iteration has no time. */
+static void run_trial(const plan_search *search, plan_trial *trial) {
+    pc_plan_choice choice = plan_choice_of(&search->numbers, trial->candidate->rank.number);
+    pc_iteration_spec spec = pc_plan_spec(search->space, &choice);
+    pc_iteration iteration;
+    trial->code = pc_iteration_run(&spec, search->space->bases[choice.base].cost, false, &iteration, &trial->error);
+    trial->status = trial->code == PC_ERROR_INPUT ? PC_ITERATION_INFEASIBLE : PC_ITERATION_OK;
+    if (trial->code == PC_ERROR_INPUT) trial->code = PC_OK;
+    if (trial->code || trial->status) return;
+    trial->status = iteration.status;
+    if (!iteration.status) take_iteration(search, &choice, &iteration, trial);
+    pc_iteration_free(&iteration);
+}
+
+/* ---- rounds ---- */
+
+/* The first rounds are small: most often they already have the best plan, and what comes behind is ruled out. */
+enum { ROUND_LEAST = 16, ROUND_MOST = 256 };
+
+typedef struct plan_round {
+    const plan_search *search;
+    plan_trial *trials;
+} plan_round;
+
+static void run_one(void *context, int worker, int64_t index) {
+    const plan_round *x = context;
+    (void)worker;
+    run_trial(x->search, &x->trials[index]);
+}
+
+static bool is_within_limits(const pc_plan_request *request, const pc_plan_found *found) {
+    if (request->most_iteration_s > 0 && found->iteration_s > request->most_iteration_s) return false;
+    return !(request->most_cost > 0) || found->cost <= request->most_cost;
+}
+
+/* The log's means are added up in the order of the candidates, as everything. */
+static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *error) {
+    pc_plan_log *log = &search->log;
+    if (trial->code) return pc_error_set(error, trial->code, "%s", trial->error.message);
+    log->simulated++;
+    log->simulated_over_memory += trial->status == PC_ITERATION_OUT_OF_MEMORY;
+    log->simulated_infeasible += trial->status == PC_ITERATION_INFEASIBLE;
+    if (trial->status) return PC_OK;
+    double part = trial->plan.found.bound_s / trial->plan.found.iteration_s;
+    log->mean_bound += part; /* the sum, until the end */
+    if (!(part >= log->worst_bound)) log->worst_bound = part;
+    bool is_kept =
+        is_within_limits(search->request, &trial->plan.found) && !plan_best_rejects(&search->best, &trial->plan.rank);
+    return is_kept ? plan_best_add(&search->best, &trial->plan, error) : PC_OK;
+}
+
+/* The next candidates that are not ruled out by what was found, at most `most`. */
+static int64_t fill_round(const plan_search *search, const plan_heap *heap, int64_t *next, int64_t most,
+                          plan_trial *trials) {
+    int64_t count = 0;
+    for (; *next < heap->count && count < most; ++*next) {
+        const plan_candidate *candidate = &heap->list[*next];
+        if (!search->request->exhaustive && plan_best_rejects(&search->best, &candidate->rank)) continue;
+        trials[count++] = (plan_trial){.candidate = candidate};
+    }
+    return count;
+}
+
+static pc_code simulate(plan_search *search, const plan_heap *heap, pc_error *error) {
+    plan_round x = {.search = search, .trials = pc_alloc(ROUND_MOST, sizeof *x.trials)};
+    pc_code code = x.trials ? PC_OK : pc_error_no_memory(error);
+    int64_t next = 0, size = ROUND_LEAST, count;
+    while (!code && (count = fill_round(search, heap, &next, size, x.trials)) > 0) {
+        pc_parallel_run(search->threads, count, run_one, &x);
+        for (int64_t i = 0; !code && i < count; i++) code = take_trial(search, &x.trials[i], error);
+        if (size < ROUND_MOST) size *= 2;
+    }
+    pc_free(x.trials);
+    return code;
+}
+
+/* ---- the search ---- */
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static pc_code search_all(plan_search *search, pc_error *error) {
+    bool is_over = true;
+    pc_code code = PC_OK;
+    while (!code && is_over) {
+        plan_heap heap;
+        double begin = now_s();
+        search->kept = search->has_floor ? PLAN_KEPT : PLAN_KEPT_FIRST;
+        code = plan_walk(search, &heap, error);
+        if (code) break;
+        double bounded = now_s();
+        code = simulate(search, &heap, error);
+        search->log.bound_s += bounded - begin;
+        search->log.simulate_s += now_s() - bounded;
+        is_over = heap.is_over;
+        search->has_floor = true;
+        if (heap.count > 0) search->floor = heap.list[heap.count - 1].rank;
+        plan_heap_free(&heap);
+    }
+    return code;
+}
+
+/* ---- what limits them ---- */
+
+/* Whether another value of one digit would be faster than the plan, by its bound, and does not fit. */
+static pc_code try_other(const plan_search *search, plan_bounder *bounder, const pc_plan_found *found, plan_digit digit,
+                         int value, bool *limits, pc_error *error) {
+    int64_t number = plan_with_digit(&search->numbers, found->number, digit, value);
+    pc_plan_choice choice = plan_choice_of(&search->numbers, number);
+    plan_bounds bounds;
+    pc_error ignored;
+    pc_code code = plan_check_rules(search->space, &choice, &ignored);
+    if (!code) code = plan_bound_choice(bounder, search->space, &choice, &bounds, &ignored);
+    if (code == PC_ERROR_INPUT) return PC_OK;
+    if (code) return pc_error_set(error, code, "%s", ignored.message);
+    *limits = *limits || (bounds.time_s < found->iteration_s && bounds.memory_bytes > bounds.capacity_bytes);
+    return PC_OK;
+}
+
+static bool takes_more(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
+    switch (digit) {
+    case DIGIT_RECOMPUTE:
+        return space->recompute.values[value] < (int64_t)x->recompute;
+    case DIGIT_SIZE:
+        return space->microbatch_size.values[value] > x->microbatch_size;
+    case DIGIT_CHUNKS:
+        return space->chunks.values[value] > x->chunks;
+    default:
+        return space->zero.values[value] < x->zero;
+    }
+}
+
+static pc_code find_limit(const plan_search *search, plan_bounder *bounder, pc_plan_found *found, pc_error *error) {
+    static const plan_digit digits[] = {DIGIT_RECOMPUTE, DIGIT_SIZE, DIGIT_CHUNKS, DIGIT_ZERO};
+    pc_code code = PC_OK;
+    for (int i = 0; i < 4; i++)
+        for (int value = 0; !code && !found->memory_limits && value < search->numbers.radix[digits[i]]; value++)
+            if (takes_more(search->space, &found->choice, digits[i], value))
+                code = try_other(search, bounder, found, digits[i], value, &found->memory_limits, error);
+    return code;
+}
+
+/* ---- the answer ---- */
+
+static pc_code check_bases(const pc_plan_space *space, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int i = 0; !code && i < space->base_count; i++) {
+        const pc_iteration_spec *spec = &space->bases[i].spec;
+        code = pc_model_check(&spec->model, error);
+        if (!code) code = pc_machine_check(&spec->machine, error);
+        if (code) return code;
+        if (spec->expands || spec->jitter != 0 || spec->bad_days.samples > 0)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "plan: expanded replicas, jitter or samples; expected undisturbed iterations, which "
+                                "plans are compared by");
+        if (spec->cut.layout == PC_CUT_LISTED || spec->cut.recompute_of_part)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "plan: layers or recomputation listed part by part; expected a layout that any number "
+                                "of parts can have");
+        if (!(spec->pass_overhead >= 0) || spec->overhead_ps < 0 || spec->bucket_bytes < 0 ||
+            spec->memory_limit_bytes < 0 || spec->gradient_bytes < 0 || spec->cut.seq_len < 1)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "plan: an overhead, a bucket, a memory limit, a gradient's size or a sequence below "
+                                "zero; expected none");
+    }
+    return code;
+}
+
+static pc_code give_answer(plan_search *search, pc_plan_answer *answer, pc_error *error) {
+    plan_bounder bounder = {0};
+    plan_best *best = &search->best;
+    int top = search->request->top;
+    int64_t count = top > 0 && best->count > top ? top : best->count;
+    pc_plan_log *log = &search->log;
+    int64_t measured = log->simulated - log->simulated_over_memory - log->simulated_infeasible;
+    log->too_slow = log->points - log->broken_rule - log->over_memory - log->simulated;
+    if (measured > 0) log->mean_bound /= (double)measured;
+    if (measured == 0) log->mean_bound = log->worst_bound = NAN;
+    pc_plan_found *found = pc_alloc((size_t)count, sizeof *found);
+    pc_code code = found ? PC_OK : pc_error_no_memory(error);
+    for (int64_t i = 0; !code && i < count; i++) {
+        found[i] = best->list[i].found;
+        code = find_limit(search, &bounder, &found[i], error);
+    }
+    plan_bounder_free(&bounder);
+    if (code)
+        pc_free(found);
+    else
+        *answer = (pc_plan_answer){.found = found, .count = count, .log = *log};
+    return code;
+}
+
+pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
+                    pc_error *error) {
+    plan_search search = {.space = space, .request = request, .log.worst_bound = INFINITY};
+    pc_code code = plan_numbers_make(space, &search.numbers, error);
+    if (!code) code = check_bases(space, error);
+    if (!code) code = plan_ranking_make(space, request, &search.ranking, error);
+    if (code) return code;
+    search.threads = request->threads > 0 ? request->threads : pc_parallel_processors();
+    search.best = (plan_best){.ranking = &search.ranking, .top = request->objective_count == 1 ? request->top : 0};
+    code = search_all(&search, error);
+    if (!code) code = give_answer(&search, answer, error);
+    plan_best_free(&search.best);
+    return code;
+}
+
+void pc_plan_answer_free(pc_plan_answer *answer) {
+    pc_free(answer->found);
+    memset(answer, 0, sizeof *answer);
+}

@@ -1,0 +1,139 @@
+/* planner.h: how a model is best cut over a cluster: a search over everything that can be chosen.
+ *
+ * The space is the product of lists, less what breaks a rule. A point is an iteration (iteration.h), and its value is
+ * what simulating it says. Most points are never simulated: first a lower bound on memory rules out what cannot fit,
+ * then a lower bound on time rules out what cannot be among the best. The bounds never exceed what the simulation would
+ * say, so the answer is that of simulating every point (tests/test_planner.c does).
+ *
+ * Where values of a list come to the same iteration, there is one point, with the first of them: any sequence
+ * parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1; zero and the overlaps of data parallelism
+ * where nobody shares gradients; overlaps_parameters without ZeRO; selective recomputation of flash attention and none;
+ * none and full of a schedule that recomputes; orders that differ in an axis of one rank only; values that stand twice.
+ */
+#ifndef PC_MODELS_PLANNER_H
+#define PC_MODELS_PLANNER_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/cost/cost.h"
+#include "models/training/iteration.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A kind of GPU and network to plan for. `spec` is an iteration with its model, machine, switches, sequence length and
+ * memory limit filled in; what the space lists is set over it. */
+typedef struct pc_plan_base {
+    pc_iteration_spec spec;
+    const pc_cost_model *cost; /* NULL: the roofline of the machine's GPU */
+    double gpu_hour_price;     /* in any currency; NaN: not given */
+} pc_plan_base;
+
+/* What can be chosen. A list of no entries is an error, but for `dp`, which then follows as gpus / (tp x pp) whatever
+ * it is; listed, only those. Switches are lists of 0 and 1. All borrowed. */
+typedef struct pc_plan_list {
+    const int64_t *values;
+    int count;
+} pc_plan_list;
+
+typedef struct pc_plan_space {
+    const pc_plan_base *bases;
+    int base_count;
+    pc_plan_list gpus;         /* in all; a point uses exactly as many */
+    pc_plan_list global_batch; /* sequences an iteration, all replicas */
+    pc_plan_list tp, pp, dp;
+    pc_plan_list chunks; /* of schedules that have a choice; others have their own number, and are one point */
+    pc_plan_list microbatch_size;
+    pc_plan_list recompute; /* pc_recompute */
+    pc_plan_list zero;
+    pc_plan_list sequence_parallel; /* with tp 1 there is no choice: one point */
+    pc_plan_list overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
+    const pc_generator *const *generators;
+    int generator_count;
+    const pc_rank_order *orders;
+    int order_count;
+} pc_plan_space;
+
+typedef struct pc_plan_choice {
+    int base;
+    int64_t gpus, global_batch;
+    int tp, pp, dp, chunks;
+    int64_t microbatch_size, microbatches;
+    const pc_generator *generator;
+    pc_recompute recompute;
+    int zero;
+    bool sequence_parallel, overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
+    pc_rank_order order;
+} pc_plan_choice;
+
+/* What is wanted. THROUGHPUT: most sequences a second, of the whole cluster. MEMORY: least bytes on the fullest GPU.
+ * COST: least money a token; where no base has a price, least GPU-hours a token. Of plans that are equal in what was
+ * asked for the faster one is better, then the one of less memory, then the one of the lower number. */
+typedef enum pc_plan_objective {
+    PC_PLAN_THROUGHPUT,
+    PC_PLAN_MEMORY,
+    PC_PLAN_COST,
+    PC_PLAN_OBJECTIVES
+} pc_plan_objective;
+
+typedef struct pc_plan_request {
+    pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the `top` best; several: the Pareto front of them */
+    int objective_count;
+    int top;                 /* plans wanted, at least 1; of a front the `top` first, 0: all */
+    double most_iteration_s; /* a plan may not take longer; 0: any */
+    double most_cost;        /* or cost more a million tokens; 0: any */
+    int threads;             /* 0: one a processor; the answer and the log do not depend on it */
+    bool exhaustive;         /* simulate every point: what the search must equal, for tests and the curious */
+} pc_plan_request;
+
+/* A plan that fits, simulated. */
+typedef struct pc_plan_found {
+    int64_t number; /* of the point: a digit a list, the bases' first, the overlaps' last; not all numbers are points */
+    pc_plan_choice choice;
+    double iteration_s, sequences_per_s; /* of the whole cluster */
+    int64_t memory_bytes;                /* on the fullest GPU */
+    double cost;                         /* a million tokens, in the prices' currency, or in GPU-hours; see COST */
+    pc_exposed exposed;                  /* seconds */
+    double mfu;
+    double bound_s;     /* what the search knew before simulating it */
+    bool memory_limits; /* the same with less recomputation, a larger microbatch, more chunks or a lower level of ZeRO,
+                         * one of them, has a lower bound on time below this one's time and one on memory above what
+                         * there is */
+} pc_plan_found;
+
+/* Where the points went; they add up to `points`. */
+typedef struct pc_plan_log {
+    int64_t points;      /* in the product, one each where a list leaves no choice */
+    int64_t broken_rule; /* cannot be: what does not divide, what a schedule refuses */
+    int64_t over_memory; /* the lower bound on memory is above what there is */
+    int64_t too_slow;    /* the lower bound on time is above what was found or allowed */
+    int64_t simulated;   /* the rest: done, and of those */
+    int64_t simulated_over_memory, simulated_infeasible;
+    double bound_s, simulate_s;     /* wall-clock seconds of both halves; the only things that differ between calls */
+    double worst_bound, mean_bound; /* of simulated plans: bound over simulated time, the least and the mean */
+} pc_plan_log;
+
+typedef struct pc_plan_answer {
+    pc_plan_found *found; /* best first; a front from its first objective's best on */
+    int64_t count;
+    pc_plan_log log;
+} pc_plan_answer;
+
+/* PC_ERROR_INPUT where a list is empty or has a value that no point can have, where prices are given to some bases only
+ * while cost is asked for, or where a base's iterations have jitter, samples, expanded replicas or layers part by part.
+ * No plan that fits is no error: an answer of none. Free with pc_plan_answer_free. */
+PC_API pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
+                           pc_error *error);
+PC_API void pc_plan_answer_free(pc_plan_answer *answer);
+
+/* The iteration that a choice is; what it borrows is the space's. */
+PC_API pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

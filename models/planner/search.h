@@ -1,0 +1,65 @@
+/* search.h: from the points of a space to the best plans. Private to models/planner/.
+ *
+ * A pass bounds every point, and keeps the best so many by their bounds; these are simulated in rounds, from the best
+ * bound on, until the next bound is beaten. Where more points were left than are kept, another pass follows, for the
+ * best of those behind. Memory is flat, whatever the number of points, and neither a round nor what is kept depends on
+ * the number of threads.
+ */
+#ifndef PC_MODELS_PLANNER_SEARCH_H
+#define PC_MODELS_PLANNER_SEARCH_H
+
+#include "models/planner/bound.h"
+#include "models/planner/rank.h"
+#include "models/planner/space.h"
+
+/* A point that its bounds do not rule out. */
+typedef struct plan_candidate {
+    plan_rank rank; /* of its bounds; exhaustive: of its number alone */
+    double bound_s;
+} plan_candidate;
+
+/* The best of the candidates that were offered, at most `room` of them: a heap, the worst on top. Most often few are
+ * enough, and the fewer are kept the sooner others are turned away: the first pass keeps fewer. */
+enum { PLAN_KEPT_FIRST = 1 << 10, PLAN_KEPT = 1 << 16 };
+typedef struct plan_heap {
+    const plan_ranking *ranking; /* borrowed */
+    plan_candidate *list;
+    int64_t count, room;
+    bool is_over; /* more were offered than are kept */
+} plan_heap;
+
+typedef struct plan_search {
+    const pc_plan_space *space;
+    const pc_plan_request *request;
+    plan_numbers numbers;
+    plan_ranking ranking;
+    plan_best best;
+    pc_plan_log log;
+    int threads;
+    int64_t kept; /* in this pass */
+    bool has_floor;
+    plan_rank floor; /* candidates up to this one are done */
+} plan_search;
+
+/* heap.c */
+pc_code plan_heap_make(plan_heap *heap, const plan_ranking *ranking, int64_t room, pc_error *error);
+void plan_heap_free(plan_heap *heap);
+void plan_heap_offer(plan_heap *heap, const plan_candidate *candidate);
+/* Whether a candidate of this rank, or of one no better, would not be kept; it then counts as offered. */
+bool plan_heap_turns_away(plan_heap *heap, const plan_rank *rank);
+/* Best first; the heap is none from then on. */
+void plan_heap_sort(plan_heap *heap);
+
+/* walk.c: bounds all points, and leaves the best of those that are not ruled out, sorted, in `heap`. The first pass
+ * fills in the log's counts of points, broken rules and memory. */
+pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error);
+
+/* Both bounds of one choice, whose rules are kept; and its room. PC_ERROR_INPUT where it has a time that cannot be. */
+typedef struct plan_bounds {
+    int64_t memory_bytes, capacity_bytes;
+    double time_s;
+} plan_bounds;
+pc_code plan_bound_choice(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
+                          plan_bounds *bounds, pc_error *error);
+
+#endif

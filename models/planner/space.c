@@ -1,0 +1,331 @@
+#include "models/planner/space.h"
+
+#include "models/training/plan.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+/* ---- lists ---- */
+
+typedef struct list_rule {
+    const char *name;
+    size_t at; /* of the list in the space */
+    plan_digit digit;
+    int64_t least, most;
+} list_rule;
+
+#define AT(field) offsetof(pc_plan_space, field)
+
+static const list_rule rules[] = {
+    {"gpus", AT(gpus), DIGIT_GPUS, 1, INT32_MAX},
+    {"global_batch", AT(global_batch), DIGIT_BATCH, 1, INT64_C(1) << 40},
+    {"tp", AT(tp), DIGIT_TP, 1, INT32_MAX},
+    {"pp", AT(pp), DIGIT_PP, 1, PC_DEVICES_MAX},
+    {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
+    {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
+    {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
+    {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL},
+    {"zero", AT(zero), DIGIT_ZERO, 0, 3},
+    {"sequence_parallel", AT(sequence_parallel), DIGIT_SEQUENCE, 0, 1},
+    {"overlaps_tp", AT(overlaps_tp), DIGIT_OVERLAPS_TP, 0, 1},
+    {"overlaps_gradients", AT(overlaps_gradients), DIGIT_OVERLAPS_GRADIENTS, 0, 1},
+    {"overlaps_parameters", AT(overlaps_parameters), DIGIT_OVERLAPS_PARAMETERS, 0, 1},
+    {"overlaps_p2p", AT(overlaps_p2p), DIGIT_OVERLAPS_P2P, 0, 1},
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *rule) {
+    return (const pc_plan_list *)((const char *)space + rule->at);
+}
+
+static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
+    const pc_plan_list *list = list_at(space, rule);
+    bool may_be_empty = rule->digit == DIGIT_DP;
+    if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
+        return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
+    for (int i = 0; i < list->count; i++)
+        if (list->values[i] < rule->least || list->values[i] > rule->most)
+            return pc_error_set(error, PC_ERROR_INPUT, "plan: %s %" PRId64 "; expected %" PRId64 " to %" PRId64,
+                                rule->name, list->values[i], rule->least, rule->most);
+    return PC_OK;
+}
+
+static pc_code check_counts(const pc_plan_space *space, pc_error *error) {
+    const struct {
+        const char *name;
+        const void *values;
+        int count;
+    } lists[] = {{"models and machines", space->bases, space->base_count},
+                 {"schedules", space->generators, space->generator_count},
+                 {"rank orders", space->orders, space->order_count}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (lists[i].count < 1 || !lists[i].values)
+            return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value",
+                                lists[i].name);
+    return PC_OK;
+}
+
+/* More numbers than this nobody waits for. */
+static const int64_t numbers_max = INT64_C(1) << 48;
+
+static pc_code multiply(const int *radix, int first, int behind, int64_t *product, pc_error *error) {
+    *product = 1;
+    for (int i = first; i < behind; i++) {
+        if (*product > numbers_max / radix[i])
+            return pc_error_set(error, PC_ERROR_INPUT, "plan: too many points; expected at most 2^48");
+        *product *= radix[i];
+    }
+    return PC_OK;
+}
+
+pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_error *error) {
+    plan_numbers made = {.space = space};
+    int64_t all;
+    pc_code code = check_counts(space, error);
+    for (int i = 0; !code && i < RULES; i++) {
+        code = check_list(space, &rules[i], error);
+        made.radix[rules[i].digit] = list_at(space, &rules[i])->count;
+    }
+    if (code) return code;
+    if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
+    made.radix[DIGIT_BASE] = space->base_count;
+    made.radix[DIGIT_GENERATOR] = space->generator_count;
+    made.radix[DIGIT_ORDER] = space->order_count;
+    code = multiply(made.radix, 0, SHAPE_DIGITS, &made.shapes, error);
+    if (!code) code = multiply(made.radix, SHAPE_DIGITS, DIGITS, &made.variants, error);
+    if (!code) code = multiply(made.radix, 0, DIGITS, &all, error);
+    if (!code) *numbers = made;
+    return code;
+}
+
+/* ---- digits ---- */
+
+static void split_number(const plan_numbers *numbers, int64_t number, int digits[DIGITS]) {
+    for (int i = DIGITS; i-- > 0;) {
+        digits[i] = (int)(number % numbers->radix[i]);
+        number /= numbers->radix[i];
+    }
+}
+
+static int64_t weight_of(const plan_numbers *numbers, plan_digit digit) {
+    int64_t weight = 1;
+    for (int i = DIGITS; --i > (int)digit;) weight *= numbers->radix[i];
+    return weight;
+}
+
+int plan_digit_of(const plan_numbers *numbers, int64_t number, plan_digit digit) {
+    return (int)(number / weight_of(numbers, digit) % numbers->radix[digit]);
+}
+
+int64_t plan_with_digit(const plan_numbers *numbers, int64_t number, plan_digit digit, int value) {
+    return number + (value - plan_digit_of(numbers, number, digit)) * weight_of(numbers, digit);
+}
+
+/* ---- choices ---- */
+
+static int chunks_of(const pc_generator *generator, int64_t listed) {
+    bool is_fixed = generator->chunks_min == generator->chunks_max;
+    return is_fixed ? generator->chunks_default : (int)listed;
+}
+
+static int dp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    int64_t group = (int64_t)choice->tp * choice->pp;
+    if (choice->gpus % group != 0) return 0;
+    int64_t dp = choice->gpus / group;
+    return space->dp.count == 0 || space->dp.values[digit] == dp ? (int)dp : 0;
+}
+
+static int64_t microbatches_of(const pc_plan_choice *choice) {
+    if (choice->dp == 0) return 0;
+    int64_t sequences = choice->dp * choice->microbatch_size;
+    return choice->global_batch % sequences == 0 ? choice->global_batch / sequences : 0;
+}
+
+static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *digits) {
+    pc_plan_choice x = {
+        .base = digits[DIGIT_BASE],
+        .gpus = space->gpus.values[digits[DIGIT_GPUS]],
+        .global_batch = space->global_batch.values[digits[DIGIT_BATCH]],
+        .tp = (int)space->tp.values[digits[DIGIT_TP]],
+        .pp = (int)space->pp.values[digits[DIGIT_PP]],
+        .generator = space->generators[digits[DIGIT_GENERATOR]],
+        .microbatch_size = space->microbatch_size.values[digits[DIGIT_SIZE]],
+        .recompute = (pc_recompute)space->recompute.values[digits[DIGIT_RECOMPUTE]],
+        .zero = (int)space->zero.values[digits[DIGIT_ZERO]],
+        .sequence_parallel = space->sequence_parallel.values[digits[DIGIT_SEQUENCE]] != 0,
+        .overlaps_tp = space->overlaps_tp.values[digits[DIGIT_OVERLAPS_TP]] != 0,
+        .overlaps_gradients = space->overlaps_gradients.values[digits[DIGIT_OVERLAPS_GRADIENTS]] != 0,
+        .overlaps_parameters = space->overlaps_parameters.values[digits[DIGIT_OVERLAPS_PARAMETERS]] != 0,
+        .overlaps_p2p = space->overlaps_p2p.values[digits[DIGIT_OVERLAPS_P2P]] != 0,
+        .order = space->orders[digits[DIGIT_ORDER]],
+    };
+    x.chunks = chunks_of(x.generator, space->chunks.values[digits[DIGIT_CHUNKS]]);
+    x.dp = dp_of(space, &x, digits[DIGIT_DP]);
+    x.microbatches = microbatches_of(&x);
+    return x;
+}
+
+pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number) {
+    int digits[DIGITS];
+    split_number(numbers, number, digits);
+    return choice_of_digits(numbers->space, digits);
+}
+
+/* ---- what makes no difference ---- */
+
+/* Whether gradients are reduced and state shared at all: two replicas in one pipeline are two ranks. */
+static bool has_data_parallel(const pc_plan_choice *x) {
+    bool has_two = x->generator->placement == PC_PLACEMENT_BIDIRECTIONAL && x->pp > 1;
+    return x->dp != 1 || has_two;
+}
+
+/* What the schedule and the model make of it: flash attention has nothing that is recomputed selectively. */
+static pc_recompute recompute_made_of(const pc_plan_space *space, const pc_plan_choice *x, pc_recompute listed) {
+    if (x->generator->recomputes && listed == PC_RECOMPUTE_NONE) return PC_RECOMPUTE_FULL;
+    bool is_flash = space->bases[x->base].spec.model.attention == PC_ATTENTION_FLASH;
+    return is_flash && listed == PC_RECOMPUTE_SELECTIVE && !x->generator->recomputes ? PC_RECOMPUTE_NONE : listed;
+}
+
+/* Axes of more ranks than one, from the innermost: all of an order that shows. */
+static int order_made_of(const pc_plan_choice *x, pc_rank_order order) {
+    const int ranks[PC_AXES] = {[PC_AXIS_TP] = x->tp, [PC_AXIS_PP] = x->pp, [PC_AXIS_DP] = x->dp};
+    int made = 0;
+    for (int i = 0; i < PC_AXES; i++)
+        if (ranks[order.axis[i]] != 1) made = made * (PC_AXES + 1) + (int)order.axis[i] + 1;
+    return made;
+}
+
+static int64_t value_at(const pc_plan_space *space, plan_digit digit, int value) {
+    switch (digit) {
+    case DIGIT_GPUS:
+        return space->gpus.values[value];
+    case DIGIT_BATCH:
+        return space->global_batch.values[value];
+    case DIGIT_TP:
+        return space->tp.values[value];
+    case DIGIT_PP:
+        return space->pp.values[value];
+    default:
+        return space->microbatch_size.values[value];
+    }
+}
+
+/* What a digit's value comes to: digits of equal ones are one choice. */
+static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
+    switch (digit) {
+    case DIGIT_BASE:
+        return value;
+    case DIGIT_DP:
+        return space->dp.count ? space->dp.values[value] : 0;
+    case DIGIT_GENERATOR:
+        return (int64_t)(intptr_t)space->generators[value];
+    case DIGIT_CHUNKS:
+        return chunks_of(x->generator, space->chunks.values[value]);
+    case DIGIT_RECOMPUTE:
+        return (int64_t)recompute_made_of(space, x, (pc_recompute)space->recompute.values[value]);
+    case DIGIT_ZERO:
+        return has_data_parallel(x) ? space->zero.values[value] : 0;
+    case DIGIT_SEQUENCE:
+        return x->tp > 1 ? space->sequence_parallel.values[value] : 0;
+    case DIGIT_ORDER:
+        return order_made_of(x, space->orders[value]);
+    case DIGIT_OVERLAPS_TP:
+        return x->tp > 1 ? space->overlaps_tp.values[value] : 0;
+    case DIGIT_OVERLAPS_GRADIENTS:
+        return has_data_parallel(x) ? space->overlaps_gradients.values[value] : 0;
+    case DIGIT_OVERLAPS_PARAMETERS:
+        return has_data_parallel(x) && x->zero > 0 ? space->overlaps_parameters.values[value] : 0;
+    case DIGIT_OVERLAPS_P2P:
+        return x->pp > 1 ? space->overlaps_p2p.values[value] : 0;
+    default:
+        return value_at(space, digit, value);
+    }
+}
+
+static bool is_first(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
+    int64_t made = made_of(space, x, digit, value);
+    for (int i = 0; i < value; i++)
+        if (made_of(space, x, digit, i) == made) return false;
+    return true;
+}
+
+static bool are_first(const plan_numbers *numbers, const pc_plan_choice *x, const int *digits, int first, int behind) {
+    for (int i = first; i < behind; i++)
+        if (!is_first(numbers->space, x, (plan_digit)i, digits[i])) return false;
+    return true;
+}
+
+bool plan_is_point(const plan_numbers *numbers, int64_t number) {
+    int digits[DIGITS];
+    split_number(numbers, number, digits);
+    pc_plan_choice x = choice_of_digits(numbers->space, digits);
+    return are_first(numbers, &x, digits, 0, DIGITS);
+}
+
+bool plan_is_same(const plan_numbers *numbers, int64_t number, int64_t other) {
+    pc_plan_choice x = plan_choice_of(numbers, number);
+    for (int i = 0; i < DIGITS; i++) {
+        int a = plan_digit_of(numbers, number, (plan_digit)i), b = plan_digit_of(numbers, other, (plan_digit)i);
+        if (made_of(numbers->space, &x, (plan_digit)i, a) != made_of(numbers->space, &x, (plan_digit)i, b))
+            return false;
+    }
+    return true;
+}
+
+bool plan_is_shape(const plan_numbers *numbers, int64_t shape) {
+    int digits[DIGITS];
+    split_number(numbers, shape * numbers->variants, digits);
+    pc_plan_choice x = choice_of_digits(numbers->space, digits);
+    return are_first(numbers, &x, digits, 0, SHAPE_DIGITS);
+}
+
+bool plan_is_variant(const plan_numbers *numbers, const pc_plan_choice *choice, int64_t variant) {
+    int digits[DIGITS];
+    split_number(numbers, variant, digits);
+    return are_first(numbers, choice, digits, SHAPE_DIGITS, DIGITS);
+}
+
+int64_t plan_count_variants(const plan_numbers *numbers, const pc_plan_choice *choice) {
+    int64_t count = 1;
+    for (int i = SHAPE_DIGITS; i < DIGITS; i++) {
+        int64_t differ = 0;
+        for (int value = 0; value < numbers->radix[i]; value++)
+            differ += is_first(numbers->space, choice, (plan_digit)i, value);
+        count *= differ;
+    }
+    return count;
+}
+
+/* ---- specs ---- */
+
+pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice) {
+    pc_iteration_spec spec = space->bases[choice->base].spec;
+    spec.cut.tp = choice->tp;
+    spec.cut.pp = choice->pp;
+    spec.cut.dp = choice->dp;
+    spec.cut.chunks = choice->chunks;
+    spec.cut.microbatch_size = choice->microbatch_size;
+    spec.cut.microbatches = choice->microbatches;
+    spec.cut.recompute = choice->recompute;
+    spec.cut.zero = choice->zero;
+    spec.cut.sequence_parallel = choice->sequence_parallel;
+    spec.generator = choice->generator;
+    spec.order = choice->order;
+    spec.overlaps_tp = choice->overlaps_tp;
+    spec.overlaps_gradients = choice->overlaps_gradients;
+    spec.overlaps_parameters = choice->overlaps_parameters;
+    spec.overlaps_p2p = choice->overlaps_p2p;
+    return spec;
+}
+
+pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choice, pc_error *error) {
+    if (choice->dp == 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "tp %d * pp %d on %" PRId64 " GPUs; expected a divisor", choice->tp,
+                            choice->pp, choice->gpus);
+    if (choice->microbatches == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "global_batch %" PRId64 " over dp %d and microbatches of %" PRId64 "; expected a multiple",
+                            choice->global_batch, choice->dp, choice->microbatch_size);
+    pc_iteration_spec spec = pc_plan_spec(space, choice);
+    return pc_iteration_plan_check(&spec, error);
+}

@@ -1,0 +1,238 @@
+#include "models/planner/search.h"
+
+#include "engine/alloc.h"
+#include "engine/parallel.h"
+
+#include <string.h>
+
+/* One thread's share of a pass. */
+typedef struct plan_walker {
+    plan_bounder bounder;
+    plan_heap heap;
+    int64_t points, broken_rule, over_memory;
+    pc_code code;
+    pc_error error;
+} plan_walker;
+
+typedef struct plan_pass {
+    const plan_search *search;
+    plan_walker *walkers;
+} plan_pass;
+
+/* Shapes that a thread takes at a time. */
+enum { BLOCK = 32 };
+
+/* ---- one shape ---- */
+
+typedef struct shape_walk {
+    const plan_search *search;
+    plan_walker *walker;
+    int64_t number; /* of its first variant */
+    pc_plan_choice choice;
+    pc_iteration_spec spec;
+    pc_iteration_plan plan; /* of the spec; zeroed: none */
+    int64_t memory_bytes;   /* at least; as least_ps of every variant */
+    pc_time least_ps;
+} shape_walk;
+
+/* PC_ERROR_INPUT is of the point: a time that is too long. Such a point keeps the bound that it has, and simulating it
+ * finds the same. */
+static pc_code make_plan(shape_walk *x) {
+    const pc_plan_space *space = x->search->space;
+    pc_iteration_plan_free(&x->plan);
+    x->spec = pc_plan_spec(space, &x->choice);
+    return plan_bounder_plan(&x->walker->bounder, space, x->choice.base, &x->spec, &x->plan, &x->walker->error);
+}
+
+/* *least_ps rises to the bound of that scope. */
+static pc_code raise_bound(shape_walk *x, plan_scope scope, pc_time *least_ps) {
+    pc_time bound_ps;
+    if (x->plan.devices == 0) return PC_OK;
+    pc_code code = plan_bound_time(&x->walker->bounder, &x->plan, scope, &bound_ps, &x->walker->error);
+    if (code == PC_ERROR_INPUT) return PC_OK;
+    if (!code && bound_ps > *least_ps) *least_ps = bound_ps;
+    return code;
+}
+
+/* ---- candidates ---- */
+
+static plan_candidate candidate_of(const shape_walk *x, const pc_plan_choice *choice, int64_t number,
+                                   pc_time least_ps) {
+    plan_candidate candidate = {.bound_s = pc_time_to_seconds(least_ps)};
+    if (x->search->request->exhaustive)
+        candidate.rank = (plan_rank){.number = number};
+    else
+        candidate.rank = plan_rank_of(&x->search->ranking, choice, number, candidate.bound_s, x->memory_bytes);
+    return candidate;
+}
+
+/* Whether limits or what was found rule the candidate out. */
+static bool is_ruled_out(const plan_search *search, const pc_plan_choice *choice, const plan_candidate *candidate) {
+    const pc_plan_request *request = search->request;
+    if (request->exhaustive) return false;
+    if (request->most_iteration_s > 0 && candidate->bound_s > request->most_iteration_s) return true;
+    if (request->most_cost > 0 && plan_cost_of(&search->ranking, choice, candidate->bound_s) > request->most_cost)
+        return true;
+    return plan_best_rejects(&search->best, &candidate->rank);
+}
+
+/* Whether no variant from `number` on, none of which is bounded below least_ps, can be a candidate of this pass. */
+static bool is_hopeless(const shape_walk *x, int64_t number, pc_time least_ps) {
+    plan_candidate candidate = candidate_of(x, &x->choice, number, least_ps);
+    return is_ruled_out(x->search, &x->choice, &candidate) || plan_heap_turns_away(&x->walker->heap, &candidate.rank);
+}
+
+static pc_code offer(shape_walk *x, const pc_plan_choice *choice, int64_t number, pc_time least_ps) {
+    const plan_search *search = x->search;
+    x->spec.overlaps_gradients = choice->overlaps_gradients;
+    x->spec.overlaps_parameters = choice->overlaps_parameters;
+    x->spec.overlaps_p2p = choice->overlaps_p2p;
+    pc_code code = raise_bound(x, SCOPE_ONE, &least_ps);
+    if (code) return code;
+    plan_candidate candidate = candidate_of(x, choice, number, least_ps);
+    bool is_done = search->has_floor && plan_rank_compare(&search->ranking, &candidate.rank, &search->floor) <= 0;
+    if (!is_done && !is_ruled_out(search, choice, &candidate)) plan_heap_offer(&x->walker->heap, &candidate);
+    return PC_OK;
+}
+
+/* ---- variants ---- */
+
+static bool is_input(pc_code code) {
+    return code == PC_ERROR_INPUT;
+}
+
+/* The variants of one order and one overlaps_tp, for which a plan holds; they are neighbours. */
+static pc_code walk_overlaps(shape_walk *x, int64_t first, int64_t behind) {
+    const plan_numbers *numbers = &x->search->numbers;
+    pc_time least_ps = x->least_ps;
+    bool is_planned = false;
+    pc_code code = PC_OK;
+    for (int64_t variant = first; !code && variant < behind; variant++) {
+        if (!plan_is_variant(numbers, &x->choice, variant)) continue;
+        pc_plan_choice choice = plan_choice_of(numbers, x->number + variant);
+        if (!is_planned) {
+            x->choice = choice;
+            code = make_plan(x);
+            if (!code) code = raise_bound(x, SCOPE_OVERLAPS, &least_ps);
+            if (is_input(code)) code = PC_OK;
+            if (code || is_hopeless(x, x->number + variant, least_ps)) break;
+            is_planned = true;
+        }
+        code = offer(x, &choice, x->number + variant, least_ps);
+    }
+    return code;
+}
+
+static pc_code walk_variants(shape_walk *x) {
+    const plan_numbers *numbers = &x->search->numbers;
+    int64_t of_plan = (int64_t)numbers->radix[DIGIT_OVERLAPS_GRADIENTS] * numbers->radix[DIGIT_OVERLAPS_PARAMETERS] *
+                      numbers->radix[DIGIT_OVERLAPS_P2P];
+    pc_code code = PC_OK;
+    if (is_hopeless(x, x->number, x->least_ps)) return PC_OK;
+    for (int64_t first = 0; !code && first < numbers->variants; first += of_plan)
+        code = walk_overlaps(x, first, first + of_plan);
+    return code;
+}
+
+/* Memory, and kernels alone, are those of every variant. */
+static pc_code bound_shape(shape_walk *x) {
+    pc_code code = make_plan(x);
+    if (code) return is_input(code) ? PC_OK : code;
+    x->memory_bytes = plan_bound_memory(&x->walker->bounder, &x->plan);
+    return raise_bound(x, SCOPE_SHAPE, &x->least_ps);
+}
+
+static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_t shape) {
+    shape_walk x = {.search = search, .walker = walker, .number = shape * search->numbers.variants};
+    if (!plan_is_shape(&search->numbers, shape)) return PC_OK;
+    x.choice = plan_choice_of(&search->numbers, x.number);
+    int64_t count = plan_count_variants(&search->numbers, &x.choice);
+    walker->points += count;
+    pc_code code = plan_check_rules(search->space, &x.choice, &walker->error);
+    if (is_input(code)) {
+        walker->broken_rule += count;
+        return PC_OK;
+    }
+    if (!code) code = bound_shape(&x);
+    bool is_over = x.memory_bytes > pc_iteration_capacity(&x.spec);
+    if (is_over && !search->request->exhaustive)
+        walker->over_memory += count;
+    else if (!code)
+        code = walk_variants(&x);
+    pc_iteration_plan_free(&x.plan);
+    return code;
+}
+
+/* ---- all ---- */
+
+static void walk_block(void *context, int worker, int64_t index) {
+    const plan_pass *x = context;
+    plan_walker *walker = &x->walkers[worker];
+    int64_t behind = (index + 1) * BLOCK, shapes = x->search->numbers.shapes;
+    for (int64_t shape = index * BLOCK; shape < behind && shape < shapes && !walker->code; shape++)
+        walker->code = walk_shape(x->search, walker, shape);
+}
+
+static void merge(plan_search *search, plan_walker *from, plan_heap *heap) {
+    for (int64_t i = 0; i < from->heap.count; i++) plan_heap_offer(heap, &from->heap.list[i]);
+    heap->is_over = heap->is_over || from->heap.is_over;
+    if (search->has_floor) return;
+    search->log.points += from->points;
+    search->log.broken_rule += from->broken_rule;
+    search->log.over_memory += from->over_memory;
+}
+
+static pc_code run_pass(plan_search *search, plan_walker *walkers, plan_heap *heap, pc_error *error) {
+    plan_pass x = {.search = search, .walkers = walkers};
+    pc_code code = PC_OK;
+    for (int i = 0; !code && i < search->threads; i++)
+        code = plan_heap_make(&walkers[i].heap, &search->ranking, search->kept, error);
+    if (code) return code;
+    pc_parallel_run(search->threads, (search->numbers.shapes + BLOCK - 1) / BLOCK, walk_block, &x);
+    for (int i = 0; !code && i < search->threads; i++) {
+        code = walkers[i].code;
+        if (code) pc_error_set(error, code, "%s", walkers[i].error.message);
+        merge(search, &walkers[i], heap);
+    }
+    return code;
+}
+
+pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error) {
+    plan_heap made;
+    plan_walker *walkers = pc_alloc((size_t)search->threads, sizeof *walkers);
+    if (!walkers) return pc_error_no_memory(error);
+    pc_code code = plan_heap_make(&made, &search->ranking, search->kept, error);
+    if (!code) code = run_pass(search, walkers, &made, error);
+    for (int i = 0; i < search->threads; i++) {
+        plan_heap_free(&walkers[i].heap);
+        plan_bounder_free(&walkers[i].bounder);
+    }
+    pc_free(walkers);
+    if (code) {
+        plan_heap_free(&made);
+        return code;
+    }
+    plan_heap_sort(&made);
+    *heap = made;
+    return PC_OK;
+}
+
+pc_code plan_bound_choice(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
+                          plan_bounds *bounds, pc_error *error) {
+    pc_iteration_spec spec = pc_plan_spec(space, choice);
+    pc_iteration_plan plan;
+    pc_time time_ps;
+    pc_time least_ps = 0;
+    pc_code code = plan_bounder_plan(bounder, space, choice->base, &spec, &plan, error);
+    if (code) return code;
+    for (int scope = SCOPE_ONE; !code && scope <= SCOPE_SHAPE; scope++) {
+        code = plan_bound_time(bounder, &plan, (plan_scope)scope, &time_ps, error);
+        if (!code && time_ps > least_ps) least_ps = time_ps;
+    }
+    if (!code)
+        *bounds = (plan_bounds){.memory_bytes = plan_bound_memory(bounder, &plan),
+                                .capacity_bytes = pc_iteration_capacity(&spec),
+                                .time_s = pc_time_to_seconds(least_ps)};
+    pc_iteration_plan_free(&plan);
+    return code;
+}

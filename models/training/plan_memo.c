@@ -1,0 +1,117 @@
+#include "models/training/plan_memo.h"
+
+#include "engine/alloc.h"
+#include "models/training/pass_costs.h"
+
+#include <string.h>
+
+pc_code pc_plan_memo_create(pc_plan_memo **memo, pc_error *error) {
+    pc_plan_memo *made = pc_alloc(1, sizeof *made);
+    if (made) made->parts = pc_alloc(PC_PLAN_MEMO_PARTS, sizeof *made->parts);
+    if (!made || !made->parts) {
+        pc_free(made);
+        return pc_error_no_memory(error);
+    }
+    *memo = made;
+    return PC_OK;
+}
+
+void pc_plan_memo_free(pc_plan_memo *memo) {
+    if (!memo) return;
+    for (int i = 0; i < PC_PLAN_MEMO_PLACES; i++) pc_free(memo->places[i].hop);
+    pc_free(memo->parts);
+    pc_free(memo);
+}
+
+static uint64_t mix(uint64_t x, uint64_t value) {
+    x = (x ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ (x >> 32);
+}
+
+/* ---- places ---- */
+
+static uint64_t hash_places(const pc_plan_places *x) {
+    uint64_t hash = 0;
+    for (int i = 0; i < PC_AXES; i++) hash = hash * PC_AXES + (uint64_t)x->order.axis[i];
+    return mix(mix(mix(hash, (uint64_t)x->tp), (uint64_t)x->pp), (uint64_t)x->dp);
+}
+
+static bool is_same_places(const pc_plan_places *a, const pc_plan_places *b) {
+    for (int i = 0; i < PC_AXES; i++)
+        if (a->order.axis[i] != b->order.axis[i]) return false;
+    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp;
+}
+
+pc_code pc_plan_memo_find_places(pc_plan_memo *memo, const pc_iteration_plan *plan, const pc_plan_places **places,
+                                 pc_error *error) {
+    const pc_machine *machine = &plan->spec->machine;
+    pc_plan_places wanted = {.order = plan->spec->order, .tp = plan->cut.tp, .pp = plan->cut.pp, .dp = plan->cut.dp};
+    pc_plan_places *known = &memo->places[hash_places(&wanted) % PC_PLAN_MEMO_PLACES];
+    *places = known;
+    if (is_same_places(known, &wanted)) return PC_OK;
+    wanted.hop = pc_alloc((size_t)wanted.pp, sizeof *wanted.hop);
+    if (!wanted.hop) return pc_error_no_memory(error);
+    for (int axis = 0; axis < PC_AXES; axis++) wanted.group[axis] = pc_group_of(machine, &plan->ranks, (pc_axis)axis);
+    for (int d = 0; d < wanted.pp && wanted.pp > 1; d++)
+        wanted.hop[d] = pc_hop_between(machine, &plan->ranks, d, (d + 1) % wanted.pp);
+    pc_free(known->hop);
+    *known = wanted;
+    return PC_OK;
+}
+
+/* ---- parts ---- */
+
+static pc_plan_part_key key_of(const pc_iteration_plan *plan, const pc_part *part) {
+    return (pc_plan_part_key){.group = plan->tp,
+                              .part = *part,
+                              .microbatch_size = plan->cut.microbatch_size,
+                              .seq_len = plan->cut.seq_len,
+                              .tp = plan->cut.tp,
+                              .sequence_parallel = plan->cut.sequence_parallel,
+                              .overlaps_tp = plan->spec->overlaps_tp,
+                              .splits = plan->spec->generator->splits,
+                              .recomputes = plan->spec->generator->recomputes,
+                              .shares_embedding = plan->shares_embedding};
+}
+
+static bool is_same_group(const pc_group *a, const pc_group *b) {
+    return a->ranks == b->ranks && a->in_domain == b->in_domain && a->domains == b->domains &&
+           a->in_leaf == b->in_leaf && a->groups_beside == b->groups_beside &&
+           a->nic_bytes_per_s == b->nic_bytes_per_s && a->uplink_bytes_per_s == b->uplink_bytes_per_s &&
+           a->crosses_leaves == b->crosses_leaves && a->crosses_nics == b->crosses_nics;
+}
+
+static bool is_same_key(const pc_plan_part_key *a, const pc_plan_part_key *b) {
+    return a->part.layers == b->part.layers && a->part.has_embedding == b->part.has_embedding &&
+           a->part.has_head == b->part.has_head && a->part.recompute == b->part.recompute &&
+           a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->tp == b->tp &&
+           a->sequence_parallel == b->sequence_parallel && a->overlaps_tp == b->overlaps_tp && a->splits == b->splits &&
+           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           is_same_group(&a->group, &b->group);
+}
+
+static uint64_t hash_key(const pc_plan_part_key *x) {
+    uint64_t switches = 0;
+    const bool bits[] = {x->part.has_embedding, x->part.has_head,   x->sequence_parallel, x->overlaps_tp, x->splits,
+                         x->recomputes,         x->shares_embedding};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) switches = 2 * switches + bits[i];
+    uint64_t hash = mix(switches * 4 + (uint64_t)x->part.recompute, (uint64_t)x->part.layers);
+    hash = mix(mix(mix(hash, (uint64_t)x->microbatch_size), (uint64_t)x->seq_len), (uint64_t)x->tp);
+    return mix(mix(hash, (uint64_t)x->group.in_domain), (uint64_t)x->group.groups_beside);
+}
+
+pc_code pc_plan_memo_find_part(const pc_iteration_plan *plan, pc_part_cost *cost, pc_error *error) {
+    pc_plan_part_key key = key_of(plan, &cost->part);
+    uint64_t at = hash_key(&key) % PC_PLAN_MEMO_PARTS;
+    if (plan->memo->parts[at].is_known && is_same_key(&plan->memo->parts[at].key, &key)) {
+        *cost = plan->memo->parts[at].cost;
+        return PC_OK;
+    }
+    pc_collective_memo collectives = {.machine = &plan->spec->machine, .group = &plan->tp};
+    pc_code code = pc_part_cost_make(plan, &collectives, cost, error);
+    if (code) return code;
+    plan->memo->parts[at].is_known = true;
+    plan->memo->parts[at].key = key;
+    plan->memo->parts[at].cost = *cost;
+    return PC_OK;
+}

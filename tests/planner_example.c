@@ -1,0 +1,149 @@
+#include "tests/planner_example.h"
+
+#include "tests/random_machine.h"
+#include "tests/random_model.h"
+
+#include <math.h>
+
+static bool toss(test_random *random) {
+    return test_between(random, 0, 1);
+}
+
+/* A time that shows: passes of some milliseconds, transfers of some tenths of that. */
+static pc_model draw_model(test_random *random, pc_cut *cut) {
+    pc_model model = random_model(random);
+    cut->layout = (pc_cut_layout)test_between(random, PC_CUT_EVEN, PC_CUT_OWN);
+    model.layers = cut->layout == PC_CUT_ENDS ? 10 : 12;
+    model.hidden = 8 * model.heads * (1 + model.hidden % 4);
+    model.ffn_hidden = 8 * (1 + model.ffn_hidden % 1000);
+    model.vocab %= 20000;
+    model.vocab++;
+    cut->seq_len = 8 * test_between(random, 8, 128);
+    return model;
+}
+
+static pc_machine draw_machine(test_random *random) {
+    pc_machine machine = random_machine(random);
+    machine.gpu.kernel_s = toss(random) ? 2e-6 : 0;
+    machine.gpu.launch_s = toss(random) ? 5e-6 : 0;
+    machine.gpu.gemm_ramp_k = (double)test_between(random, 0, 100);
+    machine.speed_variation = toss(random) ? 0 : 0.02;
+    machine.network.bandwidth_bytes_per_s /= test_between(random, 0, 2) ? 1 : 20; /* gradients longer than passes */
+    return machine;
+}
+
+static pc_plan_base draw_base(test_random *random) {
+    pc_plan_base base = {.spec = pc_iteration_spec_default(),
+                         .gpu_hour_price = (double)test_between(random, 10, 50) / 10};
+    pc_iteration_spec *spec = &base.spec;
+    spec->model = draw_model(random, &spec->cut);
+    spec->machine = draw_machine(random);
+    spec->plans_equal = toss(random);
+    spec->scatters_boundary = toss(random);
+    spec->bucket_bytes = toss(random) ? 0 : test_between(random, 1, 20) * 100000;
+    spec->gradient_bytes = toss(random) ? 2 : 0;
+    spec->step = test_between(random, 0, 2) ? PC_STEP_NORM : PC_STEP_POST_VALIDATION;
+    spec->granularity = test_between(random, 0, 4) ? PC_GRANULARITY_PASS : PC_GRANULARITY_OPERATIONS;
+    spec->network = (pc_network_mode)test_between(random, PC_NETWORK_AUTO, PC_NETWORK_FLOWS);
+    spec->pass_overhead = toss(random) ? 0 : 0.1;
+    spec->overhead_ps = toss(random) ? 0 : 1000000;
+    int64_t parameters = 12 * spec->model.hidden * spec->model.hidden * spec->model.layers;
+    spec->memory_limit_bytes = parameters * test_between(random, 2, 40) + (INT64_C(1) << test_between(random, 24, 34));
+    return base;
+}
+
+/* So many of the numbers of a list, in any order, none twice. */
+static pc_plan_list pick(test_random *random, const int64_t *from, int count, int most, int64_t *values) {
+    int64_t left[SPACE_LIST_MAX];
+    int wanted = (int)test_between(random, 1, most < count ? most : count);
+    memcpy(left, from, (size_t)count * sizeof *left);
+    for (int i = 0; i < wanted; i++) {
+        int64_t k = test_between(random, i, count - 1), other = left[k];
+        left[k] = left[i];
+        left[i] = other;
+        values[i] = other;
+    }
+    return (pc_plan_list){values, wanted};
+}
+
+static void draw_generators(test_random *random, bool searches, example_space *x) {
+    int all, count = (int)test_between(random, 1, 4), picked = 0;
+    const pc_generator *first = pc_generators(&all);
+    while (picked < count) {
+        const pc_generator *generator = &first[test_between(random, 0, all - 1)];
+        if (!generator->searches || searches) x->generators[picked++] = generator;
+    }
+    x->space.generators = x->generators;
+    x->space.generator_count = count;
+}
+
+static void draw_orders(test_random *random, example_space *x) {
+    static const char *const names[] = {"tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"};
+    x->space.orders = x->orders;
+    x->space.order_count = (int)test_between(random, 1, 3);
+    for (int i = 0; i < x->space.order_count; i++)
+        if (pc_rank_order_parse(names[test_between(random, 0, 5)], &x->orders[i], NULL)) fail();
+}
+
+static void draw_lists(test_random *random, example_space *x) {
+    static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
+                         recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, both[] = {0, 1}, dp[] = {1, 2, 4};
+    const struct {
+        pc_plan_list *list;
+        const int64_t *from;
+        int count, most;
+    } lists[] = {{&x->space.gpus, gpus, 3, 2},
+                 {&x->space.global_batch, batch, 3, 2},
+                 {&x->space.tp, ways, 4, 2},
+                 {&x->space.pp, ways, 4, 3},
+                 {&x->space.dp, dp, 3, 3},
+                 {&x->space.chunks, ways, 4, 2},
+                 {&x->space.microbatch_size, sizes, 3, 2},
+                 {&x->space.recompute, recompute, 3, 2},
+                 {&x->space.zero, zero, 4, 2},
+                 {&x->space.sequence_parallel, both, 2, 2},
+                 {&x->space.overlaps_tp, both, 2, 2},
+                 {&x->space.overlaps_gradients, both, 2, 2},
+                 {&x->space.overlaps_parameters, both, 2, 2},
+                 {&x->space.overlaps_p2p, both, 2, 2}};
+    for (int i = 0; i < SPACE_LISTS; i++)
+        *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, x->values[i]);
+    if (test_between(random, 0, 2)) x->space.dp = (pc_plan_list){NULL, 0};
+}
+
+static double count_numbers(const pc_plan_space *x) {
+    const int counts[] = {x->base_count,
+                          x->gpus.count,
+                          x->global_batch.count,
+                          x->tp.count,
+                          x->pp.count,
+                          x->dp.count > 0 ? x->dp.count : 1,
+                          x->generator_count,
+                          x->chunks.count,
+                          x->microbatch_size.count,
+                          x->recompute.count,
+                          x->zero.count,
+                          x->sequence_parallel.count,
+                          x->order_count,
+                          x->overlaps_tp.count,
+                          x->overlaps_gradients.count,
+                          x->overlaps_parameters.count,
+                          x->overlaps_p2p.count};
+    double product = 1;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) product *= counts[i];
+    return product;
+}
+
+void draw_space(test_random *random, int64_t most, bool searches, example_space *x) {
+    double count;
+    do {
+        memset(x, 0, sizeof *x);
+        x->space.bases = x->bases;
+        x->space.base_count = (int)test_between(random, 1, SPACE_BASES_MAX);
+        for (int i = 0; i < x->space.base_count; i++) x->bases[i] = draw_base(random);
+        draw_lists(random, x);
+        draw_generators(random, searches, x);
+        draw_orders(random, x);
+        count = count_numbers(&x->space);
+    } while (count > (double)most || count < (double)most / 4);
+}

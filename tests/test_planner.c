@@ -1,0 +1,203 @@
+/* The planner against simulating every point: the same plans, in the same order, to the bit, whatever is asked for. */
+#include "tests/support.h"
+
+#include "engine/alloc.h"
+#include "models/planner/planner.h"
+#include "tests/planner_example.h"
+
+#include <math.h>
+
+static pc_plan_answer run_plan(const pc_plan_space *space, const pc_plan_request *request) {
+    pc_plan_answer answer;
+    pc_error error = {0};
+    if (pc_plan_run(space, request, &answer, &error)) fail_msg("%s", error.message);
+    return answer;
+}
+
+/* Field by field: what lies between fields is nobody's. */
+static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
+    for (int i = 0; i < PC_AXES; i++)
+        if (a->order.axis[i] != b->order.axis[i]) return false;
+    return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
+           a->pp == b->pp && a->dp == b->dp && a->chunks == b->chunks && a->microbatch_size == b->microbatch_size &&
+           a->microbatches == b->microbatches && a->generator == b->generator && a->recompute == b->recompute &&
+           a->zero == b->zero && a->sequence_parallel == b->sequence_parallel && a->overlaps_tp == b->overlaps_tp &&
+           a->overlaps_gradients == b->overlaps_gradients && a->overlaps_parameters == b->overlaps_parameters &&
+           a->overlaps_p2p == b->overlaps_p2p;
+}
+
+static void check_same_plans(const pc_plan_answer *a, const pc_plan_answer *b) {
+    assert_int_equal(a->count, b->count);
+    for (int64_t i = 0; i < a->count; i++) {
+        const pc_plan_found *x = &a->found[i], *y = &b->found[i];
+        assert_int_equal(x->number, y->number);
+        assert_true(is_same_choice(&x->choice, &y->choice));
+        assert_true(x->iteration_s == y->iteration_s && x->sequences_per_s == y->sequences_per_s);
+        assert_int_equal(x->memory_bytes, y->memory_bytes);
+        assert_true(x->cost == y->cost && x->mfu == y->mfu && x->bound_s == y->bound_s);
+        assert_memory_equal(&x->exposed, &y->exposed, sizeof x->exposed);
+        assert_int_equal(x->memory_limits, y->memory_limits);
+    }
+}
+
+static void check_log(const pc_plan_log *log) {
+    assert_true(log->broken_rule >= 0 && log->over_memory >= 0 && log->too_slow >= 0);
+    assert_int_equal(log->points, log->broken_rule + log->over_memory + log->too_slow + log->simulated);
+    assert_true(log->simulated_over_memory + log->simulated_infeasible <= log->simulated);
+    bool has_bounds = log->simulated_over_memory + log->simulated_infeasible < log->simulated;
+    assert_int_equal(has_bounds, !isnan(log->mean_bound));
+    if (has_bounds) assert_true(log->worst_bound <= log->mean_bound && log->mean_bound <= 1);
+}
+
+static pc_plan_request draw_request(test_random *random) {
+    pc_plan_request request = {.objective_count = (int)test_between(random, 1, 3), .threads = 1};
+    int first = (int)test_between(random, 0, 2), step = (int)test_between(random, 1, 2);
+    for (int i = 0; i < PC_PLAN_OBJECTIVES; i++)
+        request.objectives[i] = (pc_plan_objective)((first + i * step) % PC_PLAN_OBJECTIVES);
+    if (test_between(random, 0, 1)) request.objective_count = 1;
+    request.top = (int)test_between(random, request.objective_count == 1, 6);
+    return request;
+}
+
+/* Limits between the best and the worst of what there is. */
+static void draw_limits(test_random *random, const pc_plan_space *space, pc_plan_request *request) {
+    pc_plan_request all = {.objectives = {PC_PLAN_THROUGHPUT}, .objective_count = 1, .top = 1 << 20, .threads = 1};
+    if (test_between(random, 0, 2)) return;
+    pc_plan_answer answer = run_plan(space, &all);
+    if (answer.count > 0) {
+        const pc_plan_found *x = &answer.found[test_between(random, 0, answer.count - 1)];
+        if (test_between(random, 0, 1))
+            request->most_iteration_s = x->iteration_s;
+        else
+            request->most_cost = x->cost;
+    }
+    pc_plan_answer_free(&answer);
+}
+
+static void test_equals_simulating_every_point(void **state) {
+    (void)state;
+    test_random random = {711};
+    int64_t simulated = 0, points = 0, found = 0, limited = 0;
+    for (long i = 0; i < test_cases(40); i++) {
+        example_space x;
+        draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
+        pc_plan_request request = draw_request(&random);
+        draw_limits(&random, &x.space, &request);
+        pc_plan_answer searched = run_plan(&x.space, &request);
+        request.exhaustive = true;
+        pc_plan_answer all = run_plan(&x.space, &request);
+        check_same_plans(&searched, &all);
+        check_log(&searched.log);
+        check_log(&all.log);
+        assert_int_equal(searched.log.points, all.log.points);
+        assert_int_equal(searched.log.broken_rule, all.log.broken_rule);
+        assert_int_equal(all.log.too_slow + all.log.over_memory, 0);
+        simulated += searched.log.simulated;
+        points += all.log.simulated;
+        found += all.count;
+        for (int64_t k = 0; k < all.count; k++) limited += all.found[k].memory_limits;
+        pc_plan_answer_free(&searched);
+        pc_plan_answer_free(&all);
+    }
+    print_message("%lld simulated of %lld points; %lld plans, memory limits %lld\n", (long long)simulated,
+                  (long long)points, (long long)found, (long long)limited);
+    assert_true(found > 0 && limited > 0 && simulated < points);
+}
+
+/* What differs is the clock's alone. */
+static void check_same_log(const pc_plan_log *a, const pc_plan_log *b) {
+    bool has_bounds = !isnan(a->mean_bound);
+    assert_int_equal(a->points, b->points);
+    assert_int_equal(a->broken_rule, b->broken_rule);
+    assert_int_equal(a->over_memory, b->over_memory);
+    assert_int_equal(a->too_slow, b->too_slow);
+    assert_int_equal(a->simulated, b->simulated);
+    assert_int_equal(a->simulated_over_memory, b->simulated_over_memory);
+    assert_int_equal(a->simulated_infeasible, b->simulated_infeasible);
+    assert_int_equal(has_bounds, !isnan(b->mean_bound));
+    if (has_bounds) assert_true(a->mean_bound == b->mean_bound && a->worst_bound == b->worst_bound);
+}
+
+static void test_threads_do_not_show(void **state) {
+    (void)state;
+    test_random random = {712};
+    for (long i = 0; i < test_cases(4); i++) {
+        example_space x;
+        draw_space(&random, 4000, false, &x);
+        pc_plan_request request = draw_request(&random);
+        pc_plan_answer one = run_plan(&x.space, &request);
+        for (int threads = 2; threads <= 3; threads++) {
+            request.threads = threads;
+            pc_plan_answer more = run_plan(&x.space, &request);
+            check_same_plans(&one, &more);
+            check_same_log(&one.log, &more.log);
+            pc_plan_answer_free(&more);
+        }
+        pc_plan_answer_free(&one);
+    }
+}
+
+/* A plan is what its spec gives: pc_plan_spec and nothing else. */
+static void test_a_plan_is_its_iteration(void **state) {
+    (void)state;
+    test_random random = {713};
+    int64_t checked = 0;
+    for (long i = 0; i < test_cases(6); i++) {
+        example_space x;
+        draw_space(&random, 2000, false, &x);
+        pc_plan_request request = {.objectives = {PC_PLAN_COST}, .objective_count = 1, .top = 3, .threads = 1};
+        pc_plan_answer answer = run_plan(&x.space, &request);
+        for (int64_t k = 0; k < answer.count; k++) {
+            const pc_plan_found *plan = &answer.found[k];
+            const pc_plan_choice *choice = &plan->choice;
+            pc_iteration_spec spec = pc_plan_spec(&x.space, choice);
+            pc_iteration iteration;
+            assert_int_equal(pc_iteration_run(&spec, NULL, false, &iteration, NULL), PC_OK);
+            assert_int_equal(iteration.status, PC_ITERATION_OK);
+            assert_true(iteration.iteration_s == plan->iteration_s && iteration.mfu == plan->mfu);
+            assert_int_equal((int64_t)choice->tp * choice->pp * choice->dp, choice->gpus);
+            assert_int_equal(choice->microbatches * choice->microbatch_size * choice->dp, choice->global_batch);
+            /* GPU-hours times their price, over the tokens of an iteration, times a million. */
+            double tokens = (double)choice->global_batch * (double)spec.cut.seq_len;
+            double expected =
+                plan->iteration_s / 3600 * (double)choice->gpus * x.bases[choice->base].gpu_hour_price / tokens * 1e6;
+            assert_true(fabs(plan->cost - expected) <= 1e-12 * expected);
+            if (k > 0) assert_true(answer.found[k - 1].cost <= plan->cost);
+            pc_iteration_free(&iteration);
+            checked++;
+        }
+        pc_plan_answer_free(&answer);
+    }
+    assert_true(checked > 5);
+}
+
+/* Nothing on a front is as good as another in both, and better in one. */
+static void test_a_front_has_no_plan_that_another_beats(void **state) {
+    (void)state;
+    test_random random = {714};
+    int64_t longest = 0;
+    for (long i = 0; i < test_cases(4); i++) {
+        example_space x;
+        draw_space(&random, 4000, false, &x);
+        pc_plan_request request = {
+            .objectives = {PC_PLAN_THROUGHPUT, PC_PLAN_MEMORY}, .objective_count = 2, .threads = 1};
+        pc_plan_answer answer = run_plan(&x.space, &request);
+        for (int64_t k = 1; k < answer.count; k++) {
+            assert_true(answer.found[k].sequences_per_s < answer.found[k - 1].sequences_per_s);
+            assert_true(answer.found[k].memory_bytes < answer.found[k - 1].memory_bytes);
+        }
+        if (answer.count > longest) longest = answer.count;
+        pc_plan_answer_free(&answer);
+    }
+    assert_true(longest > 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equals_simulating_every_point),
+        cmocka_unit_test(test_threads_do_not_show),
+        cmocka_unit_test(test_a_plan_is_its_iteration),
+        cmocka_unit_test(test_a_front_has_no_plan_that_another_beats),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* The planner's bounds: never above what the simulation says, whatever the spec; and numbers that are no points mean
+ * the same iteration as the one that is. */
+#include "tests/support.h"
+
+#include "models/planner/search.h"
+#include "tests/planner_example.h"
+
+static void describe(const pc_plan_space *space, const pc_plan_choice *x, char text[512]) {
+    const pc_iteration_spec *base = &space->bases[x->base].spec;
+    snprintf(text, 512,
+             "%s tp %d pp %d dp %d chunks %d, %d microbatches of %d, recompute %d zero %d sp %d, overlaps %d%d%d%d, "
+             "order %d%d%d, network %d granularity %d step %d layout %d",
+             x->generator->name, x->tp, x->pp, x->dp, x->chunks, (int)x->microbatches, (int)x->microbatch_size,
+             (int)x->recompute, x->zero, x->sequence_parallel, x->overlaps_tp, x->overlaps_gradients,
+             x->overlaps_parameters, x->overlaps_p2p, (int)x->order.axis[0], (int)x->order.axis[1],
+             (int)x->order.axis[2], (int)base->network, (int)base->granularity, (int)base->step, (int)base->cut.layout);
+}
+
+static int64_t fullest(const pc_iteration *iteration) {
+    int64_t most = 0;
+    for (int d = 0; d < iteration->devices; d++)
+        if (iteration->memory[d].peak_bytes > most) most = iteration->memory[d].peak_bytes;
+    return most;
+}
+
+/* A number of the space whose rules are kept; false where a few draws find none. */
+static bool draw_number(test_random *random, const plan_numbers *numbers, int64_t *number, pc_plan_choice *choice) {
+    pc_error error = {0};
+    for (int i = 0; i < 50; i++) {
+        *number = test_between(random, 0, numbers->shapes * numbers->variants - 1);
+        *choice = plan_choice_of(numbers, *number);
+        if (!plan_check_rules(numbers->space, choice, &error)) return true;
+    }
+    return false;
+}
+
+/* What was seen, so that a test that checks nothing fails. */
+typedef struct seen {
+    long checked, flows, out_of_memory, searched;
+    double mean;
+} seen;
+
+static void check_memory(const pc_plan_choice *choice, const plan_bounds *bounds, const pc_iteration *iteration,
+                         const char *what) {
+    int64_t found = fullest(iteration);
+    bool is_exact = !choice->generator->searches;
+    bool is_held = iteration->status != PC_ITERATION_OUT_OF_MEMORY || found >= bounds->memory_bytes;
+    if (!is_held) return; /* what is held all the time was too much alone: activations were not added up */
+    if (bounds->memory_bytes > found || (is_exact && bounds->memory_bytes != found))
+        fail_msg("bound of %lld bytes; simulated %lld: %s", (long long)bounds->memory_bytes, (long long)found, what);
+}
+
+static void check_point(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice, seen *seen) {
+    char what[512];
+    plan_bounds bounds;
+    pc_iteration iteration;
+    pc_error error = {0};
+    describe(space, choice, what);
+    if (plan_bound_choice(bounder, space, choice, &bounds, &error)) fail_msg("%s: %s", error.message, what);
+    pc_iteration_spec spec = pc_plan_spec(space, choice);
+    if (pc_iteration_run(&spec, space->bases[choice->base].cost, false, &iteration, &error))
+        fail_msg("%s: %s", error.message, what);
+    if (iteration.status == PC_ITERATION_OK && bounds.time_s > iteration.iteration_s)
+        fail_msg("bound of %.12g s; simulated %.12g: %s", bounds.time_s, iteration.iteration_s, what);
+    if (iteration.status != PC_ITERATION_INFEASIBLE) check_memory(choice, &bounds, &iteration, what);
+    bool is_over = bounds.memory_bytes > bounds.capacity_bytes;
+    if (is_over && iteration.status == PC_ITERATION_OK) fail_msg("fits, and its bound does not: %s", what);
+    if (iteration.status == PC_ITERATION_OK) {
+        seen->checked++;
+        seen->mean += bounds.time_s / iteration.iteration_s;
+        seen->flows += iteration.link_utilisation_max >= 0;
+        seen->searched += choice->generator->searches;
+    }
+    seen->out_of_memory += iteration.status == PC_ITERATION_OUT_OF_MEMORY;
+    pc_iteration_free(&iteration);
+}
+
+static void test_bounds_are_never_above(void **state) {
+    (void)state;
+    test_random random = {701};
+    seen seen = {0};
+    for (long i = 0; i < test_cases(120); i++) {
+        example_space x;
+        plan_numbers numbers;
+        plan_bounder bounder = {0};
+        int64_t number;
+        pc_plan_choice choice;
+        draw_space(&random, 40000, i % 4 == 0, &x);
+        if (plan_numbers_make(&x.space, &numbers, NULL)) fail();
+        for (int k = 0; k < 12 && draw_number(&random, &numbers, &number, &choice); k++)
+            check_point(&bounder, &x.space, &choice, &seen);
+        plan_bounder_free(&bounder);
+    }
+    print_message("%ld checked, %ld over flows, %ld searched, %ld out of memory; bounds %.4f of the time\n",
+                  seen.checked, seen.flows, seen.searched, seen.out_of_memory, seen.mean / (double)seen.checked);
+    assert_true(seen.checked > 0 && seen.flows > 0 && seen.out_of_memory > 0 && seen.searched > 0);
+    assert_true(seen.mean / (double)seen.checked > 0.8);
+}
+
+/* The number with every digit at the first value that means the same: tried one after the other, by the iteration. */
+static void check_same(const pc_plan_space *space, const plan_numbers *numbers, int64_t number, int64_t lowest) {
+    pc_plan_choice a = plan_choice_of(numbers, number), b = plan_choice_of(numbers, lowest);
+    pc_iteration_spec first = pc_plan_spec(space, &a), second = pc_plan_spec(space, &b);
+    pc_iteration x, y;
+    char what[512];
+    pc_error error = {0};
+    describe(space, &a, what);
+    if (pc_iteration_run(&first, NULL, false, &x, &error)) fail_msg("%s: %s", error.message, what);
+    if (pc_iteration_run(&second, NULL, false, &y, &error)) fail_msg("%s: %s", error.message, what);
+    bool is_same = x.status == y.status && fullest(&x) == fullest(&y);
+    if (x.status == PC_ITERATION_OK)
+        is_same = is_same && x.iteration_s == y.iteration_s && x.replay.trace_hash == y.replay.trace_hash &&
+                  memcmp(&x.exposed, &y.exposed, sizeof x.exposed) == 0;
+    if (!is_same)
+        fail_msg("%.12g s, not %.12g as number %lld: %s", x.iteration_s, y.iteration_s, (long long)lowest, what);
+    pc_iteration_free(&x);
+    pc_iteration_free(&y);
+}
+
+/* Lowers digits as long as the number is no point. */
+static int64_t lower_digits(const plan_numbers *numbers, int64_t number) {
+    for (int digit = DIGITS; digit-- > 0;) {
+        int value = plan_digit_of(numbers, number, (plan_digit)digit);
+        for (int i = 0; i < value; i++) {
+            int64_t lower = plan_with_digit(numbers, number, (plan_digit)digit, i);
+            if (plan_is_same(numbers, number, lower)) {
+                number = lower;
+                break;
+            }
+        }
+    }
+    return number;
+}
+
+static void test_numbers_that_are_no_points_mean_one(void **state) {
+    (void)state;
+    test_random random = {702};
+    long checked = 0;
+    for (long i = 0; i < test_cases(60); i++) {
+        example_space x;
+        plan_numbers numbers;
+        int64_t number;
+        pc_plan_choice choice;
+        draw_space(&random, 40000, false, &x);
+        if (plan_numbers_make(&x.space, &numbers, NULL)) fail();
+        for (int k = 0; k < 10 && draw_number(&random, &numbers, &number, &choice); k++) {
+            int64_t lowest = lower_digits(&numbers, number);
+            assert_true(plan_is_point(&numbers, lowest));
+            assert_int_equal(plan_is_point(&numbers, number), lowest == number);
+            if (lowest == number) continue;
+            check_same(&x.space, &numbers, number, lowest);
+            checked++;
+        }
+    }
+    assert_true(checked > 50);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounds_are_never_above),
+        cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
