@@ -1,0 +1,180 @@
+/* pipecast plan: the best ways to train a model on a cluster. */
+#include "cli/cli.h"
+#include "cli/plan_nearest.h"
+#include "cli/plan_request.h"
+#include "cli/run_profiles.h"
+
+#include "engine/alloc.h"
+#include "models/training/run_key.h"
+#include "results/plan_table.h"
+#include "results/store/store.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* All that is going on. */
+typedef struct session {
+    const plan_request *request;
+    pc_plan_scenario *scenario;
+    run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
+    pc_plan_answer answer;
+    pc_results_writer *writer; /* NULL where no file is wanted */
+    pc_plan_row *rows;         /* one a plan; owns the commands */
+} session;
+
+static pc_code load_scenario(session *s, pc_error *error) {
+    const plan_request *r = s->request;
+    pc_code code = pc_plan_scenario_load(r->path, r->sets, r->set_count, &s->scenario, error);
+    if (code) run_flags_explain(r->flags, r->flag_count, error);
+    return code;
+}
+
+static pc_code open_profiles(session *s, pc_error *error) {
+    int count;
+    pc_run_spec *bases = pc_plan_scenario_bases(s->scenario, &count);
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++) code = run_profiles_open(&s->searched, &bases[i], error);
+    for (int i = 0; i < count && !code; i++) run_profiles_use(&s->searched, &bases[i]);
+    return code;
+}
+
+static pc_plan_request wanted(const session *s) {
+    pc_plan_request request = pc_plan_scenario_request(s->scenario);
+    request.threads = (int)s->request->jobs;
+    request.exhaustive = s->request->is_exhaustive;
+    return request;
+}
+
+static pc_code search(session *s, pc_error *error) {
+    pc_plan_request request = wanted(s);
+    return pc_plan_run(pc_plan_scenario_space(s->scenario), &request, &s->answer, error);
+}
+
+/* ---- the plans as runs ---- */
+
+static pc_code open_results(session *s, pc_error *error) {
+    size_t size;
+    const char *path = s->request->path, *output = s->request->output;
+    if (!output) return PC_OK;
+    pc_code code = path ? refuse_same_file(path, output, "the scenario", error) : PC_OK;
+    if (!code) code = pc_results_create(output, &s->writer, error);
+    if (code) return code;
+    const char *text = pc_plan_scenario_text(s->scenario, &size);
+    return pc_results_add_scenario(s->writer, pc_plan_scenario_name(s->scenario), text, size, error);
+}
+
+static pc_device_memory fullest_of(const pc_run_detail *detail) {
+    pc_device_memory fullest = {.peak_bytes = -1};
+    for (int d = 0; d < detail->devices; d++)
+        if (detail->memory[d].peak_bytes > fullest.peak_bytes) fullest = detail->memory[d];
+    return fullest;
+}
+
+static pc_code keep_run(session *s, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
+                        pc_error *error) {
+    if (!s->writer) return PC_OK;
+    pc_schedule shape = {.devices = spec->devices,
+                         .microbatches = spec->microbatches,
+                         .chunks = spec->chunks,
+                         .placement = spec->generator->placement};
+    snprintf(shape.name, sizeof shape.name, "%s", spec->generator->name);
+    return pc_results_add_run(s->writer, row, &shape, spec->trace ? detail : NULL, error);
+}
+
+static pc_code run_plan(session *s, int64_t index, pc_error *error) {
+    pc_plan_row *plan = &s->rows[index];
+    pc_run_detail detail = {.devices = 0};
+    pc_run_spec spec;
+    char *command;
+    plan->found = s->answer.found[index];
+    pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, error);
+    if (code) return code;
+    code = run_profiles_open(&s->planned, &spec, error);
+    if (!code) run_profiles_use(&s->planned, &spec);
+    spec.trace = spec.trace && s->writer;
+    if (!code) code = pc_run(&spec, &plan->row, &detail, error);
+    if (!code) {
+        pc_run_key_text(pc_run_key_of(&spec), plan->row.key);
+        plan->fullest = fullest_of(&detail);
+        code = keep_run(s, &spec, &plan->row, &detail, error);
+    }
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+    if (!code) code = plan_request_command(s->request, s->scenario, &plan->found.choice, &command, error);
+    if (!code) plan->command = command;
+    return code;
+}
+
+static pc_code run_plans(session *s, pc_error *error) {
+    pc_code code = PC_OK;
+    s->rows = pc_alloc((size_t)s->answer.count, sizeof *s->rows);
+    if (!s->rows) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < s->answer.count && !code; i++) code = run_plan(s, i, error);
+    return code;
+}
+
+static pc_code commit_results(session *s, pc_error *error) {
+    pc_results_writer *writer = s->writer;
+    s->writer = NULL;
+    return writer ? pc_results_commit(writer, error) : PC_OK;
+}
+
+static pc_code print_plans(const session *s, pc_error *error) {
+    pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
+                             .rows = s->rows,
+                             .count = s->answer.count,
+                             .request = wanted(s),
+                             .log = s->answer.log};
+    pc_code code = pc_plan_table_write(&report, s->request->format, stdout, error);
+    if (code == PC_ERROR_IO) pc_error_prefix(error, "standard output");
+    return code;
+}
+
+/* How long it took, for who waited for it. */
+static void say_seconds(const session *s) {
+    const pc_plan_log *log = &s->answer.log;
+    if (s->request->is_quiet || !isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "pipecast: %" PRId64 " points: %.1f s of bounds, %.1f s of simulation\n", log->points, log->bound_s,
+            log->simulate_s);
+}
+
+static void close_session(session *s) {
+    for (int64_t i = 0; s->rows && i < s->answer.count; i++) free((char *)s->rows[i].command);
+    pc_results_discard(s->writer);
+    pc_plan_answer_free(&s->answer);
+    run_profiles_close(&s->searched);
+    run_profiles_close(&s->planned);
+    pc_plan_scenario_free(s->scenario);
+    pc_free(s->rows);
+}
+
+/* A results file is opened before the search, which may take long, and cannot be written to be in vain. */
+static int answer_request(const plan_request *r) {
+    pc_error error = {0};
+    session s = {.request = r};
+    pc_code code = load_scenario(&s, &error);
+    if (!code) code = open_profiles(&s, &error);
+    if (!code) code = open_results(&s, &error);
+    if (!code) code = search(&s, &error);
+    if (!code) code = run_plans(&s, &error);
+    if (!code) code = commit_results(&s, &error);
+    if (!code) code = print_plans(&s, &error);
+    int status = code ? report(&error) : finish_output(s.answer.count > 0 ? EXIT_DONE : EXIT_DID_NOT_FIT);
+    if (!code && s.answer.count == 0) {
+        pc_plan_request request = wanted(&s);
+        plan_nearest_say(pc_plan_scenario_space(s.scenario), &request, &s.answer.log);
+    }
+    if (!code && !r->is_quiet) run_profiles_warn(&s.planned);
+    if (!code) say_seconds(&s);
+    close_session(&s);
+    return status;
+}
+
+int command_plan(int argc, char **argv) {
+    plan_request r = {.path = NULL};
+    int status = plan_request_parse(argc, argv, &r);
+    if (status < 0) status = answer_request(&r);
+    plan_request_free(&r);
+    return status;
+}

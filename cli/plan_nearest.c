@@ -1,0 +1,77 @@
+#include "cli/plan_nearest.h"
+
+#include "cli/cli.h"
+#include "engine/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const double BYTES_PER_GIB = 1073741824.0;
+
+/* Of the points the best by `objective`, whatever time it takes and money it costs. */
+static bool find_best(const pc_plan_space *space, const pc_plan_request *request, pc_plan_objective objective,
+                      pc_plan_found *found) {
+    pc_plan_request alone = {.objectives = {objective}, .objective_count = 1, .top = 1, .threads = request->threads};
+    pc_plan_answer answer = {.count = 0};
+    if (pc_plan_run(space, &alone, &answer, &(pc_error){0})) return false;
+    bool has_one = answer.count > 0;
+    if (has_one) *found = answer.found[0];
+    pc_plan_answer_free(&answer);
+    return has_one;
+}
+
+/* The same space with memory without end. */
+static bool find_least_memory(const pc_plan_space *space, const pc_plan_request *request, pc_plan_found *found) {
+    pc_plan_space roomy = *space;
+    pc_plan_base *bases = pc_alloc((size_t)space->base_count, sizeof *bases);
+    if (!bases) return false;
+    memcpy(bases, space->bases, (size_t)space->base_count * sizeof *bases);
+    for (int i = 0; i < space->base_count; i++) bases[i].spec.memory_limit_bytes = INT64_C(1) << 50;
+    roomy.bases = bases;
+    bool has_one = find_best(&roomy, request, PC_PLAN_MEMORY, found);
+    pc_free(bases);
+    return has_one;
+}
+
+static void write_choice(const pc_plan_choice *choice, char *text, size_t size) {
+    snprintf(text, size, "tp %d, pp %d, dp %d, %s, microbatches of %" PRId64 ", ZeRO %d", choice->tp, choice->pp,
+             choice->dp, choice->generator->name, choice->microbatch_size, choice->zero);
+}
+
+static void say_slow(const pc_plan_request *request, const pc_plan_found *fastest, const pc_plan_found *cheapest) {
+    char choice[160];
+    bool is_slow = request->most_iteration_s > 0.0 && fastest->iteration_s > request->most_iteration_s;
+    const pc_plan_found *nearest = is_slow || !(request->most_cost > 0.0) ? fastest : cheapest;
+    write_choice(&nearest->choice, choice, sizeof choice);
+    if (is_slow)
+        report_usage("no plan fits: the fastest takes %.6g s, of %.6g s at most (%s)", nearest->iteration_s,
+                     request->most_iteration_s, choice);
+    else if (nearest == cheapest && cheapest->cost > request->most_cost)
+        report_usage("no plan fits: in the cheapest a million tokens cost %.6g, of %.6g at most (%s)", nearest->cost,
+                     request->most_cost, choice);
+    else
+        report_usage("no plan fits: none is within both the most time and the most cost");
+}
+
+static void say_memory(const pc_plan_space *space, const pc_plan_found *least) {
+    char choice[160];
+    write_choice(&least->choice, choice, sizeof choice);
+    report_usage("no plan fits: the least memory is %.2f GiB of %.2f GiB (%s)",
+                 (double)least->memory_bytes / BYTES_PER_GIB,
+                 (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / BYTES_PER_GIB, choice);
+}
+
+void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log) {
+    pc_plan_found fastest, cheapest, least;
+    bool is_limited = request->most_iteration_s > 0.0 || request->most_cost > 0.0;
+    if (is_limited && find_best(space, request, PC_PLAN_THROUGHPUT, &fastest) &&
+        find_best(space, request, PC_PLAN_COST, &cheapest)) {
+        say_slow(request, &fastest, &cheapest);
+        return;
+    }
+    if (find_least_memory(space, request, &least))
+        say_memory(space, &least);
+    else
+        report_usage("no plan fits: of %" PRId64 " points all break a rule of model, machine or schedule", log->points);
+}

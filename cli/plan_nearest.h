@@ -1,0 +1,11 @@
+/* plan_nearest.h: why no plan fits: what comes nearest. */
+#ifndef PC_CLI_PLAN_NEAREST_H
+#define PC_CLI_PLAN_NEAREST_H
+
+#include "models/planner/planner.h"
+
+/* One line on standard error, of a search that found nothing: the fastest or the cheapest that fits, where a limit of
+ * the request is to blame; else the least memory; else that every point breaks a rule. Searches again for it. */
+void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log);
+
+#endif

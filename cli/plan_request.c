@@ -1,0 +1,253 @@
+#include "cli/plan_request.h"
+
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char help_start[] =
+    "usage: pipecast plan [SCENARIO.yaml] [OPTIONS]\n"
+    "\n"
+    "Looks for the best way to train a model on a cluster: how to cut it, which schedule, what to recompute and to\n"
+    "shard, of all that the scenario's `plan` lists; what it does not list is all that makes sense, or what `setting`\n"
+    "says. Options say the same without a scenario.\n"
+    "\n"
+    "      --objective KIND,...   throughput (default), memory or cost; of several the Pareto front\n"
+    "      --top K                how many plans (default 10; of a front all)\n"
+    "      --most-iteration TIME  plans whose iteration takes no longer, such as '30 s'\n"
+    "      --most-cost X          plans in which a million tokens cost no more\n"
+    "  -o RESULTS.h5              also keep the plans' runs in an HDF5 file\n"
+    "      --format FORMAT        table, csv or json (default table)\n"
+    "      --jobs N               threads (default: one a core); results do not depend on it\n"
+    "      --exhaustive           simulate every point, as a check of the search\n"
+    "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
+    "  -q, --quiet                no messages but errors\n"
+    "\n"
+    "Keys of a setting. One value, short for --set setting.KEY=VALUE, is fixed; where ... stands, several values,\n"
+    "short for --set plan.KEY=[VALUE, ...], and ranges (1..8) are chosen from:\n"
+    "\n";
+
+static const char help_end[] =
+    "\n"
+    "Exit status: 0 done; 1 no plan fits; 2 bad input; 3 a fault of the machine.\n"
+    "\n"
+    "example: pipecast plan --model llama3-70b --machine dgx-h100 --gpus 512\n"
+    "example: pipecast plan --model llama3-70b --machine dgx-h100,dgx-a100 --price 2.10/h,1.20/h --gpus 256,512 \\\n"
+    "             --objective cost\n"
+    "example: pipecast plan scenarios/studies/plan_llama3_70b.yaml -o plans.h5\n";
+
+enum { JOBS_MAX = 1024 };
+
+/* Options that stand for keys of `plan`. */
+static const run_flag plan_flags[] = {
+    {"objective", "KIND", "objective", "objective", NULL},
+    {"top", "K", "top", NULL, NULL},
+    {"most-iteration", "TIME", "most_iteration", NULL, NULL},
+    {"most-cost", "X", "most_cost", NULL, NULL},
+};
+enum { PLAN_FLAGS = sizeof plan_flags / sizeof *plan_flags };
+
+enum { OUTPUT = PLAN_FLAGS, FORMAT, JOBS, EXHAUSTIVE, SET, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
+static const option_spec own_options[] = {
+    [OUTPUT] = {"output", 'o', "RESULTS.h5"},
+    [FORMAT] = {"format", 0, "FORMAT"},
+    [JOBS] = {"jobs", 'j', "N"},
+    [EXHAUSTIVE] = {"exhaustive", 0, NULL},
+    [SET] = {"set", 0, "KEY=VALUE"},
+    [QUIET] = {"quiet", 'q', NULL},
+    [HELP] = {"help", 'h', NULL},
+};
+
+/* Microbatches follow from the batch in a plan, and its days are good. */
+static bool is_for_plans(const run_flag *flag) {
+    return strcmp(flag->key, "microbatches") != 0 && !run_flag_is_of_samples(flag);
+}
+
+/* `flags` says which key each of the options stands for. */
+static void list_options(option_spec options[FLAGS_MAX], const run_flag *flags[FLAGS_MAX]) {
+    int count = FLAGS;
+    memcpy(options, own_options, sizeof own_options);
+    for (int i = 0; i < PLAN_FLAGS; i++) {
+        options[i] = (option_spec){plan_flags[i].name, 0, plan_flags[i].value};
+        flags[i] = &plan_flags[i];
+    }
+    for (const run_flag *flag = run_flags; flag->name && count < FLAGS_MAX - 1; flag++) {
+        if (!is_for_plans(flag)) continue;
+        flags[count] = flag;
+        options[count++] = (option_spec){flag->name, 0, flag->value};
+    }
+    options[count] = (option_spec){NULL, 0, NULL};
+}
+
+static void print_help(void) {
+    fputs(help_start, stdout);
+    for (const run_flag *flag = run_flags; flag->name; flag++) {
+        char option[64];
+        if (!is_for_plans(flag)) continue;
+        snprintf(option, sizeof option, "%s %s%s", flag->name, flag->value,
+                 pc_plan_scenario_lists(flag->key) ? ",..." : "");
+        printf("      --%-26s %s\n", option, flag->help);
+    }
+    fputs(help_end, stdout);
+}
+
+static bool take_set(plan_request *r, const char *text) {
+    if (r->set_count == PLAN_SETS_MAX) {
+        report_usage("--set: more than %d; expected fewer", PLAN_SETS_MAX);
+        return false;
+    }
+    r->sets[r->set_count++] = text;
+    return true;
+}
+
+static bool is_of_plan(const run_flag *flag) {
+    return flag >= plan_flags && flag < plan_flags + PLAN_FLAGS;
+}
+
+/* The --set that an option stands for; the caller frees it. NULL where memory is short. */
+static char *set_of(const run_flag *flag, const char *value) {
+    bool is_several = strchr(value, ',') || strstr(value, "..") || strcmp(value, "all") == 0;
+    bool is_list = is_of_plan(flag) ? flag->sweep != NULL : is_several && pc_plan_scenario_lists(flag->key);
+    if (!is_list && !is_of_plan(flag)) return run_flag_set(flag, value);
+    size_t size = strlen(flag->key) + strlen(value) + 32;
+    char *set = malloc(size);
+    if (set) snprintf(set, size, is_list ? "plan.%s=[%s]" : "plan.%s=%s", flag->key, value);
+    return set;
+}
+
+static bool take_flag(plan_request *r, const run_flag *flag, const char *value) {
+    const char *fault = run_flag_fault(flag, value);
+    if (fault) {
+        report_usage("--%s: '%s': %s", flag->name, value, fault);
+        return false;
+    }
+    char *set = r->flag_count < PLAN_SETS_MAX ? set_of(flag, value) : NULL;
+    if (!set) {
+        report_usage("--%s: too many options, or out of memory", flag->name);
+        return false;
+    }
+    r->flags[r->flag_count++] = (run_flag_use){flag, set};
+    return take_set(r, set);
+}
+
+static bool take_path(plan_request *r, const char *path) {
+    if (r->path) {
+        report_usage("plan: two scenarios, %s and %s; expected one", r->path, path);
+        return false;
+    }
+    r->path = path;
+    return true;
+}
+
+static bool take_option(plan_request *r, int option, const char *value, const run_flag *const *flags) {
+    switch (option) {
+    case ARGUMENT_OPERAND:
+        return take_path(r, value);
+    case OUTPUT:
+        r->output = value;
+        return true;
+    case FORMAT:
+        if (pc_format_parse(value, &r->format)) return true;
+        report_usage("--format: unknown format '%s'; expected table, csv or json", value);
+        return false;
+    case JOBS:
+        return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
+    case EXHAUSTIVE:
+        return r->is_exhaustive = true;
+    case SET:
+        return take_set(r, value);
+    case QUIET:
+        return r->is_quiet = true;
+    default:
+        return option >= 0 && take_flag(r, flags[option], value);
+    }
+}
+
+int plan_request_parse(int argc, char **argv, plan_request *r) {
+    option_spec options[FLAGS_MAX];
+    const run_flag *flags[FLAGS_MAX] = {NULL};
+    list_options(options, flags);
+    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "plan"};
+    for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
+        if (option == HELP) {
+            print_help();
+            return finish_output(EXIT_DONE);
+        }
+        if (option == ARGUMENT_ERROR || !take_option(r, option, x.value, flags)) return EXIT_BAD_INPUT;
+    }
+    if (!r->path && r->set_count == 0)
+        return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
+    return -1;
+}
+
+void plan_request_free(plan_request *r) {
+    for (int i = 0; i < r->flag_count; i++) free(r->flags[i].set);
+}
+
+/* ---- the run of a plan ---- */
+
+/* As a shell takes it for one word. */
+static void write_word(FILE *stream, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (; *word; word++) fputs(*word == '\'' ? "'\\''" : (char[2]){*word}, stream);
+    fputc('\'', stream);
+}
+
+/* "--tp 8"; a key without an option of its own as "--set setting.overlap.tp=false". */
+static void write_key(void *context, const char *key, const char *value) {
+    FILE *stream = context;
+    for (const run_flag *flag = run_flags; flag->name; flag++) {
+        if (strcmp(flag->key, key) != 0) continue;
+        fprintf(stream, " --%s ", flag->name);
+        write_word(stream, value);
+        return;
+    }
+    size_t size = strlen(key) + strlen(value) + 16;
+    char *set = malloc(size);
+    if (!set) return;
+    snprintf(set, size, "setting.%s=%s", key, value);
+    fputs(" --set ", stream);
+    write_word(stream, set);
+    free(set);
+}
+
+/* What the user said of the setting; what was said of the choices, the plan says anew. */
+static void write_set(FILE *stream, const plan_request *r, const char *set) {
+    for (int i = 0; i < r->flag_count; i++) {
+        if (r->flags[i].set != set) continue;
+        fprintf(stream, " --%s ", r->flags[i].flag->name);
+        write_word(stream, strchr(set, '=') + 1);
+        return;
+    }
+    fputs(" --set ", stream);
+    write_word(stream, set);
+}
+
+pc_code plan_request_command(const plan_request *r, const pc_plan_scenario *scenario, const pc_plan_choice *choice,
+                             char **command, pc_error *error) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) return pc_error_no_memory(error);
+    fputs("pipecast run", stream);
+    if (r->path) {
+        fputc(' ', stream);
+        write_word(stream, r->path);
+    }
+    for (int i = 0; i < r->set_count; i++)
+        if (strncmp(r->sets[i], "setting.", 8) == 0) write_set(stream, r, r->sets[i]);
+    pc_code code = pc_plan_scenario_put(scenario, choice, write_key, stream, error);
+    bool is_whole = !ferror(stream);
+    is_whole = fclose(stream) == 0 && is_whole;
+    if (!code && !is_whole) code = pc_error_no_memory(error);
+    if (code)
+        free(text);
+    else
+        *command = text;
+    return code;
+}

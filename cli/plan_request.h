@@ -1,0 +1,36 @@
+/* plan_request.h: what `pipecast plan` was asked for, and the words in which `pipecast run` would be asked for one of
+ * its plans. */
+#ifndef PC_CLI_PLAN_REQUEST_H
+#define PC_CLI_PLAN_REQUEST_H
+
+#include "cli/run_flags.h"
+#include "models/planner/planner.h"
+#include "results/table.h"
+#include "scenarios/plan_scenario.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PLAN_SETS_MAX = 256 };
+
+typedef struct plan_request {
+    const char *path; /* of the scenario; NULL: options say everything */
+    const char *sets[PLAN_SETS_MAX];
+    int set_count;
+    run_flag_use flags[PLAN_SETS_MAX]; /* what some of `sets` come from */
+    int flag_count;
+    const char *output; /* NULL: no results file */
+    pc_format format;
+    int64_t jobs; /* 0: one a core */
+    bool is_exhaustive, is_quiet;
+} plan_request;
+
+/* Reads the arguments. -1 where there is something to do; else the exit status, all having been said. */
+int plan_request_parse(int argc, char **argv, plan_request *r);
+void plan_request_free(plan_request *r);
+
+/* "pipecast run FILE --tp 8 ...": the run of a choice, as a shell takes it; the caller frees it with free(). */
+pc_code plan_request_command(const plan_request *r, const pc_plan_scenario *scenario, const pc_plan_choice *choice,
+                             char **command, pc_error *error);
+
+#endif

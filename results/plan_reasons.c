@@ -1,0 +1,93 @@
+/* What limits a plan, and by what it is behind the best: plan_table.h has the definitions. */
+#include "results/plan_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *pc_plan_objective_name(pc_plan_objective objective) {
+    static const char *const names[PC_PLAN_OBJECTIVES] = {
+        [PC_PLAN_THROUGHPUT] = "throughput", [PC_PLAN_MEMORY] = "memory", [PC_PLAN_COST] = "cost"};
+    return names[objective];
+}
+
+static double or_zero(double number) {
+    return isfinite(number) ? number : 0.0;
+}
+
+static void memory_parts(const pc_device_memory *m, double parts[PC_PLAN_KINDS], const char *names[PC_PLAN_KINDS]) {
+    static const char *const kinds[PC_PLAN_KINDS] = {"parameters", "gradients",   "optimizer",
+                                                     "buffers",    "activations", ""};
+    const double bytes[PC_PLAN_KINDS] = {(double)m->parameters, (double)m->gradients,   (double)m->optimizer,
+                                         (double)m->buffers,    (double)m->activations, 0.0};
+    memcpy(parts, bytes, sizeof bytes);
+    memcpy(names, kinds, sizeof kinds);
+}
+
+void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
+                   const char *names[PC_PLAN_KINDS]) {
+    static const char *const kinds[PC_PLAN_KINDS] = {"kernels", "TP", "PP", "DP", "optimizer", "bubble"};
+    const pc_run_row *row = &plan->row;
+    if (objective == PC_PLAN_MEMORY) {
+        memory_parts(&plan->fullest, parts, names);
+        return;
+    }
+    const double waits[PC_PLAN_KINDS] = {0.0,
+                                         or_zero(row->exposed_tp_s),
+                                         or_zero(row->exposed_pp_s),
+                                         or_zero(row->exposed_dp_s),
+                                         or_zero(row->exposed_optimizer_s),
+                                         or_zero(row->exposed_bubble_s)};
+    double tokens = (double)row->global_batch * (double)row->seq_len, weight = 1.0, rest = row->iteration_s;
+    double price =
+        isnan(row->cost_per_million_tokens) ? 1.0 : row->cost_per_million_tokens / row->gpu_hours_per_million_tokens;
+    if (objective == PC_PLAN_COST) weight = (double)row->gpus * price;
+    for (int k = 1; k < PC_PLAN_KINDS; k++) {
+        parts[k] = waits[k] / tokens * weight;
+        rest -= waits[k];
+    }
+    parts[0] = rest / tokens * weight;
+    memcpy(names, kinds, sizeof kinds);
+}
+
+void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]) {
+    static const char *const words[PC_PLAN_KINDS] = {"",           "TP traffic", "PP transfers",
+                                                     "DP traffic", "optimizer",  "bubble"};
+    double parts[PC_PLAN_KINDS], whole = 0.0;
+    const char *names[PC_PLAN_KINDS];
+    int most = 1;
+    pc_plan_parts(PC_PLAN_THROUGHPUT, plan, parts, names);
+    for (int k = 0; k < PC_PLAN_KINDS; k++) whole += parts[k];
+    for (int k = 2; k < PC_PLAN_KINDS; k++)
+        if (parts[k] > parts[most]) most = k;
+    int used = parts[most] > 0.0
+                   ? snprintf(text, PC_PLAN_TEXT_SIZE, "%s %.1f%%", words[most], 100 * parts[most] / whole)
+                   : snprintf(text, PC_PLAN_TEXT_SIZE, "kernels");
+    if (plan->found.memory_limits) snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), ", memory");
+}
+
+void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan,
+                    char text[PC_PLAN_TEXT_SIZE]) {
+    static const double SHOWN = 0.05; /* points: what does not round to 0.0 */
+    double ours[PC_PLAN_KINDS], theirs[PC_PLAN_KINDS], whole = 0.0, total = 0.0;
+    const char *names[PC_PLAN_KINDS];
+    text[0] = '\0';
+    if (plan == best) return;
+    pc_plan_parts(objective, best, theirs, names);
+    pc_plan_parts(objective, plan, ours, names);
+    for (int k = 0; k < PC_PLAN_KINDS; k++) whole += theirs[k];
+    for (int k = 0; k < PC_PLAN_KINDS; k++) {
+        ours[k] = 100 * (ours[k] - theirs[k]) / whole;
+        total += ours[k];
+    }
+    int used = snprintf(text, PC_PLAN_TEXT_SIZE, "%+.1f%%", fabs(total) < SHOWN ? 0.0 : total);
+    for (int shown = 0; shown < PC_PLAN_KINDS && used < PC_PLAN_TEXT_SIZE; shown++) {
+        int most = 0;
+        for (int k = 1; k < PC_PLAN_KINDS; k++)
+            if (fabs(ours[k]) > fabs(ours[most])) most = k;
+        if (fabs(ours[most]) < SHOWN) break;
+        used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), "%s %s %+.1f", shown ? "," : ":", names[most],
+                         ours[most]);
+        ours[most] = 0.0;
+    }
+}

@@ -1,0 +1,72 @@
+/* plan_table.h: what a search for plans found, as text: a table for people, CSV and JSON for programs.
+ *
+ * Beside the numbers of a run, a plan has what limits it, and by what it is behind the best.
+ *
+ * `limits`: of what the iteration waits for (exposed_* of columns.h) the largest, as a share of the iteration: "bubble
+ * 9.1%"; behind it ", memory" where something that would be faster does not fit (pc_plan_found.memory_limits).
+ *
+ * `behind`: the value v of a plan by the first objective is, to be small, THROUGHPUT: seconds that the cluster takes
+ * for a token; COST: the same times GPUs and the price of one; MEMORY: bytes on the fullest GPU. A plan is behind plan
+ * 1 by v / v1 - 1. With v = sum of v_k over kinds k, it is the sum of (v_k - v1_k) / v1, so that kinds add up to the
+ * whole. Kinds of THROUGHPUT and COST are the shares that TP, PP, DP, optimizer and bubble have of the iteration, and
+ * the kernels (with the setting's overhead), which have the rest; of MEMORY what the fullest GPU holds: parameters,
+ * gradients, optimizer, buffers, activations. As text, in percent and in points of v1, the largest first: "+3.1%:
+ * bubble +2.4, DP +0.9, kernels -0.2"; what rounds to nothing is left out; of plan 1 it is empty.
+ */
+#ifndef PC_RESULTS_PLAN_TABLE_H
+#define PC_RESULTS_PLAN_TABLE_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/planner/planner.h"
+#include "models/training/run.h"
+#include "results/table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_plan_row {
+    pc_plan_found found;
+    pc_run_row row;           /* of the run that the plan is */
+    pc_device_memory fullest; /* the stage whose GPU holds most */
+    const char *command;      /* that does this run; borrowed */
+} pc_plan_row;
+
+typedef struct pc_plan_report {
+    const char *scenario; /* its name */
+    const pc_plan_row *rows;
+    int64_t count;
+    pc_plan_request request;
+    pc_plan_log log; /* seconds are not written: the same input gives the same bytes */
+} pc_plan_report;
+
+enum { PC_PLAN_KINDS = 6, PC_PLAN_TEXT_SIZE = 160 };
+
+/* v_k of a plan by `objective`, in units that cancel out, and their names; the sum is v. `names` are static. */
+PC_API void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
+                          const char *names[PC_PLAN_KINDS]);
+
+/* Call both within a number scope (text.h) or in the C locale. */
+PC_API void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]);
+PC_API void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan,
+                           char text[PC_PLAN_TEXT_SIZE]);
+
+/* "throughput", "memory", "cost". */
+PC_API const char *pc_plan_objective_name(pc_plan_objective objective);
+
+/* TABLE: the choices on which all plans agree in lines above, the others and the results in columns; below, by what
+ * plans are behind, where the points went, and the command of plan 1. CSV: rank, every column of columns.h, rank_order,
+ * overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters, limits, behind, command. JSON: an object of
+ * `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log.
+ * PC_ERROR_IO where the stream fails. */
+PC_API pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,357 @@
+/* Plans as a table for people. */
+#include "results/plan_private.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    WIDTH_MAX = 120, /* of the lines above the table */
+    GAP = 2          /* blanks between columns */
+};
+
+/* Choices stand in the table where plans differ in them, else above it; results always, where there are any. */
+typedef enum column_kind { CHOICE, RESULT } column_kind;
+
+typedef enum column_id {
+    RANK,
+    MACHINE,
+    GPUS,
+    GLOBAL_BATCH,
+    TP,
+    PP,
+    DP,
+    CHUNKS,
+    MICROBATCH_SIZE,
+    MICROBATCHES,
+    SCHEDULE,
+    RECOMPUTE,
+    ZERO,
+    SEQUENCE_PARALLEL,
+    ORDER,
+    OVERLAP_P2P,
+    OVERLAP_TP,
+    OVERLAP_GRADIENTS,
+    OVERLAP_PARAMETERS,
+    ITERATION,
+    TOKENS,
+    MFU,
+    MEMORY,
+    ROOM,
+    COST,
+    GPU_HOURS,
+    LIMITS,
+    COLUMNS
+} column_id;
+
+static const struct column {
+    const char *top, *bottom; /* the header's two lines */
+    const char *name;         /* above the table */
+    column_kind kind;
+    bool is_text; /* stands to the left */
+} columns[COLUMNS] = {
+    [RANK] = {"plan", "", "", RESULT, false},
+    [MACHINE] = {"machine", "", "machine", CHOICE, true},
+    [GPUS] = {"GPUs", "", "GPUs", CHOICE, false},
+    [GLOBAL_BATCH] = {"global", "batch", "global batch", CHOICE, false},
+    [TP] = {"tp", "", "tp", CHOICE, false},
+    [PP] = {"pp", "", "pp", CHOICE, false},
+    [DP] = {"dp", "", "dp", CHOICE, false},
+    [CHUNKS] = {"chunks", "", "chunks", CHOICE, false},
+    [MICROBATCH_SIZE] = {"microbatch", "size", "microbatch size", CHOICE, false},
+    [MICROBATCHES] = {"micro-", "batches", "microbatches", CHOICE, false},
+    [SCHEDULE] = {"schedule", "", "schedule", CHOICE, true},
+    [RECOMPUTE] = {"recompute", "", "recompute", CHOICE, true},
+    [ZERO] = {"ZeRO", "", "ZeRO", CHOICE, false},
+    [SEQUENCE_PARALLEL] = {"sequence", "parallel", "sequence parallel", CHOICE, true},
+    [ORDER] = {"order of", "ranks", "order of ranks", CHOICE, true},
+    [OVERLAP_P2P] = {"overlap", "p2p", "overlap p2p", CHOICE, true},
+    [OVERLAP_TP] = {"overlap", "tp", "overlap tp", CHOICE, true},
+    [OVERLAP_GRADIENTS] = {"overlap", "gradients", "overlap gradients", CHOICE, true},
+    [OVERLAP_PARAMETERS] = {"overlap", "parameters", "overlap parameters", CHOICE, true},
+    [ITERATION] = {"iteration", "[s]", "", RESULT, false},
+    [TOKENS] = {"tokens/s", "per GPU", "", RESULT, false},
+    [MFU] = {"MFU", "", "", RESULT, false},
+    [MEMORY] = {"memory", "[GiB]", "", RESULT, false},
+    [ROOM] = {"of", "[GiB]", "memory of a GPU", CHOICE, false},
+    [COST] = {"cost of", "1M tokens", "", RESULT, false},
+    [GPU_HOURS] = {"GPU-hours,", "1M tokens", "", RESULT, false},
+    [LIMITS] = {"limits", "", "", RESULT, true},
+};
+
+typedef struct plan_table {
+    const pc_plan_report *report;
+    bool shown[COLUMNS];
+    size_t width[COLUMNS];
+} plan_table;
+
+/* ---- cells ---- */
+
+static const char *yes(bool is_on) {
+    return is_on ? "yes" : "no";
+}
+
+static void add_order(pc_text *cell, pc_rank_order order) {
+    char text[16];
+    pc_rank_order_write(order, text);
+    pc_text_printf(cell, "%s", text);
+}
+
+static void add_choice(pc_text *cell, const pc_plan_row *plan, column_id id) {
+    const pc_plan_choice *choice = &plan->found.choice;
+    const pc_run_row *row = &plan->row;
+    const int64_t numbers[] = {[GPUS] = row->gpus,
+                               [GLOBAL_BATCH] = row->global_batch,
+                               [TP] = row->tp,
+                               [PP] = row->pp,
+                               [DP] = row->dp,
+                               [CHUNKS] = row->virtual_pp,
+                               [MICROBATCH_SIZE] = row->microbatch_size,
+                               [MICROBATCHES] = row->microbatches,
+                               [ZERO] = row->zero,
+                               [SEQUENCE_PARALLEL] = row->sequence_parallel};
+    const bool switches[] = {[OVERLAP_P2P] = choice->overlaps_p2p,
+                             [OVERLAP_TP] = choice->overlaps_tp,
+                             [OVERLAP_GRADIENTS] = choice->overlaps_gradients,
+                             [OVERLAP_PARAMETERS] = choice->overlaps_parameters};
+    if (id == MACHINE)
+        pc_text_add_line(cell, row->machine, PC_LABEL_SIZE);
+    else if (id == SCHEDULE || id == RECOMPUTE)
+        pc_text_printf(cell, "%s", id == SCHEDULE ? row->schedule : row->recompute);
+    else if (id == ORDER)
+        add_order(cell, choice->order);
+    else if (id == ROOM)
+        pc_text_printf(cell, "%.2f GiB", row->memory_limit_gib);
+    else if (id == SEQUENCE_PARALLEL || id >= OVERLAP_P2P)
+        pc_text_printf(cell, "%s", yes(id == SEQUENCE_PARALLEL ? numbers[id] == 1 : switches[id]));
+    else
+        pc_text_printf(cell, "%" PRId64, numbers[id]);
+}
+
+static double smallest(const plan_table *table, double (*number)(const pc_run_row *)) {
+    double least = INFINITY;
+    for (int64_t i = 0; i < table->report->count; i++) least = fmin(least, number(&table->report->rows[i].row));
+    return least;
+}
+
+static double iteration_of(const pc_run_row *row) {
+    return row->iteration_s;
+}
+static double tokens_of(const pc_run_row *row) {
+    return row->tokens_per_s_per_gpu;
+}
+static double cost_of(const pc_run_row *row) {
+    return row->cost_per_million_tokens;
+}
+static double hours_of(const pc_run_row *row) {
+    return row->gpu_hours_per_million_tokens;
+}
+
+/* All of a column with the decimals that give its smallest number four digits. */
+static void add_number(const plan_table *table, pc_text *cell, const pc_run_row *row,
+                       double (*number)(const pc_run_row *)) {
+    double value = number(row), least = smallest(table, number);
+    int decimals = least > 0.0 && isfinite(least) ? 3 - (int)floor(log10(least)) : 0;
+    if (!isnan(value)) pc_text_printf(cell, "%.*f", decimals > 0 ? decimals : 0, value);
+}
+
+static void add_result(const plan_table *table, pc_text *cell, int64_t index, column_id id) {
+    const pc_plan_row *plan = &table->report->rows[index];
+    char text[PC_PLAN_TEXT_SIZE];
+    switch (id) {
+    case RANK:
+        return pc_text_printf(cell, "%" PRId64, index + 1);
+    case ITERATION:
+        return add_number(table, cell, &plan->row, iteration_of);
+    case TOKENS:
+        return add_number(table, cell, &plan->row, tokens_of);
+    case MFU:
+        return pc_text_printf(cell, "%.4f", plan->row.mfu);
+    case MEMORY:
+        return pc_text_printf(cell, "%.2f", plan->row.memory_gib_max);
+    case COST:
+        return add_number(table, cell, &plan->row, cost_of);
+    case GPU_HOURS:
+        return add_number(table, cell, &plan->row, hours_of);
+    default:
+        pc_plan_limits(plan, text);
+        return pc_text_printf(cell, "%s", text);
+    }
+}
+
+/* The cell is emptied first. */
+static void set_cell(const plan_table *table, pc_text *cell, int64_t index, column_id id) {
+    cell->size = 0;
+    pc_text_add(cell, "", 0);
+    if (columns[id].kind == CHOICE)
+        add_choice(cell, &table->report->rows[index], id);
+    else
+        add_result(table, cell, index, id);
+}
+
+/* ---- which columns ---- */
+
+static bool varies(const plan_table *table, column_id id, pc_text *first, pc_text *cell) {
+    set_cell(table, first, 0, id);
+    for (int64_t i = 1; i < table->report->count; i++) {
+        set_cell(table, cell, i, id);
+        if (!first->failed && !cell->failed && strcmp(first->data, cell->data) != 0) return true;
+    }
+    return false;
+}
+
+static bool wants(const pc_plan_request *request, pc_plan_objective objective) {
+    for (int i = 0; i < request->objective_count; i++)
+        if (request->objectives[i] == objective) return true;
+    return false;
+}
+
+static bool must_show(const plan_table *table, column_id id, pc_text *first, pc_text *cell) {
+    bool has_price = !isnan(table->report->rows[0].row.cost_per_million_tokens);
+    if (columns[id].kind == CHOICE) return varies(table, id, first, cell);
+    if (id == COST) return has_price;
+    return id != GPU_HOURS || (!has_price && wants(&table->report->request, PC_PLAN_COST));
+}
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+static void lay_out(plan_table *table, pc_text *first, pc_text *cell) {
+    for (column_id id = 0; id < COLUMNS; id++) {
+        table->shown[id] = must_show(table, id, first, cell);
+        table->width[id] = larger(strlen(columns[id].top), strlen(columns[id].bottom));
+        for (int64_t i = 0; table->shown[id] && i < table->report->count; i++) {
+            set_cell(table, cell, i, id);
+            if (!cell->failed) table->width[id] = larger(table->width[id], pc_utf8_length(cell->data));
+        }
+    }
+}
+
+/* ---- the lines ---- */
+
+static void add_blanks(pc_text *text, size_t count) {
+    pc_text_printf(text, "%*s", (int)count, "");
+}
+
+/* Blanks wait until something follows them, so that no line ends in one. */
+static void add_aligned(pc_text *text, const char *cell, size_t width, bool is_text, size_t *waiting) {
+    size_t length = pc_utf8_length(cell), rest = width > length ? width - length : 0;
+    if (length > 0) {
+        add_blanks(text, *waiting + (is_text ? 0 : rest));
+        pc_text_add(text, cell, strlen(cell));
+        *waiting = (is_text ? rest : 0) + GAP;
+    } else {
+        *waiting += width + GAP;
+    }
+}
+
+static void add_header(const plan_table *table, pc_text *text, bool is_top) {
+    size_t waiting = 0;
+    for (column_id id = 0; id < COLUMNS; id++)
+        if (table->shown[id])
+            add_aligned(text, is_top ? columns[id].top : columns[id].bottom, table->width[id], columns[id].is_text,
+                        &waiting);
+    pc_text_add(text, "\n", 1);
+}
+
+static void add_rule(const plan_table *table, pc_text *text) {
+    for (column_id id = 0; id < COLUMNS; id++) {
+        if (!table->shown[id]) continue;
+        add_blanks(text, id == 0 ? 0 : GAP);
+        for (size_t k = 0; k < table->width[id]; k++) pc_text_add(text, "-", 1);
+    }
+    pc_text_add(text, "\n", 1);
+}
+
+static void add_rows(const plan_table *table, pc_text *text, pc_text *cell) {
+    for (int64_t i = 0; i < table->report->count; i++) {
+        size_t waiting = 0;
+        for (column_id id = 0; id < COLUMNS; id++) {
+            if (!table->shown[id]) continue;
+            set_cell(table, cell, i, id);
+            if (!cell->failed) add_aligned(text, cell->data, table->width[id], columns[id].is_text, &waiting);
+        }
+        pc_text_add(text, "\n", 1);
+    }
+}
+
+/* Breaks lines between "name value" pairs. */
+static void add_pair(pc_text *text, const char *name, const char *value, size_t *line) {
+    size_t width = strlen(name) + 1 + pc_utf8_length(value);
+    bool breaks = *line > 0 && *line + 2 + width + 1 > WIDTH_MAX; /* a comma may follow */
+    pc_text_printf(text, "%s%s %s", breaks ? ",\n" : *line > 0 ? ", " : "", name, value);
+    *line = width + (breaks || *line == 0 ? 0 : *line + 2);
+}
+
+/* What all plans have in common. */
+static void add_constants(const plan_table *table, pc_text *text, pc_text *cell) {
+    const pc_run_row *row = &table->report->rows[0].row;
+    size_t line = 0;
+    cell->size = 0;
+    pc_text_add_line(cell, row->model, PC_LABEL_SIZE);
+    if (!cell->failed) add_pair(text, "model", cell->data, &line);
+    for (column_id id = 0; id < COLUMNS; id++) {
+        if (columns[id].kind != CHOICE || table->shown[id]) continue;
+        set_cell(table, cell, 0, id);
+        if (!cell->failed) add_pair(text, columns[id].name, cell->data, &line);
+    }
+    pc_text_add(text, "\n\n", 2);
+}
+
+static void add_behind(const pc_plan_report *report, pc_text *text) {
+    char behind[PC_PLAN_TEXT_SIZE];
+    pc_plan_objective objective = report->request.objectives[0];
+    const char *of[] = {
+        [PC_PLAN_THROUGHPUT] = "time a token", [PC_PLAN_MEMORY] = "memory", [PC_PLAN_COST] = "cost a token"};
+    if (report->count < 2) return;
+    pc_text_printf(text, "\nagainst plan 1, %s in percent, and where it comes from:\n", of[objective]);
+    for (int64_t i = 1; i < report->count; i++) {
+        pc_plan_behind(objective, report->rows, &report->rows[i], behind);
+        pc_text_printf(text, "%4" PRId64 "  %s\n", i + 1, behind);
+    }
+}
+
+static void add_share(pc_text *text, int64_t count, const char *what, bool *any) {
+    if (count > 0) pc_text_printf(text, "%s %" PRId64 " %s", *any ? "," : "", count, what);
+    *any = *any || count > 0;
+}
+
+static void add_log(const pc_plan_log *log, pc_text *text) {
+    bool any = false, any_simulated = false;
+    pc_text_printf(text, "\n%" PRId64 " points:", log->points);
+    add_share(text, log->broken_rule, "break a rule", &any);
+    add_share(text, log->over_memory, "over memory by a bound", &any);
+    add_share(text, log->too_slow, "not among the best by a bound", &any);
+    add_share(text, log->simulated, "simulated", &any);
+    if (log->simulated_over_memory + log->simulated_infeasible > 0) {
+        pc_text_printf(text, ", of which");
+        add_share(text, log->simulated_over_memory, "over memory", &any_simulated);
+        add_share(text, log->simulated_infeasible, "infeasible", &any_simulated);
+    }
+    pc_text_add(text, "\n", 1);
+}
+
+static void add_table(const pc_plan_report *report, pc_text *text) {
+    plan_table table = {.report = report};
+    pc_text cell = {0}, first = {0};
+    lay_out(&table, &first, &cell);
+    add_constants(&table, text, &cell);
+    add_header(&table, text, true);
+    add_header(&table, text, false);
+    add_rule(&table, text);
+    add_rows(&table, text, &cell);
+    text->failed = text->failed || cell.failed || first.failed;
+    pc_text_free(&cell);
+    pc_text_free(&first);
+}
+
+void pc_plan_text_add(const pc_plan_report *report, pc_text *text) {
+    if (report->count > 0)
+        add_table(report, text);
+    else
+        pc_text_printf(text, "no plan\n");
+    add_behind(report, text);
+    add_log(&report->log, text);
+    if (report->count > 0) pc_text_printf(text, "\nplan 1: %s\n", report->rows[0].command);
+}

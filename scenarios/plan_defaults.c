@@ -1,0 +1,203 @@
+/* The lists of a plan that nobody gave: what model and machines allow. */
+#include "scenarios/plan_section.h"
+
+#include "engine/alloc.h"
+
+#include <string.h>
+
+/* Parts that the model can have: is[n] for n from 1 to `most`. */
+typedef struct part_counts {
+    bool is[PC_PARTS_MAX + 1];
+    int most;
+} part_counts;
+
+static const pc_iteration_spec *first_spec(const pc_plan_scenario *x) {
+    return &x->runs[0].iteration;
+}
+
+/* Whether the model can be cut into `tp` ranks and `parts` parts; the machine, and all else, is not looked at. */
+static bool can_cut(const pc_plan_scenario *x, int64_t tp, int parts) {
+    const pc_iteration_spec *spec = first_spec(x);
+    pc_cut cut = spec->cut;
+    cut.tp = (int)tp;
+    cut.sequence_parallel = false;
+    return pc_cut_check(&spec->model, &cut, parts, &(pc_error){0}) == PC_OK;
+}
+
+static part_counts count_parts(const pc_plan_scenario *x) {
+    part_counts counts = {.most = PC_PARTS_MAX};
+    int64_t layers = first_spec(x)->model.layers;
+    if (layers + 2 < counts.most) counts.most = (int)layers + 2;
+    for (int n = 1; n <= counts.most; n++) counts.is[n] = can_cut(x, 1, n);
+    return counts;
+}
+
+static int64_t largest(const pc_choice_list *list) {
+    int64_t most = 0;
+    for (int i = 0; i < list->count; i++)
+        if (list->values[i].whole > most) most = list->values[i].whole;
+    return most;
+}
+
+/* GPUs that a node or an NVLink domain joins, the most over machines. */
+static int64_t gpus_together(const pc_plan_scenario *x) {
+    int64_t most = 1;
+    for (int i = 0; i < x->list[PC_CHOICE_MACHINE].count; i++) {
+        const pc_machine *machine = &x->runs[i].iteration.machine;
+        if (machine->gpus_per_node > most) most = machine->gpus_per_node;
+        if (machine->domain_gpus > most) most = machine->domain_gpus;
+    }
+    return most;
+}
+
+/* ---- lists ---- */
+
+static pc_code set_values(pc_choice_list *list, const pc_value *values, int count, pc_error *error) {
+    list->values = pc_alloc((size_t)count, sizeof *list->values);
+    if (!list->values) return pc_error_no_memory(error);
+    memcpy(list->values, values, (size_t)count * sizeof *values);
+    list->count = count;
+    list->origin = PC_CHOICE_DEFAULT;
+    return PC_OK;
+}
+
+static pc_code set_numbers(pc_choice_list *list, const int64_t *numbers, int count, pc_error *error) {
+    pc_value values[PC_CHOICE_VALUES_MAX];
+    for (int i = 0; i < count; i++) values[i] = (pc_value){.whole = numbers[i]};
+    return set_values(list, values, count, error);
+}
+
+/* All that divide the heads (of keys and values too, or the other way round) and stay where GPUs are joined best. */
+static pc_code fill_tp(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
+    int64_t tp[PC_CHOICE_VALUES_MAX], most = gpus_together(x), gpus = largest(&x->list[PC_CHOICE_GPUS]);
+    int any = 1, count = 0;
+    while (any < parts->most && !parts->is[any]) any++;
+    for (int64_t n = 1; n <= most && n <= gpus && count < PC_CHOICE_VALUES_MAX; n++)
+        if (n == 1 || can_cut(x, n, any)) tp[count++] = n;
+    return set_numbers(&x->list[PC_CHOICE_TP], tp, count, error);
+}
+
+/* All by which some number of parts that the model can have divides. */
+static pc_code fill_pp(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
+    int64_t pp[PC_PARTS_MAX], gpus = largest(&x->list[PC_CHOICE_GPUS]);
+    int count = 0;
+    for (int p = 1; p <= parts->most && p <= gpus; p++) {
+        bool can = p == 1;
+        for (int n = p; n <= parts->most && !can; n += p) can = parts->is[n];
+        if (can) pp[count++] = p;
+    }
+    return set_numbers(&x->list[PC_CHOICE_PP], pp, count, error);
+}
+
+/* From 2 on, since with one chunk an interleaved schedule is 1F1B. */
+static pc_code fill_chunks(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
+    int64_t chunks[PC_CHUNKS_MAX];
+    const pc_choice_list *pp = &x->list[PC_CHOICE_PP];
+    int count = 0;
+    for (int v = 2; v <= parts->most && v <= PC_CHUNKS_MAX; v++) {
+        bool can = false;
+        for (int i = 0; i < pp->count && !can; i++) {
+            int64_t n = pp->values[i].whole * v;
+            can = n <= parts->most && parts->is[n];
+        }
+        if (can) chunks[count++] = v;
+    }
+    if (count == 0) chunks[count++] = 1;
+    return set_numbers(&x->list[PC_CHOICE_CHUNKS], chunks, count, error);
+}
+
+/* Powers of two that divide one of the batches. */
+static pc_code fill_microbatch_size(pc_plan_scenario *x, pc_error *error) {
+    int64_t sizes[64];
+    const pc_choice_list *batches = &x->list[PC_CHOICE_GLOBAL_BATCH];
+    int count = 0;
+    for (int64_t size = 1; size <= largest(batches); size *= 2) {
+        bool can = false;
+        for (int i = 0; i < batches->count && !can; i++) can = batches->values[i].whole % size == 0;
+        if (can) sizes[count++] = size;
+    }
+    return set_numbers(&x->list[PC_CHOICE_MICROBATCH_SIZE], sizes, count, error);
+}
+
+/* Those that frameworks run, and that are known without a search: what keeps little, what has a v-th of the bubble, and
+ * what splits the backward pass. */
+static pc_code fill_schedule(pc_plan_scenario *x, pc_error *error) {
+    static const char *const names[] = {"1f1b", "1f1b-interleaved", "zb-h1"};
+    enum { COUNT = sizeof names / sizeof *names };
+    pc_value values[COUNT];
+    for (int i = 0; i < COUNT; i++) values[i] = (pc_value){.generator = pc_generator_find(names[i])};
+    return set_values(&x->list[PC_CHOICE_SCHEDULE], values, COUNT, error);
+}
+
+/* Flash attention has nothing that `selective` would recompute. */
+static pc_code fill_recompute(pc_plan_scenario *x, pc_error *error) {
+    static const int64_t all[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL};
+    static const int64_t with_flash[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL};
+    bool is_flash = first_spec(x)->model.attention == PC_ATTENTION_FLASH;
+    return set_numbers(&x->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 2 : 3, error);
+}
+
+static pc_code fill_orders(pc_plan_scenario *x, pc_error *error) {
+    static const pc_value orders[] = {{.order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}}},
+                                      {.order = {{PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP}}}};
+    return set_values(&x->list[PC_CHOICE_RANK_ORDER], orders, 2, error);
+}
+
+/* What the setting would have without a word; a machine's is there already. */
+static pc_code fill_switches(pc_plan_scenario *x, pc_error *error) {
+    static const pc_choice switches[] = {PC_CHOICE_SEQUENCE_PARALLEL, PC_CHOICE_OVERLAP_P2P, PC_CHOICE_OVERLAP_TP,
+                                         PC_CHOICE_OVERLAP_GRADIENTS, PC_CHOICE_OVERLAP_PARAMETERS};
+    static const int64_t on[] = {1};
+    pc_code code = PC_OK;
+    for (size_t i = 0; i < sizeof switches / sizeof *switches && !code; i++)
+        if (x->list[switches[i]].count == 0) code = set_numbers(&x->list[switches[i]], on, 1, error);
+    return code;
+}
+
+/* ---- what has no default but the setting's ---- */
+
+static pc_code refuse_missing(const pc_plan_scenario *x, const char *path, const char *expected, pc_error *error) {
+    pc_problem problem = {.error = {.code = PC_ERROR_INPUT}};
+    strcpy(problem.path, path);
+    pc_error_set(&problem.error, PC_ERROR_INPUT, "missing; expected %s", expected);
+    return pc_plan_refuse_setting(x, &problem, error);
+}
+
+static pc_code fill_batch(pc_plan_scenario *x, pc_error *error) {
+    pc_setting setting = pc_plan_base_setting(x, 0);
+    if (!pc_setting_has(&setting, PC_KEY_MODEL_BATCH))
+        return refuse_missing(x, "global_batch", "it, or plan.global_batch, since the model's file has none", error);
+    return set_values(&x->list[PC_CHOICE_GLOBAL_BATCH], &setting.value[PC_KEY_MODEL_BATCH], 1, error);
+}
+
+/* Where all three axes are fixed they say how many. */
+static pc_code fill_gpus(pc_plan_scenario *x, pc_error *error) {
+    static const pc_choice axes[] = {PC_CHOICE_TP, PC_CHOICE_PP, PC_CHOICE_DP};
+    int64_t gpus = 1;
+    bool all = true;
+    for (int i = 0; i < 3 && all; i++) {
+        const pc_choice_list *list = &x->list[axes[i]];
+        all = list->count == 1 && !__builtin_mul_overflow(gpus, list->values[0].whole, &gpus);
+    }
+    if (!all || gpus > INT32_MAX)
+        return refuse_missing(x, "gpus", "it, or plan.gpus, or one value each of tp, pp and dp", error);
+    return set_numbers(&x->list[PC_CHOICE_GPUS], &gpus, 1, error);
+}
+
+pc_code pc_plan_defaults_fill(pc_plan_scenario *x, pc_error *error) {
+    static const int64_t zero[] = {0, 1, 2, 3};
+    const pc_choice_list *list = x->list;
+    part_counts parts = count_parts(x);
+    pc_code code = PC_OK;
+    if (list[PC_CHOICE_GPUS].count == 0) code = fill_gpus(x, error);
+    if (!code && list[PC_CHOICE_GLOBAL_BATCH].count == 0) code = fill_batch(x, error);
+    if (!code && list[PC_CHOICE_TP].count == 0) code = fill_tp(x, &parts, error);
+    if (!code && list[PC_CHOICE_PP].count == 0) code = fill_pp(x, &parts, error);
+    if (!code && list[PC_CHOICE_CHUNKS].count == 0) code = fill_chunks(x, &parts, error);
+    if (!code && list[PC_CHOICE_MICROBATCH_SIZE].count == 0) code = fill_microbatch_size(x, error);
+    if (!code && list[PC_CHOICE_SCHEDULE].count == 0) code = fill_schedule(x, error);
+    if (!code && list[PC_CHOICE_RECOMPUTE].count == 0) code = fill_recompute(x, error);
+    if (!code && list[PC_CHOICE_ZERO].count == 0) code = set_numbers(&x->list[PC_CHOICE_ZERO], zero, 4, error);
+    if (!code && list[PC_CHOICE_RANK_ORDER].count == 0) code = fill_orders(x, error);
+    return code ? code : fill_switches(x, error);
+}

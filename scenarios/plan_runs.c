@@ -1,0 +1,154 @@
+/* From a choice of a plan to the run that it is. */
+#include "scenarios/plan_section.h"
+
+#include "engine/alloc.h"
+#include "scenarios/expand.h"
+#include "scenarios/library_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const recompute_words[] = {"none", "selective", "full"};
+
+static bool has_chunks(const pc_plan_choice *choice) {
+    return choice->generator->chunks_min != choice->generator->chunks_max;
+}
+
+static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
+    switch (choice) {
+    case PC_CHOICE_GPUS:
+        return from->gpus;
+    case PC_CHOICE_GLOBAL_BATCH:
+        return from->global_batch;
+    case PC_CHOICE_TP:
+        return from->tp;
+    case PC_CHOICE_PP:
+        return from->pp;
+    case PC_CHOICE_DP:
+        return from->dp;
+    case PC_CHOICE_CHUNKS:
+        return from->chunks;
+    case PC_CHOICE_MICROBATCH_SIZE:
+        return from->microbatch_size;
+    case PC_CHOICE_ZERO:
+        return from->zero;
+    case PC_CHOICE_SEQUENCE_PARALLEL:
+        return from->sequence_parallel;
+    case PC_CHOICE_OVERLAP_P2P:
+        return from->overlaps_p2p;
+    case PC_CHOICE_OVERLAP_TP:
+        return from->overlaps_tp;
+    case PC_CHOICE_OVERLAP_GRADIENTS:
+        return from->overlaps_gradients;
+    default:
+        return from->overlaps_parameters;
+    }
+}
+
+static pc_value value_of(const pc_plan_scenario *x, const pc_plan_choice *from, pc_choice choice) {
+    const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+    switch (choice) {
+    case PC_CHOICE_MACHINE:
+        return x->list[PC_CHOICE_MACHINE].values[from->base];
+    case PC_CHOICE_PRICE:
+        return prices->values[prices->count > 1 ? from->base : 0];
+    case PC_CHOICE_SCHEDULE:
+        return (pc_value){.generator = from->generator};
+    case PC_CHOICE_RECOMPUTE:
+        return (pc_value){.text = recompute_words[from->recompute]};
+    case PC_CHOICE_RANK_ORDER:
+        return (pc_value){.order = from->order};
+    default:
+        return (pc_value){.whole = number_of(from, choice)};
+    }
+}
+
+/* Whether the key says something of this choice's run: chunks are some schedules' own, sequence parallelism needs
+ * ranks, and a price somebody who says it. */
+static bool is_said(const pc_plan_scenario *x, const pc_plan_choice *from, pc_choice choice) {
+    if (choice == PC_CHOICE_OBJECTIVE) return false;
+    if (choice == PC_CHOICE_PRICE) return x->list[choice].count > 0;
+    if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
+    return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
+}
+
+pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *x, const pc_plan_choice *from, int64_t rank,
+                                  pc_run_spec *spec, pc_error *error) {
+    pc_setting setting = pc_plan_base_setting(x, from->base);
+    for (pc_choice c = 0; c < PC_CHOICES; c++)
+        if (is_said(x, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c)->key, value_of(x, from, c));
+    pc_code code = pc_setting_expand(&setting, spec, error);
+    if (code) return code;
+    spec->run = rank;
+    snprintf(spec->scenario, sizeof spec->scenario, "%s", pc_plan_scenario_name(x));
+    snprintf(spec->name, sizeof spec->name, "plan-%" PRId64, rank);
+    return PC_OK;
+}
+
+/* ---- as text ---- */
+
+static bool is_switch(pc_choice choice) {
+    return choice == PC_CHOICE_SEQUENCE_PARALLEL || choice >= PC_CHOICE_OVERLAP_P2P;
+}
+
+/* What `pipecast run` would take without a word, or has from the setting: dp follows from the rest, and switches are
+ * on. */
+static bool goes_without_saying(const pc_plan_scenario *x, const pc_plan_choice *from, pc_choice choice) {
+    const pc_choice_list *list = &x->list[choice];
+    if (!is_said(x, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
+    if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
+    return is_switch(choice) && !pc_setting_has(&x->given, pc_choice_rule_of(choice)->key) &&
+           number_of(from, choice) == 1;
+}
+
+/* A file of the scenario's folder, as it counts from where we are. */
+static pc_code put_machine(const pc_reference *machine, pc_plan_put *put, void *context, pc_error *error) {
+    if (!pc_library_is_path(machine->text)) {
+        put(context, "machine", machine->text);
+        return PC_OK;
+    }
+    char *path = pc_library_join(machine->folder, machine->text);
+    if (!path) return pc_error_no_memory(error);
+    put(context, "machine", path);
+    pc_free(path);
+    return PC_OK;
+}
+
+/* As it was written. */
+static const char *price_text(const pc_plan_scenario *x, const pc_plan_choice *from) {
+    const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+    return prices->document->raw->plan.choice[PC_CHOICE_PRICE].text[prices->count > 1 ? from->base : 0];
+}
+
+static void write_value(pc_choice choice, pc_value value, char text[64]) {
+    if (choice == PC_CHOICE_SCHEDULE)
+        snprintf(text, 64, "%s", value.generator->name);
+    else if (choice == PC_CHOICE_RECOMPUTE)
+        snprintf(text, 64, "%s", value.text);
+    else if (choice == PC_CHOICE_RANK_ORDER)
+        pc_rank_order_write(value.order, text);
+    else if (is_switch(choice))
+        snprintf(text, 64, "%s", value.whole ? "true" : "false");
+    else
+        snprintf(text, 64, "%" PRId64, value.whole);
+}
+
+pc_code pc_plan_scenario_put(const pc_plan_scenario *x, const pc_plan_choice *from, pc_plan_put *put, void *context,
+                             pc_error *error) {
+    char text[64];
+    pc_code code = PC_OK;
+    for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
+        if (goes_without_saying(x, from, c)) continue;
+        pc_value value = value_of(x, from, c);
+        if (c == PC_CHOICE_MACHINE) {
+            code = put_machine(value.reference, put, context, error);
+        } else if (c == PC_CHOICE_PRICE) {
+            put(context, "price", price_text(x, from));
+        } else {
+            write_value(c, value, text);
+            put(context, pc_choice_rule_of(c)->name, text);
+        }
+    }
+    return code;
+}

@@ -1,0 +1,194 @@
+#include "scenarios/plan_scenario.h"
+
+#include "engine/alloc.h"
+#include "scenarios/cluster.h"
+#include "scenarios/expand.h"
+#include "scenarios/plan_section.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the setting on each of the machines ---- */
+
+pc_setting pc_plan_base_setting(const pc_plan_scenario *x, int base) {
+    const pc_choice_list *machines = &x->list[PC_CHOICE_MACHINE], *prices = &x->list[PC_CHOICE_PRICE];
+    pc_setting setting = x->given;
+    if (machines->count > 0) pc_setting_set(&setting, PC_KEY_MACHINE, machines->values[base]);
+    if (prices->count > 0) pc_setting_set(&setting, PC_KEY_PRICE, prices->values[prices->count > 1 ? base : 0]);
+    pc_setting_complete(&setting);
+    return setting;
+}
+
+/* What a plan chooses is put out of the way: one GPU, one microbatch, nothing recomputed. */
+static pc_setting plain_setting(const pc_plan_scenario *x, int base) {
+    static const pc_key ones[] = {PC_KEY_TP, PC_KEY_PP, PC_KEY_DP, PC_KEY_MICROBATCHES, PC_KEY_MICROBATCH_SIZE};
+    pc_setting setting = pc_plan_base_setting(x, base);
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) pc_setting_set(&setting, ones[i], (pc_value){.whole = 1});
+    pc_setting_set(&setting, PC_KEY_SCHEDULE, (pc_value){.generator = pc_generator_find("1f1b")});
+    pc_setting_set(&setting, PC_KEY_RECOMPUTE, (pc_value){.text = "none"});
+    setting.given[PC_KEY_GPUS] = setting.given[PC_KEY_CHUNKS] = false;
+    return setting;
+}
+
+/* What has no place in a plan, which compares iterations that take one time, though a run could have it. */
+static pc_code check_place(const pc_setting *setting, pc_problem *problem) {
+    int count;
+    for (pc_key key = PC_KEY_TIMES; key < PC_KEY_TIMES + PC_PASS_KINDS; key++)
+        if (pc_setting_has(setting, key))
+            return pc_problem_blame(problem, "times", "given; expected a machine, from which they follow in a plan");
+    if (setting->stages)
+        return pc_problem_blame(problem, "stages", "given; expected a machine, from which they follow in a plan");
+    if (pc_setting_has(setting, PC_KEY_MICROBATCHES))
+        return pc_problem_blame(problem, "microbatches", "follow from the other choices; expected global_batch");
+    if (pc_setting_whole(setting, PC_KEY_EXPAND, false))
+        return pc_problem_blame(problem, "expand", "true; expected false in a plan, whose replicas are alike");
+    if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
+        return pc_problem_blame(problem, "samples", "of bad days; expected none in a plan, and them in runs of it");
+    if (pc_setting_has(setting, PC_KEY_LAYOUT) && pc_layout_list(setting->value[PC_KEY_LAYOUT].text, NULL, &count))
+        return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYOUT),
+                                "a list; expected even, ends or own, for a plan chooses the parts");
+    return PC_OK;
+}
+
+static pc_code make_run(pc_plan_scenario *x, int base, pc_error *error) {
+    pc_problem problem = {.is_rule = false};
+    pc_setting setting = plain_setting(x, base);
+    pc_code code = check_place(&x->given, &problem);
+    if (!code) code = pc_cluster_check(&setting, &problem);
+    if (!code) code = pc_cluster_expand(&setting, &x->runs[base], error);
+    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    if (!code) return PC_OK;
+    if (x->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(problem.path, "machine") == 0)
+        return pc_choice_refuse(x, PC_CHOICE_MACHINE, base, error, "%s", problem.error.message);
+    return pc_plan_refuse_setting(x, &problem, error);
+}
+
+static pc_code make_runs(pc_plan_scenario *x, pc_error *error) {
+    int machines = x->list[PC_CHOICE_MACHINE].count, count = machines > 0 ? machines : 1;
+    x->runs = pc_alloc((size_t)count, sizeof *x->runs);
+    if (!x->runs) return pc_error_no_memory(error);
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++) code = make_run(x, i, error);
+    return code;
+}
+
+/* ---- the space ---- */
+
+static pc_plan_list numbers_of(const pc_plan_scenario *x, pc_choice choice) {
+    return (pc_plan_list){x->numbers[choice], x->list[choice].count};
+}
+
+static pc_code copy_numbers(pc_plan_scenario *x, pc_error *error) {
+    for (pc_choice c = 0; c < PC_CHOICES; c++) {
+        const pc_choice_list *list = &x->list[c];
+        bool is_number = c >= PC_CHOICE_GPUS && c != PC_CHOICE_SCHEDULE && c != PC_CHOICE_RANK_ORDER;
+        if (!is_number) continue;
+        x->numbers[c] = pc_alloc((size_t)list->count, sizeof **x->numbers);
+        if (!x->numbers[c]) return pc_error_no_memory(error);
+        for (int i = 0; i < list->count; i++) x->numbers[c][i] = list->values[i].whole;
+    }
+    return PC_OK;
+}
+
+static pc_code copy_others(pc_plan_scenario *x, pc_error *error) {
+    const pc_choice_list *schedules = &x->list[PC_CHOICE_SCHEDULE], *orders = &x->list[PC_CHOICE_RANK_ORDER];
+    x->generators = pc_alloc((size_t)schedules->count, sizeof *x->generators);
+    x->orders = pc_alloc((size_t)orders->count, sizeof *x->orders);
+    x->bases = pc_alloc((size_t)x->list[PC_CHOICE_MACHINE].count, sizeof *x->bases);
+    if (!x->generators || !x->orders || !x->bases) return pc_error_no_memory(error);
+    for (int i = 0; i < schedules->count; i++) x->generators[i] = schedules->values[i].generator;
+    for (int i = 0; i < orders->count; i++) x->orders[i] = orders->values[i].order;
+    return PC_OK;
+}
+
+static pc_code make_space(pc_plan_scenario *x, pc_error *error) {
+    pc_code code = copy_numbers(x, error);
+    if (!code) code = copy_others(x, error);
+    if (code) return code;
+    x->space = (pc_plan_space){.bases = x->bases,
+                               .base_count = x->list[PC_CHOICE_MACHINE].count,
+                               .gpus = numbers_of(x, PC_CHOICE_GPUS),
+                               .global_batch = numbers_of(x, PC_CHOICE_GLOBAL_BATCH),
+                               .tp = numbers_of(x, PC_CHOICE_TP),
+                               .pp = numbers_of(x, PC_CHOICE_PP),
+                               .dp = numbers_of(x, PC_CHOICE_DP),
+                               .chunks = numbers_of(x, PC_CHOICE_CHUNKS),
+                               .microbatch_size = numbers_of(x, PC_CHOICE_MICROBATCH_SIZE),
+                               .recompute = numbers_of(x, PC_CHOICE_RECOMPUTE),
+                               .zero = numbers_of(x, PC_CHOICE_ZERO),
+                               .sequence_parallel = numbers_of(x, PC_CHOICE_SEQUENCE_PARALLEL),
+                               .overlaps_tp = numbers_of(x, PC_CHOICE_OVERLAP_TP),
+                               .overlaps_gradients = numbers_of(x, PC_CHOICE_OVERLAP_GRADIENTS),
+                               .overlaps_parameters = numbers_of(x, PC_CHOICE_OVERLAP_PARAMETERS),
+                               .overlaps_p2p = numbers_of(x, PC_CHOICE_OVERLAP_P2P),
+                               .generators = x->generators,
+                               .generator_count = x->list[PC_CHOICE_SCHEDULE].count,
+                               .orders = x->orders,
+                               .order_count = x->list[PC_CHOICE_RANK_ORDER].count};
+    return PC_OK;
+}
+
+/* ---- the interface ---- */
+
+static pc_code load(pc_plan_scenario *x, const char *path, const char *const *sets, int set_count, pc_error *error) {
+    x->loaded = pc_alloc(1, sizeof *x->loaded);
+    if (!x->loaded) return pc_error_no_memory(error);
+    pc_code code = pc_loaded_read(x->loaded, path, sets, set_count, error);
+    if (!code) code = pc_loaded_build(x->loaded, error);
+    if (!code) code = pc_plan_section_read(x, error);
+    if (!code) code = make_runs(x, error);
+    if (!code) code = pc_plan_defaults_fill(x, error);
+    return code ? code : make_space(x, error);
+}
+
+pc_code pc_plan_scenario_load(const char *path, const char *const *sets, int set_count, pc_plan_scenario **scenario,
+                              pc_error *error) {
+    pc_plan_scenario *made = pc_alloc(1, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    pc_code code = load(made, path, sets, set_count, error);
+    if (code)
+        pc_plan_scenario_free(made);
+    else
+        *scenario = made;
+    return code;
+}
+
+void pc_plan_scenario_free(pc_plan_scenario *x) {
+    if (!x) return;
+    int machines = x->list[PC_CHOICE_MACHINE].count;
+    for (int i = 0; x->runs && i < (machines > 0 ? machines : 1); i++) pc_run_spec_free(&x->runs[i]);
+    for (pc_choice c = 0; c < PC_CHOICES; c++) {
+        pc_free(x->list[c].values);
+        pc_free(x->numbers[c]);
+    }
+    pc_free(x->runs);
+    pc_free(x->bases);
+    pc_free(x->generators);
+    pc_free(x->orders);
+    pc_scenario_free(x->loaded);
+    pc_free(x);
+}
+
+const char *pc_plan_scenario_name(const pc_plan_scenario *x) {
+    return pc_scenario_name(x->loaded);
+}
+
+const char *pc_plan_scenario_text(const pc_plan_scenario *x, size_t *size) {
+    return pc_scenario_text(x->loaded, size);
+}
+
+pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *x, int *count) {
+    *count = x->list[PC_CHOICE_MACHINE].count;
+    return x->runs;
+}
+
+const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *x) {
+    for (int i = 0; i < x->space.base_count; i++)
+        x->bases[i] = (pc_plan_base){
+            .spec = x->runs[i].iteration, .cost = x->runs[i].cost, .gpu_hour_price = x->runs[i].gpu_hour_price};
+    return &x->space;
+}
+
+pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *x) {
+    return x->request;
+}

@@ -1,0 +1,371 @@
+#include "scenarios/plan_section.h"
+
+#include "engine/alloc.h"
+#include "scenarios/cluster.h"
+#include "scenarios/units.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char objective_words[] = "throughput|memory|cost", recompute_words[] = "none|selective|full";
+_Static_assert((int)PC_PLAN_THROUGHPUT == 0 && (int)PC_PLAN_MEMORY == 1 && (int)PC_PLAN_COST == 2,
+               "the words stand in the order of the enum");
+
+enum { TOP_MAX = 1000000 };
+
+const char *const pc_plan_text_names[PC_PLAN_TEXTS] = {
+    [PC_PLAN_TEXT_TOP] = "top",
+    [PC_PLAN_TEXT_MOST_ITERATION] = "most_iteration",
+    [PC_PLAN_TEXT_MOST_COST] = "most_cost",
+};
+
+const pc_choice_rule *pc_choice_rule_of(pc_choice choice) {
+    static const pc_choice_rule rules[PC_CHOICES] = {
+        [PC_CHOICE_OBJECTIVE] = {"objective", PC_KEYS, PC_DIMENSIONS},
+        [PC_CHOICE_MACHINE] = {"machine", PC_KEY_MACHINE, PC_DIMENSION_MACHINE},
+        [PC_CHOICE_PRICE] = {"price", PC_KEY_PRICE, PC_DIMENSIONS},
+        [PC_CHOICE_GPUS] = {"gpus", PC_KEY_GPUS, PC_DIMENSION_GPUS},
+        [PC_CHOICE_GLOBAL_BATCH] = {"global_batch", PC_KEY_GLOBAL_BATCH, PC_DIMENSION_GLOBAL_BATCH},
+        [PC_CHOICE_TP] = {"tp", PC_KEY_TP, PC_DIMENSION_TP},
+        [PC_CHOICE_PP] = {"pp", PC_KEY_PP, PC_DIMENSION_PP},
+        [PC_CHOICE_DP] = {"dp", PC_KEY_DP, PC_DIMENSION_DP},
+        [PC_CHOICE_CHUNKS] = {"chunks", PC_KEY_CHUNKS, PC_DIMENSION_CHUNKS},
+        [PC_CHOICE_MICROBATCH_SIZE] = {"microbatch_size", PC_KEY_MICROBATCH_SIZE, PC_DIMENSION_MICROBATCH_SIZE},
+        [PC_CHOICE_SCHEDULE] = {"schedule", PC_KEY_SCHEDULE, PC_DIMENSION_SCHEDULE},
+        [PC_CHOICE_RECOMPUTE] = {"recompute", PC_KEY_RECOMPUTE, PC_DIMENSION_RECOMPUTE},
+        [PC_CHOICE_ZERO] = {"zero", PC_KEY_ZERO, PC_DIMENSION_ZERO},
+        [PC_CHOICE_SEQUENCE_PARALLEL] = {"sequence_parallel", PC_KEY_SEQUENCE_PARALLEL, PC_DIMENSIONS},
+        [PC_CHOICE_RANK_ORDER] = {"rank_order", PC_KEY_RANK_ORDER, PC_DIMENSIONS},
+        [PC_CHOICE_OVERLAP_P2P] = {"overlap.p2p", PC_KEY_OVERLAP_P2P, PC_DIMENSIONS},
+        [PC_CHOICE_OVERLAP_TP] = {"overlap.tp", PC_KEY_OVERLAP_TP, PC_DIMENSIONS},
+        [PC_CHOICE_OVERLAP_GRADIENTS] = {"overlap.gradients", PC_KEY_OVERLAP_GRADIENTS, PC_DIMENSIONS},
+        [PC_CHOICE_OVERLAP_PARAMETERS] = {"overlap.parameters", PC_KEY_OVERLAP_PARAMETERS, PC_DIMENSIONS},
+    };
+    return &rules[choice];
+}
+
+bool pc_plan_scenario_lists(const char *key) {
+    for (pc_choice c = 0; c < PC_CHOICES; c++)
+        if (pc_choice_rule_of(c)->key != PC_KEYS && strcmp(pc_choice_rule_of(c)->name, key) == 0) return true;
+    return false;
+}
+
+bool pc_choice_has_ranges(pc_choice choice) {
+    return (choice >= PC_CHOICE_GPUS && choice <= PC_CHOICE_MICROBATCH_SIZE) || choice == PC_CHOICE_ZERO;
+}
+
+void pc_choice_values(pc_choice choice, char *text, size_t size) {
+    if (choice == PC_CHOICE_OBJECTIVE)
+        pc_word_list(objective_words, text, size);
+    else if (choice == PC_CHOICE_RECOMPUTE)
+        pc_word_list(recompute_words, text, size);
+    else
+        pc_key_values(pc_choice_rule_of(choice)->key, text, size);
+    size_t used = strlen(text);
+    if (pc_choice_has_ranges(choice))
+        snprintf(text + used, size - used, ", or a range such as `%s`", choice == PC_CHOICE_ZERO ? "0..3" : "1..8");
+    if (choice == PC_CHOICE_SCHEDULE) snprintf(text + used, size - used, ", or `all`");
+}
+
+/* ---- who is to blame ---- */
+
+static void write_path(const pc_choice_list *list, pc_choice choice, int index, char path[PC_KEY_PATH_SIZE]) {
+    int used = snprintf(path, PC_KEY_PATH_SIZE, "%s.%s", list->is_of_sweep ? "sweep" : "plan",
+                        pc_choice_rule_of(choice)->name);
+    if (index >= 0) snprintf(path + used, (size_t)(PC_KEY_PATH_SIZE - used), "[%d]", index);
+}
+
+pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index, pc_error *error, const char *format,
+                         ...) {
+    char message[PC_ERROR_MESSAGE_SIZE], path[PC_KEY_PATH_SIZE];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(message, sizeof message, format, values);
+    va_end(values);
+    write_path(&x->list[choice], choice, index, path);
+    return pc_source_refuse(&x->list[choice].document->source, path, error, "%s", message);
+}
+
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_problem *problem, pc_error *error) {
+    const pc_document *documents = x->loaded->documents, *from = documents;
+    const pc_case *of = &x->loaded->cases[0];
+    char path[2 * PC_KEY_PATH_SIZE];
+    for (int i = x->loaded->document_count - 1; i > 0 && from == documents; i--)
+        if (pc_setting_gives(&documents[i].setting, problem->path)) from = &documents[i];
+    bool in_case = from == documents && pc_setting_gives(&of->setting, problem->path);
+    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", problem->path);
+    pc_source_refuse(&from->source, path, error, "%s", problem->error.message);
+    return problem->error.code;
+}
+
+/* ---- lists ---- */
+
+static pc_code push(pc_choice_list *list, pc_value value, pc_error *cause) {
+    if (list->count == PC_CHOICE_VALUES_MAX)
+        return pc_error_set(cause, PC_ERROR_INPUT, "more than %d values; expected at most that many",
+                            PC_CHOICE_VALUES_MAX);
+    pc_value *values = pc_realloc(list->values, (size_t)list->count + 1, sizeof *values);
+    if (!values) return pc_error_no_memory(cause);
+    values[list->count++] = value;
+    list->values = values;
+    return PC_OK;
+}
+
+static pc_code push_range(pc_choice choice, const char *text, const char *dots, pc_choice_list *list, pc_error *cause) {
+    char first[32];
+    pc_value from, to;
+    pc_key key = pc_choice_rule_of(choice)->key;
+    if ((size_t)(dots - text) >= sizeof first)
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: no range; expected one such as 1..8", text);
+    snprintf(first, sizeof first, "%.*s", (int)(dots - text), text);
+    pc_code code = pc_value_parse(key, first, &from, cause);
+    if (!code) code = pc_value_parse(key, dots + 2, &to, cause);
+    if (code) return code;
+    if (from.whole > to.whole)
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: runs backwards; expected a range such as 1..8", text);
+    for (int64_t i = from.whole; i <= to.whole && !code; i++) code = push(list, (pc_value){.whole = i}, cause);
+    return code;
+}
+
+static pc_code push_all_schedules(pc_choice_list *list, pc_error *cause) {
+    int count;
+    const pc_generator *generators = pc_generators(&count);
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++) code = push(list, (pc_value){.generator = &generators[i]}, cause);
+    return code;
+}
+
+static pc_code push_word(const char *words, const char *text, pc_choice_list *list, pc_error *cause) {
+    pc_value value;
+    pc_code code = pc_word_parse(words, text, &value.whole, cause);
+    return code ? code : push(list, value, cause);
+}
+
+/* One entry as `plan` has it: a value, or what stands for several. */
+static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const char *text, pc_choice_list *list,
+                          pc_error *cause) {
+    pc_value value;
+    const char *dots = strstr(text, "..");
+    if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
+    if (choice == PC_CHOICE_RECOMPUTE) return push_word(recompute_words, text, list, cause);
+    if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
+    if (dots && pc_choice_has_ranges(choice)) return push_range(choice, text, dots, list, cause);
+    pc_key key = pc_choice_rule_of(choice)->key;
+    pc_code code = pc_value_parse(key, text, &value, cause);
+    if (!code)
+        code =
+            pc_reference_find(&x->loaded->references, key, pc_loaded_folder(x->loaded, list->document), &value, cause);
+    return code ? code : push(list, value, cause);
+}
+
+static bool are_same(pc_choice choice, pc_value a, pc_value b) {
+    switch (choice) {
+    case PC_CHOICE_MACHINE:
+        return a.reference == b.reference;
+    case PC_CHOICE_SCHEDULE:
+        return a.generator == b.generator;
+    case PC_CHOICE_RANK_ORDER:
+        return memcmp(&a.order, &b.order, sizeof a.order) == 0;
+    case PC_CHOICE_PRICE:
+        return false; /* two machines may cost the same */
+    default:
+        return a.whole == b.whole;
+    }
+}
+
+static pc_code check_differ(const pc_plan_scenario *x, pc_choice choice, pc_error *error) {
+    const pc_choice_list *list = &x->list[choice];
+    for (int i = 1; i < list->count; i++)
+        for (int k = 0; k < i; k++)
+            if (are_same(choice, list->values[k], list->values[i]))
+                return pc_choice_refuse(x, choice, -1, error,
+                                        "the same twice, values %d and %d; expected values that differ", k, i);
+    return PC_OK;
+}
+
+static pc_code read_list(pc_plan_scenario *x, const pc_document *from, pc_choice choice, pc_error *error) {
+    const pc_raw_list *raw = &from->raw->plan.choice[choice];
+    pc_choice_list *list = &x->list[choice];
+    pc_error cause;
+    pc_free(list->values);
+    *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = from};
+    for (unsigned i = 0; i < raw->text_count; i++) {
+        pc_code code = push_entry(x, choice, raw->text[i], list, &cause);
+        if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+        if (code) return pc_choice_refuse(x, choice, (int)i, error, "%s", cause.message);
+    }
+    return check_differ(x, choice, error);
+}
+
+static void drop_list(pc_choice_list *list) {
+    pc_free(list->values);
+    *list = (pc_choice_list){.count = 0};
+}
+
+/* Whether a set gives in the setting, or in the sweep, what a document before it lists. */
+static bool is_replaced(const pc_plan_scenario *x, const pc_document *from, pc_choice choice) {
+    const pc_choice_rule *rule = pc_choice_rule_of(choice);
+    if (from == x->loaded->documents || rule->key == PC_KEYS) return false;
+    pc_key alternative = pc_key_alternative(rule->key);
+    return pc_setting_has(&from->setting, rule->key) ||
+           (alternative != PC_KEYS && pc_setting_has(&from->setting, alternative)) ||
+           (rule->dimension != PC_DIMENSIONS && from->raw->sweep[rule->dimension].text);
+}
+
+static pc_code read_lists(pc_plan_scenario *x, const pc_document *from, pc_error *error) {
+    pc_code code = PC_OK;
+    for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
+        if (from->raw->plan.choice[c].text)
+            code = read_list(x, from, c, error);
+        else if (is_replaced(x, from, c))
+            drop_list(&x->list[c]);
+    }
+    return code;
+}
+
+/* ---- single values ---- */
+
+static pc_code read_text(const char *text, pc_plan_text which, pc_plan_request *request, pc_error *cause) {
+    int64_t whole = 0;
+    pc_code code;
+    if (which == PC_PLAN_TEXT_MOST_COST) {
+        code = pc_parse_number(text, &request->most_cost, cause);
+        if (!code && request->most_cost <= 0)
+            return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what a million tokens may cost", text);
+        return code;
+    }
+    if (which == PC_PLAN_TEXT_TOP) {
+        code = pc_parse_integer(text, 1, TOP_MAX, &whole, cause);
+        if (!code) request->top = (int)whole;
+        return code;
+    }
+    code = pc_parse_time(text, &whole, cause);
+    if (!code && whole == 0)
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what an iteration may take", text);
+    if (!code) request->most_iteration_s = pc_time_to_seconds(whole);
+    return code;
+}
+
+static pc_code read_texts(pc_plan_scenario *x, const pc_document *from, pc_error *error) {
+    pc_error cause;
+    char path[PC_KEY_PATH_SIZE];
+    for (pc_plan_text t = 0; t < PC_PLAN_TEXTS; t++) {
+        const char *text = from->raw->plan.text[t];
+        if (!text || !read_text(text, t, &x->request, &cause)) continue;
+        snprintf(path, sizeof path, "plan.%s", pc_plan_text_names[t]);
+        return pc_source_refuse(&from->source, path, error, "%s", cause.message);
+    }
+    return PC_OK;
+}
+
+static void fill_request(pc_plan_scenario *x) {
+    const pc_choice_list *list = &x->list[PC_CHOICE_OBJECTIVE];
+    x->request.objective_count = list->count > 0 ? list->count : 1;
+    for (int i = 0; i < list->count; i++) x->request.objectives[i] = (pc_plan_objective)list->values[i].whole;
+    if (x->request.top == 0 && x->request.objective_count == 1) x->request.top = 10;
+}
+
+/* ---- the sweep and the setting ---- */
+
+/* Recomputation of every part of its own has no place in a plan, which changes the parts. */
+static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
+    int count;
+    pc_recompute word;
+    if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;
+    pc_recompute_list(value->text, NULL, &count);
+    if (count != 1)
+        return pc_error_set(cause, PC_ERROR_INPUT,
+                            "a word for every part; expected none, selective or full, for a plan chooses the parts");
+    pc_recompute_list(value->text, &word, &count);
+    value->whole = word;
+    return PC_OK;
+}
+
+static pc_code take_sweep(pc_plan_scenario *x, pc_choice choice, pc_error *error) {
+    const pc_sweep_list *sweep = &x->loaded->sweep[pc_choice_rule_of(choice)->dimension];
+    pc_choice_list *list = &x->list[choice];
+    pc_error cause;
+    *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = sweep->document, .is_of_sweep = true};
+    for (int64_t i = 0; i < sweep->count; i++) {
+        pc_value value = sweep->values[i];
+        pc_code code = convert(choice, &value, &cause);
+        if (!code) code = push(list, value, &cause);
+        if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+        if (code) return pc_choice_refuse(x, choice, (int)i, error, "%s", cause.message);
+    }
+    return PC_OK;
+}
+
+static pc_code take_setting(pc_plan_scenario *x, pc_choice choice, pc_key key, pc_error *error) {
+    pc_choice_list *list = &x->list[choice];
+    pc_value value = x->given.value[key];
+    pc_problem problem;
+    pc_code code = convert(choice, &value, &problem.error);
+    if (!code) code = push(list, value, &problem.error);
+    list->origin = PC_CHOICE_FIXED;
+    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    if (!code) return PC_OK;
+    snprintf(problem.path, sizeof problem.path, "%s", pc_key_path(key));
+    return pc_plan_refuse_setting(x, &problem, error);
+}
+
+static pc_code take_others(pc_plan_scenario *x, pc_error *error) {
+    pc_code code = PC_OK;
+    for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
+        const pc_choice_rule *rule = pc_choice_rule_of(c);
+        if (x->list[c].count > 0) continue;
+        bool is_devices = rule->key == PC_KEY_PP && pc_setting_has(&x->given, PC_KEY_DEVICES);
+        if (rule->dimension != PC_DIMENSIONS && x->loaded->sweep[rule->dimension].count > 0)
+            code = take_sweep(x, c, error);
+        else if (is_devices)
+            code = take_setting(x, c, PC_KEY_DEVICES, error);
+        else if (rule->key != PC_KEYS && pc_setting_has(&x->given, rule->key))
+            code = take_setting(x, c, rule->key, error);
+    }
+    return code;
+}
+
+/* A sweep of what a plan does not choose would be several plans. */
+static pc_code check_sweep(const pc_plan_scenario *x, pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    for (pc_dimension d = 0; d < PC_DIMENSIONS; d++) {
+        const pc_dimension_rule *rule = pc_dimension_rule_of(d);
+        const pc_sweep_list *sweep = &x->loaded->sweep[d];
+        if (sweep->count == 0 || pc_plan_scenario_lists(pc_key_path(rule->key))) continue;
+        snprintf(path, sizeof path, "sweep.%s", rule->name);
+        return pc_source_refuse(&sweep->document->source, path, error,
+                                "no choice of a plan; expected one value, in the setting");
+    }
+    return PC_OK;
+}
+
+static pc_code check_prices(const pc_plan_scenario *x, pc_error *error) {
+    const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+    int machines = x->list[PC_CHOICE_MACHINE].count;
+    if (prices->count <= 1 || prices->count == machines) return PC_OK;
+    return pc_choice_refuse(x, PC_CHOICE_PRICE, -1, error,
+                            "%d prices for %d machines; expected one for all, or one each", prices->count, machines);
+}
+
+pc_code pc_plan_section_read(pc_plan_scenario *x, pc_error *error) {
+    pc_scenario *loaded = x->loaded;
+    pc_code code = PC_OK;
+    if (loaded->case_count > 1)
+        return pc_source_refuse(pc_loaded_file(loaded), "cases", error,
+                                "%" PRId64 " cases; expected one at most, for a plan is for one setting",
+                                loaded->case_count);
+    x->given = loaded->documents[0].setting;
+    pc_setting_merge(&x->given, &loaded->cases[0].setting);
+    for (int i = 0; i < loaded->document_count && !code; i++) {
+        if (i > 0) pc_setting_merge(&x->given, &loaded->documents[i].setting);
+        code = read_lists(x, &loaded->documents[i], error);
+        if (!code) code = read_texts(x, &loaded->documents[i], error);
+    }
+    if (!code) code = check_sweep(x, error);
+    if (!code) code = take_others(x, error);
+    if (!code) code = check_prices(x, error);
+    if (!code) fill_request(x);
+    return code;
+}

@@ -1,0 +1,76 @@
+/* plan_section.h: the section `plan` of a scenario, list by list. Private to scenarios/.
+ *
+ * plan_section.c reads the lists; plan_defaults.c makes those that nobody gave; plan_scenario.c puts them together;
+ * plan_runs.c makes runs of choices.
+ */
+#ifndef PC_SCENARIOS_PLAN_SECTION_H
+#define PC_SCENARIOS_PLAN_SECTION_H
+
+#include "models/planner/planner.h"
+#include "scenarios/expand.h"
+#include "scenarios/loaded.h"
+#include "scenarios/plan_scenario.h"
+
+#include <stdbool.h>
+
+enum { PC_CHOICE_VALUES_MAX = 4096 };
+
+/* Where a list is from. LISTED: `plan`, or `sweep`. */
+typedef enum pc_choice_origin { PC_CHOICE_DEFAULT, PC_CHOICE_FIXED, PC_CHOICE_LISTED } pc_choice_origin;
+
+/* `whole` of values is a pc_plan_objective, a pc_recompute, 0 or 1 of switches. */
+typedef struct pc_choice_list {
+    pc_choice_origin origin;
+    pc_value *values; /* owned */
+    int count;
+    const pc_document *document; /* of LISTED: where it stands */
+    bool is_of_sweep;
+} pc_choice_list;
+
+struct pc_plan_scenario {
+    pc_scenario *loaded;
+    pc_setting given; /* the file's setting, its case and the sets; stages are the documents' */
+    pc_choice_list list[PC_CHOICES];
+    pc_plan_request request;
+    pc_run_spec *runs; /* one a machine */
+    /* The space, and what it borrows. */
+    pc_plan_base *bases;
+    int64_t *numbers[PC_CHOICES];
+    const pc_generator **generators;
+    pc_rank_order *orders;
+    pc_plan_space space;
+};
+
+/* What a choice is called, "tp", which is also the path of its key in a setting; that key, PC_KEYS where there is none;
+ * the dimension of a sweep, PC_DIMENSIONS where there is none. */
+typedef struct pc_choice_rule {
+    const char *name;
+    pc_key key;
+    pc_dimension dimension;
+} pc_choice_rule;
+const pc_choice_rule *pc_choice_rule_of(pc_choice choice);
+
+/* What `plan` lists of a choice, in words; and whether its numbers can be ranges. */
+void pc_choice_values(pc_choice choice, char *text, size_t size);
+bool pc_choice_has_ranges(pc_choice choice);
+
+extern const char *const pc_plan_text_names[PC_PLAN_TEXTS];
+
+/* Reads all lists that somebody gave, and all else of `plan`; then the merged setting, whose values are lists of one
+ * where there is no other. */
+pc_code pc_plan_section_read(pc_plan_scenario *x, pc_error *error);
+
+/* Writes "FILE:LINE: plan.tp[2]: ..." of a list that was given; `index` -1 is the list itself. */
+pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index, pc_error *error, const char *format,
+                         ...) PC_PRINTF(5, 6);
+
+/* Writes where the setting has what is to blame: "FILE:LINE: setting.tp: ...". */
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_problem *problem, pc_error *error);
+
+/* The setting on machine `base`, with its price; what the model's file says is filled in. */
+pc_setting pc_plan_base_setting(const pc_plan_scenario *x, int base);
+
+/* Fills in lists that nobody gave; x->runs are there. `dp` stays empty. */
+pc_code pc_plan_defaults_fill(pc_plan_scenario *x, pc_error *error);
+
+#endif

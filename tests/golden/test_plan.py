@@ -1,0 +1,478 @@
+"""`pipecast plan` from outside: its plans are those of an enumeration by `pipecast run`, and its words are true.
+
+usage: test_plan.py PIPECAST SOURCE_ROOT
+"""
+import csv
+import io
+import itertools
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+from command import PIPECAST, Command, run
+
+SETTING = """\
+scenario: tiny
+setting:
+  model: {name: tiny, layers: 4, hidden: 1024, heads: 8, seq_len: 512, vocab: 8000}
+  machine: dgx-a100
+  gpus: 8
+  global_batch: 16
+  memory: 0.4 GiB
+"""
+LISTS = {"tp": ["1", "2", "4"], "pp": ["1", "2", "4"], "chunks": ["2", "4"], "microbatch_size": ["1", "2"],
+         "schedule": ["1f1b", "1f1b-interleaved", "v-half"], "recompute": ["none", "full"], "zero": ["0", "1"]}
+ORDERS, SWITCHES = ["tp-dp-pp", "dp-tp-pp"], ["true", "false"]
+PLAN = SETTING + "plan:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items()) + (
+    f"  rank_order: [{', '.join(ORDERS)}]\n  sequence_parallel: [{', '.join(SWITCHES)}]\n"
+    f"  overlap: {{gradients: [{', '.join(SWITCHES)}]}}\n")
+SWEEP = SETTING + "sweep:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items())
+KINDS = ("tp", "pp", "dp", "optimizer", "bubble")
+
+
+def numbers(row):
+    """A row of a CSV with its numbers as such."""
+    def read(text):
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return {key: read(value) for key, value in row.items()}
+
+
+class Plan(Command):
+    def write(self, text, name="plan.yaml"):
+        pathlib.Path(self.path(name)).write_text(text)
+        return self.path(name)
+
+    def plan(self, *arguments):
+        """What it finds; the status says whether that is anything."""
+        done = run("plan", *arguments, "--format", "json")
+        self.assertIn(done.returncode, (0, 1), done)
+        found = json.loads(done.stdout)
+        self.assertEqual(done.returncode == 0, len(found["plans"]) > 0)
+        return found
+
+    def rows(self, *arguments):
+        done = run("run", *arguments, "--format", "csv")
+        self.assertIn(done.returncode, (0, 1), done)
+        return [numbers(row) for row in csv.DictReader(io.StringIO(done.stdout))]
+
+
+def key_of(row, order, overlap):
+    """What tells plans apart. Where a choice makes no difference there is one point: chunks of schedules that have none,
+    the order of axes that have one rank, sharding over one replica."""
+    has_replicas = row["dp"] > 1
+    return (*(row[key] for key in ("tp", "pp", "dp", "virtual_pp", "schedule", "microbatch_size", "recompute",
+                                   "sequence_parallel")),
+            row["zero"] if has_replicas else None, overlap if has_replicas else None,
+            tuple(axis for axis in order.split("-") if row[axis] > 1))
+
+
+class Enumeration(Plan):
+    """All points by `pipecast run`: a sweep for what sweeps can list, and a call for each combination of the rest."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.points = {}
+
+    def enumerate(self):
+        if not Enumeration.points:
+            path = self.write(SWEEP, "sweep.yaml")
+            for order, parallel, overlap in itertools.product(ORDERS, SWITCHES, SWITCHES):
+                sets = [f"setting.rank_order={order}", f"setting.sequence_parallel={parallel}",
+                        f"setting.overlap.gradients={overlap}", "setting.price=2.5/h"]
+                for row in self.rows(path, *[word for text in sets for word in ("--set", text)]):
+                    if row["status"] == "ok":
+                        Enumeration.points[key_of(row, order, overlap)] = row
+        return list(Enumeration.points.values())
+
+    def check_best(self, found, of, count):
+        """The values of the best, in order: which of equals comes first is the planner's."""
+        best = sorted(of(row) for row in self.enumerate())[:count]
+        self.assertEqual([of(plan) for plan in found["plans"]], best)
+
+    def test_the_enumeration_is_one(self):
+        """More than a few points fit, and more than a few do not."""
+        self.assertGreater(len(self.enumerate()), 200)
+        log = self.plan(self.write(PLAN))["log"]
+        self.assertGreater(log["broken_rule"], 50)
+        self.assertGreater(log["over_memory"], 50)
+
+    def test_throughput(self):
+        path = self.write(PLAN)
+        for top in (1, 10, 40):
+            self.check_best(self.plan(path, "--top", str(top)), lambda row: row["iteration_s"], top)
+
+    def test_memory(self):
+        self.check_best(self.plan(self.write(PLAN), "--objective", "memory"), lambda row: row["memory_gib_max"], 10)
+
+    def test_cost(self):
+        found = self.plan(self.write(PLAN), "--objective", "cost", "--price", "2.5/h")
+        self.check_best(found, lambda row: row["cost_per_million_tokens"], 10)
+
+    def test_limits(self):
+        points = sorted(row["iteration_s"] for row in self.enumerate())
+        middle = points[len(points) // 2]
+        found = self.plan(self.write(PLAN), "--objective", "memory", "--most-iteration", f"{middle * 1.0000001:.12f} s")
+        least = min(row["memory_gib_max"] for row in self.enumerate() if row["iteration_s"] <= middle)
+        self.assertEqual(found["plans"][0]["memory_gib_max"], least)
+        self.assertLessEqual(max(plan["iteration_s"] for plan in found["plans"]), middle * 1.0000001)
+
+    def test_front(self):
+        """No point is better in one and as good in the other; as many values as the enumeration's front has."""
+        values = {(row["iteration_s"], row["memory_gib_max"]) for row in self.enumerate()}
+        front = sorted(a for a in values if not any(b[0] <= a[0] and b[1] <= a[1] and b != a for b in values))
+        found = self.plan(self.write(PLAN), "--objective", "throughput,memory")["plans"]
+        self.assertGreater(len(front), 3)
+        self.assertEqual([(plan["iteration_s"], plan["memory_gib_max"]) for plan in found], front)
+
+    def test_exhaustive_finds_the_same(self):
+        path = self.write(PLAN)
+        for objective in ("throughput", "memory", "cost", "throughput,memory"):
+            found = [self.plan(path, "--objective", objective, *more) for more in ((), ("--exhaustive",))]
+            self.assertEqual(found[0]["plans"], found[1]["plans"])
+            self.assertGreater(found[1]["log"]["simulated"], found[0]["log"]["simulated"])
+
+
+class Runs(Plan):
+    """A plan is a run."""
+
+    def check_commands(self, found):
+        for plan in found["plans"]:
+            words = shlex.split(plan["command"])
+            self.assertEqual(words[:2], ["pipecast", "run"])
+            rows = self.rows(*words[2:])
+            self.assertEqual(len(rows), 1, plan["command"])
+            for column in ("iteration_s", "memory_gib_max", "mfu", "trace_hash", "key", "cost_per_million_tokens", *LISTS):
+                column = "virtual_pp" if column == "chunks" else column
+                self.assertEqual(str(numbers({"x": "" if plan[column] is None else str(plan[column])})["x"]),
+                                 str(rows[0][column]), (plan["command"], column))
+
+    def test_commands_of_a_file(self):
+        self.check_commands(self.plan(self.write(PLAN), "--price", "2.10/h", "--set", "setting.pass_overhead=0.01",
+                                      "--top", "6"))
+
+    def test_commands_of_options(self):
+        self.check_commands(self.plan("--model", "gpt3-1.3b", "--machine", "dgx-a100,dgx-h100", "--price", "1/h,2/h",
+                                      "--gpus", "8,16", "--tp", "1..2", "--zero", "1,3", "--objective", "cost",
+                                      "--schedule", "zb-h1,v-min", "--recompute", "none", "--top", "4"))
+
+    def test_machines_count_from_the_files_folder(self):
+        """A scenario in another folder, whose machine lies beside it."""
+        folder = pathlib.Path(self.path("own folder"))
+        folder.mkdir()
+        (folder / "ours.yaml").write_text("machine: ours\nfrom: dgx-a100\nsource: a test\noversubscription: 2\n")
+        path = folder / "plan.yaml"
+        path.write_text(PLAN + "  machine: [./ours.yaml, dgx-a100]\n  top: 2\n")
+        self.check_commands(self.plan(str(path)))
+
+    def test_profile(self):
+        """Costs from a profile, in the search and in the plans; warnings are of the plans alone."""
+        kernels, profile = self.path("k.csv"), self.path("p.h5")
+        with open(kernels, "w") as file:
+            file.write("op,role,b,m,n,k,causal,bytes,time_us\n")
+            for role, *sizes in itertools.product(("forward", "input_gradient", "weight_gradient"), *[(256, 1024, 4096)] * 3):
+                m, n, k = sizes
+                file.write(f"gemm,{role},1,{m},{n},{k},,,{4 + 2 * m * n * k / 2e7:.6f}\n")
+        run("profile", "fit", kernels, "-o", profile, "--gpu", "a100-sxm-80gb", "--processors", "108")
+        done = run("plan", self.write(PLAN), "--profile", profile, "--top", "1", "--format", "json")
+        found = json.loads(done.stdout)
+        self.check_commands(found)
+        self.assertGreater(found["plans"][0]["iteration_s"], 1.5 * self.plan(self.write(PLAN))["plans"][0]["iteration_s"])
+        self.assertEqual(done.stderr, run(*shlex.split(found["plans"][0]["command"])[1:]).stderr)
+        self.assertIn("warning", done.stderr)
+
+    def test_results_file(self):
+        """Rows as they are printed; the scenario with what was set; one run a plan, and its trace where it asks."""
+        path, output = self.write(PLAN), self.path("plans.h5")
+        found = self.plan(path, "-o", output, "--set", "setting.trace=true", "--top", "3")["plans"]
+        rows = json.loads(self.good("export", output, "--to", "json"))
+        self.assertEqual(rows, [{key: plan[key] for key in rows[0]} for plan in found])
+        self.assertEqual([row["name"] for row in rows], ["plan-1", "plan-2", "plan-3"])
+        self.assertIn("plan-2", self.good("export", output, "--run", "plan-2", "--to", "chrome"))
+
+    def test_run_passes_over_the_plan(self):
+        self.assertEqual(self.rows(self.write(PLAN))[0]["iteration_s"],
+                         self.rows(self.write(SETTING, "setting.yaml"))[0]["iteration_s"])
+
+    def test_price(self):
+        """A GPU-hour for so many tokens, by hand."""
+        row, = self.rows("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--price", "2.10 /h",
+                         "--microbatch-size", "2", "--recompute", "full")
+        hours = 8 * row["iteration_s"] / 3600 / (row["global_batch"] * row["seq_len"]) * 1e6
+        self.assertAlmostEqual(row["gpu_hours_per_million_tokens"] / hours, 1, places=12)
+        self.assertAlmostEqual(row["cost_per_million_tokens"] / hours, 2.10, places=12)
+
+
+class Choices(Plan):
+    def test_options_say_what_a_file_says(self):
+        setting, lists = self.write(SETTING, "setting.yaml"), [f"--{k.replace('_', '-')}={','.join(v)}"
+                                                               for k, v in LISTS.items()]
+        said = self.plan(setting, *lists, "--rank-order", ",".join(ORDERS), "--sequence-parallel", ",".join(SWITCHES),
+                         "--set", "plan.overlap.gradients=[true, false]")
+        written = self.plan(self.write(PLAN))
+        for plan in said["plans"] + written["plans"]:
+            del plan["command"]
+        self.assertEqual(said, written)
+
+    def test_a_sweep_is_a_choice_and_a_set_wins(self):
+        path = self.write(SWEEP)
+        whole = self.plan(path, "--rank-order", "tp-dp-pp")
+        self.assertEqual(whole["log"]["points"], self.plan(self.write(PLAN), "--rank-order", "tp-dp-pp", "--set",
+                                                           "setting.sequence_parallel=true", "--set",
+                                                           "setting.overlap.gradients=true")["log"]["points"])
+        fixed = self.plan(path, "--rank-order", "tp-dp-pp", "--tp", "2")
+        self.assertEqual({plan["tp"] for plan in fixed["plans"]}, {2})
+        self.assertEqual({plan["tp"] for plan in self.plan(path, "--tp", "2", "--tp", "1,4")["plans"]} - {1, 4}, set())
+
+    def test_defaults(self):
+        """Every list that nobody gives, counted: all others have one value. Of GPT-3 1.3B: 24 layers, 16 heads."""
+        fixed = {"tp": "1", "pp": "2", "chunks": "2", "microbatch_size": "1", "schedule": "1f1b-interleaved",
+                 "recompute": "none", "zero": "1", "rank_order": "tp-dp-pp"}
+        divisors = [n for n in range(1, 25) if 24 % n == 0]
+        counts = {"tp": len([1, 2, 4, 8]), "pp": len(divisors), "chunks": len(divisors) - 1,
+                  "microbatch_size": len([1, 2, 4, 8, 16, 32]), "schedule": 3, "recompute": 2, "zero": 4, "rank_order": 2,
+                  "overlap.tp": 1, "sequence_parallel": 1}
+        for name, count in counts.items():
+            given = {**fixed, **({"tp": "2"} if name == "sequence_parallel" else {}),
+                     **({"pp": "all"} if name == "chunks" else {})}
+            given.pop(name, None)
+            if given.get("pp") == "all":
+                given["pp"] = ",".join(map(str, divisors))
+            log = self.plan("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "64", "--global-batch", "96",
+                            *[f"--{key.replace('_', '-')}={value}" for key, value in given.items()])["log"]
+            points = log["points"] // len(divisors) if name == "chunks" else log["points"]
+            self.assertEqual(points, count, name)
+        flash, materialised = (self.plan("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--attention", kind,
+                                         *[f"--{key.replace('_', '-')}={value}" for key, value in fixed.items()
+                                           if key != "recompute"])["log"]["points"] for kind in ("flash", "materialised"))
+        self.assertEqual((flash, materialised), (2, 3))
+
+    def test_all_schedules(self):
+        names = [line.split()[0] for line in self.good("list", "schedules").splitlines()]
+        path = self.write(SETTING)
+        fixed = ["--tp", "1", "--pp", "2", "--chunks", "2", "--microbatch-size", "1", "--zero", "1", "--recompute", "none",
+                 "--rank-order", "tp-dp-pp", "--memory", "40 GiB"]
+        found = self.plan(path, *fixed, "--schedule", "all", "--top", "100")
+        self.assertEqual(found["log"]["points"], len(names))
+        self.assertLessEqual({plan["schedule"] for plan in found["plans"]}, set(names))
+        self.assertGreater(len(found["plans"]), 15)
+
+    def test_threads_leave_no_mark(self):
+        path = self.write(PLAN)
+        for form in ("table", "csv", "json"):
+            outputs = {self.good("plan", path, "--format", form, "--jobs", jobs) for jobs in ("1", "2", "3")}
+            self.assertEqual(len(outputs), 1)
+
+
+class Words(Plan):
+    def test_the_log_adds_up(self):
+        for more in ((), ("--exhaustive",), ("--objective", "memory"), ("--memory", "1 MiB")):
+            log = self.plan(self.write(PLAN), *more)["log"]
+            self.assertEqual(sum(log[key] for key in ("broken_rule", "over_memory", "too_slow", "simulated")), log["points"])
+            self.assertLessEqual(log["simulated_over_memory"] + log["simulated_infeasible"], log["simulated"])
+
+    def share(self, plan, kind):
+        return plan[f"exposed_{kind}_s"] / plan["iteration_s"]
+
+    def test_limits(self):
+        """The largest wait, by the row's own columns."""
+        names = {"TP traffic": "tp", "PP transfers": "pp", "DP traffic": "dp", "optimizer": "optimizer", "bubble": "bubble"}
+        for plan in self.plan(self.write(PLAN), "--top", "30")["plans"]:
+            word, percent, memory = re.fullmatch(r"(\D+) (\d+\.\d)%(, memory)?", plan["limits"]).groups()
+            largest = max(KINDS, key=lambda kind: self.share(plan, kind))
+            self.assertEqual(self.share(plan, names[word]), self.share(plan, largest))
+            self.assertAlmostEqual(float(percent), 100 * self.share(plan, largest), delta=0.0501)
+
+    def test_behind_adds_up(self):
+        """v / v1 - 1 from iteration_s; each kind from exposed_*; what is not named rounds to nothing."""
+        best, *others = self.plan(self.write(PLAN), "--top", "30")["plans"]
+        self.assertEqual(best["behind"], "")
+        for plan in others:
+            total, rest = re.fullmatch(r"([+-]\d+\.\d)%(?:: (.*))?", plan["behind"]).groups()
+            said = {word.rsplit(" ", 1)[0].lower(): float(word.rsplit(" ", 1)[1])
+                    for word in (rest.split(", ") if rest else [])}
+            points = {kind: 100 * (plan[f"exposed_{kind}_s"] - best[f"exposed_{kind}_s"]) / best["iteration_s"]
+                      for kind in KINDS}
+            whole = 100 * (plan["iteration_s"] / best["iteration_s"] - 1)
+            points["kernels"] = whole - sum(points.values())
+            self.assertAlmostEqual(float(total), whole, delta=0.0501)
+            for kind, number in points.items():
+                self.assertAlmostEqual(said.get(kind, 0), number, delta=0.0501, msg=(kind, plan["behind"]))
+            self.assertAlmostEqual(sum(said.values()), whole, delta=0.31)
+
+    def test_behind_in_memory(self):
+        """In percent of what the fullest GPU of the best holds."""
+        best, *others = self.plan(self.write(PLAN), "--objective", "memory", "--top", "30")["plans"]
+        for plan in others:
+            total = float(re.match(r"[+-]\d+\.\d", plan["behind"]).group())
+            self.assertAlmostEqual(total, 100 * (plan["memory_gib_max"] / best["memory_gib_max"] - 1), delta=0.0501)
+
+    def test_table(self):
+        """Choices stand above where plans agree, and in a column where not; every line is of the JSON."""
+        path = self.write(PLAN)
+        plans, text = self.plan(path)["plans"], self.good("plan", path)
+        head, body = text.split("\n\n")[:2]
+        rows = body.splitlines()[3:]
+        self.assertEqual(len(rows), len(plans))
+        for name, column in (("tp", "tp"), ("pp", "pp"), ("recompute", "recompute"), ("schedule", "schedule")):
+            values = {plan[column] for plan in plans}
+            above = re.search(rf"(?:^|[ ,]){name} ([\w-]+)", head.replace("overlap tp", "").replace("\n", " "))
+            self.assertEqual([above.group(1)] if above else None, [str(*values)] if len(values) == 1 else None, name)
+        for row, plan in zip(rows, plans):
+            self.assertTrue(row.endswith(plan["limits"]))
+            self.assertIn(f"{plan['mfu']:.4f}", row)
+        self.assertEqual(re.findall(r"^ +\d+  (\S.*)$", text.split("where it comes from:\n")[1].split("\n\n")[0], re.M),
+                         [plan["behind"] for plan in plans[1:]])
+        self.assertIn(f"\nplan 1: {plans[0]['command']}\n", text)
+        self.assertNotRegex(text, r" \n")
+
+    def test_csv_says_what_json_says(self):
+        path = self.write(PLAN)
+        rows = list(csv.DictReader(io.StringIO(self.good("plan", path, "--format", "csv"))))
+        plans = self.plan(path)["plans"]
+        self.assertEqual([list(row) for row in rows], [list(plan) for plan in plans])
+        for row, plan in zip(rows, plans):
+            self.assertEqual({key: numbers({key: text})[key] for key, text in row.items()},
+                             {key: "" if value is None else numbers({key: str(value)})[key] for key, value in plan.items()})
+
+
+class Nothing(Plan):
+    """No plan: status 1, and what is nearest."""
+
+    def check(self, message, *arguments):
+        done = run("plan", self.write(PLAN), *arguments, "--format", "csv")
+        self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1), done)
+        self.assertRegex(done.stderr, rf"^pipecast: no plan fits: {message}\n$")
+
+    def test_memory(self):
+        least = self.plan(self.write(PLAN), "--objective", "memory")["plans"][0]["memory_gib_max"]
+        self.check(rf"the least memory is {least:.2f} GiB of 0\.10 GiB \(.*\)", "--memory", "0.1 GiB")
+
+    def test_time(self):
+        best = self.plan(self.write(PLAN))["plans"][0]["iteration_s"]
+        self.check(rf"the fastest takes {best:.6g} s, of 1e-06 s at most \(.*\)", "--most-iteration", "1 us")
+
+    def test_cost(self):
+        best = self.plan(self.write(PLAN), "--objective", "cost", "--price", "3/h")["plans"][0]["cost_per_million_tokens"]
+        self.check(rf"in the cheapest a million tokens cost {best:.6g}, of 1e-06 at most \(.*\)", "--most-cost", "0.000001",
+                   "--price", "3/h")
+
+    def test_rules(self):
+        self.check("of \\d+ points all break a rule of model, machine or schedule", "--tp", "3")
+
+
+class BadInput(Plan):
+    def check(self, text, line, message):
+        path = self.write(text)
+        done = run("plan", path)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertEqual(done.stderr, f"pipecast: {path}:{line}: {message}\n")
+
+    def test_values(self):
+        last = SETTING.count("\n") + 2
+        whole = "not a whole number; expected a whole number from 1 to"
+        for text, message in (
+                ("tp: [x]", f"plan.tp[0]: x: {whole} 65536"),
+                ("pp: [1, 0]", "plan.pp[1]: 0: out of range; expected a whole number from 1 to 65536"),
+                ("gpus: [1..]", "plan.gpus[0]: empty; expected a whole number from 1 to 2147483647"),
+                ("gpus: [8..2]", "plan.gpus[0]: 8..2: runs backwards; expected a range such as 1..8"),
+                ("gpus: [1..5000]", "plan.gpus[0]: more than 4096 values; expected at most that many"),
+                ("dp: [2, 1..3]", "plan.dp: the same twice, values 0 and 2; expected values that differ"),
+                ("chunks: []", "plan.chunks: an empty list; expected at least one entry"),
+                ("global_batch: 16", "plan.global_batch: is a single value; expected a list"),
+                ("microbatch_size: [1.5]", f"plan.microbatch_size[0]: 1.5: {whole} 2147483647"),
+                ("zero: [0..4]", "plan.zero[0]: 4: out of range; expected a whole number from 0 to 3"),
+                ("sequence_parallel: [yes]", "plan.sequence_parallel[0]: yes: not a truth value; expected true or false"),
+                ("overlap: {tp: [true, true]}",
+                 "plan.overlap.tp: the same twice, values 0 and 1; expected values that differ"),
+                ("recompute: ['full,none']",
+                 "plan.recompute[0]: full,none: unknown word; expected one of none, selective, full"),
+                ("objective: [speed]",
+                 "plan.objective[0]: speed: unknown word; expected one of throughput, memory, cost"),
+                ("top: 0", "plan.top: 0: out of range; expected a whole number from 1 to 1000000"),
+                ("most_iteration: 30",
+                 "plan.most_iteration: 30: no unit; expected a time such as 12.96 ms (ps, ns, us, ms, s, min, h)"),
+                ("most_iteration: 0 s", "plan.most_iteration: 0 s: is zero; expected what an iteration may take"),
+                ("most_cost: 0", "plan.most_cost: 0: is zero; expected what a million tokens may cost"),
+                ("price: [2.10]",
+                 "plan.price[0]: 2.10: no unit; expected a price above zero of a GPU-hour such as 2.10/h, in any currency"),
+                ("price: [2 USD/h]",
+                 "plan.price[0]: 2 USD/h: unknown unit 'USD/h'; expected a price above zero of a GPU-hour such as 2.10/h, in "
+                 "any currency"),
+                ("price: [1/h, 2/h]", "plan.price: 2 prices for 1 machines; expected one for all, or one each"),
+        ):
+            with self.subTest(text):
+                self.check(SETTING + f"plan:\n  {text}\n", last, message)
+        for text, start in (("speed: [1]", "plan.speed: unknown key"), ("zeros: [1]", "plan.zeros: unknown key (did you mean zero?)"),
+                            ("schedule: [2f2b]", "plan.schedule[0]: 2f2b: unknown schedule; expected one of gpipe,"),
+                            ("rank_order: [tp]", "plan.rank_order[0]: "), ("machine: [abacus]", "plan.machine[0]: abacus: ")):
+            with self.subTest(text):
+                path = self.write(SETTING + f"plan:\n  {text}\n")
+                done = run("plan", path)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+                self.assertTrue(done.stderr.startswith(f"pipecast: {path}:{last}: {start}"), done.stderr)
+
+    def test_settings(self):
+        """What a setting may have, and a plan not."""
+        last = SETTING.count("\n") + 1
+        for text, message in (
+                ("microbatches: 4", "setting.microbatches: follow from the other choices; expected global_batch"),
+                ("expand: true", "setting.expand: true; expected false in a plan, whose replicas are alike"),
+                ("samples: 10", "setting.samples: of bad days; expected none in a plan, and them in runs of it"),
+                ("recompute: 'full,none'", "setting.recompute: a word for every part; expected none, selective or full, for a "
+                 "plan chooses the parts"),
+                ("times: {F: 1 ms}", "setting.times: given; expected a machine, from which they follow in a plan")):
+            with self.subTest(text):
+                self.check(SETTING + f"  {text}\n", last, message)
+        self.check(SETTING.replace("vocab: 8000", "vocab: 8000, layout: '1,3'"), 3,
+                   "setting.model.layout: a list; expected even, ends or own, for a plan chooses the parts")
+        self.check(SETTING.replace("  gpus: 8\n", ""), 2,
+                   "setting.gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp")
+        self.check(SETTING.replace("  global_batch: 16\n", ""), 2,
+                   "setting.global_batch: missing; expected it, or plan.global_batch, since the model's file has none")
+        self.check(SETTING.replace("  machine: dgx-a100\n", ""), 2, "setting.machine: missing; expected one of `pipecast list "
+                   "machines` or a file, or times or stages")
+        self.check(SETTING + "sweep:\n  memory: [1 GiB, 2 GiB]\n", last + 1,
+                   "sweep.memory: no choice of a plan; expected one value, in the setting")
+        self.check(SETTING + "cases:\n  - {name: a}\n  - {name: b}\n", last,
+                   "cases: 2 cases; expected one at most, for a plan is for one setting")
+
+    def test_options(self):
+        for message, arguments in (
+                ("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine", []),
+                ("plan: two scenarios, a and b; expected one", ["a", "b"]),
+                ("--tp: x: not a whole number; expected a whole number from 1 to 65536", ["--tp", "1,x"]),
+                ("--tp: '1,,2': a list with an empty entry; expected one comma between two values", ["--tp", "1,,2"]),
+                ("--objective: speed: unknown word; expected one of throughput, memory, cost", ["--objective", "speed"]),
+                ("--top: 0: out of range; expected a whole number from 1 to 1000000", ["--top", "0"]),
+                ("--gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp", []),
+                ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),
+                ("--format: unknown format 'xml'; expected table, csv or json", ["--format", "xml"]),
+                ("plan: unknown option '--microbatches'; expected one that `pipecast plan --help` lists",
+                 ["--microbatches", "4"])):
+            with self.subTest(message):
+                given = [] if message.startswith(("plan: no", "plan: two")) else ["--model", "gpt3-1.3b", "--machine",
+                                                                                  "dgx-a100"]
+                self.bad(2, message, "plan", *given, *arguments)
+
+    def test_machine(self):
+        """A full disk is one line and status 3; a scenario is not written over."""
+        path = self.write(PLAN)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PIPECAST, "plan", path], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done)
+        done = run("plan", path, "-o", path)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, f"pipecast: -o: {path}: is the scenario; expected another file\n"))
+        self.assertEqual(os.listdir(self.folder.name), ["plan.yaml"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(argv=sys.argv[:1]))

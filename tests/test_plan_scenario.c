@@ -1,0 +1,292 @@
+/* A scenario as a search for plans: lists, defaults, sets, runs of choices; and plans as text. */
+#include "engine/alloc.h"
+#include "results/plan_table.h"
+#include "scenarios/plan_scenario.h"
+#include "tests/scenario_files.h"
+
+#include <math.h>
+
+static const char tiny[] =
+    "scenario: tiny\n"
+    "setting:\n"
+    "  model: {name: tiny, layers: 12, hidden: 512, heads: 8, kv_heads: 2, seq_len: 256, vocab: 1000}\n"
+    "  machine: dgx-a100\n"
+    "  gpus: 12\n"
+    "  global_batch: 24\n";
+
+static pc_plan_scenario *load_plan(const char *text, const char *const *sets, int set_count) {
+    pc_error error;
+    pc_plan_scenario *made = NULL;
+    write_temporary(text, strlen(text));
+    if (pc_plan_scenario_load(temporary, sets, set_count, &made, &error)) fail_msg("%s", error.message);
+    return made;
+}
+
+static pc_plan_scenario *load_tiny(const char *plan) {
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s", tiny, plan);
+    return load_plan(text, NULL, 0);
+}
+
+static void assert_list(pc_plan_list list, const int64_t *expected, int count) {
+    assert_int_equal(list.count, count);
+    for (int i = 0; i < count; i++) assert_int_equal(list.values[i], expected[i]);
+}
+#define ASSERT_LIST(list, ...)                                                                                         \
+    assert_list(list, (int64_t[]){__VA_ARGS__}, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+
+/* ---- lists ---- */
+
+/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node. pp: divides 12 layers, at most 12
+ * GPUs. chunks: with some pp they divide 12 layers. Microbatches: powers of two that divide 24. */
+static void test_defaults(void **state) {
+    (void)state;
+    pc_plan_scenario *x = load_tiny("");
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    pc_plan_request request = pc_plan_scenario_request(x);
+    assert_int_equal(space->base_count, 1);
+    ASSERT_LIST(space->gpus, 12);
+    ASSERT_LIST(space->global_batch, 24);
+    ASSERT_LIST(space->tp, 1, 2, 4, 8);
+    ASSERT_LIST(space->pp, 1, 2, 3, 4, 6, 12);
+    ASSERT_LIST(space->chunks, 2, 3, 4, 6, 12);
+    ASSERT_LIST(space->microbatch_size, 1, 2, 4, 8);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL);
+    ASSERT_LIST(space->zero, 0, 1, 2, 3);
+    ASSERT_LIST(space->sequence_parallel, 1);
+    ASSERT_LIST(space->overlaps_tp, 1);
+    assert_int_equal(space->dp.count, 0);
+    assert_int_equal(space->generator_count, 3);
+    assert_int_equal(space->order_count, 2);
+    assert_int_equal(request.objective_count, 1);
+    assert_int_equal(request.objectives[0], PC_PLAN_THROUGHPUT);
+    assert_int_equal(request.top, 10);
+    pc_plan_scenario_free(x);
+}
+
+/* With embedding and head counted as a layer each there are 14 to divide: 1, 2, 7 or 14 parts. */
+static void test_defaults_follow_the_layout(void **state) {
+    (void)state;
+    const char *const sets[] = {"setting.model.layout=ends", "setting.model.attention=materialised", "setting.gpus=6"};
+    pc_plan_scenario *x = load_plan(tiny, sets, 3);
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    ASSERT_LIST(space->tp, 1, 2, 4);
+    ASSERT_LIST(space->pp, 1, 2);
+    ASSERT_LIST(space->chunks, 2, 7, 14);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL);
+    pc_plan_scenario_free(x);
+}
+
+static void test_lists(void **state) {
+    (void)state;
+    pc_plan_scenario *x = load_tiny("plan:\n"
+                                    "  objective: [cost, memory]\n"
+                                    "  machine: [dgx-h100, dgx-a100]\n"
+                                    "  price: [3/h, 1.5 /h]\n"
+                                    "  gpus: [4..6, 12]\n"
+                                    "  dp: [1, 2]\n"
+                                    "  recompute: [full]\n"
+                                    "  rank_order: [dp-tp-pp]\n"
+                                    "  overlap: {p2p: [false, true]}\n"
+                                    "  most_iteration: 1.5 min\n"
+                                    "  most_cost: 0.25\n");
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    pc_plan_request request = pc_plan_scenario_request(x);
+    assert_int_equal(space->base_count, 2);
+    assert_string_equal(space->bases[0].spec.machine.name, "dgx-h100");
+    assert_true(space->bases[0].gpu_hour_price == 3 && space->bases[1].gpu_hour_price == 1.5);
+    ASSERT_LIST(space->gpus, 4, 5, 6, 12);
+    ASSERT_LIST(space->dp, 1, 2);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_FULL);
+    ASSERT_LIST(space->overlaps_p2p, 0, 1);
+    assert_int_equal(space->orders[0].axis[0], PC_AXIS_DP);
+    assert_int_equal(request.objective_count, 2);
+    assert_int_equal(request.objectives[0], PC_PLAN_COST);
+    assert_int_equal(request.top, 0); /* of a front all */
+    assert_true(request.most_iteration_s == 90 && request.most_cost == 0.25);
+    pc_plan_scenario_free(x);
+}
+
+/* What is said later wins: a set over the file, and of sets the last. Within a document `plan` wins over the rest. */
+static void test_order_of_words(void **state) {
+    (void)state;
+    char text[2048];
+    snprintf(text, sizeof text, "%s  tp: 4\nsweep:\n  tp: [1, 2]\n  zero: [2, 3]\nplan:\n  tp: [2, 4]\n  pp: [1]\n",
+             tiny);
+    const char *const sets[] = {"setting.tp=8", "plan.tp=[1]", "sweep.pp=[2, 3]", "setting.zero=0"};
+    const int64_t tp[][2] = {{2, 4}, {8, 0}, {1, 0}, {1, 0}, {1, 0}};
+    for (int count = 0; count <= 4; count++) {
+        pc_plan_scenario *x = load_plan(text, sets, count);
+        const pc_plan_space *space = pc_plan_scenario_space(x);
+        assert_list(space->tp, tp[count], count == 0 ? 2 : 1);
+        if (count < 3)
+            ASSERT_LIST(space->pp, 1);
+        else
+            ASSERT_LIST(space->pp, 2, 3);
+        if (count < 4)
+            ASSERT_LIST(space->zero, 2, 3);
+        else
+            ASSERT_LIST(space->zero, 0);
+        pc_plan_scenario_free(x);
+    }
+}
+
+/* ---- runs ---- */
+
+static void join(void *context, const char *key, const char *value) {
+    char *text = context;
+    snprintf(text + strlen(text), 512 - strlen(text), "%s=%s ", key, value);
+}
+
+/* The iteration that the planner means is the one that the scenario makes, and what it put in words says no more than
+ * the setting does not. */
+static void test_runs(void **state) {
+    (void)state;
+    pc_plan_scenario *x =
+        load_tiny("plan:\n  tp: [1, 2]\n  zero: [1, 3]\n  overlap: {p2p: [false]}\n  price: [2 /h]\n");
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    pc_plan_request request = pc_plan_scenario_request(x);
+    pc_plan_answer answer;
+    pc_error error;
+    request.threads = 1;
+    if (pc_plan_run(space, &request, &answer, &error)) fail_msg("%s", error.message);
+    assert_int_equal(answer.count, 10);
+    for (int64_t i = 0; i < answer.count; i++) {
+        const pc_plan_choice *choice = &answer.found[i].choice;
+        pc_run_spec spec;
+        char words[512] = "", expected[512], order[16];
+        pc_iteration iteration;
+        if (pc_plan_scenario_run_spec(x, choice, i + 1, &spec, &error)) fail_msg("%s", error.message);
+        pc_iteration_spec meant = pc_plan_spec(space, choice);
+        assert_int_equal(spec.run, i + 1);
+        assert_true(spec.gpu_hour_price == 2);
+        assert_int_equal(meant.cut.dp, spec.iteration.cut.dp);
+        if (pc_iteration_run(&spec.iteration, NULL, false, &iteration, &error)) fail_msg("%s", error.message);
+        assert_true(iteration.iteration_s == answer.found[i].iteration_s);
+        pc_iteration_free(&iteration);
+        pc_run_spec_free(&spec);
+        if (pc_plan_scenario_put(x, choice, join, words, &error)) fail_msg("%s", error.message);
+        pc_rank_order_write(choice->order, order);
+        snprintf(expected, sizeof expected, "price=2 /h tp=%d pp=%d ", choice->tp, choice->pp);
+        assert_starts(words, expected);
+        assert_null(strstr(words, "gpus="));
+        assert_true((strstr(words, "chunks=") != NULL) ==
+                    (choice->generator->chunks_min != choice->generator->chunks_max));
+        assert_non_null(strstr(words, order));
+        assert_non_null(strstr(words, "overlap.p2p=false "));
+        assert_null(strstr(words, "overlap.tp"));
+    }
+    pc_plan_answer_free(&answer);
+    pc_plan_scenario_free(x);
+}
+
+/* ---- words ---- */
+
+static pc_plan_row row_of(double iteration_s, double tp_s, double dp_s, double bubble_s, int64_t gpus) {
+    pc_plan_row x = {.row = {.iteration_s = iteration_s,
+                             .gpus = gpus,
+                             .global_batch = 10,
+                             .seq_len = 100,
+                             .exposed_tp_s = tp_s,
+                             .exposed_dp_s = dp_s,
+                             .exposed_bubble_s = bubble_s,
+                             .gpu_hours_per_million_tokens = 1,
+                             .cost_per_million_tokens = NAN}};
+    return x;
+}
+
+/* Best: 10 s, of which 1 TP, 1 bubble, 8 kernels. Other: 12 s, 1 TP, 0.5 DP, 2.5 bubble, 8 kernels: 20% more, of which
+ * 15 points bubble and 5 DP. As costs on half as many GPUs: 10 x 2 = 20 against 12, so that all is -40%: kernels 8 -
+ * 16, TP 1 - 2, bubble 2.5 - 2, DP 0.5, over 20. */
+static void test_behind(void **state) {
+    (void)state;
+    char text[PC_PLAN_TEXT_SIZE];
+    pc_plan_row best = row_of(10, 1, 0, 1, 2), other = row_of(12, 1, 0.5, 2.5, 1);
+    pc_plan_behind(PC_PLAN_THROUGHPUT, &best, &best, text);
+    assert_string_equal(text, "");
+    pc_plan_behind(PC_PLAN_THROUGHPUT, &best, &other, text);
+    assert_string_equal(text, "+20.0%: bubble +15.0, DP +5.0");
+    pc_plan_behind(PC_PLAN_COST, &best, &other, text);
+    assert_string_equal(text, "-40.0%: kernels -40.0, TP -5.0, DP +2.5, bubble +2.5");
+    best.fullest = (pc_device_memory){.parameters = 40, .optimizer = 40, .activations = 20};
+    other.fullest = (pc_device_memory){.parameters = 40, .optimizer = 30, .activations = 40, .buffers = 5};
+    pc_plan_behind(PC_PLAN_MEMORY, &best, &other, text);
+    assert_string_equal(text, "+15.0%: activations +20.0, optimizer -10.0, buffers +5.0");
+    other = best;
+    pc_plan_behind(PC_PLAN_MEMORY, &best, &other, text);
+    assert_string_equal(text, "+0.0%");
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    char text[PC_PLAN_TEXT_SIZE];
+    pc_plan_row plan = row_of(12, 1, 0.5, 2.5, 1);
+    pc_plan_limits(&plan, text);
+    assert_string_equal(text, "bubble 20.8%");
+    plan.found.memory_limits = true;
+    plan.row.exposed_tp_s = 3;
+    pc_plan_limits(&plan, text);
+    assert_string_equal(text, "TP traffic 25.0%, memory");
+    plan = row_of(1, 0, 0, 0, 1);
+    pc_plan_limits(&plan, text);
+    assert_string_equal(text, "kernels");
+}
+
+/* ---- short memory ---- */
+
+static void test_short_memory(void **state) {
+    (void)state;
+    char text[2048];
+    const char *const sets[] = {"plan.tp=[1..4]"};
+    pc_code code = PC_ERROR_NO_MEMORY;
+    pc_error error;
+    snprintf(text, sizeof text, "%ssweep:\n  recompute: [full]\nplan:\n  machine: [dgx-a100]\n", tiny);
+    write_temporary(text, strlen(text));
+    for (long i = 0; code == PC_ERROR_NO_MEMORY; i++) {
+        pc_plan_scenario *x = NULL;
+        pc_alloc_fail_after(i);
+        code = pc_plan_scenario_load(temporary, sets, 1, &x, &error);
+        pc_alloc_fail_after(-1);
+        assert_true(code == PC_OK || (code == PC_ERROR_NO_MEMORY && !x && i < 10000));
+        pc_plan_scenario_free(x);
+    }
+    pc_plan_scenario_free(NULL);
+}
+
+static void test_short_memory_of_text(void **state) {
+    (void)state;
+    pc_plan_row rows[] = {row_of(10, 1, 0, 1, 2), row_of(12, 1, 0.5, 2.5, 1)};
+    pc_plan_report report = {.scenario = "x", .rows = rows, .count = 2, .request = {.objective_count = 1}};
+    FILE *stream = tmpfile();
+    assert_non_null(stream);
+    rows[0].command = rows[1].command = "pipecast run";
+    rows[0].found.choice.order = rows[1].found.choice.order = (pc_rank_order){{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}};
+    for (pc_format format = PC_FORMAT_TABLE; format <= PC_FORMAT_JSON; format++) {
+        pc_code code = PC_ERROR_NO_MEMORY;
+        for (long i = 0; code == PC_ERROR_NO_MEMORY; i++) {
+            pc_error error;
+            pc_alloc_fail_after(i);
+            code = pc_plan_table_write(&report, format, stream, &error);
+            pc_alloc_fail_after(-1);
+            assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
+            assert_int_equal(ftell(stream) > 0, code == PC_OK); /* nothing half-written */
+        }
+        rewind(stream);
+    }
+    assert_int_equal(fclose(stream), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_defaults_follow_the_layout),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_order_of_words),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_behind),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_short_memory),
+        cmocka_unit_test(test_short_memory_of_text),
+    };
+    return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
+}
