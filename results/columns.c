@@ -12,6 +12,12 @@
         .size = sizeof((pc_run_row *)0)->field, .unit = unit_text, .description = text                                 \
     }
 
+/* A quantile and the bounds of its confidence interval. */
+#define QUANTILE(field, unit_end, unit_text, text)                                                                     \
+    COLUMN(field##unit_end, REAL, unit_text, text),                                                                    \
+        COLUMN(field##_low##unit_end, REAL, unit_text, "lower bound of its 95% confidence interval"),                  \
+        COLUMN(field##_high##unit_end, REAL, unit_text, "upper bound of its 95% confidence interval")
+
 static const pc_column columns[] = {
     COLUMN(run, INTEGER, "1", "number of the run in the whole list, from 1"),
     COLUMN(scenario, TEXT, "", "name of the scenario"),
@@ -86,6 +92,38 @@ static const pc_column columns[] = {
     COLUMN(memory_limit_gib, REAL, "GiB",
            "room on the device that has least: for activations where times are given, for everything on clusters"),
     COLUMN(plan, TEXT, "", "what a schedule that searches was made for: the costs, or equal times of F, B and W"),
+    COLUMN(key, TEXT, "", "hash of all that decides the result: runs of one key have one, 32 hexadecimal digits"),
+    COLUMN(gpu_hours_per_million_tokens, REAL, "h", "hours of a GPU that a million tokens take"),
+    COLUMN(cost_per_million_tokens, REAL, "1", "the same at the price of a GPU-hour, in the price's currency"),
+    COLUMN(samples, INTEGER, "1", "iterations, and jobs, that were sampled with what makes a day bad"),
+    COLUMN(jitter, REAL, "1", "relative standard deviation of passes in samples, where it is a number"),
+    COLUMN(gpu_jitter, REAL, "1", "relative standard deviation of GPUs' speeds in samples"),
+    COLUMN(link_jitter, REAL, "1", "relative standard deviation of transfers in samples"),
+    COLUMN(slow_gpus, INTEGER, "1", "slow GPUs, at random places"),
+    COLUMN(slow_stage, INTEGER, "1", "the stage, from 0, that is slow in one replica"),
+    COLUMN(slow_factor, REAL, "1", "how many times as long slow GPUs take"),
+    COLUMN(bad_links, INTEGER, "1", "bad links, at random places"),
+    COLUMN(bad_factor, REAL, "1", "what is left of a bad link's bandwidth"),
+    COLUMN(other_nodes, INTEGER, "1", "nodes with another GPU"),
+    COLUMN(mtbf_s, REAL, "s", "mean time between failures of one GPU"),
+    COLUMN(checkpoint_s, REAL, "s", "how long training stands still for a checkpoint"),
+    COLUMN(spare_nodes, INTEGER, "1", "nodes beyond those in use"),
+    COLUMN(iteration_good_s, REAL, "s", "time of the iteration on a good day, by the costs of samples"),
+    COLUMN(iteration_mean_s, REAL, "s", "time of an iteration, the mean over samples"),
+    COLUMN(iteration_mean_error_s, REAL, "s", "standard error of iteration_mean_s"),
+    COLUMN(slowdown_mean, REAL, "1", "iteration_mean_s over iteration_good_s"),
+    QUANTILE(iteration_p05, _s, "s", "time of an iteration, the 5% quantile over samples"),
+    QUANTILE(iteration_p50, _s, "s", "time of an iteration, the median over samples"),
+    QUANTILE(iteration_p95, _s, "s", "time of an iteration, the 95% quantile over samples"),
+    QUANTILE(iteration_p99, _s, "s", "time of an iteration, the 99% quantile over samples"),
+    COLUMN(goodput_mean, REAL, "1",
+           "part of a job's time that makes lasting progress at a good day's speed, the mean over jobs"),
+    COLUMN(goodput_mean_error, REAL, "1", "standard error of goodput_mean"),
+    QUANTILE(goodput_p05, , "1", "goodput, the 5% quantile over jobs"),
+    QUANTILE(goodput_p50, , "1", "goodput, the median over jobs"),
+    QUANTILE(goodput_p95, , "1", "goodput, the 95% quantile over jobs"),
+    COLUMN(failures_mean, REAL, "1", "failures of a job, the mean over jobs"),
+    COLUMN(checkpoint_interval_s, REAL, "s", "work between two checkpoints, in whole iterations"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

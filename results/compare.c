@@ -103,9 +103,10 @@ static bool numbers_differ(double a, double b, double tolerance) {
     return a != b && !(fabs(b - a) <= tolerance * fabs(a));
 }
 
-/* What is compared: all but the number of the run; and hashes of times only where times must be equal. */
+/* What is compared: all but the number of the run and the hash of what it is made of; and hashes of times only where
+ * times must be equal. */
 static bool is_compared(const pc_column *column, double tolerance) {
-    if (column->offset == offsetof(pc_run_row, run)) return false;
+    if (column->offset == offsetof(pc_run_row, run) || column->offset == offsetof(pc_run_row, key)) return false;
     return !(tolerance > 0) || column->offset != offsetof(pc_run_row, trace_hash);
 }
 

@@ -94,52 +94,68 @@ static void add_json_row(pc_text *line, const pc_run_row *row, bool first) {
 
 /* --- all formats --- */
 
-/* Sends the line on its way and empties it, so that memory does not grow with the rows. */
-static bool flush(pc_text *line, FILE *stream) {
-    bool done = !line->failed && fwrite(line->data ? line->data : "", 1, line->size, stream) == line->size;
-    line->size = 0;
+bool pc_table_flush(pc_text *text, FILE *stream) {
+    bool done = !text->failed && fwrite(text->data ? text->data : "", 1, text->size, stream) == text->size;
+    text->size = 0;
     return done;
 }
 
-static bool write_csv(const pc_run_row *rows, int64_t count, pc_text *line, FILE *stream) {
+const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index) {
+    rows->code = rows->source(rows->context, index, &rows->row, rows->error);
+    return rows->code ? NULL : &rows->row;
+}
+
+static bool write_csv(pc_table_rows *rows, pc_text *line, FILE *stream) {
     add_csv_header(line);
-    bool going = flush(line, stream);
-    for (int64_t i = 0; i < count && going; i++) {
-        add_csv_row(line, &rows[i]);
-        going = flush(line, stream);
+    bool going = pc_table_flush(line, stream);
+    for (int64_t i = 0; i < rows->count && going; i++) {
+        const pc_run_row *row = pc_table_row(rows, i);
+        if (!row) return false;
+        add_csv_row(line, row);
+        going = pc_table_flush(line, stream);
     }
     return going;
 }
 
-static bool write_json(const pc_run_row *rows, int64_t count, pc_text *line, FILE *stream) {
+static bool write_json(pc_table_rows *rows, pc_text *line, FILE *stream) {
     pc_text_add(line, "[", 1);
-    bool going = flush(line, stream);
-    for (int64_t i = 0; i < count && going; i++) {
-        add_json_row(line, &rows[i], i == 0);
-        going = flush(line, stream);
+    bool going = pc_table_flush(line, stream);
+    for (int64_t i = 0; i < rows->count && going; i++) {
+        const pc_run_row *row = pc_table_row(rows, i);
+        if (!row) return false;
+        add_json_row(line, row, i == 0);
+        going = pc_table_flush(line, stream);
     }
-    pc_text_printf(line, "%s]\n", count > 0 ? "\n" : "");
-    return going && flush(line, stream);
+    pc_text_printf(line, "%s]\n", rows->count > 0 ? "\n" : "");
+    return going && pc_table_flush(line, stream);
 }
 
-static bool write_table(const pc_run_row *rows, int64_t count, pc_text *text, FILE *stream) {
-    pc_table_text_add(rows, count, text);
-    return flush(text, stream);
-}
-
-pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error) {
-    static bool (*const writers[])(const pc_run_row *, int64_t, pc_text *, FILE *) = {
-        [PC_FORMAT_TABLE] = write_table, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
+pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format, FILE *stream,
+                            pc_error *error) {
+    static bool (*const writers[])(pc_table_rows *, pc_text *, FILE *) = {
+        [PC_FORMAT_TABLE] = pc_table_text_write, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
+    pc_table_rows rows = {.source = source, .context = context, .count = count, .error = error};
     pc_text text = {0};
     pc_number_scope scope = {0};
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     errno = 0;
-    bool done = writers[format](rows, count, &text, stream) && fflush(stream) == 0;
+    bool done = writers[format](&rows, &text, stream) && fflush(stream) == 0;
     int cause = errno;
     bool starved = text.failed;
     pc_number_scope_leave(&scope);
     pc_text_free(&text);
-    if (done) return PC_OK;
+    if (done || rows.code) return rows.code;
     if (starved) return pc_error_no_memory(error);
     return pc_error_set(error, PC_ERROR_IO, "cannot write the table: %s", cause ? strerror(cause) : "stream error");
+}
+
+static pc_code copy_row(void *context, int64_t index, pc_run_row *row, pc_error *error) {
+    (void)error;
+    const pc_run_row *const *rows = context;
+    *row = (*rows)[index];
+    return PC_OK;
+}
+
+pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error) {
+    return pc_table_write_from(copy_row, &rows, count, format, stream, error);
 }

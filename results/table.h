@@ -26,6 +26,12 @@ PC_MUST_USE PC_API bool pc_format_parse(const char *name, pc_format *format);
  * PC_ERROR_IO where the stream fails. */
 PC_API pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error);
 
+/* The same of rows that are read one by one, some times over, from the first to the last: CSV and JSON once, TABLE up
+ * to four times. Also what a row's source refuses. */
+typedef pc_code pc_table_source(void *context, int64_t index, pc_run_row *row, pc_error *error);
+PC_API pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format,
+                                   FILE *stream, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,12 +4,33 @@
 
 #include "models/training/run.h"
 #include "results/columns.h"
+#include "results/table.h"
 #include "results/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
-/* Adds the table of `count` rows. Call it within a number scope. */
-void pc_table_text_add(const pc_run_row *rows, int64_t count, pc_text *text);
+/* Rows on their way into a table, one at a time. */
+typedef struct pc_table_rows {
+    pc_table_source *source;
+    void *context;
+    int64_t count;
+    pc_run_row row; /* the last that was read */
+    pc_code code;   /* not PC_OK where one could not be: then `error`, which may be NULL, says why */
+    pc_error *error;
+} pc_table_rows;
+
+/* Row `index`, until the next is asked for; NULL where it could not be read. */
+const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index);
+
+/* Sends the text on its way and empties it, so that memory does not grow with the rows; false where it had failed, or
+ * the stream fails. */
+PC_MUST_USE bool pc_table_flush(pc_text *text, FILE *stream);
+
+/* Writes the table, by way of `text`, which is empty. Call it within a number scope; false as above, or where a row
+ * could not be read. */
+PC_MUST_USE bool pc_table_text_write(pc_table_rows *rows, pc_text *text, FILE *stream);
 
 /* Adds what the row has in the column as a cell of a CSV, and as a JSON value; nothing and null where it is not
  * defined. Call it within a number scope. */

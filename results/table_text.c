@@ -68,6 +68,12 @@ static const table_view views[] = {
     {"recompute", NULL, "recompute", "", STYLE_TEXT, SHOWN_UNNAMED, 0, NULL},
     {"zero", NULL, "ZeRO", "", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
     {"iteration_s", NULL, "iteration", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
+    {"iteration_mean_s", NULL, "mean of", "samples [s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
+    {"iteration_p50_s", NULL, "median", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
+    {"iteration_p95_s", NULL, "95%", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
+    {"slowdown_mean", NULL, "mean over", "good day", STYLE_RATE, SHOWN_ALWAYS, 0, NULL},
+    {"goodput_mean", NULL, "goodput", "mean", STYLE_RATE, SHOWN_ALWAYS, 0, NULL},
+    {"goodput_p05", NULL, "goodput", "5%", STYLE_RATE, SHOWN_ALWAYS, 0, NULL},
     {"published_iteration_s", NULL, "published", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, COMPARED, NULL},
     {"iteration_s", "published_iteration_s", "differ-", "ence", STYLE_PERCENT, SHOWN_ALWAYS, COMPARED, NULL},
     {"samples_per_s_per_gpu", NULL, "samples/s", "per GPU", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 3, "mfu"},
@@ -98,39 +104,51 @@ static const table_view views[] = {
     {"activation_gib_max", NULL, "activ.", "max [GiB]", STYLE_GIB, SHOWN_ALWAYS, 6, "memory_gib_max"},
     {"published_activation_gib", NULL, "published", "[GiB]", STYLE_GIB, SHOWN_ALWAYS, 0, NULL},
     {"memory_gib_max", NULL, "memory", "max [GiB]", STYLE_GIB, SHOWN_ALWAYS, 0, NULL},
+    {"cost_per_million_tokens", NULL, "cost of 1M", "tokens", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 8, NULL},
     {"status", NULL, "status", "", STYLE_TEXT, SHOWN_FAILED, 0, NULL},
 };
 
 enum { VIEW_COUNT = sizeof views / sizeof views[0] };
 
+/* What a look at all rows says of a view's values. */
+typedef struct view_facts {
+    bool any;           /* one of them is defined */
+    bool varies;        /* not all are equal to the first row's */
+    double least, most; /* of the sizes of numbers that are not zero, and of all; STYLE_FOUR_DIGITS alone */
+} view_facts;
+
+/* Rows are read three times, whatever their number: to know what there is, how wide it is, and to write it. */
 typedef struct table_layout {
-    const pc_run_row *rows;
-    int64_t count;
-    bool named;  /* every row has a name */
-    bool all_ok; /* every row's status is */
+    pc_table_rows *rows;
+    pc_run_row first;
+    const pc_column *column[VIEW_COUNT], *minus[VIEW_COUNT]; /* NULL where there is nothing to compare with */
+    view_facts facts[VIEW_COUNT];
+    bool pp_is_gpus, hfu_is_mfu; /* in every row */
+    bool named;                  /* every row has a name */
+    bool all_ok;                 /* every row's status is */
     bool shown[VIEW_COUNT];
     bool sacrificed[VIEW_COUNT];
     int decimals[VIEW_COUNT]; /* -1: the numbers are too far apart for one count of them */
     size_t width[VIEW_COUNT];
 } table_layout;
 
-static const pc_column *column_of(const table_view *view) {
-    return pc_column_find(view->column);
+static bool is_text(int index) {
+    return views[index].style == STYLE_TEXT;
 }
 
 /* --- what a cell says --- */
 
-static bool is_defined(const table_view *view, const pc_run_row *row) {
-    return pc_column_defined(column_of(view), row) &&
-           (!view->minus || pc_column_defined(pc_column_find(view->minus), row));
+static bool is_defined(const table_layout *table, int index, const pc_run_row *row) {
+    const pc_column *minus = table->minus[index];
+    return pc_column_defined(table->column[index], row) && (!minus || pc_column_defined(minus, row));
 }
 
-static double number_of(const table_view *view, const pc_run_row *row) {
-    double value = pc_column_real(column_of(view), row);
-    if (!view->minus) return value;
-    double theirs = pc_column_real(pc_column_find(view->minus), row);
-    if (view->style == STYLE_SHARE) return 100 * value / theirs;
-    return view->style == STYLE_PERCENT ? 100 * (value / theirs - 1) : value - theirs;
+static double number_of(const table_layout *table, int index, const pc_run_row *row) {
+    double value = pc_column_real(table->column[index], row);
+    if (!table->minus[index]) return value;
+    double theirs = pc_column_real(table->minus[index], row);
+    if (views[index].style == STYLE_SHARE) return 100 * value / theirs;
+    return views[index].style == STYLE_PERCENT ? 100 * (value / theirs - 1) : value - theirs;
 }
 
 /* A difference that rounds to nothing has no sign of its own. */
@@ -142,9 +160,9 @@ static void add_signed(pc_text *cell, double value, int decimals, const char *un
     pc_text_printf(cell, "%+.*f%s", decimals, without_negative_zero(value, decimals), unit);
 }
 
-static void add_text(pc_text *cell, const table_view *view, const pc_run_row *row) {
+static void add_text(pc_text *cell, const pc_column *column, const pc_run_row *row) {
     char text[PC_COLUMN_TEXT_SIZE];
-    pc_column_text(column_of(view), row, text, sizeof text);
+    pc_column_text(column, row, text, sizeof text);
     pc_text_add_line(cell, text, CELL_MAX);
 }
 
@@ -156,65 +174,52 @@ static void add_number(pc_text *cell, double value, int decimals) {
 }
 
 /* The cell is emptied first. */
-static void set_cell(pc_text *cell, const table_view *view, int decimals, const pc_run_row *row) {
+static void set_cell(pc_text *cell, const table_layout *table, int index, int decimals, const pc_run_row *row) {
     cell->size = 0;
     pc_text_add(cell, "", 0);
-    if (!is_defined(view, row)) return;
-    switch (view->style) {
+    if (!is_defined(table, index, row)) return;
+    switch (views[index].style) {
     case STYLE_TEXT:
-        return add_text(cell, view, row);
+        return add_text(cell, table->column[index], row);
     case STYLE_INTEGER:
-        return pc_text_printf(cell, "%" PRId64, pc_column_integer(column_of(view), row));
+        return pc_text_printf(cell, "%" PRId64, pc_column_integer(table->column[index], row));
     case STYLE_PLAIN:
-        return pc_text_printf(cell, "%.6g", number_of(view, row));
+        return pc_text_printf(cell, "%.6g", number_of(table, index, row));
     case STYLE_SHARE:
-        return pc_text_printf(cell, "%.1f%%", number_of(view, row));
+        return pc_text_printf(cell, "%.1f%%", number_of(table, index, row));
     case STYLE_DIFFERENCE:
-        return add_signed(cell, number_of(view, row), 4, "");
+        return add_signed(cell, number_of(table, index, row), 4, "");
     case STYLE_PERCENT:
-        return add_signed(cell, number_of(view, row), 1, "%");
+        return add_signed(cell, number_of(table, index, row), 1, "%");
     case STYLE_RATE:
     case STYLE_GIB:
     case STYLE_FOUR_DIGITS:
-        return add_number(cell, number_of(view, row), decimals);
+        return add_number(cell, number_of(table, index, row), decimals);
     }
 }
 
 /* Enough that the smallest number has four digits; -1 where that would write the largest with ten. */
-static int decimals_for_four_digits(const table_layout *table, const table_view *view) {
-    double least = INFINITY, most = 0;
-    for (int64_t i = 0; i < table->count; i++) {
-        if (!is_defined(view, &table->rows[i])) continue;
-        double value = fabs(number_of(view, &table->rows[i]));
-        if (value > 0 && value < least) least = value;
-        if (value > most) most = value;
-    }
-    if (most == 0) return 0;
-    if (most / least > 1e5 || most >= 1e9 || least < 1e-6) return -1;
-    int decimals = 3 - (int)floor(log10(least));
+static int decimals_for_four_digits(const view_facts *facts) {
+    if (facts->most == 0) return 0;
+    if (facts->most / facts->least > 1e5 || facts->most >= 1e9 || facts->least < 1e-6) return -1;
+    int decimals = 3 - (int)floor(log10(facts->least));
     return decimals < 0 ? 0 : decimals;
 }
 
-static int decimals_of(const table_layout *table, const table_view *view) {
-    switch (view->style) {
+static int decimals_of(const table_layout *table, int index) {
+    switch (views[index].style) {
     case STYLE_RATE:
         return 4;
     case STYLE_GIB:
         return 2;
     case STYLE_FOUR_DIGITS:
-        return decimals_for_four_digits(table, view);
+        return decimals_for_four_digits(&table->facts[index]);
     default:
         return 0;
     }
 }
 
-/* --- which columns are shown --- */
-
-static bool any_defined(const table_layout *table, const table_view *view) {
-    for (int64_t i = 0; i < table->count; i++)
-        if (is_defined(view, &table->rows[i])) return true;
-    return false;
-}
+/* --- what there is: the first look --- */
 
 static bool same_value(const pc_column *column, const pc_run_row *a, const pc_run_row *b) {
     if (pc_column_defined(column, a) != pc_column_defined(column, b)) return false;
@@ -227,47 +232,80 @@ static bool same_value(const pc_column *column, const pc_run_row *a, const pc_ru
     return strcmp(text_a, text_b) == 0;
 }
 
-static bool varies(const table_layout *table, const table_view *view) {
-    for (int64_t i = 1; i < table->count; i++)
-        if (!same_value(column_of(view), &table->rows[0], &table->rows[i])) return true;
-    return false;
+static void look_at_value(table_layout *table, int index, const pc_run_row *row) {
+    view_facts *facts = &table->facts[index];
+    facts->varies = facts->varies || !same_value(table->column[index], &table->first, row);
+    if (!is_defined(table, index, row)) return;
+    facts->any = true;
+    if (views[index].style != STYLE_FOUR_DIGITS) return;
+    double value = fabs(number_of(table, index, row));
+    if (value > 0 && value < facts->least) facts->least = value;
+    if (value > facts->most) facts->most = value;
 }
 
-static bool equals_everywhere(const table_layout *table, const char *one, const char *other) {
+static bool equals(const pc_run_row *row, const char *one, const char *other) {
     const pc_column *a = pc_column_find(one), *b = pc_column_find(other);
-    for (int64_t i = 0; i < table->count; i++) {
-        const pc_run_row *row = &table->rows[i];
-        if (pc_column_defined(a, row) != pc_column_defined(b, row)) return false;
-        if (memcmp((const char *)row + a->offset, (const char *)row + b->offset, 8) != 0) return false;
+    if (pc_column_defined(a, row) != pc_column_defined(b, row)) return false;
+    return memcmp((const char *)row + a->offset, (const char *)row + b->offset, 8) == 0;
+}
+
+static void look_at_row(table_layout *table, const pc_run_row *row) {
+    table->named = table->named && row->name[0] != '\0';
+    table->all_ok = table->all_ok && row->status == PC_RUN_OK;
+    table->pp_is_gpus = table->pp_is_gpus && equals(row, "pp", "gpus");
+    table->hfu_is_mfu = table->hfu_is_mfu && equals(row, "hfu", "mfu");
+    for (int i = 0; i < VIEW_COUNT; i++) look_at_value(table, i, row);
+}
+
+static bool look(table_layout *table) {
+    table->named = table->all_ok = table->pp_is_gpus = table->hfu_is_mfu = true;
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        table->column[i] = pc_column_find(views[i].column);
+        table->minus[i] = views[i].minus ? pc_column_find(views[i].minus) : NULL;
+        table->facts[i] = (view_facts){.least = INFINITY};
+    }
+    for (int64_t i = 0; i < table->rows->count; i++) {
+        const pc_run_row *row = pc_table_row(table->rows, i);
+        if (!row) return false;
+        if (i == 0) table->first = *row;
+        look_at_row(table, row);
     }
     return true;
 }
 
-/* A pipeline of all GPUs says pp twice; without recomputation MFU and HFU are one. */
-static bool repeats_another(const table_layout *table, const table_view *view) {
-    return (strcmp(view->column, "pp") == 0 && equals_everywhere(table, "pp", "gpus")) ||
-           (strcmp(view->column, "hfu") == 0 && equals_everywhere(table, "hfu", "mfu"));
+/* --- which columns are shown --- */
+
+/* Of a pipeline of all GPUs pp says nothing more; without recomputation HFU is MFU. */
+static bool repeats_another(const table_layout *table, int index) {
+    return (table->pp_is_gpus && strcmp(views[index].column, "pp") == 0) ||
+           (table->hfu_is_mfu && strcmp(views[index].column, "hfu") == 0);
+}
+
+/* Whether any row has a value of the column, which has a view of its own. */
+static bool has_values(const table_layout *table, const char *column) {
+    for (int i = 0; i < VIEW_COUNT; i++)
+        if (!views[i].minus && strcmp(views[i].column, column) == 0) return table->facts[i].any;
+    return false;
 }
 
 /* Whether any row has a published value of the column. */
 static bool is_published(const table_layout *table, const char *column) {
     char name[64];
     snprintf(name, sizeof name, "published_%s", column);
-    const table_view published = {.column = name};
-    return any_defined(table, &published);
+    return has_values(table, name);
 }
 
-static bool must_show(const table_layout *table, const table_view *view) {
-    if (!any_defined(table, view) || repeats_another(table, view)) return false;
-    switch (view->shown) {
+static bool must_show(const table_layout *table, int index) {
+    if (!table->facts[index].any || repeats_another(table, index)) return false;
+    switch (views[index].shown) {
     case SHOWN_ALWAYS:
         return true;
     case SHOWN_VARYING:
-        return varies(table, view);
+        return table->facts[index].varies;
     case SHOWN_UNNAMED:
-        return !table->named && varies(table, view);
+        return !table->named && table->facts[index].varies;
     case SHOWN_COMPARED:
-        return is_published(table, view->column);
+        return is_published(table, views[index].column);
     case SHOWN_FAILED:
         return !table->all_ok;
     }
@@ -278,14 +316,26 @@ static size_t wider(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-static void measure(table_layout *table, int index, pc_text *cell) {
-    const table_view *view = &views[index];
-    table->decimals[index] = decimals_of(table, view);
-    table->width[index] = wider(strlen(view->top), strlen(view->bottom));
-    for (int64_t i = 0; i < table->count && !cell->failed; i++) {
-        set_cell(cell, view, table->decimals[index], &table->rows[i]);
-        if (!cell->failed) table->width[index] = wider(table->width[index], pc_utf8_length(cell->data));
+static void measure_row(table_layout *table, const pc_run_row *row, pc_text *cell) {
+    for (int i = 0; i < VIEW_COUNT && !cell->failed; i++) {
+        if (!table->shown[i]) continue;
+        set_cell(cell, table, i, table->decimals[i], row);
+        if (!cell->failed) table->width[i] = wider(table->width[i], pc_utf8_length(cell->data));
     }
+}
+
+/* The second look: how wide the columns are. */
+static bool measure(table_layout *table, pc_text *cell) {
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        table->decimals[i] = decimals_of(table, i);
+        table->width[i] = wider(strlen(views[i].top), strlen(views[i].bottom));
+    }
+    for (int64_t i = 0; i < table->rows->count && !cell->failed; i++) {
+        const pc_run_row *row = pc_table_row(table->rows, i);
+        if (!row) return false;
+        measure_row(table, row, cell);
+    }
+    return !cell->failed;
 }
 
 static size_t total_width(const table_layout *table) {
@@ -296,16 +346,15 @@ static size_t total_width(const table_layout *table) {
 }
 
 /* What stands beside published values stays for comparison. */
-static bool may_go(const table_layout *table, const table_view *view) {
-    if (!view->instead) return true;
-    const table_view instead = {.column = view->instead}, published = {.column = "published_activation_gib"};
-    bool compared = strcmp(view->column, "activation_gib_max") == 0 && any_defined(table, &published);
-    return any_defined(table, &instead) && !compared;
+static bool may_go(const table_layout *table, int index) {
+    if (!views[index].instead) return true;
+    bool compared = strcmp(views[index].column, "activation_gib_max") == 0 && is_published(table, "activation_gib");
+    return has_values(table, views[index].instead) && !compared;
 }
 
 static void sacrifice_order(table_layout *table, int order) {
     for (int i = 0; i < VIEW_COUNT; i++) {
-        if (!table->shown[i] || views[i].sacrifice != order || !may_go(table, &views[i])) continue;
+        if (!table->shown[i] || views[i].sacrifice != order || !may_go(table, i)) continue;
         table->shown[i] = false;
         table->sacrificed[i] = true;
     }
@@ -324,19 +373,12 @@ static void sacrifice_columns(table_layout *table) {
     for (int order = 1; order <= last && total_width(table) > WIDTH_MAX; order++) sacrifice_order(table, order);
 }
 
-static void lay_out(table_layout *table, pc_text *cell) {
-    const table_view name = {.column = "name"}, status = {.column = "status"};
-    const pc_column *status_column = column_of(&status);
-    table->named = table->all_ok = true;
-    for (int64_t i = 0; i < table->count; i++) {
-        table->named = table->named && is_defined(&name, &table->rows[i]);
-        table->all_ok = table->all_ok && pc_column_integer(status_column, &table->rows[i]) == PC_RUN_OK;
-    }
-    for (int i = 0; i < VIEW_COUNT; i++) {
-        table->shown[i] = must_show(table, &views[i]);
-        if (table->shown[i]) measure(table, i, cell);
-    }
+static bool lay_out(table_layout *table, pc_text *cell) {
+    if (!look(table)) return false;
+    for (int i = 0; i < VIEW_COUNT; i++) table->shown[i] = must_show(table, i);
+    if (!measure(table, cell)) return false;
     sacrifice_columns(table);
+    return true;
 }
 
 /* --- the lines --- */
@@ -365,8 +407,7 @@ static void add_header_line(const table_layout *table, pc_text *text, bool top) 
     size_t waiting = 0;
     for (int i = 0; i < VIEW_COUNT; i++) {
         if (!table->shown[i]) continue;
-        add_aligned(text, top ? views[i].top : views[i].bottom, table->width[i], views[i].style != STYLE_TEXT,
-                    &waiting);
+        add_aligned(text, top ? views[i].top : views[i].bottom, table->width[i], !is_text(i), &waiting);
     }
     end_line(text);
 }
@@ -386,8 +427,8 @@ static void add_row(const table_layout *table, pc_text *text, pc_text *cell, con
     size_t waiting = 0;
     for (int i = 0; i < VIEW_COUNT && !cell->failed; i++) {
         if (!table->shown[i]) continue;
-        set_cell(cell, &views[i], table->decimals[i], row);
-        if (!cell->failed) add_aligned(text, cell->data, table->width[i], views[i].style != STYLE_TEXT, &waiting);
+        set_cell(cell, table, i, table->decimals[i], row);
+        if (!cell->failed) add_aligned(text, cell->data, table->width[i], !is_text(i), &waiting);
     }
     end_line(text);
 }
@@ -398,10 +439,9 @@ static void add_words(pc_text *text, const char *name) {
 }
 
 static bool is_constant(const table_layout *table, int index) {
-    const table_view *view = &views[index];
-    bool may = view->shown == SHOWN_VARYING || view->shown == SHOWN_UNNAMED;
-    return may && !table->shown[index] && any_defined(table, view) && !varies(table, view) &&
-           !repeats_another(table, view);
+    bool may = views[index].shown == SHOWN_VARYING || views[index].shown == SHOWN_UNNAMED;
+    return may && !table->shown[index] && table->facts[index].any && !table->facts[index].varies &&
+           !repeats_another(table, index);
 }
 
 /* What all runs have in common stands above the table: "model gpt-1.5b, machine a100, tp 8"; on several lines, where
@@ -409,33 +449,46 @@ static bool is_constant(const table_layout *table, int index) {
 static void add_constants(const table_layout *table, pc_text *text, pc_text *cell) {
     size_t line = 0; /* characters on this one */
     for (int i = 0; i < VIEW_COUNT && !cell->failed; i++) {
-        const table_view *view = &views[i];
         if (!is_constant(table, i)) continue;
-        set_cell(cell, view, 0, &table->rows[0]);
-        if (cell->failed || (view->style == STYLE_INTEGER && strcmp(cell->data, "1") == 0)) continue;
-        size_t width = strlen(view->column) + 1 + pc_utf8_length(cell->data);
+        set_cell(cell, table, i, 0, &table->first);
+        if (cell->failed || (views[i].style == STYLE_INTEGER && strcmp(cell->data, "1") == 0)) continue;
+        size_t width = strlen(views[i].column) + 1 + pc_utf8_length(cell->data);
         bool breaks = line > 0 && line + 2 + width + 1 > WIDTH_MAX; /* a comma may follow */
         pc_text_printf(text, "%s", breaks ? ",\n" : line > 0 ? ", " : "");
-        add_words(text, view->column);
+        add_words(text, views[i].column);
         pc_text_printf(text, " %s", cell->data);
         line = width + (breaks || line == 0 ? 0 : line + 2);
     }
     if (line > 0) pc_text_add(text, "\n\n", 2);
 }
 
-/* Why rows are not ok, one a line, and what was left out for width. */
-static void add_messages(const table_layout *table, pc_text *text) {
+static bool write_rows(const table_layout *table, pc_text *text, pc_text *cell, FILE *stream) {
+    for (int64_t i = 0; i < table->rows->count; i++) {
+        const pc_run_row *row = pc_table_row(table->rows, i);
+        if (!row) return false;
+        add_row(table, text, cell, row);
+        if (cell->failed || !pc_table_flush(text, stream)) return false;
+    }
+    return true;
+}
+
+/* Why rows are not ok, one a line. */
+static bool write_messages(const table_layout *table, pc_text *text, FILE *stream) {
     bool any = false;
-    for (int64_t i = 0; i < table->count; i++) {
-        const pc_run_row *row = &table->rows[i];
+    for (int64_t i = 0; !table->all_ok && i < table->rows->count; i++) {
+        const pc_run_row *row = pc_table_row(table->rows, i);
+        if (!row) return false;
         if (row->status == PC_RUN_OK || row->message[0] == '\0') continue;
         pc_text_printf(text, "%srun %" PRId64 ": ", any ? "" : "\n", row->run);
         pc_text_add_line(text, row->message, sizeof row->message);
         end_line(text);
         any = true;
+        if (!pc_table_flush(text, stream)) return false;
     }
+    return true;
 }
 
+/* What was left out for width. */
 static void add_sacrificed(const table_layout *table, pc_text *text) {
     bool any = false;
     for (int i = 0; i < VIEW_COUNT; i++) {
@@ -447,18 +500,20 @@ static void add_sacrificed(const table_layout *table, pc_text *text) {
     if (any) end_line(text);
 }
 
-void pc_table_text_add(const pc_run_row *rows, int64_t count, pc_text *text) {
-    if (count == 0) return pc_text_printf(text, "no runs\n");
-    table_layout table = {.rows = rows, .count = count};
+bool pc_table_text_write(pc_table_rows *rows, pc_text *text, FILE *stream) {
+    table_layout table = {.rows = rows};
     pc_text cell = {0};
-    lay_out(&table, &cell);
-    add_constants(&table, text, &cell);
-    add_header_line(&table, text, true);
-    add_header_line(&table, text, false);
-    add_rule(&table, text);
-    for (int64_t i = 0; i < count; i++) add_row(&table, text, &cell, &rows[i]);
-    add_messages(&table, text);
-    add_sacrificed(&table, text);
+    if (rows->count == 0) pc_text_printf(text, "no runs\n");
+    bool going = rows->count == 0 || lay_out(&table, &cell);
+    if (going && rows->count > 0) {
+        add_constants(&table, text, &cell);
+        add_header_line(&table, text, true);
+        add_header_line(&table, text, false);
+        add_rule(&table, text);
+        going = write_rows(&table, text, &cell, stream) && write_messages(&table, text, stream);
+        add_sacrificed(&table, text);
+    }
     text->failed = text->failed || cell.failed;
     pc_text_free(&cell);
+    return going && pc_table_flush(text, stream);
 }

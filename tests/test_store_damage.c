@@ -124,7 +124,7 @@ static void a_folder_that_vanishes_is_an_error(void **state) {
     assert_int_equal(rmdir(folder_path), 0);
     pc_error error = {0};
     assert_int_not_equal(pc_results_commit(writer, &error), PC_OK);
-    assert_non_null(strstr(error.message, "there is no folder"));
+    assert_non_null(strstr(error.message, "cannot write: No such file or directory"));
 }
 
 /* --- files that cannot be read --- */

@@ -31,17 +31,34 @@ static bool set_up_creation(hid_t made) {
 /* The earliest layout, which every HDF5 reads. Later ones note the time of day in the root group whatever its
  * properties say, and of those H5Fget_file_image of 1.10 spoils the superblock's checksum. */
 static bool set_up_access(hid_t made) {
-    return made >= 0 && H5Pset_libver_bounds(made, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
-           H5Pset_fapl_core(made, MEMORY_INCREMENT, false) >= 0;
+    return made >= 0 && H5Pset_libver_bounds(made, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0;
+}
+
+hid_t pc_h5_create(const void *owner, hid_t access) {
+    char name[64];
+    snprintf(name, sizeof name, "pipecast-results-%p", owner);
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE), file = -1;
+    if (set_up_creation(creation) && set_up_access(access)) file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    H5Pclose(creation);
+    return file;
 }
 
 hid_t pc_h5_memory_file(const void *owner) {
-    char name[64];
-    snprintf(name, sizeof name, "pipecast-results-%p", owner);
-    hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-    if (set_up_creation(creation) && set_up_access(access)) file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    if (access >= 0 && H5Pset_fapl_core(access, MEMORY_INCREMENT, false) >= 0) file = pc_h5_create(owner, access);
     H5Pclose(access);
-    H5Pclose(creation);
+    return file;
+}
+
+hid_t pc_h5_memory_open(const void *owner, const void *image, size_t size) {
+    char name[64];
+    snprintf(name, sizeof name, "pipecast-image-%p", owner);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    /* HDF5 copies the image, and leaves ours alone. */
+    if (access >= 0 && H5Pset_fapl_core(access, MEMORY_INCREMENT, false) >= 0 &&
+        H5Pset_file_image(access, (void *)(uintptr_t)image, size) >= 0)
+        file = H5Fopen(name, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
     return file;
 }
 
@@ -167,13 +184,15 @@ static bool set_up_layout(hid_t made, const pc_h5_column *column) {
     if (made < 0 || size == 0 || H5Pset_obj_track_times(made, false) < 0) return false;
     if (column->is_plain) return true;
     if (count == 0) return true; /* a chunk has at least one element: nothing is stored, so nothing is chunked */
-    hsize_t chunk = CHUNK_BYTES / size < count ? CHUNK_BYTES / size : count;
+    hsize_t chunk = column->grows || CHUNK_BYTES / size >= count ? count : CHUNK_BYTES / size;
     if (chunk == 0) chunk = 1;
     return H5Pset_chunk(made, 1, &chunk) >= 0 && H5Pset_shuffle(made) >= 0 && H5Pset_deflate(made, DEFLATE_LEVEL) >= 0;
 }
 
 static hid_t create_column(hid_t group, const pc_h5_column *column) {
-    hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &column->count, NULL), dataset = -1;
+    const hsize_t most = H5S_UNLIMITED;
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE), dataset = -1;
+    hid_t space = H5Screate_simple(1, &column->count, column->grows ? &most : NULL);
     if (space >= 0 && set_up_layout(creation, column))
         dataset = H5Dcreate2(group, column->name, column->file_type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
     if (space >= 0) H5Sclose(space);
@@ -197,10 +216,6 @@ hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column) {
     return -1;
 }
 
-bool pc_h5_has(hid_t parent, const char *name) {
-    return H5Lexists(parent, name, H5P_DEFAULT) > 0;
-}
-
 /* The one dimension's length; -1 where there is not one. */
 static int64_t length_of(hid_t dataset) {
     hid_t space = H5Dget_space(dataset);
@@ -209,6 +224,35 @@ static int64_t length_of(hid_t dataset) {
     bool one = H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &length, NULL) == 1;
     H5Sclose(space);
     return one && length <= INT64_MAX ? (int64_t)length : -1;
+}
+
+/* Elements first .. first + count - 1 of a dataset of one dimension; the caller closes it. */
+static hid_t select_part(hid_t dataset, int64_t first, int64_t count) {
+    const hsize_t start = (hsize_t)first, length = (hsize_t)count;
+    hid_t space = H5Dget_space(dataset);
+    if (space < 0) return -1;
+    if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &length, NULL) >= 0) return space;
+    H5Sclose(space);
+    return -1;
+}
+
+hid_t pc_h5_column_append(hid_t group, const pc_h5_column *column) {
+    hid_t dataset = H5Dopen2(group, column->name, H5P_DEFAULT);
+    int64_t length = dataset >= 0 ? length_of(dataset) : -1;
+    if (length < 0) return dataset >= 0 ? (H5Dclose(dataset), -1) : -1;
+    const hsize_t total = (hsize_t)length + column->count;
+    hid_t here = H5Screate_simple(1, &column->count, NULL), there = -1;
+    if (here >= 0 && H5Dset_extent(dataset, &total) >= 0) there = select_part(dataset, length, (int64_t)column->count);
+    bool done = there >= 0 && H5Dwrite(dataset, column->memory_type, here, there, H5P_DEFAULT, column->values) >= 0;
+    if (there >= 0) H5Sclose(there);
+    if (here >= 0) H5Sclose(here);
+    if (done) return dataset;
+    H5Dclose(dataset);
+    return -1;
+}
+
+bool pc_h5_has(hid_t parent, const char *name) {
+    return H5Lexists(parent, name, H5P_DEFAULT) > 0;
 }
 
 static size_t element_size(hid_t dataset) {
@@ -235,6 +279,15 @@ hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count) {
     if (length >= 0 && pc_h5_can_hold(dataset, length)) return *count = length, dataset;
     H5Dclose(dataset);
     return -1;
+}
+
+bool pc_h5_column_part(hid_t dataset, hid_t memory_type, int64_t first, int64_t count, void *values) {
+    const hsize_t length = (hsize_t)count;
+    hid_t there = select_part(dataset, first, count), here = H5Screate_simple(1, &length, NULL);
+    bool done = there >= 0 && here >= 0 && H5Dread(dataset, memory_type, here, there, H5P_DEFAULT, values) >= 0;
+    if (here >= 0) H5Sclose(here);
+    if (there >= 0) H5Sclose(there);
+    return done;
 }
 
 H5T_class_t pc_h5_column_class(hid_t dataset) {

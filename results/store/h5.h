@@ -26,6 +26,12 @@ void pc_h5_quiet_end(pc_h5_quiet quiet);
 hid_t pc_h5_memory_file(const void *owner);
 hid_t pc_h5_group_create(hid_t parent, const char *name);
 
+/* The bytes of such a file (H5Fget_file_image), opened for reading. */
+hid_t pc_h5_memory_open(const void *owner, const void *image, size_t size);
+
+/* Like pc_h5_memory_file, with a driver of the caller's choice in the property list `access`. */
+hid_t pc_h5_create(const void *owner, hid_t access);
+
 /* An existing file, for reading; needs no lock. */
 hid_t pc_h5_open(const char *path);
 
@@ -48,10 +54,14 @@ typedef struct pc_h5_column {
     hsize_t count;
     const void *values;
     bool is_plain; /* in one piece as it is: opened several times as fast, for what is small */
+    bool grows;    /* more is to come, `count` at a time and less at the end: pc_h5_column_append */
 } pc_h5_column;
 
 /* Writes it, chunked and compressed unless it is to be plain, and returns it for the caller to close; -1 on failure. */
 hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column);
+
+/* Writes the column's values behind what its dataset has, and returns that, likewise. */
+hid_t pc_h5_column_append(hid_t group, const pc_h5_column *column);
 
 /* Whether `parent` (a file or group) has an object of that name. */
 bool pc_h5_has(hid_t parent, const char *name);
@@ -59,6 +69,9 @@ bool pc_h5_has(hid_t parent, const char *name);
 /* Opens a dataset of one dimension for reading, and says its length. -1 where there is none, or where the length is
  * more than the file could hold: a length in a damaged file must not decide how much memory is asked for. */
 hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count);
+
+/* Reads elements first .. first + count - 1 of an open one; there must be as many. */
+bool pc_h5_column_part(hid_t dataset, hid_t memory_type, int64_t first, int64_t count, void *values);
 
 /* Whether the file could hold so many elements of the dataset, compressed as it is. */
 bool pc_h5_can_hold(hid_t dataset, int64_t length);

@@ -182,6 +182,17 @@ pc_code pc_sealed_image(hid_t file, const char *path, char **result, size_t *res
     return PC_OK;
 }
 
+pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error) {
+    char seal[SEAL_SIZE + 1];
+    uint64_t hash;
+    off_t size = lseek(replacement->descriptor, 0, SEEK_END);
+    if (size < 0) return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(errno));
+    pc_code code = hash_range(replacement->descriptor, replacement->path, size, &hash, error);
+    if (code) return code;
+    snprintf(seal, sizeof seal, SEAL_PREFIX "%016" PRIx64 "\n", hash);
+    return pc_replacement_write(replacement, seal, SEAL_SIZE, error);
+}
+
 pc_code pc_sealed_put(const char *path, const char *image, size_t size, pc_error *error) {
     pc_replacement replacement;
     pc_code code = pc_replacement_begin(path, &replacement, error);

@@ -7,6 +7,7 @@
 #define PC_RESULTS_SEALED_H
 
 #include "engine/error.h"
+#include "results/replace.h"
 #include "results/store/h5.h"
 
 #include <stddef.h>
@@ -40,6 +41,9 @@ pc_code pc_sealed_refuse_damaged(const char *path, pc_error *error);
 
 /* The bytes of a file in memory (pc_h5_memory_file), sealed; the caller frees them. Within a quiet scope. */
 pc_code pc_sealed_image(hid_t file, const char *path, char **image, size_t *size, pc_error *error);
+
+/* The same of a file on the disk that HDF5 has closed: its seal is appended to it. */
+pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error);
 
 /* Puts them at the path in one step (replace.h). */
 pc_code pc_sealed_put(const char *path, const char *image, size_t size, pc_error *error);

@@ -15,6 +15,7 @@
 #include "models/schedule/block.h"
 #include "models/schedule/replay.h"
 #include "models/training/run.h"
+#include "results/columns.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,9 @@ typedef struct pc_results_writer pc_results_writer;
 /* Starts a results file that will stand at `path`; the folder must exist and be writable. PC_ERROR_INPUT where it is
  * not (the user named it), PC_ERROR_IO for what the machine refuses. */
 PC_API pc_code pc_results_create(const char *path, pc_results_writer **writer, pc_error *error);
+
+/* How many runs the whole list has; where the file has only a part of them, pipecast can say which are missing. */
+PC_API pc_code pc_results_set_sweep_runs(pc_results_writer *writer, int64_t count, pc_error *error);
 
 /* Keeps the text of a scenario under its name. */
 PC_API pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, const char *text, size_t size,
@@ -51,18 +55,35 @@ typedef struct pc_results_reader pc_results_reader;
 PC_API pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
 PC_API void pc_results_close(pc_results_reader *reader);
 
-/* The version of the pipecast that wrote the file, owned by the reader; "" where the file does not say. */
+/* The same without its rows, of which a caller reads as many at a time as it likes: pc_results_row is not for it. */
+PC_API pc_code pc_results_open_part(const char *path, pc_results_reader **reader, pc_error *error);
+
+/* The version of the pipecast that wrote the file, and its build (build.h) as text, owned by the reader; "" where the
+ * file does not say. */
 PC_API const char *pc_results_version(const pc_results_reader *reader);
+PC_API const char *pc_results_build(const pc_results_reader *reader);
+
+/* How many runs the whole list has of which the file's are all or a part; -1 where the file does not say. */
+PC_API int64_t pc_results_sweep_runs(const pc_results_reader *reader);
 
 PC_API int64_t pc_results_run_count(const pc_results_reader *reader);
 
 /* Row `index` (0 ..), owned by the reader. Columns that the file lacks are "not defined". */
 PC_API const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index);
 
+/* Rows first .. first + count - 1, of those that there are, into the caller's array. */
+PC_API pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                                    pc_error *error);
+
 /* The text of the scenario of this name, `*size` bytes and a terminating zero; free it with pc_free. PC_ERROR_INPUT
  * where the file has none. */
 PC_API pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
                                         pc_error *error);
+
+/* The scenario that was added as number `number`, from 1: its name, and its text as above. *text is NULL behind the
+ * last one, and in files of before there were numbers. */
+PC_API pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, char name[PC_COLUMN_TEXT_SIZE],
+                                      char **text, size_t *size, pc_error *error);
 
 /* Whether the run of this number kept its trace. */
 PC_API bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
@@ -81,6 +102,11 @@ typedef struct pc_trace_record {
 PC_API pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record,
                                      pc_error *error);
 PC_API void pc_trace_record_free(pc_trace_record *record);
+
+/* What pc_results_add_run wants to write the same trace again: the schedule's shape, of the name that the row has, and
+ * the detail, which borrows all from the record. */
+PC_API pc_schedule pc_trace_record_schedule(const pc_trace_record *record, const char *name);
+PC_API pc_run_detail pc_trace_record_detail(const pc_trace_record *record);
 
 #ifdef __cplusplus
 }

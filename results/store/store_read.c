@@ -12,9 +12,17 @@ struct pc_results_reader {
     char *path;
     hid_t file;
     char version[64]; /* of the pipecast that wrote it */
+    char build[64];
+    int64_t sweep_runs; /* -1 where the file does not say */
     int64_t count;
-    pc_run_row *rows;
+    pc_run_row *rows; /* all of them; NULL where the caller reads some at a time */
 };
+
+/* Rows first .. first + count - 1, on their way into `rows`. */
+typedef struct row_range {
+    int64_t first, count;
+    pc_run_row *rows;
+} row_range;
 
 /* --- rows --- */
 
@@ -27,14 +35,14 @@ static bool is_number(const pc_column *column) {
     return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
 }
 
-static void store_number(pc_results_reader *reader, const pc_column *column, const char *values) {
-    for (int64_t i = 0; i < reader->count; i++) memcpy((char *)&reader->rows[i] + column->offset, values + i * 8, 8);
+static void store_number(const row_range *range, const pc_column *column, const char *values) {
+    for (int64_t i = 0; i < range->count; i++) memcpy((char *)&range->rows[i] + column->offset, values + i * 8, 8);
 }
 
-static bool store_text(pc_results_reader *reader, const pc_column *column, const char *values) {
-    for (int64_t i = 0; i < reader->count; i++) {
-        const char *text = values + i * PC_COLUMN_TEXT_SIZE; /* its last byte is zero: see read_column */
-        if (!pc_column_set_text(column, &reader->rows[i], text)) return false;
+static bool store_text(const row_range *range, const pc_column *column, const char *values) {
+    for (int64_t i = 0; i < range->count; i++) {
+        const char *text = values + i * PC_COLUMN_TEXT_SIZE; /* its last byte is zero: see memory_type_of */
+        if (!pc_column_set_text(column, &range->rows[i], text)) return false;
     }
     return true;
 }
@@ -53,36 +61,47 @@ static hid_t memory_type_of(const pc_column *column) {
     return type;
 }
 
-static bool read_raw(const pc_column *column, hid_t dataset, void *values) {
+static bool read_raw(const pc_column *column, hid_t dataset, const row_range *range, void *values) {
     hid_t type = memory_type_of(column);
-    bool done = type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    bool done = type >= 0 && pc_h5_column_part(dataset, type, range->first, range->count, values);
     if (type >= 0) H5Tclose(type);
     return done;
 }
 
-static pc_code read_values(pc_results_reader *reader, const pc_column *column, hid_t dataset, pc_error *error) {
+static pc_code read_values(const pc_results_reader *reader, const pc_column *column, hid_t dataset,
+                           const row_range *range, pc_error *error) {
     if (!has_expected_class(column, dataset)) return refuse_column(reader, column, error);
-    if (reader->count == 0) return PC_OK;
-    char *values = pc_alloc((size_t)reader->count, is_number(column) ? 8 : PC_COLUMN_TEXT_SIZE);
+    if (range->count == 0) return PC_OK;
+    char *values = pc_alloc((size_t)range->count, is_number(column) ? 8 : PC_COLUMN_TEXT_SIZE);
     if (!values) return pc_error_no_memory(error);
-    bool done = read_raw(column, dataset, values);
+    bool done = read_raw(column, dataset, range, values);
     if (done && is_number(column))
-        store_number(reader, column, values);
+        store_number(range, column, values);
     else if (done)
-        done = store_text(reader, column, values);
+        done = store_text(range, column, values);
     pc_free(values);
     return done ? PC_OK : refuse_column(reader, column, error);
 }
 
 /* A column that is not there stays "not defined": the file may be from an older pipecast. */
-static pc_code read_column(pc_results_reader *reader, hid_t runs, const pc_column *column, pc_error *error) {
+static pc_code read_column(const pc_results_reader *reader, hid_t runs, const pc_column *column, const row_range *range,
+                           pc_error *error) {
     if (!pc_h5_has(runs, column->name)) return PC_OK;
     int64_t count;
     hid_t dataset = pc_h5_column_open(runs, column->name, &count);
     if (dataset < 0) return refuse_column(reader, column, error);
-    pc_code code =
-        count == reader->count ? read_values(reader, column, dataset, error) : refuse_column(reader, column, error);
+    pc_code code = count == reader->count ? read_values(reader, column, dataset, range, error)
+                                          : refuse_column(reader, column, error);
     H5Dclose(dataset);
+    return code;
+}
+
+static pc_code read_range(const pc_results_reader *reader, hid_t runs, const row_range *range, pc_error *error) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < range->count; i++) pc_run_row_clear(&range->rows[i]);
+    for (int i = 0; i < count && !code; i++) code = read_column(reader, runs, &columns[i], range, error);
     return code;
 }
 
@@ -91,47 +110,80 @@ static pc_code count_rows(pc_results_reader *reader, hid_t runs, pc_error *error
     if (dataset < 0)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/run is missing or damaged", reader->path);
     H5Dclose(dataset);
-    reader->rows = pc_alloc((size_t)reader->count, sizeof *reader->rows);
-    if (!reader->rows) return pc_error_no_memory(error);
-    for (int64_t i = 0; i < reader->count; i++) pc_run_row_clear(&reader->rows[i]);
     return PC_OK;
 }
 
-static pc_code read_rows(pc_results_reader *reader, pc_error *error) {
-    hid_t runs = pc_h5_has(reader->file, "runs") ? H5Gopen2(reader->file, "runs", H5P_DEFAULT) : -1;
-    if (runs < 0) return pc_error_set(error, PC_ERROR_INPUT, "%s: group /runs is missing or damaged", reader->path);
-    int count;
-    const pc_column *columns = pc_columns(&count);
-    pc_code code = count_rows(reader, runs, error);
-    for (int i = 0; i < count && !code; i++) code = read_column(reader, runs, &columns[i], error);
-    H5Gclose(runs);
+static pc_code read_all(pc_results_reader *reader, hid_t runs, pc_error *error) {
+    reader->rows = pc_alloc((size_t)reader->count, sizeof *reader->rows);
+    if (!reader->rows) return pc_error_no_memory(error);
+    const row_range all = {0, reader->count, reader->rows};
+    return read_range(reader, runs, &all, error);
+}
+
+static pc_code open_runs(const pc_results_reader *reader, hid_t *runs, pc_error *error) {
+    *runs = pc_h5_has(reader->file, "runs") ? H5Gopen2(reader->file, "runs", H5P_DEFAULT) : -1;
+    if (*runs >= 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: group /runs is missing or damaged", reader->path);
+}
+
+pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                             pc_error *error) {
+    hid_t runs;
+    const row_range range = {first, count, rows};
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    pc_code code = open_runs(reader, &runs, error);
+    if (!code) {
+        code = read_range(reader, runs, &range, error);
+        H5Gclose(runs);
+    }
+    pc_h5_quiet_end(quiet);
     return code;
 }
 
 /* --- the file --- */
 
-static pc_code load(pc_results_reader *reader, pc_error *error) {
-    pc_code code = pc_sealed_open(reader->path, &pc_store_kind, &reader->file, error);
-    if (code) return code;
+static void read_attributes(pc_results_reader *reader) {
     if (!pc_h5_get_text(reader->file, "pipecast_version", reader->version, sizeof reader->version))
         reader->version[0] = '\0';
-    return read_rows(reader, error);
+    if (!pc_h5_get_text(reader->file, "build", reader->build, sizeof reader->build)) reader->build[0] = '\0';
+    if (!pc_h5_get_integer(reader->file, "sweep_runs", &reader->sweep_runs)) reader->sweep_runs = -1;
 }
 
-pc_code pc_results_open(const char *path, pc_results_reader **result, pc_error *error) {
+static pc_code load(pc_results_reader *reader, bool with_rows, pc_error *error) {
+    hid_t runs;
+    pc_code code = pc_sealed_open(reader->path, &pc_store_kind, &reader->file, error);
+    if (code) return code;
+    read_attributes(reader);
+    code = open_runs(reader, &runs, error);
+    if (code) return code;
+    code = count_rows(reader, runs, error);
+    if (!code && with_rows) code = read_all(reader, runs, error);
+    H5Gclose(runs);
+    return code;
+}
+
+static pc_code open_reader(const char *path, bool with_rows, pc_results_reader **result, pc_error *error) {
     pc_results_reader *reader = pc_alloc(1, sizeof *reader);
     if (!reader) return pc_error_no_memory(error);
     pc_code code = PC_OK;
     reader->file = -1;
     reader->path = pc_strdup(path);
     pc_h5_quiet quiet = pc_h5_quiet_begin();
-    code = reader->path ? load(reader, error) : pc_error_no_memory(error);
+    code = reader->path ? load(reader, with_rows, error) : pc_error_no_memory(error);
     pc_h5_quiet_end(quiet);
     if (code)
         pc_results_close(reader);
     else
         *result = reader;
     return code;
+}
+
+pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error) {
+    return open_reader(path, true, reader, error);
+}
+
+pc_code pc_results_open_part(const char *path, pc_results_reader **reader, pc_error *error) {
+    return open_reader(path, false, reader, error);
 }
 
 void pc_results_close(pc_results_reader *reader) {
@@ -146,6 +198,14 @@ void pc_results_close(pc_results_reader *reader) {
 
 const char *pc_results_version(const pc_results_reader *reader) {
     return reader->version;
+}
+
+const char *pc_results_build(const pc_results_reader *reader) {
+    return reader->build;
+}
+
+int64_t pc_results_sweep_runs(const pc_results_reader *reader) {
+    return reader->sweep_runs;
 }
 
 int64_t pc_results_run_count(const pc_results_reader *reader) {
@@ -164,23 +224,29 @@ static bool is_named(hid_t dataset, const char *name) {
     return pc_h5_get_text(dataset, "name", found, sizeof found) && strcmp(found, name) == 0;
 }
 
-/* The first dataset of the group with this name, open; -1 where there is none. */
-static hid_t find_scenario(hid_t group, const char *name) {
+static bool has_number(hid_t dataset, int64_t number) {
+    int64_t found;
+    return pc_h5_get_integer(dataset, "number", &found) && found == number;
+}
+
+/* The first dataset of the group with this name, or, where that is NULL, this number; open; -1 where there is none. */
+static hid_t find_scenario(hid_t group, const char *name, int64_t number) {
     H5G_info_t info;
     if (H5Gget_info(group, &info) < 0) return -1;
     for (hsize_t i = 0; i < info.nlinks; i++) {
         hid_t object = H5Oopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT);
         if (object < 0) continue;
-        if (H5Iget_type(object) == H5I_DATASET && is_named(object, name)) return object;
+        bool is_it = H5Iget_type(object) == H5I_DATASET && (name ? is_named(object, name) : has_number(object, number));
+        if (is_it) return object;
         H5Oclose(object);
     }
     return -1;
 }
 
-static hid_t open_scenario(hid_t file, const char *name) {
+static hid_t open_scenario(hid_t file, const char *name, int64_t number) {
     hid_t group = pc_h5_has(file, "scenarios") ? H5Gopen2(file, "scenarios", H5P_DEFAULT) : -1;
     if (group < 0) return -1;
-    hid_t dataset = find_scenario(group, name);
+    hid_t dataset = find_scenario(group, name, number);
     H5Gclose(group);
     return dataset;
 }
@@ -216,11 +282,25 @@ static pc_code read_text(hid_t dataset, const char *name, char **text, size_t *s
 pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
                                  pc_error *error) {
     pc_h5_quiet quiet = pc_h5_quiet_begin();
-    hid_t dataset = open_scenario(reader->file, name);
+    hid_t dataset = open_scenario(reader->file, name, 0);
     pc_code code = PC_OK;
     if (dataset < 0)
         code = pc_error_set(error, PC_ERROR_INPUT, "no scenario '%s'; expected the name of one in the file", name);
     else
+        code = read_text(dataset, name, text, size, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", reader->path);
+    if (dataset >= 0) H5Oclose(dataset);
+    pc_h5_quiet_end(quiet);
+    return code;
+}
+
+pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, char name[PC_COLUMN_TEXT_SIZE],
+                               char **text, size_t *size, pc_error *error) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    hid_t dataset = open_scenario(reader->file, NULL, number);
+    pc_code code = PC_OK;
+    *text = NULL;
+    if (dataset >= 0 && pc_h5_get_text(dataset, "name", name, PC_COLUMN_TEXT_SIZE))
         code = read_text(dataset, name, text, size, error);
     if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", reader->path);
     if (dataset >= 0) H5Oclose(dataset);

@@ -379,6 +379,22 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *erro
     return code;
 }
 
+pc_schedule pc_trace_record_schedule(const pc_trace_record *record, const char *name) {
+    pc_schedule shape = {.devices = record->devices,
+                         .microbatches = record->microbatches,
+                         .chunks = record->chunks,
+                         .placement = record->placement};
+    snprintf(shape.name, sizeof shape.name, "%s", name);
+    return shape;
+}
+
+pc_run_detail pc_trace_record_detail(const pc_trace_record *record) {
+    return (pc_run_detail){.replay = record->replay,
+                           .devices = record->memory ? record->devices : 0,
+                           .memory = record->memory,
+                           .block = record->block};
+}
+
 void pc_trace_record_free(pc_trace_record *record) {
     pc_replay_free(&record->replay);
     pc_block_free(&record->block);

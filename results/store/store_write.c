@@ -3,6 +3,8 @@
 #include "engine/alloc.h"
 #include "results/columns.h"
 #include "results/replace.h"
+#include "results/store/build.h"
+#include "results/store/h5_disk.h"
 #include "results/text.h"
 
 #include <hdf5_hl.h>
@@ -12,45 +14,64 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { BLOCK_ROWS = 4096 }; /* rows that are held before they are written, and that a chunk of a column has */
+
 struct pc_results_writer {
-    char *path;
-    hid_t file; /* in memory until it is committed */
-    hid_t scenarios, traces;
-    pc_run_row *rows; /* written as columns at the end: a row at a time would be a chunk update a value */
-    size_t count, capacity;
+    pc_replacement replacement; /* whose file is being written */
+    pc_h5_disk disk;
+    hid_t file, scenarios, traces, runs;
+    int64_t scenario_count;
+    pc_run_row *block; /* written as columns: a row at a time would be a chunk update a value */
+    size_t used, capacity;
+    int64_t written; /* rows of blocks before it */
 };
 
-static pc_code fail_in_memory(const pc_results_writer *writer, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "%s: HDF5 could not build the file in memory", writer->path);
+/* What HDF5 could not do, and what the disk did not take, of which HDF5 was not told. */
+static pc_code fail(const pc_results_writer *writer, pc_error *error) {
+    const char *path = writer->replacement.path;
+    if (writer->disk.cause)
+        return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", path, strerror(writer->disk.cause));
+    return pc_error_set(error, PC_ERROR_IO, "%s: HDF5 could not build the file", path);
+}
+
+static pc_code check(const pc_results_writer *writer, bool done, pc_error *error) {
+    return done && !writer->disk.cause ? PC_OK : fail(writer, error);
 }
 
 static bool start_file(pc_results_writer *writer) {
-    writer->file = pc_h5_memory_file(writer);
+    char build[PC_BUILD_TEXT_SIZE];
+    pc_build_text(build);
+    writer->file = pc_h5_disk_file(&writer->disk, writer->replacement.descriptor);
     if (writer->file < 0 || !pc_sealed_describe(writer->file, &pc_store_kind)) return false;
+    if (!pc_h5_put_text(writer->file, "build", build)) return false;
     writer->scenarios = pc_h5_group_create(writer->file, "scenarios");
     writer->traces = pc_h5_group_create(writer->file, "traces");
-    return writer->scenarios >= 0 && writer->traces >= 0;
+    writer->runs = pc_h5_group_create(writer->file, "runs");
+    return writer->scenarios >= 0 && writer->traces >= 0 && writer->runs >= 0;
 }
 
-static void close_file(pc_results_writer *writer) {
-    if (writer->scenarios >= 0) H5Gclose(writer->scenarios);
-    if (writer->traces >= 0) H5Gclose(writer->traces);
-    if (writer->file >= 0) H5Fclose(writer->file);
-    writer->file = writer->scenarios = writer->traces = -1;
+/* Whether HDF5 found nothing wrong. */
+static bool close_file(pc_results_writer *writer) {
+    const hid_t groups[] = {writer->scenarios, writer->traces, writer->runs};
+    bool done = true;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (groups[i] >= 0) done = H5Gclose(groups[i]) >= 0 && done;
+    if (writer->file >= 0) done = H5Fclose(writer->file) >= 0 && done;
+    writer->file = writer->scenarios = writer->traces = writer->runs = -1;
+    return done;
 }
 
 pc_code pc_results_create(const char *path, pc_results_writer **result, pc_error *error) {
-    pc_code code = pc_replacement_probe(path, error);
-    if (code) return code;
     pc_results_writer *writer = pc_alloc(1, sizeof *writer);
     if (!writer) return pc_error_no_memory(error);
-    writer->file = writer->scenarios = writer->traces = -1;
-    writer->path = pc_strdup(path);
+    writer->file = writer->scenarios = writer->traces = writer->runs = -1;
+    pc_code code = pc_replacement_begin(path, &writer->replacement, error);
+    if (code) {
+        pc_free(writer);
+        return code;
+    }
     pc_h5_quiet quiet = pc_h5_quiet_begin();
-    if (!writer->path)
-        code = pc_error_no_memory(error);
-    else if (!start_file(writer))
-        code = fail_in_memory(writer, error);
+    code = check(writer, start_file(writer), error);
     pc_h5_quiet_end(quiet);
     if (code)
         pc_results_discard(writer);
@@ -63,10 +84,18 @@ void pc_results_discard(pc_results_writer *writer) {
     if (!writer) return;
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     close_file(writer);
+    pc_h5_disk_end(&writer->disk);
     pc_h5_quiet_end(quiet);
-    pc_free(writer->path);
-    pc_free(writer->rows);
+    if (writer->replacement.descriptor >= 0) pc_replacement_discard(&writer->replacement);
+    pc_free(writer->block);
     pc_free(writer);
+}
+
+pc_code pc_results_set_sweep_runs(pc_results_writer *writer, int64_t count, pc_error *error) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    bool done = pc_h5_put_integer(writer->file, "sweep_runs", count);
+    pc_h5_quiet_end(quiet);
+    return check(writer, done, error);
 }
 
 /* --- scenarios --- */
@@ -106,10 +135,12 @@ static hid_t write_whole_text(hid_t group, const char *name, const char *text, s
     return -1;
 }
 
-static bool write_scenario(hid_t group, const char *link, const char *name, const char *text, size_t size) {
-    hid_t dataset = write_whole_text(group, link, text, size);
+static bool write_scenario(pc_results_writer *writer, const char *link, const char *name, const char *text,
+                           size_t size) {
+    hid_t dataset = write_whole_text(writer->scenarios, link, text, size);
     if (dataset < 0) return false;
-    bool done = pc_h5_put_text(dataset, "name", name) && pc_h5_put_text(dataset, "unit", "") &&
+    bool done = pc_h5_put_integer(dataset, "number", ++writer->scenario_count) &&
+                pc_h5_put_text(dataset, "name", name) && pc_h5_put_text(dataset, "unit", "") &&
                 pc_h5_put_text(dataset, "description", "text of the scenario file, and what was set from outside");
     H5Dclose(dataset);
     return done;
@@ -124,54 +155,11 @@ pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, con
     pc_code code = PC_OK;
     if (link.failed)
         code = pc_error_no_memory(error);
-    else if (!write_scenario(writer->scenarios, link.data, name, text, size))
-        code = fail_in_memory(writer, error);
+    else
+        code = check(writer, write_scenario(writer, link.data, name, text, size), error);
     pc_h5_quiet_end(quiet);
     pc_text_free(&link);
     return code;
-}
-
-/* --- rows and traces --- */
-
-static pc_code make_room(pc_results_writer *writer, pc_error *error) {
-    if (writer->count < writer->capacity) return PC_OK;
-    size_t capacity = writer->capacity ? 2 * writer->capacity : 16;
-    pc_run_row *rows = pc_realloc(writer->rows, capacity, sizeof *rows);
-    if (!rows) return pc_error_no_memory(error);
-    writer->rows = rows;
-    writer->capacity = capacity;
-    return PC_OK;
-}
-
-static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedule *schedule,
-                         const pc_run_detail *detail, pc_error *error) {
-    char name[24];
-    snprintf(name, sizeof name, "%" PRId64, run);
-    if (pc_h5_has(writer->traces, name))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: there are two runs with the number %" PRId64, writer->path,
-                            run);
-    hid_t group = pc_h5_group_create(writer->traces, name);
-    if (group < 0) return fail_in_memory(writer, error);
-    pc_code code = pc_store_trace_write(group, schedule, detail, error);
-    H5Gclose(group);
-    if (!code) return PC_OK;
-    H5Ldelete(writer->traces, name, H5P_DEFAULT); /* half a trace is none */
-    return code == PC_ERROR_IO ? fail_in_memory(writer, error) : code;
-}
-
-pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
-                           const pc_run_detail *detail, pc_error *error) {
-    pc_code code = make_room(writer, error);
-    if (code) return code;
-    if (detail && detail->replay.trace.pass_count > 0) {
-        assert(schedule);
-        pc_h5_quiet quiet = pc_h5_quiet_begin();
-        code = add_trace(writer, row->run, schedule, detail, error);
-        pc_h5_quiet_end(quiet);
-        if (code) return code;
-    }
-    writer->rows[writer->count++] = *row;
-    return PC_OK;
 }
 
 /* --- the table of runs, column by column --- */
@@ -206,32 +194,15 @@ _Static_assert(sizeof(double) == sizeof(int64_t), "numbers of both types are gat
 /* `values` is zeroed, so that nothing but the text itself gets into the file. */
 static void gather(const pc_results_writer *writer, const pc_column *column, char *values) {
     size_t size = stored_size(column);
-    for (size_t i = 0; i < writer->count; i++) {
+    for (size_t i = 0; i < writer->used; i++) {
         char text[PC_COLUMN_TEXT_SIZE];
-        const void *value = (const char *)&writer->rows[i] + column->offset;
+        const void *value = (const char *)&writer->block[i] + column->offset;
         if (!is_number(column)) {
-            pc_column_text(column, &writer->rows[i], text, sizeof text);
+            pc_column_text(column, &writer->block[i], text, sizeof text);
             value = text;
         }
         memcpy(values + i * size, value, is_number(column) ? size : strnlen(text, size));
     }
-}
-
-/* The dataset, still open, or -1. */
-static hid_t write_column(const pc_results_writer *writer, hid_t runs, const pc_column *column, char *values) {
-    gather(writer, column, values);
-    pc_h5_column stored = {.name = column->name,
-                           .unit = column->unit,
-                           .description = column->description,
-                           .missing = missing_of(column),
-                           .file_type = file_type_of(column),
-                           .memory_type = memory_type_of(column),
-                           .count = writer->count,
-                           .values = values};
-    hid_t dataset = stored.file_type >= 0 && stored.memory_type >= 0 ? pc_h5_column_write(runs, &stored) : -1;
-    if (stored.file_type >= 0) H5Tclose(stored.file_type);
-    if (stored.memory_type >= 0) H5Tclose(stored.memory_type);
-    return dataset;
 }
 
 /* The run number is the scale of the table's one dimension. */
@@ -243,40 +214,113 @@ static bool attach_scale(hid_t runs, const pc_column *column, hid_t dataset) {
     return done;
 }
 
-static pc_code add_column(const pc_results_writer *writer, hid_t runs, const pc_column *column, pc_error *error) {
-    char *values = pc_alloc(writer->count, stored_size(column));
+/* The first block makes the dataset, the others are appended. It is closed, so that HDF5 keeps nothing of it. */
+static bool write_part(const pc_results_writer *writer, const pc_column *column, const pc_h5_column *stored) {
+    if (stored->file_type < 0 || stored->memory_type < 0) return false;
+    bool is_first = writer->written == 0;
+    hid_t dataset = is_first ? pc_h5_column_write(writer->runs, stored) : pc_h5_column_append(writer->runs, stored);
+    if (dataset < 0) return false;
+    bool done = !is_first || attach_scale(writer->runs, column, dataset);
+    return H5Dclose(dataset) >= 0 && done;
+}
+
+static bool write_column(const pc_results_writer *writer, const pc_column *column, bool is_last, char *values) {
+    gather(writer, column, values);
+    pc_h5_column stored = {.name = column->name,
+                           .unit = column->unit,
+                           .description = column->description,
+                           .missing = missing_of(column),
+                           .file_type = file_type_of(column),
+                           .memory_type = memory_type_of(column),
+                           .count = writer->used,
+                           .values = values,
+                           .grows = !is_last};
+    bool done = write_part(writer, column, &stored);
+    if (stored.file_type >= 0) H5Tclose(stored.file_type);
+    if (stored.memory_type >= 0) H5Tclose(stored.memory_type);
+    return done;
+}
+
+static pc_code add_column(const pc_results_writer *writer, const pc_column *column, bool is_last, pc_error *error) {
+    char *values = pc_alloc(writer->used, stored_size(column));
     if (!values) return pc_error_no_memory(error);
-    hid_t dataset = write_column(writer, runs, column, values);
+    pc_code code = check(writer, write_column(writer, column, is_last, values), error);
     pc_free(values);
-    if (dataset < 0) return fail_in_memory(writer, error);
-    pc_code code = attach_scale(runs, column, dataset) ? PC_OK : fail_in_memory(writer, error);
-    H5Dclose(dataset);
     return code;
 }
 
-static pc_code write_rows(const pc_results_writer *writer, pc_error *error) {
-    hid_t runs = pc_h5_group_create(writer->file, "runs");
-    if (runs < 0) return fail_in_memory(writer, error);
+/* Behind the last block, which is empty only where there are no rows, nothing comes. */
+static pc_code write_block(pc_results_writer *writer, bool is_last, pc_error *error) {
     int count;
     const pc_column *columns = pc_columns(&count);
     pc_code code = PC_OK;
-    for (int i = 0; i < count && !code; i++) code = add_column(writer, runs, &columns[i], error);
-    H5Gclose(runs);
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    for (int i = 0; i < count && !code; i++) code = add_column(writer, &columns[i], is_last, error);
+    pc_h5_quiet_end(quiet);
+    writer->written += (int64_t)writer->used;
+    writer->used = 0;
     return code;
 }
 
-/* --- from memory to the disk --- */
+/* --- rows and traces --- */
+
+static pc_code make_room(pc_results_writer *writer, pc_error *error) {
+    if (writer->used < writer->capacity) return PC_OK;
+    if (writer->used == BLOCK_ROWS) return write_block(writer, false, error);
+    size_t capacity = writer->capacity ? 4 * writer->capacity : 16;
+    pc_run_row *rows = pc_realloc(writer->block, capacity, sizeof *rows);
+    if (!rows) return pc_error_no_memory(error);
+    writer->block = rows;
+    writer->capacity = capacity;
+    return PC_OK;
+}
+
+_Static_assert(BLOCK_ROWS == 16 << 8, "room that grows by four from 16 comes to a block");
+
+static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedule *schedule,
+                         const pc_run_detail *detail, pc_error *error) {
+    char name[24];
+    snprintf(name, sizeof name, "%" PRId64, run);
+    if (pc_h5_has(writer->traces, name))
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: there are two runs with the number %" PRId64,
+                            writer->replacement.path, run);
+    hid_t group = pc_h5_group_create(writer->traces, name);
+    if (group < 0) return fail(writer, error);
+    pc_code code = pc_store_trace_write(group, schedule, detail, error);
+    H5Gclose(group);
+    if (!code) return check(writer, true, error);
+    H5Ldelete(writer->traces, name, H5P_DEFAULT); /* half a trace is none */
+    return code == PC_ERROR_IO ? fail(writer, error) : code;
+}
+
+pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
+                           const pc_run_detail *detail, pc_error *error) {
+    pc_code code = make_room(writer, error);
+    if (code) return code;
+    if (detail && detail->replay.trace.pass_count > 0) {
+        assert(schedule);
+        pc_h5_quiet quiet = pc_h5_quiet_begin();
+        code = add_trace(writer, row->run, schedule, detail, error);
+        pc_h5_quiet_end(quiet);
+        if (code) return code;
+    }
+    writer->block[writer->used++] = *row;
+    return PC_OK;
+}
+
+/* --- the end --- */
 
 pc_code pc_results_commit(pc_results_writer *writer, pc_error *error) {
-    char *image = NULL;
-    size_t size = 0;
+    pc_code code = write_block(writer, true, error);
     pc_h5_quiet quiet = pc_h5_quiet_begin();
-    pc_code code = write_rows(writer, error);
-    if (!code) code = pc_sealed_image(writer->file, writer->path, &image, &size, error);
-    close_file(writer);
+    bool is_closed = close_file(writer);
     pc_h5_quiet_end(quiet);
-    if (!code) code = pc_sealed_put(writer->path, image, size, error);
-    pc_free(image);
+    if (!code) code = check(writer, is_closed, error);
+    if (!code) code = pc_sealed_finish(&writer->replacement, error);
+    if (!code) {
+        code = pc_replacement_commit(&writer->replacement, error); /* which ends it */
+        writer->replacement.descriptor = -1;
+    }
     pc_results_discard(writer);
     return code;
 }

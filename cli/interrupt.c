@@ -1,0 +1,46 @@
+#include "cli/interrupt.h"
+
+#include <stddef.h>
+
+static void fill(sigset_t *signals) {
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+}
+
+void interrupt_block(interrupt *x) {
+    sigset_t signals;
+    fill(&signals);
+    x->is_blocked = pthread_sigmask(SIG_BLOCK, &signals, &x->before) == 0;
+}
+
+/* The signal's own default ends the command, so that whoever started it sees what ended it. */
+static void *watch(void *context) {
+    interrupt *x = context;
+    sigset_t signals;
+    int number = 0;
+    fill(&signals);
+    while (sigwait(&signals, &number) != 0) {
+    }
+    x->say(x->context);
+    signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    raise(number);
+    return NULL;
+}
+
+void interrupt_watch(interrupt *x, interrupt_say *say, void *context) {
+    x->say = say;
+    x->context = context;
+    x->is_watched = x->is_blocked && pthread_create(&x->thread, NULL, watch, x) == 0;
+    if (!x->is_watched) interrupt_end(x); /* then without a last line */
+}
+
+void interrupt_end(interrupt *x) {
+    if (x->is_watched) {
+        pthread_cancel(x->thread); /* it waits for a signal, or is about to end everything */
+        pthread_join(x->thread, NULL);
+    }
+    if (x->is_blocked) pthread_sigmask(SIG_SETMASK, &x->before, NULL);
+    x->is_watched = x->is_blocked = false;
+}

@@ -1,0 +1,47 @@
+/* run_key.h: what a run depends on, as a hash: runs of one key have one result.
+ *
+ * In the key is everything that decides a number of the row or a byte of the trace: costs, cut, model, machine, profile
+ * (by its hash), schedule, seed, whether a trace is kept. Not in it is what only labels the row: the run's number, its
+ * name and its scenario's, the labels of model and machine, the path of the profile, and what others published; nor how
+ * many threads work on it.
+ */
+#ifndef PC_MODELS_TRAINING_RUN_KEY_H
+#define PC_MODELS_TRAINING_RUN_KEY_H
+
+#include "engine/api.h"
+#include "models/training/run.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 128 bits: among a billion runs two different ones share a key with a chance of 1e-21. */
+typedef struct pc_run_key {
+    uint64_t high, low;
+} pc_run_key;
+
+/* Of values, never of addresses or padding: the same in every process, for the same library. Of a spec with a profile,
+ * once that has been read (profile_hash). */
+PC_API pc_run_key pc_run_key_of(const pc_run_spec *spec);
+
+static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
+    return a.high == b.high && a.low == b.low;
+}
+
+/* 32 hexadecimal digits, as rows have it (pc_run_row.key); and back: false where the text is none. */
+PC_API void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
+PC_MUST_USE PC_API bool pc_run_key_parse(const char *text, pc_run_key *key);
+
+/* Of what is not in the key but in the row: runs of one key and these labels have one row. Not 0. */
+PC_API uint64_t pc_run_labels_of(const pc_run_spec *spec);
+
+/* Gives a row that was worked out for another run of the same key the labels and published figures of `spec`. */
+PC_API void pc_run_row_relabel(const pc_run_spec *spec, pc_run_row *row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

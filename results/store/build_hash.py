@@ -1,0 +1,33 @@
+"""Writes a header with a hash of the sources that decide a result, and what the header depends on for the build system.
+
+Of a source its path and its bytes count; that of tests, figures, documents and the command does not, and neither does the
+version or the commit: what is not touched need not be simulated again.
+
+usage: build_hash.py SOURCE_ROOT HEADER DEPENDENCIES
+"""
+import hashlib
+import pathlib
+import sys
+
+FOLDERS = ("engine", "models", "calib", "scenarios", "results")
+PICTURES = "results/figures"
+
+
+def sources(root):
+    """C sources and headers, in an order that no file system decides."""
+    found = (path for folder in FOLDERS for path in (root / folder).rglob("*.[ch]"))
+    return sorted(path for path in found if not path.is_relative_to(root / PICTURES))
+
+
+def main():
+    root, header, dependencies = (pathlib.Path(argument) for argument in sys.argv[1:])
+    paths, digest = sources(root), hashlib.sha256()
+    for path in paths:
+        digest.update(b"%s\0%s\0" % (path.relative_to(root).as_posix().encode(), hashlib.sha256(path.read_bytes()).digest()))
+    text = f"#define PC_BUILD_HASH UINT64_C(0x{digest.hexdigest()[:16]})\n"
+    header.write_text(text)
+    names = " ".join(str(path).replace(" ", "\\ ") for path in paths)
+    dependencies.write_text(f"{header}: {names}\n")
+
+
+main()

@@ -1,0 +1,346 @@
+"""Sweeps that are ended and go on: killed at random moments, interrupted, given more values, split into shards; and what
+must not happen to what is there.
+
+The journal is read here by its documentation (docs/results-format.md), not by the program's own code. With RUNS and KILLS
+the first test is that large; otherwise it takes a few seconds.
+
+usage: test_sweep.py PIPECAST SOURCE_ROOT [RUNS KILLS]
+"""
+import csv
+import io
+import os
+import pathlib
+import pty
+import random
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+from command import PIPECAST, Command, run  # noqa: E402
+import with_h5py  # noqa: E402
+
+RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (80, 5)
+HEADER, HEAD, CHECK = 32, 40, 8
+
+
+def fnv(data):
+    """FNV-1a, 64 bits."""
+    value = 0xcbf29ce484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return value
+
+
+def keys_of(path):
+    """The keys of the whole records of a journal, in order; [] where there is none."""
+    data = pathlib.Path(path).read_bytes() if os.path.exists(path) else b""
+    keys, at = [], HEADER
+    while at + HEAD <= len(data):
+        mark, row, trace, high, low, _ = struct.unpack_from("=IIQQQQ", data, at)
+        end = at + HEAD + row + trace + CHECK
+        if end > len(data):
+            break
+        assert mark == 0x4352504a
+        keys.append((high, low))
+        at = end
+    return keys
+
+
+def limited(size):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return limit
+
+
+class Sweep(Command):
+    def scenario(self, name, microbatches, memories, trace=False):
+        """One of microbatches x memories runs."""
+        path = self.path(name)
+        limits = ", ".join(f"{40 + i / 100:.2f} GiB" for i in range(memories))
+        pathlib.Path(path).write_text(
+            f"scenario: {pathlib.Path(name).stem}\n"
+            "setting: {schedule: 1f1b, devices: 4, times: {F: 1 ms, BW: 2 ms}, activation: {size: 1 GiB}, "
+            f"trace: {str(trace).lower()}}}\n"
+            f"sweep: {{microbatches: {list(range(4, 4 + microbatches))}, memory: [{limits}]}}\n")
+        return path
+
+    def read(self, path):
+        return pathlib.Path(path).read_bytes()
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([PIPECAST, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def wait_for_records(self, journal, count):
+        until = time.monotonic() + 60
+        while len(keys_of(journal)) < count and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def said_on_a_terminal(self, *arguments):
+        """What a run says on standard error where that is a terminal."""
+        master, slave = pty.openpty()
+        done = subprocess.run([PIPECAST, *arguments], stdout=subprocess.DEVNULL, stderr=slave, timeout=120)
+        os.close(slave)
+        try:
+            said = os.read(master, 1 << 16).decode()
+        except OSError:  # a terminal to which nothing was written, and that is closed
+            said = ""
+        os.close(master)
+        self.assertIn(done.returncode, (0, 1))
+        return said
+
+
+class Killed(Sweep):
+    def kill_until_done(self, arguments, journal, source, seconds, kills):
+        """Starts and kills again and again, `kills` times at most; the records that were there stay, and none comes twice. How
+        many kills. Where a start was killed before it had done anything, the next gets more time."""
+        before, killed, patience = [], 0, seconds / KILLS
+        while True:
+            process = self.start(*arguments)
+            try:
+                process.communicate(timeout=patience * source.uniform(0, 2.5) if killed < kills else 600)
+                return killed
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            killed += process.returncode == -signal.SIGKILL
+            keys = keys_of(journal)
+            self.assertEqual(len(set(keys)), len(keys))
+            if os.path.exists(journal):
+                self.assertEqual(keys[:len(before)], before)
+                patience *= 1.3 if len(keys) == len(before) else 0.9
+                before = keys
+
+    def test_killed_at_random_moments(self):
+        """The whole is byte for byte that of one go, in a few rounds where the runs are done before all kills are."""
+        source = random.Random(20261122)
+        path = self.scenario("killed.yaml", RUNS // 40, 40, trace=RUNS <= 1000)
+        arguments = ["run", path, "--format", "csv", "-o"]
+        began = time.monotonic()
+        table = self.good(*arguments, self.path("whole.h5"))
+        seconds, killed, rounds = time.monotonic() - began, 0, 0
+        while killed < KILLS:
+            output = self.path(f"killed{rounds}.h5")
+            killed += self.kill_until_done([*arguments, output], output + ".journal", source, seconds, KILLS - killed)
+            rounds += 1
+            self.assertEqual(self.read(output), self.read(self.path("whole.h5")))
+            self.assertEqual(self.good(*arguments, output), table)
+            self.assertFalse(os.path.exists(output + ".journal"))
+        if len(sys.argv) > 3:
+            print(f"{RUNS} runs, {seconds:.1f} s in one go: {killed} kills in {rounds} rounds", file=sys.stderr)
+
+    def test_interrupted(self):
+        """A line, the signal's own end, and the journal: for SIGINT, as a terminal sends it, and SIGTERM."""
+        path, whole = self.scenario("x.yaml", 20, 100), self.path("whole.h5")
+        self.good("run", path, "-o", whole)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            output = self.path(f"{number}.h5")
+            process = self.start("run", path, "-o", output)
+            self.wait_for_records(output + ".journal", 10)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            if process.returncode == 0:
+                continue  # it was done before the signal came
+            self.assertEqual((process.returncode, out), (-number, ""))
+            self.assertRegex(err, r"^pipecast: interrupted: \d+ of 2000 runs to do are done and kept in "
+                                  + output + r"\.journal; the same command goes on\n$")
+            self.assertGreaterEqual(len(keys_of(output + ".journal")), 10)
+            self.good("run", path, "-o", output)
+            self.assertEqual(self.read(output), self.read(whole))
+
+
+class GoingOn(Sweep):
+    def test_more_values_do_only_what_is_missing(self):
+        """12 of 20 runs are there, in another order of runs and under other numbers."""
+        small, large = self.scenario("x.yaml", 3, 4, trace=True), self.path("r.h5")
+        self.good("run", small, "-o", large)
+        path = self.scenario("x.yaml", 4, 5, trace=True)
+        said = self.said_on_a_terminal("run", path, "-o", large)
+        self.assertTrue(said.startswith("pipecast: of 20 runs 12 done before, 0 equal to another, 8 to do"), said)
+        self.good("run", path, "-o", self.path("fresh.h5"))
+        self.assertEqual(self.read(large), self.read(self.path("fresh.h5")))
+        self.assertTrue(self.said_on_a_terminal("run", path, "-o", large).startswith(
+            "pipecast: of 20 runs 20 done before, 0 equal to another, 0 to do"))
+        self.assertFalse("done before" in self.said_on_a_terminal("run", path, "-o", large, "--fresh"))
+        self.assertEqual(self.read(large), self.read(self.path("fresh.h5")))
+
+    def test_equal_runs_are_done_once(self):
+        one, other = self.scenario("one.yaml", 2, 2, trace=True), self.scenario("other.yaml", 2, 2, trace=True)
+        said = self.said_on_a_terminal("run", one, other, "-o", self.path("r.h5"))
+        self.assertTrue(said.startswith("pipecast: of 8 runs 0 done before, 4 equal to another, 4 to do"), said)
+        rows = list(csv.DictReader(io.StringIO(self.good("run", one, other, "--format", "csv"))))
+        self.assertEqual([row["run"] for row in rows], [str(i) for i in range(1, 9)])
+        self.assertEqual([row["scenario"] for row in rows], ["one"] * 4 + ["other"] * 4)
+        for a, b in zip(rows[:4], rows[4:]):
+            self.assertEqual({k: v for k, v in a.items() if k not in ("run", "scenario", "name")},
+                             {k: v for k, v in b.items() if k not in ("run", "scenario", "name")})
+            self.assertEqual(a["name"].replace("one.", "other."), b["name"])
+        for run_number in ("2", "6"):
+            self.good("figure", self.path("r.h5"), run_number, "-o", self.path("f.svg"))
+
+    def test_held_by_another(self):
+        path, output = self.scenario("x.yaml", 20, 100), self.path("r.h5")
+        process = self.start("run", path, "-o", output)
+        self.addCleanup(process.kill)
+        self.wait_for_records(output + ".journal", 5)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        there = sorted(os.listdir(self.folder.name))
+        for extra in ([], ["--fresh"]):
+            done = run("run", path, "-o", output, *extra)
+            if done.returncode == 0 and process.poll() is not None:
+                self.skipTest("the first was done before it could be stopped")
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertEqual(done.stderr, f"pipecast: {output}.journal: held by another pipecast; expected to be alone with it\n")
+            self.assertEqual(sorted(os.listdir(self.folder.name)), there)
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def killed_journal(self, path, output):
+        """The journal of a run that was killed."""
+        process = self.start("run", path, "-o", output)
+        self.wait_for_records(output + ".journal", 5)
+        process.kill()
+        process.communicate()
+        if not os.path.exists(output + ".journal"):
+            self.skipTest("the run was done before it could be killed")
+        return output + ".journal"
+
+    def test_a_journal_of_another_build(self):
+        path, output = self.scenario("x.yaml", 20, 100), self.path("r.h5")
+        journal = self.killed_journal(path, output)
+        data = bytearray(self.read(journal))
+        data[16] ^= 1
+        for check, message in [
+                (bytes(data[24:32]), "the journal is damaged at its start; expected it as pipecast wrote it"),
+                (struct.pack("=Q", fnv(data[:24])), "the journal is of another build of pipecast, whose results may differ; "
+                                                    "expected one of this build")]:
+            data[24:32] = check
+            pathlib.Path(journal).write_bytes(data)
+            done = run("run", path, "-o", output)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr, f"pipecast: {journal}: {message} (--fresh simulates everything again)\n")
+            self.assertEqual(self.read(journal), bytes(data))
+        self.good("run", path, "-o", output, "--fresh")
+        self.assertFalse(os.path.exists(journal))
+
+    def test_a_file_that_is_no_journal(self):
+        path, journal = self.scenario("x.yaml", 1, 2), self.path("r.h5.journal")
+        for text in ("precious\n", "p", "x" * 5000):
+            pathlib.Path(journal).write_text(text)
+            for extra in ([], ["--fresh"]) if text != "p" else []:
+                done = run("run", path, "-o", self.path("r.h5"), *extra)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+                self.assertIn("r.h5.journal: is no journal of pipecast; expected one, or no file", done.stderr)
+                self.assertEqual(pathlib.Path(journal).read_text(), text)
+        os.unlink(journal)
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_a_results_file_of_another_build_or_version(self):
+        path, output = self.scenario("x.yaml", 2, 3), self.path("r.h5")
+        self.good("run", path, "-o", output)
+        whole = self.read(output)
+        for change in ("f.attrs['build'] = '0123456789abcdef'", "del f.attrs['build'], f.attrs['sweep_runs'], f['runs/key']"):
+            with_h5py.work_on(output, change, mode="r+")
+            done = run("run", path, "-o", output)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(done.stderr, f"pipecast: warning: {output}: of another build of pipecast, whose results may differ: "
+                                          "its 6 runs are simulated again\n")
+            self.assertEqual(self.read(output), whole)
+            with_h5py.work_on(output, change, mode="r+")
+            self.good("run", path, "-o", output, "--quiet")
+            self.assertEqual(self.read(output), whole)
+
+    def test_a_disk_that_is_full(self):
+        """At every size of files: one line, what was there stands, and with room the same command ends it."""
+        small, path, output = self.scenario("x.yaml", 2, 2), self.scenario("y.yaml", 10, 20, trace=True), self.path("r.h5")
+        self.good("run", path, "-o", self.path("whole.h5"))
+        self.good("run", small, "-o", output)
+        precious = self.read(output)
+        full, places = len(self.read(self.path("whole.h5"))), set()
+        for size in (10, 5000, 100000, full // 2, full - 10000, full - 40, full - 1):
+            done = run("run", path, "-o", output, preexec_fn=limited(size))
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), (size, done))
+            self.assertRegex(done.stderr, r"^pipecast: .*r\.h5(\.journal)?: cannot write: File too large\n$")
+            places.add(".journal" in done.stderr)
+            self.assertEqual(self.read(output), precious)
+            self.assertLessEqual(set(os.listdir(self.folder.name)), {"x.yaml", "y.yaml", "whole.h5", "r.h5", "r.h5.journal"})
+        self.good("run", path, "-o", output)
+        self.assertEqual(self.read(output), self.read(self.path("whole.h5")))
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["r.h5", "whole.h5", "x.yaml", "y.yaml"])
+        self.assertIn(True, places)
+
+
+class Merge(Sweep):
+    def shards(self, path, count):
+        names = [self.path(f"s{i}.h5") for i in range(1, count + 1)]
+        for i, name in enumerate(names, 1):
+            self.good("run", path, "-o", name, "--shard", f"{i}/{count}")
+        return names
+
+    def test_shards_are_the_whole(self):
+        path, whole, merged = self.scenario("x.yaml", 4, 5, trace=True), self.path("whole.h5"), self.path("m.h5")
+        self.good("run", path, "-o", whole)
+        shards = self.shards(path, 3)
+        for order in (shards, shards[::-1], [*shards, shards[0], whole]):
+            self.assertEqual(self.good("merge", merged, *order), "")
+            self.assertEqual(self.read(merged), self.read(whole))
+
+    def test_missing_runs_are_named(self):
+        path, merged = self.scenario("x.yaml", 2, 5), self.path("m.h5")
+        shards = self.shards(path, 3)
+        done = run("merge", merged, shards[0], shards[1])
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual(done.stderr, f"pipecast: warning: {merged}: of 10 runs 3 are in no shard: 3, 6, 9\n")
+        self.good("merge", merged, shards[0], shards[1], "--quiet")
+        self.good("run", path, "-o", merged)  # and does the missing ones
+        self.good("merge", self.path("n.h5"), *shards)
+        self.assertEqual(self.read(merged), self.read(self.path("n.h5")))
+
+    def test_what_does_not_belong_together(self):
+        path = self.scenario("x.yaml", 2, 5)
+        (one, two), merged = self.shards(path, 2), self.path("m.h5")
+        other, shorter, foreign = self.path("other.h5"), self.path("shorter.h5"), self.path("foreign.h5")
+        self.good("run", self.scenario("y.yaml", 2, 5), "-o", other, "--shard", "2/2")
+        self.good("run", self.scenario("x.yaml", 2, 4), "-o", shorter, "--shard", "2/2")
+        pathlib.Path(foreign).write_text("x")
+        cases = [([merged], "merge: no shards; expected OUT.h5 SHARD.h5..."),
+                 ([one, one, two], f"{one}: is one of the shards; expected another file for all of them"),
+                 ([merged, one, other], f"{other}: is of another scenario than {one}; expected shards of one sweep"),
+                 ([merged, one, shorter], f"{shorter}: is of a sweep of another number of runs than {one}; expected shards of "
+                                          "one sweep"),
+                 ([merged, foreign], f"{foreign}: is not an HDF5 file; a results file of pipecast was expected"),
+                 ([foreign, one, two], f"{foreign}: is not an HDF5 file; a results file of pipecast was expected; what is no "
+                                       "results file is not replaced")]
+        for arguments, message in cases:
+            done = run("merge", *arguments)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: {message}\n"))
+        self.assertFalse(os.path.exists(merged))
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_damaged_shards(self):
+        """One run with two results, another build, and no word of the sweep."""
+        path, merged = self.scenario("x.yaml", 2, 5), self.path("m.h5")
+        one, two = self.shards(path, 2)
+        cases = [("f['runs/iteration_s'][1] = 7", "{one}: run 3 is not the same as in {copy}; expected equal rows", True),
+                 ("f['runs/run'][1] = 1", "{one}: run 1 stands behind run 1; expected them in order", False),
+                 ("f.attrs['build'] = '0'", "{one}: is of another build of pipecast than {two}; expected shards of one sweep", False),
+                 ("del f.attrs['sweep_runs']", "{one}: does not say of how many runs it is a part; expected a file of `pipecast "
+                                               "run` of this version", False)]
+        copy = self.path("copy.h5")
+        pathlib.Path(copy).write_bytes(self.read(one))
+        for change, message, with_copy in cases:
+            pathlib.Path(one).write_bytes(self.read(copy))
+            with_h5py.work_on(one, change, mode="r+")
+            done = run("merge", merged, *([copy] if with_copy else []), two, one)
+            self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {message.format(one=one, two=two, copy=copy)}\n"))
+        self.assertFalse(os.path.exists(merged))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + (["Killed"] if len(sys.argv) > 3 else []))

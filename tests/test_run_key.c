@@ -1,0 +1,432 @@
+/* The key of a run: every field that decides a result changes it, labels do not. A table of all fields; sizes of the
+ * structs are asserted, so that a new field does not build until it is in run_key.c and here. */
+#include "models/training/run_key.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#if defined(__x86_64__) || defined(__aarch64__)
+_Static_assert(sizeof(pc_run_spec) == 2464, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1368, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 72, "a new field of a model or its cut");
+_Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
+_Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
+_Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
+#endif
+
+enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
+
+/* ---- fields ---- */
+
+typedef enum kind { WHOLE, REAL, TEXT } kind;
+
+typedef struct field {
+    const char *name;
+    size_t offset, size;
+    kind kind;
+} field;
+
+#define FIELD(of, member, kind)                                                                                        \
+    { #member, offsetof(of, member), sizeof(((of *)0)->member), kind }
+#define RUN(member)            FIELD(pc_run_spec, member, WHOLE)
+#define RUN_REAL(member)       FIELD(pc_run_spec, member, REAL)
+#define ITERATION(member)      FIELD(pc_run_spec, iteration.member, WHOLE)
+#define ITERATION_REAL(member) FIELD(pc_run_spec, iteration.member, REAL)
+#define CONNECTION(member)                                                                                             \
+    ITERATION_REAL(machine.member.bandwidth_bytes_per_s), ITERATION_REAL(machine.member.efficiency),                   \
+        ITERATION_REAL(machine.member.latency_s), ITERATION_REAL(machine.member.fast_latency_s),                       \
+        ITERATION_REAL(machine.member.fast_efficiency)
+#define GPU(member)                                                                                                    \
+    ITERATION_REAL(member.matrix_flops_per_s), ITERATION_REAL(member.vector_flops_per_s),                              \
+        ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),                                     \
+        ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes), ITERATION(member.processors),             \
+        ITERATION(member.tile_m), ITERATION(member.tile_n), ITERATION_REAL(member.gemm_efficiency),                    \
+        ITERATION_REAL(member.gemm_ramp_k), ITERATION_REAL(member.attention_efficiency),                               \
+        ITERATION_REAL(member.attention_backward), ITERATION_REAL(member.memory_efficiency),                           \
+        ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s), ITERATION_REAL(member.estimated_error)
+
+/* Of both sorts of runs. */
+static const field common[] = {
+    RUN(gpus),
+    RUN(devices),
+    RUN(microbatches),
+    RUN(chunks),
+    RUN(plans_equal),
+    RUN(microbatch_size),
+    RUN(seq_len),
+    RUN(has_activation),
+    RUN(trace),
+    RUN(overhead_ps),
+    RUN(is_cluster),
+    RUN(profile_hash),
+    RUN(has_profile_jitter),
+    RUN_REAL(gpu_hour_price),
+    FIELD(pc_run_spec, infeasible, TEXT),
+};
+
+static const field of_cluster[] = {
+    ITERATION(model.layers),
+    ITERATION(model.hidden),
+    ITERATION(model.ffn_hidden),
+    ITERATION(model.heads),
+    ITERATION(model.kv_heads),
+    ITERATION(model.head_dim),
+    ITERATION(model.vocab),
+    ITERATION(model.vocab_multiple),
+    ITERATION(model.max_positions),
+    ITERATION(model.positions),
+    ITERATION(model.norm),
+    ITERATION(model.mlp),
+    ITERATION(model.attention),
+    ITERATION(model.precision),
+    ITERATION(model.is_tied),
+    ITERATION(model.has_bias),
+    ITERATION(model.has_dropout),
+    ITERATION(cut.tp),
+    ITERATION(cut.pp),
+    ITERATION(cut.dp),
+    ITERATION(cut.chunks),
+    ITERATION(cut.sequence_parallel),
+    ITERATION(cut.zero),
+    ITERATION(cut.microbatch_size),
+    ITERATION(cut.microbatches),
+    ITERATION(cut.seq_len),
+    ITERATION(cut.recompute),
+    ITERATION(cut.layout),
+    FIELD(pc_run_spec, iteration.machine.name, TEXT),
+    GPU(machine.gpu),
+    ITERATION(machine.gpus_per_node),
+    ITERATION(machine.domain_gpus),
+    ITERATION(machine.nics_per_node),
+    ITERATION(machine.nodes),
+    CONNECTION(domain),
+    CONNECTION(network),
+    ITERATION(machine.leaf_nodes),
+    ITERATION_REAL(machine.oversubscription),
+    ITERATION_REAL(machine.switch_latency_s),
+    ITERATION(machine.reduces_in_switch),
+    ITERATION_REAL(machine.in_switch_efficiency),
+    ITERATION_REAL(machine.in_switch_latency_s),
+    ITERATION_REAL(machine.nic_crossing_efficiency),
+    ITERATION_REAL(machine.speed_variation),
+    ITERATION_REAL(machine.collective_call_s),
+    ITERATION(order.axis[0]),
+    ITERATION(order.axis[1]),
+    ITERATION(order.axis[2]),
+    ITERATION(plans_equal),
+    ITERATION(overlaps_p2p),
+    ITERATION(overlaps_tp),
+    ITERATION(overlaps_gradients),
+    ITERATION(overlaps_parameters),
+    ITERATION(scatters_boundary),
+    ITERATION(bucket_bytes),
+    ITERATION(gradient_bytes),
+    ITERATION(step),
+    ITERATION(granularity),
+    ITERATION(network),
+    ITERATION_REAL(pass_overhead),
+    ITERATION(overhead_ps),
+    ITERATION(memory_limit_bytes),
+    ITERATION(expands),
+    ITERATION_REAL(jitter),
+    ITERATION(seed),
+    ITERATION(bad_days.samples),
+    ITERATION_REAL(bad_days.gpu_jitter),
+    ITERATION_REAL(bad_days.link_jitter),
+    ITERATION(bad_days.slow_gpus),
+    ITERATION_REAL(bad_days.slow_factor),
+    ITERATION(bad_days.bad_links),
+    ITERATION_REAL(bad_days.bad_factor),
+    ITERATION(bad_days.slow_stage),
+    ITERATION(bad_days.has_slow_stage),
+    ITERATION(bad_days.other_nodes),
+    GPU(bad_days.other_gpu),
+    ITERATION_REAL(bad_days.mtbf_s),
+    ITERATION_REAL(bad_days.checkpoint_s),
+    ITERATION_REAL(bad_days.interval_s),
+    ITERATION_REAL(bad_days.restart_s),
+    ITERATION_REAL(bad_days.repair_s),
+    ITERATION(bad_days.spare_nodes),
+    ITERATION_REAL(bad_days.horizon_s),
+};
+
+static const field of_costs[] = {
+    RUN(costs.transfer.mode),       RUN(costs.transfer.delay_ps),
+    RUN(costs.transfer.latency_ps), RUN_REAL(costs.transfer.bandwidth_bytes_per_s),
+    RUN(costs.transfer.size_bytes),
+};
+
+/* What only labels the row; and what cannot be seen in it. */
+static const field labels[] = {
+    RUN(run),
+    FIELD(pc_run_spec, scenario, TEXT),
+    FIELD(pc_run_spec, name, TEXT),
+    FIELD(pc_run_spec, model, TEXT),
+    FIELD(pc_run_spec, machine, TEXT),
+    RUN_REAL(published_bubble_rate_span),
+    RUN_REAL(published_samples_per_s_per_gpu),
+    RUN_REAL(published_iteration_s),
+    RUN_REAL(published_mfu),
+    RUN_REAL(published_tflops_per_gpu),
+    RUN_REAL(published_hardware_tflops_per_gpu),
+    RUN_REAL(published_activation_gib),
+    RUN_REAL(published_pass_f_s),
+    RUN_REAL(published_memory_gib),
+    RUN_REAL(published_best_mfu),
+};
+
+static const field unseen[] = {
+    FIELD(pc_run_spec, iteration.model.name, TEXT),
+    FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
+    FIELD(pc_run_spec, iteration.bad_days.other_gpu.name, TEXT),
+    ITERATION(threads),
+};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+/* Another value of the same type. */
+static void change(pc_run_spec *spec, const field *f) {
+    char *place = (char *)spec + f->offset;
+    double real;
+    if (f->kind == TEXT) {
+        snprintf(place, f->size, "another");
+    } else if (f->kind == REAL) {
+        memcpy(&real, place, sizeof real);
+        real = isnan(real) ? 1.5 : real + 1.5;
+        memcpy(place, &real, sizeof real);
+    } else {
+        place[0] ^= 1; /* of a bool as of a number */
+    }
+}
+
+/* ---- specs ---- */
+
+/* Longer than the parts are: other numbers of stages and chunks are tried. */
+static int32_t layers[4 * PARTS] = {6, 6, 6, 6};
+static pc_recompute recomputes[4 * PARTS];
+static double quantiles[3] = {0.9, 1.0, 1.1};
+
+static pc_run_spec cluster_spec(void) {
+    pc_run_spec spec = pc_run_spec_default();
+    spec.is_cluster = true;
+    spec.generator = pc_generator_find("1f1b-interleaved");
+    spec.iteration = pc_iteration_spec_default();
+    spec.iteration.generator = spec.generator;
+    spec.iteration.cut = (pc_cut){.tp = 1, .pp = DEVICES, .dp = 1, .chunks = CHUNKS, .layout = PC_CUT_LISTED};
+    spec.iteration.cut.layers_of_part = layers;
+    spec.iteration.cut.recompute_of_part = recomputes;
+    spec.iteration.bad_days.passes = (pc_empirical){quantiles, 3};
+    return spec;
+}
+
+static pc_run_spec costs_spec(void) {
+    pc_run_spec spec = pc_run_spec_default();
+    spec.generator = pc_generator_find("1f1b-interleaved");
+    assert_int_equal(pc_costs_create(DEVICES, CHUNKS, &spec.costs, NULL), PC_OK);
+    assert_int_equal(pc_costs_add_hop_delays(&spec.costs, NULL), PC_OK);
+    assert_int_equal(pc_costs_add_ready(&spec.costs, NULL), PC_OK);
+    return spec;
+}
+
+/* ---- tests ---- */
+
+enum { KEYS_MAX = 400 };
+
+typedef struct key_list {
+    pc_run_key keys[KEYS_MAX];
+    int count;
+} key_list;
+
+/* The key is none of those that were seen before. */
+static void expect_new(key_list *seen, const pc_run_spec *spec, const char *what) {
+    pc_run_key key = pc_run_key_of(spec);
+    for (int i = 0; i < seen->count; i++)
+        if (pc_run_key_equal(seen->keys[i], key)) fail_msg("%s: leaves the key as it was, or as another does", what);
+    assert_true(seen->count < KEYS_MAX);
+    seen->keys[seen->count++] = key;
+}
+
+static void expect_changes(key_list *seen, const pc_run_spec *base, const field *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        pc_run_spec spec = *base;
+        change(&spec, &list[i]);
+        expect_new(seen, &spec, list[i].name);
+    }
+}
+
+static void every_field_of_a_cluster_run_counts(void **state) {
+    (void)state;
+    key_list seen = {.count = 0};
+    pc_run_spec base = cluster_spec(), other;
+    expect_new(&seen, &base, "the spec itself");
+    expect_changes(&seen, &base, of_cluster, COUNT(of_cluster));
+    other = base;
+    other.iteration.generator = pc_generator_find("1f1b-v");
+    expect_new(&seen, &other, "iteration.generator");
+    other = base;
+    other.iteration.cut.layers_of_part = NULL;
+    expect_new(&seen, &other, "no layers_of_part");
+    other = base;
+    other.iteration.cut.recompute_of_part = NULL;
+    expect_new(&seen, &other, "no recompute_of_part");
+    other = base;
+    other.iteration.machine.measured = (const struct pc_transfer_model *)&other;
+    expect_new(&seen, &other, "measured transfers");
+    other = base;
+    other.iteration.bad_days.passes.quantiles = NULL;
+    expect_new(&seen, &other, "no quantiles");
+    other = base;
+    other.iteration.bad_days.passes.count = 2;
+    expect_new(&seen, &other, "fewer quantiles");
+    for (int i = 0; i < PARTS; i++) {
+        layers[i]++;
+        expect_new(&seen, &base, "layers_of_part");
+        layers[i]--;
+        recomputes[i] = PC_RECOMPUTE_FULL;
+        expect_new(&seen, &base, "recompute_of_part");
+        recomputes[i] = PC_RECOMPUTE_NONE;
+    }
+    for (int i = 0; i < 3; i++) {
+        quantiles[i] += 0.01;
+        expect_new(&seen, &base, "quantiles");
+        quantiles[i] -= 0.01;
+    }
+}
+
+static void expect_numbers(key_list *seen, pc_run_spec *spec, int64_t *numbers, int count, const char *what) {
+    for (int i = 0; i < count; i++) {
+        numbers[i] += 3;
+        expect_new(seen, spec, what);
+        numbers[i] -= 3;
+    }
+}
+
+static void every_field_of_given_costs_counts(void **state) {
+    (void)state;
+    key_list seen = {.count = 0};
+    pc_run_spec base = costs_spec(), other = base;
+    expect_new(&seen, &base, "the spec itself");
+    expect_changes(&seen, &base, common, COUNT(common));
+    expect_changes(&seen, &base, of_costs, COUNT(of_costs));
+    expect_numbers(&seen, &base, base.costs.duration_ps, PARTS * PC_PASS_KINDS, "duration_ps");
+    expect_numbers(&seen, &base, base.costs.activation_bytes, PARTS, "activation_bytes");
+    expect_numbers(&seen, &base, base.costs.activation_b_bytes, PARTS, "activation_b_bytes");
+    expect_numbers(&seen, &base, base.costs.activation_kept_bytes, PARTS, "activation_kept_bytes");
+    expect_numbers(&seen, &base, base.costs.memory_capacity_bytes, DEVICES, "memory_capacity_bytes");
+    expect_numbers(&seen, &base, base.costs.hop_delay_ps, DEVICES, "hop_delay_ps");
+    expect_numbers(&seen, &base, base.costs.ready_ps, PARTS, "ready_ps");
+    other.costs.hop_delay_ps = NULL;
+    expect_new(&seen, &other, "no hop delays");
+    other = base;
+    other.costs.ready_ps = NULL;
+    expect_new(&seen, &other, "nothing that is ready later");
+    other = base;
+    other.generator = pc_generator_find("1f1b");
+    expect_new(&seen, &other, "generator");
+    pc_run_spec_free(&base);
+}
+
+static void labels_do_not_count(void **state) {
+    (void)state;
+    pc_run_spec base = cluster_spec();
+    for (size_t i = 0; i < COUNT(labels); i++) {
+        pc_run_spec spec = base;
+        change(&spec, &labels[i]);
+        if (!pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)))
+            fail_msg("%s: is in the key", labels[i].name);
+        if (pc_run_labels_of(&spec) == pc_run_labels_of(&base)) fail_msg("%s: is no label", labels[i].name);
+    }
+    for (size_t i = 0; i < COUNT(unseen); i++) {
+        pc_run_spec spec = base;
+        change(&spec, &unseen[i]);
+        if (!pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)))
+            fail_msg("%s: is in the key", unseen[i].name);
+        assert_true(pc_run_labels_of(&spec) == pc_run_labels_of(&base));
+    }
+    pc_run_spec spec = base;
+    spec.profile_text = "a.h5";
+    assert_true(pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)));
+    assert_true(pc_run_labels_of(&spec) != pc_run_labels_of(&base));
+}
+
+/* Bytes behind a text's end, other addresses of equal lists, and another NaN are nothing. */
+static void values_count_not_how_they_lie_in_memory(void **state) {
+    (void)state;
+    pc_run_spec base = cluster_spec(), spec = base;
+    memset(spec.infeasible + 1, 'x', 20);
+    memset(spec.iteration.machine.name + 1, 'y', 20);
+    int32_t same_layers[4 * PARTS];
+    memcpy(same_layers, layers, sizeof layers);
+    spec.iteration.cut.layers_of_part = same_layers;
+    spec.gpu_hour_price = -base.gpu_hour_price;
+    assert_true(pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)));
+}
+
+/* The lists of a run that is known to be infeasible may be shorter than its parts: they are not looked at. */
+static void lists_of_what_cannot_be_are_left_alone(void **state) {
+    (void)state;
+    int32_t *one = malloc(sizeof *one);
+    *one = 24;
+    pc_run_spec spec = cluster_spec();
+    snprintf(spec.infeasible, sizeof spec.infeasible, "layout: 1 number; expected 4");
+    spec.iteration.cut.layers_of_part = one;
+    pc_run_key key = pc_run_key_of(&spec);
+    *one = 23;
+    assert_true(pc_run_key_equal(key, pc_run_key_of(&spec)));
+    free(one);
+}
+
+static void keys_are_texts(void **state) {
+    (void)state;
+    const pc_run_key key = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
+    pc_run_key back = {0, 0};
+    char text[PC_RUN_KEY_SIZE];
+    pc_run_key_text(key, text);
+    assert_string_equal(text, "0123456789abcdeffedcba9876543210");
+    assert_true(pc_run_key_parse(text, &back));
+    assert_true(pc_run_key_equal(key, back));
+    assert_false(pc_run_key_parse("", &back));
+    assert_false(pc_run_key_parse("0123456789abcdeffedcba987654321", &back));
+    assert_false(pc_run_key_parse("0123456789ABCDEFfedcba9876543210", &back));
+    assert_false(pc_run_key_parse("0123456789abcdeffedcba98765432100", &back));
+}
+
+/* A row that was worked out under other labels gets these, and keeps its numbers. */
+static void a_row_is_relabelled(void **state) {
+    (void)state;
+    pc_run_spec spec = cluster_spec();
+    pc_run_row row = {.run = 7, .name = "a much longer name than before", .profile = "old.h5", .iteration_s = 3};
+    spec.run = 8;
+    snprintf(spec.name, sizeof spec.name, "new");
+    snprintf(spec.scenario, sizeof spec.scenario, "s");
+    spec.profile_text = "new.h5";
+    spec.published_mfu = 0.5;
+    pc_run_row_relabel(&spec, &row);
+    assert_int_equal(row.run, 8);
+    assert_string_equal(row.name, "new");
+    assert_string_equal(row.scenario, "s");
+    assert_string_equal(row.profile, "new.h5");
+    assert_true(row.published_mfu == 0.5 && isnan(row.published_iteration_s) && row.iteration_s == 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_of_a_cluster_run_counts),
+        cmocka_unit_test(every_field_of_given_costs_counts),
+        cmocka_unit_test(labels_do_not_count),
+        cmocka_unit_test(values_count_not_how_they_lie_in_memory),
+        cmocka_unit_test(lists_of_what_cannot_be_are_left_alone),
+        cmocka_unit_test(keys_are_texts),
+        cmocka_unit_test(a_row_is_relabelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
