@@ -210,7 +210,9 @@ static void launchers(void **state) {
     assert_true(pc_launched_ranks(&launched));
     assert_int_equal(launched.rank, 3);
     assert_int_equal(launched.local_ranks, 2);
-    setenv("OMPI_COMM_WORLD_SIZE", "1", 1); /* alone under a launcher is alone */
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1); /* alone under a launcher is alone, also within a step of srun */
+    assert_false(pc_launched_ranks(&launched));
     setenv("SLURM_STEP_NUM_TASKS", "1", 1);
     assert_false(pc_launched_ranks(&launched));
 }
