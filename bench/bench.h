@@ -14,6 +14,13 @@ static inline double bench_now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* The time that this thread itself has had: for what takes long enough to be interrupted. */
+static inline double bench_own_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* xorshift64* (Vigna 2016): one multiplication and three shifts, so that the queue is measured and not the generator.
  */
 typedef struct bench_random {

@@ -17,6 +17,7 @@ static const section_text sections[PC_KEY_SECTIONS] = {
                                          "where `times` or `stages` are given, keys for clusters only where they are "
                                          "not:"},
     [PC_KEYS_OF_SWEEP] = {"A sweep", "Under `sweep`:"},
+    [PC_KEYS_OF_PLAN] = {"A plan", "Under `plan`, which `pipecast plan` reads and `pipecast run` does not:"},
     [PC_KEYS_OF_CASE] = {"A case", "In every entry of `cases`, beside the keys of a setting:"},
     [PC_KEYS_OF_PUBLISHED] = {"Published figures", "In every entry of a case's `published`:"},
     [PC_KEYS_OF_FIGURE] = {"Figures", "In every entry of `figures`. Columns are those of `pipecast run --format csv`:"},

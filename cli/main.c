@@ -1,9 +1,11 @@
 /* pipecast: picks the subcommand. */
 #include "cli/cli.h"
+#include "cli/ranks.h"
 #include "cli/version.h"
 
 #include <gsl/gsl_version.h>
 #include <hdf5.h>
+#include <signal.h>
 #include <string.h>
 
 #ifndef PC_CUDA_VERSION /* meson.build gives both where kernels are built for GPUs */
@@ -17,10 +19,12 @@ static const char help[] =
     "usage: pipecast COMMAND [ARGUMENTS]\n"
     "\n"
     "  run SCENARIO.yaml...      run the scenarios' pipelines; a table, csv or json, and an HDF5 file\n"
+    "  plan [SCENARIO.yaml]      the best ways to train a model on a cluster: cut, schedule, recomputation, sharding\n"
     "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
     "  figure RESULTS.h5 [NAME]  draw a chart of runs, or the timeline of one\n"
     "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
     "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
+    "  merge OUT.h5 SHARD.h5...  several shards of a sweep into one results file\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"
     "  profile show|fit|compare  what was measured on a GPU: look at it, fit others' numbers, compare two\n"
     "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
@@ -32,8 +36,8 @@ static const char help[] =
 static void print_version(void) {
     unsigned major, minor, release;
     H5get_libversion(&major, &minor, &release);
-    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: %s\ncuda: %s\nnccl: %s\nmpi: no\n", PC_VERSION, PC_COMMIT,
-           major, minor, release, gsl_version, PC_CUDA_VERSION, PC_NCCL_VERSION);
+    printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: %s\ncuda: %s\nnccl: %s\nmpi: %s\n", PC_VERSION, PC_COMMIT,
+           major, minor, release, gsl_version, PC_CUDA_VERSION, PC_NCCL_VERSION, ranks_mpi_version());
 }
 
 typedef struct command {
@@ -43,6 +47,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"run", command_run},
+    {"plan", command_plan},
     {"calibrate", command_calibrate},
     {"calibrate-rank", command_calibrate_rank}, /* started by `calibrate` */
     {"compare", command_compare},
@@ -50,12 +55,14 @@ static const command commands[] = {
     {"figure", command_figure},
     {"export", command_export},
     {"list", command_list},
+    {"merge", command_merge},
     {"profile", command_profile},
 };
 
-#define EXPECTED "expected run, schedule, figure, export, compare, calibrate, profile, list, --help or --version"
+#define EXPECTED "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
 
 int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not an end */
     if (argc < 2) return report_usage("no command; " EXPECTED);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         fputs(help, stdout);

@@ -1,29 +1,27 @@
 /* pipecast run: all runs of some scenarios, into a table and a results file. */
-#include "cli/batch.h"
 #include "cli/cli.h"
 #include "cli/run_flags.h"
-#include "cli/run_profiles.h"
-#include "cli/scenario_charts.h"
+#include "cli/run_sweep.h"
 
 #include "engine/alloc.h"
-#include "results/store/store.h"
 #include "results/table.h"
-#include "scenarios/scenario.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char help_start[] =
     "usage: pipecast run [SCENARIO.yaml...] [OPTIONS]\n"
     "\n"
     "Runs every case of the scenarios times every value of their sweeps, and prints a row for each. Without a\n"
-    "scenario, the options that stand for keys of a setting say what to run.\n"
+    "scenario, the options that stand for keys of a setting say what to run. Processes that mpirun or srun started\n"
+    "share the runs.\n"
     "\n"
-    "  -o RESULTS.h5              also keep rows, scenarios and traces in an HDF5 file\n"
+    "  -o RESULTS.h5              also keep rows, scenarios and traces in an HDF5 file; what is there already, from a\n"
+    "                             run that was ended or had fewer values, is not simulated again\n"
     "      --format FORMAT        table, csv or json (default table)\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
     "      --shard I/N            only the I-th of N equal shares of the runs, I from 1\n"
+    "      --fresh                simulate all runs again, whatever is there\n"
     "      --set KEY=VALUE        override a key of every scenario, such as setting.microbatches=64; may be repeated\n"
     "  -q, --quiet                no progress bar, no warnings\n"
     "\n"
@@ -38,40 +36,15 @@ static const char help_end[] =
     "example: pipecast run --model llama3-70b --machine dgx-h100 --gpus 512 --tp 8 --pp 4 --schedule v-half\n"
     "example: pipecast run --model gpt3-175b --machine dgx-a100 --gpus 1024 --tp 4,8 --pp 8,16 --schedule 1f1b,zb-h1\n";
 
-enum { SETS_MAX = 256, JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
-
-typedef struct request {
-    const char **paths;
-    int path_count;
-    const char *sets[SETS_MAX];
-    int set_count;
-    run_flag_use flags[SETS_MAX]; /* what some of `sets` come from */
-    int flag_count;
-    const char *output;
-    pc_format format;
-    int64_t jobs;
-    int64_t shard, shard_count; /* shard from 1 */
-    bool is_quiet;
-} request;
-
-/* All that is going on. */
-typedef struct session {
-    const request *request;
-    pc_scenario **scenarios;
-    int64_t *first_run;        /* a number a scenario, and one more: the runs before it */
-    pc_results_writer *writer; /* NULL where no file is wanted */
-    run_profiles profiles;
-    pc_run_row *rows;
-    int64_t row_count;
-    progress bar;
-} session;
+enum { JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, JOBS, SHARD, SET, QUIET, HELP, FLAGS, FLAGS_MAX = 32 };
+enum { OUTPUT, FORMAT, JOBS, SHARD, FRESH, SET, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
 static const option_spec own_options[FLAGS] = {
-    {"output", 'o', "RESULTS.h5"}, {"format", 0, "FORMAT"}, {"jobs", 'j', "N"},  {"shard", 0, "I/N"},
-    {"set", 0, "KEY=VALUE"},       {"quiet", 'q', NULL},    {"help", 'h', NULL},
+    {"output", 'o', "RESULTS.h5"}, {"format", 0, "FORMAT"}, {"jobs", 'j', "N"},
+    {"shard", 0, "I/N"},           {"fresh", 0, NULL},      {"set", 0, "KEY=VALUE"},
+    {"quiet", 'q', NULL},          {"help", 'h', NULL},
 };
 
 /* The options of our own, and behind them those that stand for keys; the last has no name. */
@@ -93,7 +66,7 @@ static void print_help(void) {
     fputs(help_end, stdout);
 }
 
-static bool parse_shard(const char *text, request *r) {
+static bool parse_shard(const char *text, run_request *r) {
     char copy[64];
     const char *slash = strchr(text, '/');
     if (!slash || strlen(text) >= sizeof copy) {
@@ -106,16 +79,16 @@ static bool parse_shard(const char *text, request *r) {
            argument_integer("--shard", copy, 1, r->shard_count, &r->shard);
 }
 
-static bool take_set(request *r, const char *text) {
-    if (r->set_count == SETS_MAX) {
-        report_usage("--set: more than %d; expected fewer", SETS_MAX);
+static bool take_set(run_request *r, const char *text) {
+    if (r->set_count == RUN_SETS_MAX) {
+        report_usage("--set: more than %d; expected fewer", RUN_SETS_MAX);
         return false;
     }
     r->sets[r->set_count++] = text;
     return true;
 }
 
-static bool take_flag(request *r, const run_flag *flag, const char *value) {
+static bool take_flag(run_request *r, const run_flag *flag, const char *value) {
     const char *fault = run_flag_fault(flag, value);
     if (fault) {
         report_usage("--%s: '%s': %s", flag->name, value, fault);
@@ -126,7 +99,7 @@ static bool take_flag(request *r, const run_flag *flag, const char *value) {
         report_usage("--%s: stands beside --%s; expected one of the two", flag->name, r->flags[i].flag->name);
         return false;
     }
-    char *set = r->flag_count < SETS_MAX ? run_flag_set(flag, value) : NULL;
+    char *set = r->flag_count < RUN_SETS_MAX ? run_flag_set(flag, value) : NULL;
     if (!set) {
         report_usage("--%s: too many options, or out of memory", flag->name);
         return false;
@@ -135,13 +108,13 @@ static bool take_flag(request *r, const run_flag *flag, const char *value) {
     return take_set(r, set);
 }
 
-static bool take_format(request *r, const char *text) {
+static bool take_format(run_request *r, const char *text) {
     if (pc_format_parse(text, &r->format)) return true;
     report_usage("--format: unknown format '%s'; expected table, csv or json", text);
     return false;
 }
 
-static bool take_option(request *r, int option, const char *value) {
+static bool take_option(run_request *r, int option, const char *value) {
     switch (option) {
     case ARGUMENT_OPERAND:
         r->paths[r->path_count++] = value;
@@ -155,6 +128,9 @@ static bool take_option(request *r, int option, const char *value) {
         return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
     case SHARD:
         return parse_shard(value, r);
+    case FRESH:
+        r->is_fresh = true;
+        return true;
     case SET:
         return take_set(r, value);
     case QUIET:
@@ -165,155 +141,7 @@ static bool take_option(request *r, int option, const char *value) {
     }
 }
 
-/* ---- the runs ---- */
-
-static pc_code load_scenarios(session *s, pc_error *error) {
-    const request *r = s->request;
-    for (int i = 0; i < r->path_count; i++) {
-        pc_code code = pc_scenario_load(r->paths[i], r->sets, r->set_count, &s->scenarios[i], error);
-        if (code) return run_flags_explain(r->flags, r->flag_count, error), code;
-        if (r->paths[i]) code = scenario_charts_check(r->paths[i], s->scenarios[i], error);
-        if (code) return code;
-        s->first_run[i + 1] = s->first_run[i] + pc_scenario_run_count(s->scenarios[i]);
-    }
-    return PC_OK;
-}
-
-static pc_code refuse_own_scenario(const request *r, pc_error *error) {
-    pc_code code = PC_OK;
-    for (int i = 0; i < r->path_count && !code; i++)
-        if (r->paths[i]) code = refuse_same_file(r->paths[i], r->output, "the scenario", error);
-    return code;
-}
-
-static pc_code open_results(session *s, pc_error *error) {
-    if (!s->request->output) return PC_OK;
-    pc_code code = refuse_own_scenario(s->request, error);
-    if (!code) code = pc_results_create(s->request->output, &s->writer, error);
-    for (int i = 0; i < s->request->path_count && !code; i++) {
-        size_t size;
-        const char *text = pc_scenario_text(s->scenarios[i], &size);
-        code = pc_results_add_scenario(s->writer, pc_scenario_name(s->scenarios[i]), text, size, error);
-    }
-    return code;
-}
-
-/* Shard I of N has the runs I-1, I-1+N, ...: neighbours, which cost about the same, go to different shards. */
-static int64_t run_of(const request *r, int64_t index) {
-    return r->shard - 1 + index * r->shard_count;
-}
-
-static int64_t share_of(const request *r, int64_t total) {
-    return total < r->shard ? 0 : (total - r->shard) / r->shard_count + 1;
-}
-
-static int scenario_of(const session *s, int64_t run) {
-    int i = 0;
-    while (run >= s->first_run[i + 1]) i++;
-    return i;
-}
-
-/* Before the first run starts: a profile that cannot be used is found now. */
-static pc_code open_profiles(session *s, pc_error *error) {
-    int64_t count = share_of(s->request, s->first_run[s->request->path_count]);
-    pc_code code = PC_OK;
-    for (int64_t index = 0; index < count && !code; index++) {
-        int64_t run = run_of(s->request, index);
-        int i = scenario_of(s, run);
-        pc_run_spec spec;
-        if (!pc_scenario_has_profiles(s->scenarios[i])) continue;
-        code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], &spec, error);
-        if (code) break;
-        code = run_profiles_open(&s->profiles, &spec, error);
-        pc_run_spec_free(&spec);
-    }
-    return code;
-}
-
-static pc_code make_spec(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
-    const session *s = context;
-    int64_t run = run_of(s->request, index);
-    int i = scenario_of(s, run);
-    pc_code code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], spec, error);
-    if (code) return code;
-    run_profiles_use(&s->profiles, spec);
-    spec->run = run + 1;
-    spec->trace = spec->trace && s->writer;
-    return PC_OK;
-}
-
-static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
-                           pc_error *error) {
-    session *s = context;
-    s->rows[s->row_count++] = *row;
-    progress_step(&s->bar);
-    if (!s->writer) return PC_OK;
-    pc_schedule shape = {.devices = spec->devices,
-                         .microbatches = spec->microbatches,
-                         .chunks = spec->chunks,
-                         .placement = spec->generator->placement};
-    snprintf(shape.name, sizeof shape.name, "%s", spec->generator->name);
-    return pc_results_add_run(s->writer, row, &shape, spec->trace ? detail : NULL, error);
-}
-
-static int worst_status(const session *s) {
-    for (int64_t i = 0; i < s->row_count; i++)
-        if (s->rows[i].status != PC_RUN_OK) return EXIT_DID_NOT_FIT;
-    return EXIT_DONE;
-}
-
-static pc_code run_all(session *s, pc_error *error) {
-    const request *r = s->request;
-    int64_t count = share_of(r, s->first_run[r->path_count]);
-    s->rows = pc_alloc((size_t)count, sizeof *s->rows);
-    if (!s->rows) return pc_error_no_memory(error);
-    progress_start(&s->bar, count, r->is_quiet);
-    pc_code code = batch_run(count, (int)r->jobs, make_spec, take_result, s, error);
-    progress_end(&s->bar);
-    return code;
-}
-
-static pc_code commit_results(session *s, pc_error *error) {
-    pc_results_writer *writer = s->writer;
-    s->writer = NULL;
-    return writer ? pc_results_commit(writer, error) : PC_OK;
-}
-
-static void close_session(session *s) {
-    pc_results_discard(s->writer);
-    run_profiles_close(&s->profiles);
-    for (int i = 0; s->scenarios && i < s->request->path_count; i++) pc_scenario_free(s->scenarios[i]);
-    pc_free(s->scenarios);
-    pc_free(s->first_run);
-    pc_free(s->rows);
-}
-
-static int answer_request(const request *r) {
-    pc_error error = {0};
-    session s = {.request = r,
-                 .scenarios = pc_alloc((size_t)r->path_count, sizeof *s.scenarios),
-                 .first_run = pc_alloc((size_t)r->path_count + 1, sizeof *s.first_run)};
-    pc_code code = s.scenarios && s.first_run ? load_scenarios(&s, &error) : pc_error_no_memory(&error);
-    if (!code) code = open_profiles(&s, &error);
-    if (!code) code = open_results(&s, &error);
-    if (!code) code = run_all(&s, &error);
-    if (!code) code = commit_results(&s, &error);
-    if (!code) {
-        code = pc_table_write(s.rows, s.row_count, r->format, stdout, &error);
-        if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");
-    }
-    int status = code ? report(&error) : finish_output(worst_status(&s));
-    if (!code && !r->is_quiet) run_profiles_warn(&s.profiles);
-    close_session(&s);
-    return status;
-}
-
-static int64_t core_count(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : cores;
-}
-
-static int parse_and_answer(request *r, int argc, char **argv) {
+static int parse_and_answer(run_request *r, int argc, char **argv) {
     option_spec options[FLAGS + FLAGS_MAX + 1];
     list_options(options);
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "run"};
@@ -327,11 +155,11 @@ static int parse_and_answer(request *r, int argc, char **argv) {
     if (r->path_count == 0 && r->flag_count == 0)
         return report_usage("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
     if (r->path_count == 0) r->paths[r->path_count++] = NULL; /* options say everything */
-    return answer_request(r);
+    return run_sweep(r);
 }
 
 int command_run(int argc, char **argv) {
-    request r = {.jobs = core_count(), .shard = 1, .shard_count = 1};
+    run_request r = {.shard = 1, .shard_count = 1};
     r.paths = pc_alloc((size_t)argc + 1, sizeof *r.paths);
     if (!r.paths) {
         report_usage("out of memory");

@@ -29,9 +29,26 @@ const run_flag run_flags[] = {
     {"pass-overhead", "FRACTION", "pass_overhead", NULL, "what a pass takes beyond its kernels"},
     {"network", "MODE", "network", NULL, "auto, closed or flows"},
     {"granularity", "KIND", "granularity", NULL, "pass or operations"},
+    {"samples", "N", "samples", NULL, "iterations and jobs to sample, on bad days"},
+    {"jitter", "FRACTION", "jitter", "jitter", "of passes, their standard deviation; or profile"},
+    {"gpu-jitter", "FRACTION", "bad_days.gpu_jitter", "gpu_jitter", "of the GPUs' speeds, likewise"},
+    {"slow-gpus", "N", "bad_days.slow_gpus", "slow_gpus", "slow GPUs, at random places"},
+    {"slow-stage", "N", "bad_days.slow_stage", "slow_stage", "a slow stage of one replica, from 0"},
+    {"slow-factor", "X", "bad_days.slow_factor", "slow_factor", "how many times as long slow GPUs take"},
+    {"mtbf", "TIME", "job.mtbf", "mtbf", "mean time between failures of a GPU: 5years"},
+    {"checkpoint", "TIME", "job.checkpoint", "checkpoint", "how long a checkpoint takes"},
+    {"spare-nodes", "N", "job.spare_nodes", "spare_nodes", "nodes to stand in for those that fail"},
+    {"price", "PRICE", "price", NULL, "of a GPU-hour, such as 2.10/h, for the cost of tokens"},
     {"trace", "YES", "trace", NULL, "true: the results file keeps every pass"},
     {NULL, NULL, NULL, NULL, NULL},
 };
+
+bool run_flag_is_of_samples(const run_flag *flag) {
+    static const char *const starts[] = {"samples", "jitter", "bad_days.", "job."};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(flag->key, starts[i], strlen(starts[i])) == 0) return true;
+    return false;
+}
 
 const char *run_flag_fault(const run_flag *flag, const char *value) {
     size_t length = strlen(value);

@@ -29,6 +29,9 @@ typedef struct run_flag_use {
  * "--machine: missing; ...". */
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error);
 
+/* Whether it speaks of bad days, of which plans know nothing. */
+bool run_flag_is_of_samples(const run_flag *flag);
+
 /* What is wrong with a value before it is anything's; NULL where nothing is. */
 const char *run_flag_fault(const run_flag *flag, const char *value);
 

@@ -2,6 +2,7 @@
 
 #include "calib/profile.h"
 #include "calib/profile_cost.h"
+#include "calib/profile_scatter.h"
 #include "cli/cli.h"
 #include "engine/alloc.h"
 
@@ -19,6 +20,7 @@ typedef struct opened_profile {
     pc_profile *profile;
     bool is_shared; /* with an entry before: one file may be named in two ways */
     uint64_t hash;
+    double *scatter; /* [PC_SCATTER_QUANTILES], where a run asks for it; owned */
 } opened_profile;
 
 typedef struct profile_cost {
@@ -97,11 +99,29 @@ static pc_code add_cost(run_profiles *x, int profile, const pc_machine *machine,
     return PC_OK;
 }
 
+/* ---- scatter ---- */
+
+static pc_code add_scatter(opened_profile *of, pc_error *error) {
+    if (of->scatter) return PC_OK;
+    double *made = pc_alloc(PC_SCATTER_QUANTILES, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    pc_code code = pc_profile_scatter(of->profile, made, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: jitter: profile", of->path);
+    if (code)
+        pc_free(made);
+    else
+        of->scatter = made;
+    return code;
+}
+
 pc_code run_profiles_open(run_profiles *x, const pc_run_spec *spec, pc_error *error) {
-    if (!spec->profile_path || find_cost(x, spec->profile_path, &spec->iteration.machine)) return PC_OK;
-    pc_code code = find_profile(x, spec->profile_path) < 0 ? add_profile(x, spec->profile_path, error) : PC_OK;
-    if (code) return code;
-    return add_cost(x, find_profile(x, spec->profile_path), &spec->iteration.machine, error);
+    const char *path = spec->profile_path;
+    if (!path) return PC_OK;
+    pc_code code = find_profile(x, path) < 0 ? add_profile(x, path, error) : PC_OK;
+    if (!code && !find_cost(x, path, &spec->iteration.machine))
+        code = add_cost(x, find_profile(x, path), &spec->iteration.machine, error);
+    if (code || !spec->has_profile_jitter) return code;
+    return add_scatter(&x->profiles[find_profile(x, path)], error);
 }
 
 void run_profiles_use(const run_profiles *x, pc_run_spec *spec) {
@@ -110,6 +130,8 @@ void run_profiles_use(const run_profiles *x, pc_run_spec *spec) {
     spec->cost = &found->model;
     spec->profile_hash = x->profiles[found->profile].hash;
     spec->iteration.machine = *pc_profile_cost_machine(found->cost);
+    if (spec->has_profile_jitter)
+        spec->iteration.bad_days.passes = (pc_empirical){x->profiles[found->profile].scatter, PC_SCATTER_QUANTILES};
 }
 
 /* ---- at the end ---- */
@@ -128,6 +150,7 @@ void run_profiles_warn(const run_profiles *x) {
 void run_profiles_close(run_profiles *x) {
     for (int i = 0; i < x->cost_count; i++) pc_profile_cost_free(x->costs[i].cost);
     for (int i = 0; i < x->profile_count; i++) {
+        pc_free(x->profiles[i].scatter);
         if (x->profiles[i].is_shared) continue;
         pc_profile_free(x->profiles[i].profile);
         pc_free(x->profiles[i].profile);

@@ -1,6 +1,7 @@
 #include "scenarios/cluster.h"
 
 #include "engine/alloc.h"
+#include "scenarios/bad_days.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
 
@@ -70,8 +71,6 @@ static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
     bool has_flows = pc_setting_whole(setting, PC_KEY_NETWORK, PC_NETWORK_AUTO) == PC_NETWORK_FLOWS;
     bool has_operations = pc_setting_whole(setting, PC_KEY_GRANULARITY, PC_GRANULARITY_PASS) != PC_GRANULARITY_PASS;
     bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
-    if (setting->given[PC_KEY_JITTER] && setting->value[PC_KEY_JITTER].real > 0 && !expands)
-        return pc_problem_blame(problem, "jitter", "differs from replica to replica; expected expand: true beside it");
     if (!expands || (!has_flows && !has_operations)) return PC_OK;
     return pc_problem_blame(problem, "expand", "stands beside %s; expected %s with it",
                             has_flows ? "network: flows" : "granularity: operations",
@@ -86,6 +85,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_problem *problem)
         return pc_problem_blame(problem, "machine",
                                 "missing; expected one of `pipecast list machines` or a file, or times or stages");
     code = check_replicas(setting, problem);
+    if (!code) code = pc_setting_check_bad_days(setting, problem);
     return code ? code : check_model(setting, problem);
 }
 
@@ -212,7 +212,8 @@ static pc_code check_layout(const pc_setting *setting, const cluster_shape *shap
 
 static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
     pc_code code = find_shape(setting, shape, problem);
-    return code ? code : check_layout(setting, shape, problem);
+    if (!code) code = check_layout(setting, shape, problem);
+    return code ? code : pc_setting_check_bad_shape(setting, shape->gpus, shape->pp, problem);
 }
 
 pc_code pc_cluster_check(const pc_setting *setting, pc_problem *problem) {
@@ -295,7 +296,6 @@ static void fill_iteration(const pc_setting *setting, pc_iteration_spec *spec) {
     spec->overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
     spec->expands = is_on(setting, PC_KEY_EXPAND, false);
-    if (setting->given[PC_KEY_JITTER]) spec->jitter = setting->value[PC_KEY_JITTER].real;
     spec->seed = (uint64_t)pc_setting_whole(setting, PC_KEY_SEED, 0);
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->plans_equal = pc_setting_plans_equal(setting);
@@ -319,6 +319,7 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->trace = is_on(setting, PC_KEY_TRACE, false);
     spec->overhead_ps = spec->iteration.overhead_ps;
     spec->plans_equal = spec->iteration.plans_equal;
+    if (setting->given[PC_KEY_PRICE]) spec->gpu_hour_price = setting->value[PC_KEY_PRICE].real;
     snprintf(spec->model, sizeof spec->model, "%s", spec->iteration.model.name);
     snprintf(spec->machine, sizeof spec->machine, "%s", spec->iteration.machine.name);
     if (!setting->given[PC_KEY_PROFILE]) return;
@@ -337,6 +338,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error
     made.iteration.cut = cut_of(setting, &shape);
     made.iteration.machine = reference_of(setting, PC_KEY_MACHINE)->machine;
     fill_iteration(setting, &made.iteration);
+    pc_setting_fill_bad_days(setting, &made);
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     if (!code) code = fill_layout(setting, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);

@@ -4,6 +4,7 @@
 #include "engine/alloc.h"
 #include "scenarios/key_texts.h"
 #include "scenarios/loaded.h"
+#include "scenarios/plan_section.h"
 #include "scenarios/schema_tree.h"
 
 #include <stdio.h>
@@ -68,10 +69,18 @@ static pc_key checking_key(pc_key_section section, const char *path) {
     return d == PC_DIMENSIONS ? PC_KEYS : pc_dimension_key(d);
 }
 
+static pc_choice find_choice(const char *name) {
+    pc_choice c = 0;
+    while (c < PC_CHOICES && strcmp(pc_choice_rule_of(c)->name, name) != 0) c++;
+    return c;
+}
+
 static void write_checked_value(pc_key_section section, const char *path, char *text, size_t size) {
     pc_key key = checking_key(section, path);
     if (key != PC_KEYS)
         pc_key_values(key, text, size);
+    else if (section == PC_KEYS_OF_PLAN)
+        pc_choice_values(find_choice(path), text, size);
     else if (section == PC_KEYS_OF_FIGURE)
         pc_word_list(PC_FIGURE_STYLES, text, size);
     else
@@ -159,6 +168,7 @@ static void walk_all(key_writer *writer) {
     walk(writer, PC_KEYS_OF_FILE, "", file, NULL, true);
     walk(writer, PC_KEYS_OF_SETTING, "", setting, NULL, false);
     walk(writer, PC_KEYS_OF_SWEEP, "", mapping_below(find_field(file, "sweep")), NULL, false);
+    walk(writer, PC_KEYS_OF_PLAN, "", mapping_below(find_field(file, "plan")), NULL, false);
     walk(writer, PC_KEYS_OF_CASE, "", a_case, setting, true);
     walk(writer, PC_KEYS_OF_PUBLISHED, "", mapping_below(find_field(a_case, "published")), NULL, false);
     walk(writer, PC_KEYS_OF_FIGURE, "", mapping_below(find_field(file, "figures")), NULL, false);

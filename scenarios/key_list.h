@@ -18,6 +18,7 @@ typedef enum pc_key_section {
     PC_KEYS_OF_FILE,
     PC_KEYS_OF_SETTING, /* and of a case, which has them beside its own */
     PC_KEYS_OF_SWEEP,
+    PC_KEYS_OF_PLAN,
     PC_KEYS_OF_CASE,
     PC_KEYS_OF_PUBLISHED,
     PC_KEYS_OF_FIGURE,

@@ -10,6 +10,8 @@
     { PC_KEYS_OF_SETTING, path, value, otherwise, text }
 #define SWEEP(path)                                                                                                    \
     { PC_KEYS_OF_SWEEP, path, NULL, "the case's own", NULL }
+#define PLAN(path, value, otherwise, text)                                                                             \
+    { PC_KEYS_OF_PLAN, path, value, otherwise, text }
 #define CASE(path, value, otherwise, text)                                                                             \
     { PC_KEYS_OF_CASE, path, value, otherwise, text }
 #define PUBLISHED(path, value, text)                                                                                   \
@@ -26,6 +28,8 @@ static const pc_key_text texts[] = {
     FILE_KEY("source", "text", "empty", "where its numbers are from"),
     FILE_KEY("setting", "keys of a setting", "empty", "what all cases have"),
     FILE_KEY("sweep", "keys of a sweep", "empty", "lists that multiply out: a run for every combination of values"),
+    FILE_KEY("plan", "keys of a plan", "all that makes sense, for the most throughput",
+             "what `pipecast plan` chooses from, and what is wanted"),
     FILE_KEY("cases", "cases", "one case, named as the scenario", "each multiplied by the sweep"),
     FILE_KEY("figures", "figures", "none", "charts of the results, which `pipecast figure RESULTS.h5 NAME` draws"),
 
@@ -152,8 +156,41 @@ static const pc_key_text texts[] = {
     SETTING("pass_overhead", "0", "what every pass takes beyond its kernels and collectives, as a fraction of them"),
     SETTING("expand", "`false`",
             "whether every replica is simulated for itself; not with `network: flows` or `granularity: operations`"),
-    SETTING("jitter", "0", "relative standard deviation of every pass's time, which needs `expand: true`"),
-    SETTING("seed", "0", "of the jitter's noise"),
+    SETTING(
+        "jitter", "0",
+        "relative standard deviation of every pass's time, lognormal; or `profile`: as the profile's kernels scatter. "
+        "Needs `samples`, or `expand: true`, which takes a number"),
+    SETTING("seed", "0", "of all that is random"),
+    SETTING("price", "no costs",
+            "what a GPU costs an hour, in any currency, which is that of `cost_per_million_tokens` then"),
+
+    SETTING("samples", "0: none", "iterations, and jobs, of which the quantiles are: docs/bad-days.md"),
+    GROUP("bad_days", "`{gpu_jitter, slow_gpus, slow_factor, ...}`", "a good day",
+          "what makes an iteration differ from the one that was planned. Needs `samples`"),
+    SETTING("bad_days.gpu_jitter", "0",
+            "relative standard deviation of the GPUs' speeds, lognormal, drawn once a sample; in place of the "
+            "machine's `speed_variation`"),
+    SETTING("bad_days.link_jitter", "0",
+            "relative standard deviation of the time of every transfer between stages, and of every stage's "
+            "collectives of data parallelism"),
+    SETTING("bad_days.slow_gpus", "0", "so many GPUs, at random places, take `slow_factor` times as long"),
+    SETTING("bad_days.slow_factor", "1", "how many times as long slow GPUs take"),
+    SETTING("bad_days.slow_stage", "none", "this stage's GPUs, in one replica, are slow, from 0; beside `slow_gpus`"),
+    SETTING("bad_days.bad_links", "0",
+            "so many GPUs' links to the network, at random places, have `bad_factor` of their bandwidth"),
+    SETTING("bad_days.bad_factor", "1", "what is left of a bad link's bandwidth"),
+    SETTING("bad_days.other_gpu", "none", "the GPU of the last `other_nodes` nodes"),
+    SETTING("bad_days.other_nodes", "0", "so many nodes, the last ones, have `other_gpu`"),
+    GROUP("job", "`{mtbf, checkpoint, interval, ...}`", "no goodput",
+          "a job of many iterations, with failures. Needs `samples`"),
+    SETTING("job.mtbf", "nothing fails", "mean time between failures of one GPU, with its share of the node"),
+    SETTING("job.checkpoint", "0", "how long training stands still for a checkpoint"),
+    SETTING("job.interval", "the best, by Daly's formula; none where nothing fails",
+            "work between checkpoints, to whole iterations"),
+    SETTING("job.restart", "0", "from a failure to the first new iteration, where a spare node is there"),
+    SETTING("job.repair", "0", "until a node that failed is back, as a spare"),
+    SETTING("job.spare_nodes", "0", "nodes beyond those in use; without one left a failure waits for a repair"),
+    SETTING("job.horizon", "30 days", "length of a job"),
 
     /* ---- the sweep ---- */
     SWEEP("schedule"),
@@ -176,6 +213,46 @@ static const pc_key_text texts[] = {
     SWEEP("attention"),
     SWEEP("layout"),
     SWEEP("zero"),
+    SWEEP("jitter"),
+    SWEEP("gpu_jitter"),
+    SWEEP("slow_gpus"),
+    SWEEP("slow_factor"),
+    SWEEP("slow_stage"),
+    SWEEP("mtbf"),
+    SWEEP("checkpoint"),
+    SWEEP("interval"),
+    SWEEP("spare_nodes"),
+
+    /* ---- a plan ---- */
+    PLAN("objective", NULL, "`throughput`",
+         "sequences a second of the whole cluster; least memory on the fullest GPU; least money, or without prices "
+         "GPU-hours, a token. Of several the Pareto front: plans that none beats in all of them"),
+    PLAN("top", "whole number, 1 to 1000000", "10; of a front all", "how many plans are wanted, the best first"),
+    PLAN("most_iteration", "time", "no limit", "an iteration may not take longer"),
+    PLAN("most_cost", "number", "no limit",
+         "a million tokens may not cost more, in the prices' currency; without prices, in GPU-hours"),
+    PLAN("machine", NULL, "the setting's", "kinds of GPUs and networks"),
+    PLAN("price", NULL, "the setting's; no costs", "of a GPU-hour: one for all machines, or one each in their order"),
+    PLAN("gpus", NULL, "the setting's", "GPUs in all; a plan has exactly as many"),
+    PLAN("global_batch", NULL, "the setting's; the model's", "sequences of an iteration"),
+    PLAN("tp", NULL, "the setting's; what cuts the model, up to a node or NVLink domain", "tensor-parallel ranks"),
+    PLAN("pp", NULL, "the setting's; what cuts the layers", "pipeline stages"),
+    PLAN("dp", NULL, "the setting's; what follows from `gpus`", "data-parallel replicas"),
+    PLAN("chunks", NULL, "the setting's; what cuts the layers, from 2 on",
+         "model parts on a device, of schedules that have a choice"),
+    PLAN("microbatch_size", NULL, "the setting's; powers of 2 that divide a batch", "sequences in a microbatch"),
+    PLAN("schedule", NULL, "the setting's; `1f1b`, `1f1b-interleaved`, `zb-h1`", "pipeline schedules"),
+    PLAN("recompute", NULL, "the setting's; all, without `selective` where attention is `flash`",
+         "what the backward pass computes again"),
+    PLAN("zero", NULL, "the setting's; 0 to 3", "what is sharded over the replicas"),
+    PLAN("sequence_parallel", NULL, "the setting's; `true`", "whether norms and dropout are cut along the sequence"),
+    PLAN("rank_order", NULL, "the setting's; `tp-dp-pp`, `tp-pp-dp`", "which ranks are neighbours in the machine"),
+    PLAN("overlap", "`{p2p, tp, gradients, parameters}`", "the setting's; all `true`",
+         "what goes on behind computation, each a list"),
+    PLAN("overlap.p2p", NULL, "the setting's; `true`", "transfers between stages"),
+    PLAN("overlap.tp", NULL, "the setting's; `true`", "tensor parallelism's collectives, where they can"),
+    PLAN("overlap.gradients", NULL, "the setting's; `true`", "reductions of gradients"),
+    PLAN("overlap.parameters", NULL, "the setting's; `true`", "gathers of parameters"),
 
     /* ---- cases ---- */
     CASE("name", "name, as of a scenario", NULL, "unlike the other cases'; the beginning of its runs' names"),

@@ -26,11 +26,19 @@ typedef enum value_kind {
     SWITCH,
     WORD,
     RECOMPUTATION,
-    ORDER
+    ORDER,
+    PRICE,
+    DURATION,
+    JITTER,
+    SLOWDOWN,
+    SHARE
 } value_kind;
 
 enum { PATH_SIZE = 4096 };
+static const double LEAST_SHARE = 0.001, YEAR_S = 365.25 * 86400;
 enum { OVERHEAD_MAX = 1000 }; /* of a pass, as a fraction of it: what pc_iteration_run takes */
+enum { SLOWDOWN_MAX = 1000, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000 };
+enum { YEARS_OF_JOB = 100, YEARS_ALIVE = 1000000 };
 
 /* What a key is about: any run, one whose times are given, one whose times follow from a machine. */
 typedef enum key_scope { ANY, TIMES, CLUSTER } key_scope;
@@ -42,7 +50,7 @@ static const struct key_rule {
     const char *path;
     value_kind kind;
     key_scope scope;
-    int64_t least, most; /* of an INTEGER */
+    int64_t least, most; /* of an INTEGER; of a DURATION: 1 where it is more than zero, and years */
     const char *words;   /* of a WORD, in the order of the enum that it stands for */
 } keys[PC_KEYS] = {
     [PC_KEY_MODEL_FROM] = {"model.from", REFERENCE, ANY, 0, 0, NULL},
@@ -96,8 +104,26 @@ static const struct key_rule {
     [PC_KEY_NETWORK] = {"network", WORD, CLUSTER, 0, 0, "auto|closed|flows"},
     [PC_KEY_PASS_OVERHEAD] = {"pass_overhead", OVERHEAD, CLUSTER, 0, 0, NULL},
     [PC_KEY_EXPAND] = {"expand", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_JITTER] = {"jitter", FRACTION, CLUSTER, 0, 0, NULL},
+    [PC_KEY_JITTER] = {"jitter", JITTER, CLUSTER, 0, 0, NULL},
     [PC_KEY_SEED] = {"seed", INTEGER, CLUSTER, 0, INT64_MAX, NULL},
+    [PC_KEY_PRICE] = {"price", PRICE, CLUSTER, 0, 0, NULL},
+    [PC_KEY_SAMPLES] = {"samples", INTEGER, CLUSTER, 0, SAMPLES_MAX, NULL},
+    [PC_KEY_GPU_JITTER] = {"bad_days.gpu_jitter", FRACTION, CLUSTER, 0, 0, NULL},
+    [PC_KEY_LINK_JITTER] = {"bad_days.link_jitter", FRACTION, CLUSTER, 0, 0, NULL},
+    [PC_KEY_SLOW_GPUS] = {"bad_days.slow_gpus", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
+    [PC_KEY_SLOW_FACTOR] = {"bad_days.slow_factor", SLOWDOWN, CLUSTER, 0, 0, NULL},
+    [PC_KEY_SLOW_STAGE] = {"bad_days.slow_stage", INTEGER, CLUSTER, 0, PC_DEVICES_MAX - 1, NULL},
+    [PC_KEY_BAD_LINKS] = {"bad_days.bad_links", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
+    [PC_KEY_BAD_FACTOR] = {"bad_days.bad_factor", SHARE, CLUSTER, 0, 0, NULL},
+    [PC_KEY_OTHER_GPU] = {"bad_days.other_gpu", REFERENCE, CLUSTER, 0, 0, NULL},
+    [PC_KEY_OTHER_NODES] = {"bad_days.other_nodes", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
+    [PC_KEY_MTBF] = {"job.mtbf", DURATION, CLUSTER, 1, YEARS_ALIVE, NULL},
+    [PC_KEY_CHECKPOINT] = {"job.checkpoint", DURATION, CLUSTER, 0, YEARS_OF_JOB, NULL},
+    [PC_KEY_INTERVAL] = {"job.interval", DURATION, CLUSTER, 1, YEARS_OF_JOB, NULL},
+    [PC_KEY_RESTART] = {"job.restart", DURATION, CLUSTER, 0, YEARS_OF_JOB, NULL},
+    [PC_KEY_REPAIR] = {"job.repair", DURATION, CLUSTER, 0, YEARS_OF_JOB, NULL},
+    [PC_KEY_SPARE_NODES] = {"job.spare_nodes", INTEGER, CLUSTER, 0, SPARE_NODES_MAX, NULL},
+    [PC_KEY_HORIZON] = {"job.horizon", DURATION, CLUSTER, 1, YEARS_OF_JOB, NULL},
     [PC_KEY_TIMES + PC_PASS_F] = OF_STAGE(F),
     [PC_KEY_TIMES + PC_PASS_B] = OF_STAGE(B),
     [PC_KEY_TIMES + PC_PASS_W] = OF_STAGE(W),
@@ -296,6 +322,47 @@ static pc_code parse_overhead(const char *text, pc_value *value, pc_error *error
     return code;
 }
 
+static pc_code parse_duration(const char *text, const struct key_rule *rule, pc_value *value, pc_error *error) {
+    double seconds;
+    pc_code code = pc_parse_duration(text, &seconds, error);
+    if (code) return code;
+    if (seconds > (double)rule->most * YEAR_S)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: too long; expected at most %" PRId64 " years", text,
+                            rule->most);
+    if (rule->least && seconds == 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: is zero; expected more than that", text);
+    value->real = seconds;
+    return PC_OK;
+}
+
+static pc_code parse_jitter(const char *text, pc_value *value, pc_error *error) {
+    if (strcmp(text, "profile") != 0) return pc_parse_fraction(text, &value->real, error);
+    value->real = PC_JITTER_OF_PROFILE;
+    return PC_OK;
+}
+
+/* How many times as long. */
+static pc_code parse_slowdown(const char *text, pc_value *value, pc_error *error) {
+    double number;
+    pc_code code = pc_parse_number(text, &number, error);
+    if (!code && (number < 1 || number > SLOWDOWN_MAX))
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: out of range; expected a number from 1 to %d", text,
+                            SLOWDOWN_MAX);
+    if (!code) value->real = number;
+    return code;
+}
+
+/* What is left of something, which is not nothing. */
+static pc_code parse_share(const char *text, pc_value *value, pc_error *error) {
+    double number;
+    pc_code code = pc_parse_fraction(text, &number, error);
+    if (!code && number < LEAST_SHARE)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: out of range; expected a fraction from %g to 1", text,
+                            LEAST_SHARE);
+    if (!code) value->real = number;
+    return code;
+}
+
 /* Sizes of zero would read as "no limit" or "nothing to send". */
 pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error) {
     int64_t bytes;
@@ -339,8 +406,39 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return parse_recomputation(text, value, error);
     case ORDER:
         return pc_rank_order_parse(text, &value->order, error);
+    case PRICE:
+        return pc_parse_price(text, &value->real, error);
+    case DURATION:
+        return parse_duration(text, rule, value, error);
+    case JITTER:
+        return parse_jitter(text, value, error);
+    case SLOWDOWN:
+        return parse_slowdown(text, value, error);
+    case SHARE:
+        return parse_share(text, value, error);
     }
     return PC_OK;
+}
+
+/* ---- for names of runs ---- */
+
+bool pc_key_write_real(pc_key key, pc_value value, char *text, size_t size) {
+    switch (keys[key].kind) {
+    case DURATION:
+        pc_write_duration(value.real, text);
+        return true;
+    case JITTER:
+    case FRACTION:
+    case SLOWDOWN:
+    case SHARE:
+        if (keys[key].kind == JITTER && value.real == PC_JITTER_OF_PROFILE)
+            snprintf(text, size, "profile");
+        else
+            snprintf(text, size, "%.15g", value.real);
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* ---- in words, for lists of keys ---- */
@@ -360,6 +458,7 @@ void pc_word_list(const char *words, char *text, size_t size) {
 }
 
 static const char *reference_words(pc_key key) {
+    if (key == PC_KEY_OTHER_GPU) return "name of a GPU or a machine of the library, or the path of a GPU's file";
     return key == PC_KEY_MODEL_FROM ? "name of `pipecast list models`, or the path of a model's file"
                                     : "name of `pipecast list machines`, or the path of a machine's file";
 }
@@ -386,6 +485,9 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [SWITCH] = "`true` or `false`",
         [RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
         [ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
+        [PRICE] = "price of a GPU-hour, such as `2.10/h`",
+        [JITTER] = "number, 0 to 1, or `profile`",
+        [SHARE] = "number, 0.001 to 1",
     };
     const struct key_rule *rule = &keys[key];
     if (rule->kind == INTEGER)
@@ -394,6 +496,10 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         pc_word_list(rule->words, text, size);
     else if (rule->kind == OVERHEAD)
         snprintf(text, size, "number, 0 to %d", OVERHEAD_MAX);
+    else if (rule->kind == SLOWDOWN)
+        snprintf(text, size, "number, 1 to %d", SLOWDOWN_MAX);
+    else if (rule->kind == DURATION)
+        snprintf(text, size, "duration%s", rule->least ? ", more than zero" : "");
     else
         snprintf(text, size, "%s", rule->kind == REFERENCE ? reference_words(key) : words[rule->kind]);
 }

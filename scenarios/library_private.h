@@ -40,6 +40,10 @@ void pc_model_file_free(pc_model_file *file);
  * cluster_model.c. */
 pc_code pc_setting_model(const pc_setting *setting, pc_model *model, pc_key *culprit, pc_error *error);
 
+/* A GPU of the library, or of a file; or, where there is none of that name, the GPU of the library's machine of that
+ * name. */
+pc_code pc_gpu_file_read(const char *name, const char *folder, pc_gpu *gpu, pc_error *error);
+
 /* A machine's file, with the GPU that it names. `title` may be NULL. */
 pc_code pc_machine_file_read(const char *name, const char *folder, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error);

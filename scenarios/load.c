@@ -29,6 +29,15 @@ const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension) {
         [PC_DIMENSION_LAYOUT] = {PC_KEY_LAYOUT, "layout", "layout-"},
         [PC_DIMENSION_CHUNKS] = {PC_KEY_CHUNKS, "chunks", "v"},
         [PC_DIMENSION_PLAN] = {PC_KEY_PLAN, "plan", "plan-"},
+        [PC_DIMENSION_JITTER] = {PC_KEY_JITTER, "jitter", "jitter"},
+        [PC_DIMENSION_GPU_JITTER] = {PC_KEY_GPU_JITTER, "gpu_jitter", "gpu-jitter"},
+        [PC_DIMENSION_SLOW_GPUS] = {PC_KEY_SLOW_GPUS, "slow_gpus", "slow-gpus"},
+        [PC_DIMENSION_SLOW_FACTOR] = {PC_KEY_SLOW_FACTOR, "slow_factor", "slow"},
+        [PC_DIMENSION_SLOW_STAGE] = {PC_KEY_SLOW_STAGE, "slow_stage", "stage"},
+        [PC_DIMENSION_MTBF] = {PC_KEY_MTBF, "mtbf", "mtbf"},
+        [PC_DIMENSION_CHECKPOINT] = {PC_KEY_CHECKPOINT, "checkpoint", "checkpoint"},
+        [PC_DIMENSION_INTERVAL] = {PC_KEY_INTERVAL, "interval", "interval"},
+        [PC_DIMENSION_SPARE_NODES] = {PC_KEY_SPARE_NODES, "spare_nodes", "spares"},
         [PC_DIMENSION_MICROBATCHES] = {PC_KEY_MICROBATCHES, "microbatches", "m"},
         [PC_DIMENSION_SCHEDULE] = {PC_KEY_SCHEDULE, "schedule", ""},
     };
@@ -59,6 +68,7 @@ size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_D
         pc_write_size(value.whole, text);
         return strlen(text);
     }
+    if (pc_key_write_real(pc_dimension_key(dimension), value, text, PC_DIMENSION_TEXT)) return strlen(text);
     if (dimension != PC_DIMENSION_ATTENTION && dimension != PC_DIMENSION_PLAN)
         return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%" PRId64, value.whole);
     size_t length;

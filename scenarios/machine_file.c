@@ -382,3 +382,12 @@ pc_code pc_machine_file_read(const char *name, const char *folder, pc_machine *m
                              pc_error *error) {
     return read_machine(name, folder, 0, machine, title, error);
 }
+
+pc_code pc_gpu_file_read(const char *name, const char *folder, pc_gpu *gpu, pc_error *error) {
+    pc_machine machine;
+    if (pc_library_find(PC_LIBRARY_GPUS, name) || !pc_library_find(PC_LIBRARY_MACHINES, name))
+        return read_gpu(name, folder, gpu, error);
+    pc_code code = pc_machine_file_read(name, folder, &machine, NULL, error);
+    if (!code) *gpu = machine.gpu;
+    return code;
+}

@@ -30,12 +30,15 @@ static void read_reference(pc_reference *reference) {
         reference->path = pc_library_join(reference->folder, reference->text);
     else if (reference->key == PC_KEY_MODEL_FROM)
         pc_model_file_read(reference->text, reference->folder, &reference->model, &reference->error);
+    else if (reference->key == PC_KEY_OTHER_GPU)
+        pc_gpu_file_read(reference->text, reference->folder, &reference->machine.gpu, &reference->error);
     else
         pc_machine_file_read(reference->text, reference->folder, &reference->machine, NULL, &reference->error);
 }
 
 pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, pc_value *value, pc_error *error) {
-    if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE && key != PC_KEY_PROFILE) return PC_OK;
+    if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE && key != PC_KEY_PROFILE && key != PC_KEY_OTHER_GPU)
+        return PC_OK;
     pc_reference *reference = find(*list, key, folder, value->text);
     if (!reference) {
         reference = pc_alloc(1, sizeof *reference);
@@ -56,7 +59,7 @@ pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, p
 }
 
 pc_code pc_references_find(pc_reference **list, const char *folder, pc_setting *setting, pc_error *error) {
-    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE};
+    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE, PC_KEY_OTHER_GPU};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !code; i++)
         if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], folder, &setting->value[keys[i]], error);

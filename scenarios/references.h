@@ -1,5 +1,5 @@
-/* references.h: what `model.from`, `machine` and `profile` name, looked up once when the scenario is loaded. Private to
- * scenarios/.
+/* references.h: what `model.from`, `machine`, `profile` and `bad_days.other_gpu` name, looked up once when the scenario
+ * is loaded. Private to scenarios/.
  *
  * A name that leads nowhere is remembered with its message: where pass times are given, `machine` is but a label, and
  * nobody asks for more.
@@ -15,18 +15,18 @@
 #include <stdbool.h>
 
 typedef struct pc_reference {
-    pc_key key;         /* PC_KEY_MODEL_FROM, PC_KEY_MACHINE or PC_KEY_PROFILE */
+    pc_key key;         /* PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE or PC_KEY_OTHER_GPU */
     const char *text;   /* as it was written; borrowed from the document */
     const char *folder; /* from which a path counts; borrowed */
     char *name;         /* for names of runs: without folder and ".yaml" or ".h5"; owned */
     char *path;         /* of a profile, as it counts from where we are; owned */
     pc_error error;     /* why it could not be read; its code is PC_OK otherwise */
     pc_model_file model;
-    pc_machine machine;
+    pc_machine machine; /* of another GPU its `gpu` alone */
     struct pc_reference *next;
 } pc_reference;
 
-/* Replaces the text of a value of model.from, machine or profile by the reference, which may stand in `*list` already;
+/* Replaces the text of a value of one of these keys by the reference, which may stand in `*list` already;
  * others are left alone. Fails for want of memory only. */
 pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, pc_value *value, pc_error *error);
 pc_code pc_references_find(pc_reference **list, const char *folder, pc_setting *setting, pc_error *error);

@@ -93,6 +93,21 @@ static const cyaml_schema_field_t activation_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t bad_days_fields[] = {
+    SETTING_TEXT("gpu_jitter", PC_KEY_GPU_JITTER),   SETTING_TEXT("link_jitter", PC_KEY_LINK_JITTER),
+    SETTING_TEXT("slow_gpus", PC_KEY_SLOW_GPUS),     SETTING_TEXT("slow_factor", PC_KEY_SLOW_FACTOR),
+    SETTING_TEXT("slow_stage", PC_KEY_SLOW_STAGE),   SETTING_TEXT("bad_links", PC_KEY_BAD_LINKS),
+    SETTING_TEXT("bad_factor", PC_KEY_BAD_FACTOR),   SETTING_TEXT("other_gpu", PC_KEY_OTHER_GPU),
+    SETTING_TEXT("other_nodes", PC_KEY_OTHER_NODES), CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t job_fields[] = {
+    SETTING_TEXT("mtbf", PC_KEY_MTBF),         SETTING_TEXT("checkpoint", PC_KEY_CHECKPOINT),
+    SETTING_TEXT("interval", PC_KEY_INTERVAL), SETTING_TEXT("restart", PC_KEY_RESTART),
+    SETTING_TEXT("repair", PC_KEY_REPAIR),     SETTING_TEXT("spare_nodes", PC_KEY_SPARE_NODES),
+    SETTING_TEXT("horizon", PC_KEY_HORIZON),   CYAML_FIELD_END,
+};
+
 /* clang-format off */
 #define SETTING_FIELDS                                                                                                 \
     GROUP("model", pc_raw_setting, model_fields),                                                                      \
@@ -131,7 +146,11 @@ static const cyaml_schema_field_t activation_fields[] = {
     SETTING_TEXT("pass_overhead", PC_KEY_PASS_OVERHEAD),                                                               \
     SETTING_TEXT("expand", PC_KEY_EXPAND),                                                                             \
     SETTING_TEXT("jitter", PC_KEY_JITTER),                                                                             \
-    SETTING_TEXT("seed", PC_KEY_SEED)
+    SETTING_TEXT("seed", PC_KEY_SEED),                                                                                 \
+    SETTING_TEXT("price", PC_KEY_PRICE),                                                                               \
+    SETTING_TEXT("samples", PC_KEY_SAMPLES),                                                                           \
+    GROUP("bad_days", pc_raw_setting, bad_days_fields),                                                                \
+    GROUP("job", pc_raw_setting, job_fields)
 /* clang-format on */
 
 static const cyaml_schema_field_t setting_fields[] = {SETTING_FIELDS, CYAML_FIELD_END};
@@ -193,6 +212,52 @@ static const cyaml_schema_field_t sweep_fields[] = {
     SWEEP_LIST("attention", PC_DIMENSION_ATTENTION),
     SWEEP_LIST("layout", PC_DIMENSION_LAYOUT),
     SWEEP_LIST("zero", PC_DIMENSION_ZERO),
+    SWEEP_LIST("jitter", PC_DIMENSION_JITTER),
+    SWEEP_LIST("gpu_jitter", PC_DIMENSION_GPU_JITTER),
+    SWEEP_LIST("slow_gpus", PC_DIMENSION_SLOW_GPUS),
+    SWEEP_LIST("slow_factor", PC_DIMENSION_SLOW_FACTOR),
+    SWEEP_LIST("slow_stage", PC_DIMENSION_SLOW_STAGE),
+    SWEEP_LIST("mtbf", PC_DIMENSION_MTBF),
+    SWEEP_LIST("checkpoint", PC_DIMENSION_CHECKPOINT),
+    SWEEP_LIST("interval", PC_DIMENSION_INTERVAL),
+    SWEEP_LIST("spare_nodes", PC_DIMENSION_SPARE_NODES),
+    CYAML_FIELD_END,
+};
+
+#define CHOICE(key_, choice_)                                                                                          \
+    {                                                                                                                  \
+        .key = (key_), .data_offset = offsetof(pc_raw_plan, choice[choice_].text),                                     \
+        .count_offset = offsetof(pc_raw_plan, choice[choice_].text_count), .count_size = sizeof(unsigned), .value = {  \
+            CYAML_VALUE_SEQUENCE(OPTIONAL_POINTER, char *, &text_value, 1, CYAML_UNLIMITED)                            \
+        }                                                                                                              \
+    }
+static const cyaml_schema_field_t plan_overlap_fields[] = {
+    CHOICE("p2p", PC_CHOICE_OVERLAP_P2P),
+    CHOICE("tp", PC_CHOICE_OVERLAP_TP),
+    CHOICE("gradients", PC_CHOICE_OVERLAP_GRADIENTS),
+    CHOICE("parameters", PC_CHOICE_OVERLAP_PARAMETERS),
+    CYAML_FIELD_END,
+};
+static const cyaml_schema_field_t plan_fields[] = {
+    CHOICE("objective", PC_CHOICE_OBJECTIVE),
+    TEXT("top", OPTIONAL_POINTER, pc_raw_plan, text[PC_PLAN_TEXT_TOP]),
+    TEXT("most_iteration", OPTIONAL_POINTER, pc_raw_plan, text[PC_PLAN_TEXT_MOST_ITERATION]),
+    TEXT("most_cost", OPTIONAL_POINTER, pc_raw_plan, text[PC_PLAN_TEXT_MOST_COST]),
+    CHOICE("machine", PC_CHOICE_MACHINE),
+    CHOICE("price", PC_CHOICE_PRICE),
+    CHOICE("gpus", PC_CHOICE_GPUS),
+    CHOICE("global_batch", PC_CHOICE_GLOBAL_BATCH),
+    CHOICE("tp", PC_CHOICE_TP),
+    CHOICE("pp", PC_CHOICE_PP),
+    CHOICE("dp", PC_CHOICE_DP),
+    CHOICE("chunks", PC_CHOICE_CHUNKS),
+    CHOICE("microbatch_size", PC_CHOICE_MICROBATCH_SIZE),
+    CHOICE("schedule", PC_CHOICE_SCHEDULE),
+    CHOICE("recompute", PC_CHOICE_RECOMPUTE),
+    CHOICE("zero", PC_CHOICE_ZERO),
+    CHOICE("sequence_parallel", PC_CHOICE_SEQUENCE_PARALLEL),
+    CHOICE("rank_order", PC_CHOICE_RANK_ORDER),
+    GROUP("overlap", pc_raw_plan, plan_overlap_fields),
     CYAML_FIELD_END,
 };
 
@@ -200,7 +265,8 @@ static const cyaml_schema_field_t sweep_fields[] = {
     TEXT("scenario", name_flags, pc_raw_scenario, scenario), TEXT("title", OPTIONAL_POINTER, pc_raw_scenario, title),  \
         TEXT("source", OPTIONAL_POINTER, pc_raw_scenario, source),                                                     \
         CYAML_FIELD_MAPPING("setting", OPTIONAL, pc_raw_scenario, setting, setting_fields),                            \
-        CYAML_FIELD_MAPPING("sweep", OPTIONAL, pc_raw_scenario, sweep, sweep_fields)
+        CYAML_FIELD_MAPPING("sweep", OPTIONAL, pc_raw_scenario, sweep, sweep_fields),                                  \
+        CYAML_FIELD_MAPPING("plan", OPTIONAL, pc_raw_scenario, plan, plan_fields)
 
 #define FIGURE(key, flags, index) TEXT(key, flags, pc_raw_figure, text[index])
 #define FIGURE_LIST(key_, flags, list, least)                                                                          \

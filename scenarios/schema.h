@@ -66,6 +66,25 @@ typedef enum pc_key {
     PC_KEY_EXPAND,
     PC_KEY_JITTER,
     PC_KEY_SEED,
+    PC_KEY_SAMPLES,
+    PC_KEY_GPU_JITTER, /* from here to PC_KEY_BAD_DAYS_END what only samples give a meaning */
+    PC_KEY_LINK_JITTER,
+    PC_KEY_SLOW_GPUS,
+    PC_KEY_SLOW_FACTOR,
+    PC_KEY_SLOW_STAGE,
+    PC_KEY_BAD_LINKS,
+    PC_KEY_BAD_FACTOR,
+    PC_KEY_OTHER_GPU,
+    PC_KEY_OTHER_NODES,
+    PC_KEY_MTBF,
+    PC_KEY_CHECKPOINT,
+    PC_KEY_INTERVAL,
+    PC_KEY_RESTART,
+    PC_KEY_REPAIR,
+    PC_KEY_SPARE_NODES,
+    PC_KEY_HORIZON,
+    PC_KEY_BAD_DAYS_END,
+    PC_KEY_PRICE = PC_KEY_BAD_DAYS_END,
     PC_KEY_TIMES,
     PC_KEY_TRANSFER_TIME = PC_KEY_TIMES + PC_PASS_KINDS,
     PC_KEY_TRANSFER_SIZE,
@@ -100,10 +119,51 @@ typedef enum pc_dimension {
     PC_DIMENSION_LAYOUT,
     PC_DIMENSION_CHUNKS,
     PC_DIMENSION_PLAN,
+    PC_DIMENSION_JITTER,
+    PC_DIMENSION_GPU_JITTER,
+    PC_DIMENSION_SLOW_GPUS,
+    PC_DIMENSION_SLOW_FACTOR,
+    PC_DIMENSION_SLOW_STAGE,
+    PC_DIMENSION_MTBF,
+    PC_DIMENSION_CHECKPOINT,
+    PC_DIMENSION_INTERVAL,
+    PC_DIMENSION_SPARE_NODES,
     PC_DIMENSION_MICROBATCHES,
     PC_DIMENSION_SCHEDULE,
     PC_DIMENSIONS
 } pc_dimension;
+
+/* What `plan` lists, in the order in which messages and tables name it. */
+typedef enum pc_choice {
+    PC_CHOICE_OBJECTIVE,
+    PC_CHOICE_MACHINE,
+    PC_CHOICE_PRICE,
+    PC_CHOICE_GPUS,
+    PC_CHOICE_GLOBAL_BATCH,
+    PC_CHOICE_TP,
+    PC_CHOICE_PP,
+    PC_CHOICE_DP,
+    PC_CHOICE_CHUNKS,
+    PC_CHOICE_MICROBATCH_SIZE,
+    PC_CHOICE_SCHEDULE,
+    PC_CHOICE_RECOMPUTE,
+    PC_CHOICE_ZERO,
+    PC_CHOICE_SEQUENCE_PARALLEL,
+    PC_CHOICE_RANK_ORDER,
+    PC_CHOICE_OVERLAP_P2P,
+    PC_CHOICE_OVERLAP_TP,
+    PC_CHOICE_OVERLAP_GRADIENTS,
+    PC_CHOICE_OVERLAP_PARAMETERS,
+    PC_CHOICES
+} pc_choice;
+
+/* What `plan` says in one value. */
+typedef enum pc_plan_text {
+    PC_PLAN_TEXT_TOP,
+    PC_PLAN_TEXT_MOST_ITERATION,
+    PC_PLAN_TEXT_MOST_COST,
+    PC_PLAN_TEXTS
+} pc_plan_text;
 
 typedef struct pc_raw_times {
     char *text[PC_PASS_KINDS];
@@ -148,6 +208,11 @@ typedef struct pc_raw_list {
     unsigned text_count;
 } pc_raw_list;
 
+typedef struct pc_raw_plan {
+    pc_raw_list choice[PC_CHOICES];
+    char *text[PC_PLAN_TEXTS];
+} pc_raw_plan;
+
 /* The keys of a figure that hold one value. */
 typedef enum pc_figure_text {
     PC_FIGURE_NAME,
@@ -172,6 +237,7 @@ typedef struct pc_raw_figure {
 typedef struct pc_raw_scenario {
     pc_raw_setting setting;
     pc_raw_list sweep[PC_DIMENSIONS];
+    pc_raw_plan plan;
     char *scenario, *title, *source;
     pc_raw_case *cases;
     unsigned cases_count;

@@ -18,9 +18,12 @@
 
 struct pc_reference;
 
+/* The value of `jitter` that stands for the word: the profile's own. */
+#define PC_JITTER_OF_PROFILE (-1.0)
+
 typedef union pc_value {
     int64_t whole; /* numbers, times in ps, sizes in bytes, 0 or 1, which one of the words that a key has */
-    double real;   /* bandwidth in bytes a second, fractions */
+    double real;   /* bandwidth in bytes a second, fractions, durations in seconds */
     const char *text;
     const pc_generator *generator;
     pc_rank_order order;
@@ -70,6 +73,10 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
 /* "`one`, `two` or `three`"; and what a key takes, in words: "whole number, 1 to 65536". Cut to size. */
 void pc_word_list(const char *words, char *text, size_t size);
 void pc_key_values(pc_key key, char *text, size_t size);
+
+/* Writes a value of a key that holds a number with a fraction or a duration as names of runs have it: "0.02", "15min",
+ * "profile"; false for other keys. At least 32 bytes. */
+bool pc_key_write_real(pc_key key, pc_value value, char *text, size_t size);
 
 /* The word of number `index` that the key has, `*length` bytes without an end. */
 const char *pc_word_of(pc_key key, int64_t index, size_t *length);

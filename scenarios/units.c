@@ -26,6 +26,12 @@ typedef struct unit {
 
 static const unit time_units[] = {{"ps", 1, 0}, {"ns", 1, 3},    {"us", 1, 6},    {"ms", 1, 9},
                                   {"s", 1, 12}, {"min", 60, 12}, {"h", 3600, 12}, {NULL, 0, 0}};
+/* In seconds; of units that are the same, the first is written. */
+static const unit duration_units[] = {{"ms", 1, -3},          {"s", 1, 0},        {"min", 60, 0},
+                                      {"h", 3600, 0},         {"d", 86400, 0},    {"y", 31557600, 0},
+                                      {"day", 86400, 0},      {"days", 86400, 0}, {"year", 31557600, 0},
+                                      {"years", 31557600, 0}, {NULL, 0, 0}};
+enum { DURATIONS_WRITTEN = 6 };
 static const unit size_units[] = {{"B", 1, 0},         {"kB", 1, 3},        {"MB", 1, 6},
                                   {"GB", 1, 9},        {"TB", 1, 12},       {"KiB", 1 << 10, 0},
                                   {"MiB", 1 << 20, 0}, {"GiB", 1 << 30, 0}, {"TiB", UINT64_C(1) << 40, 0},
@@ -38,10 +44,12 @@ static const unit rate_units[] = {
     {"FLOP/s", 1, 0}, {"GFLOP/s", 1, 9}, {"TFLOP/s", 1, 12}, {"PFLOP/s", 1, 15}, {NULL, 0, 0}};
 
 static const char time_expected[] = "a time such as 12.96 ms (ps, ns, us, ms, s, min, h)";
+static const char duration_expected[] = "a duration such as 90 days (ms, s, min, h, d, days, y, years)";
 static const char size_expected[] = "a size such as 80 GiB (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
 static const char bandwidth_expected[] =
     "a bandwidth above zero such as 400 Gbit/s (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or 300 GB/s (any size a second)";
 static const char rate_expected[] = "a rate above zero such as 312 TFLOP/s (FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s)";
+static const char price_expected[] = "a price above zero of a GPU-hour such as 2.10/h, in any currency";
 static const char number_expected[] = "a number of at least zero, without a unit";
 
 /* A piece of the caller's text. */
@@ -211,6 +219,37 @@ pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error) {
     return parse_whole_quantity(text, size_units, size_expected, bytes, error);
 }
 
+pc_code pc_parse_duration(const char *input, double *seconds, pc_error *error) {
+    static const double most_s = 1e6 * 31557600;
+    decimal number;
+    span text = trim(input), name;
+    pc_code code = scan_quantity(text, &number, &name, duration_expected, error);
+    if (code) return code;
+    const unit *of = find_unit(duration_units, name);
+    if (!of) return refuse_rest(text, "unknown unit", name, duration_expected, error);
+    double value = to_real(&number, of->power) * (double)of->factor;
+    if (!(value <= most_s)) return refuse(text, "too large", "at most a million years", error);
+    *seconds = value;
+    return PC_OK;
+}
+
+/* As few digits as read back as the same; false where no number does. */
+static bool write_in_duration_unit(double seconds, const unit *of, char text[PC_DURATION_TEXT]) {
+    double number = of->power < 0 ? seconds * 1000 : seconds / (double)of->factor, read;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, PC_DURATION_TEXT, "%.*g%s", digits, number, of->name);
+        if (!strchr(text, '+') && !pc_parse_duration(text, &read, NULL) && read == seconds) return true;
+    }
+    return false;
+}
+
+void pc_write_duration(double seconds, char text[PC_DURATION_TEXT]) {
+    for (int i = DURATIONS_WRITTEN - 1; i >= 0 && seconds > 0; i--)
+        if (write_in_duration_unit(seconds, &duration_units[i], text) && !strchr(text, '.') && !strchr(text, '-'))
+            return;
+    if (!write_in_duration_unit(seconds, &duration_units[1], text)) snprintf(text, PC_DURATION_TEXT, "%.17gs", seconds);
+}
+
 /* bytes / (factor * 10^power) with so many decimals, to the nearest; false where it is less than 1. */
 static bool write_in_unit(int64_t bytes, const unit *of, int decimals, char text[PC_SIZE_TEXT]) {
     wide scaled = (wide)bytes, divisor = of->factor, scale = 1;
@@ -271,6 +310,17 @@ pc_code pc_parse_rate(const char *input, double *flops_per_s, pc_error *error) {
     const unit *of = find_unit(rate_units, name);
     if (!of) return refuse_rest(text, "unknown unit", name, rate_expected, error);
     return accept_rate(text, to_real(&number, of->power), rate_expected, flops_per_s, error);
+}
+
+pc_code pc_parse_price(const char *input, double *price_per_hour, pc_error *error) {
+    decimal number;
+    span text = trim(input), name;
+    const char *problem = scan_number(text, &number, &name);
+    if (!problem && name.length == 0) problem = "no unit";
+    if (problem) return refuse(text, problem, price_expected, error);
+    if (name.length != 2 || memcmp(name.start, "/h", 2) != 0)
+        return refuse_rest(text, "unknown unit", name, price_expected, error);
+    return accept_rate(text, to_real(&number, 0), price_expected, price_per_hour, error);
 }
 
 pc_code pc_parse_number(const char *input, double *number, pc_error *error) {

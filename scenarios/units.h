@@ -20,6 +20,15 @@ extern "C" {
 /* ps, ns, us, ms, s, min, h. */
 PC_API pc_code pc_parse_time(const char *text, pc_time *time_ps, pc_error *error);
 
+/* A time of the world outside: ms, s, min, h, d (or day, days), y (or year, years: 365.25 days); seconds, at most a
+ * million years. */
+PC_API pc_code pc_parse_duration(const char *text, double *seconds, pc_error *error);
+
+/* What pc_parse_duration reads as these seconds, without a space: "15min", "5y": of the units in which it is a whole
+ * number the largest; seconds where there is none. At most PC_DURATION_TEXT bytes with the terminating zero. */
+enum { PC_DURATION_TEXT = 32 };
+PC_API void pc_write_duration(double seconds, char text[PC_DURATION_TEXT]);
+
 /* B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024); whole bytes after rounding. */
 PC_API pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error);
 
@@ -33,6 +42,9 @@ PC_API pc_code pc_parse_bandwidth(const char *text, double *bytes_per_s, pc_erro
 
 /* FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s (powers of 1000). More than zero. */
 PC_API pc_code pc_parse_rate(const char *text, double *flops_per_s, pc_error *error);
+
+/* Money an hour, "2.10/h", in any currency; "2.10 /h" is fine. More than zero. */
+PC_API pc_code pc_parse_price(const char *text, double *price_per_hour, pc_error *error);
 
 /* A plain number, at least zero, without a unit. */
 PC_API pc_code pc_parse_number(const char *text, double *number, pc_error *error);

@@ -40,11 +40,9 @@ static const char *cut(const char *path, pc_key_section *section) {
     static const struct {
         const char *start;
         pc_key_section section;
-    } starts[] = {{"setting.", PC_KEYS_OF_SETTING},
-                  {"sweep.", PC_KEYS_OF_SWEEP},
-                  {"cases[].published[].", PC_KEYS_OF_PUBLISHED},
-                  {"cases[].", PC_KEYS_OF_CASE},
-                  {"figures[].", PC_KEYS_OF_FIGURE}};
+    } starts[] = {{"setting.", PC_KEYS_OF_SETTING}, {"sweep.", PC_KEYS_OF_SWEEP},
+                  {"plan.", PC_KEYS_OF_PLAN},       {"cases[].published[].", PC_KEYS_OF_PUBLISHED},
+                  {"cases[].", PC_KEYS_OF_CASE},    {"figures[].", PC_KEYS_OF_FIGURE}};
     *section = PC_KEYS_OF_FILE;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         size_t length = strlen(starts[i].start);
@@ -124,7 +122,7 @@ static void test_model_files(void **state) {
 static void test_every_description_has_a_key(void **state) {
     (void)state;
     static const char *const starts[PC_KEY_SECTIONS] = {
-        "", "setting.", "sweep.", "cases[].", "cases[].published[].", "figures[].", ""};
+        "", "setting.", "sweep.", "plan.", "cases[].", "cases[].published[].", "figures[].", ""};
     static path_list scenarios, models;
     int count;
     const pc_key_text *texts = pc_key_texts(&count);
@@ -228,6 +226,9 @@ static void test_some(void **state) {
     assert_string_equal(find(&list, PC_KEYS_OF_SWEEP, "memory")->value, "list: size, more than zero");
     assert_string_equal(find(&list, PC_KEYS_OF_SWEEP, "seq_len")->description,
                         "values of `model.seq_len`; in names of runs `.s<value>`");
+    assert_string_equal(find(&list, PC_KEYS_OF_PLAN, "zero")->value,
+                        "list: whole number, 0 to 3, or a range such as `0..3`");
+    assert_string_equal(find(&list, PC_KEYS_OF_PLAN, "overlap.tp")->value, "list: `true` or `false`");
     assert_string_equal(find(&list, PC_KEYS_OF_FIGURE, "y")->value, "list of 1 to 4 columns");
     assert_string_equal(find(&list, PC_KEYS_OF_FIGURE, "style")->value, "`points`, `lines` or `bars`");
     assert_string_equal(find(&list, PC_KEYS_OF_FIGURE, "x")->otherwise, "required");

@@ -254,6 +254,28 @@ static void test_refused(void **state) {
     }
 }
 
+static void test_prices(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double price;
+    } cases[] = {{"2.10/h", 2.10}, {"2.10 /h", 2.10}, {" 1e-3/h ", 1e-3}, {"3/h", 3}};
+    static const char *const bad[] = {"2.10", "2.10/s", "2.10 USD/h", "/h",       "0/h",
+                                      "-1/h", "",       "x/h",        "2.10/h/h", "1e999/h"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double price = -7;
+        assert_int_equal(pc_parse_price(cases[i].text, &price, NULL), PC_OK);
+        assert_true(price == cases[i].price);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pc_error error;
+        double price = -7;
+        if (pc_parse_price(bad[i], &price, &error) != PC_ERROR_INPUT) fail_msg("%s was taken", bad[i]);
+        assert_non_null(strstr(error.message, "; expected a price above zero of a GPU-hour such as 2.10/h"));
+        assert_true(price == -7);
+    }
+}
+
 static void test_refused_rates(void **state) {
     (void)state;
     static const char *const bad[] = {"0 GB/s",     "0 bit/s", "300 GB", "300 /s",    "300 GB/", "300",     "1e400 B/s",
@@ -311,6 +333,45 @@ static void test_random_texts(void **state) {
     }
 }
 
+static void test_durations(void **state) {
+    static const struct {
+        const char *text;
+        double seconds;
+        const char *written;
+    } cases[] = {
+        {"5 years", 5 * 31557600.0, "5y"},
+        {"1 year", 31557600, "1y"},
+        {"2111 days", 2111 * 86400.0, "2111d"},
+        {"1day", 86400, "1d"},
+        {"90 min", 5400, "90min"},
+        {"0.5h", 1800, "30min"},
+        {"1.5 d", 36 * 3600.0, "36h"},
+        {"90 s", 90, "90s"},
+        {"250 ms", 0.25, "250ms"},
+        {"0 s", 0, "0s"},
+        {"0.0001 s", 0.0001, "0.0001s"},
+        {"1e6 y", 1e6 * 31557600, "1000000y"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char written[PC_DURATION_TEXT];
+        double seconds = -1, again = -1;
+        assert_int_equal(pc_parse_duration(cases[i].text, &seconds, NULL), PC_OK);
+        assert_true(seconds == cases[i].seconds);
+        pc_write_duration(seconds, written);
+        assert_string_equal(written, cases[i].written);
+        assert_int_equal(pc_parse_duration(written, &again, NULL), PC_OK);
+        assert_true(again == seconds);
+    }
+    static const char *const wrong[] = {"5",           "",          "years", "-1 s",   "1 us",
+                                        "1 fortnight", "1000001 y", "nan s", "1e400 s"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        double seconds = 7;
+        assert_int_equal(pc_parse_duration(wrong[i], &seconds, NULL), PC_ERROR_INPUT);
+        assert_true(seconds == 7);
+    }
+}
+
 static void test_decimal_comma_locale(void **state) {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8"};
     const char *found = NULL;
@@ -331,20 +392,14 @@ static void test_decimal_comma_locale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_largest_times),
-        cmocka_unit_test(test_times_are_exact),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_bandwidths),
-        cmocka_unit_test(test_compute_rates),
-        cmocka_unit_test(test_numbers_are_exact),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_fractions_and_switches),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_refused_rates),
-        cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_decimal_comma_locale),
+        cmocka_unit_test(test_times),           cmocka_unit_test(test_largest_times),
+        cmocka_unit_test(test_times_are_exact), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_bandwidths),      cmocka_unit_test(test_compute_rates),
+        cmocka_unit_test(test_prices),          cmocka_unit_test(test_numbers_are_exact),
+        cmocka_unit_test(test_integers),        cmocka_unit_test(test_fractions_and_switches),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_refused_rates),
+        cmocka_unit_test(test_durations),       cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_decimal_comma_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,17 @@
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --jobs= -j= --shard= --set= --quiet -q --help -h --model= --machine= --profile= \
+        echo --output= -o= --format= --jobs= -j= --shard= --fresh --set= --quiet -q --help -h --model= --machine= --profile= \
             --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
             --seq-len= --attention= --layout= --recompute= --zero= --sequence-parallel= --rank-order= --memory= \
-            --pass-overhead= --network= --granularity= --trace=
+            --pass-overhead= --network= --granularity= --samples= --jitter= --gpu-jitter= --slow-gpus= --slow-stage= \
+            --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
+        ;;
+    plan)
+        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --jobs= -j= --exhaustive --set= \
+            --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
+            --microbatch-size= --global-batch= --seq-len= --attention= --layout= --recompute= --zero= \
+            --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
         ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= \
@@ -19,6 +26,7 @@ _pipecast_options() {
         ;;
     export) echo --run= --to= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
+    merge) echo --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
             --seed= --replay= --stage= --quiet -q --help -h
@@ -87,18 +95,20 @@ _pipecast_values() {
     schedule:--format) _pipecast_words table json text torch-csv ;;
     list:--format) _pipecast_words table markdown ;;
     *:--format) _pipecast_words table csv json ;;
-    run:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
-    run:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
-    run:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
-    run:--profile) _pipecast_files .h5 ;;
-    run:--plan) _pipecast_words --list costs equal ;;
-    run:--attention) _pipecast_words --list flash materialised ;;
-    run:--layout) _pipecast_words even ends own ;;
-    run:--recompute) _pipecast_words --list none selective full ;;
-    run:--zero) _pipecast_words --list 0 1 2 3 ;;
-    run:--sequence-parallel | run:--trace) _pipecast_words true false ;;
-    run:--network) _pipecast_words auto closed flows ;;
-    run:--granularity) _pipecast_words pass operations ;;
+    plan:--objective) _pipecast_words --list throughput memory cost ;;
+    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
+    run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
+    run:--schedule | plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
+    run:--profile | plan:--profile) _pipecast_files .h5 ;;
+    run:--plan | plan:--plan) _pipecast_words --list costs equal ;;
+    run:--attention | plan:--attention) _pipecast_words --list flash materialised ;;
+    run:--layout | plan:--layout) _pipecast_words even ends own ;;
+    run:--recompute | plan:--recompute) _pipecast_words --list none selective full ;;
+    run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
+    run:--sequence-parallel | run:--trace | plan:--sequence-parallel | plan:--trace) _pipecast_words true false ;;
+    run:--network | plan:--network) _pipecast_words auto closed flows ;;
+    run:--granularity | plan:--granularity) _pipecast_words pass operations ;;
+    run:--jitter) _pipecast_words --list profile ;;
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
@@ -118,10 +128,10 @@ _pipecast_values() {
 # What may stand where no option does; $2 is how many such words stand before it.
 _pipecast_operands() {
     case $1:$2 in
-    run:*) _pipecast_files .yaml ;;
+    run:* | plan:0) _pipecast_files .yaml ;;
     schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
-    figure:0 | export:0 | compare:[01]) _pipecast_files .h5 ;;
+    figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     list:0) _pipecast_words schedules models machines scenarios keys ;;
     profile:0) _pipecast_words show fit compare ;;
     profile:*) _pipecast_files .h5 .csv .txt ;;
@@ -134,7 +144,7 @@ _pipecast() {
     local options option= word awaited= file= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _pipecast_words run schedule figure export compare calibrate profile list --help --version
+        _pipecast_words run plan schedule figure export compare merge calibrate profile list --help --version
         return
     fi
     options=" $(_pipecast_options "$command") "

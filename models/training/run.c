@@ -1,6 +1,8 @@
 #include "models/training/run.h"
 
 #include "engine/alloc.h"
+#include "models/training/run_bad_days.h"
+#include "models/training/run_key.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +16,7 @@ pc_run_spec pc_run_spec_default(void) {
         .gpus = -1,
         .microbatch_size = -1,
         .seq_len = -1,
+        .gpu_hour_price = NAN,
         .published_bubble_rate_span = NAN,
         .published_samples_per_s_per_gpu = NAN,
         .published_iteration_s = NAN,
@@ -95,8 +98,13 @@ static void clear_numbers(pc_run_row *row) {
                                &row->pass_f_s,
                                &row->pass_b_s,
                                &row->pass_w_s,
-                               &row->model_parameters};
+                               &row->model_parameters,
+                               &row->gpu_hours_per_million_tokens,
+                               &row->cost_per_million_tokens};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
+    pc_bad_days_result none = pc_bad_days_none();
+    pc_run_describe_bad_days(NULL, row);
+    pc_run_fill_bad_days(&none, row);
     row->tp = row->dp = row->zero = row->sequence_parallel = -1;
 }
 
@@ -133,14 +141,20 @@ static double least_capacity_gib(const pc_costs *costs) {
     return least ? (double)least / BYTES_PER_GIB : NAN;
 }
 
-/* What is known before the replay; all that it would give is "not defined". */
-static void start_row(const pc_run_spec *spec, pc_run_row *row) {
-    memset(row, 0, sizeof *row);
+void pc_run_row_relabel(const pc_run_spec *spec, pc_run_row *row) {
     row->run = spec->run;
     copy_label(row->scenario, spec->scenario);
     copy_label(row->name, spec->name);
     copy_label(row->model, spec->model);
     copy_label(row->machine, spec->machine);
+    if (spec->is_cluster) copy_end(row->profile, spec->profile_text ? spec->profile_text : "");
+    copy_published(spec, row);
+}
+
+/* What is known before the replay; all that it would give is "not defined". */
+static void start_row(const pc_run_spec *spec, pc_run_row *row) {
+    memset(row, 0, sizeof *row);
+    pc_run_row_relabel(spec, row);
     copy_label(row->schedule, spec->generator->name);
     copy_label(row->recompute, spec->generator->recomputes ? "full" : "");
     clear_numbers(row);
@@ -153,7 +167,6 @@ static void start_row(const pc_run_spec *spec, pc_run_row *row) {
     row->seq_len = spec->seq_len;
     if (spec->generator->searches) copy_label(row->plan, spec->plans_equal ? "equal" : "costs");
     if (!spec->is_cluster && spec->has_activation) row->memory_limit_gib = least_capacity_gib(&spec->costs);
-    copy_published(spec, row);
 }
 
 static void note_out_of_memory(const pc_schedule *schedule, const pc_out_of_memory *oom, pc_run_row *row) {
@@ -255,7 +268,7 @@ static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
         row->model_parameters = (double)parameters.total;
     row->memory_limit_gib = (double)pc_iteration_capacity(&spec->iteration) / BYTES_PER_GIB;
     row->profile_hash = spec->profile_hash;
-    if (spec->profile_text) copy_end(row->profile, spec->profile_text);
+    pc_run_describe_bad_days(&spec->iteration, row);
     if (!spec->generator->recomputes)
         copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute[cut->recompute]);
 }
@@ -295,6 +308,8 @@ static void fill_rates(const pc_run_spec *spec, const pc_iteration *iteration, p
     row->hardware_tflops_per_gpu = iteration->hardware_flops / iteration->iteration_s / gpus / 1e12;
     row->samples_per_s_per_gpu = iteration->sequences / iteration->iteration_s / gpus;
     row->tokens_per_s_per_gpu = row->samples_per_s_per_gpu * (double)spec->seq_len;
+    row->gpu_hours_per_million_tokens = 1e6 / row->tokens_per_s_per_gpu / 3600;
+    row->cost_per_million_tokens = row->gpu_hours_per_million_tokens * spec->gpu_hour_price;
 }
 
 static void fill_times(const pc_iteration *iteration, pc_run_row *row) {
@@ -324,6 +339,7 @@ static void finish_cluster_row(const pc_run_spec *spec, const pc_iteration *iter
     fill_rates(spec, iteration, row);
     fill_times(iteration, row);
     fill_passes(spec->generator, iteration->longest_ps, row);
+    pc_run_fill_bad_days(&iteration->bad_days, row);
 }
 
 static pc_code work_out_cluster_row(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error) {
@@ -335,6 +351,8 @@ static pc_code work_out_cluster_row(const pc_run_spec *spec, pc_run_row *row, pc
     }
     pc_error why = {0};
     pc_code code = pc_iteration_run(&spec->iteration, spec->cost, spec->trace, &iteration, &why);
+    if (!code) code = pc_run_jobs(spec, &iteration, &why);
+    if (code) pc_iteration_free(&iteration);
     if (code == PC_ERROR_INPUT) { /* of a sweep, the other runs go on */
         note_infeasible(why.message, row);
         return PC_OK;

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-enum { PC_LABEL_SIZE = 128 };
+enum { PC_LABEL_SIZE = 128, PC_RUN_KEY_SIZE = 33 };
 
 /* Everything a run depends on. Owns its costs and lists: pc_run_spec_free. NaN and -1 are "not given". */
 typedef struct pc_run_spec {
@@ -54,7 +54,10 @@ typedef struct pc_run_spec {
     uint64_t profile_hash;     /* 0: none */
     int32_t *layers_of_part;   /* or NULL; owned, as the next */
     pc_recompute *recompute_of_part;
-    char infeasible[256]; /* a rule that the numbers break, known before the run; empty where there is none */
+    bool has_profile_jitter; /* passes are to scatter as that profile's kernels do: who opens it fills in
+                              * iteration.bad_days.passes */
+    double gpu_hour_price;   /* in any currency */
+    char infeasible[256];    /* a rule that the numbers break, known before the run; empty where there is none */
     /* What others measured or published for this run, to stand beside ours; NaN where nobody did. */
     double published_bubble_rate_span;
     double published_samples_per_s_per_gpu;
@@ -122,7 +125,23 @@ typedef struct pc_run_row {
     double published_memory_gib;
     double published_best_mfu;
     double memory_limit_gib;
-    char plan[PC_LABEL_SIZE]; /* "costs" or "equal", of schedules that search */
+    char plan[PC_LABEL_SIZE];  /* "costs" or "equal", of schedules that search */
+    char key[PC_RUN_KEY_SIZE]; /* run_key.h's, as text; pc_run leaves it empty, who keeps rows fills it in */
+    double gpu_hours_per_million_tokens, cost_per_million_tokens;
+    /* Of samples: bad_days.h. What was asked for, and what came of it. */
+    int64_t samples, slow_gpus, slow_stage, bad_links, other_nodes, spare_nodes;
+    double jitter, gpu_jitter, link_jitter, slow_factor, bad_factor, mtbf_s, checkpoint_s;
+    double iteration_good_s, slowdown_mean;
+    double iteration_mean_s, iteration_mean_error_s;
+    double iteration_p05_s, iteration_p05_low_s, iteration_p05_high_s;
+    double iteration_p50_s, iteration_p50_low_s, iteration_p50_high_s;
+    double iteration_p95_s, iteration_p95_low_s, iteration_p95_high_s;
+    double iteration_p99_s, iteration_p99_low_s, iteration_p99_high_s;
+    double goodput_mean, goodput_mean_error;
+    double goodput_p05, goodput_p05_low, goodput_p05_high;
+    double goodput_p50, goodput_p50_low, goodput_p50_high;
+    double goodput_p95, goodput_p95_low, goodput_p95_high;
+    double failures_mean, checkpoint_interval_s;
 } pc_run_row;
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */

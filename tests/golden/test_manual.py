@@ -190,7 +190,7 @@ class Completion(Options):
             (["run", "--format", ""], ["table", "csv", "json"]),
             (["run", "--format", "=", "c"], ["csv"]),
             (["run", "--format", "="], ["table", "csv", "json"]),
-            (["run", "a.yaml", "--format", "csv", "--j"], ["--jobs"]),
+            (["run", "a.yaml", "--format", "csv", "--jo"], ["--jobs"]),
             (["schedule", "--format", "t"], ["table", "text", "torch-csv"]),
             (["compare", "--format", "j"], ["json"]),
             (["run", "--recompute", "none,s"], ["none,selective"]),

@@ -1,0 +1,140 @@
+/* Events a second inside real iterations: GPT-3 175B on DGX A100, TP 8, transfers and collectives as flows over links.
+ * An event is the start or the end of a pass, a part of one, a message or a collective's flow: two a task. Most need no
+ * place in the queue (engine/ahead.c): those that had one are counted beside them. The run is the engine's alone, of a
+ * program built before; the iteration is all of pc_iteration_run. The last rows replay a schedule on the engine, where
+ * memory is taken and given back, and a pass has one or two events. Times are the thread's own. */
+#include "bench/bench.h"
+#include "engine/simulation.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/replay.h"
+#include "models/training/iteration.h"
+#include "models/training/lower.h"
+#include "scenarios/library.h"
+
+#include <string.h>
+
+typedef struct example {
+    const char *name;
+    int pp, dp;
+    int64_t microbatches;
+    pc_granularity granularity;
+    int rounds;
+} example;
+
+static const example examples[] = {
+    {"PP 8, 24 microbatches, passes", 8, 64, 24, PC_GRANULARITY_PASS, 301},
+    {"PP 16, 128 microbatches, passes", 16, 64, 128, PC_GRANULARITY_PASS, 31},
+    {"PP 8, 24 microbatches, operations", 8, 64, 24, PC_GRANULARITY_OPERATIONS, 21},
+    {"PP 16, 128 microbatches, operations", 16, 64, 128, PC_GRANULARITY_OPERATIONS, 3},
+};
+
+static pc_iteration_spec spec_of(const example *x) {
+    pc_iteration_spec spec = pc_iteration_spec_default();
+    pc_library_model model;
+    pc_library_machine machine;
+    if (pc_library_load_model("gpt3-175b", &model, NULL) || pc_library_load_machine("dgx-a100", &machine, NULL))
+        abort();
+    spec.model = model.model;
+    spec.machine = machine.machine;
+    spec.generator = pc_generator_find("1f1b");
+    spec.cut = (pc_cut){.tp = 8,
+                        .pp = x->pp,
+                        .dp = x->dp,
+                        .chunks = 1,
+                        .sequence_parallel = true,
+                        .zero = 1,
+                        .microbatch_size = 1,
+                        .microbatches = x->microbatches,
+                        .seq_len = 2048,
+                        .recompute = PC_RECOMPUTE_SELECTIVE};
+    spec.network = PC_NETWORK_FLOWS;
+    spec.granularity = x->granularity;
+    return spec;
+}
+
+static pc_program *make_program(const pc_iteration_spec *spec) {
+    pc_iteration_plan plan;
+    pc_schedule schedule;
+    pc_program *program;
+    if (pc_iteration_plan_make(spec, NULL, &plan, NULL) ||
+        pc_schedule_generate(spec->generator, spec->cut.pp, (int)spec->cut.microbatches, 1, &schedule, NULL) ||
+        pc_flows_program(&plan, &schedule, &program, NULL))
+        abort();
+    pc_schedule_free(&schedule);
+    pc_iteration_plan_free(&plan);
+    return program;
+}
+
+/* What took least; `keep` gets the result of the last run. */
+static double least_run_s(const pc_program *program, pc_simulation *simulation, int rounds,
+                          pc_simulation_result *keep) {
+    double least = INFINITY;
+    for (int i = 0; i < rounds; i++) {
+        double begin = bench_own_s();
+        if (pc_simulation_run(simulation, program, false, keep, NULL)) abort();
+        double taken = bench_own_s() - begin;
+        if (taken < least) least = taken;
+    }
+    return least;
+}
+
+static double least_iteration_s(const pc_iteration_spec *spec, int rounds) {
+    double least = INFINITY;
+    for (int i = 0; i < rounds; i++) {
+        pc_iteration iteration;
+        double begin = bench_own_s();
+        if (pc_iteration_run(spec, NULL, false, &iteration, NULL)) abort();
+        double taken = bench_own_s() - begin;
+        if (taken < least) least = taken;
+        pc_iteration_free(&iteration);
+    }
+    return least;
+}
+
+static void measure(const example *x) {
+    pc_iteration_spec spec = spec_of(x);
+    pc_program *program = make_program(&spec);
+    pc_simulation *simulation;
+    pc_simulation_result result;
+    if (pc_simulation_create(&simulation, NULL)) abort();
+    double run_s = least_run_s(program, simulation, x->rounds, &result);
+    double whole_s = least_iteration_s(&spec, x->rounds), events = 2.0 * pc_program_task_count(program);
+    printf("%-36s %8.0f events, %7.0f through the queue; run %8.3f ms: %5.1f M events/s; iteration %8.3f ms: %5.1f M\n",
+           x->name, events, (double)result.event_count, 1e3 * run_s, 1e-6 * events / run_s, 1e3 * whole_s,
+           1e-6 * events / whole_s);
+    pc_simulation_free(simulation);
+    pc_program_free(program);
+}
+
+/* The whole replay on the engine, its program with it. */
+static void measure_replay(const char *name, int devices, int microbatches, int rounds) {
+    pc_schedule schedule;
+    pc_costs costs;
+    if (pc_schedule_generate(pc_generator_find(name), devices, microbatches, 0, &schedule, NULL) ||
+        pc_costs_create(devices, schedule.chunks, &costs, NULL))
+        abort();
+    int64_t cells = (int64_t)devices * schedule.chunks;
+    for (int64_t i = 0; i < cells * PC_PASS_KINDS; i++) costs.duration_ps[i] = 1000000 + 7919 * (i % 13);
+    for (int64_t i = 0; i < cells; i++) costs.activation_bytes[i] = 1000;
+    costs.transfer.delay_ps = 50000;
+    double least = INFINITY, events = 2.0 * (double)schedule.offsets[devices];
+    for (int i = 0; i < rounds; i++) {
+        pc_replay replay;
+        double begin = bench_own_s();
+        if (pc_replay_run_on_engine(&schedule, &costs, false, &replay, NULL)) abort();
+        double taken = bench_own_s() - begin;
+        if (taken < least) least = taken;
+        pc_replay_free(&replay);
+    }
+    printf("replay of %s, p = %d, m = %d: %.0f events; with its program %.3f ms: %.1f M events/s\n", name, devices,
+           microbatches, events, 1e3 * least, 1e-6 * events / least);
+    pc_costs_free(&costs);
+    pc_schedule_free(&schedule);
+}
+
+int main(void) {
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) measure(&examples[i]);
+    measure_replay("1f1b", 8, 64, 300);
+    measure_replay("1f1b", 64, 256, 30);
+    return 0;
+}
