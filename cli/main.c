@@ -59,7 +59,8 @@ static const command commands[] = {
     {"profile", command_profile},
 };
 
-#define EXPECTED "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
+#define EXPECTED                                                                                                       \
+    "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
 
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not an end */

@@ -1,8 +1,10 @@
 /* pipecast plan: the best ways to train a model on a cluster. */
+#include "calib/launched.h"
 #include "cli/cli.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_request.h"
 #include "cli/run_profiles.h"
+#include "cli/sweep_files.h"
 
 #include "engine/alloc.h"
 #include "models/training/run_key.h"
@@ -58,6 +60,7 @@ static pc_code open_results(session *s, pc_error *error) {
     const char *path = s->request->path, *output = s->request->output;
     if (!output) return PC_OK;
     pc_code code = path ? refuse_same_file(path, output, "the scenario", error) : PC_OK;
+    if (!code) code = sweep_files_check_target(output, error);
     if (!code) code = pc_results_create(output, &s->writer, error);
     if (code) return code;
     const char *text = pc_plan_scenario_text(s->scenario, &size);
@@ -171,8 +174,11 @@ static int answer_request(const plan_request *r) {
     return status;
 }
 
+/* A search is the work of one process: of several that a launcher started, the first's. */
 int command_plan(int argc, char **argv) {
     plan_request r = {.path = NULL};
+    pc_launched launched;
+    if (pc_launched_ranks(&launched) && launched.rank > 0) return EXIT_DONE;
     int status = plan_request_parse(argc, argv, &r);
     if (status < 0) status = answer_request(&r);
     plan_request_free(&r);

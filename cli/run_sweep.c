@@ -248,7 +248,7 @@ static void say_interrupted(void *context) {
     session *s = context;
     fprintf(stderr, "%spipecast: interrupted: %" PRId64 " of %" PRId64 " runs to do are done%s and kept in ",
             s->bar.is_shown ? "\n" : "", s->done, s->to_do, ranks_count(s->ranks) > 1 ? " by the first rank" : "");
-    print_plain(stderr, s->request->output);
+    print_plain(stderr, s->files.path);
     fprintf(stderr, ".journal; the same command goes on\n");
 }
 
@@ -372,7 +372,7 @@ int run_sweep(const run_request *r) {
     pc_code code = ranks_open(&s.ranks, &error);
     if (!code) code = do_all(&s, &error);
     int status = status_of(&s, code, &error);
-    if (!code && !r->is_quiet) run_profiles_warn(&s.profiles);
+    if (!code && !r->is_quiet && is_first(&s)) run_profiles_warn(&s.profiles);
     close_session(&s);
     return status;
 }

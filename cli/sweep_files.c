@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { BLOCK_ROWS = 1024 }; /* of the results file, read at once */
+enum { BLOCK_ROWS = 4096 }; /* of the results file, read at once: a chunk of its columns */
 
 /* ---- names ---- */
 
@@ -80,9 +79,22 @@ static bool is_there(const char *path) {
     return stat(path, &status) == 0 && status.st_size > 0; /* an empty one is nothing to lose */
 }
 
+/* Whoever is at work there would replace what is put in the place now. */
+static pc_code check_free(const char *path, pc_error *error) {
+    char *target, *name;
+    pc_code code = pc_replacement_target(path, &target, error);
+    if (code) return code;
+    name = journal_path(target, 0);
+    code = name ? pc_journal_check_free(name, error) : pc_error_no_memory(error);
+    pc_free(name);
+    pc_free(target);
+    return code;
+}
+
 pc_code sweep_files_check_target(const char *path, pc_error *error) {
     pc_results_reader *reader;
     pc_code code = pc_replacement_probe(path, error);
+    if (!code) code = check_free(path, error);
     if (code || !is_there(path)) return code;
     code = pc_results_open_part(path, &reader, error);
     if (!code) pc_results_close(reader);
@@ -94,19 +106,37 @@ pc_code sweep_files_check_target(const char *path, pc_error *error) {
 
 /* ---- journals ---- */
 
+static pc_code open_journal(const sweep_files *x, int rank, pc_journal_mode mode, pc_journal **journal,
+                            pc_error *error) {
+    char *name = journal_path(x->path, rank);
+    if (!name) return pc_error_no_memory(error);
+    pc_code code = pc_journal_open(name, mode, journal, error);
+    pc_free(name);
+    return code;
+}
+
+/* Journals of ranks that are not there; held while they go, and nothing but journals. */
+static pc_code remove_left_over(const sweep_files *x, pc_error *error) {
+    int *ranks = NULL, count = 0;
+    pc_code code = list_ranks(x->path, &ranks, &count, error);
+    for (int i = 0; i < count && !code; i++) {
+        pc_journal *journal = NULL;
+        if (ranks[i] >= x->rank_count) code = open_journal(x, ranks[i], PC_JOURNAL_FRESH, &journal, error);
+        pc_journal_remove(journal);
+    }
+    pc_free(ranks);
+    return code;
+}
+
 pc_code sweep_files_open(sweep_files *x, const char *path, int rank, int rank_count, bool is_fresh, bool is_quiet,
                          pc_error *error) {
-    *x =
-        (sweep_files){.path = path, .rank = rank, .rank_count = rank_count, .is_fresh = is_fresh, .is_quiet = is_quiet};
+    *x = (sweep_files){.rank = rank, .rank_count = rank_count, .is_fresh = is_fresh, .is_quiet = is_quiet};
     pc_journal_mode mode = is_fresh ? PC_JOURNAL_FRESH : PC_JOURNAL_GO_ON;
     if (!path) return pc_journal_open(NULL, mode, &x->own, error);
     pc_code code = rank == 0 ? sweep_files_check_target(path, error) : PC_OK;
-    if (code) return code;
-    char *name = journal_path(path, rank);
-    if (!name) return pc_error_no_memory(error);
-    code = pc_journal_open(name, mode, &x->own, error);
-    pc_free(name);
-    return code;
+    if (!code) code = pc_replacement_target(path, &x->path, error);
+    if (!code) code = open_journal(x, rank, mode, &x->own, error);
+    return code || rank > 0 || !is_fresh ? code : remove_left_over(x, error);
 }
 
 static void close_others(sweep_files *x) {
@@ -120,15 +150,8 @@ static void close_others(sweep_files *x) {
     x->count = 0;
 }
 
-static bool is_left_over(const sweep_files *x, int rank) {
-    return x->is_fresh && rank >= x->rank_count;
-}
-
 static pc_code open_other(sweep_files *x, int rank, pc_error *error) {
-    char *name = journal_path(x->path, rank);
-    if (!name) return pc_error_no_memory(error);
-    pc_code code = pc_journal_open(name, PC_JOURNAL_READ, &x->journals[x->journal_count], error);
-    pc_free(name);
+    pc_code code = open_journal(x, rank, PC_JOURNAL_READ, &x->journals[x->journal_count], error);
     if (!code) x->journal_count++;
     return code;
 }
@@ -140,7 +163,7 @@ static pc_code open_journals(sweep_files *x, pc_error *error) {
     if (!code && !x->journals) code = pc_error_no_memory(error);
     if (!code) x->journals[x->journal_count++] = x->own;
     for (int i = 0; i < count && !code; i++)
-        if (ranks[i] != x->rank && !is_left_over(x, ranks[i])) code = open_other(x, ranks[i], error);
+        if (ranks[i] != x->rank) code = open_other(x, ranks[i], error);
     pc_free(ranks);
     return code;
 }
@@ -161,11 +184,10 @@ pc_code sweep_files_collect(sweep_files *x, pc_error *error) {
 
 /* ---- the results file of an earlier time ---- */
 
-static pc_code read_block(const pc_results_reader *reader, int64_t first, pc_run_row *rows, int64_t *count,
-                          pc_error *error) {
+/* How many rows stand in the block that begins at `first`. */
+static int64_t block_of(const pc_results_reader *reader, int64_t first) {
     int64_t left = pc_results_run_count(reader) - first;
-    *count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
-    return pc_results_read_rows(reader, first, *count, rows, error);
+    return left < BLOCK_ROWS ? left : BLOCK_ROWS;
 }
 
 /* All zero, which is nobody's, where a row has none. */
@@ -178,7 +200,8 @@ static pc_run_key key_of_row(const pc_run_row *row) {
 static pc_code read_keys(const pc_results_reader *reader, pc_run_row *rows, pc_run_key *keys, pc_error *error) {
     pc_code code = PC_OK;
     for (int64_t first = 0, count; first < pc_results_run_count(reader) && !code; first += count) {
-        code = read_block(reader, first, rows, &count, error);
+        count = block_of(reader, first);
+        code = pc_results_read_row_keys(reader, first, count, rows, error);
         for (int64_t i = 0; i < count && !code; i++) keys[first + i] = key_of_row(&rows[i]);
     }
     return code;
@@ -218,10 +241,28 @@ static pc_code take_rows_over(sweep_files *x, const pc_results_reader *reader, c
                               pc_error *error) {
     pc_code code = PC_OK;
     for (int64_t first = 0, count; first < pc_results_run_count(reader) && !code; first += count) {
-        code = read_block(reader, first, rows, &count, error);
+        count = block_of(reader, first);
+        code = pc_results_read_rows(reader, first, count, rows, error);
         for (int64_t i = 0; i < count && !code; i++)
             if (is_wanted[first + i]) code = take_row_over(x, reader, &rows[i], error);
     }
+    return code;
+}
+
+/* The file that stands there makes room for this sweep's: who had other runs in it hears so before they go. */
+static pc_code note_dropped(const sweep_files *x, const pc_run_key *rows, int64_t row_count, const pc_run_key *runs,
+                            int64_t run_count, pc_error *error) {
+    sweep plan = {0};
+    if (x->is_quiet) return PC_OK;
+    pc_code code = sweep_plan(rows, row_count, runs, run_count, &plan, error);
+    int64_t dropped = row_count - plan.done_count;
+    if (!code && dropped > 0) {
+        fprintf(stderr, "pipecast: warning: ");
+        print_plain(stderr, x->path);
+        fprintf(stderr, ": %" PRId64 " of its %" PRId64 " run%s not of this sweep and will not be kept\n", dropped,
+                row_count, row_count == 1 ? " is" : "s are");
+    }
+    sweep_free(&plan);
     return code;
 }
 
@@ -235,6 +276,7 @@ static pc_code take_over(sweep_files *x, const pc_results_reader *reader, const 
     if (!code && x->count > 0) memcpy(keys, x->keys, (size_t)x->count * sizeof *keys);
     if (!code) code = read_keys(reader, rows, keys + x->count, error);
     if (!code) code = mark_wanted(x, keys, x->count + row_count, runs, run_count, is_wanted, &wanted, error);
+    if (!code) code = note_dropped(x, keys + x->count, row_count, runs, run_count, error);
     if (!code && wanted > 0) code = take_rows_over(x, reader, is_wanted, rows, error);
     pc_free(is_wanted);
     pc_free(keys);
@@ -297,20 +339,9 @@ pc_code sweep_files_trace(const sweep_files *x, int64_t place, pc_trace_record *
 
 /* ---- the end ---- */
 
-static void remove_left_over(const sweep_files *x) {
-    int *ranks = NULL, count = 0;
-    pc_code code = list_ranks(x->path, &ranks, &count, NULL);
-    for (int i = 0; i < count && !code; i++) {
-        char *name = ranks[i] >= x->rank_count ? journal_path(x->path, ranks[i]) : NULL;
-        if (name) unlink(name);
-        pc_free(name);
-    }
-    pc_free(ranks);
-}
-
 void sweep_files_remove(sweep_files *x) {
     close_others(x);
-    if (x->path && x->rank == 0) remove_left_over(x);
+    if (x->path && x->rank == 0) remove_left_over(x, NULL); /* whose records are in the results file now */
     pc_journal_remove(x->own);
     x->own = NULL;
 }
@@ -322,4 +353,6 @@ void sweep_files_close(sweep_files *x) {
     else
         pc_journal_close(x->own);
     x->own = NULL;
+    pc_free(x->path);
+    x->path = NULL;
 }

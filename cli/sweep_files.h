@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a results file can stand at the path: in a folder that takes it, and in the place of nothing but one of ours.
- */
+/* Whether a results file can stand at the path: in a folder that takes it, in the place of nothing but one of ours, and
+ * where no sweep is at work. */
 pc_code sweep_files_check_target(const char *path, pc_error *error);
 
 /* Whether this build wrote it, so that its rows are what ours would be. */
@@ -19,7 +19,7 @@ bool sweep_files_is_of_this_build(const pc_results_reader *reader);
 
 /* Zero it to start; sweep_files_close. */
 typedef struct sweep_files {
-    const char *path; /* of the results file, borrowed; NULL: one nameless journal */
+    char *path; /* of the results file, links resolved; NULL: one nameless journal */
     int rank, rank_count;
     bool is_fresh, is_quiet;
     pc_journal *own;
@@ -30,7 +30,7 @@ typedef struct sweep_files {
 } sweep_files;
 
 /* Holds this rank's journal; rank 0 looks first whether a results file can stand at the path. A file that is there and
- * none of ours is refused. */
+ * none of ours is refused. Afresh, rank 0 removes the journals of ranks that are not there. */
 pc_code sweep_files_open(sweep_files *x, const char *path, int rank, int rank_count, bool is_fresh, bool is_quiet,
                          pc_error *error);
 

@@ -161,10 +161,18 @@ static void release(pc_replacement *replacement) {
     *replacement = (pc_replacement){.descriptor = -1};
 }
 
+pc_code pc_replacement_target(const char *path, char **target, pc_error *error) {
+    *target = pc_strdup(path);
+    pc_code code = *target ? resolve_links(target, error) : pc_error_no_memory(error);
+    if (!code) return PC_OK;
+    pc_free(*target);
+    *target = NULL;
+    return code;
+}
+
 pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error) {
-    *replacement = (pc_replacement){.path = pc_strdup(path), .descriptor = -1};
-    pc_code code = replacement->path ? PC_OK : pc_error_no_memory(error);
-    if (!code) code = resolve_links(&replacement->path, error);
+    *replacement = (pc_replacement){.descriptor = -1};
+    pc_code code = pc_replacement_target(path, &replacement->path, error);
     if (!code) code = check_folder(replacement->path, error);
     if (!code) code = check_target(replacement->path, error);
     if (!code) code = open_temporary(replacement, error);

@@ -36,6 +36,10 @@ PC_API pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *erro
 /* Removes the temporary file; what was there stands. */
 PC_API void pc_replacement_discard(pc_replacement *replacement);
 
+/* The file that would be replaced: the path, or where it is a link what that leads to, there or not. The caller frees
+ * it. */
+PC_API pc_code pc_replacement_target(const char *path, char **target, pc_error *error);
+
 /* Whether a replacement of this path could begin now. For finding out before the work is done. */
 PC_API pc_code pc_replacement_probe(const char *path, pc_error *error);
 

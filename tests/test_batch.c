@@ -80,6 +80,44 @@ static void test_a_sink_that_fails(void **state) {
     assert_true(x.taken < 10000); /* nothing after it, and not much before */
 }
 
+/* A sink that refuses the first result, but not before the third run, which fails, is under way. */
+typedef struct refusal {
+    atomic_bool has_third;
+    atomic_int calls;
+} refusal;
+
+static pc_code three_of_which_one_fails(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+    refusal *x = context;
+    example_runs runs = example_runs_default();
+    if (index == 2) {
+        x->has_third = true;
+        runs.bad_source = 2;
+    }
+    return example_source(&runs, index, spec, error);
+}
+
+static pc_code refuse(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
+                      pc_error *error) {
+    refusal *x = context;
+    (void)spec;
+    (void)row;
+    (void)detail;
+    x->calls++;
+    while (!x->has_third) usleep(100);
+    return pc_error_set(error, PC_ERROR_IO, "refused");
+}
+
+/* Neither is it called again, though another result is there, nor does an error of a run, which is known later, count
+ * instead of its own. */
+static void test_a_sink_that_fails_is_the_end(void **state) {
+    (void)state;
+    pc_error error = {0};
+    refusal x = {0};
+    assert_int_equal(batch_run(3, 1, three_of_which_one_fails, refuse, &x, &error), PC_ERROR_IO);
+    assert_string_equal(error.message, "refused");
+    assert_int_equal(x.calls, 1);
+}
+
 /* ---- pieces ---- */
 
 typedef struct feeder {
@@ -167,6 +205,7 @@ int main(void) {
         cmocka_unit_test(test_slow_sink),
         cmocka_unit_test(test_the_first_error_by_index),
         cmocka_unit_test(test_a_sink_that_fails),
+        cmocka_unit_test(test_a_sink_that_fails_is_the_end),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_the_feed_is_called_meanwhile),
         cmocka_unit_test(test_a_feed_that_fails),

@@ -4,6 +4,7 @@
 #include "engine/alloc.h"
 #include "results/columns.h"
 #include "results/store/build.h"
+#include "results/store/journal_private.h"
 #include "results/store/sealed.h"
 #include "tests/store_example.h"
 
@@ -146,6 +147,51 @@ static void a_half_written_record_is_cut_off(void **state) {
     free(all.data);
 }
 
+/* Records behind a damaged one are gone for good: they do not come back when one as long as it takes its place. */
+static void what_follows_damage_does_not_come_back(void **state) {
+    const folder *at = *state;
+    pc_journal *journal;
+    assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_FRESH, &journal, NULL), PC_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(add_record(journal, 2, NULL), PC_OK);
+    pc_journal_close(journal);
+    bytes all = read_bytes(at->file);
+    size_t record = (all.size - HEADER) / 3;
+    all.data[HEADER + 2 * record - 1] ^= 1;
+    write_bytes(at->file, all.data, all.size);
+    free(all.data);
+    assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_GO_ON, &journal, NULL), PC_OK);
+    assert_int_equal(pc_journal_count(journal), 1);
+    assert_int_equal(add_record(journal, 2, NULL), PC_OK);
+    pc_journal_close(journal);
+    assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_READ, &journal, NULL), PC_OK);
+    assert_int_equal(pc_journal_count(journal), 2);
+    pc_journal_close(journal);
+}
+
+/* A text that fills its field, without room for the zero behind it; a byte too few; a byte too many. */
+static void bytes_that_are_no_row(void **state) {
+    (void)state;
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    pc_run_row row = ok_row(1), made;
+    unsigned char whole[PC_JOURNAL_ROW_MAX + 1], longer[2 * PC_JOURNAL_ROW_MAX];
+    size_t size = pc_journal_row_encode(&row, whole), at = 0, used;
+    assert_true(pc_journal_row_decode(whole, size, &made));
+    assert_false(pc_journal_row_decode(whole, size - 1, &made));
+    whole[size] = 0;
+    assert_false(pc_journal_row_decode(whole, size + 1, &made));
+    int text = 0;
+    for (; columns[text].type != PC_COLUMN_TEXT || columns[text].size > 255; text++)
+        at += columns[text].type == PC_COLUMN_TEXT ? 1 + (size_t)whole[at] : columns[text].size;
+    memcpy(longer, whole, at);
+    longer[at] = (unsigned char)columns[text].size;
+    memset(longer + at + 1, 'x', columns[text].size);
+    used = at + 1 + columns[text].size;
+    at += 1 + (size_t)whole[at];
+    memcpy(longer + used, whole + at, size - at);
+    assert_false(pc_journal_row_decode(longer, used + size - at, &made));
+}
+
 /* A flipped bit anywhere: the file is refused, or the records from there on are not there; none is another. */
 static void a_flipped_bit_never_gives_another_record(void **state) {
     const folder *at = *state;
@@ -253,6 +299,7 @@ static void one_process_holds_it(void **state) {
     assert_int_equal(byte, 1);
     assert_refused(at->file, PC_JOURNAL_GO_ON, PC_ERROR_IO, "held by another pipecast");
     assert_refused(at->file, PC_JOURNAL_FRESH, PC_ERROR_IO, "held by another pipecast");
+    assert_int_equal(pc_journal_check_free(at->file, NULL), PC_ERROR_IO);
     pc_journal *journal;
     assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_READ, &journal, NULL), PC_OK);
     assert_records(journal, RECORDS);
@@ -261,6 +308,8 @@ static void one_process_holds_it(void **state) {
     assert_int_equal(waitpid(child, NULL, 0), child);
     close(ready[0]);
     close(ready[1]);
+    assert_int_equal(pc_journal_check_free(at->file, NULL), PC_OK);
+    assert_int_equal(pc_journal_check_free(at->path, NULL), PC_OK); /* a folder; nobody holds it */
     assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_GO_ON, &journal, NULL), PC_OK);
     assert_records(journal, RECORDS);
     pc_journal_close(journal);
@@ -335,6 +384,8 @@ int main(void) {
         TEST(records_come_back),
         TEST(a_trace_read_is_written_the_same),
         TEST(a_half_written_record_is_cut_off),
+        TEST(what_follows_damage_does_not_come_back),
+        TEST(bytes_that_are_no_row),
         TEST(a_flipped_bit_never_gives_another_record),
         TEST(what_is_no_journal_stays_as_it_is),
         TEST(a_piece_of_a_header_is_a_start),

@@ -2,7 +2,10 @@
 #include "tests/support.h"
 
 #include "engine/alloc.h"
+#include "models/planner/bound.h"
 #include "models/planner/planner.h"
+#include "models/planner/search.h"
+#include "models/planner/space.h"
 #include "tests/planner_example.h"
 
 #include <math.h>
@@ -74,6 +77,58 @@ static void draw_limits(test_random *random, const pc_plan_space *space, pc_plan
     pc_plan_answer_free(&answer);
 }
 
+/* Whether this choice would be faster than the plan, by its bound, and does not fit. */
+static bool is_faster_and_too_large(const pc_plan_space *space, pc_plan_choice choice, const pc_plan_found *than) {
+    plan_bounder bounder = {0};
+    plan_bounds bounds;
+    pc_error error;
+    int64_t sequences = choice.dp * choice.microbatch_size;
+    if (choice.global_batch % sequences) return false;
+    choice.microbatches = choice.global_batch / sequences;
+    if (plan_check_rules(space, &choice, &error)) return false;
+    bool is_bounded = !plan_bound_choice(&bounder, space, &choice, &bounds, &error);
+    plan_bounder_free(&bounder);
+    return is_bounded && bounds.time_s < than->iteration_s && bounds.memory_bytes > bounds.capacity_bytes;
+}
+
+/* planner.h, memory_limits, over the choice itself: less recomputation, a larger microbatch, more chunks, less
+ * sharding.
+ */
+static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *x) {
+    bool limited = false;
+    for (int i = 0; i < space->recompute.count; i++) {
+        pc_plan_choice choice = x->choice;
+        choice.recompute = (pc_recompute)space->recompute.values[i];
+        limited = limited || (choice.recompute < x->choice.recompute && is_faster_and_too_large(space, choice, x));
+    }
+    for (int i = 0; i < space->microbatch_size.count; i++) {
+        pc_plan_choice choice = x->choice;
+        choice.microbatch_size = space->microbatch_size.values[i];
+        limited = limited ||
+                  (choice.microbatch_size > x->choice.microbatch_size && is_faster_and_too_large(space, choice, x));
+    }
+    for (int i = 0; i < space->chunks.count; i++) {
+        pc_plan_choice choice = x->choice;
+        choice.chunks = (int)space->chunks.values[i];
+        limited = limited || (choice.chunks > x->choice.chunks && is_faster_and_too_large(space, choice, x));
+    }
+    for (int i = 0; i < space->zero.count; i++) {
+        pc_plan_choice choice = x->choice;
+        choice.zero = (int)space->zero.values[i];
+        limited = limited || (choice.zero < x->choice.zero && is_faster_and_too_large(space, choice, x));
+    }
+    return limited;
+}
+
+/* So that memory limits for one reason and no other: 1 leaves the microbatch, 2 sharding, 3 recomputation, 0 all. */
+static void leave_one_reason(long reason, pc_plan_space *space) {
+    if (reason == 0) return;
+    space->chunks.count = 1;
+    if (reason != 1) space->microbatch_size.count = 1;
+    if (reason != 2) space->zero.count = 1;
+    if (reason != 3) space->recompute.count = 1;
+}
+
 static void test_equals_simulating_every_point(void **state) {
     (void)state;
     test_random random = {711};
@@ -81,6 +136,7 @@ static void test_equals_simulating_every_point(void **state) {
     for (long i = 0; i < test_cases(40); i++) {
         example_space x;
         draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
+        leave_one_reason(i % 4, &x.space);
         pc_plan_request request = draw_request(&random);
         draw_limits(&random, &x.space, &request);
         pc_plan_answer searched = run_plan(&x.space, &request);
@@ -95,7 +151,10 @@ static void test_equals_simulating_every_point(void **state) {
         simulated += searched.log.simulated;
         points += all.log.simulated;
         found += all.count;
-        for (int64_t k = 0; k < all.count; k++) limited += all.found[k].memory_limits;
+        for (int64_t k = 0; k < all.count; k++) {
+            limited += all.found[k].memory_limits;
+            assert_int_equal(all.found[k].memory_limits, should_be_limited(&x.space, &all.found[k]));
+        }
         pc_plan_answer_free(&searched);
         pc_plan_answer_free(&all);
     }

@@ -98,11 +98,34 @@ static void test_messages_say_what_was_expected(void **state) {
     assert_non_null(strstr(error.message, "; expected "));
 }
 
+static void test_where_links_lead(void **state) {
+    const folder *at = *state;
+    pc_error error;
+    char link[160], loop[160], *target;
+    snprintf(link, sizeof link, "%s/link", at->path);
+    snprintf(loop, sizeof loop, "%s/loop", at->path);
+    assert_int_equal(symlink("x", link), 0);
+    assert_int_equal(symlink("loop", loop), 0);
+    assert_int_equal(pc_replacement_target(link, &target, &error), PC_OK);
+    assert_string_equal(target, at->file);
+    pc_free(target);
+    write_new(link, "one");
+    assert_holds(at->file, "one");
+    assert_int_equal(pc_replacement_target(at->file, &target, &error), PC_OK);
+    assert_string_equal(target, at->file);
+    pc_free(target);
+    assert_int_equal(pc_replacement_target(loop, &target, &error), PC_ERROR_INPUT);
+    assert_null(target);
+    unlink(link);
+    unlink(loop);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(test_whole_and_with_the_permissions_of_before, "x"),
         TEST_IN_FOLDER(test_given_up, "x"),
         TEST_IN_FOLDER(test_killed_it_leaves_nothing, "x"),
+        TEST_IN_FOLDER(test_where_links_lead, "x"),
         TEST_IN_FOLDER(test_messages_say_what_was_expected, "x"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,23 @@ static int lock(int descriptor) {
     return fcntl(descriptor, F_SETLK, &whole) == 0 ? 0 : errno;
 }
 
+/* Whether somebody else has the lock of the open file. */
+static bool is_locked(int descriptor) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+#ifdef F_OFD_GETLK
+    if (fcntl(descriptor, F_OFD_GETLK, &whole) == 0) return whole.l_type != F_UNLCK;
+#endif
+    return fcntl(descriptor, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+pc_code pc_journal_check_free(const char *path, pc_error *error) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return PC_OK;
+    bool is_held = is_locked(descriptor);
+    close(descriptor);
+    return is_held ? refuse_held(path, error) : PC_OK;
+}
+
 /* Who held it may have removed it between our opening and our locking. */
 static bool is_still_there(const char *path, int descriptor) {
     struct stat ours, theirs;

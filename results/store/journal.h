@@ -36,6 +36,9 @@ typedef enum pc_journal_mode { PC_JOURNAL_GO_ON, PC_JOURNAL_FRESH, PC_JOURNAL_RE
  * where another process holds it or the machine fails; one line each. A file that is no journal is never changed. */
 PC_API pc_code pc_journal_open(const char *path, pc_journal_mode mode, pc_journal **journal, pc_error *error);
 
+/* PC_ERROR_IO where a process holds the journal at the path; none there is fine. */
+PC_API pc_code pc_journal_check_free(const char *path, pc_error *error);
+
 /* Lets go of it; what is in it stays. NULL is fine. */
 PC_API void pc_journal_close(pc_journal *journal);
 
@@ -48,9 +51,9 @@ PC_API int64_t pc_journal_count(const pc_journal *journal);
 PC_API pc_run_key pc_journal_key(const pc_journal *journal, int64_t index);
 PC_API uint64_t pc_journal_labels(const pc_journal *journal, int64_t index);
 
-/* Appends; when it returns the record survives a kill of the process; of the machine, once a second has passed and
- * another was added, or after pc_journal_sync. `detail` as in store.h's pc_results_add_run. PC_ERROR_IO where the disk
- * is full: all that was there before is still whole. */
+/* Appends; when it returns the record survives a kill of the process; of the machine, once two seconds have passed
+ * and another was added, or after pc_journal_sync. `detail` as in store.h's pc_results_add_run. PC_ERROR_IO where the
+ * disk is full: all that was there before is still whole. */
 PC_API pc_code pc_journal_add(pc_journal *journal, pc_run_key key, uint64_t labels, const pc_run_row *row,
                               const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
 PC_API pc_code pc_journal_sync(pc_journal *journal, pc_error *error);

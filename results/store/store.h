@@ -75,6 +75,10 @@ PC_API const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t
 PC_API pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
                                     pc_error *error);
 
+/* The same, and of the columns only the key: in a file of many rows that is most of the time saved. */
+PC_API pc_code pc_results_read_row_keys(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                                        pc_error *error);
+
 /* The text of the scenario of this name, `*size` bytes and a terminating zero; free it with pc_free. PC_ERROR_INPUT
  * where the file has none. */
 PC_API pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,

@@ -96,12 +96,15 @@ static pc_code read_column(const pc_results_reader *reader, hid_t runs, const pc
     return code;
 }
 
-static pc_code read_range(const pc_results_reader *reader, hid_t runs, const row_range *range, pc_error *error) {
+/* `only` NULL: all columns. */
+static pc_code read_range(const pc_results_reader *reader, hid_t runs, const char *only, const row_range *range,
+                          pc_error *error) {
     int count;
     const pc_column *columns = pc_columns(&count);
     pc_code code = PC_OK;
     for (int64_t i = 0; i < range->count; i++) pc_run_row_clear(&range->rows[i]);
-    for (int i = 0; i < count && !code; i++) code = read_column(reader, runs, &columns[i], range, error);
+    for (int i = 0; i < count && !code; i++)
+        if (!only || strcmp(columns[i].name, only) == 0) code = read_column(reader, runs, &columns[i], range, error);
     return code;
 }
 
@@ -117,7 +120,7 @@ static pc_code read_all(pc_results_reader *reader, hid_t runs, pc_error *error) 
     reader->rows = pc_alloc((size_t)reader->count, sizeof *reader->rows);
     if (!reader->rows) return pc_error_no_memory(error);
     const row_range all = {0, reader->count, reader->rows};
-    return read_range(reader, runs, &all, error);
+    return read_range(reader, runs, NULL, &all, error);
 }
 
 static pc_code open_runs(const pc_results_reader *reader, hid_t *runs, pc_error *error) {
@@ -126,18 +129,29 @@ static pc_code open_runs(const pc_results_reader *reader, hid_t *runs, pc_error 
     return pc_error_set(error, PC_ERROR_INPUT, "%s: group /runs is missing or damaged", reader->path);
 }
 
-pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+static pc_code open_and_read(const pc_results_reader *reader, const char *only, const row_range *range,
                              pc_error *error) {
     hid_t runs;
-    const row_range range = {first, count, rows};
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     pc_code code = open_runs(reader, &runs, error);
     if (!code) {
-        code = read_range(reader, runs, &range, error);
+        code = read_range(reader, runs, only, range, error);
         H5Gclose(runs);
     }
     pc_h5_quiet_end(quiet);
     return code;
+}
+
+pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                             pc_error *error) {
+    const row_range range = {first, count, rows};
+    return open_and_read(reader, NULL, &range, error);
+}
+
+pc_code pc_results_read_row_keys(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                                 pc_error *error) {
+    const row_range range = {first, count, rows};
+    return open_and_read(reader, "key", &range, error);
 }
 
 /* --- the file --- */

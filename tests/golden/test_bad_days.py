@@ -35,6 +35,16 @@ class BadDays(command.Command):
         self.assertEqual([sampled[name] for name in kept], [row[name] for name in kept])
         self.assertTrue(all(sampled[name] for name in NEW if name not in ("slow_factor", "iteration_p99_high_s")))
 
+    def test_what_was_asked_is_in_the_row(self):
+        """A factor stands in the row with whatever it is of, and stays away where nothing has it."""
+        columns = ("slow_gpus", "slow_stage", "slow_factor", "bad_links", "bad_factor")
+        for given, expected in [(("--slow-stage", "1", "--slow-factor", "1.5"), ["0", "1", "1.5", "0", ""]),
+                                (("--slow-gpus", "2", "--slow-factor", "1.25"), ["2", "", "1.25", "0", ""]),
+                                (("--set", "setting.bad_days.bad_links=3", "--set", "setting.bad_days.bad_factor=0.5"),
+                                 ["0", "", "", "3", "0.5"])]:
+            row = self.row("--samples", "2", *given)
+            self.assertEqual([row[name] for name in columns], expected)
+
     def test_quantiles_are_in_order(self):
         row = self.row("--samples", "500", "--jitter", "0.05")
         for name in ("p05", "p50", "p95"):

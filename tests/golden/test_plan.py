@@ -197,6 +197,14 @@ class Runs(Plan):
         self.assertEqual([row["name"] for row in rows], ["plan-1", "plan-2", "plan-3"])
         self.assertIn("plan-2", self.good("export", output, "--run", "plan-2", "--to", "chrome"))
 
+    def test_results_replace_nothing_else(self):
+        output = self.write("precious", "notes.txt")
+        done = run("plan", self.write(PLAN), "-o", output)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f"pipecast: {output}: is not an HDF5 file; a results file of pipecast was expected; what is "
+                                      "no results file is not replaced\n")
+        self.assertEqual(pathlib.Path(output).read_text(), "precious")
+
     def test_run_passes_over_the_plan(self):
         self.assertEqual(self.rows(self.write(PLAN))[0]["iteration_s"],
                          self.rows(self.write(SETTING, "setting.yaml"))[0]["iteration_s"])
@@ -278,6 +286,18 @@ class Words(Plan):
             self.assertEqual(sum(log[key] for key in ("broken_rule", "over_memory", "too_slow", "simulated")), log["points"])
             self.assertLessEqual(log["simulated_over_memory"] + log["simulated_infeasible"], log["simulated"])
 
+    def test_more_points_than_are_kept_at_once(self):
+        """The search keeps 1,024 candidates at first: with more of them none is lost, and none is simulated twice."""
+        given = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--set", "setting.global_batch=64",
+                 "--top", "1100")
+        searched, every = self.plan(*given), self.plan(*given, "--exhaustive")
+        self.assertEqual(every["log"]["simulated"], every["log"]["points"] - every["log"]["broken_rule"])
+        self.assertGreater(every["log"]["simulated"], 1100)
+        self.assertEqual(searched["plans"], every["plans"])
+        self.assertEqual(len({plan["command"] for plan in every["plans"]}), len(every["plans"]))
+        alone = [plan for plan in every["plans"] if 1 in (plan["pp"], plan["dp"])]  # orders of both are one
+        self.assertEqual(len({plan["rank_order"] for plan in alone}), 1)
+
     def share(self, plan, kind):
         return plan[f"exposed_{kind}_s"] / plan["iteration_s"]
 
@@ -313,6 +333,19 @@ class Words(Plan):
         for plan in others:
             total = float(re.match(r"[+-]\d+\.\d", plan["behind"]).group())
             self.assertAlmostEqual(total, 100 * (plan["memory_gib_max"] / best["memory_gib_max"] - 1), delta=0.0501)
+
+    def test_behind_in_cost(self):
+        """In percent of what a token costs in the best, whatever the number of GPUs and their prices; its parts add up."""
+        best, *others = self.plan(self.write(PLAN), "--objective", "cost", "--gpus", "4,8", "--machine", "dgx-a100,dgx-h100",
+                                  "--price", "2/h,3/h", "--top", "1000")["plans"]
+        for column in ("gpus", "machine"):
+            self.assertEqual(len({plan[column] for plan in [best, *others]}), 2, column)
+        for plan in others:
+            total, rest = re.fullmatch(r"([+-]\d+\.\d)%(?:: (.*))?", plan["behind"]).groups()
+            whole = 100 * (plan["cost_per_million_tokens"] / best["cost_per_million_tokens"] - 1)
+            self.assertAlmostEqual(float(total), whole, delta=0.0501)
+            parts = [float(word.rsplit(" ", 1)[1]) for word in (rest.split(", ") if rest else [])]
+            self.assertAlmostEqual(sum(parts), whole, delta=0.31)
 
     def test_table(self):
         """Choices stand above where plans agree, and in a column where not; every line is of the JSON."""
@@ -363,6 +396,12 @@ class Nothing(Plan):
         best = self.plan(self.write(PLAN), "--objective", "cost", "--price", "3/h")["plans"][0]["cost_per_million_tokens"]
         self.check(rf"in the cheapest a million tokens cost {best:.6g}, of 1e-06 at most \(.*\)", "--most-cost", "0.000001",
                    "--price", "3/h")
+
+    def test_cost_beside_time_enough(self):
+        """Of two limits the one that nothing keeps is named."""
+        best = self.plan(self.write(PLAN), "--objective", "cost", "--price", "3/h")["plans"][0]["cost_per_million_tokens"]
+        self.check(rf"in the cheapest a million tokens cost {best:.6g}, of 1e-06 at most \(.*\)", "--most-cost", "0.000001",
+                   "--price", "3/h", "--most-iteration", "1000 s")
 
     def test_rules(self):
         self.check("of \\d+ points all break a rule of model, machine or schedule", "--tp", "3")

@@ -12,6 +12,7 @@ import os
 import pathlib
 import pty
 import random
+import re
 import resource
 import signal
 import struct
@@ -183,17 +184,22 @@ class GoingOn(Sweep):
             self.good("figure", self.path("r.h5"), run_number, "-o", self.path("f.svg"))
 
     def test_held_by_another(self):
-        path, output = self.scenario("x.yaml", 20, 100), self.path("r.h5")
+        """By whatever name, and by whatever command: the sweep's end would replace what that one wrote."""
+        path, output, link, shard = self.scenario("x.yaml", 20, 100), self.path("r.h5"), self.path("link.h5"), self.path("s.h5")
+        os.symlink("r.h5", link)
+        self.good("run", self.scenario("y.yaml", 1, 1), "-o", shard)
         process = self.start("run", path, "-o", output)
         self.addCleanup(process.kill)
         self.wait_for_records(output + ".journal", 5)
         process.send_signal(signal.SIGSTOP)
         time.sleep(0.1)
+        if not os.path.exists(output + ".journal"):
+            self.skipTest("the first was done before it could be stopped")
         there = sorted(os.listdir(self.folder.name))
-        for extra in ([], ["--fresh"]):
-            done = run("run", path, "-o", output, *extra)
-            if done.returncode == 0 and process.poll() is not None:
-                self.skipTest("the first was done before it could be stopped")
+        plan = ["plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "1", "-o", output]
+        for command in (["run", path, "-o", output], ["run", path, "-o", output, "--fresh"], ["run", path, "-o", link],
+                        ["merge", output, shard], ["merge", link, shard], plan):
+            done = run(*command)
             self.assertEqual((done.returncode, done.stdout), (3, ""))
             self.assertEqual(done.stderr, f"pipecast: {output}.journal: held by another pipecast; expected to be alone with it\n")
             self.assertEqual(sorted(os.listdir(self.folder.name)), there)
@@ -210,6 +216,21 @@ class GoingOn(Sweep):
         if not os.path.exists(output + ".journal"):
             self.skipTest("the run was done before it could be killed")
         return output + ".journal"
+
+    def test_a_journal_of_a_rank_that_is_not_there(self):
+        """Gone on with, but for --fresh, and gone when all is done."""
+        path, output = self.scenario("x.yaml", 20, 100), self.path("r.h5")
+        other = self.killed_journal(path, output) + ".1"
+        os.rename(output + ".journal", other)
+        left, found = self.read(other), []
+        for extra in ([], ["--fresh"]):
+            pathlib.Path(other).write_bytes(left)
+            said = self.said_on_a_terminal("run", path, "-o", output, *extra)
+            self.assertEqual(bool(re.match(r"pipecast: of 2000 runs [1-9]\d* done before", said)), not extra, said)
+            self.assertEqual(sorted(os.listdir(self.folder.name)), ["r.h5", "x.yaml"])
+            found.append(self.read(output))
+            os.unlink(output)
+        self.assertEqual(*found)
 
     def test_a_journal_of_another_build(self):
         path, output = self.scenario("x.yaml", 20, 100), self.path("r.h5")
@@ -240,6 +261,37 @@ class GoingOn(Sweep):
                 self.assertEqual(pathlib.Path(journal).read_text(), text)
         os.unlink(journal)
 
+    def test_journals_of_ranks_that_are_not_there(self):
+        """Afresh they go, and nothing else that is called so."""
+        path, output = self.scenario("x.yaml", 1, 2), self.path("r.h5")
+        journal = pathlib.Path(output + ".journal.3")
+        journal.write_text("precious")
+        done = run("run", path, "-o", output, "--fresh")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn("r.h5.journal.3: is no journal of pipecast; expected one, or no file", done.stderr)
+        self.assertEqual(journal.read_text(), "precious")
+        journal.write_text("pipecast-jour")
+        self.good("run", path, "-o", output, "--fresh")
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["r.h5", "x.yaml"])
+
+    def test_through_a_link(self):
+        """The journal is beside the file, so that what is ended goes on by either name."""
+        path, output, link = self.scenario("x.yaml", 20, 100), self.path("r.h5"), self.path("link.h5")
+        os.symlink("r.h5", link)
+        self.killed_journal(path, output)
+        said = self.said_on_a_terminal("run", path, "-o", link)
+        self.assertRegex(said, r"^pipecast: of 2000 runs [1-9]\d* done before")
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["link.h5", "r.h5", "x.yaml"])
+
+    def test_runs_of_another_sweep_make_room_with_a_word(self):
+        output, first, other = self.path("r.h5"), self.scenario("first.yaml", 2, 3), self.scenario("other.yaml", 1, 4)
+        self.good("run", first, "-o", output)
+        done = run("run", other, "-o", output)  # shares the 3 runs of 4 microbatches with the first
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr, f"pipecast: warning: {output}: 3 of its 6 runs are not of this sweep and will not be kept\n")
+        self.assertEqual(run("run", first, "-o", output, "--quiet").stderr, "")
+
     @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
     def test_a_results_file_of_another_build_or_version(self):
         path, output = self.scenario("x.yaml", 2, 3), self.path("r.h5")
@@ -264,13 +316,13 @@ class GoingOn(Sweep):
         precious = self.read(output)
         full, places = len(self.read(self.path("whole.h5"))), set()
         for size in (10, 5000, 100000, full // 2, full - 10000, full - 40, full - 1):
-            done = run("run", path, "-o", output, preexec_fn=limited(size))
+            done = run("run", path, "-o", output, "--quiet", preexec_fn=limited(size))
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), (size, done))
             self.assertRegex(done.stderr, r"^pipecast: .*r\.h5(\.journal)?: cannot write: File too large\n$")
             places.add(".journal" in done.stderr)
             self.assertEqual(self.read(output), precious)
             self.assertLessEqual(set(os.listdir(self.folder.name)), {"x.yaml", "y.yaml", "whole.h5", "r.h5", "r.h5.journal"})
-        self.good("run", path, "-o", output)
+        self.good("run", path, "-o", output, "--quiet")
         self.assertEqual(self.read(output), self.read(self.path("whole.h5")))
         self.assertEqual(sorted(os.listdir(self.folder.name)), ["r.h5", "whole.h5", "x.yaml", "y.yaml"])
         self.assertIn(True, places)
@@ -339,6 +391,12 @@ class Merge(Sweep):
             with_h5py.work_on(one, change, mode="r+")
             done = run("merge", merged, *([copy] if with_copy else []), two, one)
             self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {message.format(one=one, two=two, copy=copy)}\n"))
+        for shard in (one, two):  # of one other build: theirs may not write what ours says that it has written
+            with_h5py.work_on(shard, "f.attrs['build'] = '0123456789abcdef'", mode="r+")
+        with_h5py.work_on(one, "f.attrs['sweep_runs'] = 10", mode="r+")
+        done = run("merge", merged, one, two)
+        self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {one}: is of another build of pipecast; expected shards "
+                                                             "of this one, or to be merged by theirs\n"))
         self.assertFalse(os.path.exists(merged))
 
 
