@@ -4,6 +4,7 @@
  * program built before; the iteration is all of pc_iteration_run. The last rows replay a schedule on the engine, where
  * memory is taken and given back, and a pass has one or two events. Times are the thread's own. */
 #include "bench/bench.h"
+#include "bench/example.h"
 #include "engine/simulation.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
@@ -29,24 +30,7 @@ static const example examples[] = {
 };
 
 static pc_iteration_spec spec_of(const example *x) {
-    pc_iteration_spec spec = pc_iteration_spec_default();
-    pc_library_model model;
-    pc_library_machine machine;
-    if (pc_library_load_model("gpt3-175b", &model, NULL) || pc_library_load_machine("dgx-a100", &machine, NULL))
-        abort();
-    spec.model = model.model;
-    spec.machine = machine.machine;
-    spec.generator = pc_generator_find("1f1b");
-    spec.cut = (pc_cut){.tp = 8,
-                        .pp = x->pp,
-                        .dp = x->dp,
-                        .chunks = 1,
-                        .sequence_parallel = true,
-                        .zero = 1,
-                        .microbatch_size = 1,
-                        .microbatches = x->microbatches,
-                        .seq_len = 2048,
-                        .recompute = PC_RECOMPUTE_SELECTIVE};
+    pc_iteration_spec spec = bench_gpt3_spec("1f1b", 1, x->pp, x->dp, x->microbatches);
     spec.network = PC_NETWORK_FLOWS;
     spec.granularity = x->granularity;
     return spec;

@@ -1,6 +1,7 @@
 /* Whole training iterations: GPT-3 175B, TP 8, folded, with memory curves, as a run inside a sweep does them; and with
  * every data-parallel replica expanded and each pass 5% noisy, up to 131,072 GPUs. */
 #include "bench/bench.h"
+#include "bench/example.h"
 #include "models/training/iteration.h"
 #include "scenarios/library.h"
 
@@ -33,24 +34,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static pc_iteration_spec spec_of(const example *x) {
-    pc_iteration_spec spec = pc_iteration_spec_default();
-    pc_library_model model;
-    pc_library_machine machine;
-    if (pc_library_load_model("gpt3-175b", &model, NULL) || pc_library_load_machine("dgx-a100", &machine, NULL))
-        abort();
-    spec.model = model.model;
-    spec.machine = machine.machine;
-    spec.generator = pc_generator_find(x->schedule);
-    spec.cut = (pc_cut){.tp = 8,
-                        .pp = x->pp,
-                        .dp = x->dp,
-                        .chunks = x->chunks,
-                        .sequence_parallel = true,
-                        .zero = 1,
-                        .microbatch_size = 1,
-                        .microbatches = x->microbatches,
-                        .seq_len = 2048,
-                        .recompute = PC_RECOMPUTE_SELECTIVE};
+    pc_iteration_spec spec = bench_gpt3_spec(x->schedule, x->chunks, x->pp, x->dp, x->microbatches);
     spec.network = x->network;
     spec.expands = x->expands;
     spec.jitter = x->expands ? 0.05 : 0;

@@ -3,6 +3,7 @@
  * peak of memory is its own. The line is fitted to the thread's own time, in which what else the machine does counts
  * less. With a file's name the rows are written there as CSV, for scale.gp. */
 #include "bench/bench.h"
+#include "bench/example.h"
 #include "models/training/iteration.h"
 #include "scenarios/library.h"
 
@@ -17,24 +18,7 @@ typedef struct row {
 } row;
 
 static pc_iteration_spec spec_of(int replicas) {
-    pc_iteration_spec spec = pc_iteration_spec_default();
-    pc_library_model model;
-    pc_library_machine machine;
-    if (pc_library_load_model("gpt3-175b", &model, NULL) || pc_library_load_machine("dgx-a100", &machine, NULL))
-        abort();
-    spec.model = model.model;
-    spec.machine = machine.machine;
-    spec.generator = pc_generator_find("1f1b");
-    spec.cut = (pc_cut){.tp = 8,
-                        .pp = 16,
-                        .dp = replicas,
-                        .chunks = 1,
-                        .sequence_parallel = true,
-                        .zero = 1,
-                        .microbatch_size = 1,
-                        .microbatches = 64,
-                        .seq_len = 2048,
-                        .recompute = PC_RECOMPUTE_SELECTIVE};
+    pc_iteration_spec spec = bench_gpt3_spec("1f1b", 1, 16, replicas, 64);
     spec.network = PC_NETWORK_CLOSED;
     spec.expands = true;
     spec.jitter = 0.05;

@@ -27,8 +27,8 @@ typedef struct session {
 
 static pc_code load_scenario(session *s, pc_error *error) {
     const plan_request *r = s->request;
-    pc_code code = pc_plan_scenario_load(r->path, r->sets, r->set_count, &s->scenario, error);
-    if (code) run_flags_explain(r->flags, r->flag_count, error);
+    pc_code code = pc_plan_scenario_load(r->path, r->sets.list, r->sets.count, &s->scenario, error);
+    if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, error);
     return code;
 }
 

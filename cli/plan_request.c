@@ -91,15 +91,6 @@ static void print_help(void) {
     fputs(help_end, stdout);
 }
 
-static bool take_set(plan_request *r, const char *text) {
-    if (r->set_count == PLAN_SETS_MAX) {
-        report_usage("--set: more than %d; expected fewer", PLAN_SETS_MAX);
-        return false;
-    }
-    r->sets[r->set_count++] = text;
-    return true;
-}
-
 static bool is_of_plan(const run_flag *flag) {
     return flag >= plan_flags && flag < plan_flags + PLAN_FLAGS;
 }
@@ -113,21 +104,6 @@ static char *set_of(const run_flag *flag, const char *value) {
     char *set = malloc(size);
     if (set) snprintf(set, size, is_list ? "plan.%s=[%s]" : "plan.%s=%s", flag->key, value);
     return set;
-}
-
-static bool take_flag(plan_request *r, const run_flag *flag, const char *value) {
-    const char *fault = run_flag_fault(flag, value);
-    if (fault) {
-        report_usage("--%s: '%s': %s", flag->name, value, fault);
-        return false;
-    }
-    char *set = r->flag_count < PLAN_SETS_MAX ? set_of(flag, value) : NULL;
-    if (!set) {
-        report_usage("--%s: too many options, or out of memory", flag->name);
-        return false;
-    }
-    r->flags[r->flag_count++] = (run_flag_use){flag, set};
-    return take_set(r, set);
 }
 
 static bool take_path(plan_request *r, const char *path) {
@@ -155,11 +131,11 @@ static bool take_option(plan_request *r, int option, const char *value, const ru
     case EXHAUSTIVE:
         return r->is_exhaustive = true;
     case SET:
-        return take_set(r, value);
+        return run_sets_take(&r->sets, value);
     case QUIET:
         return r->is_quiet = true;
     default:
-        return option >= 0 && take_flag(r, flags[option], value);
+        return option >= 0 && run_sets_take_flag(&r->sets, flags[option], value, set_of);
     }
 }
 
@@ -175,13 +151,13 @@ int plan_request_parse(int argc, char **argv, plan_request *r) {
         }
         if (option == ARGUMENT_ERROR || !take_option(r, option, x.value, flags)) return EXIT_BAD_INPUT;
     }
-    if (!r->path && r->set_count == 0)
+    if (!r->path && r->sets.count == 0)
         return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
     return -1;
 }
 
 void plan_request_free(plan_request *r) {
-    for (int i = 0; i < r->flag_count; i++) free(r->flags[i].set);
+    run_sets_free(&r->sets);
 }
 
 /* ---- the run of a plan ---- */
@@ -218,9 +194,9 @@ static void write_key(void *context, const char *key, const char *value) {
 
 /* What the user said of the setting; what was said of the choices, the plan says anew. */
 static void write_set(FILE *stream, const plan_request *r, const char *set) {
-    for (int i = 0; i < r->flag_count; i++) {
-        if (r->flags[i].set != set) continue;
-        fprintf(stream, " --%s ", r->flags[i].flag->name);
+    for (int i = 0; i < r->sets.flag_count; i++) {
+        if (r->sets.flags[i].set != set) continue;
+        fprintf(stream, " --%s ", r->sets.flags[i].flag->name);
         write_word(stream, strchr(set, '=') + 1);
         return;
     }
@@ -239,8 +215,8 @@ pc_code plan_request_command(const plan_request *r, const pc_plan_scenario *scen
         fputc(' ', stream);
         write_word(stream, r->path);
     }
-    for (int i = 0; i < r->set_count; i++)
-        if (strncmp(r->sets[i], "setting.", 8) == 0) write_set(stream, r, r->sets[i]);
+    for (int i = 0; i < r->sets.count; i++)
+        if (strncmp(r->sets.list[i], "setting.", 8) == 0) write_set(stream, r, r->sets.list[i]);
     pc_code code = pc_plan_scenario_put(scenario, choice, write_key, stream, error);
     bool is_whole = !ferror(stream);
     is_whole = fclose(stream) == 0 && is_whole;

@@ -3,7 +3,7 @@
 #ifndef PC_CLI_PLAN_REQUEST_H
 #define PC_CLI_PLAN_REQUEST_H
 
-#include "cli/run_flags.h"
+#include "cli/run_sets.h"
 #include "models/planner/planner.h"
 #include "results/table.h"
 #include "scenarios/plan_scenario.h"
@@ -11,14 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PLAN_SETS_MAX = 256 };
-
 typedef struct plan_request {
     const char *path; /* of the scenario; NULL: options say everything */
-    const char *sets[PLAN_SETS_MAX];
-    int set_count;
-    run_flag_use flags[PLAN_SETS_MAX]; /* what some of `sets` come from */
-    int flag_count;
+    run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
     int64_t jobs; /* 0: one a core */

@@ -79,35 +79,6 @@ static bool parse_shard(const char *text, run_request *r) {
            argument_integer("--shard", copy, 1, r->shard_count, &r->shard);
 }
 
-static bool take_set(run_request *r, const char *text) {
-    if (r->set_count == RUN_SETS_MAX) {
-        report_usage("--set: more than %d; expected fewer", RUN_SETS_MAX);
-        return false;
-    }
-    r->sets[r->set_count++] = text;
-    return true;
-}
-
-static bool take_flag(run_request *r, const run_flag *flag, const char *value) {
-    const char *fault = run_flag_fault(flag, value);
-    if (fault) {
-        report_usage("--%s: '%s': %s", flag->name, value, fault);
-        return false;
-    }
-    for (int i = 0; i < r->flag_count; i++) {
-        if (!run_flags_rival(flag, r->flags[i].flag)) continue;
-        report_usage("--%s: stands beside --%s; expected one of the two", flag->name, r->flags[i].flag->name);
-        return false;
-    }
-    char *set = r->flag_count < RUN_SETS_MAX ? run_flag_set(flag, value) : NULL;
-    if (!set) {
-        report_usage("--%s: too many options, or out of memory", flag->name);
-        return false;
-    }
-    r->flags[r->flag_count++] = (run_flag_use){flag, set};
-    return take_set(r, set);
-}
-
 static bool take_format(run_request *r, const char *text) {
     if (pc_format_parse(text, &r->format)) return true;
     report_usage("--format: unknown format '%s'; expected table, csv or json", text);
@@ -132,12 +103,12 @@ static bool take_option(run_request *r, int option, const char *value) {
         r->is_fresh = true;
         return true;
     case SET:
-        return take_set(r, value);
+        return run_sets_take(&r->sets, value);
     case QUIET:
         r->is_quiet = true;
         return true;
     default:
-        return option >= FLAGS && take_flag(r, &run_flags[option - FLAGS], value);
+        return option >= FLAGS && run_sets_take_flag(&r->sets, &run_flags[option - FLAGS], value, run_flag_set);
     }
 }
 
@@ -152,7 +123,7 @@ static int parse_and_answer(run_request *r, int argc, char **argv) {
         }
         if (option == ARGUMENT_ERROR || !take_option(r, option, x.value)) return EXIT_BAD_INPUT;
     }
-    if (r->path_count == 0 && r->flag_count == 0)
+    if (r->path_count == 0 && r->sets.flag_count == 0)
         return report_usage("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
     if (r->path_count == 0) r->paths[r->path_count++] = NULL; /* options say everything */
     return run_sweep(r);
@@ -166,7 +137,7 @@ int command_run(int argc, char **argv) {
         return EXIT_MACHINE;
     }
     int status = parse_and_answer(&r, argc, argv);
-    for (int i = 0; i < r.flag_count; i++) free(r.flags[i].set);
+    run_sets_free(&r.sets);
     pc_free(r.paths);
     return status;
 }

@@ -47,8 +47,8 @@ static pc_code load_scenarios(session *s, pc_error *error) {
     s->first_run = pc_alloc((size_t)r->path_count + 1, sizeof *s->first_run);
     if (!s->scenarios || !s->first_run) return pc_error_no_memory(error);
     for (int i = 0; i < r->path_count; i++) {
-        pc_code code = pc_scenario_load(r->paths[i], r->sets, r->set_count, &s->scenarios[i], error);
-        if (code) return run_flags_explain(r->flags, r->flag_count, error), code;
+        pc_code code = pc_scenario_load(r->paths[i], r->sets.list, r->sets.count, &s->scenarios[i], error);
+        if (code) return run_flags_explain(r->sets.flags, r->sets.flag_count, error), code;
         if (r->paths[i]) code = scenario_charts_check(r->paths[i], s->scenarios[i], error);
         if (code) return code;
         s->first_run[i + 1] = s->first_run[i] + pc_scenario_run_count(s->scenarios[i]);

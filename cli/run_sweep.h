@@ -2,22 +2,17 @@
 #ifndef PC_CLI_RUN_SWEEP_H
 #define PC_CLI_RUN_SWEEP_H
 
-#include "cli/run_flags.h"
+#include "cli/run_sets.h"
 #include "results/table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RUN_SETS_MAX = 256 };
-
 /* What the user asked for. */
 typedef struct run_request {
     const char **paths; /* NULL: no file, the sets say everything */
     int path_count;
-    const char *sets[RUN_SETS_MAX];
-    int set_count;
-    run_flag_use flags[RUN_SETS_MAX]; /* what some of `sets` come from */
-    int flag_count;
+    run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
     int64_t jobs;               /* 0: the user does not say */

@@ -35,10 +35,10 @@ static bool draw_number(test_random *random, const plan_numbers *numbers, int64_
 }
 
 /* What was seen, so that a test that checks nothing fails. */
-typedef struct seen {
+typedef struct what_was_seen {
     long checked, flows, out_of_memory, searched;
     double mean;
-} seen;
+} what_was_seen;
 
 static void check_memory(const pc_plan_choice *choice, const plan_bounds *bounds, const pc_iteration *iteration,
                          const char *what) {
@@ -50,7 +50,8 @@ static void check_memory(const pc_plan_choice *choice, const plan_bounds *bounds
         fail_msg("bound of %lld bytes; simulated %lld: %s", (long long)bounds->memory_bytes, (long long)found, what);
 }
 
-static void check_point(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice, seen *seen) {
+static void check_point(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
+                        what_was_seen *seen) {
     char what[512];
     plan_bounds bounds;
     pc_iteration iteration;
@@ -78,7 +79,7 @@ static void check_point(plan_bounder *bounder, const pc_plan_space *space, const
 static void test_bounds_are_never_above(void **state) {
     (void)state;
     test_random random = {701};
-    seen seen = {0};
+    what_was_seen seen = {0};
     for (long i = 0; i < test_cases(120); i++) {
         example_space x;
         plan_numbers numbers;

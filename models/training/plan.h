@@ -70,8 +70,8 @@ typedef struct pc_iteration_plan {
     pc_ranks ranks;
     pc_time gathering_ps;  /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
     double transfer_bytes; /* what a GPU sends for a transfer to another stage, that gathering with it */
-    pc_group tp, pp, dp; /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice as
-                      * many where a schedule has two replicas */
+    pc_group tp, pp, dp;   /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice
+                            * as   many where a schedule has two replicas */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_plan *chunks_of; /* [devices][chunks] */
