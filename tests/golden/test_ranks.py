@@ -31,8 +31,8 @@ sweep:
 """
 RUNS = 240
 SLOW_SWEEP = SWEEP.replace("[8, 10, 12, 14, 16, 18, 20, 22, 24, 26]", "[100, 104, 108, 112, 116, 120, 124, 128, 132, 136]")
-# MPI keeps some of its memory to the end.
-ENVIRONMENT = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+# MPI keeps some of its memory to the end; and where there is no /sys its hwloc says so, once a process.
+ENVIRONMENT = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0", "HWLOC_HIDE_ERRORS": "2"}
 
 
 def journal_keys(path):
@@ -185,8 +185,12 @@ class Ranks(Command):
                 process.send_signal(sent)
 
             status, keys, err = self.interrupt(2, 20, strike)
-            self.assertNotEqual(status, 0)
             self.assertLess(time.monotonic() - begin[0], 30)
+            if self.results.exists():  # all was done before the signal came
+                self.assertEqual(self.results.read_bytes(), file)
+                self.results.unlink()
+                continue
+            self.assertNotEqual(status, 0)
             self.assertGreaterEqual(len(keys), 20)
             if sent == signal.SIGTERM:
                 self.assertLessEqual(err.count("pipecast: "), 1, err)
