@@ -1,4 +1,5 @@
 /* pipecast merge: several shards of a sweep into one results file. */
+#include "calib/launched.h"
 #include "cli/cli.h"
 #include "cli/sweep_files.h"
 
@@ -300,7 +301,10 @@ static int parse_and_answer(merge *m, int argc, char **argv) {
     return answer(m);
 }
 
+/* The work of one process: of several that a launcher started, the first's. */
 int command_merge(int argc, char **argv) {
+    pc_launched launched;
+    if (pc_launched_ranks(&launched) && launched.rank > 0) return EXIT_DONE;
     merge m = {.shards = pc_alloc((size_t)argc, sizeof *m.shards)};
     if (!m.shards) {
         report_usage("out of memory");
