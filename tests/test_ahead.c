@@ -1,34 +1,9 @@
 /* Times found ahead against times found event by event: a program in which every processor has its order and nothing
  * takes memory runs the first way, the same one with a task that has a memory beside it the second. And tasks of
  * several flows. */
-#include "tests/support.h"
-
-#include "engine/program.h"
-#include "engine/simulation.h"
+#include "tests/program_fixture.h"
 
 enum { PROCESSORS = 4, LINKS = 5, ROUTES = 8 };
-
-typedef struct fixture {
-    pc_program *program;
-    pc_simulation *simulation;
-    pc_simulation_result result;
-} fixture;
-
-static int set_up(void **state) {
-    fixture *x = calloc(1, sizeof *x);
-    assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
-    *state = x;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture *x = *state;
-    pc_program_free(x->program);
-    pc_simulation_free(x->simulation);
-    free(x);
-    return 0;
-}
 
 static void run(fixture *x, bool with_trace) {
     pc_error error = {0};

@@ -1,36 +1,12 @@
 /* The engine's tasks and resources: cases worked out by hand, and max-min shares against their definition. */
-#include "tests/support.h"
+#include "tests/program_fixture.h"
 
 #include "engine/engine.h"
 #include "engine/maxmin.h"
-#include "engine/program.h"
-#include "engine/simulation.h"
 
 #include <math.h>
 
 /* ---- a program built line by line ---- */
-
-typedef struct fixture {
-    pc_program *program;
-    pc_simulation *simulation;
-    pc_simulation_result result;
-} fixture;
-
-static int set_up(void **state) {
-    fixture *x = calloc(1, sizeof *x);
-    assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
-    *state = x;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture *x = *state;
-    pc_program_free(x->program);
-    pc_simulation_free(x->simulation);
-    free(x);
-    return 0;
-}
 
 static int32_t add_processor(fixture *x, pc_processor_order order) {
     int32_t number;
