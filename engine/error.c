@@ -1,43 +1,105 @@
+#define _GNU_SOURCE /* uselocale */
 #include "engine/error.h"
 
+#include <errno.h>
+#include <locale.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A message is one line whatever the user's strings hold: a newline in a file name must not forge a second one. */
-static void make_one_line(char *message) {
-    for (unsigned char *c = (unsigned char *)message; *c; c++)
-        if (*c < 0x20 || *c == 0x7f) *c = '?';
+enum { WHOLE_SIZE = 4 * PC_ERROR_MESSAGE_SIZE + 8192 }; /* of a message before it is cut: two paths and more */
+
+/* The length of the UTF-8 character there, 0 where there is none: cut off, too long a form, a surrogate. */
+static size_t character_length(const unsigned char *c) {
+    size_t length = *c < 0x80                 ? 1
+                    : *c >= 0xc2 && *c < 0xe0 ? 2
+                    : (*c & 0xf0) == 0xe0     ? 3
+                    : *c >= 0xf0 && *c < 0xf5 ? 4
+                                              : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    if ((*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f)) return 0;
+    if ((*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f)) return 0;
+    return length;
 }
 
-pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) {
-    if (!error) return code;
+/* What a terminal obeys: C0, DEL and C1, which is U+0080 to U+009F. */
+static bool is_control(const unsigned char *c) {
+    return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0);
+}
+
+void pc_error_make_plain(char *text) {
+    for (unsigned char *c = (unsigned char *)text; *c;) {
+        size_t length = character_length(c);
+        bool is_plain = length > 0 && !is_control(c);
+        if (length == 0) length = 1;
+        if (!is_plain) memset(c, '?', length);
+        c += length;
+    }
+}
+
+static void format_all(char *text, size_t size, const char *format, va_list arguments) {
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = plain ? uselocale(plain) : plain;
+    vsnprintf(text, size, format, arguments);
+    if (!plain) return; /* no memory for it; the C library keeps this one ready */
+    uselocale(before);
+    freelocale(plain);
+}
+
+void pc_write_message(char *text, size_t size, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    format_all(text, size, format, arguments);
     va_end(arguments);
-    make_one_line(error->message);
+}
+
+/* Of what is too long the middle goes: where it happened stands at the beginning, what happened at the end. */
+static void keep(pc_error *error, const char *whole) {
+    static const char gap[] = " ... ";
+    size_t length = strlen(whole), room = sizeof error->message - 1, half = (room - (sizeof gap - 1)) / 2;
+    if (length <= room)
+        memcpy(error->message, whole, length + 1);
+    else
+        snprintf(error->message, sizeof error->message, "%.*s%s%s", (int)(room - (sizeof gap - 1) - half), whole, gap,
+                 whole + length - half);
+    pc_error_make_plain(error->message);
+}
+
+pc_code(pc_error_set)(pc_error *error, pc_code code, const char *format, ...) {
+    if (!error) return code;
+    char whole[WHOLE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    format_all(whole, sizeof whole, format, arguments);
+    va_end(arguments);
+    keep(error, whole);
     error->code = code;
     return code;
 }
 
 pc_code pc_error_prefix(pc_error *error, const char *format, ...) {
     if (!error) return PC_OK;
-    char message[PC_ERROR_MESSAGE_SIZE];
-    memcpy(message, error->message, sizeof message);
+    char whole[WHOLE_SIZE];
+    enum { REST = sizeof error->message + 2 };
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    format_all(whole, sizeof whole - REST, format, arguments);
     va_end(arguments);
-    size_t used = strlen(error->message);
-    const char *parts[] = {": ", message};
-    for (int i = 0; i < 2; i++)
-        for (const char *c = parts[i]; *c && used + 1 < sizeof error->message; c++) error->message[used++] = *c;
-    error->message[used] = '\0';
-    make_one_line(error->message);
+    size_t used = strlen(whole);
+    snprintf(whole + used, sizeof whole - used, ": %s", error->message);
+    keep(error, whole);
     return error->code;
 }
 
-pc_code pc_error_no_memory(pc_error *error) {
+pc_code(pc_error_file)(pc_error *error, const char *path, int cause, const char *expected) {
+    static const int faults_of_machine[] = {EIO, EMFILE, ENFILE, ENOBUFS, EAGAIN, EINTR, ESTALE};
+    if (cause == ENOMEM) return pc_error_no_memory(error);
+    for (size_t i = 0; i < sizeof faults_of_machine / sizeof *faults_of_machine; i++)
+        if (cause == faults_of_machine[i]) return pc_error_set(error, PC_ERROR_IO, "%s: %s", path, strerror(cause));
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected %s", path, strerror(cause), expected);
+}
+
+pc_code(pc_error_no_memory)(pc_error *error) {
     return pc_error_set(error, PC_ERROR_NO_MEMORY, "out of memory: the allocation was refused");
 }

@@ -10,6 +10,8 @@
 
 #include "engine/api.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,21 +25,39 @@ typedef enum pc_code {
 
 enum { PC_ERROR_MESSAGE_SIZE = 1024 };
 
-/* One line, without a newline at its end; longer messages are cut. All zero is "no error". */
+/* One line, without a newline at its end; of longer messages the middle is cut. All zero is "no error". */
 typedef struct pc_error {
     pc_code code;
     char message[PC_ERROR_MESSAGE_SIZE];
 } pc_error;
 
 /* Writes code and message into `error` (where not NULL) and returns `code`, so that a caller can
- * `return pc_error_set(error, PC_ERROR_INPUT, "...")`. Control characters in the message become '?'. */
+ * `return pc_error_set(error, PC_ERROR_INPUT, "...")`. The message becomes plain, as below. */
 PC_API pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) PC_PRINTF(3, 4);
+
+/* As snprintf, but with a decimal point in whatever locale the program has taken; for messages that are no errors. */
+PC_API void pc_write_message(char *text, size_t size, const char *format, ...) PC_PRINTF(3, 4);
+
+/* Control characters (a terminal would obey them, a line would end) and bytes that are no UTF-8 become '?', in place;
+ * so that a file's name can be shown. */
+PC_API void pc_error_make_plain(char *text);
 
 /* Puts "<prefix>: " in front of the message that stands in `error`; returns error's code (PC_OK where NULL). */
 PC_API pc_code pc_error_prefix(pc_error *error, const char *format, ...) PC_PRINTF(2, 3);
 
+/* The same for a file that cannot be opened or read, `cause` being errno: "<path>: <why>; expected <expected>" and
+ * PC_ERROR_INPUT; but where the machine fails, not what the user named, PC_ERROR_NO_MEMORY or PC_ERROR_IO. */
+PC_API pc_code pc_error_file(pc_error *error, const char *path, int cause, const char *expected);
+
 /* The same for the one cause that needs no words: returns PC_ERROR_NO_MEMORY. */
 PC_API pc_code pc_error_no_memory(pc_error *error);
+
+/* clang's analyzer sees one file at a time: here it learns that these never return PC_OK. */
+#ifdef __clang_analyzer__
+#define pc_error_set(error, code, ...)              ((void)(pc_error_set)(error, code, __VA_ARGS__), (code))
+#define pc_error_no_memory(error)                   ((void)(pc_error_no_memory)(error), PC_ERROR_NO_MEMORY)
+#define pc_error_file(error, path, cause, expected) ((void)(pc_error_file)(error, path, cause, expected), PC_ERROR_IO)
+#endif
 
 #ifdef __cplusplus
 }

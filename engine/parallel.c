@@ -43,5 +43,6 @@ void pc_parallel_run(int threads, int64_t count, pc_parallel_work *work, void *c
     }
     workers[0] = (worker){&all, 0};
     run_worker(&workers[0]);
+    /* cppcheck-suppress uninitvar ; pthread_create has filled those before `started` */
     for (int i = 1; i < started; i++) pthread_join(thread[i], NULL);
 }

@@ -36,7 +36,8 @@ static inline int32_t pc_nic_group_gpus(const pc_machine *machine) {
 }
 
 static inline double pc_nic_group_rate(const pc_machine *machine) {
-    return machine->nics_per_node / pc_nic_groups(machine) * pc_nic_rate(machine);
+    int32_t nics = machine->nics_per_node / pc_nic_groups(machine);
+    return nics * pc_nic_rate(machine);
 }
 
 /* Of one GPU, all of its node talking. */

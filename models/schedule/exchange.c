@@ -80,7 +80,7 @@ static pc_code read_file(const char *path, char **text, size_t *size, pc_error *
     FILE *file = fopen(path, "rb");
     size_t used = 0, capacity = 1 << 16;
     char *buffer = NULL;
-    if (!file) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected a CSV file", path, strerror(errno));
+    if (!file) return pc_error_file(error, path, errno, "a CSV file");
     for (;; capacity *= 2) {
         char *grown = capacity <= FILE_SIZE_MAX ? pc_realloc(buffer, capacity, 1) : NULL;
         if (!grown) break;
@@ -98,7 +98,7 @@ static pc_code read_file(const char *path, char **text, size_t *size, pc_error *
         return PC_OK;
     }
     pc_free(buffer);
-    if (failed) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected a CSV file", path, strerror(reason));
+    if (failed) return pc_error_file(error, path, reason, "a CSV file");
     if (capacity > FILE_SIZE_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: over %d bytes; expected a schedule", path, FILE_SIZE_MAX);
     return pc_error_no_memory(error);
@@ -123,15 +123,18 @@ static int32_t take_number(const char **at, const char *end, int32_t most) {
 }
 
 static int16_t kind_of_letter(char letter) {
-    for (int16_t kind = 0; kind < PC_PASS_KINDS; kind++)
-        if (torch_action[kind] && torch_action[kind][0] == letter) return kind;
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (torch_action[kind] && torch_action[kind][0] == letter) return (int16_t)kind;
     return -1;
 }
 
 static pc_code add_cell(reader *x, cell made) {
     if (x->cell_count == x->cell_capacity) {
         int64_t grown = x->cell_capacity ? 2 * x->cell_capacity : 1024;
-        cell *cells = grown <= 2 * PC_PASSES_MAX ? pc_realloc(x->cells, (size_t)grown, sizeof *cells) : NULL;
+        if (grown > 2 * PC_PASSES_MAX)
+            return pc_error_set(x->error, PC_ERROR_INPUT, "%s: over %" PRId64 " passes; expected at most %" PRId64,
+                                x->path, x->cell_count, PC_PASSES_MAX);
+        cell *cells = pc_realloc(x->cells, (size_t)grown, sizeof *cells);
         if (!cells) return pc_error_no_memory(x->error);
         x->cells = cells;
         x->cell_capacity = grown;
@@ -158,7 +161,7 @@ static bool read_action(const char *start, const char *end, cell *made) {
     const char *name = at;
     while (at < end && (isupper((unsigned char)*at) || *at == '_')) at++;
     bool communicates = is_communication(name, at);
-    made->kind = at - name == 1 ? kind_of_letter(*name) : -1;
+    made->kind = (int16_t)(at - name == 1 ? kind_of_letter(*name) : -1);
     made->microbatch = communicates && at == end ? 0 : take_number(&at, end, PC_MICROBATCHES_MAX - 1);
     return made->part >= 0 && (made->kind >= 0 || communicates) && made->microbatch >= 0 && at == end;
 }
@@ -228,6 +231,16 @@ typedef struct shape {
     pc_placement placement;
 } shape;
 
+/* The check makes room for every pass that the numbers promise: a short file shall not ask for much. One that lacks
+ * some passes is left to the check, which says which. */
+static pc_code check_numbers(const reader *x, int32_t microbatches, int32_t parts) {
+    if ((int64_t)microbatches * parts <= 8 * x->cell_count) return PC_OK;
+    return pc_error_set(x->error, PC_ERROR_INPUT,
+                        "%s: %" PRId64 " passes for microbatches up to %d of %d parts; expected a forward and a "
+                        "backward pass of each",
+                        x->path, x->cell_count, microbatches - 1, parts);
+}
+
 /* p from the lines; v and m from the largest numbers; the placement from the rank that holds part p, the first of the
  * second chunks. */
 static pc_code find_shape(const reader *x, shape *found) {
@@ -247,7 +260,7 @@ static pc_code find_shape(const reader *x, shape *found) {
                             "%s: %d parts on %d ranks; expected the same number of parts on each rank", x->path, parts,
                             found->devices);
     found->chunks = parts / found->devices;
-    return PC_OK;
+    return check_numbers(x, found->microbatches, parts);
 }
 
 static pc_code place_cells(const reader *x, const shape *found, pc_schedule *schedule) {

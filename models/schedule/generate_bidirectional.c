@@ -52,7 +52,7 @@ typedef struct stream {
  * every 2p slots; a microbatch goes to the last stage and back without a pause. */
 static int64_t slot_of(int devices, int stage, pc_pass pass) {
     int per_unit = (devices + 1) / 2, number = pass.microbatch / 2, is_up = pass.chunk;
-    int64_t entry = (int64_t)(number / per_unit) * 2 * devices + 2 * (number % per_unit);
+    int64_t entry = (int64_t)(number / per_unit) * 2 * devices + INT64_C(2) * (number % per_unit);
     int depth = is_up ? devices - 1 - stage : stage;
     if (is_up && devices % 2 == 1) entry++; /* or else both ways would meet in a slot */
     return entry + (pass.kind == PC_PASS_F ? depth : 2 * devices - 1 - depth);
@@ -106,7 +106,7 @@ static int64_t count_before(int64_t slot, int64_t first, int64_t period) {
  * pass of a longer slot has one before it as well, or comes into one: from a device to the next, those slots move
  * as passes do or the other way, by one. */
 static int64_t cell_of(int devices, int stage, pc_pass pass) {
-    int64_t slot = slot_of(devices, stage, pass), period = 2 * devices, turn = period - 1 - stage;
+    int64_t slot = slot_of(devices, stage, pass), period = INT64_C(2) * devices, turn = period - 1 - stage;
     if (devices % 2 == 0) return 2 * slot;
     bool is_long = slot % period == stage || slot % period == turn;
     int64_t longer = count_before(slot, stage, period) + count_before(slot, turn, period);

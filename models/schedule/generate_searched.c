@@ -183,7 +183,7 @@ static int64_t named_limit(pc_searched_schedule name, int p) {
     case PC_SEARCHED_ZB_TWO_THIRDS:
         return 2 * (p / 3) + 2 < p ? 2 * (p / 3) + 2 : p; /* what the block of a pair of microbatches holds */
     case PC_SEARCHED_ZB_2P:
-        return 2 * p;
+        return INT64_C(2) * p;
     default:
         return p;
     }
@@ -202,8 +202,9 @@ static void fill_limits(pc_searched_schedule name, const pc_costs *costs, int64_
 static int room_for(const pc_costs *costs, const int64_t *limit) {
     int64_t bytes = stage_bytes(costs, 0), most = limit[0], capacity = costs->memory_capacity_bytes[0];
     if (capacity > 0 && (most == 0 || capacity < most)) most = capacity;
-    int64_t room = bytes > 0 && most > 0 ? most / bytes : 4 * costs->devices;
-    return (int)(room > 4 * costs->devices ? 4 * costs->devices : room);
+    int64_t enough = INT64_C(4) * costs->devices;
+    int64_t room = bytes > 0 && most > 0 ? most / bytes : enough;
+    return (int)(room > enough ? enough : room);
 }
 
 /* ---- the schedules ---- */

@@ -28,7 +28,7 @@ static pc_code add_resources(lowering *x) {
         pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
         if (!code) code = pc_program_add_memory(x->program, capacity, &number, x->error);
         if (code) return code;
-        x->route[2 * d] = x->route[2 * d + 1] = -1;
+        x->route[2 * (size_t)d] = x->route[2 * (size_t)d + 1] = -1;
     }
     return PC_OK;
 }

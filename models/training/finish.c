@@ -15,7 +15,7 @@ static int next_to_end(const pc_iteration_plan *plan, const pc_time *last_end_ps
     int found = -1;
     for (int c = 0; c < plan->chunks; c++) {
         bool is_later =
-            chunk < 0 || last_end_ps[c] > last_end_ps[chunk] || (last_end_ps[c] == last_end_ps[chunk] && c > chunk);
+            chunk < 0 || last_end_ps[c] > last_end_ps[chunk] || (c > chunk && last_end_ps[c] == last_end_ps[chunk]);
         if (is_later && (found < 0 || last_end_ps[c] < last_end_ps[found])) found = c;
     }
     return found;
@@ -31,6 +31,7 @@ static pc_time carry_earlier(const pc_iteration_plan *plan, const pc_schedule *s
     for (int64_t i = first; i < behind && stream < TIME_MOST; i++) {
         pc_pass pass = schedule->passes[i];
         const pc_chunk_plan *x = &plan->chunks_of[(int64_t)d * plan->chunks + pass.chunk];
+        /* cppcheck-suppress uninitvar ; the loop above has met this pass */
         if (pc_pass_adds_gradients(pass) && last[pass.chunk] != i)
             stream = later(stream, end_ps[i]) + x->buckets * x->reduce_ps;
     }

@@ -13,10 +13,10 @@ static void note(const pc_iteration_plan *plan, int device, const char *what, co
                  pc_iteration *iteration) {
     int64_t capacity = plan->device[device].capacity_bytes;
     iteration->status = PC_ITERATION_OUT_OF_MEMORY;
-    snprintf(iteration->message, sizeof iteration->message,
-             "stage %d: %s %s: %.4g GiB in all of %.4g GiB: %.3g GiB too much", device, what, when,
-             (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
-             (double)(bytes - capacity) / BYTES_PER_GIB);
+    pc_write_message(iteration->message, sizeof iteration->message,
+                     "stage %d: %s %s: %.4g GiB in all of %.4g GiB: %.3g GiB too much", device, what, when,
+                     (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
+                     (double)(bytes - capacity) / BYTES_PER_GIB);
 }
 
 /* ---- what is held all the time ---- */
@@ -100,7 +100,7 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
 
 static void note_activations(const pc_iteration_plan *plan, int device, pc_time full_ps, pc_iteration *iteration) {
     char when[48];
-    snprintf(when, sizeof when, "at %.4g s", pc_time_to_seconds(full_ps));
+    pc_write_message(when, sizeof when, "at %.4g s", pc_time_to_seconds(full_ps));
     note(plan, device, "activations", when, iteration->memory[device].peak_bytes, iteration);
 }
 

@@ -111,6 +111,7 @@ static pc_code generate(iteration_run *run, bool with_block, pc_iteration *itera
     pc_costs costs = run->costs;
     int64_t *no_limits = pc_alloc((size_t)run->plan.devices, sizeof *no_limits);
     if (!no_limits) return pc_error_no_memory(error);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
     if (!run->plan.spec->generator->adapts) costs.memory_capacity_bytes = no_limits;
     pc_generate_request request = {.devices = run->plan.devices,
                                    .microbatches = run->plan.cut.microbatches,

@@ -172,7 +172,7 @@ static void start_row(const pc_run_spec *spec, pc_run_row *row) {
 static void note_out_of_memory(const pc_schedule *schedule, const pc_out_of_memory *oom, pc_run_row *row) {
     int64_t missing = oom->requested_bytes - (oom->capacity_bytes - oom->level_bytes);
     row->status = PC_RUN_OUT_OF_MEMORY;
-    snprintf(
+    pc_write_message(
         row->message, sizeof row->message,
         "device %d: %s of microbatch %d, chunk %d at %.6g s asks for %.4g GiB and finds %.4g GiB of %.4g GiB free: "
         "%.4g GiB too much (%s)",

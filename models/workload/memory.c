@@ -29,7 +29,7 @@ static kept layer_kept(const pc_model *model, const pc_slice *x) {
     return (kept){.input = 2 * rows,
                   .whole = (model->has_dropout ? 10 : 8) * rows + columns + scores,
                   .scores = scores,
-                  .w_needs = 2 * 2 * rows + columns + 2 * 2 * whole_rows};
+                  .w_needs = 2 * (2 * rows) + columns + 2 * (2 * whole_rows)};
 }
 
 /* The mask of its dropout; the table's gradient is B's work. */

@@ -57,7 +57,7 @@ static int64_t norm_parameters(const pc_model *model) {
 /* Query, key, value; output; up (and gate); down. Biases of the first and the third are cut with their columns. */
 static wide layer_matrices(const pc_model *model) {
     wide h = model->hidden, f = model->ffn_hidden;
-    wide query = model->heads * model->head_dim, qkv = query + 2 * (wide)model->kv_heads * model->head_dim;
+    wide query = (wide)model->heads * model->head_dim, qkv = query + 2 * (wide)model->kv_heads * model->head_dim;
     wide up = model->mlp == PC_MLP_SWIGLU ? 2 * f : f;
     wide biases = model->has_bias ? qkv + up : 0;
     return h * (qkv + query + up + f) + biases;

@@ -17,6 +17,7 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
     slice.up = model->mlp == PC_MLP_SWIGLU ? 2 * slice.ffn : slice.ffn;
-    slice.counted_qkv = (pc_wide)(model->hidden / t) * ((model->heads + 2 * model->kv_heads) * model->head_dim);
+    slice.counted_qkv =
+        (pc_wide)(model->hidden / t) * ((model->heads + 2 * (pc_wide)model->kv_heads) * model->head_dim);
     return slice;
 }

@@ -14,7 +14,7 @@ static pc_time way_back(const pc_plan *plan, int device) {
 
 /* The most time that a device can spend on F before its memory is full. */
 static pc_time longest_warm_up(const pc_plan *plan, int device) {
-    const pc_plan_cell *cells = plan->cells + device * plan->types;
+    const pc_plan_cell *cells = plan->cells + (int64_t)device * plan->types;
     pc_time longest = 0, all = 0;
     int64_t smallest = INT64_MAX;
     for (int c = 0; c < plan->chunks; c++) {

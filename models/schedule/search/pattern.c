@@ -158,7 +158,9 @@ static bool place_w(const pc_pattern *pattern, const pc_block *block, int device
             if (best < 0 || cell - after < found[best] - (*start(block, 0, device, best, PC_PASS_B) + 1)) best = c;
             found[c] = cell;
         }
+        /* cppcheck-suppress negativeIndex ; one of the chunks is not placed yet */
         is_placed[best] = true;
+        /* cppcheck-suppress negativeIndex ; as above */
         *start(block, 0, device, best, PC_PASS_W) = found[best];
     }
     return true;
@@ -189,7 +191,7 @@ static bool build_single(const pc_pattern *pattern, pc_block *block) {
         for (int i = 0; i < l.count; i++) l.cell[i] = *lane_start(pattern, block, d, i);
         if (!place_w(pattern, block, d, &l)) return false;
         if (pattern->family == PC_PATTERN_LINEAR_WARM)
-            *start(block, 0, d, 0, PC_PASS_W) += pattern->interval * (pattern->shift_after * d / 2);
+            *start(block, 0, d, 0, PC_PASS_W) += pattern->interval * ((int64_t)pattern->shift_after * d / 2);
     }
     return true;
 }

@@ -104,7 +104,7 @@ void pc_reorder_free(pc_reorder *r) {
 
 static void play_from(pc_reorder *r, int node) {
     for (; node >= 1; node /= 2) {
-        int left = r->winner[2 * node], right = r->winner[2 * node + 1];
+        int left = r->winner[2 * (size_t)node], right = r->winner[2 * (size_t)node + 1];
         r->winner[node] = r->next[right] < r->next[left] ? right : left;
     }
 }
@@ -120,7 +120,7 @@ static void start_tournament(pc_reorder *r) {
         r->next[i] = i < r->plan->devices ? r->device[i].free : NEVER;
     }
     for (int node = r->leaves - 1; node >= 1; node--) {
-        int left = r->winner[2 * node], right = r->winner[2 * node + 1];
+        int left = r->winner[2 * (size_t)node], right = r->winner[2 * (size_t)node + 1];
         r->winner[node] = r->next[right] < r->next[left] ? right : left;
     }
 }
@@ -492,7 +492,7 @@ void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_plan_order *order)
 /* `from` run backwards from time `end`, of the same plan or its mirror: both have the same durations. */
 static void reverse(const pc_plan *plan, const pc_plan_order *from, pc_time end, pc_plan_order *to) {
     for (int d = 0; d < plan->devices; d++) {
-        const pc_plan_cell *cells = plan->cells + d * plan->types;
+        const pc_plan_cell *cells = plan->cells + (size_t)d * plan->types;
         int64_t first = d * plan->passes, last = first + plan->passes - 1;
         for (int64_t k = 0; k < plan->passes; k++) {
             pc_plan_pass pass = from->pass[last - k];

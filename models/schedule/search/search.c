@@ -52,6 +52,7 @@ typedef struct field {
  * over the rest of the list. */
 static int64_t candidate_to_squeeze(const field *f, int chosen, int i) {
     int first = f->count <= chosen ? chosen : (chosen + 1) / 2;
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): i < chosen, and first <= i here */
     return i < first ? i : first + (f->count - first) * (i - first) / (chosen - first);
 }
 

