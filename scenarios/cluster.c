@@ -80,6 +80,7 @@ static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
 static pc_code check_parts_given(const pc_setting *setting, pc_problem *problem) {
     pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, problem);
     if (!code) code = check_reference(setting, PC_KEY_MACHINE, problem);
+    if (!code) code = check_reference(setting, PC_KEY_PROFILE, problem);
     if (code) return code;
     if (!setting->given[PC_KEY_MACHINE])
         return pc_problem_blame(problem, "machine",

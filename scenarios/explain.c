@@ -170,11 +170,17 @@ static pc_code explain_rest(const pc_complaint *complaint, cyaml_err_t failure, 
                             cyaml_strerror(failure), complaint->message);
 }
 
+/* What comes here has passed pc_source_scan: libyaml has parsed all of it once, and fails now for want of memory alone.
+ */
+static bool is_no_memory(cyaml_err_t failure) {
+    return failure == CYAML_ERR_OOM || failure == CYAML_ERR_LIBYAML_PARSER_INIT || failure == CYAML_ERR_LIBYAML_PARSER;
+}
+
 pc_code pc_complaint_explain(const pc_complaint *complaint, cyaml_err_t failure, const cyaml_schema_value_t *schema,
                              const pc_source *source, pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
     const char *detail;
-    if (failure == CYAML_ERR_OOM || failure == CYAML_ERR_LIBYAML_PARSER_INIT) return pc_error_no_memory(error);
+    if (is_no_memory(failure)) return pc_error_no_memory(error);
     if ((detail = after(complaint->message, "Unexpected key: ")))
         return explain_unknown_key(complaint, detail, schema, source, error);
     if ((detail = after(complaint->message, "Missing required mapping field: ")))

@@ -110,7 +110,7 @@ static void fill_figure(const pc_raw_figure *raw, bool published, pc_scenario_fi
 static pc_code read_figure(const figure_place *place, const pc_raw_scenario *raw, pc_scenario_figure *figure,
                            pc_error *error) {
     const pc_raw_figure *from = &raw->figures[place->index];
-    bool published;
+    bool published = false;
     pc_code code = check_name(place, raw, error);
     if (!code) code = check_texts(place, from, error);
     if (!code) code = check_lists(place, from, error);

@@ -146,6 +146,7 @@ static const cyaml_schema_value_t *mapping_below(const cyaml_schema_field_t *fie
 }
 
 /* The keys of a mapping that `but` has not, and of the mappings in it; where `is_flat`, these are other sections. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as our own schemas */
 static void walk(key_writer *writer, pc_key_section section, const char *parent, const cyaml_schema_value_t *mapping,
                  const cyaml_schema_value_t *but, bool is_flat) {
     char path[sizeof((pc_scenario_key *)0)->path];

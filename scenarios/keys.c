@@ -305,7 +305,7 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
     char expected[64];
     size_t used = 0;
     for (const char *c = words; *c && used + 2 < sizeof expected; c++) {
-        expected[used++] = *c == '|' ? ',' : *c;
+        expected[used++] = (char)(*c == '|' ? ',' : *c);
         if (*c == '|') expected[used++] = ' ';
     }
     expected[used] = '\0';

@@ -74,37 +74,35 @@ static pc_code open_embedded(pc_library_kind kind, const char *name, pc_source *
     return pc_source_from_text(title, file->text, source, error);
 }
 
-char *pc_library_join(const char *folder, const char *path) {
-    bool is_whole = path[0] == '/' || strcmp(folder, ".") == 0;
-    size_t size = strlen(folder) + strlen(path) + 2;
-    char *joined = pc_alloc(size, 1);
-    if (joined) snprintf(joined, size, "%s%s%s", is_whole ? "" : folder, is_whole ? "" : "/", path);
-    return joined;
+static pc_code open_file(pc_library_kind kind, const char *name, const char *path, const pc_place *place,
+                         pc_source *source, pc_error *error) {
+    pc_code code = pc_place_check(place, name, path, error);
+    return code ? code : pc_source_read_regular(path, words[kind].file, source, error);
 }
 
-static pc_code open_file(pc_library_kind kind, const char *path, pc_source *source, pc_error *error) {
-    if (!path) return pc_error_no_memory(error);
-    return pc_source_read_regular(path, words[kind].file, source, error);
-}
-
-pc_code pc_library_open(pc_library_kind kind, const char *name, const char *folder, pc_source *source,
-                        char **inner_folder, pc_error *error) {
-    pc_source made = {.text = NULL};
+pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, pc_library_text *text,
+                        pc_error *error) {
+    pc_library_text made = {.folder = NULL};
     bool is_path = pc_library_is_path(name);
-    char *path = is_path ? pc_library_join(folder, name) : NULL;
-    char *inner = inner_folder ? pc_source_folder(path ? path : ".") : NULL;
-    pc_code code = inner_folder && !inner ? pc_error_no_memory(error) : PC_OK;
-    if (!code) code = is_path ? open_file(kind, path, &made, error) : open_embedded(kind, name, &made, error);
-    if (!code) code = pc_source_scan(&made, error);
+    char *path = is_path ? pc_place_join(place->folder, name) : NULL;
+    pc_code code = is_path && !path ? pc_error_no_memory(error) : PC_OK;
+    if (!code)
+        code = is_path ? open_file(kind, name, path, place, &made.source, error)
+                       : open_embedded(kind, name, &made.source, error);
+    if (!code) code = pc_source_scan(&made.source, error);
+    if (!code) code = pc_place_enter(place, path, &made.folder, &made.place, error);
     pc_free(path);
-    if (code) {
-        pc_free(inner);
-        pc_source_free(&made);
-        return code;
-    }
-    *source = made;
-    if (inner_folder) *inner_folder = inner;
-    return PC_OK;
+    if (code)
+        pc_library_text_free(&made);
+    else
+        *text = made;
+    return code;
+}
+
+void pc_library_text_free(pc_library_text *text) {
+    pc_source_free(&text->source);
+    pc_free(text->folder);
+    *text = (pc_library_text){.folder = NULL};
 }
 
 /* ---- models ---- */
@@ -128,14 +126,14 @@ static pc_code parse_model(const pc_source *source, pc_model_file *file, pc_erro
     return PC_OK;
 }
 
-pc_code pc_model_file_read(const char *name, const char *folder, pc_model_file *file, pc_error *error) {
-    pc_source source;
+pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error) {
+    pc_library_text text;
     pc_model_file made = {.raw = NULL};
-    pc_code code = pc_library_open(PC_LIBRARY_MODELS, name, folder, &source, NULL, error);
+    pc_code code = pc_library_open(PC_LIBRARY_MODELS, name, place, &text, error);
     if (code) return code;
-    code = pc_raw_model_load(&source, &made.raw, error);
-    if (!code) code = parse_model(&source, &made, error);
-    pc_source_free(&source);
+    code = pc_raw_model_load(&text.source, &made.raw, error);
+    if (!code) code = parse_model(&text.source, &made, error);
+    pc_library_text_free(&text);
     if (code)
         pc_model_file_free(&made);
     else
@@ -151,7 +149,8 @@ void pc_model_file_free(pc_model_file *file) {
 pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error) {
     pc_model_file file;
     pc_key culprit;
-    pc_code code = pc_model_file_read(name, ".", &file, error);
+    pc_place place = pc_place_of_user();
+    pc_code code = pc_model_file_read(name, &place, &file, error);
     if (code) return code;
     pc_library_model made = {.seq_len = pc_setting_whole(&file.setting, PC_KEY_SEQ_LEN, -1),
                              .global_batch = pc_setting_whole(&file.setting, PC_KEY_MODEL_BATCH, -1)};
@@ -165,7 +164,8 @@ pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_erro
 
 pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error) {
     pc_library_machine made;
-    pc_code code = pc_machine_file_read(name, ".", &made.machine, made.title, error);
+    pc_place place = pc_place_of_user();
+    pc_code code = pc_machine_file_read(name, &place, &made.machine, made.title, error);
     if (!code) *machine = made;
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/error.h"
 #include "scenarios/library.h"
+#include "scenarios/place.h"
 #include "scenarios/schema.h"
 #include "scenarios/setting.h"
 #include "scenarios/source.h"
@@ -17,13 +18,18 @@ extern const int pc_library_embedded_count[PC_LIBRARY_KINDS];
 /* Whether it names a file, and nothing in the library. */
 bool pc_library_is_path(const char *name);
 
-/* `path` as it counts from `folder`; the caller frees it. NULL where memory is short. */
-char *pc_library_join(const char *folder, const char *path);
+/* A text of the library or of a file, and where the names in it count from. */
+typedef struct pc_library_text {
+    pc_source source;
+    pc_place place;
+    char *folder; /* `place` borrows it */
+} pc_library_text;
 
-/* The text behind a name or a path, which counts from `folder`, scanned. `*inner_folder`, where not NULL, becomes the
- * folder from which paths in that text count; the caller frees it. */
-pc_code pc_library_open(pc_library_kind kind, const char *name, const char *folder, pc_source *source,
-                        char **inner_folder, pc_error *error);
+/* The text behind a name, or behind a path that can be reached from `place`; scanned. Free with
+ * pc_library_text_free. */
+pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, pc_library_text *text,
+                        pc_error *error);
+void pc_library_text_free(pc_library_text *text);
 
 /* A model's file: its keys as a setting, to be merged under what a scenario says itself. The setting borrows the texts
  * of `raw`. */
@@ -32,7 +38,7 @@ typedef struct pc_model_file {
     pc_setting setting;
 } pc_model_file;
 
-pc_code pc_model_file_read(const char *name, const char *folder, pc_model_file *file, pc_error *error);
+pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error);
 void pc_model_file_free(pc_model_file *file);
 
 /* The model that a setting describes, with what follows where it says nothing; PC_ERROR_INPUT, and in `*culprit` the
@@ -42,10 +48,10 @@ pc_code pc_setting_model(const pc_setting *setting, pc_model *model, pc_key *cul
 
 /* A GPU of the library, or of a file; or, where there is none of that name, the GPU of the library's machine of that
  * name. */
-pc_code pc_gpu_file_read(const char *name, const char *folder, pc_gpu *gpu, pc_error *error);
+pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, pc_error *error);
 
 /* A machine's file, with the GPU that it names. `title` may be NULL. */
-pc_code pc_machine_file_read(const char *name, const char *folder, pc_machine *machine, char title[PC_TITLE_SIZE],
+pc_code pc_machine_file_read(const char *name, const pc_place *place, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error);
 
 #endif

@@ -76,6 +76,16 @@ size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_D
     return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%.*s", (int)length, word);
 }
 
+pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document) {
+    bool is_file = document == scenario->documents, has_file = pc_loaded_file(scenario)->is_file;
+    pc_place place = pc_place_of_user();
+    place.root = has_file ? scenario->folder : NULL;
+    if (is_file) place.folder = scenario->folder;
+    if (is_file && has_file) place.reach = PC_REACH_ROOT;
+    if (scenario->allows_outside) place.reach = PC_REACH_ALL;
+    return place;
+}
+
 /* A word to look for twice among many: a text, or a number where the text is NULL. */
 typedef struct word {
     const char *text;
@@ -210,8 +220,10 @@ static pc_code read_sweep_value(pc_scenario *scenario, const pc_document *from, 
     pc_error cause;
     char path[PC_KEY_PATH_SIZE];
     const pc_dimension_rule *rule = pc_dimension_rule_of(dimension);
-    if (!pc_value_parse(rule->key, from->raw->sweep[dimension].text[index], value, &cause))
-        return pc_reference_find(&scenario->references, rule->key, pc_loaded_folder(scenario, from), value, error);
+    if (!pc_value_parse(rule->key, from->raw->sweep[dimension].text[index], value, &cause)) {
+        pc_place place = pc_loaded_place(scenario, from);
+        return pc_reference_find(&scenario->references, rule->key, &place, value, error);
+    }
     snprintf(path, sizeof path, "sweep.%s[%u]", rule->name, index);
     return pc_source_refuse(&from->source, path, error, "%s", cause.message);
 }
@@ -268,12 +280,13 @@ static pc_code read_case(pc_scenario *scenario, unsigned index, const pc_raw_cas
                          pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
     const pc_source *source = pc_loaded_file(scenario);
+    pc_place place = pc_loaded_place(scenario, scenario->documents);
     snprintf(into->path, sizeof into->path, "cases[%u]", index);
     snprintf(path, sizeof path, "%s.name", into->path);
     into->name = raw->name;
     pc_code code = pc_name_check(source, path, raw->name, error);
     if (!code) code = pc_setting_parse(source, into->path, &raw->setting, &into->setting, error);
-    if (!code) code = pc_references_find(&scenario->references, scenario->folder, &into->setting, error);
+    if (!code) code = pc_references_find(&scenario->references, &place, &into->setting, error);
     if (!code) code = pc_published_read(source, raw, into, error);
     return code;
 }
@@ -313,10 +326,9 @@ pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error) {
     scenario->title = "";
     for (int i = 0; i < scenario->document_count && !code; i++) {
         pc_document *document = &scenario->documents[i];
+        pc_place place = pc_loaded_place(scenario, document);
         code = read_labels(scenario, document, error);
-        if (!code)
-            code = pc_references_find(&scenario->references, pc_loaded_folder(scenario, document), &document->setting,
-                                      error);
+        if (!code) code = pc_references_find(&scenario->references, &place, &document->setting, error);
         if (!code) code = read_sweep(scenario, document, error);
     }
     if (!code) code = check_sweep_alternatives(scenario, error);

@@ -14,6 +14,7 @@
 #include "scenarios/setting.h"
 #include "scenarios/source.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,7 @@ struct pc_scenario {
     int64_t case_count;
     pc_sweep_list sweep[PC_DIMENSIONS];
     char *folder;             /* of the file: its paths count from here; those of sets from where we are */
+    bool allows_outside;      /* whether these may lead out of it; before pc_loaded_build */
     pc_reference *references; /* all models and machines that are named anywhere */
     int64_t run_count;
     pc_scenario_figure *figures; /* figure_count of them, or NULL; their texts are the file's */
@@ -82,9 +84,8 @@ static inline pc_key pc_dimension_key(pc_dimension dimension) {
 enum { PC_DIMENSION_TEXT = 256 };
 size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]);
 
-static inline const char *pc_loaded_folder(const pc_scenario *scenario, const pc_document *document) {
-    return document == scenario->documents ? scenario->folder : ".";
-}
+/* Of the names in a document. The text that stands for a file where there is none is the user's, too. */
+pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document);
 
 /* Fills in documents, an empty one where `path` is NULL; then name, title, sweep and cases. What was filled in is freed
  * by pc_scenario_free, on failure too. */

@@ -303,54 +303,56 @@ static pc_code parse_gpu(const pc_source *source, const raw_gpu *raw, pc_gpu *gp
     return code;
 }
 
-static pc_code read_gpu(const char *name, const char *folder, pc_gpu *gpu, pc_error *error) {
-    pc_source source;
+static pc_code read_gpu(const char *name, const pc_place *place, pc_gpu *gpu, pc_error *error) {
+    pc_library_text text;
     void *raw;
-    pc_code code = pc_library_open(PC_LIBRARY_GPUS, name, folder, &source, NULL, error);
+    pc_code code = pc_library_open(PC_LIBRARY_GPUS, name, place, &text, error);
     if (code) return code;
-    code = pc_yaml_load(&source, &gpu_schema, sizeof(raw_gpu), &raw, error);
+    code = pc_yaml_load(&text.source, &gpu_schema, sizeof(raw_gpu), &raw, error);
     if (!code) {
-        code = parse_gpu(&source, raw, gpu, error);
+        code = parse_gpu(&text.source, raw, gpu, error);
         pc_yaml_free(&gpu_schema, raw);
     }
-    pc_source_free(&source);
+    pc_library_text_free(&text);
     return code;
 }
 
-static pc_code read_machine(const char *name, const char *folder, int depth, pc_machine *machine, char *title,
+static pc_code read_machine(const char *name, const pc_place *place, int depth, pc_machine *machine, char *title,
                             pc_error *error);
 
 /* A file or name that this file names; what is wrong with a name is this file's fault. */
-static pc_code read_base(const pc_source *source, const raw_machine *raw, const char *folder, int depth,
+/* NOLINTNEXTLINE(misc-no-recursion): FROM_DEPTH_MAX deep at most */
+static pc_code read_base(const pc_source *source, const raw_machine *raw, const pc_place *place, int depth,
                          pc_machine *machine, pc_error *error) {
     pc_error cause = {0};
     if (depth == FROM_DEPTH_MAX)
         return pc_source_refuse(source, "from", error,
                                 "the %dth machine in a row that stands on another; expected fewer", depth);
-    pc_code code = read_machine(raw->from, folder, depth + 1, machine, NULL, &cause);
+    pc_code code = read_machine(raw->from, place, depth + 1, machine, NULL, &cause);
     if (code == PC_ERROR_INPUT) return pc_source_refuse(source, "from", error, "%s", cause.message);
     return code ? pc_error_set(error, code, "%s", cause.message) : PC_OK;
 }
 
-static pc_code read_own_gpu(const pc_source *source, const raw_machine *raw, const char *folder, pc_gpu *gpu,
+static pc_code read_own_gpu(const pc_source *source, const raw_machine *raw, const pc_place *place, pc_gpu *gpu,
                             pc_error *error) {
     pc_error cause = {0};
     if (!raw->gpu && raw->from) return PC_OK;
     if (!raw->gpu)
         return pc_source_refuse(source, "gpu", error, "missing; expected the name of a GPU, or from, another machine");
-    pc_code code = read_gpu(raw->gpu, folder, gpu, &cause);
+    pc_code code = read_gpu(raw->gpu, place, gpu, &cause);
     if (code == PC_ERROR_INPUT) return pc_source_refuse(source, "gpu", error, "%s", cause.message);
     return code ? pc_error_set(error, code, "%s", cause.message) : PC_OK;
 }
 
 /* The numbers of this file over those of the machine that it stands on. */
-static pc_code parse_machine(const pc_source *source, const raw_machine *raw, const char *folder, int depth,
+/* NOLINTNEXTLINE(misc-no-recursion): as read_base */
+static pc_code parse_machine(const pc_source *source, const raw_machine *raw, const pc_place *place, int depth,
                              pc_machine *machine, pc_error *error) {
     pc_machine made = {.oversubscription = 1};
     pc_error cause;
-    pc_code code = raw->from ? read_base(source, raw, folder, depth, &made, error) : PC_OK;
+    pc_code code = raw->from ? read_base(source, raw, place, depth, &made, error) : PC_OK;
     if (!code) code = read_name(source, "machine", raw->machine, made.name, error);
-    if (!code) code = read_own_gpu(source, raw, folder, &made.gpu, error);
+    if (!code) code = read_own_gpu(source, raw, place, &made.gpu, error);
     if (!code) code = parse_numbers(source, machine_rules, MACHINE_KEYS, raw->text, !raw->from, &made, error);
     if (!code) code = parse_numbers(source, gpu_rules, GPU_KEYS, raw->profile.text, false, &made.gpu, error);
     if (code) return code;
@@ -359,35 +361,34 @@ static pc_code parse_machine(const pc_source *source, const raw_machine *raw, co
     return PC_OK;
 }
 
-static pc_code read_machine(const char *name, const char *folder, int depth, pc_machine *machine, char *title,
+/* NOLINTNEXTLINE(misc-no-recursion): as read_base */
+static pc_code read_machine(const char *name, const pc_place *place, int depth, pc_machine *machine, char *title,
                             pc_error *error) {
-    pc_source source;
-    char *inner;
+    pc_library_text text;
     void *data;
-    pc_code code = pc_library_open(PC_LIBRARY_MACHINES, name, folder, &source, &inner, error);
+    pc_code code = pc_library_open(PC_LIBRARY_MACHINES, name, place, &text, error);
     if (code) return code;
-    code = pc_yaml_load(&source, &machine_schema, sizeof(raw_machine), &data, error);
+    code = pc_yaml_load(&text.source, &machine_schema, sizeof(raw_machine), &data, error);
     if (!code) {
         const raw_machine *raw = data;
-        code = parse_machine(&source, raw, inner, depth, machine, error);
+        code = parse_machine(&text.source, raw, &text.place, depth, machine, error);
         if (!code && title) snprintf(title, PC_TITLE_SIZE, "%s", raw->title ? raw->title : "");
         pc_yaml_free(&machine_schema, data);
     }
-    pc_free(inner);
-    pc_source_free(&source);
+    pc_library_text_free(&text);
     return code;
 }
 
-pc_code pc_machine_file_read(const char *name, const char *folder, pc_machine *machine, char title[PC_TITLE_SIZE],
+pc_code pc_machine_file_read(const char *name, const pc_place *place, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error) {
-    return read_machine(name, folder, 0, machine, title, error);
+    return read_machine(name, place, 0, machine, title, error);
 }
 
-pc_code pc_gpu_file_read(const char *name, const char *folder, pc_gpu *gpu, pc_error *error) {
+pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, pc_error *error) {
     pc_machine machine;
     if (pc_library_find(PC_LIBRARY_GPUS, name) || !pc_library_find(PC_LIBRARY_MACHINES, name))
-        return read_gpu(name, folder, gpu, error);
-    pc_code code = pc_machine_file_read(name, folder, &machine, NULL, error);
+        return read_gpu(name, place, gpu, error);
+    pc_code code = pc_machine_file_read(name, place, &machine, NULL, error);
     if (!code) *gpu = machine.gpu;
     return code;
 }

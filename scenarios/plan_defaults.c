@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Parts that the model can have: is[n] for n from 1 to `most`. */
@@ -158,7 +159,7 @@ static pc_code fill_switches(pc_plan_scenario *x, pc_error *error) {
 
 static pc_code refuse_missing(const pc_plan_scenario *x, const char *path, const char *expected, pc_error *error) {
     pc_problem problem = {.error = {.code = PC_ERROR_INPUT}};
-    strcpy(problem.path, path);
+    snprintf(problem.path, sizeof problem.path, "%s", path);
     pc_error_set(&problem.error, PC_ERROR_INPUT, "missing; expected %s", expected);
     return pc_plan_refuse_setting(x, &problem, error);
 }

@@ -108,7 +108,7 @@ static pc_code put_machine(const pc_reference *machine, pc_plan_put *put, void *
         put(context, "machine", machine->text);
         return PC_OK;
     }
-    char *path = pc_library_join(machine->folder, machine->text);
+    char *path = pc_place_join(machine->place.folder, machine->text);
     if (!path) return pc_error_no_memory(error);
     put(context, "machine", path);
     pc_free(path);

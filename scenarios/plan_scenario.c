@@ -130,10 +130,11 @@ static pc_code make_space(pc_plan_scenario *x, pc_error *error) {
 
 /* ---- the interface ---- */
 
-static pc_code load(pc_plan_scenario *x, const char *path, const char *const *sets, int set_count, pc_error *error) {
+static pc_code load(pc_plan_scenario *x, const char *path, const pc_scenario_options *options, pc_error *error) {
     x->loaded = pc_alloc(1, sizeof *x->loaded);
     if (!x->loaded) return pc_error_no_memory(error);
-    pc_code code = pc_loaded_read(x->loaded, path, sets, set_count, error);
+    x->loaded->allows_outside = options->allows_outside;
+    pc_code code = pc_loaded_read(x->loaded, path, options->sets, options->set_count, error);
     if (!code) code = pc_loaded_build(x->loaded, error);
     if (!code) code = pc_plan_section_read(x, error);
     if (!code) code = make_runs(x, error);
@@ -143,9 +144,15 @@ static pc_code load(pc_plan_scenario *x, const char *path, const char *const *se
 
 pc_code pc_plan_scenario_load(const char *path, const char *const *sets, int set_count, pc_plan_scenario **scenario,
                               pc_error *error) {
+    pc_scenario_options options = {.sets = sets, .set_count = set_count};
+    return pc_plan_scenario_load_with(path, &options, scenario, error);
+}
+
+pc_code pc_plan_scenario_load_with(const char *path, const pc_scenario_options *options, pc_plan_scenario **scenario,
+                                   pc_error *error) {
     pc_plan_scenario *made = pc_alloc(1, sizeof *made);
     if (!made) return pc_error_no_memory(error);
-    pc_code code = load(made, path, sets, set_count, error);
+    pc_code code = load(made, path, options, error);
     if (code)
         pc_plan_scenario_free(made);
     else

@@ -11,6 +11,7 @@
 #include "engine/error.h"
 #include "models/planner/planner.h"
 #include "models/training/run.h"
+#include "scenarios/scenario.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,8 @@ typedef struct pc_plan_scenario pc_plan_scenario;
  * wrong; expected ...". */
 PC_API pc_code pc_plan_scenario_load(const char *path, const char *const *sets, int set_count,
                                      pc_plan_scenario **scenario, pc_error *error);
+PC_API pc_code pc_plan_scenario_load_with(const char *path, const pc_scenario_options *options,
+                                          pc_plan_scenario **scenario, pc_error *error);
 PC_API void pc_plan_scenario_free(pc_plan_scenario *scenario); /* NULL is fine */
 
 PC_API const char *pc_plan_scenario_name(const pc_plan_scenario *scenario);

@@ -154,9 +154,8 @@ static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const char *tex
     if (dots && pc_choice_has_ranges(choice)) return push_range(choice, text, dots, list, cause);
     pc_key key = pc_choice_rule_of(choice)->key;
     pc_code code = pc_value_parse(key, text, &value, cause);
-    if (!code)
-        code =
-            pc_reference_find(&x->loaded->references, key, pc_loaded_folder(x->loaded, list->document), &value, cause);
+    pc_place place = pc_loaded_place(x->loaded, list->document);
+    if (!code) code = pc_reference_find(&x->loaded->references, key, &place, &value, cause);
     return code ? code : push(list, value, cause);
 }
 

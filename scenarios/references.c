@@ -18,34 +18,40 @@ static char *short_name(const char *text) {
     return name;
 }
 
-static pc_reference *find(pc_reference *list, pc_key key, const char *folder, const char *text) {
+static pc_reference *find(pc_reference *list, pc_key key, const pc_place *place, const char *text) {
     for (; list; list = list->next)
-        if (list->key == key && strcmp(list->text, text) == 0 && strcmp(list->folder, folder) == 0) return list;
+        if (list->key == key && strcmp(list->text, text) == 0 && pc_place_equal(&list->place, place)) return list;
     return NULL;
 }
 
 /* A profile is not opened here: who runs the scenario does. */
-static void read_reference(pc_reference *reference) {
-    if (reference->key == PC_KEY_PROFILE)
-        reference->path = pc_library_join(reference->folder, reference->text);
-    else if (reference->key == PC_KEY_MODEL_FROM)
-        pc_model_file_read(reference->text, reference->folder, &reference->model, &reference->error);
-    else if (reference->key == PC_KEY_OTHER_GPU)
-        pc_gpu_file_read(reference->text, reference->folder, &reference->machine.gpu, &reference->error);
-    else
-        pc_machine_file_read(reference->text, reference->folder, &reference->machine, NULL, &reference->error);
+static void find_profile(pc_reference *reference) {
+    reference->path = pc_place_join(reference->place.folder, reference->text);
+    if (reference->path) pc_place_check(&reference->place, reference->text, reference->path, &reference->error);
 }
 
-pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, pc_value *value, pc_error *error) {
+static void read_reference(pc_reference *reference) {
+    const pc_place *place = &reference->place;
+    if (reference->key == PC_KEY_PROFILE)
+        find_profile(reference);
+    else if (reference->key == PC_KEY_MODEL_FROM)
+        pc_model_file_read(reference->text, place, &reference->model, &reference->error);
+    else if (reference->key == PC_KEY_OTHER_GPU)
+        pc_gpu_file_read(reference->text, place, &reference->machine.gpu, &reference->error);
+    else
+        pc_machine_file_read(reference->text, place, &reference->machine, NULL, &reference->error);
+}
+
+pc_code pc_reference_find(pc_reference **list, pc_key key, const pc_place *place, pc_value *value, pc_error *error) {
     if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE && key != PC_KEY_PROFILE && key != PC_KEY_OTHER_GPU)
         return PC_OK;
-    pc_reference *reference = find(*list, key, folder, value->text);
+    pc_reference *reference = find(*list, key, place, value->text);
     if (!reference) {
         reference = pc_alloc(1, sizeof *reference);
         if (!reference) return pc_error_no_memory(error);
         reference->key = key;
         reference->text = value->text;
-        reference->folder = folder;
+        reference->place = *place;
         reference->name = short_name(value->text);
         reference->next = *list;
         *list = reference;
@@ -58,11 +64,11 @@ pc_code pc_reference_find(pc_reference **list, pc_key key, const char *folder, p
     return PC_OK;
 }
 
-pc_code pc_references_find(pc_reference **list, const char *folder, pc_setting *setting, pc_error *error) {
+pc_code pc_references_find(pc_reference **list, const pc_place *place, pc_setting *setting, pc_error *error) {
     static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE, PC_KEY_OTHER_GPU};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !code; i++)
-        if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], folder, &setting->value[keys[i]], error);
+        if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], place, &setting->value[keys[i]], error);
     return code;
 }
 

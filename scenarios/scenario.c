@@ -9,9 +9,16 @@
 
 pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
                          pc_error *error) {
+    pc_scenario_options options = {.sets = sets, .set_count = set_count};
+    return pc_scenario_load_with(path, &options, scenario, error);
+}
+
+pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *options, pc_scenario **scenario,
+                              pc_error *error) {
     pc_scenario *made = pc_alloc(1, sizeof *made);
     if (!made) return pc_error_no_memory(error);
-    pc_code code = pc_loaded_read(made, path, sets, set_count, error);
+    made->allows_outside = options->allows_outside;
+    pc_code code = pc_loaded_read(made, path, options->sets, options->set_count, error);
     if (!code) code = pc_loaded_build(made, error);
     if (!code) code = pc_runs_check(made, error);
     if (code)

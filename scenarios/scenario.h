@@ -27,6 +27,17 @@ typedef struct pc_scenario pc_scenario;
  * the file's folder, in sets from the current one. */
 PC_API pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
                                 pc_error *error);
+
+/* What else may be said of how a scenario is loaded; zeroed: nothing. */
+typedef struct pc_scenario_options {
+    const char *const *sets;
+    int set_count;
+    bool allows_outside; /* whether what the file names may lie outside of its folder; otherwise "/x.yaml", "../x.yaml"
+                            and a link that leads out are PC_ERROR_INPUT. Files in sets may be anywhere, but what these
+                            name lies in the scenario's folder or in theirs. */
+} pc_scenario_options;
+PC_API pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *options, pc_scenario **scenario,
+                                     pc_error *error);
 PC_API void pc_scenario_free(pc_scenario *scenario);
 
 PC_API const char *pc_scenario_name(const pc_scenario *scenario);

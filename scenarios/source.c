@@ -68,12 +68,18 @@ static pc_code read_all(int file, pc_source *source, const wanted_file *wanted, 
     }
 }
 
+static pc_code refuse_to_open(const pc_source *source, const wanted_file *wanted, int cause, pc_error *error) {
+    char expected[128];
+    snprintf(expected, sizeof expected, "%s of at most 4 MiB", wanted->what);
+    return pc_error_file(error, source->name, cause, expected);
+}
+
 static pc_code read_file(const char *path, const wanted_file *wanted, pc_source *source, pc_error *error) {
     pc_source made = {.is_file = true};
     name_file(path, &made);
     /* Opening a pipe without a writer would wait for one. */
     int file = open(path, O_RDONLY | O_CLOEXEC | (wanted->is_regular ? O_NONBLOCK : 0));
-    if (file < 0) return refuse_file(&made, wanted, PC_ERROR_INPUT, strerror(errno), error);
+    if (file < 0) return refuse_to_open(&made, wanted, errno, error);
     pc_code code = check_file(file, &made, wanted, error);
     if (!code) code = read_all(file, &made, wanted, error);
     close(file);

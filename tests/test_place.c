@@ -1,0 +1,128 @@
+/* Which files a name can reach: by words, against a walk by hand; by links; and the flag of who loads a scenario. */
+#include "scenarios/place.h"
+
+#include "engine/alloc.h"
+#include "scenarios/plan_scenario.h"
+#include "scenarios/scenario.h"
+#include "tests/scenario_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/pipecast_test_place_XXXXXX";
+
+static char *inside(const char *name) {
+    static char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return path;
+}
+
+static void write_file(const char *name, const char *text) {
+    FILE *file = fopen(inside(name), "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* root/home/a/b/ are folders; root/out.yaml is a file outside of home; root/home/door leads there. */
+static int make_folders(void **state) {
+    (void)state;
+    if (!mkdtemp(root)) return -1;
+    static const char *const folders[] = {"home", "home/a", "home/a/b"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) assert_int_equal(mkdir(inside(folders[i]), 0700), 0);
+    write_file("out.yaml", "machine: out\nfrom: dgx-h100\n");
+    write_file("home/x.yaml", "scenario: x\nsetting: {model: {from: gpt3-1.3b}, machine: ../out.yaml, gpus: 8, pp: 8,"
+                              " schedule: 1f1b}\n");
+    return symlink("..", inside("home/door"));
+}
+
+static int remove_folders(void **state) {
+    (void)state;
+    static const char *const files[] = {"home/door", "home/x.yaml", "out.yaml"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_int_equal(unlink(inside(files[i])), 0);
+    assert_int_equal(rmdir(inside("home/a/b")), 0);
+    assert_int_equal(rmdir(inside("home/a")), 0);
+    assert_int_equal(rmdir(inside("home")), 0);
+    return rmdir(root);
+}
+
+static bool is_reached(pc_reach reach, const char *name) {
+    char home[PATH_SIZE];
+    pc_error error = {0};
+    snprintf(home, sizeof home, "%s", inside("home"));
+    pc_place place = {.folder = home, .root = home, .reach = reach};
+    char *path = pc_place_join(home, name);
+    assert_non_null(path);
+    pc_code code = pc_place_check(&place, name, path, &error);
+    pc_free(path);
+    assert_true(code == PC_OK || code == PC_ERROR_INPUT);
+    return code == PC_OK;
+}
+
+/* Random walks through home, a, b and nothing else: a walk that never was above home may go on, one that ends above it
+ * may not. Those that leave and come back are home again only by home's own name, which no walk has. */
+static void test_walks(void **state) {
+    (void)state;
+    static const char *const down[] = {"a", "b"};
+    test_random random = {17};
+    long refused = 0, cases = test_cases(2000);
+    for (long i = 0; i < cases; i++) {
+        char name[256] = "";
+        int depth = 0, lowest = 0;
+        for (int64_t steps = test_between(&random, 1, 8); steps > 0; steps--) {
+            bool up = depth < 0 || depth == 2 || test_between(&random, 0, 1);
+            if (up || depth == 2)
+                depth--, strcat(name, "../");
+            else
+                strcat(name, down[depth++]), strcat(name, test_between(&random, 0, 1) ? "/" : "//./");
+            if (depth < lowest) lowest = depth;
+        }
+        strcat(name, "missing.yaml");
+        assert_int_equal(is_reached(PC_REACH_ROOT, name), lowest == 0);
+        assert_true(is_reached(PC_REACH_USER, name) && is_reached(PC_REACH_ALL, name));
+        refused += lowest < 0;
+    }
+    assert_true(refused > cases / 10 && refused < cases * 9 / 10);
+    test_count("security.walks", cases);
+}
+
+static void test_links(void **state) {
+    (void)state;
+    assert_true(is_reached(PC_REACH_ROOT, "x.yaml"));
+    assert_true(is_reached(PC_REACH_ROOT, "door/home/x.yaml"));
+    assert_false(is_reached(PC_REACH_ROOT, "door/out.yaml"));
+    assert_false(is_reached(PC_REACH_ROOT, "a/../door/out.yaml"));
+    assert_false(is_reached(PC_REACH_ROOT, "door"));
+    assert_false(is_reached(PC_REACH_ROOT, "/etc/passwd"));
+    assert_false(is_reached(PC_REACH_ROOT, "//etc/passwd"));
+}
+
+static void test_flag(void **state) {
+    (void)state;
+    pc_error error = {0};
+    pc_scenario *scenario = NULL;
+    pc_plan_scenario *plan = NULL;
+    static const char *const sets[] = {"setting.global_batch=16"};
+    pc_scenario_options options = {.sets = sets, .set_count = 1};
+    const char *path = inside("home/x.yaml");
+    assert_int_equal(pc_scenario_load(path, NULL, 0, &scenario, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "x.yaml:2: setting.machine: ../out.yaml: leads out of the folder "));
+    assert_int_equal(pc_scenario_load_with(path, &options, &scenario, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_plan_scenario_load_with(path, &options, &plan, &error), PC_ERROR_INPUT);
+    assert_null(scenario);
+    assert_null(plan);
+    options.allows_outside = true;
+    if (pc_scenario_load_with(path, &options, &scenario, &error)) fail_msg("%s", error.message);
+    if (pc_plan_scenario_load_with(path, &options, &plan, &error)) fail_msg("%s", error.message);
+    pc_scenario_free(scenario);
+    pc_plan_scenario_free(plan);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_flag),
+    };
+    return cmocka_run_group_tests(tests, make_folders, remove_folders);
+}
