@@ -277,8 +277,11 @@ static const char *plural(int64_t count) {
 
 static void add_versions(const pc_compare_options *options, pc_text *text) {
     if (!options->version_a || !options->version_b || strcmp(options->version_a, options->version_b) == 0) return;
-    pc_text_printf(text, "written by different versions of pipecast: a by %s, b by %s\n", options->version_a,
-                   options->version_b);
+    pc_text_printf(text, "written by different versions of pipecast: a by ");
+    pc_text_add_line(text, options->version_a, PATH_SHOWN_MAX);
+    pc_text_printf(text, ", b by ");
+    pc_text_add_line(text, options->version_b, PATH_SHOWN_MAX);
+    pc_text_printf(text, "\n");
 }
 
 static void add_file(pc_text *text, const char *which, const char *name, int64_t count) {

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,9 +52,22 @@ static char *beside(const char *path, const char *name) {
     return text.data;
 }
 
+/* Whether the link was put there by a stranger, in a folder where everybody may put things (/tmp): it could lead to any
+ * file of ours. Linux follows none such itself (fs.protected_symlinks). */
+static bool is_trap(const char *path) {
+    struct stat link, folder;
+    char *found = beside(path, ".");
+    bool is_known = found && lstat(path, &link) == 0 && stat(found, &folder) == 0;
+    pc_free(found);
+    const mode_t everybodys = S_ISVTX | S_IWOTH;
+    return is_known && (folder.st_mode & everybodys) == everybodys && link.st_uid != geteuid() &&
+           link.st_uid != folder.st_uid;
+}
+
 /* Replaces *path by what the link there says. */
 static pc_code follow_link(char **path, pc_error *error) {
     char target[PATH_MAX];
+    if (is_trap(*path)) return refuse(error, *path, EACCES);
     ssize_t size = readlink(*path, target, sizeof target - 1);
     if (size < 0) return refuse(error, *path, errno);
     target[size] = '\0';
@@ -194,11 +209,11 @@ pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, siz
     return PC_OK;
 }
 
-/* A file that was there keeps its permissions. */
+/* A file that was there keeps its permissions; not what would run it as its owner, who may now be another. */
 static void copy_mode(const pc_replacement *replacement) {
     struct stat status;
     if (stat(replacement->path, &status) != 0) return;
-    if (fchmod(replacement->descriptor, status.st_mode & 07777) != 0) return; /* then it has the usual ones */
+    if (fchmod(replacement->descriptor, status.st_mode & 0777) != 0) return; /* then it has the usual ones */
 }
 
 /* 0, or errno. Only a name can take the place of another: so it gets one, for an instant. */
@@ -216,27 +231,48 @@ static int give_name(pc_replacement *replacement) {
     return cause;
 }
 
-/* Closes whatever happens; the first failure's errno, or 0. Some pipes and file systems know no fsync: EINVAL. */
-static int finish_temporary(pc_replacement *replacement) {
-    int descriptor = replacement->descriptor;
-    int cause = fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+/* Some pipes and file systems know no fsync: EINVAL. 0, or errno. */
+static int make_durable(int descriptor) {
+    return fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+}
+
+/* Closes whatever happens; the first failure's errno, or 0. */
+static int put_in_place(pc_replacement *replacement, int cause) {
     if (!cause && !replacement->temporary) cause = give_name(replacement);
-    if (close(descriptor) != 0 && errno != EINTR && !cause) cause = errno;
+    if (close(replacement->descriptor) != 0 && errno != EINTR && !cause) cause = errno;
     replacement->descriptor = -1;
+    if (!cause && rename(replacement->temporary, replacement->path) != 0) cause = errno;
+    if (cause && replacement->temporary) unlink(replacement->temporary);
+    return cause;
+}
+
+/* Held while a file has a temporary name, which is for an instant. */
+static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
+
+void pc_replacement_stop(void) {
+    pthread_mutex_lock(&naming); /* and never lets go */
+}
+
+/* A signal that ends the process waits until no file stands under its temporary name. */
+static int put_in_place_at_once(pc_replacement *replacement, int cause) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_mutex_lock(&naming);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    cause = put_in_place(replacement, cause);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_unlock(&naming);
     return cause;
 }
 
 pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error) {
     copy_mode(replacement);
-    int cause = finish_temporary(replacement);
-    if (!cause && rename(replacement->temporary, replacement->path) != 0) cause = errno;
+    int cause = put_in_place_at_once(replacement, make_durable(replacement->descriptor));
     pc_code code = PC_OK;
-    if (cause) {
+    if (cause)
         code = cause == ENOMEM
                    ? pc_error_no_memory(error)
                    : pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
-        if (replacement->temporary) unlink(replacement->temporary);
-    }
     release(replacement);
     return code;
 }

@@ -33,6 +33,10 @@ PC_API pc_code pc_replacement_write(pc_replacement *replacement, const void *byt
 /* Makes it durable and puts it in place; on failure it is gone and what was there stands. Ends the replacement. */
 PC_API pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
 
+/* For who is about to end the process: returns when no file stands under a temporary name, and lets none come to.
+ * Signals that end it wait for that by themselves, where they are not taken by another thread. */
+PC_API void pc_replacement_stop(void);
+
 /* Removes the temporary file; what was there stands. */
 PC_API void pc_replacement_discard(pc_replacement *replacement);
 

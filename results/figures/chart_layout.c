@@ -177,12 +177,12 @@ void pc_chart_lay_out(const pc_chart_data *data, pc_chart_layout *layout) {
     double block = rows * (layout->plot_height + ROW_GAP) - ROW_GAP + layout->below;
     layout->block_height = block + heading + BLOCK_GAP;
     double bottom = layout->panels_top + (block_count(data, layout) - 1) * layout->block_height + block;
-    layout->x_label_y = bottom + X_LABEL / 2;
-    layout->height = ceil(bottom + X_LABEL + PC_CHART_MARGIN / 2);
+    layout->x_label_y = bottom + X_LABEL / 2.0;
+    layout->height = ceil(bottom + X_LABEL + PC_CHART_MARGIN / 2.0);
 }
 
 pc_chart_spot pc_chart_plot_spot(const pc_chart_layout *layout, int y_index, int panel) {
+    int row = panel / layout->columns;
     return (pc_chart_spot){layout->left + panel % layout->columns * (layout->plot_width + COLUMN_GAP),
-                           layout->panels_top + panel / layout->columns * layout->block_height +
-                               y_index * (layout->plot_height + ROW_GAP)};
+                           layout->panels_top + row * layout->block_height + y_index * (layout->plot_height + ROW_GAP)};
 }

@@ -10,7 +10,15 @@
 #include <string.h>
 
 /* In pixels. */
-enum { HEADING_ABOVE = 12, MARK_X = 11, LINE_LENGTH = 22, SWATCH = 13, Y_LABEL_X = 20, Y_LABEL_OVER = 12 };
+enum {
+    HEADING_ABOVE = 12,
+    MARK_X = 11,
+    LINE_LENGTH = 22,
+    SWATCH = 13,
+    HALF_SWATCH = SWATCH / 2,
+    Y_LABEL_X = 20,
+    Y_LABEL_OVER = 12
+};
 
 /* Of gnuplot's points. Each series' are a little smaller than those of the one before, which it may lie upon. */
 #define MARK_LARGEST   1.25
@@ -103,9 +111,9 @@ static double mark_size(const pc_chart_data *data, int series) {
 
 static void add_swatch(const picture *x, pc_chart_spot at, uint32_t colour) {
     pc_text_printf(x->script, "set object rectangle from ");
-    add_place(x, at.x + (double)MARK_X - SWATCH / 2, at.y + (double)SWATCH / 2);
+    add_place(x, at.x + (double)MARK_X - HALF_SWATCH, at.y + (double)SWATCH / 2);
     pc_text_printf(x->script, " to ");
-    add_place(x, at.x + (double)MARK_X + SWATCH / 2, at.y - (double)SWATCH / 2);
+    add_place(x, at.x + (double)MARK_X + HALF_SWATCH, at.y - (double)SWATCH / 2);
     pc_text_printf(x->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n", colour);
 }
 

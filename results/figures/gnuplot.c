@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { RIGHT_QUOTATION_MARK = 0x2019, WORD_JOINER = 0x2060 /* has no width */ };
 
 /* gnuplot writes "&#x1;" and "]]>" into an svg file as they are, which is then no XML. */

@@ -8,19 +8,31 @@ enum {
     CHUNK_BYTES = 256 << 10,    /* of a dataset's chunk, before compression; well within HDF5's cache of 1 MiB */
     CHUNK_TREE_WIDTH = 4,       /* children of an index node: few, since most datasets have one chunk */
     DEFLATE_LEVEL = 6,
-    DEFLATE_RATIO_MAX = 1040 /* deflate cannot do better than 1032:1 */
+    DEFLATE_RATIO_MAX = 1040,  /* deflate cannot do better than 1032:1 */
+    CHUNK_BYTES_MAX = 64 << 20 /* of others' chunks, before compression */
 };
+
+static _Thread_local int at_work = 0;
 
 pc_h5_quiet pc_h5_quiet_begin(void) {
     pc_h5_quiet quiet;
+    at_work++; /* before the first call, which sets the library up */
     H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.data);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (H5PLget_loading_state(&quiet.plugins) < 0) quiet.plugins = H5PL_ALL_PLUGIN;
+    H5PLset_loading_state(0);
     return quiet;
 }
 
 void pc_h5_quiet_end(pc_h5_quiet quiet) {
+    H5PLset_loading_state(quiet.plugins);
     H5Eclear2(H5E_DEFAULT);
     H5Eset_auto2(H5E_DEFAULT, quiet.print, quiet.data);
+    at_work--;
+}
+
+bool pc_h5_is_at_work(void) {
+    return at_work > 0;
 }
 
 /* Property lists: `made` is -1 where HDF5 had no memory; then nothing that uses it succeeds. */
@@ -252,7 +264,22 @@ hid_t pc_h5_column_append(hid_t group, const pc_h5_column *column) {
 }
 
 bool pc_h5_has(hid_t parent, const char *name) {
-    return H5Lexists(parent, name, H5P_DEFAULT) > 0;
+    return H5Lexists(parent, name, H5P_DEFAULT) != 0;
+}
+
+/* --- opening what another program may have made --- */
+
+hid_t pc_h5_group_open(hid_t parent, const char *name) {
+    H5L_info_t link;
+    if (H5Lget_info(parent, name, &link, H5P_DEFAULT) < 0) return -1;
+    return link.type == H5L_TYPE_HARD ? H5Gopen2(parent, name, H5P_DEFAULT) : -1;
+}
+
+hid_t pc_h5_object_open(hid_t group, hsize_t place) {
+    H5L_info_t link;
+    if (H5Lget_info_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, place, &link, H5P_DEFAULT) < 0) return -1;
+    if (link.type != H5L_TYPE_HARD) return -1;
+    return H5Oopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, place, H5P_DEFAULT);
 }
 
 static size_t element_size(hid_t dataset) {
@@ -263,17 +290,72 @@ static size_t element_size(hid_t dataset) {
     return size;
 }
 
-bool pc_h5_can_hold(hid_t dataset, int64_t length) {
-    hsize_t stored = H5Dget_storage_size(dataset), file_size = 0, size = element_size(dataset);
-    hid_t file = H5Iget_file_id(dataset);
-    bool known = file >= 0 && H5Fget_filesize(file, &file_size) >= 0;
+/* Each filter once: what is compressed twice may grow by the square of what one does. */
+static bool has_known_filters(hid_t creation) {
+    int count = H5Pget_nfilters(creation), used = 0;
+    for (int i = 0; i < count; i++) {
+        unsigned flags;
+        size_t no_values = 0;
+        H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, &flags, &no_values, NULL, 0, NULL, NULL);
+        if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
+            return false;
+        if (used & 1 << filter) return false;
+        used |= 1 << filter;
+    }
+    return count >= 0;
+}
+
+static bool has_small_chunks(hid_t creation, hid_t dataset) {
+    hsize_t sides[H5S_MAX_RANK], elements = 1, size = element_size(dataset);
+    int rank = H5Pget_chunk(creation, H5S_MAX_RANK, sides);
+    if (rank < 1 || size < 1) return false;
+    for (int i = 0; i < rank; i++) {
+        if (sides[i] < 1 || sides[i] > CHUNK_BYTES_MAX / elements) return false;
+        elements *= sides[i];
+    }
+    return size <= CHUNK_BYTES_MAX / elements;
+}
+
+bool pc_h5_is_plain_data(hid_t dataset) {
+    hid_t creation = H5Dget_create_plist(dataset);
+    if (creation < 0) return false;
+    H5D_layout_t layout = H5Pget_layout(creation);
+    bool is_plain = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && H5Pget_external_count(creation) == 0);
+    if (layout == H5D_CHUNKED) is_plain = has_known_filters(creation) && has_small_chunks(creation, dataset);
+    H5Pclose(creation);
+    return is_plain;
+}
+
+/* 0 where that is not known. */
+static hsize_t file_size_of(hid_t object) {
+    hsize_t size = 0;
+    hid_t file = H5Iget_file_id(object);
+    bool known = file >= 0 && H5Fget_filesize(file, &size) >= 0;
     if (file >= 0) H5Fclose(file);
-    if (!known || size == 0 || stored > file_size) return false;
+    return known ? size : 0;
+}
+
+bool pc_h5_can_hold(hid_t dataset, int64_t length) {
+    hsize_t stored = H5Dget_storage_size(dataset), size = element_size(dataset);
+    if (size == 0 || stored > file_size_of(dataset)) return false;
     return (hsize_t)length <= stored * DEFLATE_RATIO_MAX / size;
 }
 
+bool pc_h5_can_hold_rows(hid_t object, int64_t count, size_t row_size) {
+    return (hsize_t)count <= file_size_of(object) * DEFLATE_RATIO_MAX / row_size;
+}
+
+static hid_t open_plain_data(hid_t group, const char *name) {
+    H5L_info_t link;
+    if (H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) return -1;
+    hid_t dataset = link.type == H5L_TYPE_HARD ? H5Dopen2(group, name, H5P_DEFAULT) : -1;
+    if (dataset < 0 || pc_h5_is_plain_data(dataset)) return dataset;
+    H5Dclose(dataset);
+    return -1;
+}
+
 hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count) {
-    hid_t dataset = pc_h5_has(group, name) ? H5Dopen2(group, name, H5P_DEFAULT) : -1;
+    hid_t dataset = open_plain_data(group, name);
     if (dataset < 0) return -1;
     int64_t length = length_of(dataset);
     if (length >= 0 && pc_h5_can_hold(dataset, length)) return *count = length, dataset;

@@ -11,14 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Between the two, HDF5 prints nothing about what fails; afterwards it prints again as it did before. */
+/* Between the two, HDF5 prints nothing about what fails and loads no plugins, which a file could ask for by their
+ * number; afterwards it does as before. */
 typedef struct pc_h5_quiet {
     H5E_auto2_t print;
     void *data;
+    unsigned plugins;
 } pc_h5_quiet;
 
 pc_h5_quiet pc_h5_quiet_begin(void);
 void pc_h5_quiet_end(pc_h5_quiet quiet);
+
+/* Whether this thread is between the two. What HDF5 is refused then, it does not survive (cli/memory.c). */
+bool pc_h5_is_at_work(void);
 
 /* A new file that lives in memory and goes nowhere; a group in it; -1 where that fails. Neither they nor what
  * pc_h5_column_write makes hold a time of day. HDF5 tells files in memory apart by name: `owner`, any address that no
@@ -63,11 +68,22 @@ hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column);
 /* Writes the column's values behind what its dataset has, and returns that, likewise. */
 hid_t pc_h5_column_append(hid_t group, const pc_h5_column *column);
 
-/* Whether `parent` (a file or group) has an object of that name. */
+/* Whether `parent` (a file or group) has a link of that name, wherever it leads; true as well where that cannot be
+ * read: who opens it then learns so, where who takes it for missing would lose it. */
 bool pc_h5_has(hid_t parent, const char *name);
 
-/* Opens a dataset of one dimension for reading, and says its length. -1 where there is none, or where the length is
- * more than the file could hold: a length in a damaged file must not decide how much memory is asked for. */
+/* Opens a group, or any object by its place in the order of names; -1 where there is none, and where the link is none
+ * to an object of this file: a soft link can lead to an external one, and that into any file of the user's. */
+hid_t pc_h5_group_open(hid_t parent, const char *name);
+hid_t pc_h5_object_open(hid_t group, hsize_t place);
+
+/* Whether all that a dataset has is in the file itself, as it is or compressed as pipecast does it: nothing in other
+ * files, no other filters, no chunks of more than 64 MiB, which HDF5 would make in memory for a single number. */
+bool pc_h5_is_plain_data(hid_t dataset);
+
+/* Opens a dataset of one dimension for reading, and says its length. -1 where there is none that is plain data, or
+ * where the length is more than the file could hold: a length in a damaged file must not decide how much memory is
+ * asked for. */
 hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count);
 
 /* Reads elements first .. first + count - 1 of an open one; there must be as many. */
@@ -75,6 +91,9 @@ bool pc_h5_column_part(hid_t dataset, hid_t memory_type, int64_t first, int64_t 
 
 /* Whether the file could hold so many elements of the dataset, compressed as it is. */
 bool pc_h5_can_hold(hid_t dataset, int64_t length);
+
+/* Whether the whole file of `object` could hold `count` rows that take `row_size` bytes in memory, over all columns. */
+bool pc_h5_can_hold_rows(hid_t object, int64_t count, size_t row_size);
 
 /* The class of a dataset's elements: H5T_INTEGER, H5T_FLOAT, H5T_STRING (of fixed length), H5T_ENUM, or H5T_NO_CLASS.
  */

@@ -34,8 +34,7 @@ static pc_code open_regular(const char *path, const pc_sealed_kind *kind, int *d
     struct stat status;
     /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
     int found = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (found < 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected %s", path, strerror(errno), kind->article);
+    if (found < 0) return pc_error_file(error, path, errno, kind->article);
     if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {
         close(found);
         return pc_error_set(error, PC_ERROR_INPUT, "%s: is not a regular file; %s was expected", path, kind->article);
@@ -147,11 +146,18 @@ static pc_code check_format(hid_t file, const char *path, const pc_sealed_kind *
     return PC_OK;
 }
 
+/* HDF5 does not say why; but where the system gave it no descriptor, the file is sound. */
+static pc_code refuse_to_open(const char *path, const pc_sealed_kind *kind, int cause, pc_error *error) {
+    if (cause == EMFILE || cause == ENFILE || cause == EIO) return pc_error_file(error, path, cause, kind->article);
+    return pc_sealed_refuse_damaged(path, error);
+}
+
 pc_code pc_sealed_open(const char *path, const pc_sealed_kind *kind, hid_t *file, pc_error *error) {
     pc_code code = check_bytes(path, kind, error);
     if (code) return code;
+    errno = 0;
     hid_t found = pc_h5_open(path);
-    if (found < 0) return pc_sealed_refuse_damaged(path, error);
+    if (found < 0) return refuse_to_open(path, kind, errno, error);
     code = check_format(found, path, kind, error);
     if (code)
         H5Fclose(found);

@@ -112,8 +112,11 @@ static pc_code count_rows(pc_results_reader *reader, hid_t runs, pc_error *error
     hid_t dataset = pc_h5_column_open(runs, "run", &reader->count);
     if (dataset < 0)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/run is missing or damaged", reader->path);
+    bool fits = pc_h5_can_hold_rows(dataset, reader->count, sizeof *reader->rows);
     H5Dclose(dataset);
-    return PC_OK;
+    if (fits) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: /runs/run has %" PRId64 " runs, more than the file can hold",
+                        reader->path, reader->count);
 }
 
 static pc_code read_all(pc_results_reader *reader, hid_t runs, pc_error *error) {
@@ -124,7 +127,7 @@ static pc_code read_all(pc_results_reader *reader, hid_t runs, pc_error *error) 
 }
 
 static pc_code open_runs(const pc_results_reader *reader, hid_t *runs, pc_error *error) {
-    *runs = pc_h5_has(reader->file, "runs") ? H5Gopen2(reader->file, "runs", H5P_DEFAULT) : -1;
+    *runs = pc_h5_group_open(reader->file, "runs");
     if (*runs >= 0) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT, "%s: group /runs is missing or damaged", reader->path);
 }
@@ -248,7 +251,7 @@ static hid_t find_scenario(hid_t group, const char *name, int64_t number) {
     H5G_info_t info;
     if (H5Gget_info(group, &info) < 0) return -1;
     for (hsize_t i = 0; i < info.nlinks; i++) {
-        hid_t object = H5Oopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT);
+        hid_t object = pc_h5_object_open(group, i);
         if (object < 0) continue;
         bool is_it = H5Iget_type(object) == H5I_DATASET && (name ? is_named(object, name) : has_number(object, number));
         if (is_it) return object;
@@ -258,7 +261,7 @@ static hid_t find_scenario(hid_t group, const char *name, int64_t number) {
 }
 
 static hid_t open_scenario(hid_t file, const char *name, int64_t number) {
-    hid_t group = pc_h5_has(file, "scenarios") ? H5Gopen2(file, "scenarios", H5P_DEFAULT) : -1;
+    hid_t group = pc_h5_group_open(file, "scenarios");
     if (group < 0) return -1;
     hid_t dataset = find_scenario(group, name, number);
     H5Gclose(group);
@@ -267,6 +270,7 @@ static hid_t open_scenario(hid_t file, const char *name, int64_t number) {
 
 /* What a text takes in memory, at most what the file holds of it; 0 where it is none. */
 static size_t text_size(hid_t dataset) {
+    if (!pc_h5_is_plain_data(dataset)) return 0;
     hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     bool is_text = pc_h5_column_class(dataset) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1;
     size_t size = is_text ? H5Tget_size(type) : 0;
@@ -325,28 +329,38 @@ pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, 
 /* --- traces --- */
 
 static hid_t open_trace(hid_t file, const char *name) {
-    if (!pc_h5_has(file, "traces")) return -1;
-    hid_t traces = H5Gopen2(file, "traces", H5P_DEFAULT);
+    hid_t traces = pc_h5_group_open(file, "traces");
     if (traces < 0) return -1;
-    hid_t group = pc_h5_has(traces, name) ? H5Gopen2(traces, name, H5P_DEFAULT) : -1;
+    hid_t group = pc_h5_group_open(traces, name);
     H5Gclose(traces);
     return group;
+}
+
+/* Also where that cannot be read: reading the trace then says so. */
+static bool has_trace(hid_t file, const char *name) {
+    if (!pc_h5_has(file, "traces")) return false;
+    hid_t traces = pc_h5_group_open(file, "traces");
+    bool is_there = traces < 0 || pc_h5_has(traces, name);
+    if (traces >= 0) H5Gclose(traces);
+    return is_there;
 }
 
 bool pc_results_has_trace(const pc_results_reader *reader, int64_t run) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     pc_h5_quiet quiet = pc_h5_quiet_begin();
-    hid_t group = open_trace(reader->file, name);
-    if (group >= 0) H5Gclose(group);
+    bool is_there = has_trace(reader->file, name);
     pc_h5_quiet_end(quiet);
-    return group >= 0;
+    return is_there;
 }
 
 static pc_code read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     hid_t group = open_trace(reader->file, name);
+    if (group < 0 && has_trace(reader->file, name))
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: the trace of run %" PRId64 " is damaged or cannot be read",
+                            reader->path, run);
     if (group < 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: run %" PRId64 " kept no trace; expected one of a scenario with `trace: true`",

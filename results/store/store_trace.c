@@ -227,9 +227,9 @@ static pc_code read_times(hid_t group, pc_replay *replay, pc_error *error) {
 static pc_code read_kind(hid_t group, const char *name, int16_t *kind, pc_error *error) {
     char text[8];
     if (!pc_h5_get_text(group, name, text, sizeof text)) return pc_store_refuse(error, name);
-    for (int16_t i = 0; i < PC_PASS_KINDS; i++) {
+    for (int i = 0; i < PC_PASS_KINDS; i++) {
         if (strcmp(text, pc_pass_kind_name((pc_pass_kind)i)) != 0) continue;
-        *kind = i;
+        *kind = (int16_t)i;
         return PC_OK;
     }
     return pc_store_refuse(error, name);
@@ -331,9 +331,17 @@ static pc_code refuse_part(pc_error *error, const char *of, const char *part) {
     return pc_store_refuse(error, name);
 }
 
+/* A microbatch has at least an F and a B on every stage that it visits, and so on one chunk in two; whoever makes room
+ * for what the shape says makes it for what the file has. A run that ended for want of memory has fewer. */
+static bool has_its_passes(const pc_trace_record *record) {
+    int64_t all = (int64_t)record->devices * record->chunks * record->microbatches;
+    return record->replay.out_of_memory || all <= record->replay.trace.pass_count;
+}
+
 /* Whoever draws or exports the trace uses these numbers as indices. */
 static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
     const pc_replay_trace *trace = &record->replay.trace;
+    if (!has_its_passes(record)) return pc_store_refuse(error, "microbatches");
     for (int64_t i = 0; i < trace->pass_count; i++) {
         const char *fault = fault_of(record, &trace->pass[i], trace->pass_start_ps[i], trace->pass_end_ps[i]);
         if (!is_within(trace->pass_device[i], record->devices)) fault = "device";

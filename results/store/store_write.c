@@ -113,7 +113,7 @@ static void make_link_name(const char *name, pc_text *link) {
 /* Two scenarios may have one name: the second becomes "name (2)". */
 static void make_link_unique(hid_t group, pc_text *link) {
     size_t size = link->size;
-    for (int number = 2; !link->failed && pc_h5_has(group, link->data); number++) {
+    for (int number = 2; !link->failed && H5Lexists(group, link->data, H5P_DEFAULT) > 0; number++) {
         link->size = size;
         pc_text_printf(link, " (%d)", number);
     }
