@@ -205,7 +205,7 @@ static uint64_t next_random(uint64_t *state) {
 static void shuffle_folds(uint64_t *state, int32_t order[FOLDS]) {
     for (int k = 0; k < FOLDS; k++) {
         int at = (int)(next_random(state) % (uint64_t)(k + 1));
-        order[k] = order[at];
+        order[k] = at == k ? k : order[at];
         order[at] = k;
     }
 }

@@ -39,7 +39,8 @@ static void turn_corner(intercept *at, const double *parameter, int corner) {
 static intercept intercept_at(const chain *c, const double *parameter, double x, int last) {
     double before = c->origin / parameter[1];
     intercept at = {.alpha = parameter[0] - before, .gradient = {1.0, before / parameter[1]}, .beta = 1};
-    for (int piece = 1; piece <= last && x > parameter[2 * piece]; piece++) turn_corner(&at, parameter, 2 * piece);
+    for (int piece = 1; piece <= last && x > parameter[2 * (size_t)piece]; piece++)
+        turn_corner(&at, parameter, 2 * piece);
     return at;
 }
 
@@ -63,8 +64,8 @@ static void start_chain(const pc_fit *fit, const pc_pieces *pieces, const chain 
         double least = 1e-3 * (pieces->alpha[piece] + pieces->gamma[piece] * from);
         double value = pieces->alpha[piece] + pieces->gamma[piece] * c->origin;
         double gamma = pieces->gamma[piece] > least / to ? pieces->gamma[piece] : least / to;
-        parameter[2 * i] = i > 0 ? from : value > least ? value : least;
-        parameter[2 * i + 1] = 1.0 / gamma;
+        parameter[2 * (size_t)i] = i > 0 ? from : value > least ? value : least;
+        parameter[2 * (size_t)i + 1] = 1.0 / gamma;
     }
 }
 
@@ -89,9 +90,9 @@ static double *turned_row(turned *t, pc_fit *fit, int at, double value) {
 static void turn_piece(const double *fitted, const chain *c, int i, turned *t, pc_fit *fit) {
     int piece = c->first + i;
     intercept line = intercept_at(c, fitted, HUGE_VAL, i);
-    if (i > 0) turned_row(t, fit, at_piece(piece - 1, BEGIN), fitted[2 * i])[2 * i] = 1.0;
+    if (i > 0) turned_row(t, fit, at_piece(piece - 1, BEGIN), fitted[2 * (size_t)i])[2 * (size_t)i] = 1.0;
     memcpy(turned_row(t, fit, at_piece(piece, ALPHA), line.alpha), line.gradient, sizeof line.gradient);
-    turned_row(t, fit, at_piece(piece, BETA), fitted[2 * i + 1])[2 * i + 1] = 1.0;
+    turned_row(t, fit, at_piece(piece, BETA), fitted[2 * (size_t)i + 1])[2 * (size_t)i + 1] = 1.0;
 }
 
 static void keep_chain(const chain *c, const pc_robust_solution *solution, turned *t, pc_fit *fit) {

@@ -15,7 +15,7 @@ enum { FILE_MOST = 1 << 26 }; /* bytes: a million rows */
 /* All of it, terminated; freed by the caller. */
 static pc_code read_file(const char *path, char **content, pc_error *error) {
     FILE *file = fopen(path, "rb");
-    if (!file) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected a file to read", path, strerror(errno));
+    if (!file) return pc_error_file(error, path, errno, "a file to read");
     size_t room = 1 << 16, size = 0;
     char *bytes = pc_alloc(room, 1);
     while (bytes) {
@@ -26,6 +26,7 @@ static pc_code read_file(const char *path, char **content, pc_error *error) {
         bytes = more;
         room *= 2;
     }
+    int cause = errno; /* of the reading, where that failed */
     bool is_failed = ferror(file) != 0, is_too_long = size + 1 >= FILE_MOST;
     fclose(file);
     if (!bytes) return pc_error_no_memory(error);
@@ -36,7 +37,7 @@ static pc_code read_file(const char *path, char **content, pc_error *error) {
         return PC_OK;
     }
     pc_free(bytes);
-    if (is_failed) return pc_error_set(error, PC_ERROR_INPUT, "%s: cannot be read; expected a file", path);
+    if (is_failed) return pc_error_file(error, path, cause, "a file to read");
     if (is_too_long)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: longer than %d bytes; expected less", path, FILE_MOST);
     return pc_error_set(error, PC_ERROR_INPUT, "%s: has bytes that are no text; expected output of nccl-tests or a CSV",

@@ -98,20 +98,20 @@ static bool read_wrong(const char *field, int64_t *wrong) {
 /* Four fields: time, algbw, busbw, wrong elements. */
 static pc_code read_result(pc_import *import, const run *r, char *const *field, pc_transfer_measurement x,
                            pc_error *error) {
-    double time, algbw, busbw;
+    double seconds, algbw, busbw;
     if (is_absent(field[0])) return PC_OK;
-    if (!pc_import_number(field[0], &time))
-        return pc_import_refuse(&import->text, error, "a time of '%.40s'; expected a number above zero", field[0]);
+    if (!pc_import_time(field[0], r->unit_s, &seconds))
+        return pc_import_refuse(&import->text, error, "a time of '%.40s'; expected " PC_IMPORT_TIME, field[0]);
     if (!read_rate(field[1], &algbw) || !read_rate(field[2], &busbw))
         return pc_import_refuse(&import->text, error, "rates of '%.40s' and '%.40s'; expected numbers", field[1],
                                 field[2]);
     if (!read_wrong(field[3], &x.wrong))
         return pc_import_refuse(&import->text, error, "'%.40s' wrong elements; expected a whole number or N/A",
                                 field[3]);
-    if (!fits(time * r->unit_s, x.size_bytes, algbw))
+    if (!fits(seconds, x.size_bytes, algbw))
         return pc_import_refuse(&import->text, error, "an algbw of %g GB/s; expected size / time, %.4g GB/s", algbw,
-                                x.size_bytes / (time * r->unit_s) / 1e9);
-    return pc_import_add_transfer(import, &x, time * r->unit_s, error);
+                                x.size_bytes / seconds / 1e9);
+    return pc_import_add_transfer(import, &x, seconds, error);
 }
 
 static pc_code name_transfer(const pc_import *import, const run *r, pc_transfer_measurement *x, pc_error *error) {
@@ -151,9 +151,9 @@ static pc_code read_measurement(pc_import *import, const run *r, char *line, pc_
                                 field[0], field[1]);
     x.size_bytes = (double)size;
     pc_code code = name_transfer(import, r, &x, error);
-    if (!code) code = read_result(import, r, field + count - 2 * RESULT, x, error);
+    if (!code) code = read_result(import, r, &field[count - 2 * RESULT], x, error);
     x.is_in_place = true;
-    if (!code) code = read_result(import, r, field + count - RESULT, x, error);
+    if (!code) code = read_result(import, r, &field[count - RESULT], x, error);
     return code;
 }
 

@@ -32,6 +32,9 @@ int pc_import_split_spaces(char *line, char *field[PC_IMPORT_FIELDS]);
 /* A plain decimal number, all of the field, above zero and below 1e18. Within a pc_number_scope. */
 bool pc_import_number(const char *field, double *number);
 bool pc_import_integer(const char *field, int64_t *number); /* likewise; a whole one */
+/* Likewise; a time in units of `unit_s`, such as anything could take: 1e-10 s to 1e6 s. Rates of it are finite. */
+bool pc_import_time(const char *field, double unit_s, double *seconds);
+#define PC_IMPORT_TIME "a number above zero, of 1e-10 s to 1e6 s"
 
 bool pc_import_same(const char *a, const char *b);           /* letters' case aside */
 bool pc_import_contains(const char *text, const char *part); /* likewise */

@@ -22,11 +22,8 @@ static pc_code read_extent(const pc_import *import, const char *name, const char
 }
 
 static pc_code read_time(const pc_import *import, const char *cell, double unit_s, double *seconds, pc_error *error) {
-    if (pc_import_number(cell, seconds)) {
-        *seconds *= unit_s;
-        if (*seconds >= 1e-10 && *seconds <= 1e6) return PC_OK;
-    }
-    return pc_import_refuse(&import->text, error, "a time of '%.40s'; expected a number above zero", cell);
+    if (pc_import_time(cell, unit_s, seconds)) return PC_OK;
+    return pc_import_refuse(&import->text, error, "a time of '%.40s'; expected " PC_IMPORT_TIME, cell);
 }
 
 static pc_code read_switch(const pc_import *import, const char *name, const char *cell, bool *is_on, pc_error *error) {

@@ -107,6 +107,15 @@ bool pc_import_integer(const char *field, int64_t *number) {
     return true;
 }
 
+bool pc_import_time(const char *field, double unit_s, double *seconds) {
+    double time;
+    if (!pc_import_number(field, &time)) return false;
+    time *= unit_s;
+    if (!(time >= 1e-10 && time <= 1e6)) return false;
+    *seconds = time;
+    return true;
+}
+
 /* ---- names ---- */
 
 static char lower(char c) {

@@ -35,7 +35,7 @@ static void copy_key(const char *text, char key[64]) {
     for (; text && *text && used < 63; text++) {
         bool is_plain =
             (*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
-        key[used++] = is_plain ? *text : '-';
+        key[used++] = (char)(is_plain ? *text : '-');
     }
     key[used] = 0;
 }

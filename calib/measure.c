@@ -83,8 +83,7 @@ pc_code pc_measure_warn(pc_measure *x, pc_error *error, const char *format, ...)
     size_t before = *x->warnings ? strlen(*x->warnings) : 0, more = strlen(line);
     char *grown = pc_realloc(*x->warnings, before + more + 2, 1);
     if (!grown) return pc_error_no_memory(error);
-    memcpy(grown + before, line, more);
-    memcpy(grown + before + more, "\n", 2);
+    snprintf(grown + before, more + 2, "%s\n", line);
     *x->warnings = grown;
     return PC_OK;
 }

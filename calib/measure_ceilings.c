@@ -24,7 +24,7 @@ static pc_code run_until_steady(pc_measure *x, pc_bench *bench, bool *is_steady,
     const double reading_s = 0.02, tolerance = 0.01;
     const pc_measure_protocol *protocol = &x->protocol;
     pc_settling of_clock = {0}, of_time = {0};
-    double begun_s = pc_measure_now(x), at_s = begun_s, seconds = 0.0;
+    double begun_s = pc_measure_now(x), at_s, seconds = 0.0;
     int repeats = 1;
     *is_steady = false;
     do {

@@ -53,11 +53,16 @@ static int64_t find_fit(const pc_profile_cost *cost, const char *family, const c
 
 /* ---- one fit, in its range and beyond ---- */
 
+/* Of what is asked of a shape far from the operation's own; as many as can be counted. */
+static int64_t whole(double x) {
+    return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
+}
+
 /* The operation with another shape. FLOPs and bytes go with it, as near as a ratio of two times needs them. */
 static pc_operation reshaped(const pc_operation *of, const pc_fit *fit, const double *x) {
     pc_operation made = *of;
     if (fit->dimensions == 1) {
-        made.bytes = (int64_t)x[0];
+        made.bytes = whole(x[0]);
         made.launches = 1;
         return made;
     }
@@ -69,8 +74,8 @@ static pc_operation reshaped(const pc_operation *of, const pc_fit *fit, const do
     made.m = (int64_t)x[1];
     made.n = (int64_t)x[2];
     made.k = (int64_t)x[3];
-    made.flops = (int64_t)((double)of->flops * (x[0] / b) * (x[1] / m) * (x[2] / n) * (x[3] / k));
-    made.bytes = (int64_t)((double)of->bytes * is / was);
+    made.flops = whole((double)of->flops * (x[0] / b) * (x[1] / m) * (x[2] / n) * (x[3] / k));
+    made.bytes = whole((double)of->bytes * is / was);
     return made;
 }
 
@@ -93,7 +98,7 @@ static double roofline_s(const pc_profile_cost *cost, const pc_operation *operat
 static pc_estimate ask(const pc_profile_cost *cost, int64_t number, const pc_operation *operation, const double *x) {
     const pc_fit *fit = &cost->profile->fit[number];
     int dimension = 0;
-    double near[PC_FIT_DIMENSIONS], distance = pc_fit_distance(fit, x, &dimension);
+    double near[PC_FIT_DIMENSIONS] = {0}, distance = pc_fit_distance(fit, x, &dimension);
     if (distance <= far) return pc_fit_predict(fit, x);
     pc_notes_far(cost->notes, number, x, distance, dimension);
     move_in(fit, x, near);

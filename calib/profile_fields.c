@@ -254,12 +254,13 @@ static pc_code read_field(hid_t group, const char *group_name, const pc_fields *
     if (dataset < 0) return pc_fields_refuse(group_name, field->name, error);
     pc_code code = PC_OK;
     bool is_good = true;
-    if (!*rows) {
+    if (!*rows && !pc_h5_can_hold_rows(dataset, length, fields->row_size)) is_good = false;
+    if (!*rows && is_good) {
         *count = length;
         *rows = pc_alloc((size_t)length, fields->row_size);
         if (!*rows) code = pc_error_no_memory(error);
     }
-    if (!code && length != *count) is_good = false;
+    if (!code && (!*rows || length != *count)) is_good = false;
     if (!code && is_good) code = read_column(dataset, field, fields->row_size, *rows, *count, &is_good, error);
     H5Dclose(dataset);
     return code || is_good ? code : pc_fields_refuse(group_name, field->name, error);

@@ -76,7 +76,7 @@ pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *
 
 /* The group of that name; -1 with a message where there is none. */
 static hid_t open_group(hid_t file, const char *name, pc_error *error) {
-    hid_t group = pc_h5_has(file, name) ? H5Gopen2(file, name, H5P_DEFAULT) : -1;
+    hid_t group = pc_h5_group_open(file, name);
     if (group < 0) pc_error_set(error, PC_ERROR_INPUT, "group '%s' is missing or damaged", name);
     return group;
 }

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GROUP_NAME_SIZE = 32 };
+enum {
+    GROUP_NAME_SIZE = 32,
+    GROUPS_MAX = 1 << 16 /* fits, or replays, of a profile; those of a machine are some dozens */
+};
 
 static pc_code fail(pc_error *error) {
     return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build the file in memory");
@@ -141,6 +144,22 @@ static pc_code read_dimensions(hid_t group, const char *name, pc_fit *fit, pc_er
     return code;
 }
 
+/* Shapes and sizes are whole numbers, and what is moved to an edge (profile_cost.c) has to be one that can be counted
+ * with: a shape's smallest sides are small, and nothing has more sides or bytes than these. */
+#define SHAPE_LEAST_MAX 0x1p24
+#define SHAPE_MOST_MAX  0x1p40
+#define BYTES_MAX       0x1p60
+
+static bool are_edges(const pc_fit *fit) {
+    for (int32_t d = 0; d < fit->dimensions; d++) {
+        bool is_side = fit->dimensions > 1;
+        double least = fit->least[d], most = fit->most[d];
+        if (least > most || most > (is_side ? SHAPE_MOST_MAX : BYTES_MAX)) return false;
+        if (is_side && (least < 1.0 || least > SHAPE_LEAST_MAX)) return false;
+    }
+    return true;
+}
+
 /* The edges of what was measured, a number a dimension. */
 static pc_code read_edges(hid_t group, const char *name, const char *column, int32_t dimensions, double *edges,
                           pc_error *error) {
@@ -158,6 +177,7 @@ static pc_code read_points(hid_t group, const char *name, pc_fit *fit, pc_error 
     pc_code code = read_dimensions(group, name, fit, error);
     if (!code) code = read_edges(group, name, "least", fit->dimensions, fit->least, error);
     if (!code) code = read_edges(group, name, "most", fit->dimensions, fit->most, error);
+    if (!code && !are_edges(fit)) code = pc_fields_refuse(name, "least", error);
     if (!code) code = pc_reals_read(group, name, "seconds", fit->count, &fit->seconds, &count, error);
     if (!code && !all_positive(fit->seconds, fit->count)) code = pc_fields_refuse(name, "seconds", error);
     if (!code) code = pc_reals_read(group, name, "residual", fit->count, &fit->residual, &count, error);
@@ -236,7 +256,7 @@ static pc_code read_numbered(hid_t parent, const char *parent_name, int64_t numb
     char name[GROUP_NAME_SIZE], full[2 * GROUP_NAME_SIZE];
     snprintf(name, sizeof name, "%" PRId64, number);
     snprintf(full, sizeof full, "%s/%s", parent_name, name);
-    hid_t group = pc_h5_has(parent, name) ? H5Gopen2(parent, name, H5P_DEFAULT) : -1;
+    hid_t group = pc_h5_group_open(parent, name);
     if (group < 0) return pc_fields_refuse(parent_name, name, error);
     pc_code code = read(group, full, profile, error);
     H5Gclose(group);
@@ -245,10 +265,11 @@ static pc_code read_numbered(hid_t parent, const char *parent_name, int64_t numb
 
 static pc_code read_groups(hid_t file, const char *name, pc_profile *profile, read_one *read, pc_error *error) {
     int64_t count;
-    hid_t parent = pc_h5_has(file, name) ? H5Gopen2(file, name, H5P_DEFAULT) : -1;
+    hid_t parent = pc_h5_group_open(file, name);
     if (parent < 0) return pc_error_set(error, PC_ERROR_INPUT, "group '%s' is missing or damaged", name);
-    pc_code code =
-        pc_h5_get_integer(parent, "count", &count) && count >= 0 ? PC_OK : pc_fields_refuse(name, "count", error);
+    pc_code code = pc_h5_get_integer(parent, "count", &count) && count >= 0 && count <= GROUPS_MAX
+                       ? PC_OK
+                       : pc_fields_refuse(name, "count", error);
     for (int64_t i = 0; !code && i < count; i++) code = read_numbered(parent, name, i, profile, read, error);
     H5Gclose(parent);
     return code;
@@ -260,9 +281,18 @@ static pc_code write_fit_number(hid_t group, const pc_profile *profile, int64_t 
     return write_fit(group, &profile->fit[number], error);
 }
 
+/* In a file many names may lead to one fit: what all of them take together must be within what the file can hold. */
+static bool can_hold_points(hid_t group, const pc_profile *profile, const pc_fit *fit) {
+    int64_t numbers = fit->count * (fit->dimensions + 3);
+    for (int64_t i = 0; i < profile->fit_count; i++)
+        numbers += profile->fit[i].count * (profile->fit[i].dimensions + 3);
+    return pc_h5_can_hold_rows(group, numbers, sizeof *fit->x);
+}
+
 static pc_code read_and_add_fit(hid_t group, const char *name, pc_profile *profile, pc_error *error) {
     pc_fit fit = {0};
     pc_code code = read_fit(group, name, &fit, error);
+    if (!code && !can_hold_points(group, profile, &fit)) code = pc_fields_refuse(name, "seconds", error);
     if (!code) code = pc_profile_add_fit(profile, &fit, error);
     pc_fit_free(&fit); /* empty where the profile took it over */
     return code;

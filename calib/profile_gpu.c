@@ -22,7 +22,7 @@ static bool next_word(const char **text, char word[WORD_SIZE]) {
 
 /* Whether one of its words is `wanted`, or that and a digit: "SXM4". */
 static bool has_word(const char *text, const char *wanted) {
-    char word[WORD_SIZE];
+    char word[WORD_SIZE] = "";
     size_t length = strlen(wanted);
     while (next_word(&text, word))
         if (strncmp(word, wanted, length) == 0 &&

@@ -129,14 +129,16 @@ static void write_far(const pc_fit *fit, const far_point *point, char *line, siz
     const char *const *names = pc_fit_form_dimensions(fit->key.form, &dimensions);
     double x = point->x[point->dimension], least = fit->least[point->dimension], most = fit->most[point->dimension];
     pc_fit_name(&fit->key, name, sizeof name);
-    for (int d = 0; d < dimensions && dimensions > 1; d++)
-        used +=
-            snprintf(shape + used, sizeof shape - (size_t)used, "%s%s %.15g", d ? ", " : " (", names[d], point->x[d]);
+    for (int d = 0; d < dimensions && dimensions > 1; d++) {
+        pc_write_message(shape + used, sizeof shape - (size_t)used, "%s%s %.15g", d ? ", " : " (", names[d],
+                         point->x[d]);
+        used = (int)strlen(shape);
+    }
     bool is_large = point->distance >= 1000.0;
-    snprintf(line, size, "%s: %s %.15g%s%s is %.*g times %s what was measured, %.15g to %.15g%s", name,
-             names[point->dimension], x, shape, shape[0] ? ")" : "", is_large ? 15 : 3,
-             is_large ? rint(point->distance) : point->distance, x > most ? "above" : "below", least, most,
-             point->distance > 4.0 ? "; the roofline goes on from there" : "");
+    pc_write_message(line, size, "%s: %s %.15g%s%s is %.*g times %s what was measured, %.15g to %.15g%s", name,
+                     names[point->dimension], x, shape, shape[0] ? ")" : "", is_large ? 15 : 3,
+                     is_large ? rint(point->distance) : point->distance, x > most ? "above" : "below", least, most,
+                     point->distance > 4.0 ? "; the roofline goes on from there" : "");
 }
 
 static int count_missing(const pc_notes *notes) {

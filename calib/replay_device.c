@@ -28,8 +28,9 @@ static int64_t vector_bytes(const pc_layer *layer) {
 static pc_code find_peaks(const pc_replay_plan *plan, const pc_layer *layer, pc_replay_outcome *outcome,
                           pc_error *error) {
     size_t chunks = (size_t)plan->chunks;
-    int64_t *taken = pc_alloc(2 * chunks, sizeof *taken), *b_frees = taken + chunks;
+    int64_t *taken = pc_alloc(2 * chunks, sizeof *taken);
     if (!taken) return pc_error_no_memory(error);
+    int64_t *b_frees = taken + chunks;
     for (size_t c = 0; c < chunks; c++) {
         taken[c] = plan->chunk[c].activation.taken;
         b_frees[c] = plan->chunk[c].activation.b_frees;

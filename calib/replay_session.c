@@ -57,10 +57,13 @@ static pc_code take(session *s, int64_t bytes, void **address, const char *what,
     pc_code code = pc_device_allocate(s->device, bytes, address, error);
     if (!code) return PC_OK;
     int stage = s->plan->stage;
-    if (!at) return pc_error_prefix(error, "replay: stage %d: %s, %" PRId64 " bytes", stage, what, bytes);
-    return pc_error_prefix(error, "replay: stage %d: %s of microbatch %d, chunk %d, layer %d: %s, %" PRId64 " bytes",
-                           stage, pc_pass_kind_name((pc_pass_kind)at->pass.kind), at->pass.microbatch, at->pass.chunk,
-                           at->layer, what, bytes);
+    if (!at)
+        pc_error_prefix(error, "replay: stage %d: %s, %" PRId64 " bytes", stage, what, bytes);
+    else
+        pc_error_prefix(error, "replay: stage %d: %s of microbatch %d, chunk %d, layer %d: %s, %" PRId64 " bytes",
+                        stage, pc_pass_kind_name((pc_pass_kind)at->pass.kind), at->pass.microbatch, at->pass.chunk,
+                        at->layer, what, bytes);
+    return code;
 }
 
 static void give(session *s, void **address) {
@@ -173,7 +176,8 @@ static pc_layer_shape shape_of(const pc_replay_plan *plan) {
 pc_code pc_replay_layer(const pc_replay_plan *plan, pc_layer *layer, pc_error *error) {
     pc_layer_shape shape = shape_of(plan);
     pc_code code = pc_layer_make(&shape, layer, error);
-    return code ? pc_error_prefix(error, "replay") : PC_OK;
+    if (code) pc_error_prefix(error, "replay");
+    return code;
 }
 
 static pc_code open_session(session *s, pc_error *error) {

@@ -66,7 +66,7 @@ static const int64_t sides[] = {128, 512, 1024, 2048};
 /* The shape of a form, one row (one matrix) of it; `number` picks the width. */
 static pc_kernel_shape one_row(row_form form, bool is_tiny, int number) {
     pc_kernel_shape x = {.dtype = PC_BF16, .batch = 1, .m = 1};
-    x.n = is_tiny ? 16 * (1 + number % 3) : widths[(size_t)number % COUNT(widths)];
+    x.n = is_tiny ? INT64_C(16) * (1 + number % 3) : widths[(size_t)number % COUNT(widths)];
     if (form == DROPOUT) x.probability = 0.1f;
     if (form == HEADS) {
         x.heads = is_tiny ? 2 : 32;
@@ -113,7 +113,8 @@ static void add_tiny(pc_shape_builder *b, row_form form) {
     }
 }
 
-enum { KIB = 1 << 10, MIB = 1 << 20 };
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
 static const int64_t gib = 1 << 30;
 
 static void add_ceiling(pc_shape_builder *b) {

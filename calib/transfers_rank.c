@@ -173,7 +173,7 @@ static pc_code repeat(void *self, int number, pc_error *error) {
 static pc_code time_once(member *r, repetition *x, int repeats, double *seconds, pc_error *error) {
     pc_code code = repeat(x, 0, error);
     if (!code) code = pc_device_time(r->device, repeat, x, repeats, false, seconds, error);
-    *seconds /= repeats;
+    if (!code) *seconds /= repeats;
     return code;
 }
 

@@ -86,14 +86,25 @@ static pc_code measure_first(const pc_calibrate_request *request, const pc_launc
     return code;
 }
 
+/* The one that another rank of ours made, and not what a stranger put there: its name can be guessed. */
+static bool is_ours(const char *folder) {
+    struct stat status;
+    return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static pc_code make_folder(const char *folder, pc_error *error) {
+    if (mkdir(folder, 0700) == 0 || (errno == EEXIST && is_ours(folder))) return PC_OK;
+    return pc_error_set(error, PC_ERROR_IO, "%s: %s; expected a folder that all ranks see, and only they", folder,
+                        strerror(errno));
+}
+
 pc_code pc_measure_launched(const pc_calibrate_request *request, const pc_launched *launched, const char *folder,
                             int devices, double budget_s, pc_profile *profile, pc_error *error) {
-    if (mkdir(folder, 0700) && errno != EEXIST)
-        return pc_error_set(error, PC_ERROR_IO, "%s: %s; expected a folder that all ranks see", folder,
-                            strerror(errno));
+    pc_code code = make_folder(folder, error);
+    if (code) return code;
     int groups = 1;
     for (int n = 2; n < launched->ranks; n *= 2) groups++;
-    pc_code code = PC_OK;
     for (int n = 2; !code && n < launched->ranks; n *= 2)
         code = measure_first(request, launched, n, folder, devices, budget_s / groups, profile, error);
     if (!code)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 512, GUARD_BYTE = 0xa5 };
+enum { GUARD_BYTES = 512, BOTH_GUARDS_BYTES = 2 * GUARD_BYTES, GUARD_BYTE = 0xa5 };
 
 /* One tensor: on the device between two guards, and on the host. */
 typedef struct held {
@@ -47,7 +47,7 @@ static void put_down(bench *b) {
 
 static pc_code take_up(bench *b, held *h, pc_error *error) {
     void *block;
-    size_t bytes = (size_t)h->bytes + 2 * GUARD_BYTES;
+    size_t bytes = (size_t)h->bytes + BOTH_GUARDS_BYTES;
     pc_code code = pc_device_allocate(b->device, (int64_t)bytes, &block, error);
     if (code) return code;
     h->block = block;
@@ -86,7 +86,7 @@ static bool is_read(const pc_tensor *tensor) {
 static pc_code fill_one(const bench *b, int i, pc_error *error) {
     const held *h = &b->held[i];
     const pc_tensor *t = &h->tensor;
-    int64_t all = h->bytes + 2 * GUARD_BYTES;
+    int64_t all = h->bytes + BOTH_GUARDS_BYTES;
     memset(h->first, GUARD_BYTE, (size_t)all);
     pc_code code = pc_device_upload(b->device, h->block, h->first, all, error);
     if (code) return code;
@@ -119,7 +119,7 @@ static pc_code run(const bench *b, pc_error *error) {
     if (!code) code = pc_device_wait(b->device, error);
     for (int i = 0; i < b->count && !code; i++) {
         const held *h = &b->held[i];
-        code = pc_device_download(b->device, h->found, h->block, h->bytes + 2 * GUARD_BYTES, error);
+        code = pc_device_download(b->device, h->found, h->block, h->bytes + BOTH_GUARDS_BYTES, error);
     }
     return code;
 }

@@ -113,7 +113,7 @@ pc_code pc_swiglu_forward_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC
 }
 
 int64_t pc_swiglu_forward_bytes(const pc_kernel_shape *s) {
-    return 2 * 3 * elements(s);
+    return 2 * (3 * elements(s));
 }
 
 pc_code pc_swiglu_backward_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TENSORS], int *count,
@@ -129,7 +129,7 @@ pc_code pc_swiglu_backward_tensors(const pc_kernel_shape *s, pc_tensor tensors[P
 }
 
 int64_t pc_swiglu_backward_bytes(const pc_kernel_shape *s) {
-    return 2 * 5 * elements(s);
+    return 2 * (5 * elements(s));
 }
 
 /* ---- rotary ---- */
@@ -163,7 +163,7 @@ pc_code pc_rotary_forward_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC
 }
 
 int64_t pc_rotary_forward_bytes(const pc_kernel_shape *s) {
-    return 2 * 2 * s->m * (s->heads + s->kv_heads) * s->k;
+    return 2 * (2 * s->m) * (s->heads + s->kv_heads) * s->k;
 }
 
 pc_code pc_rotary_backward_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TENSORS], int *count,
@@ -201,7 +201,7 @@ pc_code pc_residual_forward_tensors(const pc_kernel_shape *s, pc_tensor tensors[
 
 int64_t pc_residual_forward_bytes(const pc_kernel_shape *s) {
     int64_t mask = pc_shape_has_dropout(s) ? 1 : 0;
-    return (2 * 3 + mask) * elements(s) + (pc_shape_has_bias(s) ? 2 * s->n : 0);
+    return (INT64_C(2) * 3 + mask) * elements(s) + (pc_shape_has_bias(s) ? 2 * s->n : 0);
 }
 
 pc_code pc_residual_backward_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TENSORS], int *count,
@@ -219,7 +219,7 @@ pc_code pc_residual_backward_tensors(const pc_kernel_shape *s, pc_tensor tensors
 
 int64_t pc_residual_backward_bytes(const pc_kernel_shape *s) {
     int64_t mask = pc_shape_has_dropout(s) ? 1 : 0;
-    return (2 * 2 + mask) * elements(s);
+    return (INT64_C(2) * 2 + mask) * elements(s);
 }
 
 pc_code pc_add_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TENSORS], int *count, pc_error *error) {
@@ -234,7 +234,7 @@ pc_code pc_add_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TEN
 }
 
 int64_t pc_add_bytes(const pc_kernel_shape *s) {
-    return 2 * 3 * elements(s);
+    return 2 * (3 * elements(s));
 }
 
 pc_code pc_copy_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TENSORS], int *count, pc_error *error) {
@@ -248,7 +248,7 @@ pc_code pc_copy_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TE
 }
 
 int64_t pc_copy_bytes(const pc_kernel_shape *s) {
-    return 2 * 2 * elements(s);
+    return 2 * (2 * elements(s));
 }
 
 /* ---- cross entropy ---- */
@@ -285,7 +285,7 @@ pc_code pc_cross_entropy_backward_tensors(const pc_kernel_shape *s, pc_tensor te
 }
 
 int64_t pc_cross_entropy_backward_bytes(const pc_kernel_shape *s) {
-    return 2 * 2 * elements(s) + (4 + 4) * s->m;
+    return 2 * (2 * elements(s)) + (4 + 4) * s->m;
 }
 
 /* ---- embedding ---- */

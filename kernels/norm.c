@@ -84,12 +84,12 @@ pc_code pc_rms_norm_backward_tensors(const pc_kernel_shape *shape, pc_tensor ten
 
 /* x and y; gamma (and beta); rstd (and mean). */
 static int64_t forward_bytes(const pc_kernel_shape *shape, int64_t vectors) {
-    return 2 * 2 * shape->m * shape->n + 2 * vectors * shape->n + 4 * vectors * shape->m;
+    return 2 * (2 * shape->m * shape->n) + 2 * vectors * shape->n + 4 * vectors * shape->m;
 }
 
 /* dy, x and dx; gamma; rstd (and mean); dgamma (and dbeta), read and written. */
 static int64_t backward_bytes(const pc_kernel_shape *shape, int64_t vectors) {
-    return 3 * 2 * shape->m * shape->n + 2 * shape->n + 4 * vectors * shape->m + 2 * 4 * vectors * shape->n;
+    return 3 * (2 * shape->m * shape->n) + 2 * shape->n + 4 * vectors * shape->m + 2 * (4 * vectors * shape->n);
 }
 
 int64_t pc_layer_norm_forward_bytes(const pc_kernel_shape *shape) {

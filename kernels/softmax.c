@@ -46,11 +46,11 @@ pc_code pc_softmax_backward_tensors(const pc_kernel_shape *shape, pc_tensor tens
 }
 
 int64_t pc_softmax_forward_bytes(const pc_kernel_shape *shape) {
-    return 2 * 2 * pc_softmax_rows(shape) * shape->n;
+    return 2 * (2 * pc_softmax_rows(shape) * shape->n);
 }
 
 int64_t pc_softmax_backward_bytes(const pc_kernel_shape *shape) {
-    return 3 * 2 * pc_softmax_rows(shape) * shape->n;
+    return 3 * (2 * pc_softmax_rows(shape) * shape->n);
 }
 
 int64_t pc_softmax_flops(const pc_kernel_shape *shape) {

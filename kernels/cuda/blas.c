@@ -44,7 +44,7 @@ struct pc_blas {
 
 /* The one of the headers first; what is used here has been the same since cuBLAS 11. */
 static pc_code open_library(pc_blas *blas, pc_error *error) {
-    static const char *const names[] = {"libcublasLt.so." TEXT(CUBLAS_VER_MAJOR), "libcublasLt.so.13",
+    static const char *const names[] = {("libcublasLt.so." TEXT(CUBLAS_VER_MAJOR)), "libcublasLt.so.13",
                                         "libcublasLt.so.12", "libcublasLt.so", NULL};
     calls *call = &blas->call;
     const pc_shared_library_entry entries[] = {

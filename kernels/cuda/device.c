@@ -147,7 +147,7 @@ static pc_code measure_reserved(pc_device *device, pc_error *error) {
 }
 
 pc_code pc_device_open(int index, pc_device **device, pc_error *error) {
-    int count;
+    int count = 0;
     pc_code code = pc_device_count(&count, error);
     if (code != PC_OK) return code;
     if (index < 0 || index >= count)
@@ -162,7 +162,8 @@ pc_code pc_device_open(int index, pc_device **device, pc_error *error) {
     if (code == PC_OK) code = measure_reserved(made, error);
     if (code != PC_OK) {
         pc_device_close(made);
-        return pc_error_prefix(error, "device %d", index);
+        pc_error_prefix(error, "device %d", index);
+        return code;
     }
     describe_software(made);
     *device = made;
