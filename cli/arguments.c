@@ -11,7 +11,7 @@ int report(const pc_error *error) {
 }
 
 int report_usage(const char *format, ...) {
-    char message[PC_ERROR_MESSAGE_SIZE];
+    char message[4 * PC_ERROR_MESSAGE_SIZE + 8192]; /* two paths and more: pc_error_set cuts it */
     pc_error error;
     va_list values;
     va_start(values, format);
@@ -67,6 +67,7 @@ static int next_short(arguments *x, const char *word) {
     return option < 0 ? unknown_option(x, word) : take_value(x, option, word[2] ? word + 2 : NULL);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): once, for behind `--` all are operands */
 int arguments_next(arguments *x) {
     if (x->next == x->argc) return ARGUMENT_END;
     const char *word = x->argv[x->next++];

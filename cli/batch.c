@@ -62,7 +62,7 @@ static int64_t least_of(int64_t a, int64_t b) {
 
 /* One where runs take long; fewer at the end, so that all threads end together. */
 static int64_t stretch_length(const batch *b, bool is_quick) {
-    int64_t fair = is_quick ? (b->now.count + b->next.count) / (4 * b->jobs) : 1;
+    int64_t fair = is_quick ? (b->now.count + b->next.count) / (INT64_C(4) * b->jobs) : 1;
     return least_of(fair < 1 ? 1 : least_of(fair, STRETCH_MAX), b->now.count);
 }
 
@@ -238,7 +238,7 @@ static void hand_over_all(batch *b, batch_feed *feed, void *feeder) {
     int ms = WAIT_LEAST_MS;
     do {
         take_piece(b, feed, feeder);
-        ms = hand_over_done(b) || !b->is_fed ? WAIT_LEAST_MS : (int)least_of(2 * ms, WAIT_MOST_MS);
+        ms = hand_over_done(b) || !b->is_fed ? WAIT_LEAST_MS : (int)least_of(INT64_C(2) * ms, WAIT_MOST_MS);
     } while (wait_for_results(b, ms));
 }
 

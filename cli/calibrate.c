@@ -37,6 +37,7 @@ static const char help[] =
     "      --replay SCENARIO  then run one stage's passes of the scenario's runs (the first 8) here, in the order of\n"
     "                         their schedules, and compare time and memory with the simulated stage\n"
     "      --stage N          which stage (default: the middle one)\n"
+    "      --allow-outside    let that scenario name files outside of its folder\n"
     "  -q, --quiet            no progress bar\n"
     "\n"
     "Under mpirun or srun, with one process a GPU, the ranks measure transfers between all nodes together; rank 0 "
@@ -50,7 +51,22 @@ static const char help[] =
     "example: pipecast calibrate --quick -o h100.h5\n"
     "example: pipecast calibrate -o h100.h5 --replay scenarios/studies/replay_stage.yaml\n";
 
-enum { OUTPUT, QUICK, TINY, DEVICE, GPU, KERNELS_ONLY, TRANSFERS_ONLY, ATTENTION, SEED, REPLAY, STAGE, QUIET, HELP };
+enum {
+    OUTPUT,
+    QUICK,
+    TINY,
+    DEVICE,
+    GPU,
+    KERNELS_ONLY,
+    TRANSFERS_ONLY,
+    ATTENTION,
+    SEED,
+    REPLAY,
+    STAGE,
+    ALLOW_OUTSIDE,
+    QUIET,
+    HELP
+};
 static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"quick", 0, NULL},
                                       {"tiny", 0, NULL},
@@ -62,14 +78,15 @@ static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"seed", 0, "N"},
                                       {"replay", 0, "SCENARIO"},
                                       {"stage", 0, "N"},
+                                      {"allow-outside", 0, NULL},
                                       {"quiet", 'q', NULL},
                                       {"help", 'h', NULL},
                                       {NULL, 0, NULL}};
 
 typedef struct request {
     pc_calibrate_request calibrate;
-    const char *output, *gpu, *replay;
-    int stage; /* -1: the middle one */
+    const char *output, *gpu;
+    replay_request replay; /* its path is NULL: none */
     bool is_quiet;
 } request;
 
@@ -90,12 +107,13 @@ static bool take(request *x, int option, const char *value) {
     if (option == KERNELS_ONLY) x->calibrate.without_transfers = true;
     if (option == TRANSFERS_ONLY) x->calibrate.without_kernels = true;
     if (option == ATTENTION) x->calibrate.attention_library = value;
-    if (option == REPLAY) x->replay = value;
+    if (option == REPLAY) x->replay.path = value;
+    if (option == ALLOW_OUTSIDE) x->replay.allows_outside = true;
     if (option == QUIET) x->is_quiet = true;
     if (option == DEVICE && (is_good = take_number("calibrate: --device", value, 1023, &number)))
         x->calibrate.device = (int)number;
     if (option == STAGE && (is_good = take_number("calibrate: --stage", value, INT32_MAX, &number)))
-        x->stage = (int)number;
+        x->replay.stage = (int)number;
     if (option == SEED && (is_good = take_number("calibrate: --seed", value, INT64_MAX, &number)))
         x->calibrate.seed = (uint64_t)number;
     return is_good;
@@ -116,7 +134,7 @@ static int parse(int argc, char **argv, request *x, bool *is_help) {
     }
     if (x->calibrate.without_kernels && x->calibrate.without_transfers)
         return report_usage("calibrate: --kernels-only and --transfers-only leave nothing; expected one of them");
-    if (x->stage >= 0 && !x->replay) return report_usage("calibrate: --stage: no --replay; expected both");
+    if (x->replay.stage >= 0 && !x->replay.path) return report_usage("calibrate: --stage: no --replay; expected both");
     const size_t name_most = sizeof(((pc_profile_device *)0)->gpu) - 1;
     if (x->gpu && (!x->gpu[0] || strlen(x->gpu) > name_most))
         return report_usage("calibrate: --gpu: %zu characters; expected 1 to %zu", strlen(x->gpu), name_most);
@@ -172,11 +190,12 @@ static int finish(const request *x, pc_profile *profile, int status) {
     }
     if (pc_profile_write(profile, x->output, &error)) return report(&error);
     calibrate_print(profile);
-    printf("\nwritten to %s%s\n", x->output, profile->device.is_complete ? "" : " (not complete)");
+    printf("\nwritten to ");
+    print_plain(stdout, x->output);
+    printf("%s\n", profile->device.is_complete ? "" : " (not complete)");
     if (is_interrupted)
-        fprintf(stderr,
-                "pipecast: calibrate: interrupted; %s has what was measured until then and is marked as not complete\n",
-                x->output);
+        report_usage("calibrate: interrupted; %s has what was measured until then and is marked as not complete",
+                     x->output);
     return finish_output(status);
 }
 
@@ -189,14 +208,14 @@ static int calibrate(request *x, pc_profile *profile) {
     x->calibrate.progress = (pc_calibrate_progress){step, &bar};
     pc_code code = pc_calibrate(&x->calibrate, profile, &warnings, &error);
     progress_end(&bar);
+    x->calibrate.progress = (pc_calibrate_progress){0}; /* the bar ends here */
     print_lines(warnings);
     pc_free(warnings);
     int status = code ? report(&error) : EXIT_DONE;
     snprintf(profile->device.gpu, sizeof profile->device.gpu, "%s", x->gpu ? x->gpu : calibrate_gpu(profile));
     const pc_launched *launched = x->calibrate.launched;
     if (launched && launched->rank > 0) return status; /* rank 0 has everything */
-    if (!code && x->replay && !is_interrupted)
-        status = calibrate_replay(x->replay, x->calibrate.device, x->stage, profile);
+    if (!code && x->replay.path && !is_interrupted) status = calibrate_replay(&x->replay, x->calibrate.device, profile);
     return finish(x, profile, status);
 }
 
@@ -209,7 +228,7 @@ static const char *meeting_folder(const char *output, const pc_launched *launche
 int command_calibrate(int argc, char **argv) {
     request x = {.calibrate = {.seed = 1, .is_interrupted = &is_interrupted, .version = PC_VERSION " " PC_COMMIT},
                  .output = "profile.h5",
-                 .stage = -1};
+                 .replay = {.stage = -1}};
     bool is_help = false;
     int status = parse(argc, argv, &x, &is_help);
     if (status != EXIT_DONE) return status;
@@ -222,7 +241,7 @@ int command_calibrate(int argc, char **argv) {
         pc_error_prefix(&error, "calibrate: -o");
         return report(&error);
     }
-    if (x.replay && calibrate_replay_check(x.replay, x.stage, x.gpu, &error)) return report(&error);
+    if (x.replay.path && calibrate_replay_check(&x.replay, x.gpu, &error)) return report(&error);
     char *program = realpath("/proc/self/exe", NULL); /* ranks of transfers are this program again */
     x.calibrate.program = program ? program : "pipecast";
     watch_interrupts();

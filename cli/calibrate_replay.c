@@ -105,9 +105,11 @@ static pc_code replay_runs(session *s, const pc_scenario *scenario, pc_error *er
                         pc_scenario_name(scenario), count);
 }
 
-static pc_code open_and_replay(const char *path, session *s, pc_error *error) {
+static pc_code open_and_replay(const replay_request *r, session *s, pc_error *error) {
     pc_scenario *scenario;
-    pc_code code = pc_scenario_load(path, NULL, 0, &scenario, error);
+    pc_scenario_options options = {.allows_outside = r->allows_outside};
+    s->stage = r->stage;
+    pc_code code = pc_scenario_load_with(r->path, &options, &scenario, error);
     if (!code) {
         code = replay_runs(s, scenario, error);
         pc_scenario_free(scenario);
@@ -115,13 +117,13 @@ static pc_code open_and_replay(const char *path, session *s, pc_error *error) {
     return code ? pc_error_prefix(error, "calibrate: --replay") : PC_OK;
 }
 
-pc_code calibrate_replay_check(const char *path, int stage, const char *gpu, pc_error *error) {
-    session s = {.stage = stage, .gpu = gpu};
-    return open_and_replay(path, &s, error);
+pc_code calibrate_replay_check(const replay_request *r, const char *gpu, pc_error *error) {
+    session s = {.gpu = gpu};
+    return open_and_replay(r, &s, error);
 }
 
-int calibrate_replay(const char *path, int device, int stage, pc_profile *profile) {
+int calibrate_replay(const replay_request *r, int device, pc_profile *profile) {
     pc_error error = {0};
-    session s = {.device = device, .stage = stage, .profile = profile};
-    return open_and_replay(path, &s, &error) ? report(&error) : EXIT_DONE;
+    session s = {.device = device, .profile = profile};
+    return open_and_replay(r, &s, &error) ? report(&error) : EXIT_DONE;
 }

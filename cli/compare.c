@@ -73,8 +73,8 @@ static bool take_option(request *r, int option, const char *value) {
 /* The table says it itself; to programs that read the other formats it is no row. */
 static void warn_of_versions(const pc_compare_options *options) {
     if (options->format != PC_FORMAT_TABLE && strcmp(options->version_a, options->version_b) != 0)
-        fprintf(stderr, "pipecast: written by different versions of pipecast: a by %s, b by %s\n", options->version_a,
-                options->version_b);
+        report_usage("written by different versions of pipecast: a by %s, b by %s", options->version_a,
+                     options->version_b);
 }
 
 static pc_code compare(const request *r, pc_results_reader *const readers[2], pc_compare_summary *summary,

@@ -60,8 +60,8 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
     char title[3 * PC_LABEL_SIZE], subtitle[160];
     snprintf(title, sizeof title, "%s%s%s: %d devices, %d microbatches", row->model, row->model[0] ? ", " : "",
              row->schedule, record->devices, record->microbatches);
-    snprintf(subtitle, sizeof subtitle, "iteration %.4g s; bubble rate %.4f (span), %.4f (makespan)", row->iteration_s,
-             row->bubble_rate_span, row->bubble_rate_makespan);
+    pc_write_message(subtitle, sizeof subtitle, "iteration %.4g s; bubble rate %.4f (span), %.4f (makespan)",
+                     row->iteration_s, row->bubble_rate_span, row->bubble_rate_makespan);
     pc_timeline timeline = {.title = title,
                             .subtitle = subtitle,
                             .time_unit = "ms",

@@ -1,11 +1,17 @@
 #include "cli/interrupt.h"
 
+#include "results/replace.h"
+
 #include <stddef.h>
 
+/* Those that whoever started us has ignored (nohup, a script's background) stay so: waiting would take them. */
 static void fill(sigset_t *signals) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     sigemptyset(signals);
-    sigaddset(signals, SIGINT);
-    sigaddset(signals, SIGTERM);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction now;
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(signals, numbers[i]);
+    }
 }
 
 void interrupt_block(interrupt *x) {
@@ -23,6 +29,7 @@ static void *watch(void *context) {
     while (sigwait(&signals, &number) != 0) {
     }
     x->say(x->context);
+    pc_replacement_stop();
     signal(number, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     raise(number);

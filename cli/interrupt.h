@@ -1,5 +1,5 @@
-/* interrupt.h: says a last line when the user (SIGINT) or the system (SIGTERM) ends the command, and ends it at once.
- */
+/* interrupt.h: says a last line when the user (SIGINT), the system (SIGTERM) or the terminal (SIGHUP) ends the command,
+ * and ends it at once. */
 #ifndef PC_CLI_INTERRUPT_H
 #define PC_CLI_INTERRUPT_H
 
@@ -19,7 +19,7 @@ typedef struct interrupt {
     void *context;
 } interrupt;
 
-/* From here on the two signals wait, in this thread and those that it starts. */
+/* From here on the signals wait, but for those that are ignored, in this thread and those that it starts. */
 void interrupt_block(interrupt *x);
 
 /* From here on they end the command as they ever do, after `say` has had its say. */

@@ -8,6 +8,7 @@
 #include "scenarios/scenario.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,16 +53,21 @@ static bool is_yaml(const char *name) {
     return length > 5 && strcmp(name + length - 5, ".yaml") == 0;
 }
 
-/* One line: the path and the title; a file that does not load says so in its place. */
-static void list_file(const char *path) {
+/* One line: the path and the title; a file that does not load says so in its place. Not so where the machine fails. */
+static pc_code list_file(const char *path, pc_error *error) {
     pc_scenario *scenario;
-    pc_error error = {0};
-    if (pc_scenario_load(path, NULL, 0, &scenario, &error)) {
-        printf("%s\n    does not load: %s\n", path, error.message);
-        return;
+    pc_code code = pc_scenario_load(path, NULL, 0, &scenario, error);
+    if (code && code != PC_ERROR_INPUT) return code;
+    print_plain(stdout, path);
+    if (code) {
+        printf("\n    does not load: %s\n", error->message);
+        return PC_OK;
     }
-    printf("%s\n    %s (%lld runs)\n", path, pc_scenario_title(scenario), (long long)pc_scenario_run_count(scenario));
+    printf("\n    ");
+    print_plain(stdout, pc_scenario_title(scenario));
+    printf(" (%lld runs)\n", (long long)pc_scenario_run_count(scenario));
     pc_scenario_free(scenario);
+    return PC_OK;
 }
 
 /* Models and machines lie among the scenarios and are none. */
@@ -69,28 +75,35 @@ static bool is_library(const char *name) {
     return strcmp(name, "models") == 0 || strcmp(name, "machines") == 0;
 }
 
-static bool list_folder(const char *folder, int depth) {
+static pc_code refuse_folder(const char *folder, int cause, pc_error *error) {
+    if (cause == ENOMEM) return pc_error_no_memory(error);
+    return pc_error_set(error, cause == EIO ? PC_ERROR_IO : PC_ERROR_INPUT,
+                        "list: %s: %s; expected a folder of scenarios, as $PIPECAST_SCENARIOS may name", folder,
+                        strerror(cause));
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as `depth` says */
+static pc_code list_folder(const char *folder, int depth, pc_error *error) {
     struct dirent **entries;
     int count = scandir(folder, &entries, NULL, alphasort);
-    if (count < 0) return false;
+    if (count < 0) return refuse_folder(folder, errno, error);
+    pc_code code = PC_OK;
     for (int i = 0; i < count; i++) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         bool is_usable = entries[i]->d_name[0] != '.' && !is_library(entries[i]->d_name) && length < (int)sizeof path;
-        if (is_usable && is_folder(path) && depth > 0) list_folder(path, depth - 1);
-        if (is_usable && is_yaml(path)) list_file(path);
+        if (!code && is_usable && is_folder(path) && depth > 0) code = list_folder(path, depth - 1, error);
+        if (!code && is_usable && is_yaml(path)) code = list_file(path, error);
         free(entries[i]);
     }
     free(entries);
-    return true;
+    return code;
 }
 
 static int list_scenarios(void) {
     enum { DEPTH = 2 };
-    const char *folder = scenarios_folder();
-    if (!list_folder(folder, DEPTH))
-        return report_usage("list: %s: no such folder; expected one of scenarios, as $PIPECAST_SCENARIOS may name",
-                            folder);
+    pc_error error = {0};
+    if (list_folder(scenarios_folder(), DEPTH, &error)) return report(&error);
     return finish_output(EXIT_DONE);
 }
 
@@ -105,38 +118,42 @@ static int width_of_names(pc_library_kind kind) {
 }
 
 /* A file of the library that is wrong is our fault, but the others can still be listed. */
-static void print_fault(int width, const char *name, const pc_error *error) {
+static pc_code print_fault(int width, const char *name, const pc_error *error) {
+    if (error->code != PC_ERROR_INPUT) return error->code;
     printf("%-*s  does not load: %s\n", width, name, error->message);
+    return PC_OK;
 }
 
-static void print_model(int width, const char *name) {
+static pc_code print_model(int width, const char *name, pc_error *error) {
     pc_library_model m;
     pc_parameters parameters;
-    pc_error error;
-    if (pc_library_load_model(name, &m, &error) || pc_model_parameters(&m.model, 1, &parameters, &error))
-        return print_fault(width, name, &error);
+    if (pc_library_load_model(name, &m, error) || pc_model_parameters(&m.model, 1, &parameters, error))
+        return print_fault(width, name, error);
     printf("%-*s  %8.2f  %6lld  %6lld  %5lld  %7lld  %s\n", width, name, (double)parameters.total / 1e9,
            (long long)m.model.layers, (long long)m.model.hidden, (long long)m.model.heads, (long long)m.seq_len,
            m.title);
+    return PC_OK;
 }
 
 static int list_models(void) {
     int count, width = width_of_names(PC_LIBRARY_MODELS);
     const pc_library_file *files = pc_library_files(PC_LIBRARY_MODELS, &count);
     printf("%-*s  param. B  layers  hidden  heads  seq_len  title\n", width, "name");
-    for (int i = 0; i < count; i++) print_model(width, files[i].name);
-    return finish_output(EXIT_DONE);
+    pc_error error = {0};
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++) code = print_model(width, files[i].name, &error);
+    return code ? report(&error) : finish_output(EXIT_DONE);
 }
 
-static void print_machine(int width, const char *name) {
+static pc_code print_machine(int width, const char *name, pc_error *error) {
     pc_library_machine m;
-    pc_error error;
-    if (pc_library_load_machine(name, &m, &error)) return print_fault(width, name, &error);
+    if (pc_library_load_machine(name, &m, error)) return print_fault(width, name, error);
     char size[32] = "any";
     if (m.machine.nodes) snprintf(size, sizeof size, "%lld", (long long)m.machine.nodes * m.machine.gpus_per_node);
     printf("%-*s  %-14s  %9g  %9.4g  %6d  %6d  %4s  %s\n", width, name, m.machine.gpu.name,
            m.machine.gpu.matrix_flops_per_s / 1e12, (double)m.machine.gpu.memory_bytes / 1073741824.0,
            m.machine.gpus_per_node, m.machine.domain_gpus, size, m.title);
+    return PC_OK;
 }
 
 static int list_machines(void) {
@@ -144,8 +161,10 @@ static int list_machines(void) {
     const pc_library_file *files = pc_library_files(PC_LIBRARY_MACHINES, &count);
     printf("%-*s  %-14s  %9s  %9s  %6s  %6s  %4s  title\n", width, "name", "GPU", "TFLOP/s", "mem. GiB", "a node",
            "domain", "GPUs");
-    for (int i = 0; i < count; i++) print_machine(width, files[i].name);
-    return finish_output(EXIT_DONE);
+    pc_error error = {0};
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++) code = print_machine(width, files[i].name, &error);
+    return code ? report(&error) : finish_output(EXIT_DONE);
 }
 
 /* ---- the choice ---- */

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,8 +14,10 @@ pc_code refuse_same_file(const char *input, const char *output, const char *what
 }
 
 void print_plain(FILE *stream, const char *text) {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        putc(*c < 0x20 || *c == 0x7F ? '?' : *c, stream);
+    char plain[2 * PATH_MAX];
+    snprintf(plain, sizeof plain, "%s", text);
+    pc_error_make_plain(plain);
+    fputs(plain, stream);
 }
 
 int finish_output(int status) {

@@ -27,7 +27,8 @@ typedef struct session {
 
 static pc_code load_scenario(session *s, pc_error *error) {
     const plan_request *r = s->request;
-    pc_code code = pc_plan_scenario_load(r->path, r->sets.list, r->sets.count, &s->scenario, error);
+    pc_scenario_options options = {r->sets.list, r->sets.count, r->allows_outside};
+    pc_code code = pc_plan_scenario_load_with(r->path, &options, &s->scenario, error);
     if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, error);
     return code;
 }
@@ -143,7 +144,7 @@ static void say_seconds(const session *s) {
 }
 
 static void close_session(session *s) {
-    for (int64_t i = 0; s->rows && i < s->answer.count; i++) free((char *)s->rows[i].command);
+    for (int64_t i = 0; s->rows && i < s->answer.count; i++) pc_free((char *)s->rows[i].command);
     pc_results_discard(s->writer);
     pc_plan_answer_free(&s->answer);
     run_profiles_close(&s->searched);

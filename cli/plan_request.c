@@ -1,6 +1,7 @@
 #include "cli/plan_request.h"
 
 #include "cli/cli.h"
+#include "engine/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static const char help_start[] =
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
     "      --exhaustive           simulate every point, as a check of the search\n"
     "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
+    "      --allow-outside        let a scenario name files outside of its folder: ../gpu.yaml, /data/h100.h5, links\n"
     "  -q, --quiet                no messages but errors\n"
     "\n"
     "Keys of a setting. One value, short for --set setting.KEY=VALUE, is fixed; where ... stands, several values,\n"
@@ -47,13 +49,14 @@ static const run_flag plan_flags[] = {
 };
 enum { PLAN_FLAGS = sizeof plan_flags / sizeof *plan_flags };
 
-enum { OUTPUT = PLAN_FLAGS, FORMAT, JOBS, EXHAUSTIVE, SET, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
+enum { OUTPUT = PLAN_FLAGS, FORMAT, JOBS, EXHAUSTIVE, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
 static const option_spec own_options[] = {
     [OUTPUT] = {"output", 'o', "RESULTS.h5"},
     [FORMAT] = {"format", 0, "FORMAT"},
     [JOBS] = {"jobs", 'j', "N"},
     [EXHAUSTIVE] = {"exhaustive", 0, NULL},
     [SET] = {"set", 0, "KEY=VALUE"},
+    [ALLOW_OUTSIDE] = {"allow-outside", 0, NULL},
     [QUIET] = {"quiet", 'q', NULL},
     [HELP] = {"help", 'h', NULL},
 };
@@ -132,6 +135,8 @@ static bool take_option(plan_request *r, int option, const char *value, const ru
         return r->is_exhaustive = true;
     case SET:
         return run_sets_take(&r->sets, value);
+    case ALLOW_OUTSIDE:
+        return r->allows_outside = true;
     case QUIET:
         return r->is_quiet = true;
     default:
@@ -149,7 +154,8 @@ int plan_request_parse(int argc, char **argv, plan_request *r) {
             print_help();
             return finish_output(EXIT_DONE);
         }
-        if (option == ARGUMENT_ERROR || !take_option(r, option, x.value, flags)) return EXIT_BAD_INPUT;
+        if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
+        if (!take_option(r, option, x.value, flags)) return run_sets_status(&r->sets);
     }
     if (!r->path && r->sets.count == 0)
         return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
@@ -162,68 +168,97 @@ void plan_request_free(plan_request *r) {
 
 /* ---- the run of a plan ---- */
 
+/* A text that grows; once there is no memory for more, it stays and says so. */
+typedef struct line {
+    char *text;
+    size_t size;
+    bool has_failed;
+} line;
+
+static void write(line *to, const char *words) {
+    size_t more = strlen(words);
+    char *text = to->has_failed ? NULL : pc_realloc(to->text, to->size + more + 1, 1);
+    to->has_failed = !text;
+    if (!text) return;
+    memcpy(text + to->size, words, more + 1);
+    to->text = text;
+    to->size += more;
+}
+
+/* What a terminal cannot show, as shells of today take it. */
+static void write_codes(line *to, const char *word) {
+    write(to, "$'");
+    for (; *word; word++) {
+        char code[8];
+        bool is_plain = *word >= ' ' && *word < 0x7f && *word != '\'' && *word != '\\';
+        snprintf(code, sizeof code, is_plain ? "%c" : "\\%03o", (unsigned char)*word);
+        write(to, code);
+    }
+    write(to, "'");
+}
+
 /* As a shell takes it for one word. */
-static void write_word(FILE *stream, const char *word) {
+static void write_word(line *to, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
     if (*word && word[strspn(word, plain)] == '\0') {
-        fputs(word, stream);
+        write(to, word);
         return;
     }
-    fputc('\'', stream);
-    for (; *word; word++) fputs(*word == '\'' ? "'\\''" : (char[2]){*word}, stream);
-    fputc('\'', stream);
+    char shown[8192];
+    snprintf(shown, sizeof shown, "%s", word);
+    pc_error_make_plain(shown);
+    if (strcmp(shown, word) != 0) return write_codes(to, word);
+    write(to, "'");
+    for (; *word; word++) write(to, *word == '\'' ? "'\\''" : (char[2]){*word});
+    write(to, "'");
+}
+
+static void write_option(line *to, const run_flag *flag, const char *value) {
+    write(to, " --");
+    write(to, flag->name);
+    write(to, " ");
+    write_word(to, value);
 }
 
 /* "--tp 8"; a key without an option of its own as "--set setting.overlap.tp=false". */
 static void write_key(void *context, const char *key, const char *value) {
-    FILE *stream = context;
-    for (const run_flag *flag = run_flags; flag->name; flag++) {
-        if (strcmp(flag->key, key) != 0) continue;
-        fprintf(stream, " --%s ", flag->name);
-        write_word(stream, value);
-        return;
-    }
-    size_t size = strlen(key) + strlen(value) + 16;
-    char *set = malloc(size);
-    if (!set) return;
-    snprintf(set, size, "setting.%s=%s", key, value);
-    fputs(" --set ", stream);
-    write_word(stream, set);
-    free(set);
+    line *to = context, set = {0};
+    for (const run_flag *flag = run_flags; flag->name; flag++)
+        if (strcmp(flag->key, key) == 0) return write_option(to, flag, value);
+    write(&set, "setting.");
+    write(&set, key);
+    write(&set, "=");
+    write(&set, value);
+    write(to, " --set ");
+    if (!set.has_failed) write_word(to, set.text);
+    to->has_failed = to->has_failed || set.has_failed;
+    pc_free(set.text);
 }
 
 /* What the user said of the setting; what was said of the choices, the plan says anew. */
-static void write_set(FILE *stream, const plan_request *r, const char *set) {
-    for (int i = 0; i < r->sets.flag_count; i++) {
-        if (r->sets.flags[i].set != set) continue;
-        fprintf(stream, " --%s ", r->sets.flags[i].flag->name);
-        write_word(stream, strchr(set, '=') + 1);
-        return;
-    }
-    fputs(" --set ", stream);
-    write_word(stream, set);
+static void write_set(line *to, const plan_request *r, const char *set) {
+    for (int i = 0; i < r->sets.flag_count; i++)
+        if (r->sets.flags[i].set == set) return write_option(to, r->sets.flags[i].flag, strchr(set, '=') + 1);
+    write(to, " --set ");
+    write_word(to, set);
 }
 
 pc_code plan_request_command(const plan_request *r, const pc_plan_scenario *scenario, const pc_plan_choice *choice,
                              char **command, pc_error *error) {
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream) return pc_error_no_memory(error);
-    fputs("pipecast run", stream);
+    line text = {0};
+    write(&text, "pipecast run");
     if (r->path) {
-        fputc(' ', stream);
-        write_word(stream, r->path);
+        write(&text, " ");
+        write_word(&text, r->path);
     }
+    if (r->allows_outside) write(&text, " --allow-outside");
     for (int i = 0; i < r->sets.count; i++)
-        if (strncmp(r->sets.list[i], "setting.", 8) == 0) write_set(stream, r, r->sets.list[i]);
-    pc_code code = pc_plan_scenario_put(scenario, choice, write_key, stream, error);
-    bool is_whole = !ferror(stream);
-    is_whole = fclose(stream) == 0 && is_whole;
-    if (!code && !is_whole) code = pc_error_no_memory(error);
+        if (strncmp(r->sets.list[i], "setting.", 8) == 0) write_set(&text, r, r->sets.list[i]);
+    pc_code code = pc_plan_scenario_put(scenario, choice, write_key, &text, error);
+    if (!code && text.has_failed) code = pc_error_no_memory(error);
     if (code)
-        free(text);
+        pc_free(text.text);
     else
-        *command = text;
+        *command = text.text;
     return code;
 }

@@ -18,6 +18,7 @@ typedef struct plan_request {
     pc_format format;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet;
+    bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
 
 /* Reads the arguments. -1 where there is something to do; else the exit status, all having been said. */

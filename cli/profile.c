@@ -187,8 +187,8 @@ static void print_done(const request *r, const pc_profile *profile, int64_t left
     if (left_out > 0)
         fprintf(stderr, "pipecast: warning: %" PRId64 " measurement%s in no fit: too few of their kind, or wrong\n",
                 left_out, left_out == 1 ? " stands" : "s stand");
-    fprintf(stderr, "pipecast: %s: %" PRId64 " fit%s of %" PRId64 " measurement%s\n", r->output, profile->fit_count,
-            profile->fit_count == 1 ? "" : "s", measured, measured == 1 ? "" : "s");
+    report_usage("%s: %" PRId64 " fit%s of %" PRId64 " measurement%s", r->output, profile->fit_count,
+                 profile->fit_count == 1 ? "" : "s", measured, measured == 1 ? "" : "s");
 }
 
 static int answer_fit(const request *r) {
@@ -269,6 +269,7 @@ static bool take_option(request *r, int option, const char *value) {
         return argument_integer("profile fit: --processors", value, 1, PROCESSORS_MAX, &r->processors);
     if (option == RANKS) return argument_integer("profile fit: --ranks", value, 2, RANKS_MAX, &r->ranks);
     if (option == NODES) return argument_integer("profile fit: --nodes", value, 1, RANKS_MAX, &r->nodes);
+    /* cppcheck-suppress negativeIndex ; below zero is ARGUMENT_OPERAND alone */
     *texts[option] = value;
     return (option != DEVICE && option != GPU) || is_name(options[option].name, value);
 }

@@ -115,7 +115,8 @@ static bool is_hungry(pace *p, const batch_state *state) {
 /* The most to ask for: at first nobody knows how long a run takes. */
 static int64_t appetite(const pace *p, const batch_state *state) {
     int64_t most = (int64_t)(PIECE_MOST_MS * p->runs_a_ms);
-    return most > 2 * state->jobs ? most : 2 * state->jobs;
+    int64_t least = INT64_C(2) * state->jobs;
+    return most > least ? most : least;
 }
 
 /* ---- rank 0 hands out ---- */

@@ -94,9 +94,11 @@ static pc_code open_module(const pc_launched *launched, const ranks_module **mod
     const ranks_module *found = dlsym(library, RANKS_MODULE_SYMBOL);
     if (!found || found->layout != RANKS_MODULE_LAYOUT) {
         snprintf(why, sizeof why, "%s belongs to another pipecast", path);
+        dlclose(library);
         return refuse(launched, why, "the one that was built with this", error);
     }
     *module = found;
+    /* cppcheck-suppress resourceLeak ; open until the program ends */
     return PC_OK;
 }
 

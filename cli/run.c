@@ -23,6 +23,7 @@ static const char help_start[] =
     "      --shard I/N            only the I-th of N equal shares of the runs, I from 1\n"
     "      --fresh                simulate all runs again, whatever is there\n"
     "      --set KEY=VALUE        override a key of every scenario, such as setting.microbatches=64; may be repeated\n"
+    "      --allow-outside        let a scenario name files outside of its folder: ../gpu.yaml, /data/h100.h5, links\n"
     "  -q, --quiet                no progress bar, no warnings\n"
     "\n"
     "Keys of a setting, each short for --set setting.KEY=VALUE; several values, where ... stands, are swept:\n"
@@ -40,11 +41,11 @@ enum { JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, JOBS, SHARD, FRESH, SET, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
+enum { OUTPUT, FORMAT, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
 static const option_spec own_options[FLAGS] = {
     {"output", 'o', "RESULTS.h5"}, {"format", 0, "FORMAT"}, {"jobs", 'j', "N"},
     {"shard", 0, "I/N"},           {"fresh", 0, NULL},      {"set", 0, "KEY=VALUE"},
-    {"quiet", 'q', NULL},          {"help", 'h', NULL},
+    {"allow-outside", 0, NULL},    {"quiet", 'q', NULL},    {"help", 'h', NULL},
 };
 
 /* The options of our own, and behind them those that stand for keys; the last has no name. */
@@ -73,7 +74,7 @@ static bool parse_shard(const char *text, run_request *r) {
         report_usage("--shard: '%s'; expected I/N such as 1/4", text);
         return false;
     }
-    strcpy(copy, text);
+    snprintf(copy, sizeof copy, "%s", text);
     copy[slash - text] = '\0';
     return argument_integer("--shard", slash + 1, 1, SHARDS_MAX, &r->shard_count) &&
            argument_integer("--shard", copy, 1, r->shard_count, &r->shard);
@@ -104,6 +105,9 @@ static bool take_option(run_request *r, int option, const char *value) {
         return true;
     case SET:
         return run_sets_take(&r->sets, value);
+    case ALLOW_OUTSIDE:
+        r->allows_outside = true;
+        return true;
     case QUIET:
         r->is_quiet = true;
         return true;
@@ -121,7 +125,8 @@ static int parse_and_answer(run_request *r, int argc, char **argv) {
             print_help();
             return finish_output(EXIT_DONE);
         }
-        if (option == ARGUMENT_ERROR || !take_option(r, option, x.value)) return EXIT_BAD_INPUT;
+        if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
+        if (!take_option(r, option, x.value)) return run_sets_status(&r->sets);
     }
     if (r->path_count == 0 && r->sets.flag_count == 0)
         return report_usage("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");

@@ -81,6 +81,7 @@ static pc_code add_profile(run_profiles *x, const char *path, pc_error *error) {
 static const profile_cost *find_cost(const run_profiles *x, const char *path, const pc_machine *machine) {
     int profile = find_profile(x, path);
     for (int i = 0; i < x->cost_count; i++)
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): whole copies of one machine, with what is between */
         if (x->costs[i].profile == profile && memcmp(&x->costs[i].machine, machine, sizeof *machine) == 0)
             return &x->costs[i];
     return NULL;
@@ -142,8 +143,8 @@ void run_profiles_warn(const run_profiles *x) {
         const char *path = x->profiles[x->costs[i].profile].path;
         int number = 0;
         for (; pc_profile_cost_warning(x->costs[i].cost, number, line, sizeof line); number++)
-            if (number < LINES_MAX) fprintf(stderr, "pipecast: warning: %s: %s\n", path, line);
-        if (number > LINES_MAX) fprintf(stderr, "pipecast: warning: %s: and %d more\n", path, number - LINES_MAX);
+            if (number < LINES_MAX) report_usage("warning: %s: %s", path, line);
+        if (number > LINES_MAX) report_usage("warning: %s: and %d more", path, number - LINES_MAX);
     }
 }
 

@@ -4,6 +4,10 @@
 
 #include <stdlib.h>
 
+int run_sets_status(const run_sets *sets) {
+    return sets->lacks_memory ? EXIT_MACHINE : EXIT_BAD_INPUT;
+}
+
 bool run_sets_take(run_sets *sets, const char *set) {
     if (sets->count == RUN_SETS_MAX) {
         report_usage("--set: more than %d; expected fewer", RUN_SETS_MAX);
@@ -24,9 +28,16 @@ bool run_sets_take_flag(run_sets *sets, const run_flag *flag, const char *value,
         report_usage("--%s: stands beside --%s; expected one of the two", flag->name, sets->flags[i].flag->name);
         return false;
     }
-    char *set = sets->flag_count < RUN_SETS_MAX ? make(flag, value) : NULL;
+    if (sets->count == RUN_SETS_MAX) {
+        report_usage("--%s: more than %d options; expected fewer", flag->name, RUN_SETS_MAX);
+        return false;
+    }
+    char *set = make(flag, value);
+    sets->lacks_memory = !set;
     if (!set) {
-        report_usage("--%s: too many options, or out of memory", flag->name);
+        pc_error error;
+        pc_error_no_memory(&error);
+        report(&error);
         return false;
     }
     sets->flags[sets->flag_count++] = (run_flag_use){flag, set};

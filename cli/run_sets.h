@@ -14,7 +14,11 @@ typedef struct run_sets {
     int count;
     run_flag_use flags[RUN_SETS_MAX]; /* what some of the list come from */
     int flag_count;
+    bool lacks_memory; /* not the user's fault */
 } run_sets;
+
+/* What a command ends with after one could not be taken. */
+int run_sets_status(const run_sets *sets);
 
 /* Take one more; false after having printed what is wrong. `make` makes the set of an option and its value, as
  * run_flag_set does. */

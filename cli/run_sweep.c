@@ -43,11 +43,12 @@ typedef struct session {
 
 static pc_code load_scenarios(session *s, pc_error *error) {
     const run_request *r = s->request;
+    pc_scenario_options options = {r->sets.list, r->sets.count, r->allows_outside};
     s->scenarios = pc_alloc((size_t)r->path_count, sizeof(pc_scenario *));
     s->first_run = pc_alloc((size_t)r->path_count + 1, sizeof *s->first_run);
     if (!s->scenarios || !s->first_run) return pc_error_no_memory(error);
     for (int i = 0; i < r->path_count; i++) {
-        pc_code code = pc_scenario_load(r->paths[i], r->sets.list, r->sets.count, &s->scenarios[i], error);
+        pc_code code = pc_scenario_load_with(r->paths[i], &options, &s->scenarios[i], error);
         if (code) return run_flags_explain(r->sets.flags, r->sets.flag_count, error), code;
         if (r->paths[i]) code = scenario_charts_check(r->paths[i], s->scenarios[i], error);
         if (code) return code;

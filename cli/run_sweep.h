@@ -18,7 +18,8 @@ typedef struct run_request {
     int64_t jobs;               /* 0: the user does not say */
     int64_t shard, shard_count; /* shard from 1 */
     bool is_quiet;
-    bool is_fresh; /* all runs again, whatever is there */
+    bool is_fresh;       /* all runs again, whatever is there */
+    bool allows_outside; /* of the scenarios' folders, what they name */
 } run_request;
 
 /* Does it all, prints, and returns the exit status. */

@@ -2,6 +2,7 @@
 #include "cli/schedule_request.h"
 
 #include "cli/cli.h"
+#include "engine/alloc.h"
 
 #include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
@@ -63,7 +64,7 @@ static bool parse_times(const char *text, double times[3]) {
         report_usage("--times: too long; expected F,B,W such as 18.5,18.1,9.3");
         return false;
     }
-    strcpy(copy, text);
+    snprintf(copy, sizeof copy, "%s", text);
     for (int i = 0; i < 3; i++) {
         char *word = strsep(&rest, ",");
         if (!word || (i == 2 && rest)) {
@@ -151,7 +152,7 @@ static void free_answer(answer *a) {
     pc_block_free(&a->block);
     pc_schedule_free(&a->schedule);
     pc_costs_free(&a->costs);
-    free(a->limit);
+    pc_free(a->limit);
 }
 
 static double in_microbatches(const answer *a, int64_t bytes) {
@@ -179,8 +180,9 @@ static pc_code draw(const answer *a, pc_error *error) {
     if (!a->request->figure) return PC_OK;
     snprintf(title, sizeof title, "%s: %d devices, %d microbatches", schedule->name, schedule->devices,
              schedule->microbatches);
-    snprintf(subtitle, sizeof subtitle, "bubble rate %.4f (span), %.4f (makespan); at most %.4g microbatches held",
-             a->replay.bubble_rate_span, a->replay.bubble_rate_makespan, in_microbatches(a, a->replay.peak_bytes));
+    pc_write_message(
+        subtitle, sizeof subtitle, "bubble rate %.4f (span), %.4f (makespan); at most %.4g microbatches held",
+        a->replay.bubble_rate_span, a->replay.bubble_rate_makespan, in_microbatches(a, a->replay.peak_bytes));
     pc_timeline timeline = {.title = title,
                             .subtitle = subtitle,
                             .time_unit = "",
@@ -278,7 +280,7 @@ static pc_code prepare(const schedule_request *r, const schedule_shape *shape, a
     a->report.time_unit_ps = request_ticks(r, shape, error);
     if (a->report.time_unit_ps == 0.0) return PC_ERROR_INPUT;
     a->report.microbatch_bytes = (double)CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
-    a->limit = malloc((size_t)shape->devices * sizeof *a->limit);
+    a->limit = pc_alloc((size_t)shape->devices, sizeof *a->limit);
     if (!a->limit) return pc_error_no_memory(error);
     pc_code code = request_limits(r, shape->devices, a->limit, error);
     return code ? code : request_costs(r, shape, a->report.time_unit_ps, &a->costs, error);

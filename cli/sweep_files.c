@@ -37,7 +37,7 @@ static int rank_of(const char *name, const char *base) {
     const char *rest = name + length + 8;
     if (*rest == '\0') return 0;
     if (*rest++ != '.' || *rest < '1' || *rest > '9' || strlen(rest) > 6) return -1;
-    return strspn(rest, "0123456789") == strlen(rest) ? atoi(rest) : -1;
+    return strspn(rest, "0123456789") == strlen(rest) ? (int)strtol(rest, NULL, 10) : -1;
 }
 
 static int compare_ranks(const void *a, const void *b) {

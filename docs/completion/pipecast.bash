@@ -5,15 +5,15 @@
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --jobs= -j= --shard= --fresh --set= --quiet -q --help -h --model= --machine= --profile= \
-            --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
+        echo --output= -o= --format= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h --model= \
+            --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
             --seq-len= --attention= --layout= --recompute= --zero= --sequence-parallel= --rank-order= --memory= \
             --pass-overhead= --network= --granularity= --samples= --jitter= --gpu-jitter= --slow-gpus= --slow-stage= \
             --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
         ;;
     plan)
         echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --jobs= -j= --exhaustive --set= \
-            --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
+            --allow-outside --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
             --microbatch-size= --global-batch= --seq-len= --attention= --layout= --recompute= --zero= \
             --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
         ;;
@@ -29,7 +29,7 @@ _pipecast_options() {
     merge) echo --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
-            --seed= --replay= --stage= --quiet -q --help -h
+            --seed= --replay= --stage= --allow-outside --quiet -q --help -h
         ;;
     profile)
         echo --output= -o= --format= --figure= --fit= --device= --gpu= --processors= --collective= --link= --ranks= \
