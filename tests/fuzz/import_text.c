@@ -1,0 +1,46 @@
+#include "tests/fuzz/import_text.h"
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/memory_file.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_above_zero(double x) {
+    return isfinite(x) && x > 0;
+}
+
+static void check_transfer(const pc_transfer_measurement *x) {
+    fuzz_require(x->collective[0] && x->link[0], "a transfer has a collective and a link");
+    fuzz_require(x->ranks >= 1 && x->nodes >= 1, "a transfer has ranks and nodes");
+    fuzz_require(is_above_zero(x->size_bytes) && is_above_zero(x->seconds.median), "a transfer has a size and a time");
+    fuzz_require(is_above_zero(x->algbw) && isfinite(x->busbw) && x->busbw >= 0, "a transfer has bandwidths");
+    fuzz_require(x->seconds.count == 1 && x->first_sample == -1, "an import has no samples");
+}
+
+static void check_kernel(const pc_kernel_measurement *x) {
+    fuzz_require(x->kernel[0] && x->dtype[0], "a kernel has a name and a type");
+    fuzz_require(is_above_zero(x->seconds.median), "a kernel has a time");
+    fuzz_require(x->batch >= 0 && x->m >= 0 && x->n >= 0 && x->k >= 0, "a kernel has a shape");
+    fuzz_require(x->flops >= 0 && x->bytes >= 0, "a kernel's work is none or more");
+    fuzz_require(x->seconds.count == 1 && x->first_sample == -1, "an import has no samples");
+}
+
+void fuzz_import(const uint8_t *data, size_t size, const pc_import_options *options) {
+    pc_error error = {0};
+    pc_profile profile = {0};
+    const pc_kernel_measurement old = {.kernel = "copy", .bytes = 1};
+    fuzz_require(!pc_profile_add_kernel(&profile, &old, NULL, NULL), "memory is not short");
+    memory_file_set(data, size);
+    pc_code code = pc_profile_import(&profile, MEMORY_FILE, options, &error);
+    fuzz_check_error(code, &error);
+    int64_t added = profile.kernel_count - 1 + profile.transfer_count;
+    if (code)
+        fuzz_require(added == 0 && !profile.device.origin[0] && !profile.device.name[0],
+                     "on failure a profile stays as it was");
+    else
+        fuzz_require(added > 0 && profile.device.origin[0], "on success a profile has more, and where it came from");
+    for (int64_t i = 1; i < profile.kernel_count; i++) check_kernel(&profile.kernel[i]);
+    for (int64_t i = 0; i < profile.transfer_count; i++) check_transfer(&profile.transfer[i]);
+    pc_profile_free(&profile);
+}
