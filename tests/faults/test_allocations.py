@@ -1,0 +1,104 @@
+"""Every allocation of the commands fails once: the work is done all the same, or the command ends with one line and exit
+status 3, and what was there stands.
+
+An allocation in a loop fails in the same way each time, so one of those that were come to by the same way through the program
+(the last eight calls) is taken, of all commands the one that comes soonest. Quickly some of these, drawn by a seed; with `all`
+all, and of a run without a results file every single one; with `every` every single one of a run with its results file, which
+takes an hour.
+
+usage: test_allocations.py PIPECAST SOURCE_ROOT FAULT_LIBRARY [all|every]
+"""
+import collections
+import random
+import sys
+import tempfile
+import unittest
+
+from faults import EXTENT, restore
+from commands import CASES, make_files
+from sweep import Sweep
+
+from command import count
+
+SAMPLE, RESUMED = 200, 25  # how many without `all`; after each how many the same command is tried again
+WITHOUT_FILE, WITH_FILE = "run searched.yaml", "run closed.yaml"
+
+
+class Allocations(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.source = tempfile.TemporaryDirectory()
+        make_files(cls.source.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.source.cleanup()
+
+    def sweeps(self, start=""):
+        for case in CASES:
+            if not case.name.startswith(start):
+                continue
+            sweep = Sweep(case, self.source.name)
+            self.addCleanup(sweep.close)
+            self.assertTrue(sweep.is_sound, f"{case.name}: {sweep.good}")
+            yield sweep
+
+    def check_one(self, sweep, number):
+        answer = sweep.run(f"alloc:{number}")
+        complaint = sweep.complaint(answer)
+        where = f"{sweep.case.name}, allocation {number}: {complaint}: {answer}\n{' '.join(answer.place)}"
+        self.assertIsNone(complaint, where)
+        self.failed += answer.faults
+        if self.failed % RESUMED == 0:
+            self.assertTrue(sweep.goes_on(), where + "\nand then does not go on")
+
+    def fail_all(self, chosen):
+        """Of each sweep some numbers."""
+        self.failed = 0
+        for sweep, numbers in chosen.items():
+            for number in numbers:
+                self.check_one(sweep, number)
+        count("faults.allocations", self.failed)
+
+    def test_places(self):
+        soonest = {}
+        for sweep in self.sweeps():
+            restore(sweep.folder, sweep.before)
+            for number, place in enumerate(sweep.faulty.places(), 1):
+                if place not in soonest or number < soonest[place][1]:
+                    soonest[place] = sweep, number
+        chosen = sorted(soonest.values(), key=lambda pair: (pair[0].case.name, pair[1]))
+        self.assertGreater(len(chosen), 2000)
+        if EXTENT == "":
+            chosen = random.Random(8).sample(chosen, SAMPLE)
+        numbers = collections.defaultdict(list)
+        for sweep, number in chosen:
+            numbers[sweep].append(number)
+        self.fail_all(numbers)
+
+    @unittest.skipIf(EXTENT == "", "takes a minute")
+    def test_every_allocation_of_a_run(self):
+        """Those of searches and simulations, and of the journal."""
+        chosen = {sweep: range(1, sweep.good.calls["alloc"] + 1) for sweep in self.sweeps(WITHOUT_FILE)}
+        self.fail_all(chosen)
+
+    @unittest.skipIf(EXTENT != "every", "takes an hour")
+    def test_every_allocation_of_a_run_with_its_file(self):
+        chosen = {sweep: range(1, sweep.good.calls["alloc"] + 1) for sweep in self.sweeps(WITH_FILE)}
+        self.fail_all(chosen)
+
+    def test_none_is_left(self):
+        """From some allocation on all fail, as where memory has run out for good."""
+        self.failed = 0
+        for sweep in self.sweeps():
+            total = sweep.good.calls["alloc"]
+            for number in sorted({1 + total * i // 4 for i in range(4)}):
+                answer = sweep.run(f"alloc:{number}+")
+                complaint = sweep.complaint(answer)
+                self.assertIsNone(complaint, f"{sweep.case.name}, from allocation {number}: {complaint}: {answer}")
+                self.failed += 1
+        count("faults.allocations", self.failed)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
