@@ -1,6 +1,10 @@
 """Rejects an include that runs against the arrows: cli -> {scenarios, calib -> results} -> models -> engine.
 
-calib writes files and figures with what results has for that. kernels is reached from calib only; tests and bench may include anything; nothing includes them.
+calib writes files and figures with what results has for that. kernels is reached from calib only; tests and bench may
+include anything; nothing includes them. Within models each folder has its own arrows. An include of the project's is
+written from the root, and a folder with sources that is not known here is a fault, so that no file goes unseen.
+
+usage: arrows.py SOURCE_ROOT
 """
 import pathlib
 import re
@@ -15,21 +19,65 @@ ALLOWED = {
     "kernels": {"kernels", "engine"},
     "cli": {"cli", "scenarios", "results", "calib", "models", "engine"},
 }
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"/]+)/')
+WITHIN_MODELS = {
+    "machine": {"machine"},
+    "schedule": {"schedule"},
+    "workload": {"workload", "schedule"},
+    "cost": {"cost", "machine", "workload"},
+    "training": {"training", "cost", "machine", "schedule", "workload"},
+    "planner": {"planner", "training", "cost", "machine", "schedule", "workload"},
+}
+ANYTHING = {"tests", "bench", "docs"}
+GENERATED = {"results/build_hash.h", "cli/version.h"}
+SOURCES = {".c", ".h", ".cc", ".cu", ".cuh", ".in"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+NAMED_BY_BUILD = re.compile(r"@\w+@")  # in a template
+
+
+def fault_of(root, path, name):
+    """What is wrong with a file's include of `name`, or None."""
+    room, parts = path.parts[0], pathlib.PurePath(name).parts
+    if not (root / name).is_file() and name not in GENERATED and not NAMED_BY_BUILD.search(name):
+        return f"{name} is no file, seen from the root"
+    if room in ANYTHING:
+        return None
+    if parts[0] not in ALLOWED[room]:
+        return f"{room} may not include {parts[0]}/"
+    if room == parts[0] == "models" and parts[1] not in WITHIN_MODELS[path.parts[1]]:
+        return f"models/{path.parts[1]} may not include models/{parts[1]}/"
+    return None
+
+
+def faults_in(root, path):
+    found = []
+    for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        fault = match and fault_of(root, path, match.group(1))
+        if fault:
+            found.append(f"{path}:{number}: {fault}")
+    return found
+
+
+def sources(root):
+    """Those of the project, not of its build folders."""
+    for room in sorted(root.iterdir()):
+        if not room.is_dir() or room.name.startswith((".", "build")):
+            continue
+        yield from (path.relative_to(root) for path in sorted(room.rglob("*")) if path.suffix in SOURCES)
 
 
 def main(root):
-    faults = []
-    for room, allowed in ALLOWED.items():
-        for path in sorted(pathlib.Path(root, room).rglob("*")):
-            if path.suffix not in {".c", ".h", ".cc", ".cu", ".cuh"}:
-                continue
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                match = INCLUDE.match(line)
-                if match and match.group(1) not in allowed:
-                    faults.append(f"{path}:{number}: {room} may not include {match.group(1)}/")
-    print("\n".join(faults))
-    return 1 if faults else 0
+    root = pathlib.Path(root)
+    faults, seen = [], 0
+    for path in sources(root):
+        seen += 1
+        within = WITHIN_MODELS if path.parts[0] == "models" and len(path.parts) > 2 else None
+        if path.parts[0] not in ALLOWED.keys() | ANYTHING or within and path.parts[1] not in within:
+            faults.append(f"{path}: its folder has no arrows")
+        else:
+            faults += faults_in(root, path)
+    print(f"{seen} files", *faults, sep="\n")
+    return 1 if faults or not seen else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""docs/reliability.md from what runs counted.
+
+    page.py                  the page, from the committed record (recorded.tsv beside this script), on standard output
+    page.py --record COUNTS  COUNTS, the file build/counts.txt that `./test --full` leaves, becomes the record, and the page is written
+    page.py --check COUNTS   status 1 and a line each where a figure is missing there or under its bar
+
+Counts are lines "key<TAB>number"; those of equal keys add up. Every figure of the page has its key, its bar and the command that
+gives it in figures.py; findings are listed by hand in findings.tsv, each with the test that repeats it.
+"""
+import csv
+import pathlib
+import sys
+
+from figures import FIGURES, SECTIONS
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+RECORD, FINDINGS, PAGE = HERE / "recorded.tsv", HERE / "findings.tsv", ROOT / "docs/reliability.md"
+FUZZ = ROOT / "tests/fuzz/record.csv"
+
+
+def read_counts(path):
+    counts = {}
+    for line in pathlib.Path(path).read_text().splitlines():
+        key, number = line.split("\t")
+        counts[key] = counts.get(key, 0) + int(number)
+    return counts
+
+
+def short_of(counts):
+    """What is missing or under its bar, a sentence each."""
+    for figure in FIGURES:
+        if figure.key not in counts:
+            yield f"{figure.key}: not counted; expected at least {figure.least}"
+        elif counts[figure.key] < figure.least:
+            yield f"{figure.key}: {counts[figure.key]}; expected at least {figure.least}"
+
+
+def shown(figure, number):
+    return f"{number / 100:.2f} %" if figure.percent else f"{number:,}"
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def figure_rows(section, counts):
+    for figure in FIGURES:
+        if figure.section == section:
+            number = shown(figure, counts[figure.key]) if figure.key in counts else "not counted"
+            yield figure.what, number, shown(figure, figure.least), f"`{figure.command}`"
+
+
+def fuzz_rows():
+    """A row a target: the long runs of tests/fuzz/record.csv added up."""
+    totals = {}
+    with open(FUZZ, newline="") as file:
+        for row in csv.DictReader(file):
+            total = totals.setdefault(row["target"], [0, 0, 0])
+            for place, name in enumerate(("executions", "seconds", "findings")):
+                total[place] += int(row[name])
+    for target, (executions, seconds, findings) in sorted(totals.items()):
+        yield target, f"{executions:,}", f"{seconds:,}", str(findings), f"`tests/fuzz/run --executions 10000000 {target}`"
+
+
+def findings():
+    with open(FINDINGS, newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def page(counts):
+    lines = ["# Reliability", ""]
+    lines += (HERE / "introduction.md").read_text().splitlines()
+    for section, words in SECTIONS.items():
+        lines += ["", f"## {section}", "", *words.splitlines(), ""]
+        lines += table(("what", "figure", "bar", "command"), figure_rows(section, counts))
+        if section == "Fuzzing":
+            lines += ["", "The long runs, all added up (tests/fuzz/record.csv, to which the command itself adds):", ""]
+            lines += table(("target", "executions", "seconds", "findings", "command"), fuzz_rows())
+    found = findings()
+    lines += ["", "## Findings", "", f"{len(found)} faults of this program were found by these means and mended; each stays as a test.", ""]
+    lines += table(("by", "what", "repeated by"), ((row["by"], row["what"], f"`{row['test']}`") for row in found))
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments):
+    if not arguments:
+        sys.stdout.write(page(read_counts(RECORD)))
+        return 0
+    option, path = arguments
+    counts = read_counts(path)
+    if option == "--check":
+        missing = list(short_of(counts))
+        print(*missing, sep="\n", end="\n" if missing else "")
+        return 1 if missing else 0
+    RECORD.write_text("".join(f"{key}\t{number}\n" for key, number in sorted(counts.items())))
+    PAGE.write_text(page(counts))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
