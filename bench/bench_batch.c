@@ -115,10 +115,11 @@ static void print_ratio(const char *name, double ratio[ROUNDS]) {
 
 /* Rounds of three measurements each: where the machine changes its pace they change together. */
 static void compare_ways(taker *t, shared *all) {
+    const int half = RUNS / 2;
     double one[ROUNDS], two[ROUNDS], apart[ROUNDS], wall[ROUNDS], processor[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
-        cost threads = measure(t, 1, RUNS, 2, all), processes = measure(t, 2, RUNS / 2, 1, all);
-        one[i] = RUNS / 2 / measure(t, 1, RUNS / 2, 1, all).wall_s;
+        cost threads = measure(t, 1, RUNS, 2, all), processes = measure(t, 2, half, 1, all);
+        one[i] = half / measure(t, 1, half, 1, all).wall_s;
         two[i] = RUNS / threads.wall_s;
         apart[i] = RUNS / processes.wall_s;
         wall[i] = processes.wall_s / threads.wall_s;
@@ -140,6 +141,7 @@ int main(void) {
         return 1;
     }
     t.scenario = scenario;
+    /* cppcheck-suppress invalidFunctionArg ; no file: -1 */
     shared *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) abort();
     compare_ways(&t, all);

@@ -30,7 +30,7 @@ static const example examples[] = {
 };
 
 static pc_iteration_spec spec_of(const example *x) {
-    pc_iteration_spec spec = bench_gpt3_spec("1f1b", 1, x->pp, x->dp, x->microbatches);
+    pc_iteration_spec spec = bench_gpt3_spec("1f1b", 1, x->pp, x->dp, (int)x->microbatches);
     spec.network = PC_NETWORK_FLOWS;
     spec.granularity = x->granularity;
     return spec;
@@ -79,7 +79,7 @@ static void measure(const example *x) {
     pc_iteration_spec spec = spec_of(x);
     pc_program *program = make_program(&spec);
     pc_simulation *simulation;
-    pc_simulation_result result;
+    pc_simulation_result result = {0};
     if (pc_simulation_create(&simulation, NULL)) abort();
     double run_s = least_run_s(program, simulation, x->rounds, &result);
     double whole_s = least_iteration_s(&spec, x->rounds), events = 2.0 * pc_program_task_count(program);

@@ -66,7 +66,7 @@ static duration run_once(const example *x, const pc_generator *generator, pc_cos
     pc_schedule schedule;
     pc_generate_request request = {
         .devices = x->devices, .microbatches = x->microbatches, .costs = costs, .threads = 1};
-    set_limit(costs, x->limited ? x->devices * costs->chunks * chunk_bytes : 0);
+    set_limit(costs, x->limited ? (int64_t)x->devices * costs->chunks * chunk_bytes : 0);
     duration start = now();
     if (pc_generate(generator, &request, &schedule, NULL, NULL)) abort();
     set_limit(costs, 0); /* the replay is to say what the schedule needs, not where it stops */
@@ -82,6 +82,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static double median(double *numbers, int count) {
+    /* cppcheck-suppress uninitvar ; the rounds have filled them */
     qsort(numbers, (size_t)count, sizeof *numbers, compare);
     return numbers[count / 2];
 }

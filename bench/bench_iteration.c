@@ -42,9 +42,9 @@ static pc_iteration_spec spec_of(const example *x) {
 }
 
 static void measure(const example *x) {
-    double times[1024];
+    double times[1024] = {0};
     pc_iteration_spec spec = spec_of(x);
-    pc_iteration iteration;
+    pc_iteration iteration = {0};
     pc_error error = {0};
     for (int i = 0; i < x->rounds; i++) {
         double begin = bench_now_s();

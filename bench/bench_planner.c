@@ -107,7 +107,8 @@ static void measure(const char *name, selection wanted, int top) {
                            .orders = orders,
                            .order_count = 6};
     const char *threads = getenv("PC_PLANNER_THREADS");
-    pc_plan_request request = {.objective_count = 1, .top = top, .threads = threads ? atoi(threads) : 0};
+    pc_plan_request request = {
+        .objective_count = 1, .top = top, .threads = threads ? (int)strtol(threads, NULL, 10) : 0};
     pc_plan_answer answer;
     pc_error error = {0};
     double begin = bench_now_s();

@@ -13,7 +13,7 @@ typedef struct fixture {
     pc_simulation_result result;
 } fixture;
 
-static int set_up(void **state) {
+static inline int set_up(void **state) {
     fixture *x = calloc(1, sizeof *x);
     assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
     assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
@@ -21,7 +21,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
+static inline int tear_down(void **state) {
     fixture *x = *state;
     pc_program_free(x->program);
     pc_simulation_free(x->simulation);

@@ -87,6 +87,9 @@ static void test_opening_fails(void **state) {
         assert_string_equal(error.message, expected);
         assert_int_equal(cudaGetLastError(), cudaSuccess);
         fake_device_check_empty();
+        fake.fails = names[i];
+        assert_int_equal(pc_device_open(0, &device, NULL), PC_ERROR_IO); /* nobody asks why */
+        assert_null(device);
     }
 }
 

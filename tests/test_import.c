@@ -140,6 +140,9 @@ static void faulty_nccl_output(void **state) {
                   "1048x76");
     check_refused(at, HEADER "1048576 262144 float sum -1 5O.00 20.97 36.70 0 40.00 26.21 45.88 0\n", &options, 5,
                   "5O.00");
+    /* A rate of it would be infinite. */
+    check_refused(at, HEADER "1048576 262144 float sum -1 81e-308 20.97 36.70 0 40.00 26.21 45.88 0\n", &options, 5,
+                  "a time of");
     check_refused(at, HEADER "1048576 262144 float sum -1 0.00 20.97 36.70 0 40.00 26.21 45.88 0\n", &options, 5,
                   "a time of");
     check_refused(at, HEADER "1048576 262144 float sum -1 50.00 20.97 36.70 0 80.00 26.21 45.88 0\n", &options, 5,

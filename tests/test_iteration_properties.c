@@ -191,6 +191,34 @@ static void test_flows_that_meet(void **state) {
     assert_true(met > 0);
 }
 
+/* ---- every replica for itself ---- */
+
+/* Where nothing differs between replicas, simulating each of them gives what simulating one gives: the same time to the
+ * last bit, in every part, the same passes and memories, by any number of threads. */
+static void test_expanded_is_folded(void **state) {
+    (void)state;
+    test_random random = {30};
+    long cases = test_cases(60);
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.overlaps_tp = test_between(&random, 0, 1);
+        if (spec.cut.zero == 1 && spec.cut.dp > 1) spec.cut.zero = (int)test_between(&random, 1, 3);
+        pc_iteration folded = run_spec(&spec);
+        spec.expands = true;
+        spec.threads = (int)test_between(&random, 1, 3);
+        pc_iteration expanded = run_spec(&spec);
+        check_near(expanded.iteration_s, folded.iteration_s, 0, &spec);
+        assert_memory_equal(&expanded.exposed, &folded.exposed, sizeof folded.exposed);
+        assert_memory_equal(&expanded.sent, &folded.sent, sizeof folded.sent);
+        assert_true(expanded.replay.trace_hash == folded.replay.trace_hash);
+        assert_int_equal(expanded.devices, folded.devices);
+        assert_memory_equal(expanded.memory, folded.memory, (size_t)folded.devices * sizeof *folded.memory);
+        pc_iteration_free(&folded);
+        pc_iteration_free(&expanded);
+    }
+    test_count("folded.expanded", cases);
+}
+
 /* ---- the same again ---- */
 
 static void test_the_same_spec_gives_the_same_iteration(void **state) {
@@ -299,6 +327,7 @@ int main(void) {
         cmocka_unit_test(test_flows_alone_are_the_closed_costs),
         cmocka_unit_test(test_sharing_is_bounded),
         cmocka_unit_test(test_flows_that_meet),
+        cmocka_unit_test(test_expanded_is_folded),
         cmocka_unit_test(test_the_same_spec_gives_the_same_iteration),
         cmocka_unit_test(test_odd_specs_are_answered),
         cmocka_unit_test(test_without_memory),

@@ -144,6 +144,29 @@ static void a_half_written_record_is_cut_off(void **state) {
         assert_memory_equal(again.data, all.data, all.size);
         free(again.data);
     }
+    test_count("damage.journal", (long)(all.size - last));
+    free(all.data);
+}
+
+/* Cut off anywhere: what was whole is there, and nothing else. */
+static void a_cut_leaves_whole_records(void **state) {
+    const folder *at = *state;
+    write_journal(at->file);
+    bytes all = read_bytes(at->file);
+    long cuts = 0;
+    int64_t most = 0;
+    for (size_t size = HEADER; size < all.size; size += size < 512 ? 1 : 37, cuts++) {
+        pc_journal *journal;
+        write_bytes(at->file, all.data, size);
+        assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_READ, &journal, NULL), PC_OK);
+        int64_t count = pc_journal_count(journal);
+        assert_true(count >= most && count < RECORDS);
+        assert_records(journal, count);
+        most = count;
+        pc_journal_close(journal);
+    }
+    assert_int_equal(most, RECORDS - 1);
+    test_count("damage.journal", cuts);
     free(all.data);
 }
 
@@ -197,7 +220,8 @@ static void a_flipped_bit_never_gives_another_record(void **state) {
     const folder *at = *state;
     write_journal(at->file);
     bytes all = read_bytes(at->file);
-    for (size_t i = 0; i < all.size; i += i < 256 || all.size - i < 2048 ? 1 : 211) {
+    long flips = 0;
+    for (size_t i = 0; i < all.size; i += i < 256 || all.size - i < 2048 ? 1 : 211, flips++) {
         pc_journal *journal;
         pc_error error = {0};
         all.data[i] ^= (char)(1 << (i % 8));
@@ -211,6 +235,7 @@ static void a_flipped_bit_never_gives_another_record(void **state) {
         }
         all.data[i] ^= (char)(1 << (i % 8));
     }
+    test_count("damage.journal", flips);
     free(all.data);
 }
 
@@ -384,6 +409,7 @@ int main(void) {
         TEST(records_come_back),
         TEST(a_trace_read_is_written_the_same),
         TEST(a_half_written_record_is_cut_off),
+        TEST(a_cut_leaves_whole_records),
         TEST(what_follows_damage_does_not_come_back),
         TEST(bytes_that_are_no_row),
         TEST(a_flipped_bit_never_gives_another_record),

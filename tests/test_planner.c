@@ -160,6 +160,8 @@ static void test_equals_simulating_every_point(void **state) {
     }
     print_message("%lld simulated of %lld points; %lld plans, memory limits %lld\n", (long long)simulated,
                   (long long)points, (long long)found, (long long)limited);
+    test_count("plans.searched", test_cases(40));
+    test_count("plans.points", (long)points);
     assert_true(found > 0 && limited > 0 && simulated < points);
 }
 

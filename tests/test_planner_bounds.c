@@ -111,6 +111,7 @@ static void check_same(const pc_plan_space *space, const plan_numbers *numbers, 
     bool is_same = x.status == y.status && fullest(&x) == fullest(&y);
     if (x.status == PC_ITERATION_OK)
         is_same = is_same && x.iteration_s == y.iteration_s && x.replay.trace_hash == y.replay.trace_hash &&
+                  /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): doubles only, and of the same bits */
                   memcmp(&x.exposed, &y.exposed, sizeof x.exposed) == 0;
     if (!is_same)
         fail_msg("%.12g s, not %.12g as number %lld: %s", x.iteration_s, y.iteration_s, (long long)lowest, what);

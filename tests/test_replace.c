@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "tests/folder.h"
 
+#include "engine/alloc.h"
 #include "results/replace.h"
 
 #include <fcntl.h>

@@ -142,6 +142,7 @@ static void test_agrees_with_longest_path(void **state) {
         pc_costs_free(&costs);
         pc_schedule_free(&schedule);
     }
+    test_count("schedules.compared", test_cases(3000));
 }
 
 /* Two passes of a stage exchanged at random: either it still runs, and then both ways agree, or the checker and the

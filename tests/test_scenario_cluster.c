@@ -261,7 +261,7 @@ static void test_where_paths_count_from(void **state) {
     static const char *const sets[] = {"setting.machine=own-machine.yaml", "setting.model.from=" LONG "tiny.yaml",
                                        "setting.gpus=4"};
     assert_non_null(getcwd(here, sizeof here));
-    data_path("parts", folder);
+    data_path("good/parts", folder);
     assert_int_equal(chdir(folder), 0);
     pc_scenario *scenario = load_with(NULL, sets, 3);
     pc_run_spec spec = spec_of(scenario, 0);

@@ -14,6 +14,7 @@ typedef struct path_list {
     int count;
 } path_list;
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as our own schemas */
 static void collect(const cyaml_schema_value_t *value, const char *parent, path_list *paths) {
     if (value->type == CYAML_SEQUENCE) {
         char entry[PATH_LENGTH];

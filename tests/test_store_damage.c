@@ -254,6 +254,7 @@ static void traces_out_of_range_are_refused(void **state) {
         "f['traces/1'].attrs['devices'] = 0",
         "f['traces/1'].attrs['placement'] = 'diagonal'",
         "f['traces/1'].attrs['chunks'] = 2**40",
+        "f['traces/1'].attrs['microbatches'] = 2**20",
         "del f['traces/1/pass_end_ps']; f['traces/1/pass_end_ps'] = numpy.zeros(7, dtype='i8')",
         "del f['traces/1'].attrs['span_ps']",
         "del f['traces/1']; f['traces/1'] = [1, 2]",
@@ -271,9 +272,10 @@ static void traces_out_of_range_are_refused(void **state) {
                                         "devices",
                                         "placement",
                                         "chunks",
+                                        "microbatches",
                                         "pass_end_ps",
                                         "span_ps",
-                                        "kept no trace",
+                                        "is damaged",
                                         "device_gradients_bytes",
                                         "device_parameters_bytes",
                                         "device_parameters_bytes"};
@@ -409,39 +411,59 @@ static bool reads_well(const char *path) {
     return true;
 }
 
-/* A file cut anywhere is refused, but for one that lacks exactly the seal. */
+/* A file cut anywhere is refused, but for one that lacks exactly the seal: what HDF5 reads of it is all there. */
 static void truncated_files_are_refused(void **state) {
     const folder *at = *state;
     assert_int_equal(write_example(at->file, NULL), PC_OK);
     bytes whole = read_bytes(at->file);
     size_t image = whole.size - SEAL_SIZE;
-    for (size_t size = 0; size < whole.size; size += size < 600 || size > image - 100 ? 1 : 97) {
+    long cuts = 0;
+    for (size_t size = 0; size < whole.size; size += size < 600 || size > image - 100 ? 1 : 293, cuts++) {
         write_bytes(at->file, whole.data, size);
         assert_int_equal(reads_well(at->file), size == image);
     }
+    test_count("damage.results", cuts);
     free(whole.data);
-}
-
-static uint64_t next_random(uint64_t *state) { /* xorshift64 */
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 static void flipped_bytes_are_noticed(void **state) {
     const folder *at = *state;
     assert_int_equal(write_example(at->file, NULL), PC_OK);
     bytes whole = read_bytes(at->file);
-    uint64_t random = 88172645463325252u;
-    for (int i = 0; i < 1000; i++) {
-        size_t place = next_random(&random) % whole.size;
-        char flip = (char)(1 + next_random(&random) % 255);
-        whole.data[place] ^= flip;
+    test_random random = {1};
+    long flips = 0;
+    for (size_t i = 0; i < whole.size; i += i < 100 || i > whole.size - 100 ? 1 : 211, flips++) {
+        char flip = (char)test_between(&random, 1, 255);
+        whole.data[i] ^= flip;
         write_bytes(at->file, whole.data, whole.size);
         assert_false(reads_well(at->file));
-        whole.data[place] ^= flip;
+        whole.data[i] ^= flip;
     }
+    test_count("damage.results", flips);
+    free(whole.data);
+}
+
+/* As a disk loses them: blocks of zeros, and blocks in another's place. */
+static void lost_blocks_are_noticed(void **state) {
+    enum { BLOCK = 4096 };
+    const folder *at = *state;
+    char kept[BLOCK];
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    bytes whole = read_bytes(at->file);
+    long lost = 0;
+    for (size_t i = 0; i + BLOCK <= whole.size; i += BLOCK, lost++) {
+        const char *other = whole.data + whole.size - SEAL_SIZE - BLOCK;
+        memcpy(kept, whole.data + i, BLOCK);
+        if (lost % 2)
+            memset(whole.data + i, 0, BLOCK);
+        else
+            memmove(whole.data + i, other, BLOCK);
+        bool is_same = memcmp(kept, whole.data + i, BLOCK) == 0;
+        write_bytes(at->file, whole.data, whole.size);
+        assert_int_equal(reads_well(at->file), is_same);
+        memcpy(whole.data + i, kept, BLOCK);
+    }
+    test_count("damage.results", lost);
     free(whole.data);
 }
 
@@ -504,6 +526,7 @@ int main(void) {
         TEST(damaged_scenarios_are_refused),
         TEST(truncated_files_are_refused),
         TEST(flipped_bytes_are_noticed),
+        TEST(lost_blocks_are_noticed),
         TEST(every_refused_allocation_of_the_writer_is_reported),
         TEST(every_refused_allocation_of_the_reader_is_reported),
     };

@@ -255,7 +255,7 @@ static void expect_refusal(void (*damage)(pc_model *, pc_cut *), int parts, cons
     assert_int_equal(pc_cut_check(&model, &cut, 4, NULL), PC_OK);
     damage(&model, &cut);
     assert_int_equal(pc_cut_check(&model, &cut, parts, &error), PC_ERROR_INPUT);
-    if (strcmp(error.message, words)) fail_msg("'%s' is not '%s'", error.message, words);
+    if (strcmp(error.message, words) != 0) fail_msg("'%s' is not '%s'", error.message, words);
 }
 
 static const int32_t wrong_sum[] = {3, 3, 3, 2}, negative[] = {3, -1, 5, 5};

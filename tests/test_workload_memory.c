@@ -74,8 +74,9 @@ static void test_agrees_with_activation_h(void **state) {
         pc_shape shape = {1, model.hidden, model.heads, cut.seq_len, cut.microbatch_size};
         cut.tp = 1;
         pc_part_activation x = activation_of(&model, &cut, &part, true);
-        assert_true(pc_activation_bytes_per_layer(&shape, &whole) && pc_activation_b_bytes_per_layer(&shape, &of_b) &&
-                    pc_activation_input_bytes_per_layer(&shape, &input));
+        assert_true(pc_activation_bytes_per_layer(&shape, &whole));
+        assert_true(pc_activation_b_bytes_per_layer(&shape, &of_b));
+        assert_true(pc_activation_input_bytes_per_layer(&shape, &input));
         assert_true(x.taken == whole && x.b_frees == of_b && x.kept == input);
         assert_true(activation_of(&model, &cut, &part, false).taken == input);
         assert_true(activation_of(&model, &cut, &part, false).working == whole - input);

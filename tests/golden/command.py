@@ -11,11 +11,19 @@ GOLDEN = ROOT / "tests/golden"
 PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-low-memory", "1f1b-v", "zb-h1", "zb-h2",
           "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")  # what a CSV can say
 SEARCHED = ("1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")
+IS_PART = "PC_TEST_PART" in os.environ  # set where sanitizers make all slow: the rest is of the suite `whole`
 MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
 
 
 def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+def count(key, number):
+    """Says that `number` things called `key` were done: a line in the file that PC_COUNTS names, for docs/reliability.md."""
+    if os.environ.get("PC_COUNTS"):
+        with open(os.environ["PC_COUNTS"], "a") as file:
+            file.write(f"{key}\t{number}\n")
 
 
 class Command(unittest.TestCase):

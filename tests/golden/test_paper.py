@@ -7,6 +7,7 @@ place. Slow: all scenarios, the whole page (report --check).
 usage: test_paper.py PIPECAST SOURCE_ROOT [all]
 """
 import collections
+import os
 import pathlib
 import re
 import subprocess
@@ -16,6 +17,7 @@ import unittest
 
 PIPECAST, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 IS_WHOLE = "all" in sys.argv[3:]
+IS_PART = "PC_TEST_PART" in os.environ  # as in command.py
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "results/report"))
 
@@ -31,6 +33,9 @@ from results import Event, Results, Row  # noqa: E402
 QUICK = ("controllable_memory_timelines", "controllable_memory_table1", "controllable_memory_table2",
          "controllable_memory_table5", "controllable_memory_figure5", "controllable_memory_figure7",
          "controllable_memory_figure12", "zero_bubble_table2", "zero_bubble_table9")
+if IS_PART:  # its searches take half a minute and more with sanitizers
+    QUICK = tuple(name for name in QUICK if name != "controllable_memory_figure7")
+needs_figure7 = unittest.skipIf(IS_PART, "figure 7 is left out")
 
 
 class NoPictures:
@@ -196,12 +201,14 @@ class Paper(unittest.TestCase):
                 places = collections.Counter(tuple(row[column] for column in columns) for row in rows)
                 self.assertEqual([place for place, runs in places.items() if runs > 1], [], f"{file.stem}: {columns}")
                 count += 1
-        self.assertGreaterEqual(count, 5)
+        self.assertGreaterEqual(count, 4 if IS_PART else 5)
 
+    @needs_figure7
     def test_tables_have_the_models_names(self):
         names = {row.model for scenario in (controllable.FIGURE7, controllable.TABLE2) for row in self.results.rows(scenario)}
         self.assertEqual(names, {"9.6B", "21B", "38.5B", "98.5B"})
 
+    @needs_figure7
     def test_table_of_the_readme(self):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         self.assertEqual(headline.replaced(text, self.results, "README.md"), text)

@@ -14,6 +14,7 @@ usage: test_reference.py MANY_SCHEDULES SOURCE_ROOT [EVERY]     EVERY: of the se
 """
 import csv
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -154,7 +155,9 @@ def main(many_schedules, root, every=1):
             print(f"skipped: {path} is not there")
             return SKIPPED
     worse, searched, shorter = compare(many_schedules, selected(list(csv.DictReader(reference.open())), every))
-    worse += compare_published(many_schedules, list(csv.DictReader(published.open())))
+    rows = list(csv.DictReader(published.open()))
+    # With sanitizers those of many devices take long: in part the smallest are enough.
+    worse += compare_published(many_schedules, rows[:2] if "PC_TEST_PART" in os.environ else rows)
     print(f"\n{shorter} of {searched} searched schedules are shorter; {len(worse)} of all worse", *worse, sep="\n")
     assert not worse
     assert 3 * shorter >= searched

@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True
 from command import PIPECAST, Command, run  # noqa: E402
 import with_h5py  # noqa: E402
 
-RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (80, 5)
+RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (40, 4)
 HEADER, HEAD, CHECK = 32, 40, 8
 
 
@@ -313,7 +313,7 @@ class GoingOn(Sweep):
 
     def test_a_disk_that_is_full(self):
         """At every size of files: one line, what was there stands, and with room the same command ends it."""
-        small, path, output = self.scenario("x.yaml", 2, 2), self.scenario("y.yaml", 10, 20, trace=True), self.path("r.h5")
+        small, path, output = self.scenario("x.yaml", 2, 2), self.scenario("y.yaml", 5, 10, trace=True), self.path("r.h5")
         self.good("run", path, "-o", self.path("whole.h5"))
         self.good("run", small, "-o", output)
         precious = self.read(output)

@@ -1,0 +1,170 @@
+"""Names that would be commands, markup or formulas somewhere are drawn, written and printed as the names they are.
+
+usage: test_labels.py PIPECAST SOURCE_ROOT
+"""
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unicodedata
+import unittest
+import xml.etree.ElementTree as xml
+import zlib
+
+import with_h5py
+from command import Command, count, run
+
+# Every program that sees a label could take one of these for more than a name: gnuplot, a shell, XML, CSV, JSON, printf.
+NAMES = ('"; system("touch canary")', "'; system('touch canary') #", "`touch canary`", "$(touch canary)", "| touch canary",
+         "!touch canary", "set output 'canary'", "\\", "\\\"", "\\n\\t{/Symbol x}", "a^b_c @d {e} ~f", "%s %n %d %%", "${HOME} $PATH",
+         "<script>alert(1)</script>", "]]> & &#x1; <![CDATA[", "&lt;\"'>", "--><!--", "=cmd|' /C calc'!A0", "+1", "-rf", "@SUM(1)", "a,b;c",
+         "#comment", "Ångström 模型 🚀", "e\u0301 \u202egnp", "null", "' OR 1=1", "{{7*7}}", "C1 \u009b31m")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def quoted(text):
+    """As YAML writes it."""
+    return json.dumps(text, ensure_ascii=False).replace("\u009b", "\\x9b").replace("\x7f", "\\x7f")
+
+
+def scenario(names, title):
+    lines = ["scenario: labels", "title: " + quoted(title), "setting:", "  devices: 2", "  microbatches: 2", "  schedule: 1f1b",
+             "  trace: true", "  times: {F: 1 ms, B: 1 ms, W: 1 ms}", "cases:"]
+    for number, name in enumerate(names):
+        lines.append(f"  - {{name: c{number}, model: {{name: {quoted(name)}}}, times: {{F: {number + 1} ms}}}}")
+    lines += ["figures:", "  - {name: chart, x: bubble_rate_span, x_label: " + quoted(title) + ", y: [iteration_s], series: model, title: "
+              + quoted(title) + "}"]
+    return "\n".join(lines) + "\n"
+
+
+def shown(name):
+    """As figures and tables show a name: control characters as '?'; ' as the quotation mark that gnuplot cannot take for its own."""
+    return "".join("?" if unicodedata.category(c) == "Cc" else c for c in name)
+
+
+class Labels(Command):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.home = pathlib.Path(folder.name)
+
+    def tearDown(self):
+        self.assertEqual([path for path in self.home.rglob("canary")], [], "a label was taken for a command")
+        super().tearDown()
+
+    def results(self, names, title="T"):
+        (self.home / "labels.yaml").write_text(scenario(names, title), encoding="utf-8")
+        return self.good("run", "labels.yaml", "-o", "labels.h5", "--fresh", "--format", "csv", cwd=self.home)
+
+    def draw(self, *arguments, ending="svg"):
+        path = self.home / f"out.{ending}"
+        path.unlink(missing_ok=True)
+        self.assertEqual(self.good("figure", "labels.h5", *arguments, "-o", path.name, cwd=self.home), "")
+        return path.read_bytes()
+
+    def text_of(self, svg):
+        """All that is to be read in it; its tree has nothing that is run or fetched."""
+        tree = xml.fromstring(svg)
+        self.assertFalse({element.tag for element in tree.iter()} & {SVG + "script", SVG + "foreignObject", SVG + "image", SVG + "a"})
+        for element in tree.iter():
+            self.assertFalse([key for key in element.attrib if key.lower().startswith("on")])
+        return "\n".join("".join(element.itertext()) for element in tree.iter() if element.tag in (SVG + "text", SVG + "title"))
+
+    def is_drawn(self, name, text):
+        """Word joiners keep apart what would be no XML; the quotation mark stands for an apostrophe."""
+        self.assertIn(shown(name).replace("'", "\u2019"), text.replace("\u2060", ""), name)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot on the path")
+    def test_figures(self):
+        """Series, titles and axes of a chart, in three formats; then the run's own picture, by its scenario's title."""
+        number = 0
+        for part in (NAMES[:10], NAMES[10:20], NAMES[20:]):
+            title = part[0]
+            self.results(part, title)
+            text = self.text_of(self.draw("chart"))
+            for name in part:
+                self.is_drawn(name, text)
+                number += 1
+            self.assertEqual(text.replace("\u2060", "").count(shown(title).replace("'", "\u2019")) >= 3, True)
+            self.assertTrue(self.draw("chart", ending="pdf").startswith(b"%PDF-"))
+            self.assertTrue(self.draw("chart", ending="png").startswith(b"\x89PNG\r\n\x1a\n"))
+            self.text_of(self.draw("c0.1f1b"))
+            text = self.text_of(self.draw("--x", "microbatches", "--y", "iteration_s", "--series", "model", "--title", part[1]))
+            self.is_drawn(part[1], text)
+        count("security.labels", number)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot on the path")
+    def test_two_names_are_two_pictures(self):
+        """The label reaches the drawing: another one, another picture, also where it cannot be read from the file."""
+        pictures = set()
+        for name in ('"; system("id")', '"; system("ls")', "{/Symbol a}", "{/Symbol b}"):
+            self.results([name, "other"], name)
+            pictures.add(self.draw("chart", ending="png"))
+        self.assertEqual(len(pictures), 4)
+
+    def test_tables(self):
+        """CSV and JSON give back what was written; on a terminal nothing but what can be seen."""
+        rows = list(csv.DictReader(io.StringIO(self.results(NAMES))))
+        self.assertEqual([row["model"] for row in rows], list(NAMES))
+        for command in (["run", "labels.yaml"], ["export", "labels.h5", "--to", "json"]):
+            kind = ["--format", "json"] if command[0] == "run" else []
+            rows = json.loads(self.good(*command, *kind, cwd=self.home))
+            self.assertEqual([row["model"] for row in rows], list(NAMES))
+        for command in (["run", "labels.yaml"], ["figure", "labels.h5", "--list"]):
+            table = self.good(*command, cwd=self.home)
+            self.assertEqual([c for c in table if unicodedata.category(c) == "Cc" and c != "\n"], [])
+        count("security.labels", 3 * len(NAMES))
+
+    def test_trace_viewer(self):
+        self.results(NAMES)
+        for number, name in enumerate(NAMES):
+            text = self.good("export", "labels.h5", "--run", f"c{number}.1f1b", "--to", "chrome", cwd=self.home)
+            self.assertIn(name, json.dumps(json.loads(text), ensure_ascii=False).encode().decode()
+                          if not set(name) & set('"\\\u009b') else json.loads(text)["otherData"]["model"])
+
+    def test_names_that_are_refused(self):
+        """Line breaks and control characters; a run's and a scenario's name may not have anything but letters and the like."""
+        for name in ("a\nb", "a\rb", "a\x1b[31mb", "a\x00b", "a\x7fb", "a\tb"):
+            (self.home / "labels.yaml").write_text(scenario([name], "T"))
+            done = run("run", "labels.yaml", cwd=self.home)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+            self.assertEqual([c for c in done.stderr[:-1] if unicodedata.category(c) == "Cc"], [])
+        for name in NAMES:
+            (self.home / "labels.yaml").write_text(scenario(["a"], "T").replace("name: c0", "name: " + quoted(name)))
+            if not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
+                self.assertEqual(run("run", "labels.yaml", cwd=self.home).returncode, 2, name)
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no h5py")
+    def test_a_file_from_elsewhere(self):
+        """Control characters that another program wrote into a results file do not reach the terminal."""
+        self.results(["plain"])
+        path = str(self.home / "labels.h5")
+        with_h5py.work_on(path, "for name in ('name', 'model', 'scenario', 'machine'):\n    f['runs'][name][...] = 'x\\x1b]0;y\\x07\\nz'")
+        shutil.copy(path, self.home / "other.h5")
+        with_h5py.work_on(str(self.home / "other.h5"), "f['runs']['iteration_s'][...] = 9")
+        seen = 0
+        for arguments in (["figure", "labels.h5", "--list"], ["compare", "labels.h5", "other.h5"], ["figure", "labels.h5", "none"],
+                          ["export", "labels.h5", "--run", "none"], ["export", "labels.h5", "--to", "json"]):
+            done = run(*arguments, cwd=self.home)
+            said = done.stdout + done.stderr
+            seen += "z" in said
+            self.assertEqual([c for c in said if unicodedata.category(c) == "Cc" and c != "\n"], [], (arguments, said))
+        self.assertGreaterEqual(seen, 3)
+
+    def test_arguments(self):
+        for arguments in (["run", "a\x1b[2Jb.yaml"], ["x\x1b]0;t\x07"], ["schedule", "\x1b[31m", "-p", "2", "-m", "2"],
+                          ["figure", "no\x1b.h5", "-o", "x.svg"], ["list", "\x9b"]):
+            done = subprocess.run([os.path.abspath(sys.argv[1]), *arguments], capture_output=True, cwd=self.home)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"\n")), (2, b"", 1), done)
+            self.assertFalse(set(done.stderr[:-1]) & set([*range(32), 127]), done)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,96 @@
+"""Files on the way: results get the permissions that the user's mask leaves, and links that others planted lead nowhere.
+
+usage: test_temporary.py PIPECAST SOURCE_ROOT
+"""
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import unittest
+
+from command import Command, PIPECAST, ROOT, run
+
+RUN = ("run", str(ROOT / "tests/data/scenarios/good/minimal.yaml"), "-q")
+SCHEDULE = ("schedule", "1f1b", "-p", "2", "-m", "2", "--figure")
+STRANGER = 54321
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+class Permissions(Command):
+    def masked(self, mask, *arguments):
+        done = subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, umask=mask, timeout=120)
+        self.assertEqual(done.returncode, 0, done)
+
+    def test_new_files_follow_the_mask(self):
+        for mask in (0o000, 0o022, 0o027, 0o077):
+            results, picture = self.path(f"{mask}.h5"), self.path(f"{mask}.svg")
+            self.masked(mask, *RUN, "-o", results)
+            self.assertEqual(mode_of(results), 0o666 & ~mask)
+            if shutil.which("gnuplot"):
+                self.masked(mask, *SCHEDULE, picture)
+                self.assertEqual(mode_of(picture), 0o666 & ~mask)
+        self.assertEqual([name for name in os.listdir(self.folder.name) if not name.endswith((".h5", ".svg"))], [])
+
+    def test_old_files_keep_theirs(self):
+        """But not the right to run as their owner, who is another now."""
+        results = self.path("r.h5")
+        self.masked(0o022, *RUN, "-o", results)
+        for before, after in ((0o600, 0o600), (0o640, 0o640), (0o4755, 0o755), (0o2666, 0o666)):
+            os.chmod(results, before)
+            self.masked(0o022, *RUN, "--fresh", "-o", results)
+            self.assertEqual(mode_of(results), after)
+
+
+class Planted(Command):
+    """A folder as /tmp is; in it what somebody else made."""
+
+    def setUp(self):
+        super().setUp()
+        self.common = pathlib.Path(self.path("common"))
+        self.common.mkdir()
+        self.common.chmod(0o1777)
+        self.victim = pathlib.Path(self.path("victim"))
+        self.output = str(self.common / "r.h5")
+
+    def refused(self, status, message, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (status, "", 1), done)
+        self.assertIn(message, done.stderr)
+        self.assertFalse(self.victim.exists())
+
+    @unittest.skipIf(os.geteuid(), "only root can act as somebody else")
+    def test_output(self):
+        os.symlink(self.victim, self.output)
+        os.lchown(self.output, STRANGER, STRANGER)
+        self.refused(2, "Permission denied", *RUN, "-o", self.output)
+        self.assertTrue(os.path.islink(self.output))
+        self.common.chmod(0o755)  # nobody else can write here: it is there because we trust who put it there
+        self.good(*RUN, "-o", self.output)
+        self.assertTrue(self.victim.exists())
+
+    def test_output_of_ones_own(self):
+        os.symlink(self.victim, self.output)
+        self.good(*RUN, "-o", self.output)
+        self.assertTrue(self.victim.exists() and os.path.islink(self.output))
+
+    def test_journal(self):
+        os.symlink(self.victim, self.output + ".journal")
+        self.refused(2, "symbolic links", *RUN, "-o", self.output)
+
+    def test_temporary_folder(self):
+        """Whatever lies there: names are new ones, files are made and never opened, and nothing stays."""
+        for number in range(3):
+            os.symlink(self.victim, self.common / f"pipecast-{number:06d}")
+        before = sorted(os.listdir(self.common))
+        self.good(*RUN, env={**os.environ, "TMPDIR": str(self.common)})
+        self.assertEqual(sorted(os.listdir(self.common)), before)
+        self.good(*RUN, env={**os.environ, "TMPDIR": self.path("none")})
+        self.assertFalse(self.victim.exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["test_temporary.py"])

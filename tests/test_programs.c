@@ -1,0 +1,387 @@
+/* The engine against the longest path, on random programs in which nothing waits for its turn on a link or in a memory;
+ * and memories against a plain recount of what was taken and given. */
+#include "tests/program_fixture.h"
+
+enum { TASKS = 48, EDGES = 8 * TASKS, LANES = 6, PROCESSORS = 5, LONGEST_ROUTE = 3 };
+
+/* ---- the longest path ---- */
+
+/* What must have ended before a task can start. The test's own: shares nothing with the program. */
+typedef struct edge {
+    int32_t from, to;
+    pc_time delay;
+} edge;
+
+typedef struct paths {
+    int32_t tasks, edges;
+    edge edge[EDGES];
+    pc_time duration[TASKS], wait[TASKS]; /* a part lasts from its task's start on, too: wait and duration */
+    int32_t whole[TASKS];                 /* the task that a part is of, or itself */
+    bool is_stuck[TASKS];                 /* on a cycle, or behind one */
+    pc_time start[TASKS], end[TASKS];
+} paths;
+
+_Static_assert(TASKS <= 64, "a bit a task");
+
+static void add_path(paths *x, int32_t from, int32_t to, pc_time delay) {
+    assert_true(x->edges < EDGES);
+    x->edge[x->edges++] = (edge){from, to, delay};
+}
+
+/* Who reaches whom, by every task in turn as a stop on the way (Warshall); who reaches itself is stuck, and so is who
+ * is reached from there. */
+static void find_stuck(paths *x) {
+    uint64_t reaches[TASKS] = {0};
+    for (int32_t i = 0; i < x->edges; i++) reaches[x->edge[i].from] |= UINT64_C(1) << x->edge[i].to;
+    for (int32_t stop = 0; stop < x->tasks; stop++)
+        for (int32_t t = 0; t < x->tasks; t++)
+            if (reaches[t] >> stop & 1) reaches[t] |= reaches[stop];
+    for (int32_t t = 0; t < x->tasks; t++)
+        for (int32_t on = 0; on < x->tasks; on++)
+            if ((reaches[on] >> on & 1) && (on == t || (reaches[on] >> t & 1))) x->is_stuck[t] = true;
+    for (int32_t t = 0; t < x->tasks; t++) x->is_stuck[t] = x->is_stuck[x->whole[t]];
+}
+
+static pc_time later(pc_time a, pc_time b) {
+    return a > b ? a : b;
+}
+
+/* Everything ends no earlier than its start and its parts say, and starts no earlier than its edges say: raised until
+ * nothing changes (Bellman and Ford). */
+static void find_times(paths *x) {
+    for (bool has_changed = true; has_changed;) {
+        has_changed = false;
+        for (int32_t i = 0; i < x->edges; i++) {
+            const edge *e = &x->edge[i];
+            if (x->is_stuck[e->from] || x->is_stuck[e->to] || x->start[e->to] >= x->end[e->from] + e->delay) continue;
+            x->start[e->to] = x->end[e->from] + e->delay;
+            has_changed = true;
+        }
+        for (int32_t t = 0; t < x->tasks; t++) {
+            int32_t whole = x->whole[t];
+            pc_time end = x->start[whole] + x->wait[whole] + x->duration[t];
+            has_changed |= x->end[t] < end || x->end[whole] < end;
+            x->start[t] = x->start[whole];
+            x->end[t] = later(x->end[t], end);
+            x->end[whole] = later(x->end[whole], end);
+        }
+    }
+    for (int32_t t = 0; t < x->tasks; t++)
+        if (x->is_stuck[t]) x->start[t] = x->end[t] = -1;
+}
+
+/* ---- random programs ---- */
+
+/* A processor in order, or one for who comes first, whose tasks follow each other anyway; a lane is a route over links
+ * of its own, whose flows follow each other. `last` is who was there before, or -1. */
+typedef struct drawing {
+    test_random random;
+    pc_program *program;
+    paths *paths;
+    bool has_order[PROCESSORS];
+    int32_t last_on[PROCESSORS], last_in[LANES], memory;
+    pc_time latency[LANES];
+    int64_t bytes_per_ps[LANES];
+} drawing;
+
+static int64_t draw(drawing *x, int64_t least, int64_t most) {
+    return test_between(&x->random, least, most);
+}
+
+static void add_lane(drawing *x, int lane) {
+    int32_t links[LONGEST_ROUTE], route;
+    int count = (int)draw(x, 1, LONGEST_ROUTE), narrow = (int)draw(x, 0, count - 1);
+    x->bytes_per_ps[lane] = draw(x, 1, 9);
+    x->latency[lane] = 0;
+    x->last_in[lane] = -1;
+    for (int i = 0; i < count; i++) {
+        int64_t bytes_per_ps = x->bytes_per_ps[lane] + (i == narrow ? 0 : draw(x, 0, 5));
+        pc_link link = {draw(x, 0, 1) * draw(x, 1, 5000), (double)bytes_per_ps * 1e12};
+        x->latency[lane] += link.latency_ps;
+        assert_int_equal(pc_program_add_link(x->program, &link, &links[i], NULL), PC_OK);
+    }
+    assert_int_equal(pc_program_add_route(x->program, links, count, &route, NULL), PC_OK);
+    assert_int_equal(route, lane);
+}
+
+static void add_edge(drawing *x, int32_t from, int32_t to, pc_time delay) {
+    assert_int_equal(pc_program_add_edge(x->program, from, to, delay, NULL), PC_OK);
+    add_path(x->paths, from, to, delay);
+}
+
+/* A flow of whole picoseconds: so many times what the lane carries in one. */
+static pc_task draw_flow(drawing *x, int lane, int32_t number, int32_t whole) {
+    pc_task task = pc_task_default();
+    pc_time duration = draw(x, 0, 7) ? draw(x, 1, 1000003) : 0;
+    task.route = lane;
+    task.is_part = number != whole;
+    task.flow_bytes = duration * x->bytes_per_ps[lane];
+    x->paths->duration[number] = duration;
+    x->paths->wait[number] = x->latency[lane];
+    x->paths->whole[number] = whole;
+    return task;
+}
+
+static void add_task(drawing *x, pc_task task) {
+    int32_t number;
+    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
+    assert_int_equal(number, x->paths->tasks++);
+}
+
+/* After who was there before; `whole` alone has edges. */
+static void follow(drawing *x, int32_t *last, int32_t whole) {
+    if (*last >= 0 && *last != whole) add_edge(x, *last, whole, draw(x, 0, 1) * draw(x, 0, 999));
+    *last = whole;
+}
+
+/* A flow, and up to two more side by side with it in other lanes. */
+static void add_flows(drawing *x, int32_t processor) {
+    int lane = (int)draw(x, 0, LANES - 1);
+    int32_t whole = x->paths->tasks;
+    pc_task task = draw_flow(x, lane, whole, whole);
+    task.processor = processor;
+    add_task(x, task);
+    follow(x, &x->last_in[lane], whole);
+    for (int64_t parts = draw(x, -2, 2); parts > 0 && x->paths->tasks < TASKS; parts--) {
+        lane = (lane + 1) % LANES;
+        add_task(x, draw_flow(x, lane, x->paths->tasks, whole));
+        follow(x, &x->last_in[lane], whole);
+    }
+}
+
+static void add_work(drawing *x, int32_t processor) {
+    int32_t number = x->paths->tasks;
+    pc_task task = pc_task_default();
+    task.processor = processor;
+    task.duration_ps = draw(x, 0, 7) ? draw(x, 1, 1000003) : 0;
+    task.memory = x->memory;
+    if (task.memory >= 0) task.take_bytes = task.give_bytes = draw(x, 0, 100);
+    x->paths->duration[number] = task.duration_ps;
+    x->paths->whole[number] = number;
+    add_task(x, task);
+}
+
+/* Edges from earlier tasks; now and then one from anywhere, which may close a circle. */
+static void add_edges(drawing *x, int32_t to, bool can_lock) {
+    for (int64_t k = draw(x, 0, 2); k > 0 && to > 0; k--) {
+        int32_t from = x->paths->whole[draw(x, 0, to - 1)];
+        pc_time delay = draw(x, 0, 1) * draw(x, 0, 100003);
+        add_edge(x, from, to, delay);
+        if (can_lock && draw(x, 0, 9) == 0) add_edge(x, to, x->paths->whole[draw(x, 0, to - 1)], delay);
+    }
+}
+
+/* With a memory, which has room for all, the engine goes from event to event; without one it works ahead. */
+static void draw_program(drawing *x, pc_program *program, paths *p) {
+    bool can_lock = draw(x, 0, 3) == 0;
+    int32_t number, tasks = (int32_t)draw(x, 1, TASKS - 8);
+    memset(p, 0, sizeof *p);
+    x->program = program;
+    x->paths = p;
+    x->memory = PC_NO_RESOURCE;
+    pc_program_clear(program);
+    for (int i = 0; i < LANES; i++) add_lane(x, i);
+    if (draw(x, 0, 1)) assert_int_equal(pc_program_add_memory(program, 100 * TASKS, &x->memory, NULL), PC_OK);
+    for (int i = 0; i < PROCESSORS; i++) {
+        x->has_order[i] = x->memory < 0 ? draw(x, 0, 9) : draw(x, 0, 1);
+        x->last_on[i] = -1;
+        pc_processor_order order = x->has_order[i] ? PC_PROCESSOR_IN_ORDER : PC_PROCESSOR_FIRST_COME;
+        assert_int_equal(pc_program_add_processor(program, order, &number, NULL), PC_OK);
+    }
+    while (p->tasks < tasks) {
+        int32_t processor = (int32_t)draw(x, -1, PROCESSORS - 1), task = p->tasks;
+        if (draw(x, 0, 2) == 0)
+            add_flows(x, processor);
+        else
+            add_work(x, processor);
+        add_edges(x, task, can_lock);
+        if (processor < 0) continue;
+        if (!x->has_order[processor])
+            follow(x, &x->last_on[processor], task);
+        else if (x->last_on[processor] >= 0)
+            add_path(p, x->last_on[processor], task, 0); /* the program says it by the order of its tasks */
+        x->last_on[processor] = task;
+    }
+}
+
+/* ---- the two beside each other ---- */
+
+static void check(const paths *p, const pc_simulation_result *result, long number) {
+    int32_t first_stuck = -1;
+    pc_time last = 0;
+    for (int32_t t = p->tasks; t-- > 0;) {
+        if (p->is_stuck[t]) first_stuck = t;
+        last = later(last, p->end[t]);
+        if (result->start_ps[t] != p->start[t] || result->end_ps[t] != p->end[t])
+            fail_msg("program %ld: task %d from %lld to %lld; expected %lld to %lld", number, (int)t,
+                     (long long)result->start_ps[t], (long long)result->end_ps[t], (long long)p->start[t],
+                     (long long)p->end[t]);
+    }
+    assert_int_equal(result->outcome, first_stuck < 0 ? PC_OUTCOME_DONE : PC_OUTCOME_DEADLOCK);
+    if (first_stuck >= 0) assert_int_equal(result->task, first_stuck);
+    assert_int_equal(result->time_ps, last);
+    assert_true(result->trace_hash == pc_trace_hash(p->start, p->end, p->tasks));
+}
+
+static void test_engine_is_the_longest_path(void **state) {
+    fixture *x = *state;
+    drawing d = {.random = {81}};
+    paths p;
+    long locked = 0, ahead = 0, cases = test_cases(4000);
+    for (long i = 0; i < cases; i++) {
+        pc_error error = {0};
+        draw_program(&d, x->program, &p);
+        find_stuck(&p);
+        find_times(&p);
+        if (pc_program_seal(x->program, &error) ||
+            pc_simulation_run(x->simulation, x->program, draw(&d, 0, 1), &x->result, &error))
+            fail_msg("%s", error.message);
+        check(&p, &x->result, i);
+        locked += x->result.outcome == PC_OUTCOME_DEADLOCK;
+        ahead += d.memory < 0;
+    }
+    assert_true(locked > cases / 50 && locked < cases / 2);
+    assert_true(ahead > cases / 4 && ahead < cases);
+    test_count("programs.compared", cases);
+}
+
+/* ---- memories ---- */
+
+enum { MEMORIES = 3, WORKERS = 4, HOLDERS = 40 };
+
+/* Tasks that take from memories and give back, some of it, no more than they took; none without a duration, so that at
+ * one instant all that is given back is given before anything is taken. */
+typedef struct holders {
+    int32_t count;
+    int32_t memory[HOLDERS];
+    int64_t take[HOLDERS], give[HOLDERS];
+    int64_t capacity[MEMORIES];
+} holders;
+
+/* Adds the tasks again, alike but for the capacities. */
+static void build(test_random random, pc_program *program, holders *h) {
+    int32_t number;
+    pc_program_clear(program);
+    for (int i = 0; i < MEMORIES; i++)
+        assert_int_equal(pc_program_add_memory(program, h->capacity[i], &number, NULL), PC_OK);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(
+            pc_program_add_processor(program, (pc_processor_order)test_between(&random, 0, 1), &number, NULL), PC_OK);
+    h->count = (int32_t)test_between(&random, 1, HOLDERS);
+    for (int32_t t = 0; t < h->count; t++) {
+        pc_task task = pc_task_default();
+        task.processor = (int32_t)test_between(&random, -1, WORKERS - 1);
+        task.duration_ps = test_between(&random, 1, 50);
+        h->memory[t] = task.memory = (int32_t)test_between(&random, -1, MEMORIES - 1);
+        h->take[t] = task.take_bytes = task.memory < 0 ? 0 : test_between(&random, 0, 1000);
+        h->give[t] = task.give_bytes = test_between(&random, 0, task.take_bytes);
+        assert_int_equal(pc_program_add_task(program, &task, &number, NULL), PC_OK);
+        if (t == 0 || test_between(&random, 0, 1)) continue;
+        int32_t from = (int32_t)test_between(&random, 0, t - 1);
+        assert_int_equal(pc_program_add_edge(program, from, t, test_between(&random, 0, 5), NULL), PC_OK);
+    }
+}
+
+static int64_t level_at(const holders *h, const pc_time *start, const pc_time *end, int memory, pc_time time) {
+    int64_t level = 0;
+    for (int32_t t = 0; t < h->count; t++) {
+        if (h->memory[t] != memory) continue;
+        if (start[t] <= time) level += h->take[t];
+        if (end[t] <= time) level -= h->give[t];
+    }
+    return level;
+}
+
+/* Levels change where tasks start and end; they rise where some start. */
+static int64_t recount_peak(const holders *h, const pc_time *start, const pc_time *end, int memory) {
+    int64_t peak = 0;
+    for (int32_t t = 0; t < h->count; t++) {
+        int64_t level = level_at(h, start, end, memory, start[t]);
+        if (h->memory[t] == memory && level > peak) peak = level;
+    }
+    return peak;
+}
+
+/* The curve's last word on every instant is what a recount has there; it speaks of every instant that changes it. */
+static void check_curves(const holders *h, const pc_simulation_result *result) {
+    const pc_level_trace *curve = &result->levels;
+    for (int64_t i = 0; i < curve->count; i++) {
+        bool is_last = true;
+        for (int64_t k = i + 1; k < curve->count && curve->time_ps[k] == curve->time_ps[i]; k++)
+            is_last &= curve->memory[k] != curve->memory[i];
+        int64_t level = level_at(h, result->start_ps, result->end_ps, curve->memory[i], curve->time_ps[i]);
+        if (is_last) assert_int_equal(curve->level_bytes[i], level);
+    }
+    for (int32_t t = 0; t < h->count; t++)
+        for (int is_end = 0; is_end < 2; is_end++) {
+            bool is_told = (is_end ? h->give[t] : h->take[t]) == 0;
+            for (int64_t i = 0; i < curve->count && !is_told; i++)
+                is_told = curve->memory[i] == h->memory[t] &&
+                          curve->time_ps[i] == (is_end ? result->end_ps : result->start_ps)[t];
+            assert_true(is_told);
+        }
+}
+
+/* The first instant at which some memory is to hold more than it can; -1 where none is. */
+static pc_time first_overflow(const holders *h, const pc_time *start, const pc_time *end) {
+    pc_time first = -1;
+    for (int32_t t = 0; t < h->count; t++) {
+        int m = h->memory[t];
+        bool is_over = m >= 0 && level_at(h, start, end, m, start[t]) > h->capacity[m];
+        if (is_over && (first < 0 || start[t] < first)) first = start[t];
+    }
+    return first;
+}
+
+static void run_holders(fixture *x, test_random random, holders *h) {
+    pc_error error = {0};
+    build(random, x->program, h);
+    if (pc_program_seal(x->program, &error) || pc_simulation_run(x->simulation, x->program, true, &x->result, &error))
+        fail_msg("%s", error.message);
+}
+
+/* With room enough; with just as much as the recount says; and with a byte less in one memory. */
+static void check_memories(fixture *x, test_random random, int tight) {
+    holders h = {.capacity = {INT64_MAX, INT64_MAX, INT64_MAX}};
+    pc_time start[HOLDERS], end[HOLDERS];
+    run_holders(x, random, &h);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    memcpy(start, x->result.start_ps, (size_t)h.count * sizeof *start);
+    memcpy(end, x->result.end_ps, (size_t)h.count * sizeof *end);
+    check_curves(&h, &x->result);
+    for (int m = 0; m < MEMORIES; m++) {
+        h.capacity[m] = recount_peak(&h, start, end, m);
+        assert_int_equal(x->result.peak_bytes[m], h.capacity[m]);
+    }
+    run_holders(x, random, &h);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    assert_memory_equal(x->result.start_ps, start, (size_t)h.count * sizeof *start);
+    if (h.capacity[tight]-- == 0) return;
+    run_holders(x, random, &h);
+    int32_t task = x->result.task;
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(x->result.time_ps, first_overflow(&h, start, end));
+    assert_int_equal(start[task], x->result.time_ps);
+    assert_int_equal(h.memory[task], tight);
+    assert_true(x->result.level_bytes <= h.capacity[tight]);
+    assert_true(x->result.level_bytes + h.take[task] > h.capacity[tight]);
+}
+
+static void test_memories_are_recounted(void **state) {
+    fixture *x = *state;
+    test_random random = {82};
+    long cases = test_cases(2000);
+    for (long i = 0; i < cases; i++) {
+        test_random own = {test_draw(&random)};
+        check_memories(x, own, (int)(i % MEMORIES));
+    }
+    test_count("memory.recounted", cases);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_engine_is_the_longest_path, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_memories_are_recounted, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
