@@ -28,6 +28,7 @@ static void *watch(void *context) {
     fill(&signals);
     while (sigwait(&signals, &number) != 0) {
     }
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* else interrupt_end might cut the line in two */
     x->say(x->context);
     pc_replacement_stop();
     signal(number, SIG_DFL);

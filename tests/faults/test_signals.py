@@ -29,6 +29,9 @@ SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.
 class Signals(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        # What whoever started the test ignores (nohup: SIGHUP, a background job: SIGINT) the command would ignore too.
+        for number in ENDING:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         cls.source = tempfile.TemporaryDirectory()
         make_files(cls.source.name)
 
