@@ -6,7 +6,7 @@
     page.py --check COUNTS   status 1 and a line each where a figure is missing there or under its bar
 
 Counts are lines "key<TAB>number"; those of equal keys add up. Every figure of the page has its key, its bar and the command that
-gives it in figures.py; findings are listed by hand in findings.tsv, each with the test that repeats it.
+gives it in figures.py; findings are listed by hand in findings.tsv, each with what repeats it.
 """
 import csv
 import pathlib
@@ -80,7 +80,7 @@ def page(counts):
             lines += ["", "The long runs, all added up (tests/fuzz/record.csv, to which the command itself adds):", ""]
             lines += table(("target", "executions", "seconds", "findings", "command"), fuzz_rows())
     found = findings()
-    lines += ["", "## Findings", "", f"{len(found)} faults of this program were found by these means and mended; each stays as a test.", ""]
+    lines += ["", "## Findings", "", f"{len(found)} faults of this program were found by these means and mended, with what repeats each.", ""]
     lines += table(("by", "what", "repeated by"), ((row["by"], row["what"], f"`{row['test']}`") for row in found))
     return "\n".join(lines) + "\n"
 
