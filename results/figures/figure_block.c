@@ -67,20 +67,31 @@ static bool allocate(pc_replay_trace *trace, int64_t count) {
     return trace->pass_device && trace->pass && trace->pass_start_ps && trace->pass_end_ps;
 }
 
-/* The block once more, `cells` later. Microbatches count on, as they do in the schedule. */
-static void add_repetition(const pc_block *block, int64_t repetition, int64_t cells, pc_replay_trace *trace) {
+static void add_block(const pc_block *block, const extent *found, pc_replay_trace *trace) {
     block_cursor at = {0};
     do {
         int64_t start = start_at(block, &at), i = trace->pass_count;
         if (start == PC_TIME_NOT_GIVEN) continue;
         trace->pass_device[i] = at.device;
-        trace->pass[i] = (pc_pass){.microbatch = (int32_t)(repetition * block->microbatches + at.microbatch),
-                                   .chunk = (int16_t)at.chunk,
-                                   .kind = (int16_t)at.kind};
-        trace->pass_start_ps[i] = start + cells;
-        trace->pass_end_ps[i] = start + cells + block->duration[at.kind];
+        trace->pass[i] =
+            (pc_pass){.microbatch = at.microbatch, .chunk = (int16_t)at.chunk, .kind = (int16_t)at.kind};
+        trace->pass_start_ps[i] = start - found->first;
+        trace->pass_end_ps[i] = start - found->first + block->duration[at.kind];
         trace->pass_count++;
     } while (advance(block, &at));
+}
+
+/* What was added last once more, an interval later. Microbatches count on, as they do in the schedule. Of the passes, not
+ * of the block's places: most of these may be empty. */
+static void add_repetition(const pc_block *block, int64_t passes, pc_replay_trace *trace) {
+    for (int64_t end = trace->pass_count + passes; trace->pass_count < end; trace->pass_count++) {
+        int64_t i = trace->pass_count, before = i - passes;
+        trace->pass_device[i] = trace->pass_device[before];
+        trace->pass[i] = trace->pass[before];
+        trace->pass[i].microbatch += block->microbatches;
+        trace->pass_start_ps[i] = trace->pass_start_ps[before] + block->interval;
+        trace->pass_end_ps[i] = trace->pass_end_ps[before] + block->interval;
+    }
 }
 
 pc_code pc_figure_repeat_block(const pc_block *block, pc_replay_trace *trace, int64_t *full, pc_error *error) {
@@ -88,7 +99,8 @@ pc_code pc_figure_repeat_block(const pc_block *block, pc_replay_trace *trace, in
     int64_t repetitions = count_repetitions(block, &found);
     *trace = (pc_replay_trace){0};
     if (!allocate(trace, found.passes * (repetitions + 1))) return pc_error_no_memory(error);
-    for (int64_t i = 0; i <= repetitions; i++) add_repetition(block, i, i * block->interval - found.first, trace);
+    add_block(block, &found, trace);
+    for (int64_t i = 0; i < repetitions; i++) add_repetition(block, found.passes, trace);
     *full = found.passes;
     return PC_OK;
 }
