@@ -1,4 +1,4 @@
-/* folder.h: a folder of its own for every test, under /tmp. */
+/* folder.h: a folder of its own for every test, under TMPDIR. */
 #ifndef PC_TESTS_FOLDER_H
 #define PC_TESTS_FOLDER_H
 
@@ -18,7 +18,7 @@ static inline int make_folder(void **state) {
     folder *made = calloc(1, sizeof *made);
     *state = NULL; /* the teardown comes even where this fails */
     if (!made) return -1;
-    snprintf(made->path, sizeof made->path, "/tmp/pipecast-test-XXXXXX");
+    test_temporary(made->path, sizeof made->path, "pipecast-test");
     if (!mkdtemp(made->path)) {
         free(made);
         return -1;

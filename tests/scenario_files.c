@@ -18,10 +18,11 @@ void data_path(const char *name, char *path) {
     snprintf(path, PATH_SIZE, "%s/tests/data/scenarios/%s", source_root(), name);
 }
 
-char temporary[] = "/tmp/pipecast_test_scenario_XXXXXX";
+char temporary[128];
 
 int make_temporary(void **state) {
     (void)state;
+    test_temporary(temporary, sizeof temporary, "pipecast-scenario");
     int file = mkstemp(temporary);
     if (file < 0) return -1;
     return close(file);

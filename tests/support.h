@@ -29,17 +29,29 @@ static inline int64_t test_between(test_random *random, int64_t least, int64_t m
     return least + (int64_t)(test_draw(random) % (uint64_t)(most - least + 1));
 }
 
+/* A template for mkstemp and mkdtemp: in TMPDIR, or in /tmp where that is not set or too long. */
+static inline void test_temporary(char *path, size_t size, const char *name) {
+    const char *folder = getenv("TMPDIR");
+    if (!folder || strlen(folder) + strlen(name) + sizeof "/-XXXXXX" > size) folder = "/tmp";
+    snprintf(path, size, "%s/%s-XXXXXX", folder, name);
+}
+
 /* How many cases a property test tries: `usual`, or PC_TEST_CASES where that is set (the slow suite sets it). */
 static inline long test_cases(long usual) {
     const char *wanted = getenv("PC_TEST_CASES");
     return wanted ? atol(wanted) : usual;
 }
 
+/* `whole`, or `part` of it where PC_TEST_PART is set: the quick suites take a part of what takes long. */
+static inline long test_part(long whole, long part) {
+    return getenv("PC_TEST_PART") ? part : whole;
+}
+
 /* Says that `count` things called `key` ("programs compared") were done, for docs/reliability.md: a line appended to the
- * file that PC_COUNTS names; nothing where it is not set. */
+ * file that PC_COUNTS names; nothing where it is not set, nor of a part, for the whole comes too. */
 static inline void test_count(const char *key, long count) {
     const char *path = getenv("PC_COUNTS");
-    FILE *file = path ? fopen(path, "a") : NULL;
+    FILE *file = path && !test_part(0, 1) ? fopen(path, "a") : NULL;
     if (!file) return;
     fprintf(file, "%s\t%ld\n", key, count);
     fclose(file);

@@ -8,10 +8,11 @@
 
 #include <unistd.h>
 
-static char path[] = "/tmp/pipecast-exchange-XXXXXX";
+static char path[128];
 
 static int make_file(void **state) {
     (void)state;
+    test_temporary(path, sizeof path, "pipecast-exchange");
     int file = mkstemp(path);
     return file < 0 ? -1 : close(file);
 }

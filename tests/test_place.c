@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[] = "/tmp/pipecast_test_place_XXXXXX";
+static char root[128];
 
 static char *inside(const char *name) {
     static char path[PATH_SIZE];
@@ -27,6 +27,7 @@ static void write_file(const char *name, const char *text) {
 /* root/home/a/b/ are folders; root/out.yaml is a file outside of home; root/home/door leads there. */
 static int make_folders(void **state) {
     (void)state;
+    test_temporary(root, sizeof root, "pipecast-place");
     if (!mkdtemp(root)) return -1;
     static const char *const folders[] = {"home", "home/a", "home/a/b"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) assert_int_equal(mkdir(inside(folders[i]), 0700), 0);

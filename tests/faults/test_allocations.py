@@ -20,7 +20,7 @@ from sweep import Sweep
 
 from command import count
 
-SAMPLE, RESUMED = 200, 25  # how many without `all`; after each how many the same command is tried again
+SAMPLE, RESUMED = 100, 25  # how many without `all`; after each how many the same command is tried again
 WITHOUT_FILE, WITH_FILE = "run searched.yaml", "run closed.yaml"
 
 

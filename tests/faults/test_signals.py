@@ -21,8 +21,8 @@ from command import PIPECAST, count
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KINDS = ("open", "write", "sync", "close", "link", "rename", "spawn")
-FEW, MANY = 2, 16
-MOMENTS = 240 if EXTENT else 30
+FEW, MANY = 1, 16
+MOMENTS = 240 if EXTENT else 12
 SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n")
 
 

@@ -62,8 +62,16 @@ static int add_node(fake_tree *tree, int kind, const char *name) {
     return tree->count++;
 }
 
+static bool is_named(const fake_node *node, uint32_t hash, const char *name) {
+    return node->name_hash == hash && strcmp(node->name, name) == 0;
+}
+
+/* Nowhere where the group has one of that name: in HDF5 names are unique. */
 static void append_child(fake_tree *tree, int parent, int child) {
     fake_node *group = &tree->nodes[parent];
+    const fake_node *added = &tree->nodes[child];
+    for (int i = group->first; i != FAKE_NONE; i = tree->nodes[i].next)
+        if (is_named(&tree->nodes[i], added->name_hash, added->name)) return;
     if (group->last == FAKE_NONE)
         group->first = group->cursor = child;
     else
@@ -100,10 +108,6 @@ void fake_tree_read(fake_tree *tree, const uint8_t *data, size_t size) {
         latest = made;
         if (node->kind == 1 && depth + 1 < DEPTH) open[++depth] = made;
     }
-}
-
-static bool is_named(const fake_node *node, uint32_t hash, const char *name) {
-    return node->name_hash == hash && strcmp(node->name, name) == 0;
 }
 
 /* Files are mostly read in the order in which they were written: from the last one found on, and around. */

@@ -23,7 +23,7 @@ PIPECAST, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).
 DOCUMENTS = [ROOT / name for name in sys.argv[3:]] or [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
                                                        *sorted((ROOT / "docs").glob("*.md"))]
 SHOWN = DOCUMENTS  # those whose commands are run
-if "PC_TEST_PART" in os.environ:  # with sanitizers all of them take a minute
+if "PC_TEST_PART" in os.environ:  # those that are read first
     SHOWN = [path for path in DOCUMENTS if path.name in ("README.md", "guide.md", "results-format.md")]
 CUT = "..."
 ROOMS = ("engine", "models", "scenarios", "results", "calib", "kernels", "cli", "tests", "bench", "docs")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from command import PIPECAST, Command, run
+from command import PIPECAST, Command, run, whole_only
 
 SETTING = """\
 scenario: tiny
@@ -132,6 +132,7 @@ class Enumeration(Plan):
         self.assertGreater(len(front), 3)
         self.assertEqual([(plan["iteration_s"], plan["memory_gib_max"]) for plan in found], front)
 
+    @whole_only
     def test_exhaustive_finds_the_same(self):
         path = self.write(PLAN)
         for objective in ("throughput", "memory", "cost", "throughput,memory"):
@@ -286,6 +287,7 @@ class Words(Plan):
             self.assertEqual(sum(log[key] for key in ("broken_rule", "over_memory", "too_slow", "simulated")), log["points"])
             self.assertLessEqual(log["simulated_over_memory"] + log["simulated_infeasible"], log["simulated"])
 
+    @whole_only
     def test_more_points_than_are_kept_at_once(self):
         """The search keeps 1,024 candidates at first: with more of them none is lost, and none is simulated twice."""
         given = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--set", "setting.global_batch=64",

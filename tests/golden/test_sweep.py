@@ -22,7 +22,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from command import PIPECAST, Command, run  # noqa: E402
+from command import PIPECAST, Command, run, whole_only  # noqa: E402
 import with_h5py  # noqa: E402
 
 RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (40, 4)
@@ -123,6 +123,7 @@ class Killed(Sweep):
                 patience *= 1.3 if len(keys) == len(before) else 0.9
                 before = keys
 
+    @whole_only
     def test_killed_at_random_moments(self):
         """The whole is byte for byte that of one go, in a few rounds where the runs are done before all kills are."""
         source = random.Random(20261122)
@@ -315,6 +316,7 @@ class GoingOn(Sweep):
             self.good("run", path, "-o", output, "--quiet")
             self.assertEqual(self.read(output), whole)
 
+    @whole_only
     def test_a_disk_that_is_full(self):
         """At every size of files: one line, what was there stands, and with room the same command ends it."""
         small, path, output = self.scenario("x.yaml", 2, 2), self.scenario("y.yaml", 5, 10, trace=True), self.path("r.h5")
@@ -342,6 +344,7 @@ class Merge(Sweep):
             self.good("run", path, "-o", name, "--shard", f"{i}/{count}")
         return names
 
+    @whole_only
     def test_shards_are_the_whole(self):
         path, whole, merged = self.scenario("x.yaml", 4, 5, trace=True), self.path("whole.h5"), self.path("m.h5")
         self.good("run", path, "-o", whole)
@@ -382,6 +385,7 @@ class Merge(Sweep):
         self.assertFalse(os.path.exists(merged))
 
     @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    @whole_only
     def test_damaged_shards(self):
         """One run with two results, another build, and no word of the sweep."""
         path, merged = self.scenario("x.yaml", 2, 5), self.path("m.h5")
