@@ -36,10 +36,12 @@ static inline void test_temporary(char *path, size_t size, const char *name) {
     snprintf(path, size, "%s/%s-XXXXXX", folder, name);
 }
 
-/* How many cases a property test tries: `usual`, or PC_TEST_CASES where that is set (the slow suite sets it). */
+/* How many cases a property test tries: `usual`, or PC_TEST_CASES where that is set (the slow suite sets it), and
+ * PC_TEST_MOST at most (under valgrind). */
 static inline long test_cases(long usual) {
-    const char *wanted = getenv("PC_TEST_CASES");
-    return wanted ? atol(wanted) : usual;
+    const char *wanted = getenv("PC_TEST_CASES"), *most = getenv("PC_TEST_MOST");
+    long cases = wanted ? atol(wanted) : usual;
+    return most && cases > atol(most) ? atol(most) : cases;
 }
 
 /* `whole`, or `part` of it where PC_TEST_PART is set: the quick suites take a part of what takes long. */
@@ -47,8 +49,8 @@ static inline long test_part(long whole, long part) {
     return getenv("PC_TEST_PART") ? part : whole;
 }
 
-/* Says that `count` things called `key` ("programs compared") were done, for docs/reliability.md: a line appended to the
- * file that PC_COUNTS names; nothing where it is not set, nor of a part, for the whole comes too. */
+/* Says that `count` things called `key` ("programs compared") were done, for docs/reliability.md: a line appended to
+ * the file that PC_COUNTS names; nothing where it is not set, nor of a part, for the whole comes too. */
 static inline void test_count(const char *key, long count) {
     const char *path = getenv("PC_COUNTS");
     FILE *file = path && !test_part(0, 1) ? fopen(path, "a") : NULL;

@@ -73,16 +73,15 @@ static void add_block(const pc_block *block, const extent *found, pc_replay_trac
         int64_t start = start_at(block, &at), i = trace->pass_count;
         if (start == PC_TIME_NOT_GIVEN) continue;
         trace->pass_device[i] = at.device;
-        trace->pass[i] =
-            (pc_pass){.microbatch = at.microbatch, .chunk = (int16_t)at.chunk, .kind = (int16_t)at.kind};
+        trace->pass[i] = (pc_pass){.microbatch = at.microbatch, .chunk = (int16_t)at.chunk, .kind = (int16_t)at.kind};
         trace->pass_start_ps[i] = start - found->first;
         trace->pass_end_ps[i] = start - found->first + block->duration[at.kind];
         trace->pass_count++;
     } while (advance(block, &at));
 }
 
-/* What was added last once more, an interval later. Microbatches count on, as they do in the schedule. Of the passes, not
- * of the block's places: most of these may be empty. */
+/* What was added last once more, an interval later. Microbatches count on, as they do in the schedule. Of the passes,
+ * not of the block's places: most of these may be empty. */
 static void add_repetition(const pc_block *block, int64_t passes, pc_replay_trace *trace) {
     for (int64_t end = trace->pass_count + passes; trace->pass_count < end; trace->pass_count++) {
         int64_t i = trace->pass_count, before = i - passes;

@@ -27,7 +27,7 @@ WRITING = {"write": ("short", errno.EINTR, errno.ENOSPC, errno.EIO, errno.EDQUOT
            "spawn": (errno.EAGAIN, errno.ENOMEM)}
 READING = {"read": ("short", errno.EINTR, errno.EIO)}
 NO_FAULT = ("short", errno.EINTR)  # these are to go unnoticed, but for an interrupted close or truncation
-FEW, MANY = 1, 16  # calls of one kind: in part, and with `all`
+FEW, MANY = 1, 8  # calls of one kind: in part, and with `all`
 QUICK = ("run closed", "schedule zb-h1", "export a.h5 --run", "merge", "profile show")
 
 
