@@ -135,7 +135,9 @@ static pc_code print_figure(const char *scenario, const pc_scenario_figure *figu
     fprintf(context, "chart  ");
     print_plain(context, scenario);
     fprintf(context, "/%s", figure->name);
-    fprintf(context, figure->title ? "  %s\n" : "\n", figure->title);
+    if (figure->title) fprintf(context, "  ");
+    if (figure->title) print_plain(context, figure->title);
+    fprintf(context, "\n");
     return PC_OK;
 }
 

@@ -3,10 +3,12 @@
 #include "cli/ranks.h"
 #include "cli/version.h"
 
+#include <fcntl.h>
 #include <gsl/gsl_version.h>
 #include <hdf5.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PC_CUDA_VERSION /* meson.build gives both where kernels are built for GPUs */
 #define PC_CUDA_VERSION "no"
@@ -62,7 +64,17 @@ static const command commands[] = {
 #define EXPECTED                                                                                                       \
     "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
 
+/* A standard stream that is closed would be the next file that is opened, and that would hold what belongs on the
+ * stream: in its place stands what can only be used the other way round, so that it fails as it would have. */
+static bool hold_streams(void) {
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv) {
+    if (!hold_streams()) return EXIT_MACHINE;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not an end */
     if (argc < 2) return report_usage("no command; " EXPECTED);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {

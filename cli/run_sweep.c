@@ -257,7 +257,10 @@ static pc_code run_all(session *s, pc_error *error) {
     const run_request *r = s->request;
     s->to_do = s->plan.to_do_count;
     if (is_first(s)) say_plan(s);
-    if (r->output && is_first(s)) interrupt_watch(&s->interrupt, say_interrupted, s);
+    if (r->output && is_first(s)) {
+        if (!s->interrupt.is_blocked) interrupt_block(&s->interrupt);
+        interrupt_watch(&s->interrupt, say_interrupted, s);
+    }
     if (!s->interrupt.is_watched) interrupt_end(&s->interrupt);
     progress_start(&s->bar, s->plan.to_do_count, r->is_quiet || !is_first(s));
     pc_code code = ranks_run(s->ranks, s->plan.to_do_count, jobs_of(s), make_run, take_result, s, error);
@@ -369,8 +372,9 @@ static int status_of(const session *s, pc_code code, const pc_error *error) {
 int run_sweep(const run_request *r) {
     pc_error error = {0};
     session s = {.request = r};
-    interrupt_block(&s.interrupt);
+    interrupt_block(&s.interrupt); /* for the threads that MPI starts */
     pc_code code = ranks_open(&s.ranks, &error);
+    if (ranks_count(s.ranks) <= 1) interrupt_end(&s.interrupt);
     if (!code) code = do_all(&s, &error);
     int status = status_of(&s, code, &error);
     if (!code && !r->is_quiet && is_first(&s)) run_profiles_warn(&s.profiles);

@@ -59,9 +59,7 @@ static bool is_trap(const char *path) {
     char *found = beside(path, ".");
     bool is_known = found && lstat(path, &link) == 0 && stat(found, &folder) == 0;
     pc_free(found);
-    const mode_t everybodys = S_ISVTX | S_IWOTH;
-    return is_known && (folder.st_mode & everybodys) == everybodys && link.st_uid != geteuid() &&
-           link.st_uid != folder.st_uid;
+    return is_known && (folder.st_mode & S_IWOTH) && link.st_uid != geteuid() && link.st_uid != folder.st_uid;
 }
 
 /* Replaces *path by what the link there says. */

@@ -29,9 +29,8 @@ static pc_code refuse(const figure_place *place, const char *key, const pc_error
 
 static pc_code check_line(const char *text, pc_error *cause) {
     if (!*text) return pc_error_set(cause, PC_ERROR_INPUT, "empty; expected one line of text");
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c < 0x20 || *c == 0x7f)
-            return pc_error_set(cause, PC_ERROR_INPUT, "has control characters; expected one line of text");
+    if (pc_source_has_controls(text, ""))
+        return pc_error_set(cause, PC_ERROR_INPUT, "has control characters; expected one line of text");
     if (strlen(text) > TEXT_MAX)
         return pc_error_set(cause, PC_ERROR_INPUT, "%.40s...: too long; expected at most %d bytes", text, TEXT_MAX);
     return PC_OK;

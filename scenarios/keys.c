@@ -178,9 +178,8 @@ static const char *shown(const char *text) {
 }
 
 static pc_code parse_line(const char *text, size_t size, pc_value *value, pc_error *error) {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c < 0x20 || *c == 0x7f)
-            return pc_error_set(error, PC_ERROR_INPUT, "has control characters; expected one line of text");
+    if (pc_source_has_controls(text, ""))
+        return pc_error_set(error, PC_ERROR_INPUT, "has control characters; expected one line of text");
     if (strlen(text) >= size)
         return pc_error_set(error, PC_ERROR_INPUT, "%.40s...: too long; expected at most %d bytes", text,
                             (int)size - 1);

@@ -175,9 +175,8 @@ pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *cons
 
 /* Titles may have several lines, as YAML writes them; anything else below a space may not stand in a result. */
 static pc_code check_text(const pc_source *source, const char *path, const char *text, pc_error *error) {
-    for (const unsigned char *c = (const unsigned char *)text; c && *c; c++)
-        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
-            return pc_source_refuse(source, path, error, "has control characters; expected plain text");
+    if (text && pc_source_has_controls(text, "\n\t"))
+        return pc_source_refuse(source, path, error, "has control characters; expected plain text");
     return PC_OK;
 }
 

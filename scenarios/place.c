@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "scenarios/source.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -59,11 +60,13 @@ static bool leads_out(const char *root, const char *real_root, const char *path)
     return !inside || climbs_out(inside);
 }
 
-/* Follows every link: what is left has no "..". */
+/* Follows every link: what is left has no "..". Where links cannot be followed to their end, for their names are too
+ * long or a folder may not be searched, who opens the file may get further than we do: that is not inside. */
 static bool is_inside(const char *root, const char *path) {
     char real_root[PATH_MAX], real[PATH_MAX];
     if (!realpath(root, real_root)) return false;
-    return realpath(path, real) ? below(real_root, real) != NULL : !leads_out(root, real_root, path);
+    if (realpath(path, real)) return below(real_root, real) != NULL;
+    return (errno == ENOENT || errno == ENOTDIR) && !leads_out(root, real_root, path);
 }
 
 pc_code pc_place_check(const pc_place *place, const char *name, const char *path, pc_error *error) {

@@ -185,6 +185,14 @@ pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error) 
     return PC_OK;
 }
 
+bool pc_source_has_controls(const char *text, const char *allowed) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+        if (is_c1 || ((*c < 0x20 || *c == 0x7f) && !strchr(allowed, *c))) return true;
+    }
+    return false;
+}
+
 pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...) {
     if (!error) return PC_ERROR_INPUT;
     char message[PC_ERROR_MESSAGE_SIZE];

@@ -115,6 +115,8 @@ static const struct {
      ":9: figures[0].title: has control characters; expected one line of text"},
     {"figures:\n  - {name: a, x: b, y: [c], x_label: \"d\\x7f\"}\n",
      ":8: figures[0].x_label: has control characters; expected one line of text"},
+    {"figures:\n  - {name: a, x: b, y: [c], x_label: \"d\\x9b\"}\n",
+     ":8: figures[0].x_label: has control characters; expected one line of text"},
     {"figures:\n  - {name: a, x: b, y: [c], style: dots}\n",
      ":8: figures[0].style: dots: unknown word; expected one of points, lines, bars"},
     {"figures:\n  - {name: a, x: b, y: [c], published: yes}\n",

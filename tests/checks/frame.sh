@@ -41,6 +41,7 @@ stage() {
     else
         status=1 # it broke off
     fi
+    if ((passed + failed + skipped == 0)); then status=1; fi # a name that nothing has
     if ((status && !failed)); then failed=1; fi
     if ((failed)); then cat "$out"; fi
     printf '%-10s %s passed, %s failed, %s skipped in %s s (processors %s s)\n' "$name" "$passed" "$failed" "$skipped" \

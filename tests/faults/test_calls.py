@@ -137,12 +137,15 @@ class Streams(unittest.TestCase):
         """Each of the three: files are as ever, and nothing that belongs on a stream gets into one of them."""
         faults = 0
         for case in chosen(lambda case: True):
-            self.run_case(case, capture_output=True)
+            printed = self.run_case(case, capture_output=True).stdout
             good = self.content(case)
             for closed in (0, 1, 2):
                 done = self.run_case(case, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(closed))
                 self.assertGreaterEqual(done.returncode, 0, (case.name, closed, done))
                 self.assertLessEqual(done.returncode, 3, (case.name, closed, done))
+                if closed == 1 and printed:
+                    self.assertEqual(done.returncode, 3, (case.name, done))
+                    self.assertRegex(done.stderr, LINE, case.name)
                 self.assertEqual(self.content(case), good, (case.name, closed))
                 faults += 1
         count("faults.streams", faults)

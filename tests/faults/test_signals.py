@@ -4,6 +4,7 @@ command goes on. Signals that are ignored stay so.
 
 usage: test_signals.py PIPECAST SOURCE_ROOT FAULT_LIBRARY [all]
 """
+import os
 import random
 import signal
 import subprocess
@@ -86,6 +87,18 @@ class Signals(unittest.TestCase):
             sweep.close()
         self.assertGreater(ended, raised // 8)
         count("faults.signals", raised)
+
+    def test_while_reading(self):
+        """A scenario that does not come: the command is no longer at work that would have to be ended well."""
+        path = os.path.join(self.source.name, "pipe.yaml")
+        os.mkfifo(path)
+        for number in ENDING:
+            process = subprocess.Popen([PIPECAST, "run", path, "-o", path + ".h5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(0.3)
+            process.send_signal(number)
+            process.communicate(timeout=10)
+            self.assertEqual(process.returncode, -number)
+        count("faults.signals", len(ENDING))
 
     def test_what_is_ignored(self):
         """As of a script's background job, or under nohup."""

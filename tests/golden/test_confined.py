@@ -76,6 +76,22 @@ class Confined(Command):
                 self.refused("setting.profile", 5, self.write(more=f'  profile: "{path}"\n'))
                 self.refused("setting.model.from", 3, self.write(path), command=("plan",))
 
+    def test_longer_than_a_path_may_be(self):
+        """Links whose names add up to more than a path may have: the kernel goes on where realpath() gives up."""
+        first, second = ["d" * 200] * 10, ["e" * 200] * 11
+        folder = os.open(self.home, os.O_RDONLY)
+        os.symlink("/".join(first), "L", dir_fd=folder)
+        for names, link, target in ((first, "M", "/".join(second)), (second, "out", self.elsewhere)):
+            for name in names:
+                os.mkdir(name, dir_fd=folder)
+                inner = os.open(name, os.O_RDONLY, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            os.symlink(target, link, dir_fd=folder)
+        os.close(folder)
+        self.assertTrue((self.home / "L/M/out/tiny.yaml").exists())
+        self.refused("setting.model.from", 3, self.write("L/M/out/tiny.yaml"))
+
     def test_out_from_here(self):
         """A scenario in the current folder has no folder in its name."""
         self.write("../elsewhere/tiny.yaml")

@@ -24,13 +24,13 @@ from command import Command, count, run, whole_only
 NAMES = ('"; system("touch canary")', "'; system('touch canary') #", "`touch canary`", "$(touch canary)", "| touch canary",
          "!touch canary", "set output 'canary'", "\\", "\\\"", "\\n\\t{/Symbol x}", "a^b_c @d {e} ~f", "%s %n %d %%", "${HOME} $PATH",
          "<script>alert(1)</script>", "]]> & &#x1; <![CDATA[", "&lt;\"'>", "--><!--", "=cmd|' /C calc'!A0", "+1", "-rf", "@SUM(1)", "a,b;c",
-         "#comment", "Ångström 模型 🚀", "e\u0301 \u202egnp", "null", "' OR 1=1", "{{7*7}}", "C1 \u009b31m")
+         "#comment", "Ångström 模型 🚀", "e\u0301 \u202egnp", "null", "' OR 1=1", "{{7*7}}")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def quoted(text):
     """As YAML writes it."""
-    return json.dumps(text, ensure_ascii=False).replace("\u009b", "\\x9b").replace("\x7f", "\\x7f")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
 
 
 def scenario(names, title):
@@ -128,7 +128,7 @@ class Labels(Command):
         for number, name in enumerate(NAMES):
             text = self.good("export", "labels.h5", "--run", f"c{number}.1f1b", "--to", "chrome", cwd=self.home)
             self.assertIn(name, json.dumps(json.loads(text), ensure_ascii=False).encode().decode()
-                          if not set(name) & set('"\\\u009b') else json.loads(text)["otherData"]["model"])
+                          if not set(name) & set('"\\') else json.loads(text)["otherData"]["model"])
 
     def test_names_that_are_refused(self):
         """Line breaks and control characters; a run's and a scenario's name may not have anything but letters and the like."""

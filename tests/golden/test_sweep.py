@@ -162,6 +162,21 @@ class Killed(Sweep):
             self.assertEqual(self.read(output), self.read(whole))
 
 
+    def test_interrupted_without_a_stream(self):
+        """Nothing that is said gets into the journal, which would be the next file where a stream is closed."""
+        path, whole = self.scenario("x.yaml", 20, 100), self.path("whole.h5")
+        self.good("run", path, "-o", whole)
+        for closed in (0, 1, 2):
+            output = self.path(f"{closed}.h5")
+            process = subprocess.Popen([PIPECAST, "run", path, "-o", output], preexec_fn=lambda: os.close(closed),
+                                       **{name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")})
+            self.wait_for_records(output + ".journal", 10)
+            process.send_signal(signal.SIGINT)
+            self.assertIn(process.wait(timeout=60), (-signal.SIGINT, 0, 3))
+            self.good("run", path, "-o", output)
+            self.assertEqual(self.read(output), self.read(whole))
+
+
 class GoingOn(Sweep):
     def test_more_values_do_only_what_is_missing(self):
         """12 of 20 runs are there, in another order of runs and under other numbers."""

@@ -68,6 +68,8 @@ class Planted(Command):
         os.lchown(self.output, STRANGER, STRANGER)
         self.refused(2, "Permission denied", *RUN, "-o", self.output)
         self.assertTrue(os.path.islink(self.output))
+        self.common.chmod(0o777)
+        self.refused(2, "Permission denied", *RUN, "-o", self.output)
         self.common.chmod(0o755)  # nobody else can write here: it is there because we trust who put it there
         self.good(*RUN, "-o", self.output)
         self.assertTrue(self.victim.exists())

@@ -7,8 +7,8 @@ SECTIONS = {
     "Fuzzing": "Every parser of outside data under libFuzzer with the address and undefined-behaviour sanitizers. What is checked beside crashes,\n"
                "and how to repeat a finding: [tests/fuzz](../tests/fuzz/README.md). In one `./test --full`, half a minute of each:",
     "Independent solutions": "The program against another way to the same answer, written for the test.",
-    "Faults": "One fault at a time is put into a run of the command; it ends with the right output, or with one line, status 3 and every\n"
-              "file as it was.",
+    "Faults": "One fault at a time is put into a run of the command; it ends with the right output, or with one line, status 3 (a\n"
+              "signal: its own; a failed read also 2) and every file as it was. Calls are a sample: eight of each kind and command.",
     "Determinism": "The same trace hashes and results, to the last bit, from every build. Equal numbers need the same log, log1p and exp of the C\n"
                    "library and the same GSL: these are used for noise; everything else is correctly rounded everywhere.",
     "Checks": "",
@@ -58,6 +58,6 @@ FIGURES = [
     Figure("Checks", "C files under clang-tidy and cppcheck, none with a finding left", "lint.files", 400, "tests/checks/lint"),
     Figure("Checks", "findings silenced, each with its reason beside it", "lint.reasons", 0, "tests/checks/lint"),
     Figure("Security", "paths out of a scenario's folder refused", "security.references_refused", 1, "meson test -C build confined"),
-    Figure("Security", "walks of random paths and links, checked by the kernel's own", "security.walks", 1, "meson test -C build place"),
+    Figure("Security", "walks of random paths up and down, against their depth", "security.walks", 1, "meson test -C build place"),
     Figure("Security", "hostile names drawn, written and printed", "security.labels", 1, "meson test -C build labels_whole"),
 ]
