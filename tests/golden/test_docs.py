@@ -297,6 +297,10 @@ class Documents(unittest.TestCase):
                     missing.append(f"{path.name}:{number}: {name}: not in {file or 'the source'}")
         self.assertFalse(missing, "\n" + "\n".join(missing))
 
+    def test_the_page_of_reliability_is_its_records(self):
+        page = subprocess.run([sys.executable, ROOT / "tests/reliability/page.py"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual((ROOT / "docs/reliability.md").read_text(), page)
+
     def test_every_document_stands_in_the_index(self):
         index = (ROOT / "docs/README.md").read_text()
         left_out = [path.name for path in DOCUMENTS if path.parent.name == "docs" and path.name != "README.md"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """docs/reliability.md from what runs counted.
 
-    page.py                  the page, from the committed record (recorded.tsv beside this script), on standard output
+    page.py                  the page, from the committed records (recorded.tsv beside this script), on standard output
     page.py --record COUNTS  COUNTS, the file build/counts.txt that `./test --full` leaves, becomes the record, and the page is written
     page.py --check COUNTS   status 1 and a line each where a figure is missing there or under its bar
 
