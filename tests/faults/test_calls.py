@@ -27,8 +27,8 @@ WRITING = {"write": ("short", errno.EINTR, errno.ENOSPC, errno.EIO, errno.EDQUOT
            "spawn": (errno.EAGAIN, errno.ENOMEM)}
 READING = {"read": ("short", errno.EINTR, errno.EIO)}
 NO_FAULT = ("short", errno.EINTR)  # these are to go unnoticed, but for an interrupted close or truncation
-FEW, MANY = 1, 8  # calls of one kind: in part, and with `all`
-QUICK = ("run closed", "schedule zb-h1", "export a.h5 --run", "merge", "profile show")
+FEW, MANY = 1, 16  # calls of one kind: in part, and with `all`
+QUICK = ("run closed", "plan", "schedule zb-h1", "export a.h5 --run", "merge", "profile show")
 
 
 def chosen(is_wanted):
@@ -110,7 +110,7 @@ class Streams(unittest.TestCase):
 
     def test_a_full_device(self):
         cases = self.printing()
-        self.assertGreater(len(cases), 2)
+        self.assertGreater(len(cases), 3)
         for case in cases:
             with open("/dev/full", "w") as full:
                 done = self.run_case(case, stdout=full, stderr=subprocess.PIPE)

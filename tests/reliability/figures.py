@@ -8,7 +8,7 @@ SECTIONS = {
                "and how to repeat a finding: [tests/fuzz](../tests/fuzz/README.md). In one `./test --full`, half a minute of each:",
     "Independent solutions": "The program against another way to the same answer, written for the test.",
     "Faults": "One fault at a time is put into a run of the command; it ends with the right output, or with one line, status 3 (a\n"
-              "signal: its own; a failed read also 2) and every file as it was. Calls are a sample: eight of each kind and command.",
+              "signal: its own; a failed read also 2) and every file as it was. Calls are a sample: sixteen of each kind and command.",
     "Determinism": "The same trace hashes and results, to the last bit, from every build. Equal numbers need the same log, log1p and exp of the C\n"
                    "library and the same GSL: these are used for noise; everything else is correctly rounded everywhere.",
     "Checks": "",
@@ -35,9 +35,9 @@ FIGURES = [
     *(Figure("Faults", what, f"faults.{key}", least, f"meson test -C build {tests}")
       for what, key, least, tests in (
           ("allocations refused", "allocations", 4_000, "faults_allocations_slow"),
-          ("calls that write, sync, rename, close failed or cut short", "writes", 450, "faults_calls_slow"),
-          ("calls that open and read", "reads", 250, "faults_calls_slow"),
-          ("standard streams full, broken, closed", "streams", 75, "faults_calls_slow"),
+          ("calls that write, sync, rename, close failed or cut short", "writes", 800, "faults_calls_slow"),
+          ("calls that open and read", "reads", 500, "faults_calls_slow"),
+          ("standard streams full, broken, closed", "streams", 100, "faults_calls_slow"),
           ("signals in the middle", "signals", 300, "faults_signals_slow"),
           ("odd, long and forbidden names of files and folders", "names", 1_000, "faults_names_whole"),
           ("clocks that jump", "clock_jumps", 80, "faults_surroundings_whole"),
