@@ -83,9 +83,11 @@ static pc_code replay_run(session *s, const pc_run_spec *spec, pc_error *error) 
     request.profile = s->profile;
     pc_code code = check_gpu(s, spec, error);
     if (!code) code = s->profile ? measure(s, &request, error) : pc_replay_check(&request, error);
-    if (code) return pc_error_prefix(error, "%s", spec->name);
-    s->done++;
-    return PC_OK;
+    if (code)
+        pc_error_prefix(error, "%s", spec->name);
+    else
+        s->done++;
+    return code;
 }
 
 /* Those of a model on a machine, not of given costs. */
@@ -114,7 +116,8 @@ static pc_code open_and_replay(const replay_request *r, session *s, pc_error *er
         code = replay_runs(s, scenario, error);
         pc_scenario_free(scenario);
     }
-    return code ? pc_error_prefix(error, "calibrate: --replay") : PC_OK;
+    if (code) pc_error_prefix(error, "calibrate: --replay");
+    return code;
 }
 
 pc_code calibrate_replay_check(const replay_request *r, const char *gpu, pc_error *error) {

@@ -153,7 +153,7 @@ static pc_code gather(const request *r, pc_profile *profile, pc_error *error) {
                                        .device = r->device};
     int profiles = 0;
     pc_code code = pc_import_check_options(&options, error);
-    if (code) return pc_error_prefix(error, "profile fit");
+    if (code) return pc_error_prefix(error, "profile fit"), code;
     for (int i = 0; i < r->path_count && !code; i++)
         code = is_hdf5(r->paths[i]) ? add_profile(r, r->paths[i], profiles++ == 0, profile, error)
                                     : pc_profile_import(profile, r->paths[i], &options, error);

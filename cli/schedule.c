@@ -241,7 +241,10 @@ static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *
     code = expect(r->name, "devices", r->devices, schedule->devices, error);
     if (!code) code = expect(r->name, "microbatches", r->microbatches, schedule->microbatches, error);
     if (!code) code = expect(r->name, "chunks", r->chunks, schedule->chunks, error);
-    if (!code && pc_schedule_check(schedule, error)) code = pc_error_prefix(error, "%s", r->name);
+    if (!code) {
+        code = pc_schedule_check(schedule, error);
+        if (code) pc_error_prefix(error, "%s", r->name);
+    }
     if (code) pc_schedule_free(schedule);
     return code;
 }

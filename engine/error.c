@@ -78,8 +78,8 @@ pc_code(pc_error_set)(pc_error *error, pc_code code, const char *format, ...) {
     return code;
 }
 
-pc_code pc_error_prefix(pc_error *error, const char *format, ...) {
-    if (!error) return PC_OK;
+void pc_error_prefix(pc_error *error, const char *format, ...) {
+    if (!error) return;
     char whole[WHOLE_SIZE];
     enum { REST = sizeof error->message + 2 };
     va_list arguments;
@@ -89,7 +89,6 @@ pc_code pc_error_prefix(pc_error *error, const char *format, ...) {
     size_t used = strlen(whole);
     snprintf(whole + used, sizeof whole - used, ": %s", error->message);
     keep(error, whole);
-    return error->code;
 }
 
 pc_code(pc_error_file)(pc_error *error, const char *path, int cause, const char *expected) {

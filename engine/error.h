@@ -42,8 +42,8 @@ PC_API void pc_write_message(char *text, size_t size, const char *format, ...) P
  * so that a file's name can be shown. */
 PC_API void pc_error_make_plain(char *text);
 
-/* Puts "<prefix>: " in front of the message that stands in `error`; returns error's code (PC_OK where NULL). */
-PC_API pc_code pc_error_prefix(pc_error *error, const char *format, ...) PC_PRINTF(2, 3);
+/* Puts "<prefix>: " in front of the message that stands in `error` (where not NULL). */
+PC_API void pc_error_prefix(pc_error *error, const char *format, ...) PC_PRINTF(2, 3);
 
 /* The same for a file that cannot be opened or read, `cause` being errno: "<path>: <why>; expected <expected>" and
  * PC_ERROR_INPUT; but where the machine fails, not what the user named, PC_ERROR_NO_MEMORY or PC_ERROR_IO. */

@@ -83,7 +83,8 @@ static void test_error_messages(void **state) {
     pc_error error = {0};
     assert_int_equal(pc_error_set(&error, PC_ERROR_INPUT, "%s: no", "a\nb\x1b[1m"), PC_ERROR_INPUT);
     assert_string_equal(error.message, "a?b?[1m: no");
-    assert_int_equal(pc_error_prefix(&error, "%s", "file"), PC_ERROR_INPUT);
+    pc_error_prefix(&error, "%s", "file");
+    assert_int_equal(error.code, PC_ERROR_INPUT);
     assert_string_equal(error.message, "file: a?b?[1m: no");
     char longest[3 * PC_ERROR_MESSAGE_SIZE];
     memset(longest, 'x', sizeof longest - 1);
@@ -92,7 +93,7 @@ static void test_error_messages(void **state) {
     pc_error_prefix(&error, "%s", longest);
     assert_int_equal(strlen(error.message), PC_ERROR_MESSAGE_SIZE - 1);
     assert_int_equal(pc_error_set(NULL, PC_ERROR_IO, "unheard"), PC_ERROR_IO);
-    assert_int_equal(pc_error_prefix(NULL, "unheard"), PC_OK);
+    pc_error_prefix(NULL, "unheard");
 }
 
 int main(void) {

@@ -2,15 +2,7 @@
 
 all_passed=0 all_failed=0 all_skipped=0
 
-# summary JSON: from meson's log, which has a line for each test: "N passed, N failed, N skipped".
-summary() {
-    python3 - "$1" <<'PYTHON'
-import json, sys
-results = [json.loads(line)["result"] for line in open(sys.argv[1])]
-passed, skipped = results.count("OK"), results.count("SKIP")
-print(f"{passed} passed, {len(results) - passed - skipped} failed, {skipped} skipped")
-PYTHON
-}
+summary=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/summary.py
 
 # meson_tests NAME FOLDER ARGUMENTS: runs tests of a build folder; the words of those that fail are shown, the last line
 # is the summary. NAME.json in the folder is meson's log.
@@ -22,15 +14,15 @@ meson_tests() {
     # A set-up's name is added to the log's; without a log nothing was run.
     mv -f "$folder/meson-logs/$name"*.json "$folder/$name.json" || return 1
     echo
-    summary "$folder/$name.json"
+    python3 "$summary" "$folder/$name.json"
     return "$status"
 }
 
 written_to() { ("${@:2}") >"$1" 2>&1; }
 
 # stage NAME COMMAND...: runs a command whose last line is "N passed, N failed" (", N skipped" may follow), and says that,
-# how long it took, and of how many processors' seconds. Its words go to build/NAME.out; they are shown where something
-# failed, which does not keep the next stage from running.
+# how long it took, of how many processors' seconds, and what was not run. Its words go to build/NAME.out; they are shown
+# where something failed, which does not keep the next stage from running.
 stage() {
     local name=$1 out=build/$1.out status=0 passed=0 failed=0 skipped=0 took TIMEFORMAT='%0R %0U %0S'
     shift
@@ -46,6 +38,7 @@ stage() {
     if ((failed)); then cat "$out"; fi
     printf '%-10s %s passed, %s failed, %s skipped in %s s (processors %s s)\n' "$name" "$passed" "$failed" "$skipped" \
         "${took[0]}" $((took[1] + took[2]))
+    sed -n 's/^not run: /           not run: /p' "$out"
     all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed)) all_skipped=$((all_skipped + skipped))
 }
 

@@ -1,9 +1,10 @@
 """A case of commands.py in a folder of its own, what it does where nothing is wrong, and whether what it does where something
-is wrong is right."""
+is wrong is right; and what the tests of all cases share."""
 import re
 import tempfile
+import unittest
 
-from commands import place_files
+from commands import make_files, place_files
 from faults import Faulty, files_of, restore
 
 JOURNAL = ".journal"
@@ -60,3 +61,29 @@ class Sweep:
         """The same command, from what is there now: whether it ends as if nothing had been wrong."""
         answer = self.faulty("none")
         return (answer.status, answer.out) == (self.good.status, self.good.out) and files_of(self.folder) == self.after
+
+
+def spread(total, most):
+    """At most so many of 1 .. total, the first and the last among them."""
+    if total <= most:
+        return range(1, total + 1)
+    if most == 1:
+        return [total]
+    return sorted({1 + (total - 1) * i // (most - 1) for i in range(most)})
+
+
+class FaultTest(unittest.TestCase):
+    """The files that the cases start from are made once, in the folder `source`."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.source = folder.name
+        make_files(cls.source)
+
+    def sweep(self, case):
+        sweep = Sweep(case, self.source)
+        self.addCleanup(sweep.close)
+        self.assertTrue(sweep.is_sound, f"{case.name}: {sweep.good}")
+        return sweep

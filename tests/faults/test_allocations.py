@@ -11,12 +11,11 @@ usage: test_allocations.py PIPECAST SOURCE_ROOT FAULT_LIBRARY [all|every]
 import collections
 import random
 import sys
-import tempfile
 import unittest
 
 from faults import EXTENT, restore
-from commands import CASES, make_files
-from sweep import Sweep
+from commands import CASES
+from sweep import FaultTest
 
 from command import count
 
@@ -24,24 +23,9 @@ SAMPLE, RESUMED = 100, 25  # how many without `all`; after each how many the sam
 WITHOUT_FILE, WITH_FILE = "run searched.yaml", "run closed.yaml"
 
 
-class Allocations(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.source = tempfile.TemporaryDirectory()
-        make_files(cls.source.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.source.cleanup()
-
+class Allocations(FaultTest):
     def sweeps(self, start=""):
-        for case in CASES:
-            if not case.name.startswith(start):
-                continue
-            sweep = Sweep(case, self.source.name)
-            self.addCleanup(sweep.close)
-            self.assertTrue(sweep.is_sound, f"{case.name}: {sweep.good}")
-            yield sweep
+        return (self.sweep(case) for case in CASES if case.name.startswith(start))
 
     def check_one(self, sweep, number):
         answer = sweep.run(f"alloc:{number}")
@@ -76,13 +60,13 @@ class Allocations(unittest.TestCase):
             numbers[sweep].append(number)
         self.fail_all(numbers)
 
-    @unittest.skipIf(EXTENT == "", "takes a minute")
+    @unittest.skipIf(EXTENT == "", "part: it takes a minute")
     def test_every_allocation_of_a_run(self):
         """Those of searches and simulations, and of the journal."""
         chosen = {sweep: range(1, sweep.good.calls["alloc"] + 1) for sweep in self.sweeps(WITHOUT_FILE)}
         self.fail_all(chosen)
 
-    @unittest.skipIf(EXTENT != "every", "takes an hour")
+    @unittest.skipIf(EXTENT != "every", "part: it takes an hour")
     def test_every_allocation_of_a_run_with_its_file(self):
         chosen = {sweep: range(1, sweep.good.calls["alloc"] + 1) for sweep in self.sweeps(WITH_FILE)}
         self.fail_all(chosen)
@@ -101,4 +85,4 @@ class Allocations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -16,7 +16,7 @@ import unittest
 
 from faults import EXTENT
 from commands import CASES, make_files
-from sweep import LINE, Sweep
+from sweep import LINE, FaultTest, spread
 
 from command import PIPECAST, count
 
@@ -35,31 +35,7 @@ def chosen(is_wanted):
     return [case for case in CASES if is_wanted(case) and (EXTENT or case.name.startswith(QUICK))]
 
 
-def spread(total, most):
-    """At most so many of 1 .. total, the first and the last among them."""
-    if total <= most:
-        return range(1, total + 1)
-    if most == 1:
-        return [total]
-    return sorted({1 + (total - 1) * i // (most - 1) for i in range(most)})
-
-
-class Calls(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.source = tempfile.TemporaryDirectory()
-        make_files(cls.source.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.source.cleanup()
-
-    def sweep(self, case):
-        sweep = Sweep(case, self.source.name)
-        self.addCleanup(sweep.close)
-        self.assertTrue(sweep.is_sound, f"{case.name}: {sweep.good}")
-        return sweep
-
+class Calls(FaultTest):
     def go_wrong(self, sweep, fault, statuses, must_be_unnoticed=False):
         answer = sweep.run(fault)
         complaint = sweep.complaint(answer, statuses)
@@ -156,4 +132,4 @@ class Streams(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

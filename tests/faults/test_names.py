@@ -12,8 +12,9 @@ import sys
 import tempfile
 import unittest
 
-from commands import CASES, make_files, place_files
+from commands import CASES, place_files
 from faults import files_of
+from sweep import FaultTest
 
 from command import PIPECAST, count
 
@@ -30,20 +31,17 @@ def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, timeout=60, stdin=subprocess.DEVNULL, **options)
 
 
-class Names(unittest.TestCase):
+class Names(FaultTest):
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         cls.tried = 0
-        cls.shared = tempfile.TemporaryDirectory()
-        cls.source = cls.shared.name
-        make_files(cls.source)
         cls.program = os.path.join(cls.source, "pipecast")  # where anybody may run it
         shutil.copy(PIPECAST, cls.program)
         os.chmod(cls.source, 0o755)
 
     @classmethod
     def tearDownClass(cls):
-        cls.shared.cleanup()
         count("faults.names", cls.tried)
 
     def setUp(self):
@@ -236,4 +234,4 @@ def files_of_names(folder):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

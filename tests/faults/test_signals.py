@@ -9,14 +9,12 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 from faults import EXTENT, files_of, restore
-from commands import CASES, make_files
-from sweep import Sweep
-from test_calls import spread
+from commands import CASES
+from sweep import FaultTest, spread
 
 from command import PIPECAST, count
 
@@ -27,18 +25,13 @@ MOMENTS = 240 if EXTENT else 12
 SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n")
 
 
-class Signals(unittest.TestCase):
+class Signals(FaultTest):
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         # What whoever started the test ignores (nohup: SIGHUP, a background job: SIGINT) the command would ignore too.
         for number in ENDING:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-        cls.source = tempfile.TemporaryDirectory()
-        make_files(cls.source.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.source.cleanup()
 
     def check(self, sweep, number, status, err, where):
         """`run` says a line where it was under way; it ends by the signal, or with its work, where that was done."""
@@ -52,7 +45,7 @@ class Signals(unittest.TestCase):
         """At the call itself, before it is made."""
         raised = 0
         for case in (case for case in CASES if case.writes):
-            sweep = Sweep(case, self.source.name)
+            sweep = self.sweep(case)
             for kind in KINDS:
                 for place in spread(sweep.good.calls[kind], MANY if EXTENT else 1 if case.draws else FEW):
                     number = ENDING[raised % len(ENDING)]
@@ -68,7 +61,7 @@ class Signals(unittest.TestCase):
         """Of the longer ones, which is where a user loses patience."""
         draw, raised, ended = random.Random(8), 0, 0
         for case in (case for case in CASES if case.writes and case.arguments[0] in ("run", "plan", "merge", "figure")):
-            sweep = Sweep(case, self.source.name)
+            sweep = self.sweep(case)
             restore(sweep.folder, sweep.before)
             start = time.monotonic()
             subprocess.run([PIPECAST, *case.arguments], cwd=sweep.folder, capture_output=True, timeout=60)
@@ -90,7 +83,7 @@ class Signals(unittest.TestCase):
 
     def test_while_reading(self):
         """A scenario that does not come: the command is no longer at work that would have to be ended well."""
-        path = os.path.join(self.source.name, "pipe.yaml")
+        path = os.path.join(self.source, "pipe.yaml")
         os.mkfifo(path)
         for number in ENDING:
             process = subprocess.Popen([PIPECAST, "run", path, "-o", path + ".h5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -102,8 +95,7 @@ class Signals(unittest.TestCase):
 
     def test_what_is_ignored(self):
         """As of a script's background job, or under nohup."""
-        sweep = Sweep(CASES[0], self.source.name)
-        self.addCleanup(sweep.close)
+        sweep = self.sweep(CASES[0])
         for number in ENDING:
             restore(sweep.folder, sweep.before)
             process = subprocess.Popen([PIPECAST, *sweep.case.arguments], cwd=sweep.folder, stdout=subprocess.PIPE,
@@ -116,4 +108,4 @@ class Signals(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -12,10 +12,9 @@ import sys
 import tempfile
 import unittest
 
-from commands import CASES, make_files, place_files
+from commands import CASES, place_files
 from faults import LIBRARY, SANITIZER, files_of
-from sweep import Sweep
-from test_calls import spread
+from sweep import FaultTest, spread
 
 from command import PIPECAST, count
 
@@ -23,25 +22,14 @@ HOUR, YEAR = 3600, 365 * 86400
 LOCALE = "de_DE.UTF-8"
 
 
-class Surroundings(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.own = tempfile.TemporaryDirectory()
-        cls.source = os.path.join(cls.own.name, "files")
-        os.mkdir(cls.source)
-        make_files(cls.source)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.own.cleanup()
-
+class Surroundings(FaultTest):
     def test_a_clock_that_jumps(self):
         """Before one of its calls: back by an hour, forward by a year."""
         jumps = 0
         for case in CASES:
             if case.draws:
                 continue
-            sweep = Sweep(case, self.source)
+            sweep = self.sweep(case)
             for place in spread(sweep.good.calls["clock"], 6):
                 for seconds in (-HOUR, YEAR):
                     answer = sweep.run(f"clock:{place}+:jump{seconds}")
@@ -55,7 +43,7 @@ class Surroundings(unittest.TestCase):
 
     def test_the_bar_while_the_clock_jumps(self):
         """It says no time that is negative or no number, and gets to its end."""
-        path = os.path.join(self.own.name, "long.yaml")
+        path = os.path.join(self.source, "long.yaml")
         pathlib.Path(path).write_text("scenario: long\nsetting: {schedule: 1f1b, devices: 4, times: {F: 1 ms, BW: 2 ms}}\n"
                                       f"sweep: {{microbatches: {list(range(4, 104))}}}\n")
         for seconds in (-HOUR, YEAR):
@@ -89,10 +77,10 @@ class Surroundings(unittest.TestCase):
         """For the command, which does not look, and as part of a program that has taken that locale."""
         if not shutil.which("localedef"):
             self.skipTest("no localedef to make a locale with")
-        made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", os.path.join(self.own.name, LOCALE)], capture_output=True)
-        if made.returncode > 1 or not os.path.isdir(os.path.join(self.own.name, LOCALE)):
+        made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", os.path.join(self.source, LOCALE)], capture_output=True)
+        if made.returncode > 1 or not os.path.isdir(os.path.join(self.source, LOCALE)):
             self.skipTest(f"localedef cannot make {LOCALE}: {made.stderr}")
-        german = {**os.environ, "LC_ALL": LOCALE, "LANG": LOCALE, "LOCPATH": self.own.name}
+        german = {**os.environ, "LC_ALL": LOCALE, "LANG": LOCALE, "LOCPATH": self.source}
         part = {**german, "LD_PRELOAD": LIBRARY, "PC_FAULT_LOCALE": "1"}
         part["ASAN_OPTIONS"] = part.get("ASAN_OPTIONS", "") + SANITIZER
         for case in CASES:
@@ -109,4 +97,4 @@ class Surroundings(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -12,7 +12,7 @@ PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-l
           "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")  # what a CSV can say
 SEARCHED = ("1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")
 IS_PART = "PC_TEST_PART" in os.environ  # set in the quick suites; the suite `whole` has the rest too
-whole_only = unittest.skipIf(IS_PART, "it takes long: only of the suite `whole`")
+whole_only = unittest.skipIf(IS_PART, "part: it takes long, the suite `whole` has it")
 MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
 
 

@@ -124,4 +124,4 @@ class BadDays(command.Command):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=["test_bad_days.py"])
+    unittest.main(argv=["test_bad_days.py"], verbosity=2)

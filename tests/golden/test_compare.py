@@ -198,4 +198,4 @@ different: 2 of 3 runs that both have, in 2 columns
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -164,4 +164,4 @@ class Confined(Command):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=["test_confined.py"])
+    unittest.main(argv=["test_confined.py"], verbosity=2)

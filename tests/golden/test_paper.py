@@ -35,7 +35,7 @@ QUICK = ("controllable_memory_timelines", "controllable_memory_table1", "control
          "controllable_memory_figure12", "zero_bubble_table2", "zero_bubble_table9")
 if IS_PART:  # its searches take half a minute and more with sanitizers
     QUICK = tuple(name for name in QUICK if name != "controllable_memory_figure7")
-needs_figure7 = unittest.skipIf(IS_PART, "figure 7 is left out")
+needs_figure7 = unittest.skipIf(IS_PART, "part: figure 7 is left out")
 
 
 class NoPictures:
@@ -213,7 +213,7 @@ class Paper(unittest.TestCase):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         self.assertEqual(headline.replaced(text, self.results, "README.md"), text)
 
-    @unittest.skipUnless(IS_WHOLE, "the slow suite's")
+    @unittest.skipUnless(IS_WHOLE, "part: it takes long, the suite `slowest` has it")
     def test_whole_page(self):
         done = subprocess.run([sys.executable, str(ROOT / "results/report"), PIPECAST, str(self.path), "--check",
                                str(ROOT / "results/paper")], capture_output=True, text=True)
@@ -221,4 +221,4 @@ class Paper(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -516,4 +516,4 @@ class BadInput(Plan):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main(argv=sys.argv[:1]))
+    sys.exit(unittest.main(argv=sys.argv[:1], verbosity=2))

@@ -387,4 +387,4 @@ class Runs(Profile):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=0)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -239,4 +239,4 @@ class ByHand(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=0)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

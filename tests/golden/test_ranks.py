@@ -287,4 +287,4 @@ class Scripts(unittest.TestCase):
 
 if __name__ == "__main__":
     random.seed(int(os.environ.get("PC_TEST_SEED", time.time_ns() % 1000000)))
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -427,4 +427,4 @@ class Merge(Sweep):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + (["Killed"] if len(sys.argv) > 3 else []))
+    unittest.main(argv=sys.argv[:1] + (["Killed"] if len(sys.argv) > 3 else []), verbosity=2)

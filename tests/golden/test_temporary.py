@@ -95,4 +95,4 @@ class Planted(Command):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=["test_temporary.py"])
+    unittest.main(argv=["test_temporary.py"], verbosity=2)

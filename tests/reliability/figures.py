@@ -15,11 +15,13 @@ SECTIONS = {
     "Security": "What is promised: [SECURITY.md](../SECURITY.md).",
 }
 
-SLOW = "meson test -C build --suite slow"
+TARGETS = ("command_line", "journal", "kernel_csv", "launch", "library", "nccl_tests", "plan", "profile_hdf5", "results_hdf5", "scenario",
+           "schedule_csv", "sealed", "units")
+EXECUTIONS = 10_000_000  # of each in long runs
+
 FIGURES = [
     *(Figure("Fuzzing", f"executions of `{name}`", f"fuzz.{name}.executions", 1, f"tests/fuzz/run --seconds 30 {name}")
-      for name in ("command_line", "journal", "kernel_csv", "launch", "library", "nccl_tests", "plan", "profile_hdf5", "results_hdf5",
-                   "scenario", "schedule_csv", "sealed", "units")),
+      for name in TARGETS),
     Figure("Independent solutions", "random programs: the engine and the longest path", "programs.compared", 100_000,
            "meson test -C build programs_slow"),
     Figure("Independent solutions", "their memory curves, recounted", "memory.recounted", 100_000, "meson test -C build programs_slow"),

@@ -9,10 +9,11 @@ Counts are lines "key<TAB>number"; those of equal keys add up. Every figure of t
 gives it in figures.py; findings are listed by hand in findings.tsv, each with what repeats it.
 """
 import csv
+import os
 import pathlib
 import sys
 
-from figures import FIGURES, SECTIONS
+from figures import EXECUTIONS, FIGURES, SECTIONS, TARGETS
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -28,13 +29,17 @@ def read_counts(path):
     return counts
 
 
-def short_of(counts):
+def short_of(counts, totals):
     """What is missing or under its bar, a sentence each."""
     for figure in FIGURES:
         if figure.key not in counts:
             yield f"{figure.key}: not counted; expected at least {figure.least}"
         elif counts[figure.key] < figure.least:
             yield f"{figure.key}: {counts[figure.key]}; expected at least {figure.least}"
+    for target in TARGETS:
+        executions = totals[target][0] if target in totals else 0
+        if executions < EXECUTIONS:
+            yield f"{FUZZ.relative_to(ROOT)}: {target}: {executions} executions; expected at least {EXECUTIONS}"
 
 
 def shown(figure, number):
@@ -53,16 +58,17 @@ def figure_rows(section, counts):
             yield figure.what, number, shown(figure, figure.least), f"`{figure.command}`"
 
 
-def fuzz_rows():
-    """A row a target: the long runs of tests/fuzz/record.csv added up."""
-    totals = {}
+def long_runs():
+    """Target -> executions, those of them with sanitizers, seconds, findings: the long runs of tests/fuzz/record.csv."""
     with open(FUZZ, newline="") as file:
-        for row in csv.DictReader(file):
-            total = totals.setdefault(row["target"], [0, 0, 0, 0])
-            for place, name in enumerate(("executions", "sanitized", "seconds", "findings")):
-                total[place] += int(row[name])
-    for target, numbers in sorted(totals.items()):
-        yield target, *(f"{number:,}" for number in numbers), f"`tests/fuzz/run --executions 10000000 --fast {target}`"
+        return {row["target"]: [int(row[name]) for name in ("executions", "sanitized", "seconds", "findings")]
+                for row in csv.DictReader(file)}
+
+
+def fuzz_rows(totals):
+    for target, (executions, *others) in sorted(totals.items()):
+        yield (target, f"{executions:,}", f"{EXECUTIONS:,}", *(f"{number:,}" for number in others),
+               f"`tests/fuzz/run --executions {EXECUTIONS} --fast {target}`")
 
 
 def findings():
@@ -70,7 +76,7 @@ def findings():
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def page(counts):
+def page(counts, totals):
     lines = ["# Reliability", ""]
     lines += (HERE / "introduction.md").read_text().splitlines()
     for section, words in SECTIONS.items():
@@ -79,7 +85,7 @@ def page(counts):
         if section == "Fuzzing":
             lines += ["", "The long runs, all added up (tests/fuzz/record.csv, to which the command itself adds). Those without sanitizers are "
                           "three times as fast, and see what properties and crashes show:", ""]
-            lines += table(("target", "executions", "of them with sanitizers", "seconds", "findings", "command"), fuzz_rows())
+            lines += table(("target", "executions", "bar", "of them with sanitizers", "seconds", "findings", "command"), fuzz_rows(totals))
     found = findings()
     lines += ["", "## Findings", "", f"{len(found)} faults of this program were found by these means and mended. Long fuzz runs have their own count above; a target's own tests found more.", ""]
     lines += table(("by", "what", "repeated by"), ((row["by"], row["what"], f"`{row['test']}`") for row in found))
@@ -87,19 +93,26 @@ def page(counts):
 
 
 def main(arguments):
-    if not arguments:
-        sys.stdout.write(page(read_counts(RECORD)))
-        return 0
-    option, path = arguments
-    counts = read_counts(path)
-    if option == "--check":
-        missing = list(short_of(counts))
-        print(*missing, f"{len(FIGURES) - len(missing)} passed, {len(missing)} failed", sep="\n")
-        return 1 if missing else 0
-    RECORD.write_text("".join(f"{key}\t{number}\n" for key, number in sorted(counts.items())))
-    PAGE.write_text(page(counts))
+    totals = long_runs()
+    match arguments:
+        case []:
+            print(page(read_counts(RECORD), totals), end="", flush=True)
+        case ["--check", path]:
+            missing = list(short_of(read_counts(path), totals))
+            print(*missing, f"{len(FIGURES) + len(TARGETS) - len(missing)} passed, {len(missing)} failed", sep="\n")
+            return 1 if missing else 0
+        case ["--record", path]:
+            counts = read_counts(path)
+            RECORD.write_text("".join(f"{key}\t{number}\n" for key, number in sorted(counts.items())))
+            PAGE.write_text(page(counts, totals))
+        case _:
+            raise ValueError("expected nothing, --record COUNTS or --check COUNTS")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (OSError, ValueError) as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a closed pipe did not take is not tried again
+        sys.exit(f"page.py: {error}")

@@ -1,0 +1,35 @@
+"""usage: summary.py LOG, meson's log of tests, a line of JSON each. Says which tests did not run, or which cases in them, and
+why; the last line is "N passed, N failed, N skipped", in tests. What only the whole of a test has is no such case ("part: ...").
+"""
+import json
+import re
+import sys
+
+PYTHON = re.compile(r"""^(\w+) \([\w.]+\)(?:\n[^\n]*)? \.\.\. skipped (['"])(.*)\2$""", re.MULTILINE)
+CMOCKA = re.compile(r"^(?:([^\[\n].*)\n)?\[  SKIPPED \] (\w+)$", re.MULTILINE)  # after what the test printed
+
+
+def left_out(test):
+    said = test.get("stdout", "") + test.get("stderr", "")
+    if test["result"] == "SKIP":
+        return [said.strip().rsplit("\n", 1)[-1]]
+    cases = [f"{case}: {reason}" for case, _, reason in PYTHON.findall(said) if not reason.startswith("part: ")]
+    reasons = {}
+    for reason, case in CMOCKA.findall(said):  # at its end cmocka names each once more
+        reasons.setdefault(case, f"{case}: {reason}" if reason else case)
+    return cases + list(reasons.values())
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        tests = [json.loads(line) for line in file]
+    for test in tests:
+        for case in left_out(test):
+            print(f"not run: {test['name'].split(' / ')[-1]}: {case}")
+    results = [test["result"] for test in tests]
+    passed, skipped = results.count("OK"), results.count("SKIP")
+    print(f"{passed} passed, {len(results) - passed - skipped} failed, {skipped} skipped")
+
+
+if __name__ == "__main__":
+    main()
