@@ -272,7 +272,8 @@ static hid_t open_scenario(hid_t file, const char *name, int64_t number) {
 static size_t text_size(hid_t dataset) {
     if (!pc_h5_is_plain_data(dataset)) return 0;
     hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    bool is_text = pc_h5_column_class(dataset) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1;
+    bool is_text = type >= 0 && space >= 0 && pc_h5_column_class(dataset) == H5T_STRING &&
+                   H5Sget_simple_extent_npoints(space) == 1;
     size_t size = is_text ? H5Tget_size(type) : 0;
     if (type >= 0) H5Tclose(type);
     if (space >= 0) H5Sclose(space);
