@@ -1,10 +1,10 @@
 /* Charts on the picture: plots and legend have places of their own, all formats are drawn, every point says what it is,
  * and that nobody's text becomes a command. */
-#include "engine/alloc.h"
 #include "results/figures/chart_private.h"
 #include "results/figures/figure.h"
 #include "results/figures/style.h"
 #include "tests/figure_example.h"
+#include "tests/refusals.h"
 
 #include <math.h>
 
@@ -292,14 +292,9 @@ static void every_refused_allocation_is_reported(void **state) {
     need_gnuplot();
     table rows = make_rows(1, 1, 2);
     pc_chart chart = make_chart(1, PC_CHART_LINES);
-    pc_code code = PC_ERROR_NO_MEMORY;
-    for (long after = 0; code != PC_OK; after++) {
-        assert_true(after < 1000);
-        pc_alloc_fail_after(after);
-        code = pc_figure_chart(&chart, rows.row, rows.count, at->file, NULL);
-        pc_alloc_fail_after(-1);
-        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
-        assert_int_equal(count_entries(at->path), code == PC_OK);
+    for (refusals x = {0}; next_refusal(&x);) {
+        x.code = pc_figure_chart(&chart, rows.row, rows.count, at->file, NULL);
+        assert_int_equal(count_entries(at->path), x.code == PC_OK);
     }
     free(rows.row);
 }

@@ -1,6 +1,6 @@
 /* Timelines drawn by gnuplot: what is refused, what is in the picture, and that nobody's text becomes a command. */
-#include "engine/alloc.h"
 #include "tests/figure_example.h"
+#include "tests/refusals.h"
 
 #include <sys/stat.h>
 
@@ -270,14 +270,9 @@ static void every_refused_allocation_is_reported(void **state) {
     make_example(&made, 2, 2, 2);
     add_block(&made);
     add_levels(&made);
-    pc_code code = PC_ERROR_NO_MEMORY;
-    for (long after = 0; code != PC_OK; after++) {
-        assert_true(after < 1000);
-        pc_alloc_fail_after(after);
-        code = pc_figure_timeline(&made.timeline, at->file, NULL);
-        pc_alloc_fail_after(-1);
-        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
-        assert_int_equal(count_entries(at->path), code == PC_OK);
+    for (refusals x = {0}; next_refusal(&x);) {
+        x.code = pc_figure_timeline(&made.timeline, at->file, NULL);
+        assert_int_equal(count_entries(at->path), x.code == PC_OK);
     }
     free_example(&made);
 }

@@ -8,6 +8,7 @@
 #include "models/machine/network.h"
 #include "tests/iteration_example.h"
 #include "tests/random_machine.h"
+#include "tests/refusals.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -560,13 +561,10 @@ static void refused_allocations_are_reported(void **state) {
     (void)state;
     pc_profile profile = full_profile();
     pc_machine machine = example_machine();
-    pc_code code = PC_ERROR_NO_MEMORY;
-    for (long after = 0; code != PC_OK; after++) {
+    for (refusals x = {0}; next_refusal(&x);) {
         pc_profile_cost *cost = NULL;
-        pc_alloc_fail_after(after);
-        code = pc_profile_cost_make(&profile, &machine, &cost, NULL);
-        pc_alloc_fail_after(-1);
-        assert_int_equal(code, cost ? PC_OK : PC_ERROR_NO_MEMORY);
+        x.code = pc_profile_cost_make(&profile, &machine, &cost, NULL);
+        assert_int_equal(x.code, cost ? PC_OK : PC_ERROR_NO_MEMORY);
         pc_profile_cost_free(cost);
     }
     pc_profile_free(&profile);

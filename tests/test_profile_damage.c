@@ -1,6 +1,6 @@
 /* The profile's file: refused where it is damaged, foreign or of the future; no memory. */
-#include "engine/alloc.h"
 #include "tests/profile_example.h"
+#include "tests/refusals.h"
 #include "tests/store_example.h"
 
 enum { SEAL_SIZE = 35 }; /* "\npipecast-fnv1a64 ", 16 digits, a newline: docs/profile-format.md */
@@ -209,29 +209,19 @@ static void flipped_bytes_are_noticed(void **state) {
 
 static void every_refused_allocation_of_the_writer_is_reported(void **state) {
     const folder *at = *state;
-    pc_code code = PC_ERROR_NO_MEMORY;
-    for (long after = 0; code != PC_OK; after++) {
-        assert_true(after < 1000);
-        pc_alloc_fail_after(after);
-        code = write_profile(at->file, NULL);
-        pc_alloc_fail_after(-1);
-        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
-        assert_int_equal(count_entries(at->path), code == PC_OK);
+    for (refusals x = {0}; next_refusal(&x);) {
+        x.code = write_profile(at->file, NULL);
+        assert_int_equal(count_entries(at->path), x.code == PC_OK);
     }
 }
 
 static void every_refused_allocation_of_the_reader_is_reported(void **state) {
     const folder *at = *state;
-    pc_code code = PC_ERROR_NO_MEMORY;
     assert_int_equal(write_profile(at->file, NULL), PC_OK);
-    for (long after = 0; code != PC_OK; after++) {
+    for (refusals x = {0}; next_refusal(&x);) {
         pc_profile profile;
-        assert_true(after < 1000);
-        pc_alloc_fail_after(after);
-        code = pc_profile_read(at->file, &profile, NULL);
-        pc_alloc_fail_after(-1);
-        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
-        if (!code) pc_profile_free(&profile);
+        x.code = pc_profile_read(at->file, &profile, NULL);
+        if (!x.code) pc_profile_free(&profile);
     }
 }
 

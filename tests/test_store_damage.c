@@ -1,5 +1,5 @@
 /* The results file: written where that is hard, refused where it is damaged or foreign; the disk full, no memory. */
-#include "engine/alloc.h"
+#include "tests/refusals.h"
 #include "tests/store_example.h"
 
 #include <math.h>
@@ -474,14 +474,9 @@ static void lost_blocks_are_noticed(void **state) {
 
 static void every_refused_allocation_of_the_writer_is_reported(void **state) {
     const folder *at = *state;
-    pc_code code = PC_ERROR_NO_MEMORY;
-    for (long after = 0; code != PC_OK; after++) {
-        assert_true(after < 1000);
-        pc_alloc_fail_after(after);
-        code = write_example(at->file, NULL);
-        pc_alloc_fail_after(-1);
-        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
-        assert_int_equal(count_entries(at->path), code == PC_OK);
+    for (refusals x = {0}; next_refusal(&x);) {
+        x.code = write_example(at->file, NULL);
+        assert_int_equal(count_entries(at->path), x.code == PC_OK);
     }
 }
 
@@ -499,14 +494,7 @@ static pc_code read_example(const char *path) {
 static void every_refused_allocation_of_the_reader_is_reported(void **state) {
     const folder *at = *state;
     assert_int_equal(write_example(at->file, NULL), PC_OK);
-    pc_code code = PC_ERROR_NO_MEMORY;
-    for (long after = 0; code != PC_OK; after++) {
-        assert_true(after < 1000);
-        pc_alloc_fail_after(after);
-        code = read_example(at->file);
-        pc_alloc_fail_after(-1);
-        assert_true(code == PC_OK || code == PC_ERROR_NO_MEMORY);
-    }
+    for (refusals x = {0}; next_refusal(&x);) x.code = read_example(at->file);
 }
 
 int main(void) {

@@ -1,12 +1,10 @@
 /* Traces: what goes between stages, on every way to a trace; the block. */
-#include "tests/support.h"
-
-#include "engine/alloc.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "models/training/run.h"
 #include "tests/iteration_example.h"
 #include "tests/random_schedule.h"
+#include "tests/refusals.h"
 
 /* ---- what must be sent, from the definition of a pipeline ---- */
 
@@ -196,14 +194,7 @@ static void test_no_trace_no_transfers(void **state) {
     assert_int_equal(replay.trace.transfer_count, 0);
     assert_null(replay.trace.transfer_from);
     pc_replay_free(&replay);
-    for (long after = 0;; after++) { /* every allocation refused once */
-        assert_true(after < 200);
-        pc_alloc_fail_after(after);
-        pc_code code = pc_replay_run(&schedule, &costs, true, &replay, NULL);
-        pc_alloc_fail_after(-1);
-        if (code == PC_OK) break;
-        assert_int_equal(code, PC_ERROR_NO_MEMORY);
-    }
+    for (refusals x = {0}; next_refusal(&x);) x.code = pc_replay_run(&schedule, &costs, true, &replay, NULL);
     pc_replay_free(&replay);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);
