@@ -4,10 +4,8 @@
 
 #include "models/machine/machine.h"
 #include "models/machine/ranks.h"
+#include "tests/plain_machine.h"
 #include "tests/support.h"
-
-/* Eight GPUs and eight NICs a node, one domain a node, one switch; numbers that are easy to reckon with. */
-pc_machine plain_machine(void);
 
 /* Passes pc_machine_check. Domains smaller and larger than nodes, fewer and more NICs than GPUs, with and without
  * leaves, fast protocols and reduction in the switch; as many nodes as asked for. A step into a domain takes no longer

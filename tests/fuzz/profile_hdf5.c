@@ -5,6 +5,7 @@
 #include "tests/fuzz/fake_hdf5.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/held_file.h"
+#include "tests/plain_machine.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,25 +80,7 @@ static void ask(const pc_cost_model *cost) {
 }
 
 static void plan_with(const pc_profile *profile) {
-    pc_machine machine = {.name = "a machine",
-                          .gpu = {.matrix_flops_per_s = 1e14,
-                                  .vector_flops_per_s = 1e13,
-                                  .memory_bytes_per_s = 1e12,
-                                  .memory_bytes = INT64_C(1) << 36,
-                                  .l2_bytes = 1 << 25,
-                                  .processors = 100,
-                                  .tile_m = 128,
-                                  .tile_n = 128,
-                                  .gemm_efficiency = 0.8,
-                                  .attention_efficiency = 0.5,
-                                  .attention_backward = 1.2,
-                                  .memory_efficiency = 0.8},
-                          .gpus_per_node = 8,
-                          .domain_gpus = 8,
-                          .nics_per_node = 8,
-                          .domain = {.bandwidth_bytes_per_s = 4e11, .latency_s = 5e-6, .efficiency = 0.75},
-                          .network = {.bandwidth_bytes_per_s = 2.5e10, .latency_s = 1.5e-5, .efficiency = 0.8},
-                          .oversubscription = 1.0};
+    pc_machine machine = plain_machine();
     pc_profile_cost *cost = NULL;
     pc_error error = {0};
     char line[512];
