@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 pc_place pc_place_of_user(void) {
     return (pc_place){.folder = ".", .root = NULL, .reach = PC_REACH_USER};
@@ -61,12 +62,14 @@ static bool leads_out(const char *root, const char *real_root, const char *path)
 }
 
 /* Follows every link: what is left has no "..". Where links cannot be followed to their end, for their names are too
- * long or a folder may not be searched, who opens the file may get further than we do: that is not inside. */
+ * long or a folder may not be searched, who opens the file may get further than we do: that is not inside. Nor is what
+ * is there without a name: /proc/self/fd has links to files that are deleted, and to pipes. */
 static bool is_inside(const char *root, const char *path) {
     char real_root[PATH_MAX], real[PATH_MAX];
     if (!realpath(root, real_root)) return false;
     if (realpath(path, real)) return below(real_root, real) != NULL;
-    return (errno == ENOENT || errno == ENOTDIR) && !leads_out(root, real_root, path);
+    bool is_absent = (errno == ENOENT || errno == ENOTDIR) && access(path, F_OK) != 0;
+    return is_absent && !leads_out(root, real_root, path);
 }
 
 pc_code pc_place_check(const pc_place *place, const char *name, const char *path, pc_error *error) {

@@ -98,6 +98,22 @@ static void test_links(void **state) {
     assert_false(is_reached(PC_REACH_ROOT, "//etc/passwd"));
 }
 
+/* What the program has open can be read by a link to it, also where it has no name any more. */
+static void test_links_without_a_name(void **state) {
+    (void)state;
+    char link[64];
+    write_file("gone", "machine: gone\nfrom: dgx-h100\n");
+    FILE *file = fopen(inside("gone"), "r");
+    assert_non_null(file);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(file));
+    assert_int_equal(unlink(inside("gone")), 0);
+    assert_int_equal(symlink(link, inside("home/gone.yaml")), 0);
+    bool is_there = access(inside("home/gone.yaml"), R_OK) == 0; /* else there is no /proc here */
+    assert_false(is_there && is_reached(PC_REACH_ROOT, "gone.yaml"));
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink(inside("home/gone.yaml")), 0);
+}
+
 static void test_flag(void **state) {
     (void)state;
     pc_error error = {0};
@@ -123,6 +139,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walks),
         cmocka_unit_test(test_links),
+        cmocka_unit_test(test_links_without_a_name),
         cmocka_unit_test(test_flag),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folders);
