@@ -1,4 +1,6 @@
 /* Which files a name can reach: by words, against a walk by hand; by links; and the flag of who loads a scenario. */
+#define _GNU_SOURCE /* O_PATH */
+
 #include "scenarios/place.h"
 
 #include "engine/alloc.h"
@@ -6,6 +8,7 @@
 #include "scenarios/scenario.h"
 #include "tests/scenario_files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +117,69 @@ static void test_links_without_a_name(void **state) {
     assert_int_equal(unlink(inside("home/gone.yaml")), 0);
 }
 
+enum { LINKS = 3, WORDS_MOST = 4 };
+
+/* A way of random words, over folders, files and the links l0 to l2; some begin at the top. */
+static void draw_way(test_random *random, char *way, size_t size) {
+    static const char *const words[] = {"..", "a", "b", "home", "x.yaml", "out.yaml", "l0", "l1", "l2"};
+    static const char *const tops[] = {"", "/proc/self/root"};
+    int64_t count = test_between(random, 1, WORDS_MOST);
+    *way = '\0';
+    if (test_between(random, 0, 3) == 0) snprintf(way, size, "%s%s/", tops[test_between(random, 0, 1)], root);
+    for (int64_t i = 0; i < count; i++) {
+        size_t used = strlen(way), word = (size_t)test_between(random, 0, sizeof words / sizeof *words - 1);
+        snprintf(way + used, size - used, "%s%s", i ? "/" : "", words[word]);
+    }
+}
+
+/* Where the kernel says that the path leads; false where to nothing. */
+static bool find_place(const char *path, char real[PATH_SIZE]) {
+    char link[64];
+    int found = open(path, O_PATH);
+    if (found < 0) return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    ssize_t length = readlink(link, real, PATH_SIZE - 1);
+    close(found);
+    if (length < 0) return false;
+    real[length] = '\0';
+    return true;
+}
+
+/* Links of home, in and out, to each other and to nothing: what is reached is what the kernel finds below home. */
+static void test_walks_over_links(void **state) {
+    (void)state;
+    test_random random = {18};
+    long inside_count = 0, outside_count = 0, cases = test_cases(1000);
+    char home[PATH_SIZE], real[PATH_SIZE], way[256];
+    assert_true(find_place(inside("home"), home));
+    for (long i = 0; i < cases; i++) {
+        for (int k = 0; k < LINKS; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "home/l%d", k);
+            draw_way(&random, way, sizeof way);
+            assert_int_equal(symlink(way, inside(name)), 0);
+        }
+        for (int k = 0; k < 20; k++) {
+            draw_way(&random, way, sizeof way);
+            char *path = pc_place_join(inside("home"), way);
+            if (find_place(path, real)) {
+                bool is_below = strncmp(real, home, strlen(home)) == 0 && real[strlen(home)] == '/';
+                if (is_reached(PC_REACH_ROOT, way) != is_below) fail_msg("%s is %s", way, real);
+                inside_count += is_below;
+                outside_count += !is_below;
+            }
+            pc_free(path);
+        }
+        for (int k = 0; k < LINKS; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "home/l%d", k);
+            assert_int_equal(unlink(inside(name)), 0);
+        }
+    }
+    assert_true(inside_count > cases / 2 && outside_count > cases / 2);
+    test_count("security.link_walks", inside_count + outside_count);
+}
+
 static void test_flag(void **state) {
     (void)state;
     pc_error error = {0};
@@ -139,6 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walks),
         cmocka_unit_test(test_links),
+        cmocka_unit_test(test_walks_over_links),
         cmocka_unit_test(test_links_without_a_name),
         cmocka_unit_test(test_flag),
     };
