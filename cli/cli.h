@@ -75,6 +75,8 @@ typedef struct progress {
 
 void progress_start(progress *bar, int64_t total, bool is_quiet);
 void progress_step(progress *bar);
+/* Where the work is; of another unit than before it is counted anew. */
+void progress_at(progress *bar, int64_t done, int64_t total, const char *unit);
 void progress_end(progress *bar);
 
 /* Seconds on a clock that only goes forward. */

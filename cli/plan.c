@@ -49,9 +49,18 @@ static pc_plan_request wanted(const session *s) {
     return request;
 }
 
+static void say_progress(void *self, pc_plan_phase phase, int64_t done, int64_t total) {
+    progress_at(self, done, total, phase == PC_PLAN_BOUNDS ? "shapes" : "plans at most");
+}
+
 static pc_code search(session *s, pc_error *error) {
     pc_plan_request request = wanted(s);
-    return pc_plan_run(pc_plan_scenario_space(s->scenario), &request, &s->answer, error);
+    progress bar;
+    progress_start(&bar, 1, s->request->is_quiet);
+    request.progress = (pc_plan_progress){say_progress, &bar};
+    pc_code code = pc_plan_run(pc_plan_scenario_space(s->scenario), &request, &s->answer, error);
+    progress_end(&bar);
+    return code;
 }
 
 /* ---- the plans as runs ---- */

@@ -23,7 +23,7 @@ static const char help_start[] =
     "      --exhaustive           simulate every point, as a check of the search\n"
     "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
     "      --allow-outside        let a scenario name files outside of its folder: ../gpu.yaml, /data/h100.h5, links\n"
-    "  -q, --quiet                no messages but errors\n"
+    "  -q, --quiet                no progress bar, no messages but errors\n"
     "\n"
     "Keys of a setting. One value, short for --set setting.KEY=VALUE, is fixed; where ... stands, several values,\n"
     "short for --set plan.KEY=[VALUE, ...], and ranges (1..8) are chosen from:\n"

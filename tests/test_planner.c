@@ -9,6 +9,7 @@
 #include "tests/planner_example.h"
 
 #include <math.h>
+#include <pthread.h>
 
 static pc_plan_answer run_plan(const pc_plan_space *space, const pc_plan_request *request) {
     pc_plan_answer answer;
@@ -165,6 +166,49 @@ static void test_equals_simulating_every_point(void **state) {
     assert_true(found > 0 && limited > 0 && simulated < points);
 }
 
+/* ---- progress ---- */
+
+typedef struct heard {
+    pthread_t thread;
+    pc_plan_phase phase; /* the last */
+    int64_t done, total, times[2];
+} heard;
+
+static void hear(void *self, pc_plan_phase phase, int64_t done, int64_t total) {
+    heard *x = self;
+    assert_true(pthread_equal(x->thread, pthread_self()));
+    assert_true(phase == PC_PLAN_BOUNDS || phase == PC_PLAN_SIMULATION);
+    assert_true(0 <= done && done < total);
+    bool goes_on = x->times[phase] > 0 && x->phase == phase;
+    if (goes_on) assert_true(done > x->done && total <= x->total);
+    *x = (heard){x->thread, phase, done, total, {x->times[0], x->times[1]}};
+    x->times[phase]++;
+}
+
+/* Shapes in their order, then plans, no more of them than it was said that there may be. */
+static void test_progress_is_said(void **state) {
+    (void)state;
+    test_random random = {712};
+    for (int threads = 1; threads <= 4; threads += 3) {
+        example_space x;
+        draw_space(&random, 4000, false, &x);
+        heard h = {.thread = pthread_self()};
+        pc_plan_request request = {.objective_count = 1, .top = 3, .threads = threads, .progress = {hear, &h}};
+        pc_plan_answer with = run_plan(&x.space, &request);
+        request.progress = (pc_plan_progress){0};
+        pc_plan_answer without = run_plan(&x.space, &request);
+        check_same_plans(&with, &without);
+        if (threads == 1) { /* of several the others may have done it all */
+            assert_true(h.times[PC_PLAN_BOUNDS] > 0 && with.log.simulated > 0);
+            assert_int_equal(h.times[PC_PLAN_SIMULATION], with.log.simulated);
+            assert_int_equal(h.done, with.log.simulated - 1);
+            assert_true(h.total >= with.log.simulated);
+        }
+        pc_plan_answer_free(&with);
+        pc_plan_answer_free(&without);
+    }
+}
+
 /* What differs is the clock's alone. */
 static void check_same_log(const pc_plan_log *a, const pc_plan_log *b) {
     bool has_bounds = !isnan(a->mean_bound);
@@ -257,6 +301,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_simulating_every_point),
         cmocka_unit_test(test_threads_do_not_show),
+        cmocka_unit_test(test_progress_is_said),
         cmocka_unit_test(test_a_plan_is_its_iteration),
         cmocka_unit_test(test_a_front_has_no_plan_that_another_beats),
     };

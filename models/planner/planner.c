@@ -9,6 +9,11 @@
 #include <string.h>
 #include <time.h>
 
+void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phase, int64_t done, int64_t total) {
+    const pc_plan_progress *progress = &search->request->progress;
+    if (progress->say && worker == 0) progress->say(progress->self, phase, done, total); /* pc_parallel_run */
+}
+
 /* ---- one plan ---- */
 
 /* A candidate simulated. */
@@ -66,11 +71,12 @@ enum { ROUND_LEAST = 16, ROUND_MOST = 256 };
 typedef struct plan_round {
     const plan_search *search;
     plan_trial *trials;
+    int64_t done, left; /* simulated before this round; in it, and behind it */
 } plan_round;
 
 static void run_one(void *context, int worker, int64_t index) {
     const plan_round *x = context;
-    (void)worker;
+    plan_say_progress(x->search, worker, PC_PLAN_SIMULATION, x->done + index, x->done + x->left);
     run_trial(x->search, &x->trials[index]);
 }
 
@@ -112,6 +118,8 @@ static pc_code simulate(plan_search *search, const plan_heap *heap, pc_error *er
     pc_code code = x.trials ? PC_OK : pc_error_no_memory(error);
     int64_t next = 0, size = ROUND_LEAST, count;
     while (!code && (count = fill_round(search, heap, &next, size, x.trials)) > 0) {
+        x.done = search->log.simulated;
+        x.left = count + heap->count - next;
         pc_parallel_run(search->threads, count, run_one, &x);
         for (int64_t i = 0; !code && i < count; i++) code = take_trial(search, &x.trials[i], error);
         if (size < ROUND_MOST) size *= 2;

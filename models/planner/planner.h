@@ -80,14 +80,25 @@ typedef enum pc_plan_objective {
     PC_PLAN_OBJECTIVES
 } pc_plan_objective;
 
+/* How far a search is. Every shape of the space is bounded (its points but for overlaps and orders of ranks, which come
+ * to the same cut); then plans are simulated, `total` being how many that may be: most are ruled out by the first.
+ * Where more were left than are kept, both come again. */
+typedef enum pc_plan_phase { PC_PLAN_BOUNDS, PC_PLAN_SIMULATION } pc_plan_phase;
+
+typedef struct pc_plan_progress {
+    void (*say)(void *self, pc_plan_phase phase, int64_t done, int64_t total); /* NULL: nobody asks */
+    void *self;
+} pc_plan_progress;
+
 typedef struct pc_plan_request {
     pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the `top` best; several: the Pareto front of them */
     int objective_count;
-    int top;                 /* plans wanted, at least 1; of a front the `top` first, 0: all */
-    double most_iteration_s; /* a plan may not take longer; 0: any */
-    double most_cost;        /* or cost more a million tokens; 0: any */
-    int threads;             /* 0: one a processor; the answer and the log do not depend on it */
-    bool exhaustive;         /* simulate every point: what the search must equal, for tests and the curious */
+    int top;                   /* plans wanted, at least 1; of a front the `top` first, 0: all */
+    double most_iteration_s;   /* a plan may not take longer; 0: any */
+    double most_cost;          /* or cost more a million tokens; 0: any */
+    int threads;               /* 0: one a processor; the answer and the log do not depend on it */
+    bool exhaustive;           /* simulate every point: what the search must equal, for tests and the curious */
+    pc_plan_progress progress; /* said by the caller's thread alone, as often as it begins a piece of work */
 } pc_plan_request;
 
 /* A plan that fits, simulated. */

@@ -41,6 +41,9 @@ typedef struct plan_search {
     plan_rank floor; /* candidates up to this one are done */
 } plan_search;
 
+/* planner.c: says it to who asked, if this is the caller's thread. */
+void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phase, int64_t done, int64_t total);
+
 /* heap.c */
 pc_code plan_heap_make(plan_heap *heap, const plan_ranking *ranking, int64_t room, pc_error *error);
 void plan_heap_free(plan_heap *heap);

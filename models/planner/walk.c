@@ -169,6 +169,7 @@ static void walk_block(void *context, int worker, int64_t index) {
     const plan_pass *x = context;
     plan_walker *walker = &x->walkers[worker];
     int64_t behind = (index + 1) * BLOCK, shapes = x->search->numbers.shapes;
+    plan_say_progress(x->search, worker, PC_PLAN_BOUNDS, index * BLOCK, shapes);
     for (int64_t shape = index * BLOCK; shape < behind && shape < shapes && !walker->code; shape++)
         walker->code = walk_shape(x->search, walker, shape);
 }

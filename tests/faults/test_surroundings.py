@@ -4,7 +4,6 @@ usage: test_surroundings.py PIPECAST SOURCE_ROOT FAULT_LIBRARY
 """
 import os
 import pathlib
-import pty
 import re
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from commands import CASES, place_files
 from faults import LIBRARY, SANITIZER, files_of
 from sweep import FaultTest, spread
 
-from command import PIPECAST, count
+from command import PIPECAST, count, on_a_terminal
 
 HOUR, YEAR = 3600, 365 * 86400
 LOCALE = "de_DE.UTF-8"
@@ -48,30 +47,18 @@ class Surroundings(FaultTest):
                                       f"sweep: {{microbatches: {list(range(4, 104))}}}\n")
         for seconds in (-HOUR, YEAR):
             for place in (20, 60):
-                said = self.on_a_terminal(f"clock:{place}+:jump{seconds}", "run", path, "--jobs", "1", "--format", "csv")
+                said = self.said_on_a_terminal(f"clock:{place}+:jump{seconds}", "run", path, "--jobs", "1", "--format", "csv")
                 for left in re.findall(r"([^ ]+) s left", said):
                     self.assertRegex(left, r"^\d+$", said)
                 for done, total in re.findall(r"(\d+)/(\d+) runs", said):
                     self.assertLessEqual(int(done), int(total))
 
-    def on_a_terminal(self, fault, *arguments):
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:
-            self.skipTest(f"no terminal to be had: {error}")
+    def said_on_a_terminal(self, fault, *arguments):
         environment = {**os.environ, "LD_PRELOAD": LIBRARY, "PC_FAULT": fault}
         environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + SANITIZER
-        done = subprocess.run([PIPECAST, *arguments], stdout=subprocess.DEVNULL, stderr=slave, timeout=60, env=environment)
-        os.close(slave)
-        said = b""
-        try:
-            while part := os.read(master, 1 << 16):
-                said += part
-        except OSError:  # its end
-            pass
-        os.close(master)
-        self.assertEqual(done.returncode, 0, said)
-        return said.decode()
+        status, said = on_a_terminal(self, *arguments, env=environment)
+        self.assertEqual(status, 0, said)
+        return said
 
     def test_a_locale_with_commas(self):
         """For the command, which does not look, and as part of a program that has taken that locale."""

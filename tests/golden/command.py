@@ -1,6 +1,7 @@
 """What tests of the command line share: PIPECAST and SOURCE_ROOT from the test's arguments, and how the command is asked."""
 import os
 import pathlib
+import pty
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,24 @@ MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two r
 
 def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
+
+
+def on_a_terminal(test, *arguments, **options):
+    """The exit status, and what the command says on standard error where that is a terminal."""
+    try:
+        master, slave = pty.openpty()
+    except OSError as error:  # a bare root without /dev/pts
+        test.skipTest(f"no terminal to be had: {error}")
+    with subprocess.Popen([PIPECAST, *arguments], stdout=subprocess.DEVNULL, stderr=slave, **options) as process:
+        os.close(slave)
+        said = b""
+        try:
+            while part := os.read(master, 1 << 16):  # as it comes, for a terminal keeps little
+                said += part
+        except OSError:  # its end
+            pass
+        os.close(master)
+    return process.returncode, said.decode()
 
 
 def count(key, number):

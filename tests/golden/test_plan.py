@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from command import PIPECAST, Command, run, whole_only
+from command import PIPECAST, Command, on_a_terminal, run, whole_only
 
 SETTING = """\
 scenario: tiny
@@ -299,6 +299,22 @@ class Words(Plan):
         self.assertEqual(len({plan["command"] for plan in every["plans"]}), len(every["plans"]))
         alone = [plan for plan in every["plans"] if 1 in (plan["pp"], plan["dp"])]  # orders of both are one
         self.assertEqual(len({plan["rank_order"] for plan in alone}), 1)
+
+    @whole_only
+    def test_the_bar(self):
+        """Of a search that takes a second or two; it is gone before the last words."""
+        given = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "16", "--schedule", "v-half,zb-v,zb-1p",
+                 "--set", "setting.global_batch=64", "--exhaustive")
+        status, said = on_a_terminal(self, *given)
+        *drawn, gone, words = said.rstrip().split("\r")
+        self.assertEqual((status, drawn[0], gone.strip()), (0, "", ""))
+        self.assertRegex(words, r"^pipecast: \d+ points: ")
+        seen = [re.fullmatch(r"\[(#*) *\] (\d+)/(\d+) (shapes|plans at most), \d+ s left *", bar) for bar in drawn[1:] if bar.strip()]
+        self.assertGreater(len(seen), 0)
+        for bar in seen:
+            self.assertLess(int(bar[2]), int(bar[3]))
+            self.assertEqual(len(bar[1]), 40 * int(bar[2]) // int(bar[3]))
+        self.assertEqual(on_a_terminal(self, *given, "--quiet"), (0, ""))
 
     def share(self, plan, kind):
         return plan[f"exposed_{kind}_s"] / plan["iteration_s"]

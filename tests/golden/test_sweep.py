@@ -10,7 +10,6 @@ import csv
 import io
 import os
 import pathlib
-import pty
 import random
 import re
 import resource
@@ -22,7 +21,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from command import PIPECAST, Command, run, whole_only  # noqa: E402
+from command import PIPECAST, Command, on_a_terminal, run, whole_only  # noqa: E402
 import with_h5py  # noqa: E402
 
 RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (40, 4)
@@ -82,19 +81,8 @@ class Sweep(Command):
             time.sleep(0.005)
 
     def said_on_a_terminal(self, *arguments):
-        """What a run says on standard error where that is a terminal."""
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:  # a bare root without /dev/pts
-            self.skipTest(f"no terminal to be had: {error}")
-        done = subprocess.run([PIPECAST, *arguments], stdout=subprocess.DEVNULL, stderr=slave, timeout=120)
-        os.close(slave)
-        try:
-            said = os.read(master, 1 << 16).decode()
-        except OSError:  # a terminal to which nothing was written, and that is closed
-            said = ""
-        os.close(master)
-        self.assertIn(done.returncode, (0, 1))
+        status, said = on_a_terminal(self, *arguments)
+        self.assertIn(status, (0, 1))
         return said
 
 
