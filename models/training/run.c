@@ -281,7 +281,8 @@ static double larger(double a, double b) {
     return a > b || isnan(b) ? a : b;
 }
 
-/* The most over stages, each kind for itself; and when the fullest stage is at its fullest. */
+/* The most over stages, each kind for itself; when the fullest stage is at its fullest; and the least room of any, which
+ * another kind of GPU may have. */
 static void fill_memory(const pc_iteration *iteration, pc_run_row *row) {
     int64_t peak = -1;
     for (int d = 0; iteration->memory && d < iteration->devices; d++) {
@@ -290,6 +291,7 @@ static void fill_memory(const pc_iteration *iteration, pc_run_row *row) {
         row->gradients_gib_max = larger(gib(m->gradients), row->gradients_gib_max);
         row->optimizer_gib_max = larger(gib(m->optimizer), row->optimizer_gib_max);
         row->buffers_gib_max = larger(gib(m->buffers), row->buffers_gib_max);
+        row->memory_limit_gib = fmin(gib(m->capacity_bytes), row->memory_limit_gib);
         if (m->peak_bytes <= peak) continue;
         peak = m->peak_bytes;
         row->memory_gib_max = gib(peak);

@@ -45,6 +45,14 @@ class BadDays(command.Command):
             row = self.row("--samples", "2", *given)
             self.assertEqual([row[name] for name in columns], expected)
 
+    def test_the_room_is_that_of_the_smaller_gpu(self):
+        """Two of the last stage's GPUs have 40 GB; a limit that the user sets is one for all."""
+        (own,), (small,) = (self.rows(*SMALL, "--machine", machine) for machine in ("dgx-a100", "dgx-a100-40gb"))
+        other = ("--samples", "2", "--set", "setting.bad_days.other_gpu=dgx-a100-40gb", "--set", "setting.bad_days.other_nodes=1")
+        self.assertEqual(self.row(*other)["memory_limit_gib"], small["memory_limit_gib"])
+        self.assertGreater(float(own["memory_limit_gib"]), float(small["memory_limit_gib"]))
+        self.assertEqual(float(self.row(*other, "--memory", "50 GiB")["memory_limit_gib"]), 50)
+
     def test_quantiles_are_in_order(self):
         row = self.row("--samples", "500", "--jitter", "0.05")
         for name in ("p05", "p50", "p95"):
