@@ -247,6 +247,13 @@ static pc_code read_column(hid_t dataset, const pc_field *field, size_t row_size
     return PC_OK;
 }
 
+/* What a row takes while it is read: itself, and a text of it is longer in between. */
+static size_t room_of_row(const pc_fields *fields) {
+    bool has_text = false;
+    for (size_t i = 0; i < fields->count; i++) has_text = has_text || is_text(&fields->field[i]);
+    return fields->row_size + (has_text ? PC_FIELD_TEXT_SIZE : sizeof(int64_t));
+}
+
 static pc_code read_field(hid_t group, const char *group_name, const pc_fields *fields, const pc_field *field,
                           void **rows, int64_t *count, pc_error *error) {
     int64_t length;
@@ -254,7 +261,7 @@ static pc_code read_field(hid_t group, const char *group_name, const pc_fields *
     if (dataset < 0) return pc_fields_refuse(group_name, field->name, error);
     pc_code code = PC_OK;
     bool is_good = true;
-    if (!*rows && !pc_h5_can_hold_rows(dataset, length, fields->row_size)) is_good = false;
+    if (!*rows && !pc_h5_can_hold_rows(dataset, length, room_of_row(fields))) is_good = false;
     if (!*rows && is_good) {
         *count = length;
         *rows = pc_alloc((size_t)length, fields->row_size);
