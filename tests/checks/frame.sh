@@ -4,17 +4,19 @@ all_passed=0 all_failed=0 all_skipped=0
 
 summary=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/summary.py
 
-# meson_tests NAME FOLDER ARGUMENTS: runs tests of a build folder; the words of those that fail are shown, the last line
-# is the summary. NAME.json in the folder is meson's log.
+# meson_tests NAME FOLDER OPTIONS [-- TEST...]: runs tests of a build folder; the words of those that fail are shown, the
+# last line is the summary. NAME.json in the folder is meson's log.
 meson_tests() {
-    local name=$1 folder=$2 status=0
+    local name=$1 folder=$2 status=0 options=()
     shift 2
+    while (($#)) && [[ $1 != -- ]]; do options+=("$1") && shift; done
+    shift $(($# > 0))
     rm -f "$folder/meson-logs/$name"*.json
-    meson test -C "$folder" --print-errorlogs --logbase "$name" "$@" || status=1
+    meson test -C "$folder" --print-errorlogs --logbase "$name" ${options[@]+"${options[@]}"} "$@" || status=1
     # A set-up's name is added to the log's; without a log nothing was run.
     mv -f "$folder/meson-logs/$name"*.json "$folder/$name.json" || return 1
     echo
-    python3 "$summary" "$folder/$name.json"
+    python3 "$summary" "$folder/$name.json" "$@" || status=1
     return "$status"
 }
 

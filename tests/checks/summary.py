@@ -1,5 +1,8 @@
-"""usage: summary.py LOG, meson's log of tests, a line of JSON each. Says which tests did not run, or which cases in them, and
-why; the last line is "N passed, N failed, N skipped", in tests. What only the whole of a test has is no such case ("part: ...").
+"""usage: summary.py LOG [TEST]...
+
+LOG is meson's, a line of JSON a test. Says which tests did not run, or which cases in them, and why; the last line is "N passed,
+N failed, N skipped", in tests. What only the whole of a test has is no such case ("part: ..."). A TEST that is not in the log has
+failed: meson passes over names that it does not know.
 """
 import json
 import re
@@ -20,16 +23,24 @@ def left_out(test):
     return cases + list(reasons.values())
 
 
+def name_of(test):
+    return test["name"].split(" / ")[-1]
+
+
 def main():
     with open(sys.argv[1]) as file:
         tests = [json.loads(line) for line in file]
+    unknown = set(sys.argv[2:]) - set(map(name_of, tests))
+    for name in sorted(unknown):
+        print(f"no test: {name}")
     for test in tests:
         for case in left_out(test):
-            print(f"not run: {test['name'].split(' / ')[-1]}: {case}")
+            print(f"not run: {name_of(test)}: {case}")
     results = [test["result"] for test in tests]
     passed, skipped = results.count("OK"), results.count("SKIP")
-    print(f"{passed} passed, {len(results) - passed - skipped} failed, {skipped} skipped")
+    print(f"{passed} passed, {len(results) - passed - skipped + len(unknown)} failed, {skipped} skipped")
+    return 1 if unknown else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
