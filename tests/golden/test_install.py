@@ -131,7 +131,7 @@ class Consumer(Installed):
         scenarios = self.ask("--variable=scenarios")[0]
         self.assertTrue(pathlib.Path(scenarios, "paper/zero_bubble_table5.yaml").is_file(), scenarios)
 
-    @unittest.skipIf(SANITIZED == "1", "programs of others are not sanitized")
+    @unittest.skipIf(SANITIZED == "1", "part: programs of others are not sanitized")
     def test_example(self):
         """As many lines as a user reads, and the same numbers as the command's, to the last bit."""
         self.assertLess(len(EXAMPLE.read_text().splitlines()), 30)
@@ -144,7 +144,7 @@ class Consumer(Installed):
             self.assertEqual(row["mfu"] or "nan", "nan" if mfu == "nan" else row["mfu"])
         self.assertGreater(len(mine), 10)
 
-    @unittest.skipIf(SANITIZED == "1", "programs of others are not sanitized")
+    @unittest.skipIf(SANITIZED == "1", "part: programs of others are not sanitized")
     @unittest.skipUnless(shutil.which("c++"), "no c++ on the path")
     def test_all_headers_in_cpp(self):
         source = self.destination / "all.cc"

@@ -17,7 +17,7 @@ SECTIONS = {
 
 TARGETS = ("command_line", "journal", "kernel_csv", "launch", "library", "nccl_tests", "plan", "profile_hdf5", "results_hdf5", "scenario",
            "schedule_csv", "sealed", "units")
-EXECUTIONS = 10_000_000  # of each in long runs
+EXECUTIONS = 10_000_000  # of each in long runs, with sanitizers
 
 FIGURES = [
     *(Figure("Fuzzing", f"executions of `{name}`", f"fuzz.{name}.executions", 1, f"tests/fuzz/run --seconds 30 {name}")
@@ -60,6 +60,7 @@ FIGURES = [
     Figure("Checks", "C files under clang-tidy and cppcheck, none with a finding left", "lint.files", 400, "tests/checks/lint"),
     Figure("Checks", "findings silenced, each with its reason beside it", "lint.reasons", 0, "tests/checks/lint"),
     Figure("Security", "paths out of a scenario's folder refused", "security.references_refused", 1, "meson test -C build confined"),
+    Figure("Security", "ways over random links, against where the kernel finds them", "security.link_walks", 1_000, "meson test -C build place"),
     Figure("Security", "walks of random paths up and down, against their depth", "security.walks", 1, "meson test -C build place"),
     Figure("Security", "hostile names drawn, written and printed", "security.labels", 1, "meson test -C build labels_whole"),
 ]
