@@ -68,8 +68,9 @@ bool argument_number(const char *name, const char *text, double *number);
 /* A bar on standard error where that is a terminal and the user did not ask for silence; otherwise nothing. */
 typedef struct progress {
     bool is_shown;
-    int64_t total, done;
+    int64_t total, done, first; /* first: what was done when the clock was started */
     double started_s, drawn_s;
+    int drawn;        /* characters of it that stand on the terminal */
     const char *unit; /* what is counted; progress_start says "runs" */
 } progress;
 

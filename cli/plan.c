@@ -50,7 +50,7 @@ static pc_plan_request wanted(const session *s) {
 }
 
 static void say_progress(void *self, pc_plan_phase phase, int64_t done, int64_t total) {
-    progress_at(self, done, total, phase == PC_PLAN_BOUNDS ? "shapes" : "plans at most");
+    progress_at(self, done, total, phase == PC_PLAN_BOUNDS ? "shapes" : "plans");
 }
 
 static pc_code search(session *s, pc_error *error) {

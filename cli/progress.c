@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,12 +20,29 @@ void progress_start(progress *bar, int64_t total, bool is_quiet) {
         .is_shown = !is_quiet && isatty(STDERR_FILENO), .total = total, .started_s = now_s(), .unit = "runs"};
 }
 
-static void draw(const progress *bar, double now) {
-    int full = (int)(BAR_WIDTH * bar->done / bar->total);
-    double left = bar->done ? (now - bar->started_s) / (double)bar->done * (double)(bar->total - bar->done) : 0.0;
-    fprintf(stderr, "\r[%.*s%*s] %" PRId64 "/%" PRId64 " %s, %.0f s left   ", full,
-            "########################################", BAR_WIDTH - full, "", bar->done, bar->total, bar->unit, left);
+static int columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static double seconds_left(const progress *bar, double now) {
+    int64_t since = bar->done - bar->first;
+    return since > 0 ? (now - bar->started_s) / (double)since * (double)(bar->total - bar->done) : 0.0;
+}
+
+/* In one row of the terminal: one that is longer could not be taken back. Where the words alone do not fit, nothing. */
+static void draw(progress *bar, double now) {
+    char words[80];
+    int length = snprintf(words, sizeof words, " %" PRId64 "/%" PRId64 " %s, %.0f s left", bar->done, bar->total,
+                          bar->unit, seconds_left(bar, now));
+    int room = columns() - length - 3, width = room < BAR_WIDTH ? room : BAR_WIDTH;
+    if (width < 1 || length >= (int)sizeof words) return;
+    int full = (int)((double)width * (double)bar->done / (double)bar->total), drawn = length + width + 2;
+    int over = bar->drawn > drawn ? bar->drawn - drawn : 0; /* of the last one */
+    fprintf(stderr, "\r[%.*s%*s]%s%*s", full, "########################################", width - full, "", words, over,
+            "");
     fflush(stderr);
+    bar->drawn = drawn;
 }
 
 static void draw_now_and_then(progress *bar) {
@@ -44,7 +62,7 @@ void progress_at(progress *bar, int64_t done, int64_t total, const char *unit) {
     if (strcmp(unit, bar->unit) != 0) {
         progress_end(bar);
         bar->started_s = now_s();
-        bar->drawn_s = 0.0;
+        bar->first = done;
         bar->unit = unit;
     }
     bar->done = done;
@@ -53,5 +71,6 @@ void progress_at(progress *bar, int64_t done, int64_t total, const char *unit) {
 }
 
 void progress_end(progress *bar) {
-    if (bar->is_shown && bar->drawn_s > 0.0) fprintf(stderr, "\r%*s\r", BAR_WIDTH + 60, "");
+    if (bar->drawn > 0) fprintf(stderr, "\r%*s\r", bar->drawn, "");
+    bar->drawn = 0;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 pc_place pc_place_of_user(void) {
@@ -61,13 +62,20 @@ static bool leads_out(const char *root, const char *real_root, const char *path)
     return !inside || climbs_out(inside);
 }
 
+/* Links of /proc have a path to be read that need not be what they lead to: in another namespace, or since it was
+ * deleted. */
+static bool is_same_file(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 /* Follows every link: what is left has no "..". Where links cannot be followed to their end, for their names are too
  * long or a folder may not be searched, who opens the file may get further than we do: that is not inside. Nor is what
- * is there without a name: /proc/self/fd has links to files that are deleted, and to pipes. */
+ * is there without a path: /proc/self/fd has links to files that are deleted, and to pipes. */
 static bool is_inside(const char *root, const char *path) {
     char real_root[PATH_MAX], real[PATH_MAX];
     if (!realpath(root, real_root)) return false;
-    if (realpath(path, real)) return below(real_root, real) != NULL;
+    if (realpath(path, real)) return below(real_root, real) && is_same_file(path, real);
     bool is_absent = (errno == ENOENT || errno == ENOTDIR) && access(path, F_OK) != 0;
     return is_absent && !leads_out(root, real_root, path);
 }

@@ -101,20 +101,26 @@ static void test_links(void **state) {
     assert_false(is_reached(PC_REACH_ROOT, "//etc/passwd"));
 }
 
-/* What the program has open can be read by a link to it, also where it has no name any more. */
+/* What the program has open can be read by a link to it, also where it has no name any more; whatever else has now the
+ * name that the link gives. */
 static void test_links_without_a_name(void **state) {
     (void)state;
-    char link[64];
-    write_file("gone", "machine: gone\nfrom: dgx-h100\n");
-    FILE *file = fopen(inside("gone"), "r");
-    assert_non_null(file);
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(file));
-    assert_int_equal(unlink(inside("gone")), 0);
-    assert_int_equal(symlink(link, inside("home/gone.yaml")), 0);
-    bool is_there = access(inside("home/gone.yaml"), R_OK) == 0; /* else there is no /proc here */
-    assert_false(is_there && is_reached(PC_REACH_ROOT, "gone.yaml"));
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(unlink(inside("home/gone.yaml")), 0);
+    static const char *const names[] = {"gone", "home/gone"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char link[64];
+        write_file(names[i], "machine: gone\nfrom: dgx-h100\n");
+        FILE *file = fopen(inside(names[i]), "r");
+        assert_non_null(file);
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(file));
+        assert_int_equal(unlink(inside(names[i])), 0);
+        assert_int_equal(symlink(link, inside("home/gone.yaml")), 0);
+        write_file("home/gone (deleted)", "another");
+        bool is_there = access(inside("home/gone.yaml"), R_OK) == 0; /* else there is no /proc here */
+        assert_false(is_there && is_reached(PC_REACH_ROOT, "gone.yaml"));
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(unlink(inside("home/gone (deleted)")), 0);
+        assert_int_equal(unlink(inside("home/gone.yaml")), 0);
+    }
 }
 
 enum { LINKS = 3, WORDS_MOST = 4 };

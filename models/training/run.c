@@ -250,6 +250,14 @@ static int64_t global_batch_of(const pc_run_spec *spec) {
     return known(sequences);
 }
 
+/* On the GPU that has least; pc_samples_limit_memory gives the same to the stages. */
+static int64_t least_room(const pc_iteration_spec *spec) {
+    const pc_gpu *other = &spec->bad_days.other_gpu;
+    int64_t own = pc_iteration_capacity(spec), others = other->memory_bytes - other->memory_reserved_bytes;
+    bool has_others = spec->bad_days.other_nodes > 0 && spec->memory_limit_bytes == 0;
+    return has_others && others < own ? others : own;
+}
+
 /* How the model is cut. */
 static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
     static const char *const recompute[] = {"none", "selective", "full"};
@@ -266,7 +274,7 @@ static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
     pc_parameters parameters;
     if (!pc_model_parameters(&spec->iteration.model, cut->tp > 0 ? cut->tp : 1, &parameters, &(pc_error){0}))
         row->model_parameters = (double)parameters.total;
-    row->memory_limit_gib = (double)pc_iteration_capacity(&spec->iteration) / BYTES_PER_GIB;
+    row->memory_limit_gib = (double)least_room(&spec->iteration) / BYTES_PER_GIB;
     row->profile_hash = spec->profile_hash;
     pc_run_describe_bad_days(&spec->iteration, row);
     if (!spec->generator->recomputes)
@@ -281,8 +289,7 @@ static double larger(double a, double b) {
     return a > b || isnan(b) ? a : b;
 }
 
-/* The most over stages, each kind for itself; when the fullest stage is at its fullest; and the least room of any, which
- * another kind of GPU may have. */
+/* The most over stages, each kind for itself; and when the fullest stage is at its fullest. */
 static void fill_memory(const pc_iteration *iteration, pc_run_row *row) {
     int64_t peak = -1;
     for (int d = 0; iteration->memory && d < iteration->devices; d++) {
@@ -291,7 +298,6 @@ static void fill_memory(const pc_iteration *iteration, pc_run_row *row) {
         row->gradients_gib_max = larger(gib(m->gradients), row->gradients_gib_max);
         row->optimizer_gib_max = larger(gib(m->optimizer), row->optimizer_gib_max);
         row->buffers_gib_max = larger(gib(m->buffers), row->buffers_gib_max);
-        row->memory_limit_gib = fmin(gib(m->capacity_bytes), row->memory_limit_gib);
         if (m->peak_bytes <= peak) continue;
         peak = m->peak_bytes;
         row->memory_gib_max = gib(peak);

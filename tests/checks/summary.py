@@ -8,7 +8,8 @@ import json
 import re
 import sys
 
-PYTHON = re.compile(r"""^(\w+) \([\w.]+\)(?:\n[^\n]*)? \.\.\. skipped (['"])(.*)\2$""", re.MULTILINE)
+PYTHON = re.compile(r"""^ *(\w+) \([\w.]+\)[^\n]*(?:\n[^\n]*)? \.\.\. skipped (['"])(.*)\2$""", re.MULTILINE)
+PYTHON_ALL = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
 CMOCKA = re.compile(r"^(?:([^\[\n].*)\n)?\[  SKIPPED \] (\w+)$", re.MULTILINE)  # after what the test printed
 
 
@@ -16,7 +17,11 @@ def left_out(test):
     said = test.get("stdout", "") + test.get("stderr", "")
     if test["result"] == "SKIP":
         return [said.strip().rsplit("\n", 1)[-1]]
-    cases = [f"{case}: {reason}" for case, _, reason in PYTHON.findall(said) if not reason.startswith("part: ")]
+    known = PYTHON.findall(said)
+    cases = [f"{case}: {reason}" for case, _, reason in known if not reason.startswith("part: ")]
+    others = sum(map(int, PYTHON_ALL.findall(said))) - len(known)  # the test's own words stand between the case and its reason
+    if others > 0:
+        cases.append(f"{others} cases, for reasons that its words hold")
     reasons = {}
     for reason, case in CMOCKA.findall(said):  # at its end cmocka names each once more
         reasons.setdefault(case, f"{case}: {reason}" if reason else case)

@@ -1,10 +1,15 @@
 """What tests of the command line share: PIPECAST and SOURCE_ROOT from the test's arguments, and how the command is asked."""
+import fcntl
 import os
 import pathlib
 import pty
+import select
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 
 PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -14,6 +19,7 @@ PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-l
 SEARCHED = ("1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")
 IS_PART = "PC_TEST_PART" in os.environ  # set in the quick suites; the suite `whole` has the rest too
 whole_only = unittest.skipIf(IS_PART, "part: it takes long, the suite `whole` has it")
+plain_only = unittest.skipIf(IS_PART or "PC_TEST_SANITIZED" in os.environ, "part: it takes longest, the suite `whole` of a plain build has it")
 MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
 
 
@@ -22,20 +28,24 @@ def run(*arguments, **options):
 
 
 def on_a_terminal(test, *arguments, **options):
-    """The exit status, and what the command says on standard error where that is a terminal."""
+    """The exit status, and what the command says on standard error where that is a terminal of 80 columns."""
     try:
         master, slave = pty.openpty()
     except OSError as error:  # a bare root without /dev/pts
         test.skipTest(f"no terminal to be had: {error}")
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    said, until = b"", time.monotonic() + 120
     with subprocess.Popen([PIPECAST, *arguments], stdout=subprocess.DEVNULL, stderr=slave, **options) as process:
         os.close(slave)
-        said = b""
         try:
-            while part := os.read(master, 1 << 16):  # as it comes, for a terminal keeps little
-                said += part
+            while select.select([master], [], [], max(0, until - time.monotonic()))[0]:
+                said += os.read(master, 1 << 16)  # as it comes, for a terminal keeps little
+            process.kill()
+            test.fail(f"does not end; said {said!r}")
         except OSError:  # its end
             pass
-        os.close(master)
+        finally:
+            os.close(master)
     return process.returncode, said.decode()
 
 

@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_PART, PIPECAST, ROOT, Command, run, whole_only  # noqa: E402
+from command import IS_PART, PIPECAST, ROOT, Command, plain_only, run, whole_only  # noqa: E402
 
 MPIRUN = shutil.which("mpirun")
 MODULE = sys.argv[3] if len(sys.argv) > 3 else ""
@@ -153,7 +153,7 @@ class Ranks(Command):
             return out
         return self.good("run", "sweep.yaml", "-o", "results.h5", "--format", "csv", cwd=self.folder.name)
 
-    @whole_only
+    @plain_only
     def test_a_killed_rank(self):
         """Struck up to three times, each time with another number of ranks (the others go on for a moment, till mpirun
         has ended them), then let go: nothing lost, nothing done twice."""

@@ -21,7 +21,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from command import PIPECAST, Command, on_a_terminal, run, whole_only  # noqa: E402
+from command import PIPECAST, Command, on_a_terminal, plain_only, run, whole_only  # noqa: E402
 import with_h5py  # noqa: E402
 
 RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (40, 4)
@@ -111,7 +111,7 @@ class Killed(Sweep):
                 patience *= 1.3 if len(keys) == len(before) else 0.9
                 before = keys
 
-    @whole_only
+    @plain_only
     def test_killed_at_random_moments(self):
         """The whole is byte for byte that of one go, in a few rounds where the runs are done before all kills are."""
         source = random.Random(20261122)
