@@ -8,7 +8,8 @@ import json
 import re
 import sys
 
-PYTHON = re.compile(r"""^ *(\w+) \([\w.]+\)[^\n]*(?:\n[^\n]*)? \.\.\. skipped (['"])(.*)\2$""", re.MULTILINE)
+WORDS = r"(?:(?! \.\.\. )[^\n])*"  # parameters of a subtest; the first line of what stands in the test
+PYTHON = re.compile(rf"""^ *(\w+) \([\w.]+\){WORDS}(?:\n{WORDS})? \.\.\. skipped (['"])(.*)\2$""", re.MULTILINE)
 PYTHON_ALL = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
 CMOCKA = re.compile(r"^(?:([^\[\n].*)\n)?\[  SKIPPED \] (\w+)$", re.MULTILINE)  # after what the test printed
 
