@@ -84,7 +84,7 @@ static void every_refused_allocation_of_an_export_is_reported(void **state) {
     FILE *sink = fopen("/dev/null", "w");
     assert_non_null(sink);
     for (int chrome = 0; chrome < 2; chrome++) {
-        refusals x = {0};
+        refusals x = {.most = 100};
         while (next_refusal(&x))
             x.code = (chrome ? pc_export_chrome : pc_export_csv)(pc_results_row(reader, 0), &record, sink, NULL);
         assert_true(x.tried > (chrome ? 5 : 1)); /* offsets, index, two of transfers, text */

@@ -383,7 +383,7 @@ static void without_memory(void **state) {
     const char *const texts[] = {all_reduce, small_table};
     for (int t = 0; t < 2; t++) {
         write_file(at, texts[t], strlen(texts[t]));
-        for (refusals x = {0}; next_refusal(&x);) {
+        for (refusals x = {.most = 100}; next_refusal(&x);) {
             pc_profile p = {0};
             pc_error error;
             x.code = pc_profile_import(&p, at->file, NULL, &error);

@@ -119,7 +119,7 @@ static void test_no_memory(void **state) {
         pc_error error;
         pc_scenario *scenario = load_with(NULL, sets, 6);
         pc_run_spec spec = spec_of(scenario, 0);
-        refusals x = {0};
+        refusals x = {.most = 5000};
         while (next_refusal(&x)) {
             pc_run_row row;
             pc_run_detail detail = {0};

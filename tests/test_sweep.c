@@ -81,7 +81,7 @@ static void random_lists_are_planned_right(void **state) {
 static void refused_allocations_are_reported(void **state) {
     (void)state;
     pc_run_key runs[] = {{1, 2}, {1, 3}};
-    for (refusals x = {0}; next_refusal(&x);) {
+    for (refusals x = {.most = 10}; next_refusal(&x);) {
         sweep plan = {0};
         x.code = sweep_plan(runs, 2, NULL, 0, &plan, NULL);
         sweep_free(&plan);

@@ -477,7 +477,7 @@ static void every_refused_allocation_is_reported(void **state) {
     (void)state;
     pc_run_row rows[] = {example_row(1, "a", "1f1b", 0.25, 0.25), example_row(2, "b", "1f1b", 0.25, 0.25)};
     for (int i = 0; i < 3; i++) {
-        for (refusals x = {0}; next_refusal(&x);) {
+        for (refusals x = {.most = 100}; next_refusal(&x);) {
             FILE *sink = fopen("/dev/null", "w");
             x.code = pc_table_write(rows, 2, (pc_format)i, sink, NULL);
             fclose(sink);

@@ -194,7 +194,7 @@ static void test_no_trace_no_transfers(void **state) {
     assert_int_equal(replay.trace.transfer_count, 0);
     assert_null(replay.trace.transfer_from);
     pc_replay_free(&replay);
-    for (refusals x = {0}; next_refusal(&x);) x.code = pc_replay_run(&schedule, &costs, true, &replay, NULL);
+    for (refusals x = {.most = 200}; next_refusal(&x);) x.code = pc_replay_run(&schedule, &costs, true, &replay, NULL);
     pc_replay_free(&replay);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);
