@@ -171,7 +171,7 @@ static void step(void *self, int64_t done, int64_t total, const char *what) {
 static void print_lines(const char *lines) {
     for (const char *line = lines; line && *line;) {
         size_t length = strcspn(line, "\n");
-        fprintf(stderr, "pipecast: calibrate: %.*s\n", (int)length, line);
+        report_usage("calibrate: %.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
 }

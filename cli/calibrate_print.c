@@ -1,6 +1,7 @@
 #include "cli/calibrate_print.h"
 
 #include "calib/profile_cost.h"
+#include "cli/cli.h"
 #include "scenarios/library.h"
 
 #include <inttypes.h>
@@ -23,8 +24,10 @@ const char *calibrate_gpu(const pc_profile *profile) {
 /* ---- summary ---- */
 
 static void print_device(const pc_profile_device *x) {
-    printf("device     %s%s%s%s, %d SMs, %.1f GiB\n", x->name, x->gpu[0] ? " (" : "", x->gpu, x->gpu[0] ? ")" : "",
-           x->processors, (double)x->memory_bytes / 0x1p30);
+    printf("device     ");
+    print_plain(stdout, x->name);
+    printf("%s%s%s, %d SMs, %.1f GiB\n", x->gpu[0] ? " (" : "", x->gpu, x->gpu[0] ? ")" : "", x->processors,
+           (double)x->memory_bytes / 0x1p30);
     if (x->sm_clock_hz > 0.0) printf("clock      %.0f MHz under load\n", x->sm_clock_hz * 1e-6);
     if (x->gemm_flops_per_s > 0.0)
         printf("product    %.1f TFLOP/s, the best large one, bf16\n", x->gemm_flops_per_s * 1e-12);

@@ -30,8 +30,10 @@ static void print_bytes(const char *what, int64_t measured, int64_t simulated) {
 
 static void print_outcome(const pc_replay_outcome *x) {
     const pc_replay_report *report = &x->report;
-    printf("replay of %s: %s, stage %d, %" PRId64 " passes, simulated with %s\n\n", report->scenario, report->schedule,
-           (int)report->stage, report->passes, x->is_roofline ? "the roofline" : "this profile");
+    printf("replay of ");
+    print_plain(stdout, report->scenario);
+    printf(": %s, stage %d, %" PRId64 " passes, simulated with %s\n\n", report->schedule, (int)report->stage,
+           report->passes, x->is_roofline ? "the roofline" : "this profile");
     printf("%-8s %8s %13s %13s %10s\n", "pass", "count", "measured ms", "simulated ms", "off by");
     for (int i = 0; i < report->pass_kind_count; i++) {
         const pc_replay_pass_report *pass = &report->pass[i];

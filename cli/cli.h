@@ -26,7 +26,7 @@ int report_usage(const char *format, ...) PC_PRINTF(1, 2);
  * is. */
 pc_code refuse_same_file(const char *input, const char *output, const char *what, pc_error *error);
 
-/* Prints a text that came from a file, without control characters: it cannot end the line. */
+/* Prints a text that came from a file, with a '?' for what may not be shown: it cannot end the line. */
 void print_plain(FILE *stream, const char *text);
 
 /* Flushes standard output; EXIT_MACHINE with a message where it could not take everything, else `status`. */

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* uselocale */
 #include "engine/error.h"
 
+#include "engine/character.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -10,33 +12,21 @@
 
 enum { WHOLE_SIZE = 4 * PC_ERROR_MESSAGE_SIZE + 8192 }; /* of a message before it is cut: two paths and more */
 
-/* The length of the UTF-8 character there, 0 where there is none: cut off, too long a form, a surrogate. */
-static size_t character_length(const unsigned char *c) {
-    size_t length = *c < 0x80                 ? 1
-                    : *c >= 0xc2 && *c < 0xe0 ? 2
-                    : (*c & 0xf0) == 0xe0     ? 3
-                    : *c >= 0xf0 && *c < 0xf5 ? 4
-                                              : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    if ((*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f)) return 0;
-    if ((*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f)) return 0;
-    return length;
-}
-
-/* What a terminal obeys: C0, DEL and C1, which is U+0080 to U+009F. */
-static bool is_control(const unsigned char *c) {
-    return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0);
-}
-
 void pc_error_make_plain(char *text) {
-    for (unsigned char *c = (unsigned char *)text; *c;) {
-        size_t length = character_length(c);
-        bool is_plain = length > 0 && !is_control(c);
-        if (length == 0) length = 1;
-        if (!is_plain) memset(c, '?', length);
-        c += length;
+    char *to = text;
+    for (const char *at = text; *at;) {
+        const char *from = at;
+        unsigned character = pc_utf8_next(&at);
+        size_t length = (size_t)(at - from);
+        bool is_valid = character != PC_NO_CHARACTER || length > 1;
+        if (!is_valid || !pc_character_is_shown(character)) {
+            *to++ = '?';
+            continue;
+        }
+        memmove(to, from, length);
+        to += length;
     }
+    *to = '\0';
 }
 
 static void format_all(char *text, size_t size, const char *format, va_list arguments) {

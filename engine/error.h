@@ -38,8 +38,8 @@ PC_API pc_code pc_error_set(pc_error *error, pc_code code, const char *format, .
 /* As snprintf, but with a decimal point in whatever locale the program has taken; for messages that are no errors. */
 PC_API void pc_write_message(char *text, size_t size, const char *format, ...) PC_PRINTF(3, 4);
 
-/* Control characters (a terminal would obey them, a line would end) and bytes that are no UTF-8 become '?', in place;
- * so that a file's name can be shown. */
+/* What may not be shown (character.h: a terminal would obey it, a line would end, text would turn around) and bytes
+ * that are no UTF-8 become one '?' each, in place; so that a file's name can be shown. */
 PC_API void pc_error_make_plain(char *text);
 
 /* Puts "<prefix>: " in front of the message that stands in `error` (where not NULL). */

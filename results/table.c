@@ -35,23 +35,12 @@ static void add_number(pc_text *line, const pc_column *column, const pc_run_row 
 
 /* --- CSV --- */
 
-static void add_csv_text(pc_text *line, const char *text) {
-    bool quoted = strpbrk(text, ",\"\r\n") || text[0] == ' ' || (text[0] && text[strlen(text) - 1] == ' ');
-    if (quoted) pc_text_add(line, "\"", 1);
-    while (*text) {
-        unsigned character = pc_utf8_next(&text);
-        if (character == '"') pc_text_add(line, "\"", 1);
-        pc_text_add_character(line, character);
-    }
-    if (quoted) pc_text_add(line, "\"", 1);
-}
-
 void pc_table_add_csv(pc_text *line, const pc_column *column, const pc_run_row *row) {
     char text[PC_COLUMN_TEXT_SIZE];
     if (!pc_column_defined(column, row)) return;
     if (!is_text(column)) return add_number(line, column, row);
     pc_column_text(column, row, text, sizeof text);
-    add_csv_text(line, text);
+    pc_text_add_csv(line, text);
 }
 
 static void add_csv_header(pc_text *line) {

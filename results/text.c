@@ -2,6 +2,7 @@
 #include "results/text.h"
 
 #include "engine/alloc.h"
+#include "engine/character.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -48,39 +49,6 @@ void pc_text_free(pc_text *text) {
     *text = (pc_text){0};
 }
 
-enum { NO_CHARACTER = 0xFFFD };
-
-/* The length of the sequence that `lead` starts, and the bits of the character it holds; 0 where it starts none. */
-static int sequence_length(unsigned char lead, unsigned *bits) {
-    if (lead < 0x80) return *bits = lead, 1;
-    if (lead >= 0xC2 && lead <= 0xDF) return *bits = lead & 0x1F, 2;
-    if ((lead & 0xF0) == 0xE0) return *bits = lead & 0x0F, 3;
-    if (lead >= 0xF0 && lead <= 0xF4) return *bits = lead & 0x07, 4;
-    return 0;
-}
-
-/* Surrogates, numbers past Unicode's end, and characters written longer than need be are not valid. */
-static bool is_valid(unsigned character, int length) {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    bool surrogate = character >= 0xD800 && character <= 0xDFFF;
-    return character >= least[length] && character <= 0x10FFFF && !surrogate;
-}
-
-unsigned pc_utf8_next(const char **bytes) {
-    const unsigned char *at = (const unsigned char *)*bytes;
-    unsigned character;
-    int length = sequence_length(*at, &character);
-    for (int i = 1; i < length; i++) {
-        if ((at[i] & 0xC0) != 0x80)
-            length = 0; /* the text may end here: look no further */
-        else
-            character = character << 6 | (at[i] & 0x3F);
-    }
-    bool valid = length > 0 && is_valid(character, length);
-    *bytes += valid ? length : 1;
-    return valid ? character : NO_CHARACTER;
-}
-
 void pc_text_add_character(pc_text *text, unsigned c) {
     char bytes[4];
     size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -90,23 +58,36 @@ void pc_text_add_character(pc_text *text, unsigned c) {
     pc_text_add(text, bytes, size);
 }
 
+/* As JSON escapes it: in two halves where it does not fit into one (RFC 8259, section 7). */
+static void add_escape(pc_text *text, unsigned character) {
+    if (character < 0x10000) return pc_text_printf(text, "\\u%04x", character);
+    unsigned rest = character - 0x10000;
+    pc_text_printf(text, "\\u%04x\\u%04x", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
+}
+
 void pc_text_add_json(pc_text *text, const char *source) {
     pc_text_add(text, "\"", 1);
     while (*source) {
         unsigned character = pc_utf8_next(&source);
         if (character == '"' || character == '\\')
             pc_text_printf(text, "\\%c", (int)character);
-        else if (character < 0x20 || character == 0x7F)
-            pc_text_printf(text, "\\u%04x", character);
+        else if (!pc_character_is_shown(character))
+            add_escape(text, character);
         else
             pc_text_add_character(text, character);
     }
     pc_text_add(text, "\"", 1);
 }
 
-/* Control characters, ends of lines, and U+FFFE and U+FFFF, which are no characters and which XML does not allow. */
-static bool is_control(unsigned c) {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFFFE || c == 0xFFFF;
+void pc_text_add_csv(pc_text *text, const char *source) {
+    bool quoted = strpbrk(source, ",\"\r\n") || source[0] == ' ' || (source[0] && source[strlen(source) - 1] == ' ');
+    if (quoted) pc_text_add(text, "\"", 1);
+    while (*source) {
+        unsigned character = pc_utf8_next(&source);
+        if (character == '"') pc_text_add(text, "\"", 1);
+        pc_text_add_character(text, character);
+    }
+    if (quoted) pc_text_add(text, "\"", 1);
 }
 
 static size_t count_characters(const char *source) {
@@ -119,7 +100,7 @@ void pc_text_add_line(pc_text *text, const char *source, size_t characters) {
     bool cut = count_characters(source) > characters;
     for (size_t left = cut ? characters - 1 : characters; *source && left > 0; left--) {
         unsigned character = pc_utf8_next(&source);
-        pc_text_add_character(text, is_control(character) ? '?' : character);
+        pc_text_add_character(text, pc_character_is_shown(character) ? character : '?');
     }
     if (cut) pc_text_add_character(text, 0x2026);
 }

@@ -25,19 +25,18 @@ void pc_text_add(pc_text *text, const char *bytes, size_t size);
 void pc_text_printf(pc_text *text, const char *format, ...) PC_PRINTF(2, 3);
 void pc_text_free(pc_text *text);
 
-/* Decodes the character at *bytes and moves past it; U+FFFD, and one byte further, where there is no valid one. The
- * text must not be at its end. */
-unsigned pc_utf8_next(const char **bytes);
-
 /* Adds `character` as UTF-8. */
 void pc_text_add_character(pc_text *text, unsigned character);
 
-/* Adds at most `characters` of `source`, valid and without control characters: each of those becomes one '?'. A text
+/* Adds at most `characters` of `source`, valid, with a '?' for each that may not be shown (engine/character.h). A text
  * that is longer ends in an ellipsis. */
 void pc_text_add_line(pc_text *text, const char *source, size_t characters);
 
-/* Adds `source` as a JSON string, quotes and all. */
+/* Adds `source` as a JSON string, quotes and all; what may not be shown is escaped. */
 void pc_text_add_json(pc_text *text, const char *source);
+
+/* Adds `source`, made valid, as a field of CSV: in quotes where it needs them (RFC 4180). */
+void pc_text_add_csv(pc_text *text, const char *source);
 
 /* How many characters a valid text has: its width on a terminal, near enough. */
 size_t pc_utf8_length(const char *text);

@@ -51,7 +51,8 @@ size_t pc_source_line(const pc_source *source, const char *key_path);
 /* The folder of a file, "." where its path has none; NULL where memory is short. The caller frees it. */
 char *pc_source_folder(const char *path);
 
-/* Whether a text (UTF-8) has control characters, C0, DEL or C1, that are not among the allowed ones. */
+/* Whether a text (UTF-8) has control characters, C0, DEL or C1, or ends of lines (engine/character.h), that are not
+ * among the allowed ones. */
 bool pc_source_has_controls(const char *text, const char *allowed);
 
 /* Writes "FILE:LINE: KEYPATH: <message>" (or "--set KEY=VALUE: KEYPATH: ...") and returns PC_ERROR_INPUT. */

@@ -1,5 +1,6 @@
 #include "results/figures/chart_private.h"
 
+#include "engine/character.h"
 #include "results/figures/style.h"
 
 #include <math.h>

@@ -24,7 +24,8 @@ from command import Command, count, run, whole_only
 NAMES = ('"; system("touch canary")', "'; system('touch canary') #", "`touch canary`", "$(touch canary)", "| touch canary",
          "!touch canary", "set output 'canary'", "\\", "\\\"", "\\n\\t{/Symbol x}", "a^b_c @d {e} ~f", "%s %n %d %%", "${HOME} $PATH",
          "<script>alert(1)</script>", "]]> & &#x1; <![CDATA[", "&lt;\"'>", "--><!--", "=cmd|' /C calc'!A0", "+1", "-rf", "@SUM(1)", "a,b;c",
-         "#comment", "Ångström 模型 🚀", "e\u0301 \u202egnp", "null", "' OR 1=1", "{{7*7}}")
+         "#comment", "Ångström 模型 🚀", "e\u0301 \u202egnp", "null", "' OR 1=1", "{{7*7}}",
+         "a\u2066b\u2069", "\ufeffa\u200b\u200db\u00ad", "\u061c\u200f\u202d", "a\U000e0041\U000e0001b", "\u3164\uffa0", "\ufff9a\ufdd0")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -43,9 +44,21 @@ def scenario(names, title):
     return "\n".join(lines) + "\n"
 
 
+FILLERS = "\u3164\uffa0"  # letters that are blank
+
+
+def is_hidden(c):
+    """What would command a terminal, turn a line around or be nowhere to be seen in it."""
+    return unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") or c in FILLERS or 0xFDD0 <= ord(c) <= 0xFDEF or ord(c) & 0xFFFE == 0xFFFE
+
+
+def hidden_in(text):
+    return [c for c in text if is_hidden(c) and c != "\n"]
+
+
 def shown(name):
-    """As figures and tables show a name: control characters as '?'; ' as the quotation mark that gnuplot cannot take for its own."""
-    return "".join("?" if unicodedata.category(c) == "Cc" else c for c in name)
+    """As figures and tables show a name: a '?' for each of those; ' as the quotation mark that gnuplot cannot take for its own."""
+    return "".join("?" if is_hidden(c) else c for c in name)
 
 
 class Labels(Command):
@@ -115,12 +128,29 @@ class Labels(Command):
         self.assertEqual([row["model"] for row in rows], list(NAMES))
         for command in (["run", "labels.yaml"], ["export", "labels.h5", "--to", "json"]):
             kind = ["--format", "json"] if command[0] == "run" else []
-            rows = json.loads(self.good(*command, *kind, cwd=self.home))
-            self.assertEqual([row["model"] for row in rows], list(NAMES))
+            text = self.good(*command, *kind, cwd=self.home)
+            self.assertEqual([row["model"] for row in json.loads(text)], list(NAMES))
+            self.assertEqual(hidden_in(text), [])  # escaped: JSON loses nothing by it
         for command in (["run", "labels.yaml"], ["figure", "labels.h5", "--list"]):
-            table = self.good(*command, cwd=self.home)
-            self.assertEqual([c for c in table if unicodedata.category(c) == "Cc" and c != "\n"], [])
+            self.assertEqual(hidden_in(self.good(*command, cwd=self.home)), [])
         count("security.labels", 3 * len(NAMES))
+
+    def test_titles(self):
+        """Of scenarios and charts, where they are listed, and in messages."""
+        for name in ("a \u202egnp", "a\u2066b\u2069\u200b", "\ufeffa\U000e0041"):
+            self.results(["plain"], name)
+            for environment, command in (({}, ["figure", "labels.h5", "--list"]),
+                                         ({"PIPECAST_SCENARIOS": str(self.home)}, ["list", "scenarios"])):
+                said = self.good(*command, cwd=self.home, env={**os.environ, **environment})
+                self.assertIn(shown(name), said)
+                self.assertEqual(hidden_in(said), [])
+            (self.home / "bad.yaml").write_text(scenario(["a"], "T").replace("schedule: 1f1b", "schedule: " + quoted(name)))
+            for arguments in (["run", "bad.yaml"], ["run", name + ".yaml"], ["figure", name + ".h5", "-o", "x.svg"], [name],
+                              ["run", "labels.yaml", "--set", f"setting.schedule={name}"], ["list", name], ["run", "--model", name]):
+                done = run(*arguments, cwd=self.home)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+                self.assertEqual(hidden_in(done.stderr), [])
+            (self.home / "bad.yaml").unlink()
 
     @whole_only
     def test_trace_viewer(self):
@@ -132,11 +162,11 @@ class Labels(Command):
 
     def test_names_that_are_refused(self):
         """Line breaks and control characters; a run's and a scenario's name may not have anything but letters and the like."""
-        for name in ("a\nb", "a\rb", "a\x1b[31mb", "a\x00b", "a\x7fb", "a\tb"):
+        for name in ("a\nb", "a\rb", "a\x1b[31mb", "a\x00b", "a\x7fb", "a\tb", "a\u2028b", "a\u2029b"):
             (self.home / "labels.yaml").write_text(scenario([name], "T"))
             done = run("run", "labels.yaml", cwd=self.home)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
-            self.assertEqual([c for c in done.stderr[:-1] if unicodedata.category(c) == "Cc"], [])
+            self.assertEqual(hidden_in(done.stderr), [])
         for name in NAMES:
             (self.home / "labels.yaml").write_text(scenario(["a"], "T").replace("name: c0", "name: " + quoted(name)))
             if not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
@@ -144,10 +174,11 @@ class Labels(Command):
 
     @unittest.skipUnless(with_h5py.PYTHON, "no h5py")
     def test_a_file_from_elsewhere(self):
-        """Control characters that another program wrote into a results file do not reach the terminal."""
+        """What another program wrote into a results file does not reach the terminal as it is."""
         self.results(["plain"])
         path = str(self.home / "labels.h5")
-        with_h5py.work_on(path, "for name in ('name', 'model', 'scenario', 'machine'):\n    f['runs'][name][...] = 'x\\x1b]0;y\\x07\\nz'")
+        with_h5py.work_on(path, "for name in ('name', 'model', 'scenario', 'machine'):\n"
+                          "    f['runs'][name][...] = 'x\\x1b]0;y\\x07\\n\\x9b\\u202e\\u2066\\u2028z'.encode()")
         shutil.copy(path, self.home / "other.h5")
         with_h5py.work_on(str(self.home / "other.h5"), "f['runs']['iteration_s'][...] = 9")
         seen = 0
@@ -156,7 +187,7 @@ class Labels(Command):
             done = run(*arguments, cwd=self.home)
             said = done.stdout + done.stderr
             seen += "z" in said
-            self.assertEqual([c for c in said if unicodedata.category(c) == "Cc" and c != "\n"], [], (arguments, said))
+            self.assertEqual(hidden_in(said), [], (arguments, said))
         self.assertGreaterEqual(seen, 3)
 
     def test_arguments(self):
