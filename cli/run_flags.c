@@ -79,6 +79,7 @@ char *run_flag_set(const run_flag *flag, const char *value) {
 static const char *after_set(const char *message, const run_flag_use *use) {
     char start[128];
     snprintf(start, sizeof start, "--set %s", use->set);
+    pc_error_make_plain(start); /* as the message is */
     size_t length = strlen(start);
     if (strncmp(message, start, length) != 0 || strncmp(message + length, ": ", 2) != 0) return NULL;
     const char *key = message + length + 2, *colon = strstr(key, ": ");

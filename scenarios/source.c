@@ -1,6 +1,7 @@
 #include "scenarios/source.h"
 
 #include "engine/alloc.h"
+#include "engine/character.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,6 +139,14 @@ static size_t set_key_length(const char *set) {
     return set[length] == '=' && length > 0 && set[length - 1] != '.' ? length : 0;
 }
 
+/* What ends a line for YAML: what stands behind it could be a key, in what is read now and in the comment that a
+ * results file keeps of it. */
+static bool has_line_break(const char *text) {
+    while (*text)
+        if (pc_character_ends_line(pc_utf8_next(&text))) return true;
+    return false;
+}
+
 static pc_code check_set(const char *set, const pc_source *source, pc_error *error) {
     const char *problem = NULL;
     size_t key = set_key_length(set);
@@ -147,11 +156,11 @@ static pc_code check_set(const char *set, const pc_source *source, pc_error *err
         problem = "the key is too long";
     else if (strlen(set) > PC_SOURCE_SIZE_MAX / 2)
         problem = "the value is too long";
-    else if (strpbrk(set, "\r\n"))
-        problem = "the value has a line break"; /* it could add keys */
-    if (!problem) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected KEY=VALUE such as setting.microbatches=64",
-                        source->name, problem);
+    if (problem)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected KEY=VALUE such as setting.microbatches=64",
+                            source->name, problem);
+    if (!has_line_break(set)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: the value has a line break; expected one line", source->name);
 }
 
 /* One line a key, each a space deeper, and the value behind the last. */
@@ -185,10 +194,14 @@ pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error) 
     return PC_OK;
 }
 
+static bool is_control(unsigned character) {
+    return character < 0x20 || (character >= 0x7F && character < 0xA0) || pc_character_ends_line(character);
+}
+
 bool pc_source_has_controls(const char *text, const char *allowed) {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        bool is_c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
-        if (is_c1 || ((*c < 0x20 || *c == 0x7f) && !strchr(allowed, *c))) return true;
+    while (*text) {
+        unsigned character = pc_utf8_next(&text);
+        if (is_control(character) && (character >= 0x20 || !strchr(allowed, (int)character))) return true;
     }
     return false;
 }

@@ -43,7 +43,15 @@ static void test_bad_sets(void **state) {
         {"setting.devices=", ": setting.devices: empty; expected a whole number"},
         {"setting.devices=[4", ": not YAML: did not find expected ',' or ']'"},
         {"setting.devices=*x", ": an alias"},
-        {"setting.devices=4\n  microbatches: 1", ": the value has a line break; expected KEY=VALUE"},
+        {"setting.devices=4\n  microbatches: 1", ": the value has a line break; expected one line"},
+        {"setting.devices=4\r  microbatches: 1", ": the value has a line break; expected one line"},
+        {"title=\"a\xc2\x85"
+         "b\"",
+         ": the value has a line break; expected one line"}, /* U+0085, next line */
+        {"title=\"a\xe2\x80\xa8"
+         "b\"",
+         ": the value has a line break; expected one line"}, /* U+2028, line separator */
+        {"setting.devices=4 #\xe2\x80\xa9", ": the value has a line break; expected one line"}, /* U+2029, paragraph */
         {"setting.devices", ": no KEY=VALUE; expected KEY=VALUE such as setting.microbatches=64"},
         {"", ": no KEY=VALUE"},
         {"=4", ": no KEY=VALUE"},
@@ -59,8 +67,7 @@ static void test_bad_sets(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char expected[PATH_SIZE];
         snprintf(expected, sizeof expected, "--set %s%s", cases[i].set, cases[i].message);
-        for (char *c = expected; *c; c++)
-            if (*c == '\n') *c = '?';
+        pc_error_make_plain(expected);
         assert_starts(message_of(temporary, &cases[i].set, 1), expected);
     }
     const char *layers = "setting.model.layers=3";

@@ -7,12 +7,13 @@ usage: test_inputs.py PIPECAST SOURCE_ROOT
 import csv
 import io
 import json
+import os
 import random
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_PART, MORE, PASSES, Command, count  # noqa: E402
+from command import IS_PART, MORE, PASSES, Command, count, run  # noqa: E402
 
 OWN = ("run", "scenario", "name")  # what a row is called, and not what is in it
 SEARCHED = ("zb-1p", "v-half", "v-adaptive", "zb-v")
@@ -78,6 +79,44 @@ class Schedules(Inputs):
             if x["name"] in PASSES:
                 self.check_csv(x, by_options)
         count("inputs.equal", len(drawn))
+
+
+class Lines(Inputs):
+    """What YAML 1.1 takes for the end of a line: behind it, a value of the command line would give keys of its own, and the comment
+    in which a results file keeps it would end."""
+
+    BREAKS = ("\u2028", "\u2029", "\x85", "\n", "\r", "\r\n")
+    FIGURES = "figures: [{name: injected, x: run, y: [iteration_s]}]"
+
+    def refused(self, start, *arguments):
+        done = run(*arguments, "-o", self.path("r.h5"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+        self.assertTrue(done.stderr.startswith("pipecast: " + start), done)
+        self.assertTrue(done.stderr.endswith(": the value has a line break; expected one line\n"), done)
+        self.assertFalse(any(name.startswith("r.h5") for name in os.listdir(self.folder.name)))
+
+    def test_a_value_is_one_line(self):
+        path = self.file("s.yaml", "scenario: s\nsetting: {devices: 2, microbatches: 2, schedule: 1f1b,"
+                         " times: {F: 1 ms, B: 1 ms, W: 1 ms}}\n")
+        cluster = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8")
+        for end in self.BREAKS:
+            for value in (f'title="a{end}{self.FIGURES} #"', f"title=a{end}{self.FIGURES}", f"title=a #{end}]", f"setting.tp=1{end}",
+                          f"{end}title=a", f"setting.machine=a{end}title: b", f'setting.model.name="{end}"'):
+                self.assertEqual(run("run", path, "--set", value).returncode, 2, value)
+            self.refused("--set title", "run", path, "--set", f'title="a{end}{self.FIGURES} #"')
+            for option, value in (("model", "gpt3-1.3b"), ("schedule", "1f1b"), ("machine", "dgx-a100"), ("profile", "x.h5"),
+                                  ("recompute", "none"), ("layout", "even"), ("price", "2/h")):
+                self.refused(f"--{option}", "run", *cluster, f"--{option}", f"{value} #{end}title: b")
+                self.refused(f"--{option}", "plan", *cluster, f"--{option}", f"{value} #{end}title: b")
+            self.refused("--objective", "plan", *cluster, "--objective", f"cost #{end}x")
+
+    def test_what_is_kept_can_be_read(self):
+        """Of a value with everything that may stand in a line the results file can be read again, and declares nothing."""
+        path = self.file("s.yaml", "scenario: s\nsetting: {devices: 2, microbatches: 2, schedule: 1f1b,"
+                         " times: {F: 1 ms, B: 1 ms, W: 1 ms}}")  # without an end of its last line
+        for title in ('"\ufeff\u200b\u202e\u2066\u00ad\U000e0041 #"', "'# ] }'", '"%TAG --- ..."'):
+            self.good("run", path, "--set", f"title={title}", "-o", self.path("r.h5"), "--fresh")
+            self.assertNotIn("chart", self.good("figure", self.path("r.h5"), "--list"))
 
 
 class Clusters(Inputs):
