@@ -28,6 +28,20 @@ static int dimensions_of(pc_fit_form form) {
     return is_roofline(form) ? 4 : 1;
 }
 
+/* ---- what parameters are called ---- */
+
+pc_parameter_label pc_fit_label(pc_fit_form form, int i) {
+    return is_roofline(form) ? pc_roofline_label(form, i) : pc_transfer_label(i);
+}
+
+void pc_fit_name_parameters(pc_fit *fit) {
+    for (int i = 0; i < fit->parameter_count; i++) {
+        pc_parameter_label label = pc_fit_label(fit->key.form, i);
+        snprintf(fit->parameter_name[i], sizeof fit->parameter_name[i], "%s", label.name);
+        snprintf(fit->parameter_unit[i], sizeof fit->parameter_unit[i], "%s", label.unit);
+    }
+}
+
 /* ---- points, in order: same points, same fit, whatever order they come in ---- */
 
 enum { ROW = PC_FIT_DIMENSIONS + 1 };

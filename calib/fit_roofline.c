@@ -78,16 +78,15 @@ static pc_code fit_from_starts(const pc_robust_problem *problem, const double *s
     return PC_OK;
 }
 
-static void name_parameters(pc_fit *fit) {
+pc_parameter_label pc_roofline_label(pc_fit_form form, int i) {
     static const char *const names[][2] = {[PC_ROOFLINE_FLOPS] = {"rate", "FLOP/s"},
                                            [PC_ROOFLINE_RAMP] = {"ramp", "k"},
                                            [PC_ROOFLINE_MEMORY] = {"memory", "bytes/s"},
                                            [PC_ROOFLINE_LAUNCH] = {"launch", "s"}};
-    for (int j = 0; j < PC_ROOFLINE_PARAMETERS; j++) {
-        const char *unit = j == PC_ROOFLINE_RAMP && fit->key.form == PC_FIT_ATTENTION ? "keys" : names[j][1];
-        snprintf(fit->parameter_name[j], sizeof fit->parameter_name[j], "%s", names[j][0]);
-        snprintf(fit->parameter_unit[j], sizeof fit->parameter_unit[j], "%s", unit);
-    }
+    bool is_keys = i == PC_ROOFLINE_RAMP && form == PC_FIT_ATTENTION;
+    pc_parameter_label label = {.unit = is_keys ? "keys" : names[i][1]};
+    snprintf(label.name, sizeof label.name, "%s", names[i][0]);
+    return label;
 }
 
 static void keep_roofline(const pc_robust_solution *solution, pc_fit *fit) {
@@ -95,7 +94,7 @@ static void keep_roofline(const pc_robust_solution *solution, pc_fit *fit) {
     memcpy(fit->parameter, solution->parameter, sizeof fit->parameter);
     memcpy(fit->covariance, solution->covariance, sizeof fit->covariance);
     fit->residual_deviation = solution->deviation;
-    name_parameters(fit);
+    pc_fit_name_parameters(fit);
     for (int64_t i = 0; i < fit->count; i++)
         fit->residual[i] = log(fit->seconds[i] / pc_roofline_seconds(fit, fit->x + i * fit->dimensions, NULL));
 }

@@ -119,16 +119,15 @@ static void keep_jump(const pc_pieces *pieces, int piece, pc_fit *fit) {
     fit->covariance[at * fit->parameter_count + at] = (next - end) * (next - end) / 12.0;
 }
 
-static void name_parameters(pc_fit *fit) {
+pc_parameter_label pc_transfer_label(int i) {
     static const char *const names[A_PIECE][2] = {[ALPHA] = {"alpha", "s"},
                                                   [BETA] = {"beta", "bytes/s"},
                                                   [SCATTER] = {"scatter", ""},
                                                   [BEGIN] = {"begin", "bytes"}};
-    for (int i = 0; i < fit->parameter_count; i++) {
-        int what = i % A_PIECE, piece = i / A_PIECE + (what == BEGIN);
-        snprintf(fit->parameter_name[i], sizeof fit->parameter_name[i], "%s %d", names[what][0], piece + 1);
-        snprintf(fit->parameter_unit[i], sizeof fit->parameter_unit[i], "%s", names[what][1]);
-    }
+    int what = i % A_PIECE, piece = i / A_PIECE + (what == BEGIN);
+    pc_parameter_label label = {.unit = names[what][1]};
+    snprintf(label.name, sizeof label.name, "%s %d", names[what][0], piece + 1);
+    return label;
 }
 
 /* ---- the fit ---- */
@@ -189,7 +188,7 @@ pc_code pc_transfer_fit(pc_fit *fit, pc_error *error) {
         t && work ? pc_pieces_find(fit->x, fit->seconds, fit->count, &pieces, error) : pc_error_no_memory(error);
     if (!code) {
         fit->parameter_count = A_PIECE * pieces.count - 1;
-        name_parameters(fit);
+        pc_fit_name_parameters(fit);
         code = fit_chains(fit, &pieces, t, error);
     }
     if (!code) {

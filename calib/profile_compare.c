@@ -92,10 +92,16 @@ static void add_shape(pc_text *text, const pc_fit *fit, const double *x) {
     for (int d = 0; d < dimensions; d++) pc_text_printf(text, "%s%s %.15g", d ? ", " : "", names[d], x[d]);
 }
 
+static void add_heading(pc_text *text, const char *name) {
+    pc_text_add(text, "\n", 1);
+    pc_text_add_line(text, name, PC_FIELD_TEXT_SIZE);
+    pc_text_add(text, "\n", 1);
+}
+
 static void add_fit(pc_text *text, const pc_fit *a, const pc_fit *b) {
     char name[128];
     pc_fit_name(&a->key, name, sizeof name);
-    pc_text_printf(text, "\n%s\n", name);
+    add_heading(text, name);
     for (int i = 0; i < SHAPES; i++) {
         comparison x = compare_at(a, b, i);
         pc_text_printf(text, "  x %-8.4f %s  ", x.b_s / x.a_s,
@@ -110,7 +116,8 @@ static void add_alone(pc_text *text, const pc_profile *of, const pc_profile *oth
         char name[128];
         if (find_like(other, &of->fit[i])) continue;
         pc_fit_name(&of->fit[i].key, name, sizeof name);
-        pc_text_printf(text, "\n%s\n  only in the %s\n", name, which);
+        add_heading(text, name);
+        pc_text_printf(text, "  only in the %s\n", which);
     }
 }
 
@@ -134,7 +141,8 @@ static void add_csv(pc_text *text, const pc_profile *a, const pc_profile *b) {
         pc_fit_name(&fit->key, name, sizeof name);
         for (int s = 0; other && s < SHAPES; s++) {
             comparison x = compare_at(fit, other, s);
-            pc_text_printf(text, "\"%s\",", name);
+            pc_text_add_csv(text, name);
+            pc_text_add(text, ",", 1);
             if (fit->dimensions == 1)
                 pc_text_printf(text, "%.15g,,,,", x.x[0]);
             else

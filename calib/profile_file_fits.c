@@ -2,6 +2,7 @@
 #include "calib/profile_tables.h"
 
 #include "engine/alloc.h"
+#include "models/schedule/schedule.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -58,15 +59,33 @@ static pc_code write_parameters(hid_t group, const pc_fit *fit, pc_error *error)
                           (int64_t)fit->parameter_count * fit->parameter_count, error);
 }
 
+/* A fit's parameters are what its form has, in that order: the numbers mean nothing else. */
+static pc_code refuse_label(const char *name, const char *column, int64_t row, const char *found, const char *expected,
+                            pc_error *error) {
+    return pc_error_set(error, PC_ERROR_INPUT, "'%s/%s': row %" PRId64 " says '%.40s'; expected '%s'", name, column,
+                        row + 1, found, expected);
+}
+
+static pc_code check_label(const pc_fit *fit, const char *name, int64_t i, const parameter_row *row, pc_error *error) {
+    pc_parameter_label label = pc_fit_label(fit->key.form, (int)i);
+    if (strcmp(row->name, label.name) != 0)
+        return refuse_label(name, "parameter_name", i, row->name, label.name, error);
+    if (strcmp(row->unit, label.unit) != 0)
+        return refuse_label(name, "parameter_unit", i, row->unit, label.unit, error);
+    return PC_OK;
+}
+
 static pc_code take_parameters(const parameter_row *rows, int64_t count, const char *name, pc_fit *fit,
                                pc_error *error) {
     if (count != fit->parameter_count) return pc_fields_refuse(name, "parameter_name", error);
-    for (int64_t i = 0; i < count; i++) {
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < count && !code; i++) code = check_label(fit, name, i, &rows[i], error);
+    for (int64_t i = 0; i < count && !code; i++) {
         memcpy(fit->parameter_name[i], rows[i].name, sizeof rows[i].name);
         memcpy(fit->parameter_unit[i], rows[i].unit, sizeof rows[i].unit);
         fit->parameter[i] = rows[i].value;
     }
-    return PC_OK;
+    return code;
 }
 
 static pc_code read_parameters(hid_t group, const char *name, pc_fit *fit, pc_error *error) {
@@ -314,18 +333,33 @@ static pc_code write_replay_number(hid_t group, const pc_profile *profile, int64
     return code ? code : pc_fields_write(group, &pc_profile_pass_fields, x->pass, x->pass_kind_count, error);
 }
 
+static bool is_pass_kind(const char *name) {
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (strcmp(pc_pass_kind_name((pc_pass_kind)kind), name) == 0) return true;
+    return false;
+}
+
+static pc_code take_passes(const pc_replay_pass_report *passes, int64_t count, const char *name,
+                           pc_replay_report *report, pc_error *error) {
+    if (count > PC_REPLAY_PASSES) return pc_fields_refuse(name, "kind", error);
+    for (int64_t i = 0; i < count; i++)
+        if (!is_pass_kind(passes[i].kind))
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "'%s/kind': row %" PRId64 " says '%s'; expected F, B, W, BW or R", name, i + 1,
+                                passes[i].kind);
+    report->pass_kind_count = (int32_t)count;
+    memcpy(report->pass, passes, (size_t)count * sizeof *report->pass);
+    return PC_OK;
+}
+
 static pc_code read_and_add_replay(hid_t group, const char *name, pc_profile *profile, pc_error *error) {
     pc_replay_report report = {0};
     void *passes = NULL;
     int64_t count;
     pc_code code = pc_fields_get(group, name, &pc_profile_replay_fields, &report, error);
     if (!code) code = pc_fields_read(group, name, &pc_profile_pass_fields, &passes, &count, error);
-    if (!code && count > PC_REPLAY_PASSES) code = pc_fields_refuse(name, "kind", error);
-    if (!code) {
-        report.pass_kind_count = (int32_t)count;
-        memcpy(report.pass, passes, (size_t)count * sizeof *report.pass);
-        code = pc_profile_add_replay(profile, &report, error);
-    }
+    if (!code) code = take_passes(passes, count, name, &report, error);
+    if (!code) code = pc_profile_add_replay(profile, &report, error);
     pc_free(passes);
     return code;
 }

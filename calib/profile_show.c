@@ -121,15 +121,26 @@ static void add_range(pc_text *text, const pc_fit *fit) {
     pc_text_printf(text, "\n");
 }
 
+/* What the file says, to the left of a column; not bounded by what it should say. */
+static void add_word(pc_text *text, const char *word, size_t width) {
+    size_t length = pc_utf8_length(word);
+    pc_text_add_line(text, word, PC_FIELD_TEXT_SIZE);
+    pc_text_printf(text, "%*s", length < width ? (int)(width - length) : 0, "");
+}
+
 static void add_parameters(pc_text *text, const pc_fit *fit) {
     for (int i = 0; i < fit->parameter_count; i++) {
         scaled shown = scale_of(fit->parameter[i], fit->parameter_unit[i]);
         double error = pc_fit_standard_error(fit, i) * shown.factor;
-        pc_text_printf(text, "  %-14s %10.4g ", fit->parameter_name[i], fit->parameter[i] * shown.factor);
+        pc_text_add(text, "  ", 2);
+        add_word(text, fit->parameter_name[i], 14);
+        pc_text_printf(text, " %10.4g ", fit->parameter[i] * shown.factor);
         if (error > 0.0) /* of what was not fitted with the others there is none */
-            pc_text_printf(text, "+- %-8.2g %s\n", error, shown.unit);
+            pc_text_printf(text, "+- %-8.2g ", error);
         else
-            pc_text_printf(text, "            %s\n", shown.unit);
+            pc_text_printf(text, "%12s", "");
+        add_word(text, shown.unit, 0);
+        pc_text_add(text, "\n", 1);
     }
 }
 
@@ -145,7 +156,9 @@ static void add_errors(pc_text *text, const pc_fit *fit) {
 static void add_fit(pc_text *text, const pc_fit *fit) {
     char name[128];
     pc_fit_name(&fit->key, name, sizeof name);
-    pc_text_printf(text, "\n%s\n", name);
+    pc_text_add(text, "\n", 1);
+    add_word(text, name, 0);
+    pc_text_add(text, "\n", 1);
     add_range(text, fit);
     add_parameters(text, fit);
     add_errors(text, fit);
@@ -156,7 +169,9 @@ static void add_fit(pc_text *text, const pc_fit *fit) {
 static void add_replay(pc_text *text, const pc_replay_report *x) {
     pc_text_printf(text, "\nreplay of ");
     pc_text_add_line(text, x->scenario, 100);
-    pc_text_printf(text, ", %s, stage %d: measured ", x->schedule, (int)x->stage);
+    pc_text_add(text, ", ", 2);
+    add_word(text, x->schedule, 0);
+    pc_text_printf(text, ", stage %d: measured ", (int)x->stage);
     add_number(text, x->measured_s, "s");
     pc_text_printf(text, ", simulated ");
     add_number(text, x->simulated_s, "s");
@@ -166,7 +181,9 @@ static void add_replay(pc_text *text, const pc_replay_report *x) {
     add_number(text, (double)x->simulated_peak_bytes, "bytes");
     pc_text_printf(text, "\n");
     for (int i = 0; i < x->pass_kind_count; i++) {
-        pc_text_printf(text, "  %-3s %6" PRId64 " passes, measured ", x->pass[i].kind, x->pass[i].count);
+        pc_text_add(text, "  ", 2);
+        add_word(text, x->pass[i].kind, 3);
+        pc_text_printf(text, " %6" PRId64 " passes, measured ", x->pass[i].count);
         add_number(text, x->pass[i].measured_s, "s");
         pc_text_printf(text, ", simulated ");
         add_number(text, x->pass[i].simulated_s, "s");
@@ -192,8 +209,13 @@ static void add_csv_fit(pc_text *text, const pc_fit *fit) {
     char name[128];
     pc_fit_name(&fit->key, name, sizeof name);
     for (int i = 0; i < fit->parameter_count; i++) {
-        pc_text_printf(text, "\"%s\",%s,%s,%s,%" PRId64, name, pc_fit_form_name(fit->key.form), fit->parameter_name[i],
-                       fit->parameter_unit[i], fit->count);
+        const char *const texts[] = {name, pc_fit_form_name(fit->key.form), fit->parameter_name[i],
+                                     fit->parameter_unit[i]};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+            pc_text_add_csv(text, texts[k]);
+            pc_text_add(text, ",", 1);
+        }
+        pc_text_printf(text, "%" PRId64, fit->count);
         add_csv_real(text, fit->parameter[i]);
         add_csv_real(text, pc_fit_standard_error(fit, i));
         add_csv_real(text, fit->residual_deviation);

@@ -174,11 +174,9 @@ static void warn_of_gpu(const char *gpu) {
     const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
     for (int i = 0; i < count; i++)
         if (strcasecmp(known[i].name, gpu) == 0) return;
-    fprintf(
-        stderr,
-        "pipecast: warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so "
-        "can use the profile\n",
-        gpu);
+    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so can "
+                 "use the profile",
+                 gpu);
 }
 
 static void print_done(const request *r, const pc_profile *profile, int64_t left_out) {

@@ -205,8 +205,8 @@ static int report_too_little(const answer *a, int device, double enough) {
         if (strtod(least, NULL) >= enough) break;
     }
     if (strchr(a->request->memory_limit, ',')) snprintf(where, sizeof where, " on device %d", device);
-    fprintf(stderr, "pipecast: --memory-limit: %.6g is too little for %s%s; expected at least %s\n", a->limit[device],
-            a->request->name, where, least);
+    report_usage("--memory-limit: %.6g is too little for %s%s; expected at least %s", a->limit[device],
+                 a->request->name, where, least);
     return EXIT_DID_NOT_FIT;
 }
 

@@ -1,5 +1,6 @@
 #include "tests/profile_example.h"
 
+#include "calib/fit_private.h"
 #include "engine/alloc.h"
 
 #include <math.h>
@@ -72,9 +73,8 @@ static pc_code fill_fit(pc_fit *fit, int64_t count, int32_t dimensions, bool has
         fit->least[d] = 1.0 + (double)d;
         fit->most[d] = 100.0 + (double)d;
     }
+    pc_fit_name_parameters(fit); /* nothing else is read */
     for (int32_t i = 0; i < fit->parameter_count; i++) {
-        snprintf(fit->parameter_name[i], sizeof fit->parameter_name[i], "parameter %d", (int)i % 100);
-        snprintf(fit->parameter_unit[i], sizeof fit->parameter_unit[i], "unit %d", (int)i % 100);
         fit->parameter[i] = 1e9 / (3.0 + (double)i);
         for (int32_t j = 0; j < fit->parameter_count; j++)
             fit->covariance[i * fit->parameter_count + j] = i == j ? 4.0 + (double)i : 0.125;

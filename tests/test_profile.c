@@ -95,7 +95,7 @@ static void h5py_reads_all_of_it(void **state) {
              "n = g.attrs['parameter_count']\n"
              "c = g['covariance'][:].reshape(n, n)\n"
              "assert numpy.allclose(numpy.sqrt(c.diagonal()), g['parameter_standard_error'][:]) and c[0, 1] == 0.125\n"
-             "assert g['parameter_name'][1] == b'parameter 1' and g['parameter_unit'][1] == b'unit 1'\n"
+             "assert g['parameter_name'][1] == b'ramp' and g['parameter_unit'][1] == b'k'\n"
              "assert list(g['n']) == [3 + 4 * i for i in range(7)] and list(g['weight'])[0] == -3\n"
              "assert 'weight' not in f['fits/1'] and list(f['fits/1/bytes']) == [1, 2, 3]\n"
              "r = f['replays/0']\n"

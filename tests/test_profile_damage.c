@@ -111,6 +111,15 @@ static const struct change {
     {"f['fits/0'].attrs['processors'] = 0", "'fits/0/parameter_count'"},
     {"f['fits/1'].attrs['parameter_count'] = 24", "'fits/1/parameter_count'"},
     {"f['fits/1'].attrs['parameter_count'] = 19", "'fits/1/parameter_name'"},
+    {"f['fits/0/parameter_name'][1] = b'\\x1b[31mramp'",
+     "'fits/0/parameter_name': row 2 says '?[31mramp'; expected 'ramp'"},
+    {"f['fits/0/parameter_name'][2] = b''", "'fits/0/parameter_name': row 3 says ''; expected 'memory'"},
+    {"f['fits/0/parameter_unit'][3] = b'ms'", "'fits/0/parameter_unit': row 4 says 'ms'; expected 's'"},
+    {"f['fits/1/parameter_name'][3] = b'begin 1'", "'fits/1/parameter_name': row 4 says 'begin 1'; expected 'begin 2'"},
+    {"f['fits/1/parameter_name'][61] = b'scatter 15'", "row 62 says 'scatter 15'; expected 'beta 16'"},
+    {"f['fits/1/parameter_unit'][2] = b'=cmd|x,\"'", "'fits/1/parameter_unit': row 3 says '=cmd|x,\"'; expected ''"},
+    {"f['replays/0/kind'][1] = b'\\x1b[m'", "'replays/0/kind': row 2 says '?[m'; expected F, B, W, BW or R"},
+    {"f['replays/0/kind'][0] = b''", "'replays/0/kind': row 1 says ''"},
     {"f['fits/0/parameter_value'][...] = -1", "'fits/0/parameter_value'"},
     {"f['fits/0/parameter_value'][2] = float('nan')", "'fits/0/parameter_value'"},
     {"f['fits/0/parameter_value'][0] = -1", "'fits/0/parameter_value'"},
@@ -135,7 +144,7 @@ enum { CHANGES = sizeof changes / sizeof changes[0] };
 
 static void values_out_of_range_are_refused(void **state) {
     const folder *at = *state;
-    char lines[16384];
+    char lines[20480];
     int used = snprintf(lines, sizeof lines, "f.close()\nimport shutil\n");
     assert_int_equal(write_profile(at->file, NULL), PC_OK);
     for (int i = 0; i < CHANGES; i++)

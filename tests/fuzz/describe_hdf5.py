@@ -59,7 +59,8 @@ def describe(name, thing, wanted):
     if isinstance(thing, h5py.Dataset):
         data = thing[()].tobytes() if thing.size else b""
         size = thing.id.get_type().get_size()
-        data = data[:max(size, DATA_MAX // size * size)]  # from there on they repeat
+        if sort_of(thing.id.get_type())[0] != TEXT:  # names are looked at one by one
+            data = data[:max(size, DATA_MAX // size * size)]  # from there on they repeat
         layout = 2 if thing.chunks else 0
         return bytes([DATASET]) + link + shape_of(thing.id.get_type(), thing.shape, layout, data, thing.id.get_storage_size()) + \
             attributes_of(thing)

@@ -190,9 +190,52 @@ class Labels(Command):
             self.assertEqual(hidden_in(said), [], (arguments, said))
         self.assertGreaterEqual(seen, 3)
 
+    ROWS = "collective,ranks,size_bytes,time_us\n" + "".join(f"all_reduce,2,{2**i},{10 + 2**i / 1e5}\n" for i in range(10, 30))
+    REPLAY = ("g = f['replays'].create_group('0')\nf['replays'].attrs['count'] = 1\n"
+              "for key, value in (('scenario', HOSTILE), ('schedule', HOSTILE[:60])): g.attrs[key] = value\n"
+              "for key in ('stage', 'passes', 'measured_peak_bytes', 'simulated_peak_bytes'): g.attrs[key] = 1\n"
+              "for key in ('measured_s', 'simulated_s'): g.attrs[key] = 1.0\n"
+              "g['kind'], g['count'], g['measured_s'], g['simulated_s'] = numpy.array([b'F']), [1], [1.0], [1.0]\n")
+    HOSTILE = '=cmd|x,"\\nrow\\x1b]0;t\\x07\\x9b31m\\u202e\\u2066z'  # as Python writes it
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no h5py")
+    def test_a_profile_from_elsewhere(self):
+        """Every text that a profile has: shown as what it is, a field of CSV, or refused."""
+        (self.home / "rows.csv").write_text(self.ROWS)
+        done = run("profile", "fit", "rows.csv", "-o", "p.h5", "--gpu", "h100-sxm", cwd=self.home)
+        self.assertEqual(done.returncode, 0, done)
+        path = str(self.home / "q.h5")
+        shutil.copy(self.home / "p.h5", path)
+        texts = "name origin driver runtime blas nccl attention pipecast".split()
+        start = f"import numpy\nHOSTILE = '{self.HOSTILE}'\n"
+        with_h5py.work_on(path, start + f"for key in {texts}: f['device'].attrs[key] = HOSTILE\nx = f['fits/0'].attrs\n"
+                          "x['subject'] = HOSTILE[:40]\nx['link'] = HOSTILE[:12]\n" + self.REPLAY)
+        seen = 0
+        for arguments in (["profile", "show", "q.h5"], ["profile", "compare", "p.h5", "q.h5"], ["profile", "show", "q.h5", "--format", "json"],
+                          ["profile", "show", "q.h5", "--figure", "x.svg", "--fit", "none"], ["profile", "compare", "q.h5", "q.h5"],
+                          ["profile", "fit", "p.h5", "q.h5", "-o", "r.h5"], ["run", "--model", "gpt3-1.3b", "--machine", "dgx-h100",
+                           "--microbatches", "2", "--tp", "2", "--profile", "q.h5"]):
+            done = run(*arguments, cwd=self.home)
+            seen += "=cmd|x" in done.stdout + done.stderr
+            self.assertEqual(hidden_in(done.stdout + done.stderr), [], (arguments, done))
+        self.assertGreaterEqual(seen, 5)
+        for command in (["show", "q.h5"], ["compare", "q.h5", "q.h5"]):
+            rows = list(csv.reader(io.StringIO(self.good("profile", *command, "--format", "csv", cwd=self.home))))
+            self.assertEqual({len(row) for row in rows}, {len(rows[0])}, rows)
+            self.assertTrue(all(row[0].startswith('=cmd|x,"\nrow') for row in rows[1:]), rows)
+        for place, value in (("fits/0/parameter_name", "b'=cmd|x,\"\\nrow'"), ("fits/0/parameter_unit", "b'\\x1b[31m'"),
+                             ("replays/0/kind", "b'\\x1b[m'")):
+            shutil.copy(path, self.home / "s.h5")
+            with_h5py.work_on(str(self.home / "s.h5"), f"f['{place}'][0] = {value}")
+            done = run("profile", "show", "s.h5", cwd=self.home)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+            self.assertIn(f"'{place}': row 1 says '", done.stderr)
+            self.assertEqual(hidden_in(done.stderr), [])
+
     def test_arguments(self):
         for arguments in (["run", "a\x1b[2Jb.yaml"], ["x\x1b]0;t\x07"], ["schedule", "\x1b[31m", "-p", "2", "-m", "2"],
-                          ["figure", "no\x1b.h5", "-o", "x.svg"], ["list", "\x9b"]):
+                          ["figure", "no\x1b.h5", "-o", "x.svg"], ["list", "\x9b"],
+                          ["schedule", "1f1b", "-p", "2", "-m", "2", "--memory-limit", "\u202e0.1"]):
             done = subprocess.run([os.path.abspath(sys.argv[1]), *arguments], capture_output=True, cwd=self.home)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"\n")), (2, b"", 1), done)
             self.assertFalse(set(done.stderr[:-1]) & set([*range(32), 127]), done)
