@@ -271,11 +271,13 @@ static pc_code run_all(session *s, pc_error *error) {
 
 /* ---- results ---- */
 
-/* The row of our run `index`: from its record, with its own labels. */
+/* The row of our run `index`: from its record, with its own number and labels, whoever wrote the record. */
 static pc_code read_row(const session *s, int64_t index, pc_run_row *row, pc_error *error) {
     int64_t place = s->plan.place[index];
     pc_code code = sweep_files_row(&s->files, place, row, error);
-    if (code || sweep_files_labels(&s->files, place) == s->labels[index]) return code;
+    if (code) return code;
+    if (sweep_files_labels(&s->files, place) == s->labels[index] && row->run == run_of(s->request, index) + 1)
+        return PC_OK;
     pc_run_spec spec;
     code = make_spec(s, index, &spec, error);
     if (code) return code;

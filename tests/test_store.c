@@ -165,7 +165,7 @@ static void many_rows_come_back(void **state) {
     pc_results_writer *writer;
     assert_int_equal(pc_results_create(at->file, &writer, NULL), PC_OK);
     for (int64_t i = 0; i < COUNT; i++) {
-        pc_run_row row = ok_row(i);
+        pc_run_row row = ok_row(i + 1);
         assert_int_equal(pc_results_add_run(writer, &row, NULL, NULL, NULL), PC_OK);
     }
     assert_int_equal(pc_results_commit(writer, NULL), PC_OK);
@@ -173,7 +173,7 @@ static void many_rows_come_back(void **state) {
     assert_int_equal(pc_results_open(at->file, &reader, NULL), PC_OK);
     assert_int_equal(pc_results_run_count(reader), COUNT);
     for (int64_t i = 0; i < COUNT; i += 997) {
-        pc_run_row row = ok_row(i);
+        pc_run_row row = ok_row(i + 1);
         assert_rows_equal(pc_results_row(reader, i), &row);
     }
     pc_results_close(reader);

@@ -221,9 +221,34 @@ static void columns_of_another_type_are_refused(void **state) {
         "del f['runs/status']; f['runs/status'] = numpy.array([b'ok', b'fine', b'ok'])",
         "del f['runs/model']; f['runs/model'] = numpy.array([b'x' * 200] * 3)",
         "del f['runs/gpus']; f['runs/gpus'] = [1.5, 2.5, 3.5]",
+        "f['runs/run'][2] = 2**63 - 1",
+        "f['runs/run'][0] = 0",
+        "f['runs/run'][1] = -2**63",
+        "f['runs/run'][1] = 2**53 + 1",
+        "f.attrs['sweep_runs'] = 2",
+        "f.attrs['sweep_runs'] = 2**63 - 1; f['runs/run'][2] = 2**63 - 1",
+        "f.attrs['sweep_runs'] = -2",
+        "del f['runs/run']; f['runs/run'] = numpy.array([1, 2, 2**64 - 1], dtype='u8')",
     };
-    static const char *const parts[] = {"/runs/mfu", "/runs/mfu", "/runs/mfu",    "/runs/mfu",   "/runs/mfu",
-                                        "/runs/mfu", "/runs/mfu", "/runs/status", "/runs/model", "/runs/gpus"};
+    static const char *const parts[] = {
+        "/runs/mfu",
+        "/runs/mfu",
+        "/runs/mfu",
+        "/runs/mfu",
+        "/runs/mfu",
+        "/runs/mfu",
+        "/runs/mfu",
+        "/runs/status",
+        "/runs/model",
+        "/runs/gpus",
+        "/runs/run: row 3 has 9223372036854775807; expected a run's number, 1 to 900719",
+        "/runs/run: row 1 has 0; expected a run's number, 1 to 9007199254740992",
+        "/runs/run: row 2 has -9223372036854775808",
+        "/runs/run: row 2 has 9007199254740993",
+        "/runs/run: row 3 has 3; expected a run's number, 1 to 2 as sweep_runs says",
+        "sweep_runs is 9223372036854775807; expected 0 to 9007199254740992",
+        "sweep_runs is -2; expected 0 to ",
+        "/runs/run: row 3 has "};
     enum { COUNT = sizeof changes / sizeof changes[0] };
     _Static_assert(COUNT == sizeof parts / sizeof parts[0], "a part for every change");
     change_copies(at, changes, COUNT);

@@ -51,6 +51,10 @@ PC_API void pc_results_discard(pc_results_writer *writer);
 
 typedef struct pc_results_reader pc_results_reader;
 
+/* Numbers of runs go from 1 to that of the whole list, which is at most this: whole numbers up to here are exact in
+ * JSON, too. A file with others is refused when they are read. */
+#define PC_RESULTS_RUNS_MAX (INT64_C(1) << 53)
+
 /* Opens a results file. PC_ERROR_INPUT where there is none, or it is none of ours, or of a newer layout. */
 PC_API pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
 PC_API void pc_results_close(pc_results_reader *reader);

@@ -96,6 +96,20 @@ static pc_code read_column(const pc_results_reader *reader, hid_t runs, const pc
     return code;
 }
 
+/* Callers count with them. */
+static pc_code check_run_numbers(const pc_results_reader *reader, const row_range *range, pc_error *error) {
+    int64_t most = reader->sweep_runs >= 0 ? reader->sweep_runs : PC_RESULTS_RUNS_MAX;
+    for (int64_t i = 0; i < range->count; i++) {
+        int64_t run = range->rows[i].run;
+        if (run >= 1 && run <= most) continue;
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "%s: column /runs/run: row %" PRId64 " has %" PRId64 "; expected a run's number, 1 to %" PRId64 "%s",
+            reader->path, range->first + i + 1, run, most, reader->sweep_runs >= 0 ? " as sweep_runs says" : "");
+    }
+    return PC_OK;
+}
+
 /* `only` NULL: all columns. */
 static pc_code read_range(const pc_results_reader *reader, hid_t runs, const char *only, const row_range *range,
                           pc_error *error) {
@@ -105,7 +119,7 @@ static pc_code read_range(const pc_results_reader *reader, hid_t runs, const cha
     for (int64_t i = 0; i < range->count; i++) pc_run_row_clear(&range->rows[i]);
     for (int i = 0; i < count && !code; i++)
         if (!only || strcmp(columns[i].name, only) == 0) code = read_column(reader, runs, &columns[i], range, error);
-    return code;
+    return code || only ? code : check_run_numbers(reader, range, error);
 }
 
 static pc_code count_rows(pc_results_reader *reader, hid_t runs, pc_error *error) {
@@ -159,18 +173,22 @@ pc_code pc_results_read_row_keys(const pc_results_reader *reader, int64_t first,
 
 /* --- the file --- */
 
-static void read_attributes(pc_results_reader *reader) {
+static pc_code read_attributes(pc_results_reader *reader, pc_error *error) {
     if (!pc_h5_get_text(reader->file, "pipecast_version", reader->version, sizeof reader->version))
         reader->version[0] = '\0';
     if (!pc_h5_get_text(reader->file, "build", reader->build, sizeof reader->build)) reader->build[0] = '\0';
-    if (!pc_h5_get_integer(reader->file, "sweep_runs", &reader->sweep_runs)) reader->sweep_runs = -1;
+    if (!pc_h5_get_integer(reader->file, "sweep_runs", &reader->sweep_runs)) return reader->sweep_runs = -1, PC_OK;
+    if (reader->sweep_runs >= 0 && reader->sweep_runs <= PC_RESULTS_RUNS_MAX) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: attribute sweep_runs is %" PRId64 "; expected 0 to %" PRId64,
+                        reader->path, reader->sweep_runs, PC_RESULTS_RUNS_MAX);
 }
 
 static pc_code load(pc_results_reader *reader, bool with_rows, pc_error *error) {
     hid_t runs;
     pc_code code = pc_sealed_open(reader->path, &pc_store_kind, &reader->file, error);
     if (code) return code;
-    read_attributes(reader);
+    code = read_attributes(reader, error);
+    if (code) return code;
     code = open_runs(reader, &runs, error);
     if (code) return code;
     code = count_rows(reader, runs, error);

@@ -395,6 +395,9 @@ class Merge(Sweep):
         one, two = self.shards(path, 2)
         cases = [("f['runs/iteration_s'][1] = 7", "{one}: run 3 is not the same as in {copy}; expected equal rows", True),
                  ("f['runs/run'][1] = 1", "{one}: run 1 stands behind run 1; expected them in order", False),
+                 ("f['runs/run'][1] = 2**63 - 1", "{one}: column /runs/run: row 2 has 9223372036854775807; expected a run's number, 1 to "
+                                                  "10 as sweep_runs says", False),
+                 ("f['runs/run'][0] = 0", "{one}: column /runs/run: row 1 has 0; expected a run's number, 1 to 10 as sweep_runs says", False),
                  ("f.attrs['build'] = '0'", "{one}: is of another build of pipecast than {two}; expected shards of one sweep", False),
                  ("del f.attrs['sweep_runs']", "{one}: does not say of how many runs it is a part; expected a file of `pipecast "
                                                "run` of this version", False)]
