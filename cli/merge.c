@@ -48,6 +48,7 @@ typedef struct gaps {
 
 typedef struct merge {
     const char *output;
+    pc_standing standing; /* at the output, when it began */
     shard *shards;
     int shard_count;
     int64_t room; /* rows of a shard that are held */
@@ -145,7 +146,7 @@ static pc_code check_build(const shard *s, pc_error *error) {
 }
 
 static pc_code open_shards(merge *m, pc_error *error) {
-    pc_code code = sweep_files_check_target(m->output, error);
+    pc_code code = sweep_files_check_target(m->output, &m->standing, error);
     for (int i = 0; i < m->shard_count && !code; i++) code = open_shard(m, &m->shards[i], error);
     for (int i = 1; i < m->shard_count && !code; i++) code = check_alike(&m->shards[0], &m->shards[i], error);
     return code ? code : check_build(&m->shards[0], error);
@@ -245,6 +246,7 @@ static pc_code merge_runs(merge *m, pc_error *error) {
 static pc_code merge_all(merge *m, pc_error *error) {
     pc_code code = open_shards(m, error);
     if (!code) code = pc_results_create(m->output, &m->writer, error);
+    if (!code) pc_results_guard(m->writer, &m->standing);
     if (!code) code = add_scenarios(m, error);
     if (!code) code = merge_runs(m, error);
     if (code) return code;

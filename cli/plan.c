@@ -67,12 +67,14 @@ static pc_code search(session *s, pc_error *error) {
 
 static pc_code open_results(session *s, pc_error *error) {
     size_t size;
+    pc_standing standing;
     const char *path = s->request->path, *output = s->request->output;
     if (!output) return PC_OK;
     pc_code code = path ? refuse_same_file(path, output, "the scenario", error) : PC_OK;
-    if (!code) code = sweep_files_check_target(output, error);
+    if (!code) code = sweep_files_check_target(output, &standing, error);
     if (!code) code = pc_results_create(output, &s->writer, error);
     if (code) return code;
+    pc_results_guard(s->writer, &standing);
     const char *text = pc_plan_scenario_text(s->scenario, &size);
     return pc_results_add_scenario(s->writer, pc_plan_scenario_name(s->scenario), text, size, error);
 }
@@ -171,7 +173,9 @@ static int answer_request(const plan_request *r) {
     if (!code) code = open_results(&s, &error);
     if (!code) code = search(&s, &error);
     if (!code) code = run_plans(&s, &error);
+    bool is_found = !code;
     if (!code) code = commit_results(&s, &error);
+    if (code == PC_ERROR_INPUT && is_found) print_plans(&s, NULL); /* another file stands where the results should */
     if (!code) code = print_plans(&s, &error);
     int status = code ? report(&error) : finish_output(s.answer.count > 0 ? EXIT_DONE : EXIT_DID_NOT_FIT);
     if (!code && s.answer.count == 0) {

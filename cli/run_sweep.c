@@ -303,6 +303,7 @@ static pc_code write_results(session *s, pc_error *error) {
     pc_results_writer *writer;
     pc_code code = pc_results_create(s->request->output, &writer, error);
     if (code) return code;
+    pc_results_guard(writer, &s->files.standing);
     code = pc_results_set_sweep_runs(writer, total_of(s), error);
     for (int i = 0; i < s->request->path_count && !code; i++) {
         size_t size;
@@ -326,11 +327,23 @@ static pc_code print_table(session *s, pc_error *error) {
     return pc_table_write_from(give_row, s, s->count, s->request->format, stdout, error);
 }
 
-/* By the first rank, for all. The journals are there until the results file is. */
+/* Something else has come to the file's place, or that is gone: the journal has all runs. */
+static pc_code say_kept(const session *s, pc_code code, pc_error *error) {
+    size_t used = strlen(error->message);
+    if (code != PC_ERROR_INPUT) return code;
+    snprintf(error->message + used, sizeof error->message - used, "; its runs are kept in %s.journal", s->files.path);
+    pc_error_make_plain(error->message + used);
+    return code;
+}
+
+/* By the first rank, for all. The journals are there until the results file is. If another file has come to its place,
+ * what was asked for is still printed. */
 static pc_code finish(session *s, pc_error *error) {
     pc_code code = is_first(s) ? look_around(s, error) : PC_OK;
-    if (!code && is_first(s) && s->request->output) code = write_results(s, error);
+    bool is_made = !code && is_first(s);
+    if (is_made && s->request->output) code = say_kept(s, write_results(s, error), error);
     code = agree(s, code, error);
+    if (code == PC_ERROR_INPUT && is_made) print_table(s, NULL);
     if (code) return code;
     if (is_first(s)) code = print_table(s, error);
     sweep_files_remove(&s->files);

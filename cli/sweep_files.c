@@ -74,11 +74,6 @@ static pc_code list_ranks(const char *path, int **ranks, int *count, pc_error *e
 
 /* ---- the file that is there ---- */
 
-static bool is_there(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && status.st_size > 0; /* an empty one is nothing to lose */
-}
-
 /* Whoever is at work there would replace what is put in the place now. */
 static pc_code check_free(const char *path, pc_error *error) {
     char *target, *name;
@@ -91,11 +86,17 @@ static pc_code check_free(const char *path, pc_error *error) {
     return code;
 }
 
-pc_code sweep_files_check_target(const char *path, pc_error *error) {
+pc_code sweep_files_check_target(const char *path, pc_standing *found, pc_error *error) {
     pc_results_reader *reader;
     pc_code code = pc_replacement_probe(path, error);
     if (!code) code = check_free(path, error);
-    if (code || !is_there(path)) return code;
+    if (!code) code = pc_replacement_look(path, found, error); /* before it is judged: what comes then is not it */
+    if (code || !found->is_there) return code;
+    if (found->size == 0) /* who made it may be about to write it */
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: is an empty file; expected a results file, or none there; what is no results file is "
+                            "not replaced",
+                            path);
     code = pc_results_open_part(path, &reader, error);
     if (!code) pc_results_close(reader);
     if (code != PC_ERROR_INPUT || !error) return code;
@@ -133,7 +134,7 @@ pc_code sweep_files_open(sweep_files *x, const char *path, int rank, int rank_co
     *x = (sweep_files){.rank = rank, .rank_count = rank_count, .is_fresh = is_fresh, .is_quiet = is_quiet};
     pc_journal_mode mode = is_fresh ? PC_JOURNAL_FRESH : PC_JOURNAL_GO_ON;
     if (!path) return pc_journal_open(NULL, mode, &x->own, error);
-    pc_code code = rank == 0 ? sweep_files_check_target(path, error) : PC_OK;
+    pc_code code = rank == 0 ? sweep_files_check_target(path, &x->standing, error) : PC_OK;
     if (!code) code = pc_replacement_target(path, &x->path, error);
     if (!code) code = open_journal(x, rank, mode, &x->own, error);
     return code || rank > 0 || !is_fresh ? code : remove_left_over(x, error);
@@ -300,7 +301,7 @@ static void note_other_build(const sweep_files *x, const pc_results_reader *read
 
 pc_code sweep_files_take_over(sweep_files *x, const pc_run_key *runs, int64_t count, pc_error *error) {
     pc_results_reader *reader;
-    if (!x->path || x->is_fresh || !is_there(x->path)) return PC_OK;
+    if (!x->path || x->is_fresh || !x->standing.is_there) return PC_OK;
     pc_code code = pc_results_open_part(x->path, &reader, error);
     if (code) return code;
     if (sweep_files_is_of_this_build(reader))

@@ -5,14 +5,15 @@
 
 #include "engine/error.h"
 #include "models/training/run_key.h"
+#include "results/replace.h"
 #include "results/store/journal.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Whether a results file can stand at the path: in a folder that takes it, in the place of nothing but one of ours, and
- * where no sweep is at work. */
-pc_code sweep_files_check_target(const char *path, pc_error *error);
+ * where no sweep is at work. *found: what stands there, which is all that may be replaced (pc_results_guard). */
+pc_code sweep_files_check_target(const char *path, pc_standing *found, pc_error *error);
 
 /* Whether this build wrote it, so that its rows are what ours would be. */
 bool sweep_files_is_of_this_build(const pc_results_reader *reader);
@@ -22,6 +23,7 @@ typedef struct sweep_files {
     char *path; /* of the results file, links resolved; NULL: one nameless journal */
     int rank, rank_count;
     bool is_fresh, is_quiet;
+    pc_standing standing; /* at the path, when it began; of rank 0 */
     pc_journal *own;
     pc_journal **journals; /* own, and others' for reading */
     int journal_count;

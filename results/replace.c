@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* O_TMPFILE */
+#define _GNU_SOURCE /* O_TMPFILE, O_PATH, renameat2 */
 #include "results/replace.h"
 
 #include "engine/alloc.h"
@@ -52,23 +52,45 @@ static char *beside(const char *path, const char *name) {
     return text.data;
 }
 
-/* Whether the link was put there by a stranger, in a folder where everybody may put things (/tmp): it could lead to any
- * file of ours. Linux follows none such itself (fs.protected_symlinks). */
-static bool is_trap(const char *path) {
-    struct stat link, folder;
-    char *found = beside(path, ".");
-    bool is_known = found && lstat(path, &link) == 0 && stat(found, &folder) == 0;
-    pc_free(found);
-    return is_known && (folder.st_mode & S_IWOTH) && link.st_uid != geteuid() && link.st_uid != folder.st_uid;
+/* Whether none but its owner may put things into the folder of `path`. Where an access list lets others in, the group's
+ * bit is its mask. */
+static bool is_owners_alone(const char *path) {
+    struct stat status;
+    char *folder = beside(path, ".");
+    bool is_known = folder && stat(folder, &status) == 0;
+    pc_free(folder);
+    return is_known && !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Where others may put things (/tmp), a link could be put there to lead us to any file of ours, whoever owns the
+ * folder. Ours and root's are not: root needs no link for that. Linux's fs.protected_symlinks is less strict, where it
+ * is on. */
+static pc_code check_link(const char *path, const struct stat *link, pc_error *error) {
+    if (link->st_uid == geteuid() || link->st_uid == 0 || is_owners_alone(path)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: Permission denied: a link that another user made, in a folder where others may write, is "
+                        "not followed; expected a file, or a link of one's own",
+                        path);
+}
+
+/* What the link says, which is the one that was looked at: another could come in its place. */
+static pc_code read_link(const char *path, char target[PATH_MAX], pc_error *error) {
+    struct stat status;
+    int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (link < 0) return refuse(error, path, errno);
+    ssize_t size = fstat(link, &status) == 0 ? readlinkat(link, "", target, PATH_MAX - 1) : -1;
+    int cause = errno;
+    close(link);
+    if (size < 0) return refuse(error, path, cause == ENOENT ? EBUSY : cause); /* it is a link no more */
+    target[size] = '\0';
+    return check_link(path, &status, error);
 }
 
 /* Replaces *path by what the link there says. */
 static pc_code follow_link(char **path, pc_error *error) {
     char target[PATH_MAX];
-    if (is_trap(*path)) return refuse(error, *path, EACCES);
-    ssize_t size = readlink(*path, target, sizeof target - 1);
-    if (size < 0) return refuse(error, *path, errno);
-    target[size] = '\0';
+    pc_code code = read_link(*path, target, error);
+    if (code) return code;
     char *next = target[0] == '/' ? pc_strdup(target) : beside(*path, target);
     if (!next) return pc_error_no_memory(error);
     pc_free(*path);
@@ -171,8 +193,49 @@ static pc_code open_temporary(pc_replacement *replacement, pc_error *error) {
 static void release(pc_replacement *replacement) {
     pc_free(replacement->path);
     pc_free(replacement->temporary);
+    pc_free(replacement->beside);
     *replacement = (pc_replacement){.descriptor = -1};
 }
+
+/* ---- what stands there ---- */
+
+static pc_standing standing_of(const struct stat *status) {
+    return (pc_standing){.is_there = true,
+                         .device = status->st_dev,
+                         .inode = status->st_ino,
+                         .size = status->st_size,
+                         .written = status->st_mtim};
+}
+
+static bool is_same(const pc_standing *a, const pc_standing *b) {
+    return a->is_there == b->is_there && a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->written.tv_sec == b->written.tv_sec && a->written.tv_nsec == b->written.tv_nsec;
+}
+
+/* 0, or errno. Of a link itself, which would be a file that has come since links were resolved. */
+static int look(const char *path, pc_standing *found) {
+    struct stat status;
+    *found = (pc_standing){.is_there = false};
+    if (lstat(path, &status) != 0) return errno == ENOENT ? 0 : errno;
+    *found = standing_of(&status);
+    return 0;
+}
+
+pc_code pc_replacement_look(const char *path, pc_standing *found, pc_error *error) {
+    char *target;
+    pc_code code = pc_replacement_target(path, &target, error);
+    if (code) return code;
+    int cause = look(target, found);
+    pc_free(target);
+    return cause ? refuse(error, path, cause) : PC_OK;
+}
+
+void pc_replacement_guard(pc_replacement *replacement, const pc_standing *standing) {
+    if (standing) replacement->standing = *standing;
+    replacement->is_guarded = true;
+}
+
+/* ---- beginning ---- */
 
 pc_code pc_replacement_target(const char *path, char **target, pc_error *error) {
     *target = pc_strdup(path);
@@ -188,6 +251,8 @@ pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_e
     pc_code code = pc_replacement_target(path, &replacement->path, error);
     if (!code) code = check_folder(replacement->path, error);
     if (!code) code = check_target(replacement->path, error);
+    int cause = code ? 0 : look(replacement->path, &replacement->standing);
+    if (cause) code = refuse(error, path, cause);
     if (!code) code = open_temporary(replacement, error);
     if (code) release(replacement);
     return code;
@@ -210,7 +275,7 @@ pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, siz
 /* A file that was there keeps its permissions; not what would run it as its owner, who may now be another. */
 static void copy_mode(const pc_replacement *replacement) {
     struct stat status;
-    if (stat(replacement->path, &status) != 0) return;
+    if (lstat(replacement->path, &status) != 0 || !S_ISREG(status.st_mode)) return;
     if (fchmod(replacement->descriptor, status.st_mode & 0777) != 0) return; /* then it has the usual ones */
 }
 
@@ -234,12 +299,72 @@ static int make_durable(int descriptor) {
     return fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
 }
 
+/* 0, or errno. Where neither the system nor the file system knows better, the name may be taken between the look and
+ * the renaming. */
+static int rename_after_a_look(const char *from, const char *to) {
+    pc_standing found;
+    int cause = look(to, &found);
+    if (!cause && found.is_there) cause = EEXIST;
+    return cause ? cause : rename(from, to) == 0 ? 0 : errno;
+}
+
+static bool is_not_known(int cause) {
+    return cause == ENOSYS || cause == EINVAL || cause == ENOTSUP || cause == EOPNOTSUPP || cause == EPERM;
+}
+
+/* Not all systems can rename to a name only if nothing has it: then the file gets a second name, which must be a new
+ * one. File systems of memory cards do not know that either. */
+static int link_new(const char *from, const char *to) {
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, 0) != 0)
+        return is_not_known(errno) ? rename_after_a_look(from, to) : errno;
+    unlink(from);
+    return 0;
+}
+
+/* 0, or errno: EEXIST where something has the name. */
+static int rename_new(const char *from, const char *to) {
+#ifdef RENAME_NOREPLACE
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (!is_not_known(errno)) return errno;
+#endif
+    return link_new(from, to);
+}
+
+/* 0, or errno: EEXIST where what stands there is not what stood there, if that counts. */
+static int rename_over(const pc_replacement *replacement) {
+    pc_standing found;
+    if (!replacement->is_guarded) return rename(replacement->temporary, replacement->path) == 0 ? 0 : errno;
+    int cause = look(replacement->path, &found);
+    if (cause) return cause;
+    if (!found.is_there) return rename_new(replacement->temporary, replacement->path);
+    if (!is_same(&found, &replacement->standing)) return EEXIST;
+    return rename(replacement->temporary, replacement->path) == 0 ? 0 : errno;
+}
+
+/* "PATH.new", "PATH.new.2" and so on, the first that is free; where there is none of them, it keeps its temporary name.
+ */
+static void keep_beside(pc_replacement *replacement) {
+    size_t size = strlen(replacement->path) + 32;
+    char *name = pc_alloc(size, 1);
+    int cause = name ? EEXIST : ENOMEM;
+    for (int number = 1; number <= ATTEMPTS_MAX && cause == EEXIST; number++) {
+        snprintf(name, size, number > 1 ? "%s.new.%d" : "%s.new", replacement->path, number);
+        cause = rename_new(replacement->temporary, name);
+    }
+    replacement->beside = cause ? replacement->temporary : name;
+    if (!cause) return;
+    replacement->temporary = NULL;
+    pc_free(name);
+}
+
 /* Closes whatever happens; the first failure's errno, or 0. */
 static int put_in_place(pc_replacement *replacement, int cause) {
     if (!cause && !replacement->temporary) cause = give_name(replacement);
     if (close(replacement->descriptor) != 0 && errno != EINTR && !cause) cause = errno;
     replacement->descriptor = -1;
-    if (!cause && rename(replacement->temporary, replacement->path) != 0) cause = errno;
+    bool is_ready = !cause;
+    if (is_ready) cause = rename_over(replacement);
+    if (is_ready && cause == EEXIST && replacement->is_guarded) cause = 0, keep_beside(replacement);
     if (cause && replacement->temporary) unlink(replacement->temporary);
     return cause;
 }
@@ -263,14 +388,23 @@ static int put_in_place_at_once(pc_replacement *replacement, int cause) {
     return cause;
 }
 
+static pc_code refuse_to_replace(const pc_replacement *replacement, pc_error *error) {
+    const char *was = replacement->standing.is_there ? "has changed since the command began; expected the file of then"
+                                                     : "has come since the command began; expected no file there";
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s: it stays, and the results are in %s", replacement->path, was,
+                        replacement->beside);
+}
+
 pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error) {
     copy_mode(replacement);
     int cause = put_in_place_at_once(replacement, make_durable(replacement->descriptor));
     pc_code code = PC_OK;
-    if (cause)
-        code = cause == ENOMEM
-                   ? pc_error_no_memory(error)
-                   : pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
+    if (cause == ENOMEM)
+        code = pc_error_no_memory(error);
+    else if (cause)
+        code = pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
+    else if (replacement->beside)
+        code = refuse_to_replace(replacement, error);
     release(replacement);
     return code;
 }

@@ -50,7 +50,7 @@ static bool is_locked(int descriptor) {
 }
 
 pc_code pc_journal_check_free(const char *path, pc_error *error) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return PC_OK;
     bool is_held = is_locked(descriptor);
     close(descriptor);
@@ -60,7 +60,7 @@ pc_code pc_journal_check_free(const char *path, pc_error *error) {
 /* Who held it may have removed it between our opening and our locking. */
 static bool is_still_there(const char *path, int descriptor) {
     struct stat ours, theirs;
-    return fstat(descriptor, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+    return fstat(descriptor, &ours) == 0 && lstat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
            ours.st_ino == theirs.st_ino;
 }
 
@@ -77,8 +77,8 @@ static pc_code refuse(const char *path, int cause, pc_error *error) {
 static pc_code open_named(const char *path, pc_journal_mode mode, int *result, pc_error *error) {
     struct stat status;
     /* Its name can be guessed from that of the results: a link there was put by somebody else. */
-    int flags = mode == PC_JOURNAL_READ ? O_RDONLY : O_RDWR | O_CREAT | O_NOFOLLOW;
-    int descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
+    int flags = mode == PC_JOURNAL_READ ? O_RDONLY : O_RDWR | O_CREAT;
+    int descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
     if (descriptor < 0) return refuse(path, errno, error);
     /* cppcheck-suppress resourceLeak ; it is the caller's from here */
     if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return *result = descriptor, PC_OK;

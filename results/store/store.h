@@ -43,7 +43,14 @@ PC_API pc_code pc_results_add_scenario(pc_results_writer *writer, const char *na
 PC_API pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
                                   const pc_run_detail *detail, pc_error *error);
 
-/* Completes the file and puts it at its path; frees the writer, also on failure (then nothing is left behind). */
+/* Says what stood at the path when the caller looked whether it may be replaced (results/replace.h); else it is what
+ * stood there when the writer was made. */
+struct pc_standing;
+PC_API void pc_results_guard(pc_results_writer *writer, const struct pc_standing *standing);
+
+/* Completes the file and puts it at its path; frees the writer, also on failure (then nothing is left behind). If
+ * another file has come there since, that stays, the results stand beside it, and PC_ERROR_INPUT says under which name.
+ */
 PC_API pc_code pc_results_commit(pc_results_writer *writer, pc_error *error);
 
 /* Gives up: nothing is left behind; frees the writer. NULL is fine. */

@@ -70,6 +70,7 @@ pc_code pc_results_create(const char *path, pc_results_writer **result, pc_error
         pc_free(writer);
         return code;
     }
+    pc_replacement_guard(&writer->replacement, NULL);
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     code = check(writer, start_file(writer), error);
     pc_h5_quiet_end(quiet);
@@ -78,6 +79,10 @@ pc_code pc_results_create(const char *path, pc_results_writer **result, pc_error
     else
         *result = writer;
     return code;
+}
+
+void pc_results_guard(pc_results_writer *writer, const pc_standing *standing) {
+    pc_replacement_guard(&writer->replacement, standing);
 }
 
 void pc_results_discard(pc_results_writer *writer) {

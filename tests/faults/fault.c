@@ -253,6 +253,7 @@ STATUS_CALL(fdatasync, SYNC, (int descriptor), descriptor)
 STATUS_CALL(ftruncate, TRUNCATE, (int descriptor, off_t size), descriptor, size)
 STATUS_CALL(ftruncate64, TRUNCATE, (int descriptor, off_t size), descriptor, size)
 STATUS_CALL(rename, RENAME, (const char *from, const char *to), from, to)
+STATUS_CALL(renameat2, RENAME, (int a, const char *from, int b, const char *to, unsigned flags), a, from, b, to, flags)
 STATUS_CALL(linkat, LINK, (int a, const char *from, int b, const char *to, int flags), a, from, b, to, flags)
 
 /* As Linux does, the descriptor is closed whatever is said of it. */

@@ -170,16 +170,15 @@ class Run(Command):
 
     def test_what_is_no_results_file_is_not_replaced(self):
         path = self.path("r.h5")
-        pathlib.Path(path).write_text("precious")
-        for arguments in [["run", TABLE5, "-o", path], ["run", TABLE5, "--fresh", "-o", path]]:
-            done = run(*arguments)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertEqual(done.stderr, f"pipecast: {path}: is not an HDF5 file; a results file of pipecast was expected; what "
-                                          "is no results file is not replaced\n")
-            self.assertEqual(pathlib.Path(path).read_text(), "precious")
-            self.assertEqual(os.listdir(self.folder.name), ["r.h5"])
-        pathlib.Path(path).write_text("")  # nothing to lose
-        self.good("run", TABLE5, "--set", "sweep.schedule=[1f1b]", "-o", path)
+        for text, message in (("precious", "is not an HDF5 file; a results file of pipecast was expected"),
+                              ("", "is an empty file; expected a results file, or none there")):
+            pathlib.Path(path).write_text(text)
+            for arguments in [["run", TABLE5, "-o", path], ["run", TABLE5, "--fresh", "-o", path]]:
+                done = run(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertEqual(done.stderr, f"pipecast: {path}: {message}; what is no results file is not replaced\n")
+                self.assertEqual(pathlib.Path(path).read_text(), text)
+                self.assertEqual(os.listdir(self.folder.name), ["r.h5"])
 
     def test_full_disk(self):
         for arguments in (["run", TABLE5], ["schedule", "1f1b", "-p", "4", "-m", "8"], ["list", "schedules"], ["--help"]):

@@ -74,14 +74,48 @@ class Planted(Command):
         self.good(*RUN, "-o", self.output)
         self.assertTrue(self.victim.exists())
 
+    @unittest.skipIf(os.geteuid(), "only root can act as somebody else")
+    def test_output_in_the_strangers_own_folder(self):
+        """It is no less a trap where the folder is the stranger's, too: of every command that writes, by every way to the link."""
+        shard, profile, table = self.path("s.h5"), self.path("p.h5"), self.path("t.csv")
+        self.good(*RUN, "-o", shard)
+        pathlib.Path(table).write_text("collective,ranks,size_bytes,time_us\n" + "".join(f"all_reduce,2,{2**i},{2**i}\n" for i in range(9)))
+        self.assertEqual(run("profile", "fit", table, "-o", profile).returncode, 0)
+        self.victim.write_text("precious")
+        os.chown(self.common, STRANGER, STRANGER)
+        os.symlink(self.victim, self.output)
+        os.lchown(self.output, STRANGER, STRANGER)
+        links = {"own": self.output, "relative": "common/r.h5", "round": "common/../common/r.h5"}
+        for name, target in links.items():
+            os.symlink(target, self.path(name + ".h5"))
+        os.symlink("common", self.path("folder"))
+        for mode in (0o777, 0o1777, 0o775, 0o2770):
+            self.common.chmod(mode)
+            for output in (self.output, self.path("folder/r.h5"), *(self.path(name + ".h5") for name in links)):
+                for command in ([*RUN, "-o"], [*RUN, "--fresh", "-o"], ["export", shard, "--to", "csv", "-o"],
+                                ["profile", "fit", table, "-o"], ["merge", "-q"],
+                                ["plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "1", "-o"]):
+                    done = run(*command, output, *([shard] if command[0] == "merge" else []))
+                    self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+                    self.assertIn("r.h5: Permission denied: a link that another user made, in a folder where others may write", done.stderr)
+                    self.assertEqual((self.victim.read_text(), os.listdir(self.common)), ("precious", ["r.h5"]))
+        picture = str(self.common / "r.svg")
+        os.rename(self.output, picture)
+        for command in (["figure", shard, "-o", picture], [*SCHEDULE, picture], ["profile", "show", profile, "--figure", picture]):
+            if shutil.which("gnuplot"):
+                self.assertEqual(run(*command).returncode, 2, command)
+                self.assertEqual((self.victim.read_text(), os.path.islink(picture)), ("precious", True))
+
     def test_output_of_ones_own(self):
         os.symlink(self.victim, self.output)
         self.good(*RUN, "-o", self.output)
         self.assertTrue(self.victim.exists() and os.path.islink(self.output))
 
     def test_journal(self):
-        os.symlink(self.victim, self.output + ".journal")
-        self.refused(2, "symbolic links", *RUN, "-o", self.output)
+        for end in (".journal", ".journal.1"):  # of another rank, which would only be read
+            os.symlink(self.victim, self.output + end)
+            self.refused(2, "symbolic links", *RUN, "-o", self.output)
+            os.unlink(self.output + end)
 
     def test_temporary_folder(self):
         """Whatever lies there: names are new ones, files are made and never opened, and nothing stays."""
