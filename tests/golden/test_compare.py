@@ -116,7 +116,7 @@ class Compare(unittest.TestCase):
 
     @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
     def test_what_is_no_difference(self):
-        for code in ("f['runs/run'][0] = 77",
+        for code in ("f.attrs['sweep_runs'] = f['runs/run'][0] = 77",
                      "f['runs/published_mfu'][1] = -float('inf')",  # no number, as the NaN that stands there
                      "for column in f['runs'].values(): column[:] = column[:][::-1]"):
             with self.subTest(code):
