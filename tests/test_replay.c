@@ -279,6 +279,23 @@ static void test_interleaved_closed_form(void **state) {
         }
 }
 
+/* The same for any number of microbatches of at least p. Of fewer, which are one group, none comes back to the first
+ * stage before all have left it: the last one ends m-1 passes of a chunk behind the first one, which goes through vp
+ * parts and back without a wait, (vp + m-1)(F + BW) of a chunk. */
+static void test_interleaved_closed_form_of_any_microbatches(void **state) {
+    (void)state;
+    for (int p = 2; p <= 7; p++)
+        for (int v = 2; v <= 4; v++)
+            for (int m = 1; m <= 4 * p; m++) {
+                const double ms[PC_PASS_KINDS] = {v, v, v, 2 * v, v}; /* a chunk takes 1 */
+                pc_replay replay = replay_named("1f1b-interleaved", p, m, v, ms, 0.0);
+                int64_t chunks = m < p ? v * p + m - 1 : v * m + p - 1;
+                if (replay.span_ps != 3 * chunks * 1000000000)
+                    fail_msg("p=%d m=%d v=%d: %g", p, m, v, (double)replay.span_ps / 1e9);
+                pc_replay_free(&replay);
+            }
+}
+
 /* ---- links ---- */
 
 /* Two stages, one microbatch, F = 3, BW = 5, and a link of latency 2 and 4 bytes/ps for 12 bytes: F 0-3, there by
@@ -451,6 +468,7 @@ int main(void) {
         cmocka_unit_test(test_zero_bubble_table_5),
         cmocka_unit_test(test_closed_forms),
         cmocka_unit_test(test_interleaved_closed_form),
+        cmocka_unit_test(test_interleaved_closed_form_of_any_microbatches),
         cmocka_unit_test(test_transfer_over_a_link),
         cmocka_unit_test(test_a_link_alone_is_a_delay),
         cmocka_unit_test(test_devices_of_different_memory),

@@ -119,8 +119,6 @@ static void test_infeasible(void **state) {
     static const char *const heads[] = {"setting.tp=3", "setting.gpus=96", "setting.global_batch=64"};
     static const char *const layers[] = {"setting.pp=5", "setting.gpus=40"};
     static const char *const gpus[] = {"setting.machine=a100-roce-5-nodes", "setting.gpus=64"};
-    static const char *const schedule[] = {"setting.schedule=1f1b-interleaved", "setting.microbatches=7",
-                                           "setting.chunks=2"};
     /* More sequences than an int64 counts: none, and no overflow. */
     static const char *const sequences[] = {"setting.tp=1", "setting.pp=1", "setting.gpus=2147483647",
                                             "setting.microbatches=16777216", "setting.microbatch_size=2147483647"};
@@ -131,7 +129,6 @@ static void test_infeasible(void **state) {
     assert_infeasible(heads, 3, "heads");
     assert_infeasible(layers, 2, "layers");
     assert_infeasible(gpus, 2, "64 GPUs");
-    assert_infeasible(schedule, 3, "a multiple of the number of devices");
 }
 
 /* Every refused allocation is an error, and nothing is lost. */

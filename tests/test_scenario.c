@@ -270,11 +270,12 @@ static void test_chunks_add_up(void **state) {
 /* What only the generator refuses is a run, not an error. */
 static void test_infeasible_is_no_error(void **state) {
     (void)state;
-    pc_scenario *scenario = load_text("scenario: x\nsetting: {schedule: 1f1b-interleaved, devices: 4, microbatches: 6, "
-                                      "times: {F: 1 ms, BW: 1 ms}}\n");
+    pc_scenario *scenario = load_text("scenario: x\nsetting: {schedule: v-half, devices: 4, microbatches: 6, "
+                                      "times: {F: 1 ms, B: 1 ms, W: 1 ms}, activation: {size: 2 GiB}, "
+                                      "memory: 1 GiB}\n");
     pc_run_spec spec = spec_of(scenario, 0);
     assert_int_equal(spec.chunks, spec.generator->chunks_default);
-    assert_int_equal(pc_generator_check(spec.generator, 4, 6, spec.chunks, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_generator_check_memory(spec.generator, &spec.costs, NULL), PC_ERROR_INPUT);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
 }

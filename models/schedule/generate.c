@@ -53,38 +53,52 @@ static void write_1f1b_r(pc_stage_writer *writer, int extra) {
     put_1f1b(writer, writer->devices - 1 - writer->stage, true);
 }
 
-/* Groups of p microbatches, and each group through all chunks. Backward passes go the same way, chunks reversed. */
-pc_pass pc_interleaved_pass(int devices, int chunks, pc_pass_kind kind, int64_t k) {
-    int64_t group = k / ((int64_t)devices * chunks), within = k % ((int64_t)devices * chunks);
-    int chunk = (int)(within / devices);
-    return (pc_pass){.microbatch = (int32_t)(group * devices + within % devices),
+/* As Megatron-LM has it (core/pipeline_parallel/schedules.py, microbatch_group_size_per_vp_stage): a group is at least
+ * p and at most m microbatches, and so is the last one, which has the rest. Of such sizes the least, for the warm-up
+ * grows with it: p where p divides m, and 5 for its own test of 10 microbatches on 4 stages (gpt3_mcore_te_tp1_pp4_vp1_
+ * tunable_overlap). Fewer microbatches than stages, which it refuses, are one group. */
+int pc_interleaved_group(int devices, int microbatches) {
+    int group = least(devices, microbatches);
+    while (microbatches % group != 0 && microbatches % group < devices) group++;
+    return group;
+}
+
+/* Each group through all chunks. Backward passes go the same way, chunks reversed. */
+pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kind kind, int64_t k) {
+    int whole = microbatches / group * group; /* microbatches in whole groups */
+    bool is_rest = k >= (int64_t)whole * chunks;
+    if (is_rest) k -= (int64_t)whole * chunks;
+    int size = is_rest ? microbatches - whole : group;
+    int64_t first = (is_rest ? whole : 0) + k / ((int64_t)size * chunks) * size, within = k % ((int64_t)size * chunks);
+    int chunk = (int)(within / size);
+    return (pc_pass){.microbatch = (int32_t)(first + within % size),
                      .chunk = (int16_t)(kind == PC_PASS_F ? chunk : chunks - 1 - chunk),
                      .kind = (int16_t)kind};
 }
 
-static void put_interleaved(pc_stage_writer *writer, pc_pass_kind kind, int64_t k) {
-    *writer->next++ = pc_interleaved_pass(writer->devices, writer->chunks, kind, k);
-}
-
-/* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): with `extra` 2 stage d warms up with
- * 2(p-1-d) + (v-1)p F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)p + 1 chunks of a v-th of a stage.
- * One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)p: the same bubble, for what the last stages wait
- * longer at the start they wait less at the end, but only p-1-d + (v-1)p + 1 chunks, so that stage 0 holds p
- * microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B with less memory).
- * Transfers that take time cost it more, for a stage waits for each of them. */
+/* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2), in groups of n microbatches: with `extra` 2
+ * stage d warms up with 2(p-1-d) + (v-1)n F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)n + 1 chunks of
+ * a v-th of a stage. One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)n: the same bubble, for what the
+ * last stages wait longer at the start they wait less at the end, but only p-1-d + (v-1)n + 1 chunks, so that with n =
+ * p stage 0 holds p microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B
+ * with less memory). Transfers that take time cost it more, for a stage waits for each of them.
+ *
+ * No order waits in a circle. The k-th F of the first stage needs the last one's (k-g)-th, which stands behind its BW
+ * of number k-g - (v-1)n - 1, and that one the first stage's BW g' before it; g and g' are the sizes of the groups that
+ * they end. The first stage has done its BW up to k-1 - e(p-1) - (v-1)n by then: enough where g + g' >= e(p-1), as it
+ * is where no group is below p. A single group has no g': its BW in the last chunk need nobody's before them. */
 static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (writer->chunks == 1) {
         write_1f1b(writer, 1);
         return;
     }
-    int p = writer->devices, v = writer->chunks;
-    int64_t total = (int64_t)writer->microbatches * v;
-    int64_t warm_up = extra * (int64_t)(p - 1 - writer->stage) + (int64_t)(v - 1) * p;
+    int p = writer->devices, v = writer->chunks, m = writer->microbatches, group = pc_interleaved_group(p, m);
+    int64_t total = (int64_t)m * v, warm_up = extra * (int64_t)(p - 1 - writer->stage) + (int64_t)(v - 1) * group;
     if (warm_up > total) warm_up = total;
-    for (int64_t k = 0; k < warm_up; k++) put_interleaved(writer, PC_PASS_F, k);
+    for (int64_t k = 0; k < warm_up; k++) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, k);
     for (int64_t k = 0; k < total; k++) {
-        if (warm_up + k < total) put_interleaved(writer, PC_PASS_F, warm_up + k);
-        put_interleaved(writer, PC_PASS_BW, k);
+        if (warm_up + k < total) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, warm_up + k);
+        *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_BW, k);
     }
 }
 
@@ -165,9 +179,9 @@ static const pc_generator generators[] = {
     {"1f1b-r", "1F1B that recomputes: a stage's inputs of p microbatches, and one of them whole", LINEAR, RECOMPUTING,
      generate_1f1b_r, 0},
     {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", LINEAR, WHOLE, generate_1f1b, 2},
-    {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble; m a multiple of p", INTERLEAVED, WHOLE,
-     generate_interleaved, 2},
-    {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B; m a multiple of p", INTERLEAVED, WHOLE,
+    {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble", INTERLEAVED, WHOLE, generate_interleaved,
+     2},
+    {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B, where p divides m", INTERLEAVED, WHOLE,
      generate_interleaved, 1},
     {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, false,
      pc_generate_searched, PC_SEARCHED_1F1B_V},
@@ -227,14 +241,7 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
                            pc_error *error) {
     if (chunks == 0) chunks = generator->chunks_default;
     pc_code code = pc_schedule_check_size(devices, microbatches, chunks, error);
-    if (!code) code = check_chunks(generator, chunks, error);
-    if (code) return code;
-    if (generator->generate == generate_interleaved && chunks > 1 && microbatches % devices != 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: %" PRId64 " microbatches on %" PRId64
-                            " devices; expected a multiple of the number of devices",
-                            generator->name, microbatches, devices);
-    return PC_OK;
+    return code ? code : check_chunks(generator, chunks, error);
 }
 
 /* ---- memory ---- */

@@ -53,7 +53,7 @@ class BadDays(command.Command):
         self.assertGreater(float(own["memory_limit_gib"]), float(small["memory_limit_gib"]))
         self.assertEqual(float(self.row(*other, "--memory", "50 GiB")["memory_limit_gib"]), 50)
         for more, status in ((("--set", "setting.microbatch_size=64"), "out_of_memory"),
-                             (("--schedule", "1f1b-interleaved", "--set", "setting.microbatches=7"), "infeasible")):
+                             (("--tp", "3"), "infeasible")):
             done = command.run("run", *SMALL, *other, *more, "--format", "csv")
             row, = csv.DictReader(io.StringIO(done.stdout))
             self.assertEqual((row["status"], row["memory_limit_gib"]), (status, small["memory_limit_gib"]), done)
