@@ -20,7 +20,8 @@ const run_flag run_flags[] = {
     {"global-batch", "N", "global_batch", "global_batch", "sequences in an iteration (default: the model's)"},
     {"seq-len", "N", "model.seq_len", "seq_len", "tokens in a sequence (default: the model's)"},
     {"attention", "KIND", "model.attention", "attention", "flash or materialised (default: the model's)"},
-    {"layout", "KIND", "model.layout", NULL, "layers over parts: even, ends, own, or a list"},
+    {"layout", "KIND", "model.layout", "layout",
+     "layers over parts: even, ends, own, 15,16,16,15 or 'Et*15|...'; default what divides"},
     {"recompute", "KIND", "recompute", "recompute", "none, selective or full (default none)"},
     {"zero", "STAGE", "zero", "zero", "0 to 3: what is sharded over replicas (default 1)"},
     {"sequence-parallel", "YES", "sequence_parallel", NULL, "true or false (default true where tp > 1)"},
@@ -50,9 +51,72 @@ bool run_flag_is_of_samples(const run_flag *flag) {
     return false;
 }
 
+/* ---- lists of layouts ---- */
+
+static bool is_of_layouts(const run_flag *flag) {
+    return strcmp(flag->key, "model.layout") == 0;
+}
+
+/* Whether a layout begins here: a word, or Megatron-LM's notation, in which t, m and L only follow. */
+static bool begins_layout(char c) {
+    return (c >= 'a' && c <= 'z' && c != 't' && c != 'm') || c == 'E';
+}
+
+static bool begins_word(char c) {
+    return begins_layout(c) && c != 'E';
+}
+
+static size_t blanks_at(const char *text) {
+    return strspn(text, " ");
+}
+
+/* Bytes of the first of several layouts. Commas are a list's own, and mean nothing in Megatron-LM's notation: a layout
+ * ends at one behind a word, at one before a word or an E, and at a semicolon. */
+static size_t length_of_layout(const char *text) {
+    bool is_word = begins_word(text[blanks_at(text)]);
+    size_t length = 0;
+    for (; text[length] && text[length] != ';'; length++)
+        if (text[length] == ',' && (is_word || begins_layout(text[length + 1 + blanks_at(text + length + 1)]))) break;
+    return length;
+}
+
+/* As a text of YAML, whatever is in it; returns what follows it. */
+static char *quote_layout(const char *text, size_t length, char *out) {
+    size_t first = blanks_at(text);
+    while (length > first && text[length - 1] == ' ') length--;
+    *out++ = '\'';
+    for (size_t i = first; i < length; i++) {
+        if (text[i] == '\'') *out++ = '\'';
+        *out++ = text[i];
+    }
+    *out++ = '\'';
+    return out;
+}
+
+/* "setting.model.layout='15,16,16,15'", or "sweep.layout=['even','Et*4|t*4L']". */
+static char *set_of_layouts(const run_flag *flag, const char *value) {
+    bool is_list = value[length_of_layout(value)] != '\0';
+    char *set = malloc(5 * strlen(value) + strlen(flag->key) + 32), *out = set;
+    if (!set) return NULL;
+    out +=
+        sprintf(out, "%s.%s=%s", is_list ? "sweep" : "setting", is_list ? flag->sweep : flag->key, is_list ? "[" : "");
+    for (;;) {
+        size_t length = length_of_layout(value);
+        out = quote_layout(value, length, out);
+        value += length;
+        if (*value == '\0') break;
+        *out++ = ',';
+        value++;
+    }
+    strcpy(out, is_list ? "]" : "");
+    return set;
+}
+
+/* ---- any value ---- */
+
 const char *run_flag_fault(const run_flag *flag, const char *value) {
     size_t length = strlen(value);
-    bool is_list = flag->sweep && strchr(value, ',');
+    bool is_list = flag->sweep && strchr(value, ',') && !is_of_layouts(flag);
     bool is_broken = is_list && (value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,"));
     return is_broken ? "a list with an empty entry; expected one comma between two values" : NULL;
 }
@@ -65,6 +129,7 @@ bool run_flags_rival(const run_flag *one, const run_flag *other) {
 
 char *run_flag_set(const run_flag *flag, const char *value) {
     bool is_list = flag->sweep && strchr(value, ',');
+    if (is_of_layouts(flag)) return set_of_layouts(flag, value);
     size_t size = strlen(flag->key) + strlen(value) + 32;
     char *set = malloc(size);
     if (set && is_list)

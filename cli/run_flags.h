@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /* What a flag stands for: "--tp 8" is --set setting.tp=8; "--tp 4,8", where the key can be swept, is --set
- * sweep.tp=[4,8]. */
+ * sweep.tp=[4,8]. Layouts have commas of their own: "--layout 3,4,4,3" is one, and "--layout even,3,4,4,3;4,3,3,4" are
+ * three. */
 typedef struct run_flag {
     const char *name, *value; /* as option_spec has them */
     const char *key;          /* of `setting:` */

@@ -124,6 +124,8 @@ static const pc_column columns[] = {
     QUANTILE(goodput_p95, , "1", "goodput, the 95% quantile over jobs"),
     COLUMN(failures_mean, REAL, "1", "failures of a job, the mean over jobs"),
     COLUMN(checkpoint_interval_s, REAL, "s", "work between two checkpoints, in whole iterations"),
+    COLUMN(layout, TEXT, "",
+           "layers over model parts: even, ends, own, or a list of each part's, as --layout takes it"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -66,6 +66,7 @@ static const table_view views[] = {
     {"global_batch", NULL, "global", "batch", STYLE_INTEGER, SHOWN_UNNAMED, 7, NULL},
     {"seq_len", NULL, "sequence", "[tokens]", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
     {"recompute", NULL, "recompute", "", STYLE_TEXT, SHOWN_UNNAMED, 0, NULL},
+    {"layout", NULL, "layout", "", STYLE_TEXT, SHOWN_VARYING, 5, NULL},
     {"zero", NULL, "ZeRO", "", STYLE_INTEGER, SHOWN_UNNAMED, 0, NULL},
     {"iteration_s", NULL, "iteration", "[s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
     {"iteration_mean_s", NULL, "mean of", "samples [s]", STYLE_FOUR_DIGITS, SHOWN_ALWAYS, 0, NULL},
@@ -444,6 +445,12 @@ static bool is_constant(const table_layout *table, int index) {
            !repeats_another(table, index);
 }
 
+/* One rank, one microbatch; layers alike on all parts. */
+static bool goes_without_saying(const table_view *view, const char *value) {
+    return (view->style == STYLE_INTEGER && strcmp(value, "1") == 0) ||
+           (strcmp(view->column, "layout") == 0 && strcmp(value, "even") == 0);
+}
+
 /* What all runs have in common stands above the table: "model gpt-1.5b, machine a100, tp 8"; on several lines, where
  * one would be too wide. */
 static void add_constants(const table_layout *table, pc_text *text, pc_text *cell) {
@@ -451,7 +458,7 @@ static void add_constants(const table_layout *table, pc_text *text, pc_text *cel
     for (int i = 0; i < VIEW_COUNT && !cell->failed; i++) {
         if (!is_constant(table, i)) continue;
         set_cell(cell, table, i, 0, &table->first);
-        if (cell->failed || (views[i].style == STYLE_INTEGER && strcmp(cell->data, "1") == 0)) continue;
+        if (cell->failed || goes_without_saying(&views[i], cell->data)) continue;
         size_t width = strlen(views[i].column) + 1 + pc_utf8_length(cell->data);
         bool breaks = line > 0 && line + 2 + width + 1 > WIDTH_MAX; /* a comma may follow */
         pc_text_printf(text, "%s", breaks ? ",\n" : line > 0 ? ", " : "");

@@ -1,6 +1,7 @@
 #include "scenarios/cluster.h"
 
 #include "engine/alloc.h"
+#include "models/workload/layout.h"
 #include "scenarios/bad_days.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
@@ -191,7 +192,7 @@ static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
 }
 
 static const char *layout_of(const pc_setting *setting) {
-    return setting->given[PC_KEY_LAYOUT] ? setting->value[PC_KEY_LAYOUT].text : "even";
+    return setting->given[PC_KEY_LAYOUT] ? setting->value[PC_KEY_LAYOUT].text : "auto";
 }
 
 static const char *recompute_of(const pc_setting *setting) {
@@ -207,8 +208,8 @@ static pc_code check_layout(const pc_setting *setting, const cluster_shape *shap
                           count, shape->pp, pc_setting_chunks(setting), parts);
     if (!pc_layout_list(layout_of(setting), NULL, &count) || count == parts) return PC_OK;
     return BREAK_RULE(problem, pc_key_path(PC_KEY_LAYOUT),
-                      "%d numbers for %" PRId64 " devices x %d chunks; expected one a part of the model, %d", count,
-                      shape->pp, pc_setting_chunks(setting), parts);
+                      "%d parts for %" PRId64 " devices x %d chunks; expected the layers of %d parts of the model",
+                      count, shape->pp, pc_setting_chunks(setting), parts);
 }
 
 static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
@@ -245,13 +246,22 @@ static pc_cut cut_of(const pc_setting *setting, const cluster_shape *shape) {
     };
 }
 
+/* `parts` is below 1 where the numbers contradict each other, and nothing is cut. */
+static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
+    for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
+        if (strcmp(word, pc_layout_name(layout)) == 0) return layout;
+    return parts < 1 ? PC_CUT_EVEN : pc_layout_auto(layers, parts);
+}
+
 /* Of a list the numbers become the spec's own. */
-static pc_code fill_layout(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec, pc_error *error) {
     const char *layout = layout_of(setting);
     pc_cut *cut = &spec->iteration.cut;
     int count;
-    cut->layout = strcmp(layout, "ends") == 0 ? PC_CUT_ENDS : strcmp(layout, "own") == 0 ? PC_CUT_OWN : PC_CUT_EVEN;
-    if (!pc_layout_list(layout, NULL, &count)) return PC_OK;
+    if (!pc_layout_list(layout, NULL, &count)) {
+        cut->layout = named_layout(layout, spec->iteration.model.layers, parts_of(setting, shape));
+        return PC_OK;
+    }
     spec->layers_of_part = pc_alloc((size_t)count, sizeof *spec->layers_of_part);
     if (!spec->layers_of_part) return pc_error_no_memory(error);
     pc_layout_list(layout, spec->layers_of_part, &count);
@@ -341,7 +351,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error
     fill_iteration(setting, &made.iteration);
     pc_setting_fill_bad_days(setting, &made);
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
-    if (!code) code = fill_layout(setting, &made, error);
+    if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
     if (code) {
         pc_run_spec_free(&made);

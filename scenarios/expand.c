@@ -120,9 +120,21 @@ static pc_code check_transfer(const pc_setting *setting, pc_problem *problem) {
     return PC_OK;
 }
 
+static bool is_layout(const pc_setting *setting, const char *word) {
+    return strcmp(pc_setting_has(setting, PC_KEY_LAYOUT) ? setting->value[PC_KEY_LAYOUT].text : "auto", word) == 0;
+}
+
+static bool divides(const pc_setting *setting, pc_layer_layout layout) {
+    int64_t layers;
+    return !pc_layers_of_part(layout, whole(setting, PC_KEY_LAYERS), parts_of(setting), 0, &layers, NULL);
+}
+
+/* If nobody says, even where that divides, and ends where only that does. */
 static pc_layer_layout layout_of(const pc_setting *setting) {
-    bool ends = pc_setting_has(setting, PC_KEY_LAYOUT) && strcmp(setting->value[PC_KEY_LAYOUT].text, "ends") == 0;
-    return ends ? PC_LAYERS_ENDS : PC_LAYERS_EVEN;
+    bool is_ends = is_layout(setting, "ends");
+    if (is_layout(setting, "auto") && pc_setting_has(setting, PC_KEY_LAYERS))
+        is_ends = !divides(setting, PC_LAYERS_EVEN) && divides(setting, PC_LAYERS_ENDS);
+    return is_ends ? PC_LAYERS_ENDS : PC_LAYERS_EVEN;
 }
 
 /* The number of model parts must be one that the run can have. Chunks are to blame where there are several. */
@@ -161,16 +173,42 @@ bool pc_setting_has_activation(const pc_setting *setting) {
     return pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE) || has_shape(setting);
 }
 
+static bool any_divides(int64_t layers, int64_t parts) {
+    return layers % parts == 0 || (layers + 2) % parts == 0;
+}
+
+/* For a message: the layout that does divide, or the nearest numbers of devices with which one does. */
+static void write_remedy(const pc_setting *setting, pc_layer_layout layout, char *text, size_t size) {
+    bool is_ends = layout == PC_LAYERS_ENDS;
+    int64_t layers = whole(setting, PC_KEY_LAYERS), chunks = chunks_in_stage(setting), below = devices_of(setting) - 1;
+    int64_t above = below + 2;
+    while (below > 0 && !any_divides(layers, below * chunks)) below--;
+    while (above * chunks <= layers + 2 && !any_divides(layers, above * chunks)) above++;
+    bool has_above = above * chunks <= layers + 2;
+    if (divides(setting, is_ends ? PC_LAYERS_EVEN : PC_LAYERS_ENDS))
+        snprintf(text, size, "layout %s", is_ends ? "even" : "ends");
+    else if (below > 0 && has_above)
+        snprintf(text, size, "%" PRId64 " or %" PRId64 " devices", below, above);
+    else if (below > 0 || has_above)
+        snprintf(text, size, "%" PRId64 " devices", has_above ? above : below);
+    else
+        snprintf(text, size, "other chunks");
+}
+
 /* All layers and all microbatches at once, more than any device can hold, must still be a number. */
 static pc_code check_derived_activation(const pc_setting *setting, pc_problem *problem) {
     pc_shape shape = shape_of(setting);
-    int64_t bytes, part_layers;
-    if (pc_layers_of_part(layout_of(setting), shape.layers, parts_of(setting), 0, &part_layers, NULL))
+    int64_t bytes;
+    pc_layer_layout layout = layout_of(setting);
+    char remedy[64];
+    if (!divides(setting, layout)) {
+        write_remedy(setting, layout, remedy, sizeof remedy);
         return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYERS),
                                 "%" PRId64 " layers%s do not divide evenly over %" PRId64
-                                " devices x %d chunks; expected them to, or activation.size",
-                                shape.layers, layout_of(setting) == PC_LAYERS_ENDS ? ", embedding and head" : "",
-                                devices_of(setting), chunks_in_stage(setting));
+                                " devices x %d chunks; expected %s, or activation.size",
+                                shape.layers, layout == PC_LAYERS_ENDS ? ", embedding and head" : "",
+                                devices_of(setting), chunks_in_stage(setting), remedy);
+    }
     if (!pc_activation_bytes_per_layer(&shape, &bytes) || __builtin_mul_overflow(bytes, shape.layers, &bytes) ||
         __builtin_mul_overflow(bytes, whole(setting, PC_KEY_MICROBATCHES), &bytes))
         return pc_problem_blame(problem, "model",
@@ -202,9 +240,7 @@ static pc_code check_scopes(const pc_setting *setting, pc_problem *problem) {
         if (pc_setting_has(setting, key) && pc_key_is_of_cluster(key))
             return pc_problem_blame(problem, pc_key_path(key),
                                     "means nothing beside times; expected it only where they follow from a machine");
-    bool simple = !pc_setting_has(setting, PC_KEY_LAYOUT) || strcmp(setting->value[PC_KEY_LAYOUT].text, "even") == 0 ||
-                  layout_of(setting) == PC_LAYERS_ENDS;
-    if (simple) return PC_OK;
+    if (is_layout(setting, "auto") || is_layout(setting, "even") || is_layout(setting, "ends")) return PC_OK;
     return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYOUT), "%.40s: no layout beside times; expected even or ends",
                             setting->value[PC_KEY_LAYOUT].text);
 }
@@ -336,6 +372,8 @@ static pc_run_spec describe(const pc_setting *setting) {
     spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
     spec.seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
     spec.has_activation = pc_setting_has_activation(setting);
+    if (spec.has_activation && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))
+        snprintf(spec.layout, sizeof spec.layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
     spec.trace = pc_setting_whole(setting, PC_KEY_TRACE, 0) != 0;
     spec.overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
     spec.plans_equal = pc_setting_plans_equal(setting);

@@ -44,10 +44,11 @@ static const pc_key_text texts[] = {
     SETTING("model.heads", "none; required on clusters", "heads of attention"),
     SETTING("model.seq_len", "none; required on clusters", "tokens in a sequence"),
     SETTING(
-        "model.layout", "`even`",
-        "layers over parts: alike; with embedding and head counted as a layer each; with embedding and head as "
-        "parts of their own; or the layers of every part in the order of the forward pass, as text. Where times are "
-        "given, `even` or `ends`"),
+        "model.layout", "`auto`",
+        "layers over parts: `even`, alike; `ends`, with embedding and head counted as a layer each; `own`, with "
+        "embedding and head as parts of their own; `auto`, the first of these with which they divide; or the layers of "
+        "every part in the order of the forward pass, as text: numbers, or Megatron-LM's notation. Where times are "
+        "given, `even` or `ends`, or `auto` of the two"),
     SETTING("model.ffn_hidden", "4 x `hidden`; required with `swiglu`", "width of the MLP"),
     SETTING("model.kv_heads", "`heads`", "heads of keys and values: as many as `heads`, 1, or between"),
     SETTING("model.head_dim", "`hidden` / `heads`", "width of a head"),

@@ -4,6 +4,7 @@
 #include "models/training/run.h"
 #include "models/workload/activation.h"
 #include "models/workload/cut.h"
+#include "models/workload/layout.h"
 #include "scenarios/library_private.h"
 #include "scenarios/units.h"
 
@@ -198,40 +199,30 @@ static pc_code parse_data_file(const char *text, pc_value *value, pc_error *erro
     return parse_line(text, PATH_SIZE, value, error);
 }
 
-/* The number at the start of `text`, whole and at most INT32_MAX, and what stands behind it; false where there is
- * none. */
-static bool read_layers(const char **text, int32_t *layers) {
-    int64_t number = 0;
-    const char *c = *text;
-    while (*c == ' ') c++;
-    if (*c < '0' || *c > '9') return false;
-    for (; *c >= '0' && *c <= '9' && number <= INT32_MAX; c++) number = 10 * number + (*c - '0');
-    while (*c == ' ') c++;
-    *text = c;
-    *layers = (int32_t)number;
-    return number <= INT32_MAX;
+bool pc_layout_list(const char *layout, int32_t *layers, int *count) {
+    return pc_layout_parse(layout, layers, count, NULL) == PC_OK;
 }
 
-bool pc_layout_list(const char *layout, int32_t *layers, int *count) {
-    int32_t number;
-    *count = 0;
-    while (*count < PC_PARTS_MAX && read_layers(&layout, &number)) {
-        if (layers) layers[*count] = number;
-        (*count)++;
-        if (*layout == '\0') return true;
-        if (*layout++ != ',') return false;
-    }
+static bool is_layout_word(const char *text) {
+    static const char *const words[] = {"auto", "even", "ends", "own"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], text) == 0) return true;
     return false;
 }
 
+/* What looks like a list is told where it ends to be one. */
 static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) {
     int count;
-    bool is_word = strcmp(text, "even") == 0 || strcmp(text, "ends") == 0 || strcmp(text, "own") == 0;
-    if (!is_word && !pc_layout_list(text, NULL, &count))
+    bool is_list = strpbrk(text, "0123456789|*()") || text[0] == 'E';
+    if (is_list && !is_layout_word(text)) {
+        pc_code code = pc_layout_parse(text, NULL, &count, error);
+        if (code) return code;
+    } else if (!is_layout_word(text)) {
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "%.40s: unknown layout; expected even, ends, own, or the layers of every part such as "
-                            "\"3,4,4,3\"",
+                            "%.40s: unknown layout; expected even, ends, own, auto, or the layers of every part such "
+                            "as \"3,4,4,3\" or \"Et*3|(t*4|)*2t*3L\"",
                             shown(text));
+    }
     value->text = text;
     return PC_OK;
 }
@@ -479,7 +470,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [SIZE] = "size, more than zero",
         [BANDWIDTH] = "bandwidth",
         [FRACTION] = "number, 0 to 1",
-        [LAYOUT] = "`even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
+        [LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
         [SCHEDULE] = "name of `pipecast list schedules`",
         [SWITCH] = "`true` or `false`",
         [RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",

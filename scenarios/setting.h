@@ -84,8 +84,7 @@ const char *pc_word_of(pc_key key, int64_t index, size_t *length);
 /* A size as pc_value_parse reads it: at least one byte. */
 pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error);
 
-/* The layers that the `layout` "3,4,4,3" gives to its parts, `*count` of them; false where it is a word. `layers` has
- * room for PC_PARTS_MAX; NULL where they are only counted. */
+/* The layers that a `layout` that is a list gives to its parts, as pc_layout_parse; false if it is a word. */
 bool pc_layout_list(const char *layout, int32_t *layers, int *count);
 
 /* What `recompute` says, "full" or "full,none,none", likewise: a word for all parts, or one each. */

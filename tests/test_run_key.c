@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #if defined(__x86_64__) || defined(__aarch64__)
-_Static_assert(sizeof(pc_run_spec) == 2464, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 2472, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 1368, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 72, "a new field of a model or its cut");
@@ -172,6 +172,7 @@ static const field labels[] = {
     FIELD(pc_run_spec, name, TEXT),
     FIELD(pc_run_spec, model, TEXT),
     FIELD(pc_run_spec, machine, TEXT),
+    FIELD(pc_run_spec, layout, TEXT),
     RUN_REAL(published_bubble_rate_span),
     RUN_REAL(published_samples_per_s_per_gpu),
     RUN_REAL(published_iteration_s),

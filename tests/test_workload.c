@@ -303,7 +303,10 @@ static void test_refusals(void **state) {
     expect_refusal(negative_table, 4, "model: max_positions is -5; expected 0 to 2147483647");
     expect_refusal(nothing, 0, "0 model parts; expected 1 to 4096");
     expect_refusal(nothing, 4097, "4097 model parts; expected 1 to 4096");
-    expect_refusal(nothing, 5, "layers 12 do not divide over 5 model parts; expected a multiple, or a listed layout");
+    expect_refusal(nothing, 5, "layers 12 do not divide over 5 model parts; expected --layout own");
+    expect_refusal(nothing, 11,
+                   "layers 12 do not divide over 11 model parts; expected a list such as "
+                   "--layout 'E|(tt|)*3(t|)*6L'");
     expect_refusal(no_dp, 4, "dp 0; expected 1 to 2147483647");
     expect_refusal(many_gpus, 4, "tp 2 * pp 1 * dp 1073741824; expected up to 2147483647 GPUs");
     expect_refusal(no_tokens, 4, "seq_len 0; expected 1 to 2147483647");
@@ -317,9 +320,14 @@ static void test_refusals(void **state) {
     expect_refusal(odd_sequence, 4,
                    "tp 2 does not divide seq_len 15; expected a divisor, for sequence parallelism cuts it");
     expect_refusal(long_sequence, 4, "seq_len 16; expected up to max_positions 15, the table of learned positions");
-    expect_refusal(ends_12, 4, "layers 12, embedding and head do not divide over 4 model parts; expected a multiple, or a listed layout");
-    expect_refusal(own_12, 2, "layout: embedding and head have parts of their own among 2; expected at least 3");
-    expect_refusal(own_12, 7, "layers 12 do not divide over 5 model parts; expected a multiple, or a listed layout");
+    expect_refusal(ends_12, 4,
+                   "layers 12, embedding and head do not divide over 4 model parts; expected --layout even or own");
+    expect_refusal(
+        own_12, 2,
+        "layout: embedding and head have parts of their own among 2; expected at least 3, or --layout even or ends");
+    expect_refusal(
+        own_12, 7,
+        "layers 12 do not divide over 7 model parts, of which embedding and head are two; expected --layout ends");
     expect_refusal(no_list, 4, "layout: no list; expected the layers of each of 4 parts");
     expect_refusal(sum_11, 4, "layout: 11 layers in 4 parts; expected the model's 12");
     expect_refusal(minus_1, 4, "layout: part 1 has -1 layers; expected 0 or more");

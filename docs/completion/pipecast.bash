@@ -102,7 +102,8 @@ _pipecast_values() {
     run:--profile | plan:--profile) _pipecast_files .h5 ;;
     run:--plan | plan:--plan) _pipecast_words --list costs equal ;;
     run:--attention | plan:--attention) _pipecast_words --list flash materialised ;;
-    run:--layout | plan:--layout) _pipecast_words even ends own ;;
+    run:--layout) _pipecast_words --list auto even ends own ;;
+    plan:--layout) _pipecast_words even ends own ;;
     run:--recompute | plan:--recompute) _pipecast_words --list none selective full ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
     run:--sequence-parallel | run:--trace | plan:--sequence-parallel | plan:--trace) _pipecast_words true false ;;

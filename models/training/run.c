@@ -141,12 +141,27 @@ static double least_capacity_gib(const pc_costs *costs) {
     return least ? (double)least / BYTES_PER_GIB : NAN;
 }
 
+/* A list of a run that is known to be infeasible may be of any length. */
+static void describe_layout(const pc_run_spec *spec, pc_run_row *row) {
+    const pc_cut *cut = &spec->iteration.cut;
+    if (!spec->is_cluster)
+        snprintf(row->layout, sizeof row->layout, "%s", spec->layout);
+    else if (cut->layout != PC_CUT_LISTED)
+        snprintf(row->layout, sizeof row->layout, "%s", pc_layout_name(cut->layout));
+    else if (spec->infeasible[0])
+        row->layout[0] = '\0';
+    else
+        pc_layout_write(cut->layers_of_part,
+                        pc_placement_parts(spec->generator->placement, spec->devices, spec->chunks), row->layout);
+}
+
 void pc_run_row_relabel(const pc_run_spec *spec, pc_run_row *row) {
     row->run = spec->run;
     copy_label(row->scenario, spec->scenario);
     copy_label(row->name, spec->name);
     copy_label(row->model, spec->model);
     copy_label(row->machine, spec->machine);
+    describe_layout(spec, row);
     if (spec->is_cluster) copy_end(row->profile, spec->profile_text ? spec->profile_text : "");
     copy_published(spec, row);
 }

@@ -15,6 +15,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "models/training/iteration.h"
+#include "models/workload/layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ typedef struct pc_run_spec {
     char model[PC_LABEL_SIZE];    /* labels; empty where not given */
     char machine[PC_LABEL_SIZE];
     const pc_generator *generator;
+    char layout[8];          /* a label too: "even" or "ends", by which given times have activations of a model's shape;
+                              * on clusters the iteration says it */
     int64_t gpus;            /* in all; -1 not known: then p of them count */
     int devices;             /* p */
     int microbatches;        /* of one pipeline */
@@ -89,6 +92,7 @@ typedef struct pc_run_row {
     char schedule[PC_LABEL_SIZE];
     int64_t microbatch_size, microbatches, global_batch, seq_len;
     char recompute[PC_LABEL_SIZE];
+    char layout[PC_LAYOUT_SIZE];
     int64_t status; /* pc_run_status */
     double iteration_s;
     double samples_per_s_per_gpu;

@@ -265,6 +265,7 @@ uint64_t pc_run_labels_of(const pc_run_spec *spec) {
     add_text(&key, spec->name, sizeof spec->name);
     add_text(&key, spec->model, sizeof spec->model);
     add_text(&key, spec->machine, sizeof spec->machine);
+    add_text(&key, spec->layout, sizeof spec->layout);
     add_text(&key, spec->profile_text ? spec->profile_text : "", SIZE_MAX);
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) add_real(&key, published[i]);
     return key.low ? key.low : 1;

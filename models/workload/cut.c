@@ -1,5 +1,7 @@
 #include "models/workload/cut.h"
 
+#include "models/workload/layout.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -102,30 +104,22 @@ static pc_code check_listed(const pc_model *model, const pc_cut *cut, int parts,
                         sum, parts, model->layers);
 }
 
-static pc_code check_even(int64_t slots, int64_t parts, const char *with, int64_t layers, pc_error *error) {
-    if (slots % parts == 0) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "layers %" PRId64 "%s do not divide over %" PRId64
-                        " model parts; expected a multiple, or a listed layout",
-                        layers, with, parts);
+static pc_code refuse_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    char expected[PC_LAYOUT_REMEDY_SIZE];
+    if (!error) return PC_ERROR_INPUT;
+    pc_layout_remedy(model->layers, cut, parts, expected);
+    if (cut->layout == PC_CUT_OWN && parts < 3)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "layout: embedding and head have parts of their own among %d; expected at least 3, or %s",
+                            parts, expected);
+    return pc_error_set(error, PC_ERROR_INPUT, "layers %" PRId64 "%s do not divide over %d model parts%s; expected %s",
+                        model->layers, cut->layout == PC_CUT_ENDS ? ", embedding and head" : "", parts,
+                        cut->layout == PC_CUT_OWN ? ", of which embedding and head are two" : "", expected);
 }
 
 static pc_code check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
-    int64_t layers = model->layers;
-    switch (cut->layout) {
-    case PC_CUT_ENDS:
-        return check_even(layers + 2, parts, ", embedding and head", layers, error);
-    case PC_CUT_OWN:
-        if (parts < 3)
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "layout: embedding and head have parts of their own among %d; expected at least 3",
-                                parts);
-        return check_even(layers, parts - 2, "", layers, error);
-    case PC_CUT_LISTED:
-        return check_listed(model, cut, parts, error);
-    default:
-        return check_even(layers, parts, "", layers, error);
-    }
+    if (cut->layout == PC_CUT_LISTED) return check_listed(model, cut, parts, error);
+    return pc_layout_divides(cut->layout, model->layers, parts) ? PC_OK : refuse_layout(model, cut, parts, error);
 }
 
 pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {

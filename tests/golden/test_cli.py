@@ -151,8 +151,7 @@ class Run(Command):
                     if row["name"].startswith("1.5B-m24")}
         self.assertEqual(statuses, {"1f1b": "ok", "1f1b-interleaved": "out_of_memory", "zb-h1": "out_of_memory",
                                     "zb-h2": "out_of_memory"})
-        done = run("run", TABLE5, "--set", "setting.microbatches=20", "--set", "setting.schedule=1f1b-interleaved",
-                   "--format", "csv")
+        done = run("run", TABLE5, "--set", "setting.memory=1 MiB", "--set", "setting.schedule=zb-1p", "--format", "csv")
         self.assertEqual(done.returncode, 1)
         self.assertEqual({row["status"] for row in csv.DictReader(io.StringIO(done.stdout))}, {"infeasible"})
 
@@ -266,6 +265,47 @@ class Cluster(Command):
         self.assertEqual([row["name"] for row in rows],
                          [f"flags.{s}.{m}.tp{t}" for m in ("dgx-a100", "dgx-h100") for t in (2, 4) for s in ("1f1b", "zb-h1")])
         self.assertEqual([row["dp"] for row in rows], ["8", "8", "4", "4"] * 2)
+
+    def test_layout_without_a_word(self):
+        """Llama 3 405B: 126 layers do not divide over 16 stages, and 126 + 2 do; over 9 they do, and over 11 those
+        between embedding and head. What was taken is in the row, above the table if it is not even, and equals what
+        `--layout` says."""
+        llama = ("run", "--model", "llama3-405b", "--machine", "dgx-h100", "--tp", "8", "--memory", "400 GiB")
+        for pp, gpus, layout in ((16, 8192, "ends"), (9, 9216, "even"), (11, 5632, "own")):
+            cut = (*llama, "--pp", str(pp), "--gpus", str(gpus))
+            row, = self.rows(*cut)
+            self.assertEqual((row["status"], row["layout"]), ("ok", layout))
+            self.assertEqual(self.rows(*cut, "--layout", layout), [row])
+            self.assertEqual(self.rows(*cut, "--layout", "auto"), [row])
+            heading = self.good(*cut).split("\n\n")[0].replace("\n", " ")
+            self.assertEqual(f", layout {layout}" in heading, layout != "even", heading)
+        row, = self.rows(*llama, "--pp", "16", "--gpus", "8192", "--layout", "even", status=1)
+        self.assertEqual(row["message"], "layers 126 do not divide over 16 model parts; expected --layout ends or own")
+        rows = self.rows(*llama, "--gpus", "9216", "--pp", "9,16", "--schedule", "1f1b,v-half", "--microbatches", "32")
+        self.assertEqual([row["layout"] for row in rows], ["even", "even", "ends", "ends"])
+
+    def test_layouts_as_lists(self):
+        """The layers of every part, in numbers or as Megatron-LM writes them: one layout has the same row in both."""
+        twice = ("Et*9|t*11|t*12|t*8L", "9,11,12,8")
+        rows = self.rows(*self.OPTIONS, "--layout", ";".join(twice))
+        self.assertEqual([row["name"] for row in rows], [f"flags.1f1b.layout-{layout}" for layout in twice])
+        self.assertEqual({row["layout"] for row in rows}, {"9,11,12,8"})
+        self.assertEqual(len({row["trace_hash"] for row in rows}), 1)
+        rows = self.rows(*self.OPTIONS, "--layout", "even,9,11,12,8,own,Et*8|(t*12,|)*2,t*8L", "--memory", "200 GiB")
+        self.assertEqual([row["layout"] for row in rows], ["even", "9,11,12,8", "own", "8,12,12,8"])
+        for row in rows:  # what is printed can be asked for
+            again, = self.rows(*self.OPTIONS, "--layout", row["layout"], "--memory", "200 GiB")
+            self.assertEqual([again[name] for name in ("key", "layout", "iteration_s")],
+                             [row[name] for name in ("key", "layout", "iteration_s")])
+        for layout, message in (
+                ("9,11,12", "3 parts for 4 devices x 1 chunks; expected the layers of 4 parts of the model"),
+                ("Et*4|(t*4|)*14tmL", "Et*4|(t*4|)*14tmL: at 16: m, multi-token prediction, which is not modelled; "
+                                      "expected E, t and L alone"),
+                ("E'|tL", "E'|tL: at 2: '''; expected E, t, L, |, *, ( or )"),
+                ("E(t)*2000000000(t)*2000000000L", "E(t)*2000000000(t)*2000000000L: at 16: too many layers; "
+                                                   "expected up to 2147483647")):
+            done = run(*self.OPTIONS, "--layout", layout)
+            self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: --layout: {message}\n"))
 
     def test_table_names_the_peak_and_where_time_goes(self):
         text = self.good(*self.OPTIONS)

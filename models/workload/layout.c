@@ -1,0 +1,326 @@
+#include "models/workload/layout.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- layouts that have a name ---- */
+
+bool pc_layout_divides(pc_cut_layout layout, int64_t layers, int parts) {
+    switch (layout) {
+    case PC_CUT_EVEN:
+        return layers % parts == 0;
+    case PC_CUT_ENDS:
+        return (layers + 2) % parts == 0;
+    case PC_CUT_OWN:
+        return parts >= 3 && layers % (parts - 2) == 0;
+    default:
+        return false;
+    }
+}
+
+pc_cut_layout pc_layout_auto(int64_t layers, int parts) {
+    for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
+        if (pc_layout_divides(layout, layers, parts)) return layout;
+    return PC_CUT_EVEN;
+}
+
+const char *pc_layout_name(pc_cut_layout layout) {
+    static const char *const names[] = {
+        [PC_CUT_EVEN] = "even", [PC_CUT_ENDS] = "ends", [PC_CUT_OWN] = "own", [PC_CUT_LISTED] = "listed"};
+    return names[layout];
+}
+
+/* ---- reading ---- */
+
+/* A text while it is read; places in it are counted from 1, in bytes. */
+typedef struct layout_reader {
+    const char *text;
+    size_t at;
+    pc_error *error;
+} layout_reader;
+
+static pc_code refuse(const layout_reader *x, size_t at, const char *format, ...) {
+    char problem[160];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(problem, sizeof problem, format, values);
+    va_end(values);
+    return pc_error_set(x->error, PC_ERROR_INPUT, "%.40s: at %zu: %s", x->text, at + 1, problem);
+}
+
+/* The whole number that stands here, with commas between its digits only if they have no meaning. */
+static pc_code read_number(layout_reader *x, bool skips_commas, int32_t *number) {
+    size_t start = x->at;
+    int64_t value = 0;
+    char c = x->text[x->at];
+    if (c < '0' || c > '9') return refuse(x, x->at, "no number; expected one");
+    for (; (c >= '0' && c <= '9') || (skips_commas && c == ','); c = x->text[++x->at]) {
+        if (c != ',') value = 10 * value + (c - '0');
+        if (value > INT32_MAX) return refuse(x, start, "too large a number; expected up to %d", INT32_MAX);
+    }
+    *number = (int32_t)value;
+    return PC_OK;
+}
+
+static void skip_blanks(layout_reader *x) {
+    while (x->text[x->at] == ' ') x->at++;
+}
+
+static pc_code parse_numbers(layout_reader *x, int32_t *layers, int *count) {
+    int32_t number;
+    for (*count = 0;;) {
+        skip_blanks(x);
+        pc_code code = read_number(x, false, &number);
+        if (code) return code;
+        if (*count == PC_PARTS_MAX) return refuse(x, x->at, "more than %d parts; expected fewer", PC_PARTS_MAX);
+        if (layers) layers[*count] = number;
+        (*count)++;
+        skip_blanks(x);
+        if (x->text[x->at] == '\0') return PC_OK;
+        if (x->text[x->at] != ',') return refuse(x, x->at, "no list; expected numbers with commas between them");
+        x->at++;
+    }
+}
+
+/* ---- Megatron's notation ---- */
+
+/* What was read so far; the last part is still open. */
+typedef struct layout_parts {
+    int32_t *layers; /* NULL: parts are only counted */
+    int count;       /* of parts that are closed */
+    int64_t here;    /* layers of the open one */
+    int64_t total;
+    bool has_any, has_embedding, has_loss;
+} layout_parts;
+
+static pc_code add_layers(const layout_reader *x, size_t at, int64_t layers, layout_parts *parts) {
+    if (layers > INT32_MAX - parts->total) return refuse(x, at, "too many layers; expected up to %d", INT32_MAX);
+    parts->total += layers;
+    parts->here += layers;
+    return PC_OK;
+}
+
+static pc_code close_parts(const layout_reader *x, size_t at, int32_t times, layout_parts *parts) {
+    if (times >= PC_PARTS_MAX - parts->count) return refuse(x, at, "too many parts; expected up to %d", PC_PARTS_MAX);
+    for (int32_t i = 0; i < times; i++) {
+        if (parts->layers) parts->layers[parts->count] = (int32_t)parts->here;
+        parts->count++;
+        parts->here = 0;
+    }
+    return PC_OK;
+}
+
+static pc_code add_symbol(const layout_reader *x, size_t at, int32_t times, layout_parts *parts) {
+    char symbol = x->text[at];
+    bool is_first = !parts->has_any;
+    if (times == 0) return PC_OK;
+    if (parts->has_loss) return refuse(x, at, "behind the loss; expected L once, at the end");
+    parts->has_any = true;
+    if (symbol == 't') return add_layers(x, at, times, parts);
+    if (symbol == '|') return close_parts(x, at, times, parts);
+    bool fits = times == 1 && (symbol == 'L' || is_first);
+    if (!fits) return refuse(x, at, "%c here; expected E once, at the start, and L once, at the end", symbol);
+    if (symbol == 'E')
+        parts->has_embedding = true;
+    else
+        parts->has_loss = true;
+    return PC_OK;
+}
+
+static char next_of(layout_reader *x) {
+    while (x->text[x->at] == ',') x->at++;
+    return x->text[x->at];
+}
+
+/* "*4", if it stands here; 1 otherwise. */
+static pc_code read_times(layout_reader *x, int32_t *times) {
+    *times = 1;
+    if (next_of(x) != '*') return PC_OK;
+    x->at++;
+    next_of(x);
+    pc_code code = read_number(x, true, times);
+    if (!code && next_of(x) == '*') return refuse(x, x->at, "a second factor; expected one");
+    return code;
+}
+
+static pc_code refuse_symbol(const layout_reader *x) {
+    unsigned char c = (unsigned char)x->text[x->at];
+    if (c == 'm')
+        return refuse(x, x->at, "m, multi-token prediction, which is not modelled; expected E, t and L alone");
+    if (c == '(') return refuse(x, x->at, "a group in a group; expected none, as in Megatron-LM");
+    if (c == ')') return refuse(x, x->at, "')' without '('; expected a group such as (tt|)*4");
+    if (c == '*') return refuse(x, x->at, "'*' behind nothing; expected what to repeat before it");
+    return refuse(x, x->at, "'%c'; expected E, t, L, |, *, ( or )", c > ' ' && c < 0x7f ? c : '?');
+}
+
+/* One symbol and how often it stands there. */
+static pc_code read_symbol(layout_reader *x, layout_parts *parts) {
+    size_t at = x->at;
+    int32_t times;
+    if (!strchr("EtL|", x->text[at])) return refuse_symbol(x);
+    x->at++;
+    pc_code code = read_times(x, &times);
+    return code ? code : add_symbol(x, at, times, parts);
+}
+
+/* What stands from here to the ')' or the end. */
+static pc_code read_symbols(layout_reader *x, layout_parts *parts) {
+    pc_code code = PC_OK;
+    while (!code && next_of(x) != ')' && x->text[x->at] != '\0') code = read_symbol(x, parts);
+    return code;
+}
+
+/* "(tt|)*4": read once to know what is in it, then as often as it says. Layers alone are multiplied, so that a factor
+ * of two billion takes no time; of a group with parts it is bounded by their number, and E or L come but once. */
+static pc_code read_group(layout_reader *x, layout_parts *parts) {
+    size_t start = x->at++, body = x->at;
+    layout_parts once = {.layers = NULL};
+    int32_t times;
+    if (next_of(x) == ')') return refuse(x, start, "an empty group; expected one such as (tt|)*4");
+    pc_code code = read_symbols(x, &once);
+    if (code) return code;
+    if (x->text[x->at] == '\0') return refuse(x, start, "'(' without ')'; expected a group such as (tt|)*4");
+    x->at++;
+    if (next_of(x) != '*') return refuse(x, x->at, "a group without a factor; expected one such as (tt|)*4");
+    code = read_times(x, &times);
+    if (code || times == 0 || !once.has_any) return code;
+    bool is_layers = once.count == 0 && !once.has_embedding && !once.has_loss && !parts->has_loss;
+    if (is_layers) {
+        parts->has_any = true;
+        return add_layers(x, start, once.total * times, parts);
+    }
+    layout_reader again = *x;
+    for (int32_t i = 0; !code && i < times; i++) {
+        again.at = body;
+        code = read_symbols(&again, parts);
+    }
+    return code;
+}
+
+static pc_code parse_notation(layout_reader *x, int32_t *layers, int *count) {
+    layout_parts parts = {.layers = layers};
+    pc_code code = PC_OK;
+    while (!code && next_of(x) != '\0') code = x->text[x->at] == '(' ? read_group(x, &parts) : read_symbol(x, &parts);
+    if (code) return code;
+    if (!parts.has_embedding) return refuse(x, 0, "no embedding; expected E at the start");
+    if (!parts.has_loss) return refuse(x, x->at, "no loss; expected L at the end");
+    if (layers) layers[parts.count] = (int32_t)parts.here;
+    *count = parts.count + 1;
+    return PC_OK;
+}
+
+pc_code pc_layout_parse(const char *text, int32_t *layers, int *count, pc_error *error) {
+    layout_reader x = {.text = text, .error = error};
+    skip_blanks(&x);
+    bool is_numbers = text[x.at] >= '0' && text[x.at] <= '9';
+    return is_numbers ? parse_numbers(&x, layers, count) : parse_notation(&x, layers, count);
+}
+
+/* ---- writing ---- */
+
+/* A text that grows as long as it fits. */
+typedef struct layout_text {
+    char text[PC_LAYOUT_SIZE];
+    size_t length; /* PC_LAYOUT_SIZE: it did not fit */
+} layout_text;
+
+static void put(layout_text *x, const char *format, ...) {
+    va_list values;
+    if (x->length == PC_LAYOUT_SIZE) return;
+    va_start(values, format);
+    int more = vsnprintf(x->text + x->length, PC_LAYOUT_SIZE - x->length, format, values);
+    va_end(values);
+    x->length = x->length + (size_t)more < PC_LAYOUT_SIZE ? x->length + (size_t)more : PC_LAYOUT_SIZE;
+}
+
+static void put_numbers(const int32_t *layers, int parts, layout_text *x) {
+    for (int i = 0; i < parts; i++) put(x, "%s%" PRId32, i ? "," : "", layers[i]);
+}
+
+static void put_layers(int32_t layers, layout_text *x) {
+    if (layers > 3)
+        put(x, "t*%" PRId32, layers);
+    else
+        put(x, "%.*s", (int)layers, "ttt");
+}
+
+static void put_notation(const int32_t *layers, int parts, layout_text *x) {
+    put(x, "E");
+    for (int i = 0; i < parts;) {
+        int same = i + 1;
+        while (i > 0 && same < parts - 1 && layers[same] == layers[i]) same++;
+        bool is_group = same - i > 2;
+        if (is_group) put(x, "(");
+        put_layers(layers[i], x);
+        put(x, i == parts - 1 ? "L" : "|");
+        if (is_group) put(x, ")*%d", same - i);
+        i = is_group ? same : i + 1;
+    }
+}
+
+void pc_layout_write(const int32_t *layers, int parts, char *text) {
+    layout_text numbers = {.length = 0}, notation = {.length = 0};
+    put_numbers(layers, parts, &numbers);
+    put_notation(layers, parts, &notation);
+    const layout_text *shorter = notation.length < numbers.length ? &notation : &numbers;
+    bool fits = shorter->length < PC_LAYOUT_SIZE;
+    snprintf(text, PC_LAYOUT_SIZE, "%s", fits ? shorter->text : pc_layout_name(PC_CUT_LISTED));
+}
+
+/* ---- what to do instead ---- */
+
+static size_t add_word(char *text, size_t used, const char *format, ...) {
+    va_list values;
+    if (used >= PC_LAYOUT_REMEDY_SIZE) return used;
+    va_start(values, format);
+    used += (size_t)vsnprintf(text + used, PC_LAYOUT_REMEDY_SIZE - used, format, values);
+    va_end(values);
+    return used;
+}
+
+static bool any_divides(int64_t layers, int64_t parts) {
+    if (parts < 1 || parts > PC_PARTS_MAX || parts > layers + 2) return false;
+    return pc_layout_divides(pc_layout_auto(layers, (int)parts), layers, (int)parts);
+}
+
+/* "pp 5 or 13": of the numbers below and above `number` whose product with `others` a layout divides, the nearest. */
+static size_t add_nearest(int64_t layers, const char *key, int number, int others, char *text) {
+    int below = number - 1, above = number + 1;
+    size_t used = 0;
+    while (below > 0 && !any_divides(layers, (int64_t)below * others)) below--;
+    while ((int64_t)above * others <= PC_PARTS_MAX && !any_divides(layers, (int64_t)above * others)) above++;
+    bool has_above = (int64_t)above * others <= PC_PARTS_MAX;
+    if (below > 0) used = add_word(text, used, "%s %d", key, below);
+    if (has_above) used = add_word(text, used, "%s %d", used ? " or" : key, above);
+    return used;
+}
+
+/* With embedding and head as a layer each, and what is left over one each for the parts from the second on; false if
+ * there are more parts than that. */
+static bool fill_list(int64_t layers, int parts, int32_t *list) {
+    int64_t most = (layers + 2) / parts, rest = (layers + 2) % parts;
+    if (most == 0 || most > INT32_MAX - 1) return false;
+    for (int i = 0; i < parts; i++) list[i] = (int32_t)(most + (i > 0 && i <= rest));
+    list[0]--;
+    list[parts - 1]--;
+    return true;
+}
+
+void pc_layout_remedy(int64_t layers, const pc_cut *cut, int parts, char *text) {
+    int32_t list[PC_PARTS_MAX];
+    char written[PC_LAYOUT_SIZE];
+    size_t used = 0;
+    for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
+        if (pc_layout_divides(layout, layers, parts))
+            used = add_word(text, used, "%s%s", used ? " or " : "--layout ", pc_layout_name(layout));
+    if (used) return;
+    if (cut->pp > 0 && parts % cut->pp == 0) used = add_nearest(layers, "pp", cut->pp, parts / cut->pp, text);
+    if (fill_list(layers, parts, list)) {
+        pc_layout_write(list, parts, written);
+        const char *quote = strpbrk(written, "|*") ? "'" : "";
+        used = add_word(text, used, "%sa list such as --layout %s%s%s", used ? ", or " : "", quote, written, quote);
+    }
+    if (!used) add_word(text, used, "fewer parts");
+}

@@ -1,0 +1,238 @@
+/* Layouts: what divides, what is said where nothing does, and lists as text, in both kinds and back. */
+#include "tests/support.h"
+
+#include "models/workload/layout.h"
+
+#include <ctype.h>
+
+static int32_t layers[PC_PARTS_MAX];
+
+static int parse(const char *text) {
+    int count = -1;
+    pc_error error = {0};
+    if (pc_layout_parse(text, layers, &count, &error)) fail_msg("%s", error.message);
+    return count;
+}
+
+static void expect_layers(const char *text, const int32_t *expected, int count) {
+    int counted = -1;
+    assert_int_equal(parse(text), count);
+    for (int i = 0; i < count; i++) assert_int_equal(layers[i], expected[i]);
+    assert_int_equal(pc_layout_parse(text, NULL, &counted, NULL), PC_OK);
+    assert_int_equal(counted, count);
+}
+
+/* The examples of Megatron-LM's parser, without multi-token prediction: "Ettt|(tt|)*29,L" is 3 layers, 29 times 2, and
+ * the loss alone. */
+static void test_lists(void **state) {
+    (void)state;
+    int32_t example[31] = {3};
+    for (int i = 1; i < 30; i++) example[i] = 2;
+    expect_layers("Ettt|(tt|)*29,L", example, 31);
+    expect_layers("15,16,16,15", (int32_t[]){15, 16, 16, 15}, 4);
+    expect_layers(" 3 , 4,4 ,3", (int32_t[]){3, 4, 4, 3}, 4);
+    expect_layers("24", (int32_t[]){24}, 1);
+    expect_layers("Et*4|(t*4|)*2t*3L", (int32_t[]){4, 4, 4, 3}, 4);
+    expect_layers("E|t*12|t*12|L", (int32_t[]){0, 12, 12, 0}, 4);
+    expect_layers("Et,t|(|t)*2,tL", (int32_t[]){2, 0, 1, 2}, 4);
+    expect_layers("Et|*3L", (int32_t[]){1, 0, 0, 0}, 4);
+    expect_layers("Et*1,2|(t,t|)*1,0,L", (int32_t[]){12, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0}, 12);
+    expect_layers("(Et|)*1(t*3)*5|t*0(t|L)*0(tL)*1", (int32_t[]){1, 15, 1}, 3);
+    expect_layers("EL", (int32_t[]){0}, 1);
+}
+
+static void expect_refused(const char *text, const char *message) {
+    int count = -1;
+    pc_error error = {0};
+    assert_int_equal(pc_layout_parse(text, layers, &count, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, message);
+    assert_int_equal(count < 0 || count > 0, 1);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    expect_refused("", ": at 1: no embedding; expected E at the start");
+    expect_refused("3,,4", "3,,4: at 3: no number; expected one");
+    expect_refused("3,4,", "3,4,: at 5: no number; expected one");
+    expect_refused("3;4", "3;4: at 2: no list; expected numbers with commas between them");
+    expect_refused("3,-4", "3,-4: at 3: no number; expected one");
+    expect_refused("3,4294967296", "3,4294967296: at 3: too large a number; expected up to 2147483647");
+    expect_refused("tt|tL", "tt|tL: at 1: no embedding; expected E at the start");
+    expect_refused("Ett|t", "Ett|t: at 6: no loss; expected L at the end");
+    expect_refused("Et|EtL", "Et|EtL: at 4: E here; expected E once, at the start, and L once, at the end");
+    expect_refused("E*2tL", "E*2tL: at 1: E here; expected E once, at the start, and L once, at the end");
+    expect_refused("EtL*2", "EtL*2: at 3: L here; expected E once, at the start, and L once, at the end");
+    expect_refused("Et|tL|", "Et|tL|: at 6: behind the loss; expected L once, at the end");
+    expect_refused("EtL(t)*2", "EtL(t)*2: at 5: behind the loss; expected L once, at the end");
+    expect_refused("E(tL)*2", "E(tL)*2: at 3: behind the loss; expected L once, at the end");
+    expect_refused("Et|xL", "Et|xL: at 4: 'x'; expected E, t, L, |, *, ( or )");
+    expect_refused("Et| tL", "Et| tL: at 4: '?'; expected E, t, L, |, *, ( or )");
+    expect_refused("Et|tmL",
+                   "Et|tmL: at 5: m, multi-token prediction, which is not modelled; expected E, t and L alone");
+    expect_refused("E(t|tL", "E(t|tL: at 2: '(' without ')'; expected a group such as (tt|)*4");
+    expect_refused("Et|)*2L", "Et|)*2L: at 4: ')' without '('; expected a group such as (tt|)*4");
+    expect_refused("E(t|)tL", "E(t|)tL: at 6: a group without a factor; expected one such as (tt|)*4");
+    expect_refused("E()*2tL", "E()*2tL: at 2: an empty group; expected one such as (tt|)*4");
+    expect_refused("E((t|)*2t|)*3L", "E((t|)*2t|)*3L: at 3: a group in a group; expected none, as in Megatron-LM");
+    expect_refused("E*tL", "E*tL: at 3: no number; expected one");
+    expect_refused("*2EtL", "*2EtL: at 1: '*' behind nothing; expected what to repeat before it");
+    expect_refused("Et*2*3L", "Et*2*3L: at 5: a second factor; expected one");
+    expect_refused("E(t|)*2*3L", "E(t|)*2*3L: at 8: a second factor; expected one");
+}
+
+/* Texts of a few bytes that would make gigabytes, and deep ones: refused at once. */
+static void test_hostile(void **state) {
+    (void)state;
+    static char deep[4097];
+    int count;
+    expect_refused("Et*99999999999999999999L",
+                   "Et*99999999999999999999L: at 4: too large a number; expected up to 2147483647");
+    expect_refused("E(t*2000000000)*2000000000L",
+                   "E(t*2000000000)*2000000000L: at 2: too many layers; expected up to 2147483647");
+    expect_refused("Et*2000000000|t*2000000000L",
+                   "Et*2000000000|t*2000000000L: at 15: too many layers; expected up to 2147483647");
+    expect_refused("E|*2147483647L", "E|*2147483647L: at 2: too many parts; expected up to 4096");
+    expect_refused("E(|*4095t)*2147483647L", "E(|*4095t)*2147483647L: at 3: too many parts; expected up to 4096");
+    assert_int_equal(parse("E|*4095L"), PC_PARTS_MAX);
+    assert_int_equal(parse("E(t*0)*2147483647(t*0,)*2147483647L"), 1);
+    assert_int_equal(parse("Et*2147483647L"), 1);
+    memset(deep, '(', sizeof deep - 1);
+    assert_int_equal(pc_layout_parse(deep, layers, &count, NULL), PC_ERROR_INPUT);
+    memset(deep, '1', sizeof deep - 1);
+    assert_int_equal(pc_layout_parse(deep, layers, &count, NULL), PC_ERROR_INPUT);
+    for (size_t i = 1; i < sizeof deep - 1; i += 2) deep[i] = ',';
+    deep[sizeof deep - 2] = '1';
+    assert_int_equal(parse(deep), 2048);
+}
+
+/* What is written reads the same; what cannot be written short enough says so. */
+static void test_written_and_read(void **state) {
+    (void)state;
+    test_random random = {18};
+    int written = 0;
+    for (int n = 0; n < 4000; n++) {
+        int32_t list[PC_PARTS_MAX];
+        int parts = (int)test_between(&random, 1, n % 2 ? 12 : 300), most = (int)test_between(&random, 0, 20);
+        char text[PC_LAYOUT_SIZE];
+        for (int i = 0; i < parts; i++)
+            list[i] = i > 0 && test_between(&random, 0, 9) > 0 ? list[i - 1] : (int32_t)test_between(&random, 0, most);
+        pc_layout_write(list, parts, text);
+        if (strcmp(text, "listed") == 0) continue;
+        expect_layers(text, list, parts);
+        written++;
+    }
+    assert_true(written > 3000);
+}
+
+static void expect_written(const int32_t *list, int parts, const char *expected) {
+    char text[PC_LAYOUT_SIZE];
+    pc_layout_write(list, parts, text);
+    assert_string_equal(text, expected);
+}
+
+static void test_written(void **state) {
+    (void)state;
+    int32_t many[PC_PARTS_MAX] = {15};
+    expect_written((int32_t[]){15, 16, 16, 15}, 4, "15,16,16,15");
+    expect_written((int32_t[]){24}, 1, "24");
+    for (int i = 1; i < 16; i++) many[i] = i < 15 ? 16 : 15;
+    expect_written(many, 16, "Et*15|(t*16|)*14t*15L");
+    for (int i = 0; i < PC_PARTS_MAX; i++) many[i] = i % 2;
+    expect_written(many, PC_PARTS_MAX, "listed");
+}
+
+/* 126 layers, as Llama 3 405B has: of 16 parts embedding and head must count, of 9 they need not, and for 11 only
+ * parts of their own do; 26 have none. */
+static void test_auto(void **state) {
+    (void)state;
+    assert_int_equal(pc_layout_auto(126, 16), PC_CUT_ENDS);
+    assert_int_equal(pc_layout_auto(126, 128), PC_CUT_ENDS);
+    assert_int_equal(pc_layout_auto(126, 9), PC_CUT_EVEN);
+    assert_int_equal(pc_layout_auto(126, 2), PC_CUT_EVEN); /* ends would do too */
+    assert_int_equal(pc_layout_auto(126, 11), PC_CUT_OWN);
+    assert_int_equal(pc_layout_auto(126, 26), PC_CUT_EVEN);
+    assert_false(pc_layout_divides(PC_CUT_EVEN, 126, 26));
+    assert_false(pc_layout_divides(PC_CUT_OWN, 126, 2));
+    assert_false(pc_layout_divides(PC_CUT_LISTED, 126, 2));
+}
+
+/* ---- remedies ---- */
+
+/* The list behind "--layout ", with quotes or without. */
+static void check_list(const char *text, int64_t expected_layers, int parts) {
+    char list[PC_LAYOUT_SIZE];
+    bool is_quoted = *text == '\'';
+    int64_t sum = 0;
+    snprintf(list, sizeof list, "%s", text + is_quoted);
+    if (is_quoted) list[strlen(list) - 1] = '\0';
+    assert_int_equal(parse(list), parts);
+    for (int i = 0; i < parts; i++) sum += layers[i];
+    assert_int_equal(sum, expected_layers);
+}
+
+static void check_names(const char *text, int64_t model_layers, int parts) {
+    int named = 0;
+    for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++) {
+        bool is_named = strstr(text, pc_layout_name(layout)) != NULL;
+        assert_int_equal(is_named, pc_layout_divides(layout, model_layers, parts));
+        named += is_named;
+    }
+    assert_true(named > 0);
+}
+
+static void check_stages(const char *text, int64_t model_layers, int chunks) {
+    char *next;
+    int stages = (int)strtol(text, &next, 10);
+    assert_true(pc_layout_divides(pc_layout_auto(model_layers, stages * chunks), model_layers, stages * chunks));
+    if (strncmp(next, " or ", 4) == 0 && isdigit((unsigned char)next[4])) check_stages(next + 4, model_layers, chunks);
+}
+
+/* Whatever does not divide, what is said instead does. */
+static void test_every_remedy_works(void **state) {
+    (void)state;
+    for (int64_t model_layers = 1; model_layers <= 130; model_layers++)
+        for (int pp = 1; pp <= 24; pp++)
+            for (int chunks = 1; chunks <= 3; chunks++) {
+                char text[PC_LAYOUT_REMEDY_SIZE];
+                pc_cut cut = {.pp = pp, .chunks = chunks};
+                pc_layout_remedy(model_layers, &cut, pp * chunks, text);
+                const char *list = strstr(text, "a list such as --layout ");
+                bool has_stages = strncmp(text, "pp ", 3) == 0;
+                if (strncmp(text, "--layout ", 9) == 0) {
+                    check_names(text, model_layers, pp * chunks);
+                    continue;
+                }
+                if (has_stages) check_stages(text + 3, model_layers, chunks);
+                if (list) check_list(list + strlen("a list such as --layout "), model_layers, pp * chunks);
+                assert_true(has_stages || list || (strcmp(text, "fewer parts") == 0 && model_layers + 2 < pp * chunks));
+            }
+}
+
+static void test_remedies(void **state) {
+    (void)state;
+    char text[PC_LAYOUT_REMEDY_SIZE];
+    pc_layout_remedy(126, &(pc_cut){.pp = 16}, 16, text);
+    assert_string_equal(text, "--layout ends or own");
+    pc_layout_remedy(13, &(pc_cut){.pp = 8}, 8, text);
+    assert_string_equal(text, "pp 5 or 13, or a list such as --layout 'E|(tt|)*6tL'");
+    pc_layout_remedy(126, &(pc_cut){.pp = 16}, 48, text);
+    assert_string_equal(text, "pp 14 or 21, or a list such as --layout 'Et|(ttt|)*32(tt|)*14tL'");
+    pc_layout_remedy(24, &(pc_cut){.pp = 64}, 64, text);
+    assert_string_equal(text, "pp 26");
+    pc_layout_remedy(INT32_MAX, &(pc_cut){.pp = 4000}, 4000, text);
+    assert_true(strlen(text) < PC_LAYOUT_REMEDY_SIZE - 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_written_and_read),
+        cmocka_unit_test(test_written),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_every_remedy_works),
+        cmocka_unit_test(test_remedies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
