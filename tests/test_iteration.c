@@ -254,10 +254,8 @@ static void test_infeasible(void **state) {
     spec.machine.nodes = 7;
     expect_status(&spec, PC_ITERATION_INFEASIBLE, "64 GPUs; expected at most the 56");
     spec = example_spec();
-    spec.generator = pc_generator_find("1f1b-interleaved");
     spec.cut.chunks = 2;
-    spec.cut.microbatches = 9;
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "9 microbatches on 4 devices; expected a multiple");
+    expect_status(&spec, PC_ITERATION_INFEASIBLE, "1f1b: 2 chunks a device; expected 1");
     spec = example_spec();
     spec.generator = pc_generator_find("zb-h1");
     spec.cut.recompute = PC_RECOMPUTE_FULL;

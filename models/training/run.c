@@ -141,18 +141,15 @@ static double least_capacity_gib(const pc_costs *costs) {
     return least ? (double)least / BYTES_PER_GIB : NAN;
 }
 
-/* A list of a run that is known to be infeasible may be of any length. */
+/* The list has a value a part. Where the run is known to be infeasible it may be of any length. */
 static void describe_layout(const pc_run_spec *spec, pc_run_row *row) {
     const pc_cut *cut = &spec->iteration.cut;
-    if (!spec->is_cluster)
-        snprintf(row->layout, sizeof row->layout, "%s", spec->layout);
-    else if (cut->layout != PC_CUT_LISTED)
-        snprintf(row->layout, sizeof row->layout, "%s", pc_layout_name(cut->layout));
-    else if (spec->infeasible[0])
-        row->layout[0] = '\0';
-    else
-        pc_layout_write(cut->layers_of_part,
-                        pc_placement_parts(spec->generator->placement, spec->devices, spec->chunks), row->layout);
+    bool is_listed = spec->is_cluster && cut->layout == PC_CUT_LISTED;
+    const char *name = spec->is_cluster && !is_listed ? pc_layout_name(cut->layout) : spec->layout;
+    snprintf(row->layout, sizeof row->layout, "%s", is_listed ? "" : name);
+    if (!is_listed || spec->infeasible[0] || !cut->layers_of_part) return;
+    int parts = pc_placement_parts(spec->generator->placement, spec->devices, spec->chunks);
+    if (parts >= 1 && parts <= PC_PARTS_MAX) pc_layout_write(cut->layers_of_part, parts, row->layout);
 }
 
 void pc_run_row_relabel(const pc_run_spec *spec, pc_run_row *row) {
