@@ -27,6 +27,39 @@ static void test_activation_of_ends(void **state) {
     pc_scenario_free(scenario);
 }
 
+/* Without a layout: 12 layers on 4 devices are three each; 10, which do not divide, count embedding and head: 2, 3, 3
+ * and 2. A layout that is given is kept to, and of a size nobody asks how many layers it is of. */
+static void test_layout_without_a_word(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *layout;
+        int layers[4];
+    } cases[] = {{"layers: 12", "even", {3, 3, 3, 3}},
+                 {"layers: 10", "ends", {2, 3, 3, 2}},
+                 {"layers: 10, layout: auto", "ends", {2, 3, 3, 2}},
+                 {"layers: 14, layout: ends", "ends", {3, 4, 4, 3}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "scenario: x\nsetting: {schedule: 1f1b, devices: 4, microbatches: 8, microbatch_size: 2, "
+                 "times: {F: 1 ms, BW: 2 ms}, model: {%s, hidden: 64, heads: 4, seq_len: 128}}\n",
+                 cases[i].model);
+        pc_scenario *scenario = load_text(text);
+        pc_run_spec spec = spec_of(scenario, 0);
+        assert_string_equal(spec.layout, cases[i].layout);
+        for (int d = 0; d < 4; d++) assert_int_equal(spec.costs.activation_bytes[d], cases[i].layers[d] * 1212416);
+        pc_run_spec_free(&spec);
+        pc_scenario_free(scenario);
+    }
+    pc_scenario *scenario =
+        load_text("scenario: x\nsetting: {schedule: 1f1b, devices: 4, microbatches: 8, model: {layers: 11}, "
+                  "times: {F: 1 ms, BW: 2 ms}, activation: {size: 100 B}}\n");
+    pc_run_spec spec = spec_of(scenario, 0);
+    assert_string_equal(spec.layout, "");
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
 /* A layer of s 128, h 64, a 4, b 2 takes 1212416 bytes and has an input of 2*128*2*64 = 32768; 6 layers on 2 stages. R
  * takes what F takes, or what is said. */
 static void test_recomputation(void **state) {
@@ -124,6 +157,7 @@ static void test_activation_of_a_fold(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_activation_of_ends),
+        cmocka_unit_test(test_layout_without_a_word),
         cmocka_unit_test(test_activation_of_a_fold),
         cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_replicas),
