@@ -147,8 +147,8 @@ static const pc_key_text texts[] = {
     SETTING("overlap.parameters", "`true`", "gathers of parameters"),
     SETTING("scatter_boundary", "`true`", "whether transfers between stages are cut over the tensor-parallel ranks"),
     SETTING(
-        "bucket", "160 MB, but at most 16 pieces a chunk",
-        "gradients and parameters travel in pieces of this size (the default: Megatron's 40 million fp32 gradients)"),
+        "bucket", "40 million gradients (160 MB, or 80 MB with `gradient_bytes: 2`), but at most 16 pieces a chunk",
+        "gradients travel in pieces of this size, and parameters in as many (the default: Megatron's least bucket)"),
     SETTING("gradient_bytes", "`4`", "of a parameter's gradient as it travels between replicas"),
     SETTING("step", "`norm`", "whether all stages wait for the gradient norm, or, with `post-validation`, none does"),
     SETTING("granularity", "`pass`", "what a task is: a pass, or every kernel and collective"),

@@ -450,6 +450,26 @@ static void test_chunks_that_end_at_once(void **state) {
     pc_iteration_plan_free(&plan);
 }
 
+/* By default a bucket is 40 million gradients, whatever their size: of 4 bytes 160 MB, of 2 bytes 80 MB; a chunk of P
+ * parameters has P/40e6 of them, rounded up. A given size is of bytes. A middle stage has 6 layers of 12h^2/2 and
+ * vectors, 151 million parameters: 4 buckets. */
+static void test_bucket_by_default(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_iteration_plan plan;
+    for (spec.gradient_bytes = 2; spec.gradient_bytes <= 4; spec.gradient_bytes += 2) {
+        const int64_t sizes[] = {0, INT64_C(40000000) * spec.gradient_bytes, 160000000};
+        for (int i = 0; i < 3; i++) {
+            spec.bucket_bytes = sizes[i];
+            assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+            int64_t parameters = plan.part_costs[plan.chunks_of[1].sort].parameters;
+            assert_int_equal((parameters + 39999999) / 40000000, 4);
+            assert_int_equal(plan.chunks_of[1].buckets, i < 2 ? 4 : spec.gradient_bytes);
+            pc_iteration_plan_free(&plan);
+        }
+    }
+}
+
 /* ---- bytes ---- */
 
 /* By ring: a rank sends (n-1)/n of what is gathered or reduced and scattered. TP: eight collectives of 2sbh a layer, as
@@ -558,6 +578,7 @@ int main(void) {
         cmocka_unit_test(test_meeting_is_exposed),
         cmocka_unit_test(test_an_empty_part),
         cmocka_unit_test(test_chunks_that_end_at_once),
+        cmocka_unit_test(test_bucket_by_default),
         cmocka_unit_test(test_bytes_by_kind),
         cmocka_unit_test(test_bytes_of_zero_and_of_ties),
         cmocka_unit_test(test_bytes_do_not_depend_on_the_schedule),

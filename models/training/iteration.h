@@ -55,7 +55,8 @@ typedef struct pc_iteration_spec {
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
     bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
-    int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 160 MB, but at most 16 buckets a chunk */
+    int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
+                           * of 2), but at most 16 buckets a chunk */
     int gradient_bytes;   /* of a parameter's gradient in collectives: 4, fp32, or 2; 0: 4 */
     pc_step step;
     pc_granularity granularity;

@@ -22,13 +22,15 @@ static pc_alone alone(const pc_iteration_plan *plan, const pc_group *group, pc_c
 
 /* ---- collectives of data parallelism ---- */
 
-/* Megatron's least bucket, 40 million fp32 gradients; and how many it takes until more of them change little. */
-enum { USUAL_BUCKET_BYTES = 40000000 * 4, USUAL_BUCKETS_MAX = 16 };
+/* Megatron's least bucket, 40 million gradients of whatever size (`ddp_bucket_size`; beyond 40 replicas it takes a
+ * million a replica); and how many it takes until more of them change little. */
+enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
 
 /* Where a whole chunk's gradients or parameters are never there at once (ZeRO 2 and 3), a bucket is a layer at most. */
 static int32_t count_buckets(const pc_iteration_plan *plan, const pc_part_cost *part) {
-    int64_t given = plan->spec->bucket_bytes, bucket = given > 0 ? given : USUAL_BUCKET_BYTES;
-    int64_t layers = part->part.layers, count = (part->parameters * pc_plan_gradient_bytes(plan) - 1) / bucket + 1;
+    int64_t each = pc_plan_gradient_bytes(plan), given = plan->spec->bucket_bytes;
+    int64_t bucket = given > 0 ? given : USUAL_BUCKET_GRADIENTS * each;
+    int64_t layers = part->part.layers, count = (part->parameters * each - 1) / bucket + 1;
     if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
     if (plan->cut.zero >= 2 && count < layers) count = layers;
     return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
