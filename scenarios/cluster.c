@@ -243,6 +243,7 @@ static pc_cut cut_of(const pc_setting *setting, const cluster_shape *shape) {
         .microbatch_size = shape->microbatch_size,
         .microbatches = shape->microbatches,
         .seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, 0),
+        .gradient_bytes = pc_setting_whole(setting, PC_KEY_GRADIENT_BYTES, 1) == 0 ? 2 : 4,
     };
 }
 
@@ -294,7 +295,6 @@ static void fill_network(const pc_setting *setting, pc_iteration_spec *spec) {
     spec->overlaps_gradients = is_on(setting, PC_KEY_OVERLAP_GRADIENTS, spec->overlaps_gradients);
     spec->overlaps_parameters = is_on(setting, PC_KEY_OVERLAP_PARAMETERS, spec->overlaps_parameters);
     spec->scatters_boundary = is_on(setting, PC_KEY_SCATTER_BOUNDARY, spec->scatters_boundary);
-    spec->gradient_bytes = pc_setting_whole(setting, PC_KEY_GRADIENT_BYTES, 1) == 0 ? 2 : 4;
     spec->bucket_bytes = pc_setting_whole(setting, PC_KEY_BUCKET, spec->bucket_bytes);
     spec->network = (pc_network_mode)pc_setting_whole(setting, PC_KEY_NETWORK, spec->network);
 }

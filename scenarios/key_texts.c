@@ -149,7 +149,9 @@ static const pc_key_text texts[] = {
     SETTING(
         "bucket", "40 million gradients (160 MB, or 80 MB with `gradient_bytes: 2`), but at most 16 pieces a chunk",
         "gradients travel in pieces of this size, and parameters in as many (the default: Megatron's least bucket)"),
-    SETTING("gradient_bytes", "`4`", "of a parameter's gradient as it travels between replicas"),
+    SETTING("gradient_bytes", "`4`",
+            "of a parameter's gradient, as it is held, added up and sent to other replicas (2: Megatron's "
+            "`grad_reduce_in_fp32: false`, and bf16); the step then works on fp32 copies"),
     SETTING("step", "`norm`", "whether all stages wait for the gradient norm, or, with `post-validation`, none does"),
     SETTING("granularity", "`pass`", "what a task is: a pass, or every kernel and collective"),
     SETTING("network", "`auto`",

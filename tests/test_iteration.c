@@ -357,7 +357,7 @@ static void test_the_end_of_an_iteration(void **state) {
     spec.overlaps_gradients = spec.overlaps_parameters = false;
     pc_iteration exposed = run_spec(&spec);
     assert_true(exposed.iteration_s > buckets.iteration_s && exposed.exposed.dp > buckets.exposed.dp);
-    spec.gradient_bytes = 2;
+    spec.cut.gradient_bytes = 2;
     assert_true(seconds_of(&spec) < exposed.iteration_s);
     pc_iteration_free(&buckets);
     pc_iteration_free(&exposed);

@@ -157,22 +157,87 @@ static void test_room_for_activations(void **state) {
 /* ---- memory ---- */
 
 /* A middle stage of the example: 6 layers of 12h^2/t and vectors. Two tensors of the boundary each way, of 2sbh/t; with
- * sequence parallelism one gathered tensor, 2sbh; with ZeRO 2 two buckets of fp32 gradients, of a layer each; with
- * ZeRO 3 two of 16-bit parameters, too. Replicas that are one have nothing to reduce. */
+ * sequence parallelism one gathered tensor, 2sbh; with ZeRO 2 two buckets of gradients, of a layer each; with ZeRO 3
+ * two of 16-bit parameters, too. Replicas that are one have nothing to reduce. */
 static void test_buffers(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
     int64_t tensor = 2 * 1024 * 2048, parameters = 0;
-    for (spec.cut.dp = 8; spec.cut.dp > 0; spec.cut.dp -= 7)
+    for (int i = 0; i < 4; i++)
         for (spec.cut.zero = 0; spec.cut.zero < 4; spec.cut.zero++) {
+            int64_t wide = i / 2 ? 2 : 4;
+            spec.cut.gradient_bytes = (int)wide;
+            spec.cut.dp = i % 2 ? 1 : 8;
             pc_iteration x = run_spec(&spec);
             if (spec.cut.zero == 0) parameters = x.memory[1].parameters / 2;
             int64_t bucket = (parameters - 1) / 6 + 1,
-                    each = spec.cut.dp == 1 ? 0 : (int64_t[]){0, 0, 4, 6}[spec.cut.zero];
-            assert_int_equal(x.memory[1].buffers, 4 * tensor / 2 + tensor + 2 * bucket * each);
+                    each = spec.cut.dp == 1 ? 0 : (int64_t[]){0, 0, wide, wide + 2}[spec.cut.zero];
+            int64_t buffers = 4 * tensor / 2 + tensor + 2 * bucket * each;
+            if (wide == 4) assert_int_equal(x.memory[1].buffers, buffers);
+            if (wide == 2) assert_true(x.memory[1].buffers >= buffers); /* see test_step_of_narrow_gradients */
             pc_iteration_free(&x);
         }
     assert_true(parameters > 6 * 12 * INT64_C(2048) * 2048 / 2);
+}
+
+/* What is held of gradients of 2 bytes, by ZeRO; and of the step, which copies the rank's share of them to fp32 (2
+ * read, 4 written), does what it does with fp32 ones (42) and zeroes all that is held. The copy, 4 bytes, is there when
+ * activations and working memory are not: where it needs more than those had, buffers have the difference. */
+static void test_step_of_narrow_gradients(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    const pc_gpu *gpu = &spec.machine.gpu;
+    int more = 0;
+    spec.cut.microbatches = 1;
+    for (spec.cut.zero = 0; spec.cut.zero < 4; spec.cut.zero++) {
+        pc_iteration_plan plan[2];
+        pc_iteration x[2];
+        for (int i = 0; i < 2; i++) {
+            spec.cut.gradient_bytes = i ? 2 : 4;
+            assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan[i], NULL), PC_OK);
+            x[i] = run_spec(&spec);
+        }
+        int64_t all = plan[0].device[1].parameter_count, share = spec.cut.zero ? (all + 7) / 8 : all;
+        int64_t held = spec.cut.zero >= 2 ? (all + 7) / 8 : all;
+        for (int i = 0; i < 2; i++) {
+            int64_t wide = i ? 2 : 4, ranks = spec.cut.zero >= 2 ? 8 : 1;
+            assert_int_equal(x[i].memory[1].gradients, (wide * all + ranks - 1) / ranks);
+            double bytes = (double)((i ? 48 : 42) * share + wide * held);
+            double seconds = (i ? 5 : 4) * gpu->kernel_s + bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
+            check_near((double)plan[i].device[1].step_ps / 1e12, seconds, 1e-6);
+        }
+        int64_t working = 2 * 1024 * 2048, activations = x[1].memory[1].activations;
+        int64_t rest = 4 * share - working - activations, zero = spec.cut.zero >= 2 ? 2 * 2 * ((all - 1) / 6 + 1) : 0;
+        more += rest > 0;
+        assert_int_equal(x[1].memory[1].buffers - x[0].memory[1].buffers, (rest > 0 ? rest : 0) - zero);
+        assert_int_equal(activations, x[0].memory[1].activations);
+        for (int i = 0; i < 2; i++) pc_iteration_plan_free(&plan[i]);
+        for (int i = 0; i < 2; i++) pc_iteration_free(&x[i]);
+    }
+    assert_int_equal(more, 1); /* ZeRO 0 alone: the whole of the gradients, beside one microbatch */
+}
+
+/* A run in which all fits but that copy says so; with one byte more it fits, and the peak is the step's. */
+static void test_no_room_for_the_step(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.zero = 0;
+    spec.cut.microbatches = 1;
+    spec.cut.gradient_bytes = 2;
+    pc_iteration x = run_spec(&spec);
+    int fullest = 0;
+    for (int d = 1; d < 4; d++)
+        if (x.memory[d].peak_bytes > x.memory[fullest].peak_bytes) fullest = d;
+    int64_t peak = x.memory[fullest].peak_bytes, parameters = x.memory[fullest].parameters / 2;
+    char message[64];
+    snprintf(message, sizeof message, "stage %d: gradients in fp32 at the step: ", fullest);
+    assert_true(peak > 20 * parameters && peak - x.memory[fullest].activations > 16 * parameters);
+    pc_iteration_free(&x);
+    spec.memory_limit_bytes = peak;
+    x = run_spec(&spec);
+    pc_iteration_free(&x);
+    spec.memory_limit_bytes = peak - 1;
+    expect_out_of_memory(&spec, message);
 }
 
 /* Of chunks on a stage the largest counts, whichever it is: folded, both ends are on stage 0, and the larger parts are
@@ -457,14 +522,14 @@ static void test_bucket_by_default(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
     pc_iteration_plan plan;
-    for (spec.gradient_bytes = 2; spec.gradient_bytes <= 4; spec.gradient_bytes += 2) {
-        const int64_t sizes[] = {0, INT64_C(40000000) * spec.gradient_bytes, 160000000};
+    for (spec.cut.gradient_bytes = 2; spec.cut.gradient_bytes <= 4; spec.cut.gradient_bytes += 2) {
+        const int64_t sizes[] = {0, INT64_C(40000000) * spec.cut.gradient_bytes, 160000000};
         for (int i = 0; i < 3; i++) {
             spec.bucket_bytes = sizes[i];
             assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
             int64_t parameters = plan.part_costs[plan.chunks_of[1].sort].parameters;
             assert_int_equal((parameters + 39999999) / 40000000, 4);
-            assert_int_equal(plan.chunks_of[1].buckets, i < 2 ? 4 : spec.gradient_bytes);
+            assert_int_equal(plan.chunks_of[1].buckets, i < 2 ? 4 : spec.cut.gradient_bytes);
             pc_iteration_plan_free(&plan);
         }
     }
@@ -525,9 +590,9 @@ static void test_bytes_of_zero_and_of_ties(void **state) {
     spec.cut.zero = 1;
     spec.model.is_tied = true;
     double table = (double)pc_model_padded_vocab(&spec.model, 2) / 2 * 2048;
-    for (spec.gradient_bytes = 4; spec.gradient_bytes > 0; spec.gradient_bytes -= 2) {
+    for (spec.cut.gradient_bytes = 4; spec.cut.gradient_bytes > 0; spec.cut.gradient_bytes -= 2) {
         pc_iteration x = run_spec(&spec);
-        check_near(x.sent.pp_bytes - pp, 2.0 / 4 * table * spec.gradient_bytes, 1e-9);
+        check_near(x.sent.pp_bytes - pp, 2.0 / 4 * table * spec.cut.gradient_bytes, 1e-9);
         pc_iteration_free(&x);
     }
 }
@@ -566,6 +631,8 @@ int main(void) {
         cmocka_unit_test(test_parameters_come_in_the_order_of_parts),
         cmocka_unit_test(test_room_for_activations),
         cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_step_of_narrow_gradients),
+        cmocka_unit_test(test_no_room_for_the_step),
         cmocka_unit_test(test_buffers_of_unequal_chunks),
         cmocka_unit_test(test_two_replicas_share_their_state),
         cmocka_unit_test(test_when_it_is_too_much),

@@ -240,7 +240,7 @@ static void test_the_same_spec_gives_the_same_iteration(void **state) {
 static void damage(test_random *random, pc_iteration_spec *spec) {
     static const int64_t odd[] = {-1, 0, 1, 3, 7, 1000, 65537, INT32_MAX, INT64_MAX};
     int64_t number = odd[test_between(random, 0, 8)];
-    int *const narrow[] = {&spec->cut.tp, &spec->cut.pp, &spec->cut.dp, &spec->cut.chunks, &spec->gradient_bytes};
+    int *const narrow[] = {&spec->cut.tp, &spec->cut.pp, &spec->cut.dp, &spec->cut.chunks, &spec->cut.gradient_bytes};
     int64_t *const wide[] = {&spec->cut.microbatch_size,
                              &spec->cut.microbatches,
                              &spec->cut.seq_len,

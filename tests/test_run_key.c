@@ -15,9 +15,9 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 _Static_assert(sizeof(pc_run_spec) == 2472, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1368, "a new field of an iteration");
+_Static_assert(sizeof(pc_iteration_spec) == 1376, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 72, "a new field of a model or its cut");
+_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 80, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
@@ -102,6 +102,7 @@ static const field of_cluster[] = {
     ITERATION(cut.seq_len),
     ITERATION(cut.recompute),
     ITERATION(cut.layout),
+    ITERATION(cut.gradient_bytes),
     FIELD(pc_run_spec, iteration.machine.name, TEXT),
     GPU(machine.gpu),
     ITERATION(machine.gpus_per_node),
@@ -129,7 +130,6 @@ static const field of_cluster[] = {
     ITERATION(overlaps_parameters),
     ITERATION(scatters_boundary),
     ITERATION(bucket_bytes),
-    ITERATION(gradient_bytes),
     ITERATION(step),
     ITERATION(granularity),
     ITERATION(network),

@@ -345,7 +345,7 @@ static void test_every_key(void **state) {
     static const pc_axis order[] = {PC_AXIS_PP, PC_AXIS_TP, PC_AXIS_DP};
     assert_memory_equal(s->order.axis, order, sizeof order);
     assert_true(!s->overlaps_p2p && s->overlaps_tp && !s->overlaps_gradients && !s->overlaps_parameters);
-    assert_true(!s->scatters_boundary && s->bucket_bytes == 1 << 20 && s->gradient_bytes == 2 &&
+    assert_true(!s->scatters_boundary && s->bucket_bytes == 1 << 20 && s->cut.gradient_bytes == 2 &&
                 s->step == PC_STEP_POST_VALIDATION);
     assert_true(s->granularity == PC_GRANULARITY_OPERATIONS && s->network == PC_NETWORK_FLOWS);
     assert_true(s->pass_overhead == 0.25 && s->overhead_ps == 3 * MS && s->memory_limit_bytes == INT64_C(10) << 30);

@@ -181,6 +181,29 @@ static void test_backward_of_a_layer(void **state) {
     check_pass(&model, &cut, &layers, PC_PASS_BW, expected, LENGTH(expected));
 }
 
+/* Gradients of 2 bytes: a W reads and writes 4 bytes an element of its matrix in place of 8, and so does the sum of the
+ * embedding's table, 2 + 2 + 4. */
+static void test_narrow_gradients(void **state) {
+    (void)state;
+    static const pc_part layer = {.layers = 3}, end = {.has_embedding = true};
+    pc_cut cut;
+    pc_operations whole, narrow;
+    pc_model model = small_gpt(&cut);
+    for (int kind = PC_PASS_F; kind < PC_PASS_KINDS; kind++) {
+        cut.gradient_bytes = 0;
+        assert_int_equal(pc_pass_operations(&model, &cut, &layer, (pc_pass_kind)kind, false, &whole, NULL), PC_OK);
+        cut.gradient_bytes = 2;
+        assert_int_equal(pc_pass_operations(&model, &cut, &layer, (pc_pass_kind)kind, false, &narrow, NULL), PC_OK);
+        for (int i = 0; i < whole.count; i++) {
+            const pc_operation *x = &whole.list[i];
+            bool is_w = x->kind == PC_OPERATION_GEMM && x->role == PC_GEMM_WEIGHT_GRADIENT;
+            assert_int_equal(x->bytes - narrow.list[i].bytes, is_w ? 4 * x->m * x->n : 0);
+        }
+    }
+    assert_int_equal(pc_pass_operations(&model, &cut, &end, PC_PASS_B, false, &narrow, NULL), PC_OK);
+    assert_int_equal(narrow.list[narrow.count - 1].bytes, 50 * 32 * 8);
+}
+
 /* ---- the ends ---- */
 
 static const pc_part ends = {.has_embedding = true, .has_head = true};
@@ -320,10 +343,15 @@ static void test_rows_say_what_they_compute(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_say_what_they_compute), cmocka_unit_test(test_forward_of_a_layer),
-        cmocka_unit_test(test_forward_of_a_llama_layer),   cmocka_unit_test(test_weights_of_a_layer),
-        cmocka_unit_test(test_backward_of_a_layer),        cmocka_unit_test(test_forward_of_the_ends),
-        cmocka_unit_test(test_backward_of_the_ends),       cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_rows_say_what_they_compute),
+        cmocka_unit_test(test_forward_of_a_layer),
+        cmocka_unit_test(test_forward_of_a_llama_layer),
+        cmocka_unit_test(test_weights_of_a_layer),
+        cmocka_unit_test(test_backward_of_a_layer),
+        cmocka_unit_test(test_forward_of_the_ends),
+        cmocka_unit_test(test_narrow_gradients),
+        cmocka_unit_test(test_backward_of_the_ends),
+        cmocka_unit_test(test_collectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

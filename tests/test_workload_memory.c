@@ -233,6 +233,21 @@ static void test_zero(void **state) {
     }
 }
 
+/* Gradients are held as wide as they are sent: of 2 bytes half of what fp32 ones take, rounded up, and nothing else
+ * changes; a size that is not said is 4. */
+static void test_zero_of_narrow_gradients(void **state) {
+    (void)state;
+    for (int zero = 0; zero <= 3; zero++) {
+        pc_cut unsaid = {.dp = 5, .zero = zero}, whole = unsaid, narrow = unsaid;
+        whole.gradient_bytes = 4;
+        narrow.gradient_bytes = 2;
+        pc_state_bytes x = pc_state_of(&unsaid, 7), y = pc_state_of(&whole, 7), z = pc_state_of(&narrow, 7);
+        assert_int_equal(x.gradients, y.gradients);
+        assert_int_equal(z.gradients, zero >= 2 ? 3 : 14); /* 2.8 */
+        assert_true(z.optimizer == y.optimizer && z.parameters == y.parameters);
+    }
+}
+
 static void test_boundary(void **state) {
     (void)state;
     pc_model model = {.hidden = 96};
@@ -254,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_llama_layer),
         cmocka_unit_test(test_without_dropout_and_with_one_key_head),
         cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_zero_of_narrow_gradients),
         cmocka_unit_test(test_boundary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,9 @@ static int64_t one_microbatch(const pc_iteration_plan *plan, int device) {
     return pc_placement_visited(plan->placement, plan->chunks) == plan->chunks ? sum : most;
 }
 
-/* What is held all the time is the plan's, exactly; so are the activations of a schedule that does not search, whose
- * order is known (held.h). One that searches holds a microbatch at least. */
+/* What is held all the time is the plan's, exactly, and so is what the step needs in the place of activations; so are
+ * the activations of a schedule that does not search, whose order is known (held.h). One that searches holds a
+ * microbatch at least. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_iteration_plan *plan) {
     int64_t most = 0;
     for (int d = 0; d < plan->devices; d++) {
@@ -41,6 +42,7 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_iteration_plan *
         } else {
             held = one_microbatch(plan, d);
         }
+        if (held < plan->device[d].step_bytes) held = plan->device[d].step_bytes;
         int64_t sum = pc_iteration_plan_fixed(plan, d) + held;
         if (sum > most) most = sum;
     }

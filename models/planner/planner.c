@@ -215,7 +215,7 @@ static pc_code check_bases(const pc_plan_space *space, pc_error *error) {
                                 "plan: layers or recomputation listed part by part; expected a layout that any number "
                                 "of parts can have");
         if (!(spec->pass_overhead >= 0) || spec->overhead_ps < 0 || spec->bucket_bytes < 0 ||
-            spec->memory_limit_bytes < 0 || spec->gradient_bytes < 0 || spec->cut.seq_len < 1)
+            spec->memory_limit_bytes < 0 || spec->cut.gradient_bytes < 0 || spec->cut.seq_len < 1)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "plan: an overhead, a bucket, a memory limit, a gradient's size or a sequence below "
                                 "zero; expected none");

@@ -34,6 +34,16 @@ static const char *first_too_large(const pc_device_plan *x) {
     return names[kind];
 }
 
+/* In the step, where it fits until then. */
+static void note_fixed(const pc_iteration_plan *plan, int device, pc_iteration *iteration) {
+    const pc_device_plan *x = &plan->device[device];
+    int64_t sum = pc_iteration_plan_fixed(plan, device);
+    if (sum > x->capacity_bytes)
+        note(plan, device, first_too_large(x), "at the start", sum, iteration);
+    else
+        note(plan, device, "gradients in fp32", "at the step", sum + x->step_bytes, iteration);
+}
+
 pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteration, pc_error *error) {
     int worst = -1;
     int64_t missing = 0;
@@ -42,20 +52,18 @@ pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteratio
     iteration->devices = plan->devices;
     for (int d = 0; d < plan->devices; d++) {
         const pc_device_plan *x = &plan->device[d];
-        int64_t sum = pc_iteration_plan_fixed(plan, d);
+        int64_t sum = pc_iteration_plan_fixed(plan, d), most = sum + x->step_bytes;
         iteration->memory[d] = (pc_device_memory){.parameters = x->fixed_parameters,
                                                   .gradients = x->fixed_gradients,
                                                   .optimizer = x->fixed_optimizer,
                                                   .buffers = x->fixed_buffers,
                                                   .peak_bytes = sum,
                                                   .capacity_bytes = x->capacity_bytes};
-        if (sum - x->capacity_bytes <= missing) continue;
-        missing = sum - x->capacity_bytes;
+        if (most - x->capacity_bytes <= missing) continue;
+        missing = most - x->capacity_bytes;
         worst = d;
     }
-    if (worst >= 0)
-        note(plan, worst, first_too_large(&plan->device[worst]), "at the start", pc_iteration_plan_fixed(plan, worst),
-             iteration);
+    if (worst >= 0) note_fixed(plan, worst, iteration);
     return PC_OK;
 }
 
@@ -115,8 +123,10 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
     for (int d = 0; d < plan->devices; d++) {
         climb found = climb_stage(schedule, &index, costs, start_ps, d);
         pc_device_memory *x = &iteration->memory[d];
+        int64_t step_bytes = plan->device[d].step_bytes;
         x->activations = found.peak;
-        x->peak_bytes = pc_iteration_plan_fixed(plan, d) + found.peak;
+        if (step_bytes > found.peak) x->buffers += step_bytes - found.peak;
+        x->peak_bytes = x->parameters + x->gradients + x->optimizer + x->buffers + found.peak;
         x->peak_ps = found.peak_ps;
         if (x->peak_bytes - x->capacity_bytes <= missing) continue;
         missing = x->peak_bytes - x->capacity_bytes;

@@ -64,7 +64,8 @@ static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
     if (!code) code = pc_machine_check(&spec->machine, error);
     if (code) return code;
     if (!(spec->pass_overhead >= 0) || !(spec->pass_overhead <= 1000) || spec->overhead_ps < 0 ||
-        spec->bucket_bytes < 0 || spec->memory_limit_bytes < 0 || spec->gradient_bytes < 0 || spec->gradient_bytes > 8)
+        spec->bucket_bytes < 0 || spec->memory_limit_bytes < 0 || spec->cut.gradient_bytes < 0 ||
+        spec->cut.gradient_bytes > 8)
         return pc_error_set(
             error, PC_ERROR_INPUT,
             "iteration: an overhead, a bucket, a gradient's size or a memory limit out of range; expected "

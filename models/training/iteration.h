@@ -57,7 +57,6 @@ typedef struct pc_iteration_spec {
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
     int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
                            * of 2), but at most 16 buckets a chunk */
-    int gradient_bytes;   /* of a parameter's gradient in collectives: 4, fp32, or 2; 0: 4 */
     pc_step step;
     pc_granularity granularity;
     pc_network_mode network;
@@ -82,7 +81,10 @@ typedef enum pc_iteration_status {
     PC_ITERATION_INFEASIBLE
 } pc_iteration_status;
 
-/* What one stage's GPU holds, in bytes. peak_bytes is their sum at the moment peak_ps, the first one of the peak. */
+/* What one stage's GPU holds, in bytes. peak_bytes is their sum at the moment peak_ps, the first one of the
+ * activations' peak. The optimizer's step, when no activations are left, may need more than they did: the difference is
+ * in buffers.
+ */
 typedef struct pc_device_memory {
     int64_t parameters, gradients, optimizer, buffers, activations; /* activations: at the peak */
     int64_t peak_bytes;

@@ -195,7 +195,7 @@ static pc_code add_reduction(lowering *x, int device, int64_t position) {
     bool is_last = x->last_back[at] == position, overlaps = plan->spec->overlaps_gradients;
     if (!pc_pass_adds_gradients(pass) || (!is_last && plan->cut.zero != 2)) return PC_OK;
     pc_sendings bucket;
-    pc_code code = bucket_sendings(x, device, pass.chunk, pc_plan_reduction(plan), pc_plan_gradient_bytes(plan),
+    pc_code code = bucket_sendings(x, device, pass.chunk, pc_plan_reduction(plan), pc_cut_gradient_bytes(&plan->cut),
                                    is_last ? 1 : plan->chunks_of[at].buckets, &bucket);
     if (!is_last) return code ? code : add_to_stream(x, device, &bucket, x->last[position]);
     for (int64_t k = x->bucket[at]; !code && k < x->bucket[at + 1]; k++)

@@ -49,11 +49,12 @@ typedef struct pc_chunk_plan {
 typedef struct pc_device_plan {
     int64_t parameter_count; /* of all its chunks, a shared embedding once */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
-    int64_t capacity_bytes;                                                    /* in all */
-    pc_hop hop;                                                                /* to the next device */
-    double message_s;                                                          /* over it, alone */
-    pc_time hop_ps;  /* a transfer to the next device, or back; 0 on the only one */
-    pc_time step_ps; /* of the optimizer */
+    int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
+    int64_t capacity_bytes; /* in all */
+    pc_hop hop;             /* to the next device */
+    double message_s;       /* over it, alone */
+    pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */
+    pc_time step_ps;        /* of the optimizer */
 } pc_device_plan;
 
 typedef struct pc_plan_memo pc_plan_memo;

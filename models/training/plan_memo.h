@@ -21,7 +21,7 @@ typedef struct pc_plan_part_key {
     pc_group group; /* of TP */
     pc_part part;
     int64_t microbatch_size, seq_len;
-    int tp;
+    int tp, gradient_bytes;
     bool sequence_parallel, overlaps_tp, splits, recomputes, shares_embedding;
 } pc_plan_part_key;
 

@@ -103,6 +103,7 @@ static void add_cut(pc_run_key *key, const pc_run_spec *spec) {
                                cut->seq_len,
                                cut->recompute,
                                cut->layout,
+                               cut->gradient_bytes,
                                cut->layers_of_part != NULL,
                                cut->recompute_of_part != NULL};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) add_integer(key, numbers[i]);
@@ -206,21 +207,10 @@ static void add_iteration(pc_run_key *key, const pc_run_spec *spec) {
     add_machine(key, &x->machine);
     add_generator(key, x->generator);
     for (int i = 0; i < PC_AXES; i++) add_integer(key, x->order.axis[i]);
-    const int64_t numbers[] = {x->plans_equal,
-                               x->overlaps_p2p,
-                               x->overlaps_tp,
-                               x->overlaps_gradients,
-                               x->overlaps_parameters,
-                               x->scatters_boundary,
-                               x->bucket_bytes,
-                               x->gradient_bytes,
-                               x->step,
-                               x->granularity,
-                               x->network,
-                               x->overhead_ps,
-                               x->memory_limit_bytes,
-                               x->expands,
-                               (int64_t)x->seed};
+    const int64_t numbers[] = {
+        x->plans_equal,       x->overlaps_p2p,       x->overlaps_tp, x->overlaps_gradients, x->overlaps_parameters,
+        x->scatters_boundary, x->bucket_bytes,       x->step,        x->granularity,        x->network,
+        x->overhead_ps,       x->memory_limit_bytes, x->expands,     (int64_t)x->seed};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) add_integer(key, numbers[i]);
     add_real(key, x->pass_overhead);
     add_real(key, x->jitter);

@@ -28,16 +28,12 @@ enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
 
 /* Where a whole chunk's gradients or parameters are never there at once (ZeRO 2 and 3), a bucket is a layer at most. */
 static int32_t count_buckets(const pc_iteration_plan *plan, const pc_part_cost *part) {
-    int64_t each = pc_plan_gradient_bytes(plan), given = plan->spec->bucket_bytes;
+    int64_t each = pc_cut_gradient_bytes(&plan->cut), given = plan->spec->bucket_bytes;
     int64_t bucket = given > 0 ? given : USUAL_BUCKET_GRADIENTS * each;
     int64_t layers = part->part.layers, count = (part->parameters * each - 1) / bucket + 1;
     if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
     if (plan->cut.zero >= 2 && count < layers) count = layers;
     return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
-}
-
-int pc_plan_gradient_bytes(const pc_iteration_plan *plan) {
-    return plan->spec->gradient_bytes > 0 ? plan->spec->gradient_bytes : PC_GRADIENT_BYTES;
 }
 
 double pc_plan_bucket_bytes(const pc_iteration_plan *plan, int device, int chunk, int bytes_each) {
@@ -66,7 +62,7 @@ static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_erro
     }
     x->buckets = count_buckets(plan, &plan->part_costs[x->sort]);
     if (plan->dp.ranks <= 1) return PC_OK;
-    double gradients = pc_plan_bucket_bytes(plan, device, chunk, pc_plan_gradient_bytes(plan));
+    double gradients = pc_plan_bucket_bytes(plan, device, chunk, pc_cut_gradient_bytes(&plan->cut));
     double parameters = pc_plan_bucket_bytes(plan, device, chunk, PC_PARAMETER_BYTES);
     pc_alone reduction = alone(plan, &plan->dp, pc_plan_reduction(plan), gradients);
     x->reduce_bytes = reduction.sent_bytes;
@@ -89,7 +85,7 @@ static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
     if (code || !plan->spec->model.is_tied || first == last) return code;
     pc_group pair = pc_plan_pair(plan, first, last);
     double rows = (double)pc_model_padded_vocab(&plan->spec->model, plan->cut.tp) / plan->cut.tp;
-    double bytes = rows * (double)plan->spec->model.hidden * pc_plan_gradient_bytes(plan);
+    double bytes = rows * (double)plan->spec->model.hidden * pc_cut_gradient_bytes(&plan->cut);
     pc_alone tied = alone(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
     plan->tied_bytes = tied.sent_bytes;
     return pc_plan_time("tied embedding", tied.seconds, 1, &plan->tied_ps, error);
@@ -97,14 +93,32 @@ static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
 
 /* ---- the step ---- */
 
-/* Bytes that a parameter's step moves: the norm reads its fp32 gradient (4); clipping reads and writes it (8); Adam
- * reads it, the master weight and two moments (16) and writes the latter three (12) and the 16-bit weight (2). */
-enum { STEP_BYTES = 4 + 8 + 16 + 12 + 2, STEP_LAUNCHES = 4 };
+enum { FP32_BYTES = 4, STEP_LAUNCHES = 4 };
 
-/* Over the ranks that share it, with ZeRO; and every rank zeroes all the gradients that it holds. */
+/* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
+ * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
+static bool copies_gradients(const pc_iteration_plan *plan) {
+    return pc_cut_gradient_bytes(&plan->cut) < FP32_BYTES;
+}
+
+/* Bytes that a parameter's step moves: the copy reads the gradient as it is held and writes fp32; then, w wide, the
+ * norm reads it (w); clipping reads and writes it (2w); Adam reads it, the master weight and two moments (w + 12) and
+ * writes the latter three (12) and the 16-bit weight (2): 42 in fp32. */
+static int moved_by_step(const pc_iteration_plan *plan) {
+    int held = pc_cut_gradient_bytes(&plan->cut), width = copies_gradients(plan) ? FP32_BYTES : held;
+    return (copies_gradients(plan) ? held + width : 0) + 4 * width + 12 + 12 + 2;
+}
+
+/* Parameters that one rank steps: its share, with ZeRO. */
+static int64_t stepped(const pc_iteration_plan *plan, const pc_device_plan *x) {
+    int64_t dp = plan->cut.zero >= 1 ? plan->dp.ranks : 1;
+    return (x->parameter_count + dp - 1) / dp;
+}
+
+/* Every rank zeroes all the gradients that it holds. */
 static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
     pc_device_plan *x = &plan->device[d];
-    int64_t dp = plan->cut.zero >= 1 ? plan->dp.ranks : 1, count = (x->parameter_count + dp - 1) / dp;
+    int64_t count = stepped(plan, x);
     if (d > 0 && x[-1].parameter_count == x->parameter_count && x[-1].fixed_gradients == x->fixed_gradients) {
         x->step_ps = x[-1].step_ps;
         return PC_OK;
@@ -118,8 +132,8 @@ static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
                                   .m = count,
                                   .n = 1,
                                   .k = 1,
-                                  .bytes = STEP_BYTES * count + x->fixed_gradients,
-                                  .launches = STEP_LAUNCHES,
+                                  .bytes = moved_by_step(plan) * count + x->fixed_gradients,
+                                  .launches = STEP_LAUNCHES + copies_gradients(plan),
                                   .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&plan->cost, &step);
     double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
@@ -132,22 +146,28 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Beside what a pass works with: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3
- * reduce gradients, and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
+/* What the passes of a stage's chunks work with, the most. */
+static int64_t working_bytes(const pc_iteration_plan *plan, int d) {
+    int64_t working = 0;
+    for (int c = 0; c < plan->chunks; c++) working = larger(working, pc_plan_part(plan, d, c)->activation.working);
+    return working;
+}
+
+/* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
+ * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
     bool is_scattered = plan->spec->scatters_boundary && plan->cut.tp > 1;
     int64_t boundary = plan->devices > 1 ? 4 * pc_boundary_bytes(&plan->spec->model, &plan->cut, is_scattered) : 0;
-    int64_t working = 0, bucket = 0;
+    int64_t bucket = 0;
     for (int c = 0; c < plan->chunks; c++) {
         const pc_part_cost *part = pc_plan_part(plan, d, c);
         int64_t buckets = plan->chunks_of[(int64_t)d * plan->chunks + c].buckets;
         int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
-        working = larger(working, part->activation.working);
         bucket = larger(bucket, held);
     }
     int zero = plan->dp.ranks > 1 ? plan->cut.zero : 0;
-    int bytes_each = (zero >= 2 ? PC_GRADIENT_BYTES : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
-    return boundary + working + bucket * bytes_each;
+    int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&plan->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
+    return boundary + bucket * bytes_each;
 }
 
 int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
@@ -165,7 +185,9 @@ static void add_memory(pc_iteration_plan *plan, int d) {
     x->fixed_parameters = state.parameters;
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = state.optimizer;
-    x->fixed_buffers = buffer_bytes(plan, d);
+    int64_t working = working_bytes(plan, d), copy = copies_gradients(plan) ? FP32_BYTES * stepped(plan, x) : 0;
+    x->fixed_buffers = working + buffer_bytes(plan, d);
+    x->step_bytes = larger(copy - working, 0); /* nothing else is at work then */
     x->capacity_bytes = pc_iteration_capacity(spec);
 }
 

@@ -11,9 +11,7 @@ pc_code pc_plan_add_state(pc_iteration_plan *plan, pc_error *error);
 /* Two ranks on different stages, as a group. */
 pc_group pc_plan_pair(const pc_iteration_plan *plan, int stage, int other);
 
-/* Bytes of a parameter; its gradient as it is kept and added up, in fp32; and as collectives carry it. */
-enum { PC_PARAMETER_BYTES = 2, PC_GRADIENT_BYTES = 4 };
-int pc_plan_gradient_bytes(const pc_iteration_plan *plan);
+enum { PC_PARAMETER_BYTES = 2 };
 
 /* The bytes of one of the chunk's buckets, by bytes a parameter. */
 double pc_plan_bucket_bytes(const pc_iteration_plan *plan, int device, int chunk, int bytes_each);

@@ -40,7 +40,14 @@ typedef struct pc_cut {
     /* LISTED: parts of them, in the order in which F visits them; borrowed. NULL otherwise. */
     const int32_t *layers_of_part;
     const pc_recompute *recompute_of_part; /* in any layout, likewise; or NULL */
+    int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
 } pc_cut;
+
+/* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
+ * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */
+static inline int pc_cut_gradient_bytes(const pc_cut *cut) {
+    return cut->gradient_bytes > 0 ? cut->gradient_bytes : 4;
+}
 
 /* One of the p * v (or p, in replicas) slices of the model. */
 typedef struct pc_part {

@@ -109,7 +109,7 @@ static int64_t shard(int64_t bytes, int64_t ranks) {
 
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
     return (pc_state_bytes){.parameters = shard(2 * parameters, cut->zero >= 3 ? cut->dp : 1),
-                            .gradients = shard(4 * parameters, cut->zero >= 2 ? cut->dp : 1),
+                            .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? cut->dp : 1),
                             .optimizer = shard(12 * parameters, cut->zero >= 1 ? cut->dp : 1)};
 }
 

@@ -45,8 +45,8 @@ PC_API pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, con
 PC_API int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
 /* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam: 2 bytes of
- * weights, 4 of gradients (Megatron accumulates in fp32), 12 of optimizer state (master weight, two moments); with ZeRO
- * each over the dp ranks as far as cut->zero says, rounded up. */
+ * weights, pc_cut_gradient_bytes of gradients, 12 of optimizer state (master weight, two moments); with ZeRO each over
+ * the dp ranks as far as cut->zero says, rounded up. */
 typedef struct pc_state_bytes {
     int64_t parameters, gradients, optimizer;
 } pc_state_bytes;

@@ -50,8 +50,8 @@ typedef struct pc_operation {
                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
                       * the papers. 0 of what is no matrix work */
     int64_t model_flops; /* of flops, those that MFU counts: not recomputed ones */
-    int64_t bytes;       /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to an fp32
-                          * gradient; vectors (biases, scales, a number a row) are left out */
+    int64_t bytes;       /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
+                          * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */
     int64_t size_bytes;  /* of a collective: the whole tensor */
     int32_t launches;    /* kernels, for launch overhead */
     bool is_causal;      /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */

@@ -87,7 +87,11 @@ pc_operation_sums pc_operations_sum(const pc_operations *operations) {
 pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind, bool has_r,
                            pc_operations *operations, pc_error *error) {
     pc_operations made;
-    pc_builder b = {.model = model, .slice = pc_slice_of(model, cut), .operations = &made, .repeat = 1};
+    pc_builder b = {.model = model,
+                    .slice = pc_slice_of(model, cut),
+                    .gradient_bytes = pc_cut_gradient_bytes(cut),
+                    .operations = &made,
+                    .repeat = 1};
     made.count = 0; /* the rest is written as it is added */
     add_pass(&b, part, kind, has_r);
     if (b.has_overflow || !fits(&made))

@@ -39,7 +39,7 @@ static void put_gemm(pc_builder *b, const char *name, pc_gemm_role role, int64_t
 
 static void put_matrix(pc_builder *b, const pc_matrix *x, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
     pc_wide inputs_and_outputs = (pc_wide)b->slice.tokens * ((pc_wide)x->inputs + x->outputs);
-    int bytes = role == PC_GEMM_WEIGHT_GRADIENT ? 4 + 4 : 2;
+    int bytes = role == PC_GEMM_WEIGHT_GRADIENT ? 2 * b->gradient_bytes : 2;
     put_gemm(b, x->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * x->counted,
              2 * inputs_and_outputs + bytes * (pc_wide)x->inputs * x->outputs);
 }

@@ -20,7 +20,7 @@ void pc_add_embedding_forward(pc_builder *b) {
 }
 
 /* Its table is a weight, but its gradient no matrix product that could wait: B's work. The gradient is written as a
- * whole table of 16 bits (zeroed, added to) and that is added to the fp32 one. */
+ * whole table of 16 bits (zeroed, added to) and that is added to the one that is held. */
 void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
@@ -29,7 +29,7 @@ void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
     if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2, 2);
     pc_add_gather(b, "embedding", false);
     add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, 8);
-    add(b, "embedding_sum", "add", (pc_wide)x->vocab * x->hidden, 2 + 2 + 4 + 4, 2);
+    add(b, "embedding_sum", "add", (pc_wide)x->vocab * x->hidden, 2 + 2 + 2 * b->gradient_bytes, 2);
 }
 
 /* ---- the head and the loss ---- */
