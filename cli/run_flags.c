@@ -24,6 +24,8 @@ const run_flag run_flags[] = {
      "layers over parts: even, ends, own, 15,16,16,15 or 'Et*15|...'; default what divides"},
     {"recompute", "KIND", "recompute", "recompute", "none, selective or full (default none)"},
     {"zero", "STAGE", "zero", "zero", "0 to 3: what is sharded over replicas (default 1)"},
+    {"cross-entropy", "KIND", "cross_entropy", NULL, "the loss: in-place (default), plain, fused or chunked"},
+    {"cross-entropy-chunks", "N", "cross_entropy_chunks", NULL, "pieces of a chunked loss (default 8)"},
     {"sequence-parallel", "YES", "sequence_parallel", NULL, "true or false (default true where tp > 1)"},
     {"rank-order", "ORDER", "rank_order", NULL, "which ranks are neighbours: tp-dp-pp and so on"},
     {"memory", "SIZE", "memory", "memory", "a GPU's memory, in place of the machine's"},

@@ -78,6 +78,14 @@ static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
                             has_flows ? "network: closed" : "granularity: pass");
 }
 
+/* Pieces of a loss that is not computed in pieces. */
+static pc_code check_loss(const pc_setting *setting, pc_problem *problem) {
+    int64_t loss = pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY, PC_CROSS_ENTROPY_IN_PLACE);
+    if (!setting->given[PC_KEY_CROSS_ENTROPY_CHUNKS] || loss == PC_CROSS_ENTROPY_CHUNKED) return PC_OK;
+    return pc_problem_blame(problem, pc_key_path(PC_KEY_CROSS_ENTROPY_CHUNKS),
+                            "stands without cross_entropy: chunked; expected both or none");
+}
+
 static pc_code check_parts_given(const pc_setting *setting, pc_problem *problem) {
     pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, problem);
     if (!code) code = check_reference(setting, PC_KEY_MACHINE, problem);
@@ -87,6 +95,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_problem *problem)
         return pc_problem_blame(problem, "machine",
                                 "missing; expected one of `pipecast list machines` or a file, or times or stages");
     code = check_replicas(setting, problem);
+    if (!code) code = check_loss(setting, problem);
     if (!code) code = pc_setting_check_bad_days(setting, problem);
     return code ? code : check_model(setting, problem);
 }
@@ -243,6 +252,8 @@ static pc_cut cut_of(const pc_setting *setting, const cluster_shape *shape) {
         .microbatch_size = shape->microbatch_size,
         .microbatches = shape->microbatches,
         .seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, 0),
+        .cross_entropy = (pc_cross_entropy)pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY, PC_CROSS_ENTROPY_IN_PLACE),
+        .cross_entropy_chunks = (int)pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY_CHUNKS, 0),
         .gradient_bytes = pc_setting_whole(setting, PC_KEY_GRADIENT_BYTES, 1) == 0 ? 2 : 4,
     };
 }

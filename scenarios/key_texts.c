@@ -137,6 +137,11 @@ static const pc_key_text texts[] = {
         "recompute", "`none`",
         "what the backward pass computes again: nothing; scores, softmax and dropout of attention; whole layers; or "
         "one of these for every part of the model, in the order in which F visits them"),
+    SETTING(
+        "cross_entropy", "`in-place`",
+        "how the loss is computed: in fp32, `in-place` (Megatron, native) or `plain`, with a copy more; in 16 bits, "
+        "`fused` (Transformer Engine, Liger) or, with the head, `chunked`; 6, 10, 2 bytes a logit, or 2 of a chunk"),
+    SETTING("cross_entropy_chunks", "8", "pieces of a microbatch's tokens; only with `cross_entropy: chunked`"),
     SETTING("rank_order", "`tp-dp-pp`", "which ranks are neighbours in the machine, the innermost first"),
     GROUP("overlap", "`{p2p, tp, gradients, parameters}`", "all `true`", "what goes on behind computation"),
     SETTING("overlap.p2p", "`true`", "transfers between stages"),
@@ -147,8 +152,9 @@ static const pc_key_text texts[] = {
     SETTING("overlap.parameters", "`true`", "gathers of parameters"),
     SETTING("scatter_boundary", "`true`", "whether transfers between stages are cut over the tensor-parallel ranks"),
     SETTING(
-        "bucket", "40 million gradients (160 MB, or 80 MB with `gradient_bytes: 2`), but at most 16 pieces a chunk",
-        "gradients travel in pieces of this size, and parameters in as many (the default: Megatron's least bucket)"),
+        "bucket", "40 million gradients, but at most 16 pieces a chunk",
+        "gradients travel in pieces of this size, and parameters in as many. The default is Megatron's least bucket: "
+        "160 MB, or 80 MB with `gradient_bytes: 2`"),
     SETTING("gradient_bytes", "`4`",
             "of a parameter's gradient, as it is held, added up and sent to other replicas (2: Megatron's "
             "`grad_reduce_in_fp32: false`, and bf16); the step then works on fp32 copies"),

@@ -92,6 +92,8 @@ static const struct key_rule {
     [PC_KEY_SEQUENCE_PARALLEL] = {"sequence_parallel", SWITCH, CLUSTER, 0, 0, NULL},
     [PC_KEY_ZERO] = {"zero", INTEGER, CLUSTER, 0, 3, NULL},
     [PC_KEY_RECOMPUTE] = {"recompute", RECOMPUTATION, CLUSTER, 0, 0, NULL},
+    [PC_KEY_CROSS_ENTROPY] = {"cross_entropy", WORD, CLUSTER, 0, 0, "in-place|plain|fused|chunked"},
+    [PC_KEY_CROSS_ENTROPY_CHUNKS] = {"cross_entropy_chunks", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
     [PC_KEY_RANK_ORDER] = {"rank_order", ORDER, CLUSTER, 0, 0, NULL},
     [PC_KEY_OVERLAP_P2P] = {"overlap.p2p", SWITCH, CLUSTER, 0, 0, NULL},
     [PC_KEY_OVERLAP_TP] = {"overlap.tp", SWITCH, CLUSTER, 0, 0, NULL},
@@ -143,7 +145,8 @@ static const struct key_rule {
 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
-                   (int)PC_ATTENTION_FLASH == 1 && (int)PC_PRECISION_FP16 == 1 && (int)PC_RECOMPUTE_FULL == 2,
+                   (int)PC_ATTENTION_FLASH == 1 && (int)PC_PRECISION_FP16 == 1 && (int)PC_RECOMPUTE_FULL == 2 &&
+                   (int)PC_CROSS_ENTROPY_PLAIN == 1 && (int)PC_CROSS_ENTROPY_CHUNKED == 3,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {

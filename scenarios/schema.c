@@ -135,6 +135,8 @@ static const cyaml_schema_field_t job_fields[] = {
     SETTING_TEXT("sequence_parallel", PC_KEY_SEQUENCE_PARALLEL),                                                       \
     SETTING_TEXT("zero", PC_KEY_ZERO),                                                                                 \
     SETTING_TEXT("recompute", PC_KEY_RECOMPUTE),                                                                       \
+    SETTING_TEXT("cross_entropy", PC_KEY_CROSS_ENTROPY),                                                               \
+    SETTING_TEXT("cross_entropy_chunks", PC_KEY_CROSS_ENTROPY_CHUNKS),                                                 \
     SETTING_TEXT("rank_order", PC_KEY_RANK_ORDER),                                                                     \
     GROUP("overlap", pc_raw_setting, overlap_fields),                                                                  \
     SETTING_TEXT("scatter_boundary", PC_KEY_SCATTER_BOUNDARY),                                                         \

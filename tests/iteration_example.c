@@ -110,6 +110,8 @@ pc_iteration_spec random_spec(test_random *random) {
     spec.pass_overhead = toss(random) ? 0 : 0.1;
     spec.machine.speed_variation = toss(random) ? 0 : 0.02;
     spec.memory_limit_bytes = INT64_C(1) << 40;
+    spec.cut.cross_entropy = (pc_cross_entropy)test_between(random, 0, 3);
+    spec.cut.cross_entropy_chunks = (int)test_between(random, 0, 9);
     return spec;
 }
 

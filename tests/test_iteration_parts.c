@@ -260,8 +260,8 @@ static void test_buffers_of_unequal_chunks(void **state) {
         pc_iteration_free(&x);
     }
     assert_int_equal(buffers[0][1], buffers[1][1]);
-    /* The logits of the last part are stage 0's working memory, of 6sbV/t, beside one gathered tensor. */
-    int64_t tensor = 2 * 1024 * 2048, logits = 6 * 1024 * pc_model_padded_vocab(&spec.model, 2) / 2;
+    /* The logits of the last part are stage 0's working memory, of 2sbV/t, beside one gathered tensor. */
+    int64_t tensor = 2 * 1024 * 2048, logits = 2 * 1024 * pc_model_padded_vocab(&spec.model, 2) / 2;
     assert_true(buffers[0][0] >= 4 * tensor / 2 + logits + tensor);
     spec.cut.zero = 2;
     spec.bucket_bytes = INT64_MAX;

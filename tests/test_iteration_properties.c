@@ -240,7 +240,12 @@ static void test_the_same_spec_gives_the_same_iteration(void **state) {
 static void damage(test_random *random, pc_iteration_spec *spec) {
     static const int64_t odd[] = {-1, 0, 1, 3, 7, 1000, 65537, INT32_MAX, INT64_MAX};
     int64_t number = odd[test_between(random, 0, 8)];
-    int *const narrow[] = {&spec->cut.tp, &spec->cut.pp, &spec->cut.dp, &spec->cut.chunks, &spec->cut.gradient_bytes};
+    int *const narrow[] = {&spec->cut.tp,
+                           &spec->cut.pp,
+                           &spec->cut.dp,
+                           &spec->cut.chunks,
+                           &spec->cut.gradient_bytes,
+                           &spec->cut.cross_entropy_chunks};
     int64_t *const wide[] = {&spec->cut.microbatch_size,
                              &spec->cut.microbatches,
                              &spec->cut.seq_len,
@@ -254,13 +259,13 @@ static void damage(test_random *random, pc_iteration_spec *spec) {
                              &spec->machine.gpu.memory_bytes};
     double *const rates[] = {&spec->pass_overhead, &spec->machine.gpu.matrix_flops_per_s,
                              &spec->machine.network.bandwidth_bytes_per_s, &spec->machine.network.latency_s};
-    int64_t which = test_between(random, 0, 19);
-    if (which < 5)
+    int64_t which = test_between(random, 0, 20);
+    if (which < 6)
         *narrow[which] = (int)(number > INT32_MAX ? INT32_MAX : number);
-    else if (which < 16)
-        *wide[which - 5] = number;
+    else if (which < 17)
+        *wide[which - 6] = number;
     else
-        *rates[which - 16] = (double)number;
+        *rates[which - 17] = (double)number;
 }
 
 /* Whatever is asked is answered: with an iteration, a reason why not, or what is wrong with the numbers. */

@@ -339,6 +339,7 @@ static void test_every_key(void **state) {
     assert_true(s->cut.tp == 2 && s->cut.pp == 3 && s->cut.dp == 1 && s->cut.chunks == 2 && s->cut.zero == 3);
     assert_true(s->cut.microbatch_size == 2 && s->cut.microbatches == 6 && s->cut.seq_len == 256);
     assert_true(s->cut.recompute == PC_RECOMPUTE_SELECTIVE && !s->cut.sequence_parallel);
+    assert_true(s->cut.cross_entropy == PC_CROSS_ENTROPY_CHUNKED && s->cut.cross_entropy_chunks == 3);
     assert_int_equal(s->cut.layout, PC_CUT_LISTED);
     assert_memory_equal(s->cut.layers_of_part, layers, sizeof layers);
     assert_ptr_equal(s->generator, pc_generator_find("1f1b-interleaved"));

@@ -10,11 +10,12 @@ typedef struct expected_operation {
     int64_t batch, m, n, k;
     int64_t bytes; /* of a collective, its size */
     bool can_overlap;
+    int64_t repeat; /* 0: the part's layers */
 } expected_operation;
 
 static expected_operation matrix_work(pc_operation_kind kind, const char *name, int64_t batch, int64_t m, int64_t n,
                                       int64_t k, int64_t bytes) {
-    return (expected_operation){kind, name, batch, m, n, k, bytes, false};
+    return (expected_operation){kind, name, batch, m, n, k, bytes, false, 0};
 }
 
 static expected_operation gemm(const char *name, int64_t batch, int64_t m, int64_t n, int64_t k, int64_t bytes) {
@@ -34,15 +35,15 @@ static expected_operation kernel(const char *name, int64_t bytes) {
 }
 
 static expected_operation all_reduce(const char *name, int64_t bytes, bool can_overlap) {
-    return (expected_operation){PC_OPERATION_ALL_REDUCE, name, 1, 0, 0, 0, bytes, can_overlap};
+    return (expected_operation){PC_OPERATION_ALL_REDUCE, name, 1, 0, 0, 0, bytes, can_overlap, 0};
 }
 
 static expected_operation gather(const char *name, int64_t bytes, bool can_overlap) {
-    return (expected_operation){PC_OPERATION_ALL_GATHER, name, 1, 0, 0, 0, bytes, can_overlap};
+    return (expected_operation){PC_OPERATION_ALL_GATHER, name, 1, 0, 0, 0, bytes, can_overlap, 0};
 }
 
 static expected_operation scatter(const char *name, int64_t bytes, bool can_overlap) {
-    return (expected_operation){PC_OPERATION_REDUCE_SCATTER, name, 1, 0, 0, 0, bytes, can_overlap};
+    return (expected_operation){PC_OPERATION_REDUCE_SCATTER, name, 1, 0, 0, 0, bytes, can_overlap, 0};
 }
 
 static void check_pass(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind,
@@ -60,7 +61,7 @@ static void check_pass(const pc_model *model, const pc_cut *cut, const pc_part *
         assert_int_equal(x->k, e->k);
         assert_int_equal(x->kind >= PC_OPERATION_ALL_REDUCE ? x->size_bytes : x->bytes, e->bytes);
         assert_int_equal(x->can_overlap, e->can_overlap);
-        assert_int_equal(x->repeat, part->layers > 0 ? part->layers : 1);
+        assert_int_equal(x->repeat, e->repeat ? e->repeat : part->layers > 0 ? part->layers : 1);
     }
     assert_int_equal(list.count, count);
 }
@@ -254,6 +255,112 @@ static void test_backward_of_the_ends(void **state) {
     check_pass(&model, &cut, &ends, PC_PASS_R, NULL, 0);
 }
 
+/* ---- other losses ---- */
+
+static const pc_part head_alone = {.has_head = true};
+
+/* Plainly the same moves as in place. */
+static void test_plain_loss(void **state) {
+    (void)state;
+    pc_cut cut;
+    pc_operations in_place, plain;
+    pc_model model = small_gpt(&cut);
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        cut.cross_entropy = PC_CROSS_ENTROPY_IN_PLACE;
+        assert_int_equal(pc_pass_operations(&model, &cut, &head_alone, kind, false, &in_place, NULL), PC_OK);
+        cut.cross_entropy = PC_CROSS_ENTROPY_PLAIN;
+        assert_int_equal(pc_pass_operations(&model, &cut, &head_alone, kind, false, &plain, NULL), PC_OK);
+        assert_int_equal(plain.count, in_place.count);
+        for (int i = 0; i < plain.count; i++) assert_int_equal(plain.list[i].bytes, in_place.list[i].bytes);
+    }
+}
+
+/* 6 bytes a logit in F and 4 in B, and one exchange of three numbers a token of each of two ranks. */
+static void test_fused_loss(void **state) {
+    (void)state;
+    pc_cut cut;
+    pc_model model = small_gpt(&cut);
+    const expected_operation forward[] = {
+        norm("final_norm", 24 * 32 * 4),
+        gather("head", 48 * 32 * 2, false),
+        gemm("head", 1, 48, 50, 32, 2 * (48 * 32 + 32 * 50 + 48 * 50)),
+        gather("loss", 2 * 48 * 12, false),
+        kernel("loss", 48 * 50 * 6),
+    };
+    const expected_operation backward[] = {
+        kernel("loss", 48 * 50 * 4),
+        gather("head", 48 * 32 * 2, true),
+        gemm("head", 1, 48, 32, 50, 2 * (48 * 32 + 32 * 50 + 48 * 50)),
+        scatter("head", 48 * 32 * 2, true),
+        gemm("head", 1, 50, 32, 48, 2 * 48 * (32 + 50) + 8 * 32 * 50),
+        norm("final_norm", 24 * 32 * 10),
+    };
+    cut.cross_entropy = PC_CROSS_ENTROPY_FUSED;
+    check_pass(&model, &cut, &head_alone, PC_PASS_F, forward, LENGTH(forward));
+    check_pass(&model, &cut, &head_alone, PC_PASS_BW, backward, LENGTH(backward));
+}
+
+/* What a piece of so many tokens does, over 50 columns and 32 of hidden size: logits, loss, both gradients. */
+static void put_piece(expected_operation *list, int64_t tokens, int64_t times) {
+    const expected_operation piece[] = {
+        gemm("head", 1, tokens, 50, 32, 2 * (tokens * 32 + 32 * 50 + tokens * 50)),
+        gather("loss", 2 * tokens * 12, false),
+        kernel("loss", tokens * 50 * 6),
+        gemm("head", 1, tokens, 32, 50, 2 * (tokens * 32 + 32 * 50 + tokens * 50)),
+        gemm("head", 1, 50, 32, tokens, 2 * tokens * (32 + 50) + 8 * 32 * 50),
+    };
+    for (int i = 0; i < LENGTH(piece); i++) {
+        list[i] = piece[i];
+        list[i].repeat = times;
+    }
+}
+
+/* Five pieces of 48 tokens: four of 10 and one of 8. F does all three products of each; B scales the gradient of the
+ * head's input; W has nothing to do. */
+static void test_chunked_loss(void **state) {
+    (void)state;
+    pc_cut cut;
+    pc_model model = small_gpt(&cut);
+    expected_operation forward[13] = {norm("final_norm", 24 * 32 * 4), gather("head", 48 * 32 * 2, false)};
+    const expected_operation backward[] = {kernel("loss", 24 * 32 * 4), norm("final_norm", 24 * 32 * 10)};
+    put_piece(&forward[2], 10, 4);
+    put_piece(&forward[7], 8, 1);
+    forward[12] = scatter("head", 48 * 32 * 2, false);
+    cut.cross_entropy = PC_CROSS_ENTROPY_CHUNKED;
+    cut.cross_entropy_chunks = 5;
+    check_pass(&model, &cut, &head_alone, PC_PASS_F, forward, 13);
+    check_pass(&model, &cut, &head_alone, PC_PASS_B, backward, 2);
+    check_pass(&model, &cut, &head_alone, PC_PASS_BW, backward, 2);
+    check_pass(&model, &cut, &head_alone, PC_PASS_W, NULL, 0);
+    cut.cross_entropy_chunks = 0; /* eight of 6 tokens each */
+    put_piece(&forward[2], 6, 8);
+    forward[7] = forward[12];
+    check_pass(&model, &cut, &head_alone, PC_PASS_F, forward, 8);
+}
+
+/* However the loss is computed, and in however many pieces, more than there are tokens, too: the same products. */
+static void test_losses_have_the_same_flops(void **state) {
+    (void)state;
+    test_random random = {11};
+    for (long i = 0; i < test_cases(500); i++) {
+        static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_BW, PC_PASS_B, PC_PASS_W};
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int64_t flops[2] = {0}, model_flops[2] = {0};
+        for (int k = 0; k < 2; k++) {
+            cut.cross_entropy = k ? (pc_cross_entropy)test_between(&random, 1, 3) : PC_CROSS_ENTROPY_IN_PLACE;
+            cut.cross_entropy_chunks = (int)test_between(&random, 0, i % 3 ? 9 : INT32_MAX);
+            for (int n = 0; n < 4; n++) {
+                pc_operation_sums sums = sums_of(&model, &cut, &head_alone, kinds[n], false);
+                int times = n == 0 ? 2 : 1; /* F with BW, and F with B and W */
+                flops[k] += times * sums.flops;
+                model_flops[k] += times * sums.model_flops;
+            }
+        }
+        assert_true(flops[0] == flops[1] && model_flops[0] == model_flops[1] && flops[0] == model_flops[0]);
+    }
+}
+
 /* ---- collectives ---- */
 
 /* How many of a kind in a pass, with repeats; `overlapping`: of those that may overlap. */
@@ -349,6 +456,10 @@ int main(void) {
         cmocka_unit_test(test_weights_of_a_layer),
         cmocka_unit_test(test_backward_of_a_layer),
         cmocka_unit_test(test_forward_of_the_ends),
+        cmocka_unit_test(test_plain_loss),
+        cmocka_unit_test(test_fused_loss),
+        cmocka_unit_test(test_chunked_loss),
+        cmocka_unit_test(test_losses_have_the_same_flops),
         cmocka_unit_test(test_narrow_gradients),
         cmocka_unit_test(test_backward_of_the_ends),
         cmocka_unit_test(test_collectives),

@@ -108,13 +108,15 @@ static void test_gpt3_layer(void **state) {
 /* ---- the ends ---- */
 
 /* Korthikanti et al. 2022, section 4.3, with one stage: sbh/t of the embedding's dropout and 4sbh/t (1 + V/h) of norm,
- * head and loss, whatever the layers recompute. */
+ * head and loss, whatever the layers recompute. Beside it the loss works with 16-bit logits; plainly with a second fp32
+ * copy, too. */
 static void test_ends(void **state) {
     (void)state;
     test_random random = {5};
     for (long i = 0; i < test_cases(1000); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
+        cut.cross_entropy = i % 2 ? PC_CROSS_ENTROPY_PLAIN : PC_CROSS_ENTROPY_IN_PLACE;
         pc_part first = {.has_embedding = true}, last = {.has_head = true};
         first.recompute = last.recompute = (pc_recompute)test_between(&random, 0, 2);
         wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size, rows = sb * model.hidden;
@@ -128,8 +130,59 @@ static void test_ends(void **state) {
         assert_wide_equal(t * y.b_frees, 2 * rows + 2 * logits);
         wide gathered = cut.sequence_parallel && t > 1 ? 2 * sb * model.hidden : 0;
         assert_wide_equal(x.working, gathered);
-        assert_wide_equal(t * (y.working - gathered), 6 * logits);
+        assert_wide_equal(t * (y.working - gathered), (i % 2 ? 6 : 2) * logits);
     }
+}
+
+/* Fused: 16-bit logits from the head on, in whose place the gradient comes to stand; W needs it and the head's input.
+ * In n pieces: the logits of one, of ceil(sb/n) tokens; what is left of the head are the inputs of the norm and, in the
+ * place of its own, its gradient, all of which B gives back; where the sequence is cut, that gradient is there for all
+ * tokens before it is summed. */
+static void test_losses_without_fp32(void **state) {
+    (void)state;
+    test_random random = {9};
+    const pc_part last = {.has_head = true};
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_model model = random_gpt(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int chunks = (int)test_between(&random, 0, 20), pieces = chunks ? chunks : 8;
+        wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size,
+             rows = sb * model.hidden * (cut.sequence_parallel ? 1 : t);
+        wide whole = cut.sequence_parallel && t > 1 ? 2 * sb * model.hidden : 0;
+        cut.cross_entropy = PC_CROSS_ENTROPY_FUSED;
+        pc_part_activation x = activation_of(&model, &cut, &last, false);
+        assert_wide_equal(t * x.taken, 4 * rows + 2 * sb * model.vocab);
+        assert_wide_equal(t * x.b_frees, 2 * rows);
+        assert_wide_equal(x.working, whole);
+        cut.cross_entropy = PC_CROSS_ENTROPY_CHUNKED;
+        cut.cross_entropy_chunks = chunks;
+        x = activation_of(&model, &cut, &last, false);
+        assert_wide_equal(t * x.taken, 4 * rows);
+        assert_wide_equal(x.b_frees, x.taken);
+        assert_wide_equal(t * (x.working - 2 * whole), 2 * ((sb + pieces - 1) / pieces) * model.vocab);
+    }
+}
+
+/* A backward pass has done with the head before it recomputes a layer: 4 bytes a logit in fp32 and 4sbh make room for
+ * it. Selective recomputation may go with a W of its own, which still needs 2 bytes a logit and 2sbh. */
+static void test_the_head_goes_first(void **state) {
+    (void)state;
+    test_random random = {10};
+    int rooms = 0;
+    for (long i = 0; i < test_cases(1000); i++) {
+        pc_model model = random_gpt(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_part layers = {.layers = 2, .recompute = i % 2 ? PC_RECOMPUTE_FULL : PC_RECOMPUTE_SELECTIVE}, both = layers;
+        cut.sequence_parallel = false;
+        both.has_head = true;
+        wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size, logits = sb * model.vocab,
+             rows = sb * model.hidden * t;
+        wide recomputed = t * activation_of(&model, &cut, &layers, false).working;
+        wide less = recomputed - (i % 2 ? 4 : 2) * (rows + logits);
+        assert_wide_equal(t * activation_of(&model, &cut, &both, false).working, less > 2 * logits ? less : 2 * logits);
+        rooms += less > 2 * logits;
+    }
+    assert_true(rooms > 0);
 }
 
 /* A part is its layers and its ends; a pass works on one of them at a time. */
@@ -140,6 +193,7 @@ static void test_a_part_is_a_sum(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         bool has_r = test_between(&random, 0, 1);
+        cut.cross_entropy = (pc_cross_entropy)(i % 4);
         pc_part all = {.layers = test_between(&random, 1, 9), .has_embedding = true, .has_head = true};
         all.recompute = (pc_recompute)test_between(&random, 0, 2);
         pc_part first = {.has_embedding = true, .recompute = all.recompute}, last = first, layer = first;
@@ -153,7 +207,10 @@ static void test_a_part_is_a_sum(void **state) {
         assert_wide_equal(sum.taken, x.taken + y.taken + (wide)all.layers * z.taken);
         assert_wide_equal(sum.b_frees, x.b_frees + y.b_frees + (wide)all.layers * z.b_frees);
         assert_wide_equal(sum.kept, x.kept + y.kept + (wide)all.layers * z.kept);
-        assert_true(sum.working == (z.working > y.working ? z.working : y.working));
+        wide gone = all.recompute == PC_RECOMPUTE_FULL ? y.taken : y.b_frees; /* see test_the_head_goes_first */
+        wide gathered = cut.sequence_parallel && cut.tp > 1 ? 2 * cut.seq_len * cut.microbatch_size * model.hidden : 0;
+        wide layers = z.working - gathered > gone ? z.working - gone : gathered;
+        assert_wide_equal(sum.working, layers > y.working ? layers : y.working);
         assert_true(0 <= z.b_frees && z.b_frees <= z.taken && z.kept <= z.taken);
         assert_true(has_r || z.kept == z.taken);
         if (!has_r) continue;
@@ -265,6 +322,8 @@ int main(void) {
         cmocka_unit_test(test_agrees_with_activation_h),
         cmocka_unit_test(test_gpt3_layer),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_losses_without_fp32),
+        cmocka_unit_test(test_the_head_goes_first),
         cmocka_unit_test(test_a_part_is_a_sum),
         cmocka_unit_test(test_llama_layer),
         cmocka_unit_test(test_without_dropout_and_with_one_key_head),

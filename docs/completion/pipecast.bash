@@ -7,7 +7,8 @@ _pipecast_options() {
     run)
         echo --output= -o= --format= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h --model= \
             --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
-            --seq-len= --attention= --layout= --recompute= --zero= --sequence-parallel= --rank-order= --memory= \
+            --seq-len= --attention= --layout= --recompute= --zero= --cross-entropy= --cross-entropy-chunks= \
+            --sequence-parallel= --rank-order= --memory= \
             --pass-overhead= --network= --granularity= --samples= --jitter= --gpu-jitter= --slow-gpus= --slow-stage= \
             --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
         ;;
@@ -15,7 +16,7 @@ _pipecast_options() {
         echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --jobs= -j= --exhaustive --set= \
             --allow-outside --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
             --microbatch-size= --global-batch= --seq-len= --attention= --layout= --recompute= --zero= \
-            --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
+            --cross-entropy= --cross-entropy-chunks= --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
         ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= \
@@ -106,6 +107,7 @@ _pipecast_values() {
     plan:--layout) _pipecast_words even ends own ;;
     run:--recompute | plan:--recompute) _pipecast_words --list none selective full ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
+    run:--cross-entropy | plan:--cross-entropy) _pipecast_words in-place plain fused chunked ;;
     run:--sequence-parallel | run:--trace | plan:--sequence-parallel | plan:--trace) _pipecast_words true false ;;
     run:--network | plan:--network) _pipecast_words auto closed flows ;;
     run:--granularity | plan:--granularity) _pipecast_words pass operations ;;

@@ -68,6 +68,8 @@ static pc_plan_part_key key_of(const pc_iteration_plan *plan, const pc_part *par
                               .seq_len = plan->cut.seq_len,
                               .tp = plan->cut.tp,
                               .gradient_bytes = plan->cut.gradient_bytes,
+                              .cross_entropy = plan->cut.cross_entropy,
+                              .cross_entropy_chunks = plan->cut.cross_entropy_chunks,
                               .sequence_parallel = plan->cut.sequence_parallel,
                               .overlaps_tp = plan->spec->overlaps_tp,
                               .splits = plan->spec->generator->splits,
@@ -86,7 +88,8 @@ static bool is_same_key(const pc_plan_part_key *a, const pc_plan_part_key *b) {
     return a->part.layers == b->part.layers && a->part.has_embedding == b->part.has_embedding &&
            a->part.has_head == b->part.has_head && a->part.recompute == b->part.recompute &&
            a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->tp == b->tp &&
-           a->gradient_bytes == b->gradient_bytes && a->sequence_parallel == b->sequence_parallel &&
+           a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
+           a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
            a->overlaps_tp == b->overlaps_tp && a->splits == b->splits && a->recomputes == b->recomputes &&
            a->shares_embedding == b->shares_embedding && is_same_group(&a->group, &b->group);
 }

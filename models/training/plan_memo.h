@@ -21,7 +21,8 @@ typedef struct pc_plan_part_key {
     pc_group group; /* of TP */
     pc_part part;
     int64_t microbatch_size, seq_len;
-    int tp, gradient_bytes;
+    int tp, gradient_bytes, cross_entropy_chunks;
+    pc_cross_entropy cross_entropy;
     bool sequence_parallel, overlaps_tp, splits, recomputes, shares_embedding;
 } pc_plan_part_key;
 

@@ -104,6 +104,8 @@ static void add_cut(pc_run_key *key, const pc_run_spec *spec) {
                                cut->recompute,
                                cut->layout,
                                cut->gradient_bytes,
+                               cut->cross_entropy,
+                               cut->cross_entropy_chunks,
                                cut->layers_of_part != NULL,
                                cut->recompute_of_part != NULL};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) add_integer(key, numbers[i]);

@@ -37,6 +37,9 @@ static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
                             cut->seq_len, cut->microbatch_size);
     if (cut->zero < 0 || cut->zero > 3)
         return pc_error_set(error, PC_ERROR_INPUT, "zero %d; expected 0 to 3", cut->zero);
+    if (cut->cross_entropy_chunks < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "cross_entropy_chunks %d; expected at least 1",
+                            cut->cross_entropy_chunks);
     return PC_OK;
 }
 

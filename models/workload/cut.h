@@ -19,6 +19,35 @@ extern "C" {
  * layer before its B. */
 typedef enum pc_recompute { PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL } pc_recompute;
 
+/* How the loss is computed from the logits, L of them on a rank, which decides what stands of them and what moves:
+ *
+ *            the head leaves   in F, at most   from F to B   in B, at most   moved in F   in B
+ *   IN_PLACE       2L              6L             4L             6L             38L        14L
+ *   PLAIN          2L             10L             4L             6L             38L        14L
+ *   FUSED          2L              2L             2L             2L              6L         4L
+ *   CHUNKED     2L of a piece      the same       none           none            6L        none
+ *
+ * IN_PLACE copies 16-bit logits to fp32 and turns the copy into exponentials, softmax and gradient in place, kernel by
+ * kernel; the gradient is copied to 16 bits. So Megatron: megatron/core/tensor_parallel/cross_entropy.py ("In-place
+ * subtraction reduces memory pressure") and, from the same steps, the native fused_cross_entropy.py; megatron/mpu of
+ * 2021.
+ * PLAIN does not subtract the largest logit in place: the fp32 copy and the difference stand beside the logits. So
+ * Megatron-LM of 2022 and 2023, and the programs of 'Zero Bubble' and 'Controllable Memory' that are made of it.
+ * FUSED reads the logits in one kernel and, once the ranks have exchanged maxima, sums and targets, writes the gradient
+ * over them in the next; B scales it. So Transformer Engine (--cross-entropy-fusion-impl te) and Liger-Kernel.
+ * CHUNKED takes the tokens in pieces: head, fused loss, the gradients of the head's input and of its matrix at once, so
+ * that no logits are left, B scales the input's gradient, and W has nothing to do. So Liger-Kernel's
+ * fused_linear_cross_entropy and torchtitan's ChunkedLossWrapper. */
+typedef enum pc_cross_entropy {
+    PC_CROSS_ENTROPY_IN_PLACE,
+    PC_CROSS_ENTROPY_PLAIN,
+    PC_CROSS_ENTROPY_FUSED,
+    PC_CROSS_ENTROPY_CHUNKED
+} pc_cross_entropy;
+
+/* Of a microbatch, where no number is given: torchtitan's, and torchtune's. */
+enum { PC_CROSS_ENTROPY_CHUNKS = 8 };
+
 /* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
  * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
  * share the layers evenly. LISTED: as layers_of_part says. */
@@ -40,7 +69,9 @@ typedef struct pc_cut {
     /* LISTED: parts of them, in the order in which F visits them; borrowed. NULL otherwise. */
     const int32_t *layers_of_part;
     const pc_recompute *recompute_of_part; /* in any layout, likewise; or NULL */
-    int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    pc_cross_entropy cross_entropy;
+    int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
+    int gradient_bytes;       /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
 } pc_cut;
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives

@@ -37,10 +37,35 @@ static kept embedding_kept(const pc_model *model, const pc_slice *x) {
     return (kept){.whole = model->has_dropout ? (pc_wide)x->norm_tokens * x->hidden : 0};
 }
 
-/* The inputs of the final norm and of the head, and fp32 logits, whose gradient is 16 bits wide when W needs it. */
-static kept head_kept(const pc_slice *x) {
+/* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
+ * it; fused, that gradient; in pieces, in the place of the head's input its gradient, and nothing for W. */
+static kept head_kept(const pc_slice *x, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)x->norm_tokens * x->hidden, logits = (pc_wide)x->tokens * x->vocab;
-    return (kept){.whole = 4 * rows + 4 * logits, .w_needs = 2 * rows + 2 * logits};
+    switch (loss) {
+    case PC_CROSS_ENTROPY_CHUNKED:
+        return (kept){.whole = 4 * rows};
+    case PC_CROSS_ENTROPY_FUSED:
+        return (kept){.whole = 4 * rows + 2 * logits, .w_needs = 2 * rows + 2 * logits};
+    default:
+        return (kept){.whole = 4 * rows + 4 * logits, .w_needs = 2 * rows + 2 * logits};
+    }
+}
+
+/* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B; plainly, a second fp32 copy
+ * of them, too; fused, nothing; in pieces, a piece's logits and, where the sequence is cut, the gradient of all tokens
+ * before it is summed over the ranks. */
+static pc_wide loss_working(const pc_slice *x, pc_cross_entropy loss) {
+    pc_wide logits = (pc_wide)x->loss_tokens * x->vocab, gradient = 2 * (pc_wide)x->tokens * x->hidden;
+    switch (loss) {
+    case PC_CROSS_ENTROPY_CHUNKED:
+        return 2 * logits + (x->is_sequence_cut ? gradient : 0);
+    case PC_CROSS_ENTROPY_FUSED:
+        return 0;
+    case PC_CROSS_ENTROPY_PLAIN:
+        return 6 * logits;
+    default:
+        return 2 * logits;
+    }
 }
 
 static pc_wide largest(pc_wide a, pc_wide b) {
@@ -59,12 +84,20 @@ static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     }
 }
 
-/* The 16-bit logits and a second fp32 copy of them live while the loss is computed. A gathered sequence stands in one
- * buffer, matrix after matrix. */
-static pc_wide working_bytes(const pc_slice *x, const pc_part *part, pc_wide recomputed) {
-    pc_wide head = part->has_head ? 6 * (pc_wide)x->tokens * x->vocab : 0;
+/* What has gone of the head's when the layers below it are recomputed: in a backward pass the head comes first. Full
+ * recomputation goes with B and W in one pass, which is done with the head then; else W may still need its part. */
+static pc_wide gone_before_layers(const kept *head, pc_recompute recompute) {
+    return recompute == PC_RECOMPUTE_FULL ? head->whole : head->whole - head->w_needs;
+}
+
+/* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
+ * after matrix. */
+static pc_wide working_bytes(const pc_slice *x, const pc_part *part, const kept *head, pc_cross_entropy loss,
+                             pc_wide recomputed) {
+    pc_wide of_head = part->has_head ? loss_working(x, loss) : 0;
+    pc_wide of_layers = part->layers > 0 ? recomputed - gone_before_layers(head, part->recompute) : 0;
     pc_wide gathered = x->is_sequence_cut ? 2 * (pc_wide)x->tokens * x->hidden : 0;
-    return largest(part->layers > 0 ? recomputed : 0, head) + gathered;
+    return largest(largest(of_layers, of_head), 0) + gathered;
 }
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r,
@@ -72,12 +105,13 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     pc_slice x = pc_slice_of(model, cut);
     kept layer = layer_kept(model, &x), ends[2] = {{0}};
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
-    if (part->has_head) ends[1] = head_kept(&x);
+    if (part->has_head) ends[1] = head_kept(&x, cut->cross_entropy);
     pc_wide left = left_by(&layer, part->recompute), taken = has_r ? layer.whole : left;
     pc_wide of_ends = ends[0].whole + ends[1].whole;
     pc_wide b_frees = part->layers * largest(taken - layer.w_needs, 0);
     for (int i = 0; i < 2; i++) b_frees += largest(ends[i].whole - ends[i].w_needs, 0);
-    pc_wide sum = part->layers * taken + of_ends, working = working_bytes(&x, part, has_r ? 0 : layer.whole - left);
+    pc_wide sum = part->layers * taken + of_ends;
+    pc_wide working = working_bytes(&x, part, &ends[1], cut->cross_entropy, has_r ? 0 : layer.whole - left);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");

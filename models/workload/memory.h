@@ -19,8 +19,9 @@ extern "C" {
  * s*b*h/t (34 + 5as/h) with sequence parallelism; selective, or flash attention: without the 5as/h (a flash kernel's
  * log-sum-exp, 4*a*s*b, is left out); full: the layer's input, 2*s*b*h, over t with sequence parallelism (Korthikanti
  * et al. 2022, arXiv 2205.05198, table 2). The embedding adds its dropout mask, s*b*h; the head adds the inputs of the
- * final norm and of its matrix, 4*s*b*h, and fp32 logits, 4*s*b*V/t; s*b*h over t with sequence parallelism (section
- * 4.3). Without dropout there are no masks, and of the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
+ * final norm and of its matrix, 4*s*b*h, and the softmax in fp32, 4*s*b*V/t, or what another loss leaves of it
+ * (pc_cross_entropy); s*b*h over t with sequence parallelism (section 4.3). Without dropout there are no masks, and of
+ * the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
 typedef struct pc_part_activation {
     int64_t taken; /* what F keeps and R makes again; without R passes, what F keeps */
     /* Of that, what B gives back where W is a pass of its own: W needs the input and the output gradient of each of its
@@ -30,8 +31,9 @@ typedef struct pc_part_activation {
      * sequence parallelism without scores), B frees nothing, and what is held until W is more than is said here. */
     int64_t b_frees;
     int64_t kept; /* of `taken`, what is there between F and R; all of it without R passes */
-    /* What a pass needs beside that while it runs: the recomputed part of one layer, or, where that is more, 16-bit
-     * logits and a second fp32 copy (6*s*b*V/t); and with sequence parallelism one gathered tensor, 2*s*b*h. */
+    /* What a pass needs beside that while it runs: the recomputed part of one layer, less what the head has given back
+     * before, or, where that is more, what the loss works with (pc_cross_entropy: 2*s*b*V/t in place); and with
+     * sequence parallelism one gathered tensor, 2*s*b*h. */
     int64_t working;
 } pc_part_activation;
 

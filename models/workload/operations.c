@@ -89,6 +89,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
     pc_operations made;
     pc_builder b = {.model = model,
                     .slice = pc_slice_of(model, cut),
+                    .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .operations = &made,
                     .repeat = 1};

@@ -39,8 +39,8 @@ static pc_matrix make_head(const pc_slice *x) {
 }
 
 /* Over the logits: to fp32; the largest; less that; exponentials; their sum; over that. Between, each rank's largest,
- * sum and logit of the target are exchanged, 4 bytes a token. */
-static void add_loss(pc_builder *b) {
+ * sum and logit of the target are exchanged, 4 bytes a token. In place or not moves the same. */
+static void add_loss_by_steps(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide logits = (pc_wide)x->tokens * x->vocab;
     add(b, "logits", "copy", logits, 2 + 4, 1);
@@ -48,18 +48,69 @@ static void add_loss(pc_builder *b) {
     add(b, "loss", "cross_entropy", logits, 4 + 8 + 8 + 4 + 8, 14);
 }
 
+/* One kernel reads the logits, one reads them again and writes their gradient in their place. Between, every rank gets
+ * the three numbers a token of all ranks. */
+static void add_fused_loss(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_add_collective(b, PC_OPERATION_ALL_GATHER, "loss", 3 * 4 * (pc_wide)x->tokens * x->ranks, false);
+    add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 2 + 2 + 2, 2);
+}
+
+/* ---- the loss in pieces ---- */
+
+/* `times` pieces of so many tokens: of each the logits, the loss, and both gradients of the head. */
+static void add_pieces(pc_builder *b, int64_t tokens, int64_t times) {
+    pc_matrix head = make_head(&b->slice);
+    int64_t all = b->slice.tokens, repeat = b->repeat;
+    if (tokens == 0) return;
+    b->slice.tokens = tokens;
+    b->repeat = times;
+    pc_add_forward(b, &head);
+    add_fused_loss(b);
+    pc_add_input_gradient(b, &head);
+    pc_add_weight_gradient(b, &head);
+    b->slice.tokens = all;
+    b->repeat = repeat;
+}
+
+/* Equal pieces, and what is left over; the input's gradient is summed once, when it is whole. */
+static void add_chunked_head(pc_builder *b) {
+    int64_t piece = b->slice.loss_tokens, count = b->slice.tokens / piece;
+    add_pieces(b, piece, count);
+    add_pieces(b, b->slice.tokens - count * piece, 1);
+    pc_add_reduction(b, "head", false);
+}
+
+/* ---- the head ---- */
+
 void pc_add_head_forward(pc_builder *b) {
     pc_matrix head = make_head(&b->slice);
     pc_add_norm(b, "final_norm");
     pc_add_gather(b, "head", false);
+    if (b->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) return add_chunked_head(b);
     pc_add_forward(b, &head);
-    add_loss(b);
+    if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
+        add_fused_loss(b);
+    else
+        add_loss_by_steps(b);
+}
+
+/* By steps: the target's share, times the gradient of the loss, in fp32, and to 16 bits. Fused: times that gradient; in
+ * pieces, it is the gradient of the head's input that is multiplied. */
+static void add_loss_backward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_wide logits = (pc_wide)x->tokens * x->vocab;
+    if (b->cross_entropy == PC_CROSS_ENTROPY_CHUNKED)
+        add(b, "loss", "copy", (pc_wide)x->norm_tokens * x->hidden, 2 + 2, 1);
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
+        add(b, "loss", "cross_entropy", logits, 2 + 2, 1);
+    else
+        add(b, "loss", "cross_entropy", logits, 4 + 4 + 4 + 2, 6);
 }
 
 void pc_add_head_backward(pc_builder *b, pc_backward passes) {
-    const pc_slice *x = &b->slice;
-    pc_matrix head = make_head(x);
-    if (passes.b) add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 4 + 4 + 4 + 2, 6);
-    pc_add_column_backward(b, &head, passes);
+    pc_matrix head = make_head(&b->slice);
+    if (passes.b) add_loss_backward(b);
+    if (b->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) pc_add_column_backward(b, &head, passes);
     if (passes.b) pc_add_norm_backward(b, "final_norm");
 }

@@ -8,6 +8,7 @@
 typedef struct pc_builder {
     const pc_model *model;
     pc_slice slice;
+    pc_cross_entropy cross_entropy;
     int gradient_bytes; /* of a weight's gradient in memory, to which backward passes add */
     pc_operations *operations;
     int64_t repeat;    /* of what is added */

@@ -1,9 +1,16 @@
 #include "models/workload/slice.h"
 
+static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
+    if (cut->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) return tokens;
+    int64_t pieces = cut->cross_entropy_chunks > 0 ? cut->cross_entropy_chunks : PC_CROSS_ENTROPY_CHUNKS;
+    return tokens / pieces + (tokens % pieces > 0);
+}
+
 pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
     int64_t t = cut->tp, heads = model->heads / t, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t;
     bool is_sequence_cut = t > 1 && cut->sequence_parallel;
-    pc_slice slice = {.sequence = cut->seq_len,
+    pc_slice slice = {.ranks = t,
+                      .sequence = cut->seq_len,
                       .tokens = cut->seq_len * cut->microbatch_size,
                       .hidden = model->hidden,
                       .head_dim = model->head_dim,
@@ -14,6 +21,7 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
                       .vocab = pc_model_padded_vocab(model, cut->tp) / t,
                       .is_cut = t > 1,
                       .is_sequence_cut = is_sequence_cut};
+    slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
     slice.up = model->mlp == PC_MLP_SWIGLU ? 2 * slice.ffn : slice.ffn;
