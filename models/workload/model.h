@@ -22,7 +22,8 @@ typedef enum pc_mlp { PC_MLP_GELU, PC_MLP_SWIGLU } pc_mlp;
 /* MATERIALISED writes the s x s scores of every head to memory; FLASH never does (Dao et al. 2022, arXiv 2205.14135).
  */
 typedef enum pc_attention { PC_ATTENTION_MATERIALISED, PC_ATTENTION_FLASH } pc_attention;
-/* Of weights and activations in passes; master weights, gradients and optimizer state are fp32 in both. */
+/* Of weights and activations in passes; master weights and optimizer state are fp32 in both, gradients as the cut says.
+ */
 typedef enum pc_precision { PC_PRECISION_BF16, PC_PRECISION_FP16 } pc_precision;
 
 enum { PC_MODEL_NAME_SIZE = 128 };
