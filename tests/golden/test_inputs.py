@@ -131,6 +131,7 @@ class Clusters(Inputs):
              "zero": draws.randint(0, 3), "rank-order": draws.choice(("tp-dp-pp", "tp-pp-dp")),
              "memory": draws.choice(("64 GiB", "0.0625 TiB")), "pass-overhead": draws.choice((0, 0.03)),
              "price": "2.10/h"}
+        x["cross-entropy"] = ("in-place", "plain", "fused", "chunked")[x["zero"]]
         x.update(draws.choice(({"network": "closed"}, {"network": "flows"}, {"granularity": "operations"},
                                {"samples": 3, "jitter": 0.05, "slow-gpus": 1, "slow-factor": 1.5, "network": "closed"},
                                {"samples": 2, "mtbf": "90 days", "checkpoint": "30 s", "spare-nodes": 1})))
