@@ -60,7 +60,7 @@ pc_code pc_journal_check_free(const char *path, pc_error *error) {
 /* Who held it may have removed it between our opening and our locking. */
 static bool is_still_there(const char *path, int descriptor) {
     struct stat ours, theirs;
-    return fstat(descriptor, &ours) == 0 && lstat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+    return fstat(descriptor, &ours) == 0 && stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
            ours.st_ino == theirs.st_ino;
 }
 
