@@ -309,7 +309,7 @@ static int rename_after_a_look(const char *from, const char *to) {
 }
 
 static bool is_not_known(int cause) {
-    return cause == ENOSYS || cause == EINVAL || cause == ENOTSUP || cause == EOPNOTSUPP || cause == EPERM;
+    return cause == ENOSYS || cause == EINVAL || cause == ENOTSUP || cause == EPERM;
 }
 
 /* Not all systems can rename to a name only if nothing has it: then the file gets a second name, which must be a new
