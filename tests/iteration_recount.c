@@ -31,7 +31,7 @@ static pc_part part_of(const recount *x, int device, int chunk) {
     return pc_cut_part(&x->spec->model, &x->spec->cut, x->parts, pc_placement_part(x->placement, x->p, device, chunk));
 }
 
-/* Kernels one by one, or their launches; and every collective but those that overlap. */
+/* Kernels and collectives one by one, none of which overlap; or the launches of both. */
 static double pass_s(const recount *x, int device, int chunk, pc_pass_kind kind) {
     pc_operations list;
     pc_part part = part_of(x, device, chunk);
@@ -50,7 +50,7 @@ static double pass_s(const recount *x, int device, int chunk, pc_pass_kind kind)
             kernels += repeat * x->cost.kernel(x->cost.self, o).seconds;
         launches += repeat * (double)o->launches * x->cost.launch_s;
     }
-    return (most(kernels, launches) + waits) * (1 + x->spec->pass_overhead) *
+    return most(kernels + waits, launches) * (1 + x->spec->pass_overhead) *
            (1 +
             x->spec->machine.speed_variation * pc_expected_largest((int64_t)x->spec->cut.tp * x->p * x->spec->cut.dp));
 }

@@ -13,12 +13,13 @@ static void check_near(double found, double expected, double relative, const pc_
              spec->cut.tp, spec->cut.pp, spec->cut.dp, spec->cut.zero);
 }
 
-/* Times are rounded to whole picoseconds, a few thousand times. */
+/* Times are rounded to whole picoseconds, a few thousand times. From bound by kernels to bound by launches. */
 static void test_agrees_with_a_recount(void **state) {
     (void)state;
     test_random random = {21};
     for (long i = 0; i < test_cases(60); i++) {
         pc_iteration_spec spec = random_spec(&random);
+        spec.machine.gpu.launch_s *= (double)test_between(&random, 0, 12);
         pc_iteration iteration = run_spec(&spec);
         check_near(iteration.iteration_s, recount_iteration(&spec), 1e-7, &spec);
         pc_iteration_free(&iteration);
@@ -138,6 +139,36 @@ static void test_flows_alone_are_the_closed_costs(void **state) {
         pc_iteration_free(&closed);
         pc_iteration_free(&flows);
     }
+}
+
+/* Nor does a pass in operations take longer than a pass as one, where it is alone: bound by kernels, by launches, or by
+ * launches for which collectives make up. A task of it is rounded by itself. */
+static void test_operations_alone_are_the_pass(void **state) {
+    (void)state;
+    test_random random = {32};
+    int bound_by_launches = 0, hidden = 0;
+    for (long i = 0; i < test_cases(60); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.overlaps_tp = test_between(&random, 0, 2) > 0;
+        spec.cut.pp = spec.cut.dp = 1;
+        spec.cut.zero = 0;
+        spec.cut.tp = 1 << test_between(&random, 1, 3);
+        spec.machine.gpu.launch_s *= (double)test_between(&random, 0, 12);
+        pc_iteration passes = run_spec(&spec);
+        spec.network = PC_NETWORK_FLOWS;
+        spec.granularity = PC_GRANULARITY_OPERATIONS;
+        pc_iteration operations = run_spec(&spec);
+        check_near(operations.iteration_s, passes.iteration_s, 1e-7, &spec);
+        spec.machine.gpu.launch_s = 0;
+        pc_iteration kernels = run_spec(&spec);
+        bound_by_launches += passes.iteration_s > kernels.iteration_s;
+        hidden += passes.exposed.tp > 0 && passes.exposed.tp < kernels.exposed.tp;
+        pc_iteration_free(&passes);
+        pc_iteration_free(&operations);
+        pc_iteration_free(&kernels);
+    }
+    print_message("%d bound by launches, %d by kernels and collectives beside idle time\n", bound_by_launches, hidden);
+    assert_true(bound_by_launches > 0 && hidden > 0);
 }
 
 /* What a stage gets from both its neighbours can meet, and its last messages meet its gradients that follow: at most
@@ -330,6 +361,7 @@ int main(void) {
         cmocka_unit_test(test_memory_ends_where_it_began),
         cmocka_unit_test(test_twice_the_rates_halve_the_time),
         cmocka_unit_test(test_flows_alone_are_the_closed_costs),
+        cmocka_unit_test(test_operations_alone_are_the_pass),
         cmocka_unit_test(test_sharing_is_bounded),
         cmocka_unit_test(test_flows_that_meet),
         cmocka_unit_test(test_expanded_is_folded),

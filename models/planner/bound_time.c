@@ -149,8 +149,8 @@ static bool runs_flows(const reading *x) {
     return x->scope == SCOPE_ONE ? pc_plan_meets(x->plan) : true;
 }
 
-/* Of a pass in operations over flows only the kernels are certain: those that collectives run beside are taken as they
- * are stretched to their launches there. */
+/* Of a pass in operations over flows only the kernels are counted: a bucket of n comes after an n-th of them, whenever
+ * the host launched them. */
 static pc_code read_passes(reading *x, pc_error *error) {
     const pc_iteration_plan *plan = x->plan;
     pc_code code = PC_OK;
@@ -164,7 +164,7 @@ static pc_code read_passes(reading *x, pc_error *error) {
             double tp_s = x->scope == SCOPE_SHAPE ? 0 : cost->tp_s;
             code = pc_plan_time("pass", (cost->compute_s + tp_s) * plan->pace, 1, &x->alone[sort][kind], error);
             if (code || !x->is_operations) continue;
-            code = pc_plan_time("kernels", cost->compute_s * plan->pace, 1, &kernels_ps, error);
+            code = pc_plan_time("kernels", cost->kernel_s * plan->pace, 1, &kernels_ps, error);
             x->rest[sort][kind] = x->alone[sort][kind] - shave(kernels_ps);
         }
     return code;

@@ -98,7 +98,7 @@ typedef struct pc_device_memory {
  * than by closed costs counts as dp. Where kinds hide each other, each is small. With the kernels and the overhead they
  * add up to the iteration; to more, the bubble being 0, where only one of pp and dp could be saved. */
 typedef struct pc_exposed {
-    double tp;        /* of the busiest stage's passes, the collectives that no kernel hides */
+    double tp;        /* what collectives add to the busiest stage's passes: neither kernels nor launches hide it */
     double pp, dp;    /* waiting for transfers; for parameters before passes, and gradients in and after them */
     double optimizer; /* the step of the slowest stage, and the global norm where stages wait for it */
     double bubble;    /* what is left: the busiest stage waits for others, or, expanded, for other replicas */

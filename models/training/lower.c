@@ -264,20 +264,44 @@ typedef struct progress {
     int32_t waits_for; /* the collective before */
     int32_t beside;    /* a collective under way for which the step after the next waits */
     pc_time piece_ps;
+    /* Of a pass that is bound by its launches. */
+    int32_t begin;         /* the task of no time with which it begins; else NO_TASK */
+    double stretch;        /* its launches over what its steps take alone: over 1 */
+    double alone_s;        /* what the steps so far take alone */
+    double alone_beside_s; /* the collective under way */
 } progress;
 
+/* A collective waits for the kernels before it and for the collective before those. */
 static pc_code add_collective_step(lowering *x, int device, const pc_step_of_pass *step, const pc_sendings *sendings,
                                    progress *now) {
-    int32_t before = now->waits_for != NO_TASK ? now->waits_for : x->spine[x->spine_count - 1];
-    const pc_after after = {before, 0};
+    const pc_after afters[] = {{x->spine[x->spine_count - 1], 0}, {now->waits_for, 0}};
     int32_t *done = step->runs_beside ? &now->beside : &now->waits_for;
-    return pc_lanes_add_collective(&x->lanes, device, sendings, &after, 1, done, x->error);
+    *(step->runs_beside ? &now->alone_beside_s : &now->alone_s) += step->seconds;
+    return pc_lanes_add_collective(&x->lanes, device, sendings, afters, 2, done, x->error);
+}
+
+/* Where the host is the slower one it launches evenly: a piece of kernels, from `first` on, begins no earlier than the
+ * same part of all launches is out as of the steps' own time is over. */
+static pc_code add_launches(lowering *x, int64_t first, double seconds, const progress *now) {
+    double pieces = (double)(x->spine_count - first);
+    pc_code code = PC_OK;
+    for (int64_t i = first; !code && now->begin != NO_TASK && i < x->spine_count; i++) {
+        double over_s = now->alone_s + seconds * (double)(i - first) / pieces;
+        pc_time launched_ps;
+        code = pc_plan_time("launches", now->stretch * over_s, 1, &launched_ps, x->error);
+        if (!code) code = add_edge(x, now->begin, x->spine[i], launched_ps);
+    }
+    return code;
 }
 
 static pc_code add_kernels(lowering *x, int device, double seconds, progress *now) {
     pc_time duration;
+    int64_t first = x->spine_count;
     pc_code code = pc_plan_time("kernels", seconds, 1, &duration, x->error);
     if (!code) code = add_pieces(x, device, duration, now->piece_ps, now->waits_for);
+    if (!code) code = add_launches(x, first, seconds, now);
+    now->alone_s += seconds > now->alone_beside_s ? seconds : now->alone_beside_s;
+    now->alone_beside_s = 0;
     now->waits_for = now->beside;
     now->beside = NO_TASK;
     return code;
@@ -291,22 +315,49 @@ static pc_code add_step(lowering *x, int device, const pc_step_of_pass *step, co
     return code ? code : add_collective_step(x, device, step, sendings, now);
 }
 
-/* The steps, block by block; what the costs have more than the steps, which is ZeRO 3's, comes behind them. */
-static pc_code add_steps(lowering *x, int device, pc_pass pass, pc_time duration_ps, pc_time piece_ps) {
-    int at = x->plan->chunks_of[cell(x, device, pass.chunk)].sort * PC_PASS_KINDS + pass.kind;
-    const pc_recipe *recipe = &x->recipes[at];
-    progress now = {NO_TASK, NO_TASK, piece_ps};
-    pc_time alone_ps = duration_ps;
+/* Block by block. */
+static pc_code add_blocks(lowering *x, int device, const pc_recipe *recipe, const pc_sendings *sendings,
+                          progress *now) {
     pc_code code = PC_OK;
     for (int first = 0, behind; !code && first < recipe->count; first = behind) {
         for (behind = first + 1; behind < recipe->count; behind++)
             if (recipe->steps[behind].repeat != recipe->steps[first].repeat) break;
         for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
             for (int i = first; !code && i < behind; i++)
-                code = add_step(x, device, &recipe->steps[i], &x->sendings[at][i], &now);
+                code = add_step(x, device, &recipe->steps[i], &sendings[i], now);
     }
+    return code;
+}
+
+static pc_code begin_steps(lowering *x, int device, const pc_recipe *recipe, progress *now) {
+    if (recipe->launches_s <= recipe->alone_s) return PC_OK;
+    pc_code code = add_kernels(x, device, 0, now);
+    if (code) return code;
+    now->begin = x->spine[0];
+    if (recipe->alone_s > 0) now->stretch = recipe->launches_s / recipe->alone_s;
+    now->piece_ps = (pc_time)((double)now->piece_ps / now->stretch);
+    return PC_OK;
+}
+
+/* Nor does a pass end before its launches do. What the costs have more than the steps, which is ZeRO 3's, comes behind
+ * them. */
+static pc_code end_steps(lowering *x, int device, const pc_recipe *recipe, pc_time more_ps, const progress *now) {
+    pc_time launched_ps;
+    pc_code code = add_to_spine(x, device, more_ps, now->waits_for);
+    if (code || now->begin == NO_TASK) return code;
+    code = pc_plan_time("launches", recipe->launches_s, 1, &launched_ps, x->error);
+    return code ? code : add_edge(x, now->begin, x->spine[x->spine_count - 1], launched_ps);
+}
+
+static pc_code add_steps(lowering *x, int device, pc_pass pass, pc_time duration_ps, pc_time piece_ps) {
+    int at = x->plan->chunks_of[cell(x, device, pass.chunk)].sort * PC_PASS_KINDS + pass.kind;
+    const pc_recipe *recipe = &x->recipes[at];
+    progress now = {.waits_for = NO_TASK, .beside = NO_TASK, .piece_ps = piece_ps, .begin = NO_TASK, .stretch = 1};
+    pc_time alone_ps = duration_ps;
+    pc_code code = begin_steps(x, device, recipe, &now);
+    if (!code) code = add_blocks(x, device, recipe, x->sendings[at], &now);
     if (!code) code = pc_plan_time("pass", pc_iteration_plan_pass_s(x->plan, device, pass), 1, &alone_ps, x->error);
-    return code ? code : add_to_spine(x, device, duration_ps - alone_ps, now.waits_for);
+    return code ? code : end_steps(x, device, recipe, duration_ps - alone_ps, &now);
 }
 
 /* The k-th of `count` equal shares of the pass's time is over at this. */

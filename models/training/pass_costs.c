@@ -1,5 +1,15 @@
-/* What passes take: kernels one after the other, or their launches where the host is the slower one, and the
- * collectives of tensor parallelism that stand between kernels. */
+/* What passes take: on the GPU, kernels one after the other and the collectives of tensor parallelism between or beside
+ * them; or on the host, the launches of both, where those take longer.
+ *
+ * The host launches ahead and waits for nothing, neither for kernels nor for collectives, so a pass has two timelines
+ * and lasts as long as the longer one: max(L, K + E), with L the launches, K the kernels and E what collectives last
+ * longer than the kernels beside them. A pass that is bound by its launches thus has its GPU idle for L - K, and hides
+ * collectives there, too, of whichever kind.
+ *
+ * No faster kernel or collective makes that longer: of a kernel k with a collective a beside it, K + E counts
+ * k + max(a - k, 0) = max(k, a), of all others their sum, so that the pass is made of sums and maxima of times alone.
+ * (Windows of length k against a pass of max(L, K) would not do: a shorter k would hide less of a, and L stay. Nor
+ * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"
 
 #include <stddef.h>
@@ -59,19 +69,22 @@ const pc_operation *pc_operation_beside(const pc_operations *operations, int num
     return is_kernel && next->repeat == operations->list[number].repeat ? next : NULL;
 }
 
-/* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them. */
+/* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them, and
+ * less what the GPU waits for launches in all. */
 static void add_collectives(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_operations *operations,
-                            pc_pass_cost *pass) {
+                            double idle_s, pc_pass_cost *pass) {
     pc_collective collective;
+    double exposed_s = 0;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x, &collective)) continue;
         const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
         pc_alone alone = remember(memo, collective, x->size_bytes);
         double hidden_s = beside ? plan->cost.kernel(plan->cost.self, beside).seconds : 0;
-        if (alone.seconds > hidden_s) pass->tp_s += (double)x->repeat * (alone.seconds - hidden_s);
+        if (alone.seconds > hidden_s) exposed_s += (double)x->repeat * (alone.seconds - hidden_s);
         pass->tp_bytes += (double)x->repeat * alone.sent_bytes;
     }
+    pass->tp_s = exposed_s > idle_s ? exposed_s - idle_s : 0;
 }
 
 static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_part *part,
@@ -82,10 +95,11 @@ static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo
     if (code) return code;
     pc_pass_estimate sum = pc_cost_pass(&plan->cost, &operations);
     double compute_s = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
-    *pass = (pc_pass_cost){.compute_s = compute_s,
+    *pass = (pc_pass_cost){.kernel_s = sum.kernel_s,
+                           .compute_s = compute_s,
                            .standard_error_s = sum.standard_error,
                            .flops = (double)pc_operations_sum(&operations).flops};
-    add_collectives(plan, memo, &operations, pass);
+    add_collectives(plan, memo, &operations, compute_s - sum.kernel_s, pass);
     return PC_OK;
 }
 

@@ -16,8 +16,10 @@
 
 /* One pass of one sort of part on one GPU, seconds, before the spec's overhead. */
 typedef struct pc_pass_cost {
+    double kernel_s;
     double compute_s; /* kernels, or their launches where those take longer */
-    double tp_s;      /* collectives of tensor parallelism that no kernel hides */
+    double tp_s;      /* how much longer collectives of tensor parallelism make it: those that neither kernels hide nor
+                       * the GPU's waiting for launches */
     double tp_bytes;  /* what they all send */
     double standard_error_s;
     double flops;

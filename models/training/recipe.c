@@ -9,6 +9,8 @@
 static void add_kernel(pc_recipe *recipe, int64_t repeat, double seconds) {
     pc_step_of_pass *last = recipe->count > 0 ? &recipe->steps[recipe->count - 1] : NULL;
     bool is_beside = last && last->is_collective && last->runs_beside;
+    double hides_s = is_beside ? last->seconds : 0;
+    recipe->alone_s += (double)repeat * (seconds > hides_s ? seconds : hides_s);
     if (last && !last->is_collective && !last->runs_beside && last->repeat == repeat)
         last->seconds += seconds;
     else
@@ -22,13 +24,14 @@ static void add_collective(const pc_iteration_plan *plan, const pc_operations *o
     const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL;
     pc_collective_plan made =
         pc_collective_plan_for(&plan->spec->machine, &plan->tp, collective, PC_ALGORITHM_BEST, (double)x->size_bytes);
+    double seconds = plan->pace * made.seconds;
     if (made.phase_count == 0) return;
-    recipe->steps[recipe->count++] =
-        (pc_step_of_pass){.is_collective = true, .runs_beside = beside, .repeat = x->repeat, .collective = made};
+    if (!beside) recipe->alone_s += (double)x->repeat * seconds;
+    recipe->steps[recipe->count++] = (pc_step_of_pass){
+        .is_collective = true, .runs_beside = beside, .repeat = x->repeat, .seconds = seconds, .collective = made};
 }
 
-static void add_operations(const pc_iteration_plan *plan, const pc_operations *operations, double stretch,
-                           pc_recipe *recipe) {
+static void add_operations(const pc_iteration_plan *plan, const pc_operations *operations, pc_recipe *recipe) {
     pc_collective collective;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
@@ -36,7 +39,7 @@ static void add_operations(const pc_iteration_plan *plan, const pc_operations *o
         if (pc_operation_is_collective(x, &collective))
             add_collective(plan, operations, i, collective, recipe);
         else
-            add_kernel(recipe, x->repeat, stretch * plan->cost.kernel(plan->cost.self, x).seconds);
+            add_kernel(recipe, x->repeat, plan->pace * plan->cost.kernel(plan->cost.self, x).seconds);
     }
 }
 
@@ -48,9 +51,8 @@ pc_code pc_recipe_make(const pc_iteration_plan *plan, const pc_part_cost *part, 
     if (code) return code;
     pc_recipe made = {.steps = pc_alloc((size_t)operations.count + 1, sizeof *made.steps)};
     if (!made.steps) return pc_error_no_memory(error);
-    double kernel_s = pc_cost_pass(&plan->cost, &operations).kernel_s, compute_s = part->pass[kind].compute_s;
-    double overhead = plan->pace;
-    add_operations(plan, &operations, kernel_s > 0 ? overhead * compute_s / kernel_s : overhead, &made);
+    made.launches_s = plan->pace * pc_cost_pass(&plan->cost, &operations).launch_bound_s;
+    add_operations(plan, &operations, &made);
     *recipe = made;
     return PC_OK;
 }

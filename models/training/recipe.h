@@ -11,17 +11,19 @@ typedef struct pc_step_of_pass {
     bool runs_beside; /* a collective for which the step behind it does not wait, but the one behind that; and that step
                        */
     int64_t repeat;   /* steps in a row of the same repeat are a block that is gone through so many times */
-    double seconds;   /* of kernels, with overhead */
+    double seconds;   /* at the plan's pace: of kernels; of the collective when alone */
     pc_collective_plan collective;
 } pc_step_of_pass;
 
+/* Alone, a pass takes alone_s, or launches_s if that is more (pass_costs.c). */
 typedef struct pc_recipe {
     pc_step_of_pass *steps; /* owned */
     int count;
+    double alone_s;    /* all steps, nothing else under way; at the plan's pace, as the next */
+    double launches_s; /* their launches on the host */
 } pc_recipe;
 
-/* The steps of a pass, as pc_pass_operations has them; kernels are stretched where launches take longer. Free with
- * pc_recipe_free. */
+/* The steps of a pass, as pc_pass_operations has them. Free with pc_recipe_free. */
 pc_code pc_recipe_make(const pc_iteration_plan *plan, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
                        pc_error *error);
 void pc_recipe_free(pc_recipe *recipe);
