@@ -44,7 +44,7 @@ static pc_pipeline_ends run(const example *x, int replicas, double jitter, int t
 
 static void assert_equal_ends(const pc_pipeline_ends *a, const pc_pipeline_ends *b) {
     size_t rows = (size_t)(a->devices * a->chunks);
-    assert_memory_equal(a->stage_start_ps, b->stage_start_ps, (size_t)a->devices * sizeof(pc_time));
+    assert_memory_equal(a->begin_ps, b->begin_ps, (size_t)a->devices * sizeof(pc_time));
     assert_memory_equal(a->stage_end_ps, b->stage_end_ps, (size_t)a->devices * sizeof(pc_time));
     assert_memory_equal(a->last_start_ps, b->last_start_ps, rows * sizeof(pc_time));
     assert_memory_equal(a->last_end_ps, b->last_end_ps, rows * sizeof(pc_time));
@@ -56,7 +56,7 @@ static void recount(const example *x, const pc_timing_result *result, pc_pipelin
         for (int64_t i = x->schedule.offsets[d]; i < x->schedule.offsets[d + 1]; i++) {
             pc_pass pass = x->schedule.passes[i];
             int row = d * x->schedule.chunks + pass.chunk;
-            if (result->start_ps[i] < ends->stage_start_ps[d]) ends->stage_start_ps[d] = result->start_ps[i];
+            if (result->start_ps[i] < ends->begin_ps[d]) ends->begin_ps[d] = result->start_ps[i]; /* all is ready */
             if (result->end_ps[i] > ends->stage_end_ps[d]) ends->stage_end_ps[d] = result->end_ps[i];
             if (pass.kind != PC_PASS_W && pass.kind != PC_PASS_BW) continue;
             if (result->start_ps[i] > ends->last_start_ps[row]) ends->last_start_ps[row] = result->start_ps[i];

@@ -3,6 +3,7 @@
  * what shares links may meet where it did not. */
 #include "tests/support.h"
 
+#include "models/training/finish.h"
 #include "tests/iteration_example.h"
 #include "tests/random_machine.h"
 #include "tests/random_model.h"
@@ -91,7 +92,6 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_cut(random, &spec);
     draw_machine(random, &spec.machine);
     spec.overlaps_tp = test_between(random, 0, 3) > 0;
-    spec.step = PC_STEP_NORM;
     draw_noise(random, &spec);
     return spec;
 }
@@ -213,6 +213,38 @@ static void test_better_numbers_are_no_slower(void **state) {
     test_count("rates.raised", 4 * tried);
 }
 
+/* ---- iterations that follow each other ---- */
+
+/* What each of three stages takes from its own beginning, and how often it was asked. */
+typedef struct stages {
+    pc_time own_ps[3];
+    int asked[3];
+} stages;
+
+static pc_code time_stage(void *context, int device, pc_time held_ps, pc_time *step_end_ps) {
+    stages *x = context;
+    assert_true(held_ps >= 30 + 107); /* all else is over: the latest beginning and the longest stage */
+    *step_end_ps = held_ps + x->own_ps[device];
+    x->asked[device]++;
+    return PC_OK;
+}
+
+/* The first stage takes 100 from its beginning, which is the whole's. The second begins at 10 and ends at 117, though
+ * only 90 of its time are chains from its own beginning: it waits in between for what the third makes of parameters
+ * that come late. Begun at 27 it would be done as early. So iterations follow each other every 100, not 107; and the
+ * third, which takes 80 at most, need not be asked. Were the first pass of all 5 faster, the second would begin at 5
+ * and end at 117, and take 112 by its ends alone. */
+static void test_a_stage_that_waits_sets_no_pace(void **state) {
+    (void)state;
+    pc_iteration_spec spec = {.overhead_ps = 1000};
+    pc_iteration_plan plan = {.spec = &spec, .devices = 3};
+    pc_time begin_ps[] = {0, 10, 30}, period_ps[] = {100, 107, 80}, pace_ps = 107 + 1000;
+    stages x = {.own_ps = {100, 90, 80}};
+    assert_int_equal(pc_plan_own_pace(&plan, begin_ps, period_ps, time_stage, &x, &pace_ps), PC_OK);
+    assert_int_equal(pace_ps, 100 + 1000);
+    assert_true(x.asked[0] == 1 && x.asked[1] == 1 && x.asked[2] == 0);
+}
+
 /* ---- a pass that is bound by its launches ---- */
 
 /* What the first stage's F does. */
@@ -276,6 +308,7 @@ static void test_a_faster_gpu_is_faster(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_better_numbers_are_no_slower),
+        cmocka_unit_test(test_a_stage_that_waits_sets_no_pace),
         cmocka_unit_test(test_launches_run_ahead),
         cmocka_unit_test(test_a_faster_gpu_is_faster),
     };

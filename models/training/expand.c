@@ -15,7 +15,7 @@ pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error
     if (!block) return pc_error_no_memory(error);
     *ends = (pc_pipeline_ends){.devices = devices,
                                .chunks = chunks,
-                               .stage_start_ps = block,
+                               .begin_ps = block,
                                .stage_end_ps = block + stages,
                                .last_start_ps = block + 2 * stages,
                                .last_end_ps = block + 2 * stages + rows};
@@ -25,14 +25,14 @@ pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error
 
 void pc_ends_clear(pc_pipeline_ends *ends) {
     size_t stages = (size_t)ends->devices, cells = stages * (size_t)ends->chunks;
-    for (size_t d = 0; d < stages; d++) ends->stage_start_ps[d] = PC_TIME_MAX;
+    for (size_t d = 0; d < stages; d++) ends->begin_ps[d] = PC_TIME_MAX;
     memset(ends->stage_end_ps, 0, stages * sizeof *ends->stage_end_ps);
     memset(ends->last_start_ps, 0, cells * sizeof *ends->last_start_ps);
     memset(ends->last_end_ps, 0, cells * sizeof *ends->last_end_ps);
 }
 
 void pc_ends_free(pc_pipeline_ends *ends) {
-    pc_free(ends->stage_start_ps);
+    pc_free(ends->begin_ps);
     memset(ends, 0, sizeof *ends);
 }
 
@@ -40,16 +40,28 @@ static pc_time later(pc_time a, pc_time b) {
     return a > b ? a : b;
 }
 
-static void take_stage(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, int d,
-                       pc_pipeline_ends *ends) {
-    int64_t first = schedule->offsets[d], behind = schedule->offsets[d + 1];
-    if (first == behind) return;
-    if (start_ps[first] < ends->stage_start_ps[d]) ends->stage_start_ps[d] = start_ps[first];
-    ends->stage_end_ps[d] = later(ends->stage_end_ps[d], end_ps[behind - 1]);
-    /* From the back: the last pass of each chunk is met first, and most chunks' are near. */
+/* From the front: the first pass of a chunk is F. Where parameters come bit by bit it may start before they would all
+ * be there. */
+static pc_time find_begin(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps, int d) {
+    pc_time begin = PC_TIME_MAX;
     int found = 0;
     bool is_found[PC_CHUNKS_MAX] = {false};
-    for (int64_t i = behind; i-- > first && found < schedule->chunks;) {
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1] && found < schedule->chunks; i++) {
+        int chunk = schedule->passes[i].chunk;
+        pc_time before = start_ps[i] - pc_costs_ready(costs, d, chunk);
+        if (!is_found[chunk] && before < begin) begin = before;
+        found += !is_found[chunk];
+        is_found[chunk] = true;
+    }
+    return later(begin, 0);
+}
+
+/* From the back: the last pass of each chunk is met first, and most chunks' are near. */
+static void take_last(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, int d,
+                      pc_pipeline_ends *ends) {
+    int found = 0;
+    bool is_found[PC_CHUNKS_MAX] = {false};
+    for (int64_t i = schedule->offsets[d + 1]; i-- > schedule->offsets[d] && found < schedule->chunks;) {
         pc_pass pass = schedule->passes[i];
         if (!pc_pass_adds_gradients(pass) || is_found[pass.chunk]) continue;
         int64_t row = (int64_t)d * schedule->chunks + pass.chunk;
@@ -60,13 +72,20 @@ static void take_stage(const pc_schedule *schedule, const pc_time *start_ps, con
     }
 }
 
-void pc_ends_take(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, pc_pipeline_ends *ends) {
-    for (int d = 0; d < schedule->devices; d++) take_stage(schedule, start_ps, end_ps, d, ends);
+void pc_ends_take(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps, const pc_time *end_ps,
+                  pc_pipeline_ends *ends) {
+    for (int d = 0; d < schedule->devices; d++) {
+        if (schedule->offsets[d] == schedule->offsets[d + 1]) continue;
+        pc_time begin = find_begin(schedule, costs, start_ps, d);
+        if (begin < ends->begin_ps[d]) ends->begin_ps[d] = begin;
+        ends->stage_end_ps[d] = later(ends->stage_end_ps[d], end_ps[schedule->offsets[d + 1] - 1]);
+        take_last(schedule, start_ps, end_ps, d, ends);
+    }
 }
 
 static void merge_ends(const pc_pipeline_ends *from, pc_pipeline_ends *into) {
     for (int d = 0; d < into->devices; d++) {
-        if (from->stage_start_ps[d] < into->stage_start_ps[d]) into->stage_start_ps[d] = from->stage_start_ps[d];
+        if (from->begin_ps[d] < into->begin_ps[d]) into->begin_ps[d] = from->begin_ps[d];
         into->stage_end_ps[d] = later(into->stage_end_ps[d], from->stage_end_ps[d]);
     }
     for (int i = 0; i < into->devices * into->chunks; i++) {
@@ -121,7 +140,7 @@ static void run_replica(void *context, int number, int64_t replica) {
         draw_stage(schedule, run->costs, d, &run->factors, &w->rng, w->duration_ps);
     }
     if (pc_timing_run_each(w->timing, schedule, run->costs, w->duration_ps, NULL, &result, &w->error)) return;
-    pc_ends_take(schedule, result.start_ps, result.end_ps, &w->ends);
+    pc_ends_take(schedule, run->costs, result.start_ps, result.end_ps, &w->ends);
     if (replica == 0 && run->first_duration_ps)
         memcpy(run->first_duration_ps, w->duration_ps,
                (size_t)schedule->offsets[schedule->devices] * sizeof *w->duration_ps);

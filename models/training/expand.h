@@ -24,9 +24,10 @@ static inline bool pc_pass_adds_gradients(pc_pass pass) {
  * pc_ends_free. */
 typedef struct pc_pipeline_ends {
     int devices, chunks;
-    pc_time *stage_start_ps; /* [devices]; the first pass's start, the earliest */
-    pc_time *stage_end_ps;   /* [devices]; the last pass's end */
-    pc_time *last_start_ps;  /* [devices][chunks]: of the last pass that adds to the chunk's gradients, W or BW */
+    pc_time *begin_ps;      /* [devices]; when the stage's own work begins, the earliest: so long before the first F of
+                             * each chunk as that takes to be ready (pc_costs_ready); 0 or later */
+    pc_time *stage_end_ps;  /* [devices]; the last pass's end */
+    pc_time *last_start_ps; /* [devices][chunks]: of the last pass that adds to the chunk's gradients, W or BW */
     pc_time *last_end_ps;
 } pc_pipeline_ends;
 
@@ -36,8 +37,9 @@ void pc_ends_free(pc_pipeline_ends *ends);
 /* As they were created: of no pipeline yet. */
 void pc_ends_clear(pc_pipeline_ends *ends);
 
-/* Takes one pipeline's times, by position in schedule->passes, into `ends`. */
-void pc_ends_take(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, pc_pipeline_ends *ends);
+/* Takes one pipeline's times at `costs`, by position in schedule->passes, into `ends`. */
+void pc_ends_take(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps, const pc_time *end_ps,
+                  pc_pipeline_ends *ends);
 
 typedef struct pc_expansion {
     int replicas;

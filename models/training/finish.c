@@ -83,40 +83,62 @@ static void meet_ends(const pc_iteration_plan *plan, int without, pc_time *done_
     done_ps[last] += plan->loss_ps;
 }
 
-void pc_plan_own_ready(const pc_iteration_plan *plan, const pc_costs *costs, pc_time *own_ready_ps) {
-    for (int d = 0; d < plan->devices; d++) {
-        own_ready_ps[d] = PC_TIME_MAX;
-        for (int c = 0; c < plan->chunks; c++)
-            if (pc_costs_ready(costs, d, c) < own_ready_ps[d]) own_ready_ps[d] = pc_costs_ready(costs, d, c);
-    }
-}
-
 /* NORM: all stages wait for the last one's gradients. POST_VALIDATION: nobody waits, and iterations follow each other
- * at the pace of the stage whose own work takes longest, from when its parameters alone would let it begin. Over flows
- * F may start before that, and wait on its way. */
-static pc_time last_step(const pc_iteration_plan *plan, const pc_time *own_ready_ps, const pc_time *start_ps,
-                         const pc_time *done_ps) {
+ * at the pace of the stage whose own work takes longest. */
+static pc_time last_step(const pc_iteration_plan *plan, const pc_time *begin_ps, pc_time *done_ps) {
     pc_time end = 0, slowest = 0;
     for (int d = 0; d < plan->devices; d++) {
         pc_time step = plan->device[d].step_ps;
-        if (plan->spec->step == PC_STEP_POST_VALIDATION) {
-            end = later(end, done_ps[d] + step - later(start_ps[d] - own_ready_ps[d], 0));
-        } else {
-            end = later(end, done_ps[d]);
+        if (plan->spec->step == PC_STEP_POST_VALIDATION)
+            done_ps[d] += step - begin_ps[d];
+        else
             slowest = later(slowest, step);
-        }
+        end = later(end, done_ps[d]);
     }
     return plan->spec->step == PC_STEP_POST_VALIDATION ? end : end + plan->norm_ps + slowest;
 }
 
-pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *own_ready_ps, const pc_time *start_ps,
-                       pc_time *done_ps, pc_time *iteration_ps, pc_error *error) {
+pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *begin_ps, pc_time *done_ps,
+                       pc_time *iteration_ps, pc_error *error) {
     pc_time end = 0;
     for (int d = 0; d < plan->devices; d++) end = later(end, done_ps[d]);
     if (end >= TIME_MOST || plan->spec->overhead_ps >= TIME_MOST)
         return pc_error_set(error, PC_ERROR_INPUT, "iteration: runs over; expected one under 26 days");
     meet_ends(plan, without, done_ps);
-    *iteration_ps = last_step(plan, own_ready_ps, start_ps, done_ps) + plan->spec->overhead_ps;
+    *iteration_ps = last_step(plan, begin_ps, done_ps) + plan->spec->overhead_ps;
+    return PC_OK;
+}
+
+/* ---- at its own pace ---- */
+
+void pc_plan_hold(const pc_costs *costs, int device, pc_time held_ps, pc_time *ready_ps) {
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++)
+            ready_ps[pc_costs_index(costs, d, c)] = pc_costs_ready(costs, d, c) + (d == device ? held_ps : 0);
+}
+
+static int find_longest(const pc_time *times_ps, int count) {
+    int longest = 0;
+    for (int i = 1; i < count; i++)
+        if (times_ps[i] > times_ps[longest]) longest = i;
+    return longest;
+}
+
+pc_code pc_plan_own_pace(const pc_iteration_plan *plan, const pc_time *begin_ps, pc_time *period_ps,
+                         pc_time_held *time_held, void *context, pc_time *iteration_ps) {
+    pc_time pace_ps = 0, step_end_ps;
+    pc_time held_ps =
+        begin_ps[find_longest(begin_ps, plan->devices)] + period_ps[find_longest(period_ps, plan->devices)];
+    if (held_ps >= TIME_MOST / 2) return PC_OK;
+    for (;;) {
+        int d = find_longest(period_ps, plan->devices);
+        if (period_ps[d] <= pace_ps) break;
+        pc_code code = time_held(context, d, held_ps, &step_end_ps);
+        if (code) return code;
+        pace_ps = later(pace_ps, step_end_ps - held_ps);
+        period_ps[d] = 0;
+    }
+    *iteration_ps = pace_ps + plan->spec->overhead_ps;
     return PC_OK;
 }
 

@@ -30,15 +30,17 @@ typedef struct iteration_run {
     pc_iteration_plan plan;
     pc_costs costs;
     pc_schedule schedule;
-    pc_timing *timing;
+    pc_timing *timing, *held; /* held: of runs beside the one that counts */
     pc_pipeline_ends ends;
-    pc_time *done_ps, *backlog_ps, *own_ready_ps; /* [devices]; one block */
+    pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices]; one block, with the next */
+    pc_time *ready_ps;                                    /* [devices][chunks] */
 } iteration_run;
 
 static void close_run(iteration_run *run) {
     pc_ends_free(&run->ends);
     pc_free(run->done_ps);
     pc_timing_free(run->timing);
+    pc_timing_free(run->held);
     pc_schedule_free(&run->schedule);
     pc_costs_free(&run->costs);
     pc_iteration_plan_free(&run->plan);
@@ -131,30 +133,79 @@ static pc_code generate(iteration_run *run, bool with_block, pc_iteration *itera
 }
 
 static pc_code open_timing(iteration_run *run, pc_error *error) {
+    size_t devices = (size_t)run->plan.devices;
     pc_code code = pc_timing_create(&run->timing, error);
+    if (!code) code = pc_timing_create(&run->held, error);
     if (!code) code = pc_ends_create(run->plan.devices, run->plan.chunks, &run->ends, error);
     if (code) return code;
-    run->done_ps = pc_alloc(3 * (size_t)run->plan.devices, sizeof *run->done_ps);
+    run->done_ps = pc_alloc((4 + (size_t)run->plan.chunks) * devices, sizeof *run->done_ps);
     if (!run->done_ps) return pc_error_no_memory(error);
-    run->backlog_ps = run->done_ps + run->plan.devices;
-    run->own_ready_ps = run->backlog_ps + run->plan.devices;
+    run->backlog_ps = run->done_ps + devices;
+    run->begin_ps = run->backlog_ps + devices;
+    run->period_ps = run->begin_ps + devices;
+    run->ready_ps = run->period_ps + devices;
     return PC_OK;
 }
 
 /* ---- closed costs ---- */
 
+/* From the ends of all pipelines to the iteration's; end_ps: of the first replica's passes. */
+static pc_code end_pipelines(iteration_run *run, int without, const pc_time *end_ps, pc_time *iteration_ps,
+                             pc_error *error) {
+    pc_plan_find_backlog(&run->plan, &run->schedule, end_ps, run->backlog_ps);
+    pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
+    return pc_plan_finish(&run->plan, without, run->ends.begin_ps, run->done_ps, iteration_ps, error);
+}
+
+/* Times all pipelines, all stages beginning at once, and the end. */
+typedef pc_code time_pipelines(iteration_run *run, pc_timing *timing, const pc_costs *costs, int without,
+                               pc_timing_result *result, pc_time *iteration_ps, pc_error *error);
+
+static pc_code time_folded(iteration_run *run, pc_timing *timing, const pc_costs *costs, int without,
+                           pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
+    pc_code code = pc_timing_run(timing, &run->schedule, costs, result, error);
+    if (code) return code;
+    pc_ends_clear(&run->ends);
+    pc_ends_take(&run->schedule, costs, result->start_ps, result->end_ps, &run->ends);
+    return end_pipelines(run, without, result->end_ps, iteration_ps, error);
+}
+
+/* What a stage that is held back takes. */
+typedef struct held_run {
+    iteration_run *run;
+    time_pipelines *time;
+    const pc_costs *costs;
+    int without;
+    pc_error *error;
+} held_run;
+
+static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *step_end_ps) {
+    const held_run *x = context;
+    pc_costs costs = *x->costs;
+    pc_timing_result unused;
+    pc_time iteration_ps;
+    costs.ready_ps = x->run->ready_ps;
+    pc_plan_hold(x->costs, device, held_ps, costs.ready_ps);
+    pc_code code = x->time(x->run, x->run->held, &costs, x->without, &unused, &iteration_ps, x->error);
+    *step_end_ps = x->run->done_ps[device];
+    return code;
+}
+
+static pc_code run_pipelines(iteration_run *run, time_pipelines *time, const pc_costs *costs, int without,
+                             pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
+    size_t bytes = (size_t)run->plan.devices * sizeof *run->begin_ps;
+    held_run held = {run, time, costs, without, error};
+    pc_code code = time(run, run->timing, costs, without, result, iteration_ps, error);
+    if (code || run->plan.spec->step != PC_STEP_POST_VALIDATION) return code;
+    memcpy(run->begin_ps, run->ends.begin_ps, bytes);
+    memcpy(run->period_ps, run->done_ps, bytes);
+    return pc_plan_own_pace(&run->plan, run->begin_ps, run->period_ps, time_held, &held, iteration_ps);
+}
+
 /* The iteration where everything takes what it takes alone, at `costs`, which leave out what `without` says. */
 static pc_code run_closed(iteration_run *run, const pc_costs *costs, int without, pc_timing_result *result,
                           pc_time *iteration_ps, pc_error *error) {
-    pc_code code = pc_timing_run(run->timing, &run->schedule, costs, result, error);
-    if (code) return code;
-    pc_ends_clear(&run->ends);
-    pc_ends_take(&run->schedule, result->start_ps, result->end_ps, &run->ends);
-    pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
-    pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
-    pc_plan_own_ready(&run->plan, costs, run->own_ready_ps);
-    return pc_plan_finish(&run->plan, without, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps,
-                          error);
+    return run_pipelines(run, time_folded, costs, without, result, iteration_ps, error);
 }
 
 static pc_code run_without(iteration_run *run, int without, pc_time *iteration_ps, pc_error *error) {
@@ -259,7 +310,8 @@ static pc_code finish(iteration_run *run, const timed *x, bool with_trace, pc_it
 /* ---- the run ---- */
 
 /* Every replica for itself: the end waits for the latest; the trace is the first one's. */
-static pc_code run_expanded(iteration_run *run, pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
+static pc_code time_expanded(iteration_run *run, pc_timing *timing, const pc_costs *costs, int without,
+                             pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
     const pc_iteration_spec *spec = run->plan.spec;
     int threads = spec->threads > 0 ? spec->threads : 1; /* runs go on beside each other */
     pc_expansion expansion = {run->plan.cut.dp, spec->jitter, spec->seed, threads};
@@ -267,15 +319,10 @@ static pc_code run_expanded(iteration_run *run, pc_timing_result *result, pc_tim
     pc_time *duration_ps = pc_alloc(passes, sizeof *duration_ps);
     if (!duration_ps) return pc_error_no_memory(error);
     pc_ends_clear(&run->ends);
-    pc_code code = pc_expand_run(&run->schedule, &run->costs, &expansion, &run->ends, duration_ps, error);
-    if (!code) code = pc_timing_run_passes(run->timing, &run->schedule, &run->costs, duration_ps, result, error);
+    pc_code code = pc_expand_run(&run->schedule, costs, &expansion, &run->ends, duration_ps, error);
+    if (!code) code = pc_timing_run_passes(timing, &run->schedule, costs, duration_ps, result, error);
     pc_free(duration_ps);
-    if (code) return code;
-    pc_plan_find_backlog(&run->plan, &run->schedule, result->end_ps, run->backlog_ps);
-    pc_plan_reduce_gradients(&run->plan, 0, &run->ends, run->backlog_ps, run->done_ps);
-    pc_plan_own_ready(&run->plan, &run->costs, run->own_ready_ps);
-    return pc_plan_finish(&run->plan, 0, run->own_ready_ps, run->ends.stage_start_ps, run->done_ps, iteration_ps,
-                          error);
+    return code ? code : end_pipelines(run, without, result->end_ps, iteration_ps, error);
 }
 
 static pc_code conclude(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
@@ -298,10 +345,8 @@ static pc_code run_flows(iteration_run *run, pc_time alone_ps, bool with_trace, 
     if (code) return code;
     timed x = {found.start_ps, found.end_ps, found.arrival_ps, 0, alone_ps};
     pc_ends_clear(&run->ends);
-    pc_ends_take(&run->schedule, found.start_ps, found.end_ps, &run->ends);
-    pc_plan_own_ready(&run->plan, &run->costs, run->own_ready_ps);
-    code =
-        pc_plan_finish(&run->plan, 0, run->own_ready_ps, run->ends.stage_start_ps, found.done_ps, &x.whole_ps, error);
+    pc_ends_take(&run->schedule, &run->costs, found.start_ps, found.end_ps, &run->ends);
+    code = pc_plan_finish(&run->plan, 0, run->ends.begin_ps, found.done_ps, &x.whole_ps, error);
     if (!code) code = conclude(run, &x, with_trace, iteration, error);
     if (!code && !iteration->status)
         iteration->link_utilisation_max = x.whole_ps > 0 ? (double)found.link_filled_ps / (double)x.whole_ps : 0;
@@ -317,7 +362,7 @@ static pc_code time_schedule(iteration_run *run, bool with_trace, pc_iteration *
     if (code) return code;
     if (wants_flows(run)) return run_flows(run, alone_ps, with_trace, iteration, error);
     whole_ps = alone_ps;
-    if (run->plan.spec->expands) code = run_expanded(run, &result, &whole_ps, error);
+    if (run->plan.spec->expands) code = run_pipelines(run, time_expanded, &run->costs, 0, &result, &whole_ps, error);
     timed x = {result.start_ps, result.end_ps, NULL, whole_ps, alone_ps};
     return code ? code : conclude(run, &x, with_trace, iteration, error);
 }

@@ -40,7 +40,7 @@ typedef enum pc_granularity { PC_GRANULARITY_PASS, PC_GRANULARITY_OPERATIONS } p
 typedef enum pc_network_mode { PC_NETWORK_AUTO, PC_NETWORK_CLOSED, PC_NETWORK_FLOWS } pc_network_mode;
 
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
- * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step. */
+ * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step (finish.h). */
 typedef enum pc_step { PC_STEP_NORM, PC_STEP_POST_VALIDATION } pc_step;
 
 typedef struct pc_iteration_spec {

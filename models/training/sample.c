@@ -70,13 +70,15 @@ typedef struct worker {
     pc_costs costs;         /* of the replica at hand, as the next three */
     double *mean_ps;        /* [rows]: passes, before their own noise and without collectives of data parallelism */
     pc_time *hop_ps;        /* [devices] */
-    pc_time *duration_ps, *delay_ps;          /* [passes] */
-    pc_pipeline_ends ends;                    /* the latest over replicas, as the next two */
-    pc_time *latest_end_ps;                   /* [passes] */
-    pc_time *own_ready_ps;                    /* [devices]; the earliest */
-    pc_time *done_ps, *backlog_ps, *ready_ps; /* [devices] */
-    int64_t *distinct;                        /* [replicas]: those that were timed in this sample */
-    pc_error error;                           /* of the first sample that failed here */
+    pc_time *duration_ps, *delay_ps;                      /* [passes] */
+    pc_pipeline_ends ends;                                /* the latest over replicas, as the next */
+    pc_time *latest_end_ps;                               /* [passes] */
+    pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices] */
+    pc_time *held_ready_ps; /* [devices][chunks]: of the costs, where held_device is not -1 and held back so long */
+    pc_time held_ps;
+    int held_device;
+    int64_t *distinct; /* [replicas]: those that were timed in this sample */
+    pc_error error;    /* of the first sample that failed here */
 } worker;
 
 static void close_worker(worker *w) {
@@ -100,17 +102,18 @@ static bool make_arrays(const samples_run *run, worker *w) {
     w->plan.chunks_of = pc_alloc(cells, sizeof *w->plan.chunks_of);
     w->plan.device = pc_alloc(devices, sizeof *w->plan.device);
     w->mean_ps = pc_alloc((size_t)run->base->rows, sizeof *w->mean_ps);
-    w->hop_ps = pc_alloc(5 * devices, sizeof *w->hop_ps);
+    w->hop_ps = pc_alloc(5 * devices + cells, sizeof *w->hop_ps);
     w->duration_ps = pc_alloc(3 * passes, sizeof *w->duration_ps);
     w->distinct = pc_alloc((size_t)run->base->replicas, sizeof *w->distinct);
     if (!w->plan.chunks_of || !w->plan.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->distinct)
         return false;
     memcpy(w->plan.chunks_of, run->plan->chunks_of, cells * sizeof *w->plan.chunks_of);
     memcpy(w->plan.device, run->plan->device, devices * sizeof *w->plan.device);
-    w->own_ready_ps = w->hop_ps + devices;
-    w->done_ps = w->own_ready_ps + devices;
+    w->done_ps = w->hop_ps + devices;
     w->backlog_ps = w->done_ps + devices;
-    w->ready_ps = w->backlog_ps + devices;
+    w->begin_ps = w->backlog_ps + devices;
+    w->period_ps = w->begin_ps + devices;
+    w->held_ready_ps = w->period_ps + devices;
     w->delay_ps = w->duration_ps + passes;
     w->latest_end_ps = w->delay_ps + passes;
     return true;
@@ -118,6 +121,7 @@ static bool make_arrays(const samples_run *run, worker *w) {
 
 static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
     if (!make_arrays(run, w)) return pc_error_no_memory(error);
+    w->held_device = -1;
     pc_code code = pc_draws_open(&w->rng, error);
     if (!code) code = pc_timing_create(&w->timing, error);
     if (!code) code = pc_conditions_open(run->base, &w->conditions, error);
@@ -191,7 +195,6 @@ static void begin_sample(const samples_run *run, worker *w) {
     for (int d = 0; d < run->base->devices; d++) {
         set_collectives(run->base, d, w);
         set_step(run->base, d, w);
-        w->own_ready_ps[d] = PC_TIME_MAX;
     }
     set_ends(run->base, w);
     pc_ends_clear(&w->ends);
@@ -284,12 +287,9 @@ static void draw_replica(const samples_run *run, int64_t sample, int64_t replica
     }
 }
 
-static void take_replica(const samples_run *run, const pc_timing_result *found, worker *w) {
+static void take_replica(const samples_run *run, const pc_costs *costs, const pc_timing_result *found, worker *w) {
     int64_t passes = run->schedule->offsets[run->base->devices];
-    pc_ends_take(run->schedule, found->start_ps, found->end_ps, &w->ends);
-    pc_plan_own_ready(&w->plan, &w->costs, w->ready_ps);
-    for (int d = 0; d < run->base->devices; d++)
-        if (w->ready_ps[d] < w->own_ready_ps[d]) w->own_ready_ps[d] = w->ready_ps[d];
+    pc_ends_take(run->schedule, costs, found->start_ps, found->end_ps, &w->ends);
     for (int64_t i = 0; run->needs_ends && i < passes; i++)
         w->latest_end_ps[i] = longer(w->latest_end_ps[i], found->end_ps[i]);
 }
@@ -301,9 +301,14 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
     bool has_delays = is_drawn && pc_factors_vary(&run->transfers) && run->plan->spec->overlaps_p2p;
     set_costs(run, replica, w);
     if (is_drawn) draw_replica(run, sample, replica, w);
-    pc_code code = pc_timing_run_each(w->timing, run->schedule, &w->costs, is_drawn ? w->duration_ps : NULL,
+    pc_costs costs = w->costs;
+    if (w->held_device >= 0) {
+        costs.ready_ps = w->held_ready_ps;
+        pc_plan_hold(&w->costs, w->held_device, w->held_ps, costs.ready_ps);
+    }
+    pc_code code = pc_timing_run_each(w->timing, run->schedule, &costs, is_drawn ? w->duration_ps : NULL,
                                       has_delays ? w->delay_ps : NULL, &found, &w->error);
-    if (!code) take_replica(run, &found, w);
+    if (!code) take_replica(run, &costs, &found, w);
     return code;
 }
 
@@ -312,7 +317,7 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
 static pc_code end_sample(const samples_run *run, worker *w, pc_time *iteration_ps) {
     pc_plan_find_backlog(&w->plan, run->schedule, w->latest_end_ps, w->backlog_ps);
     pc_plan_reduce_gradients(&w->plan, 0, &w->ends, w->backlog_ps, w->done_ps);
-    return pc_plan_finish(&w->plan, 0, w->own_ready_ps, w->ends.stage_start_ps, w->done_ps, iteration_ps, &w->error);
+    return pc_plan_finish(&w->plan, 0, w->ends.begin_ps, w->done_ps, iteration_ps, &w->error);
 }
 
 static bool is_timed(const samples_run *run, const worker *w, int64_t replica, int64_t count) {
@@ -321,20 +326,53 @@ static bool is_timed(const samples_run *run, const worker *w, int64_t replica, i
     return false;
 }
 
+/* Of a worker whose conditions are there; sample -1: the good day, whose replicas are equal. */
+static pc_code time_sample(const samples_run *run, int64_t sample, worker *w, pc_time *iteration_ps) {
+    bool all_differ = run->varies || run->base->bad_days->gpu_jitter > 0;
+    int64_t count = 0, replicas = sample < 0 ? 1 : run->base->replicas;
+    pc_code code = PC_OK;
+    begin_sample(run, w);
+    for (int64_t r = 0; !code && r < replicas; r++) {
+        if (!all_differ && is_timed(run, w, r, count)) continue;
+        w->distinct[count++] = r;
+        code = time_replica(run, sample, r, w);
+    }
+    return code ? code : end_sample(run, w, iteration_ps);
+}
+
+typedef struct held_sample {
+    const samples_run *run;
+    int64_t sample;
+    worker *w;
+} held_sample;
+
+static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *step_end_ps) {
+    const held_sample *x = context;
+    pc_time unused_ps;
+    x->w->held_device = device;
+    x->w->held_ps = held_ps;
+    pc_code code = time_sample(x->run, x->sample, x->w, &unused_ps);
+    x->w->held_device = -1;
+    *step_end_ps = x->w->done_ps[device];
+    return code;
+}
+
+static pc_code work_out(const samples_run *run, int64_t sample, worker *w, pc_time *iteration_ps) {
+    size_t bytes = (size_t)run->base->devices * sizeof *w->begin_ps;
+    held_sample held = {run, sample, w};
+    pc_code code = time_sample(run, sample, w, iteration_ps);
+    if (code || run->plan->spec->step != PC_STEP_POST_VALIDATION) return code;
+    memcpy(w->begin_ps, w->ends.begin_ps, bytes);
+    memcpy(w->period_ps, w->done_ps, bytes);
+    return pc_plan_own_pace(&w->plan, w->begin_ps, w->period_ps, time_held, &held, iteration_ps);
+}
+
 static void run_sample(void *context, int number, int64_t sample) {
     const samples_run *run = context;
     worker *w = &run->workers[number];
-    bool all_differ = run->varies || run->base->bad_days->gpu_jitter > 0;
-    int64_t count = 0;
     if (w->error.code) return;
     pc_conditions_draw(run->base, sample, &w->rng, &w->conditions);
-    begin_sample(run, w);
-    for (int64_t r = 0; r < run->base->replicas; r++) {
-        if (!all_differ && is_timed(run, w, r, count)) continue;
-        w->distinct[count++] = r;
-        if (time_replica(run, sample, r, w)) return;
-    }
-    end_sample(run, w, &run->sample_ps[sample]);
+    work_out(run, sample, w, &run->sample_ps[sample]); /* w->error says where that failed */
 }
 
 /* The iteration in which nothing happens, by the same costs. */
@@ -342,9 +380,7 @@ static pc_code run_good(const samples_run *run, double *good_s, pc_error *error)
     worker *w = &run->workers[0];
     pc_time good_ps;
     pc_conditions_be_good(run->base, &w->conditions);
-    begin_sample(run, w);
-    pc_code code = time_replica(run, -1, 0, w);
-    if (!code) code = end_sample(run, w, &good_ps);
+    pc_code code = work_out(run, -1, w, &good_ps);
     if (code) return pc_error_set(error, code, "%s", w->error.message);
     *good_s = pc_time_to_seconds(good_ps);
     return PC_OK;
