@@ -1,6 +1,7 @@
 /* pipecast merge: several shards of a sweep into one results file. */
 #include "calib/launched.h"
 #include "cli/cli.h"
+#include "cli/run_list.h"
 #include "cli/sweep_files.h"
 
 #include "engine/alloc.h"
@@ -30,7 +31,7 @@ static const char help[] =
 enum { QUIET, HELP };
 static const option_spec option_specs[] = {{"quiet", 'q', NULL}, {"help", 'h', NULL}, {NULL, 0, NULL}};
 
-enum { ROWS_MIN = 64, ROWS_MAX = 4096, RANGES_MAX = 8 };
+enum { ROWS_MIN = 64, ROWS_MAX = 4096 };
 
 /* A shard as it is read: some rows at a time, in the order of their runs. */
 typedef struct shard {
@@ -40,12 +41,6 @@ typedef struct shard {
     int64_t first, count, at;
 } shard;
 
-/* Numbers of runs that are in no shard: how many, and the first ranges of them. */
-typedef struct gaps {
-    int64_t count, from[RANGES_MAX], to[RANGES_MAX];
-    int range_count;
-} gaps;
-
 typedef struct merge {
     const char *output;
     pc_standing standing; /* at the output, when it began */
@@ -53,7 +48,7 @@ typedef struct merge {
     int shard_count;
     int64_t room; /* rows of a shard that are held */
     pc_results_writer *writer;
-    gaps missing;
+    run_list missing; /* runs that are in no shard */
     bool is_quiet;
 } merge;
 
@@ -221,25 +216,17 @@ static pc_code pass(const merge *m, shard *s, pc_error *error) {
     return code;
 }
 
-static void note_gap(gaps *missing, int64_t from, int64_t to) {
-    if (from > to) return;
-    missing->count += to - from + 1;
-    if (missing->range_count == RANGES_MAX) return;
-    missing->from[missing->range_count] = from;
-    missing->to[missing->range_count++] = to;
-}
-
 static pc_code merge_runs(merge *m, pc_error *error) {
     int64_t next = 1, total = pc_results_sweep_runs(m->shards[0].reader);
     pc_code code = PC_OK;
     for (shard *s; !code && (s = find_next(m));) {
         int64_t run = row_of(s)->run;
-        note_gap(&m->missing, next, run - 1);
+        run_list_add(&m->missing, next, run - 1);
         next = run + 1;
         code = write_run(m, s, error);
         if (!code) code = pass(m, s, error);
     }
-    note_gap(&m->missing, next, total);
+    run_list_add(&m->missing, next, total);
     return code;
 }
 
@@ -256,19 +243,14 @@ static pc_code merge_all(merge *m, pc_error *error) {
 }
 
 static void warn_of_missing(const merge *m) {
-    const gaps *missing = &m->missing;
+    const run_list *missing = &m->missing;
     if (m->is_quiet || missing->count == 0) return;
     fprintf(stderr, "pipecast: warning: ");
     print_plain(stderr, m->output);
     fprintf(stderr, ": of %" PRId64 " runs %" PRId64 " %s in no shard:", pc_results_sweep_runs(m->shards[0].reader),
             missing->count, missing->count == 1 ? "is" : "are");
-    int64_t named = 0;
-    for (int i = 0; i < missing->range_count; i++) {
-        fprintf(stderr, "%s %" PRId64, i ? "," : "", missing->from[i]);
-        if (missing->to[i] > missing->from[i]) fprintf(stderr, "-%" PRId64, missing->to[i]);
-        named += missing->to[i] - missing->from[i] + 1;
-    }
-    fprintf(stderr, "%s\n", named < missing->count ? ", ..." : "");
+    run_list_print(missing, stderr);
+    fprintf(stderr, "\n");
 }
 
 static int answer(merge *m) {

@@ -5,6 +5,7 @@
 #include "cli/plan_request.h"
 #include "cli/run_profiles.h"
 #include "cli/sweep_files.h"
+#include "cli/utilisation.h"
 
 #include "engine/alloc.h"
 #include "models/training/run_key.h"
@@ -164,6 +165,18 @@ static void close_session(session *s) {
     pc_free(s->rows);
 }
 
+static void warn(const session *s) {
+    utilisation used = {.last = 0};
+    pc_run_spec spec;
+    run_profiles_warn(&s->planned);
+    for (int64_t i = 0; i < s->answer.count; i++) utilisation_note(&used, i, &s->rows[i].row);
+    if (used.over.count == 0) return;
+    const pc_plan_choice *most = &s->rows[used.most].found.choice;
+    if (pc_plan_scenario_run_spec(s->scenario, most, used.run, &spec, &(pc_error){0})) return;
+    utilisation_warn(&used, "plan", &spec.iteration);
+    pc_run_spec_free(&spec);
+}
+
 /* A results file is opened before the search, which may take long, and cannot be written to be in vain. */
 static int answer_request(const plan_request *r) {
     pc_error error = {0};
@@ -182,7 +195,7 @@ static int answer_request(const plan_request *r) {
         pc_plan_request request = wanted(&s);
         plan_nearest_say(pc_plan_scenario_space(s.scenario), &request, &s.answer.log);
     }
-    if (!code && !r->is_quiet) run_profiles_warn(&s.planned);
+    if (!code && !r->is_quiet) warn(&s);
     if (!code) say_seconds(&s);
     close_session(&s);
     return status;

@@ -8,6 +8,7 @@
 #include "cli/scenario_charts.h"
 #include "cli/sweep.h"
 #include "cli/sweep_files.h"
+#include "cli/utilisation.h"
 #include "engine/alloc.h"
 #include "engine/parallel.h"
 #include "models/training/run_key.h"
@@ -37,6 +38,7 @@ typedef struct session {
     int64_t to_do; /* when it began; the plan is made anew when all is done */
     _Atomic int64_t done;
     bool any_unfit;
+    utilisation used;
 } session;
 
 /* ---- scenarios ---- */
@@ -320,6 +322,7 @@ static pc_code give_row(void *context, int64_t index, pc_run_row *row, pc_error 
     session *s = context;
     pc_code code = read_row(s, index, row, error);
     s->any_unfit = s->any_unfit || (!code && row->status != PC_RUN_OK);
+    if (!code) utilisation_note(&s->used, index, row);
     return code;
 }
 
@@ -377,6 +380,14 @@ static pc_code do_all(session *s, pc_error *error) {
     return code ? code : finish(s, error);
 }
 
+static void warn(const session *s) {
+    pc_run_spec spec;
+    run_profiles_warn(&s->profiles);
+    if (s->used.over.count == 0 || make_spec(s, s->used.most, &spec, &(pc_error){0})) return;
+    utilisation_warn(&s->used, "run", &spec.iteration);
+    pc_run_spec_free(&spec);
+}
+
 /* All ranks fail with one message, which the first says. */
 static int status_of(const session *s, pc_code code, const pc_error *error) {
     if (code && !s->ranks) return report(error);
@@ -392,7 +403,7 @@ int run_sweep(const run_request *r) {
     if (ranks_count(s.ranks) <= 1) interrupt_end(&s.interrupt);
     if (!code) code = do_all(&s, &error);
     int status = status_of(&s, code, &error);
-    if (!code && !r->is_quiet && is_first(&s)) run_profiles_warn(&s.profiles);
+    if (!code && !r->is_quiet && is_first(&s)) warn(&s);
     close_session(&s);
     return status;
 }

@@ -622,6 +622,34 @@ static void test_bytes_do_not_depend_on_the_schedule(void **state) {
     }
 }
 
+/* ---- what is counted and not computed ---- */
+
+/* Of a layer flash attention counts, for a sequence, 4 s^2 A forward and twice that backward, A = heads * head_dim, and
+ * runs half a forward's more. A causal mask leaves s (s + 1) / 2 scores of s^2. */
+static void test_masked_flops(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.tp = 1; /* or padding of the vocabulary grows */
+    spec.cut.sequence_parallel = false;
+    double s = (double)spec.cut.seq_len, of_scores = 4 * s * s * 2048 * 24, part = (s - 1) / (2 * s);
+    double model = pc_model_flops_per_sequence(&spec.model, 1, spec.cut.seq_len);
+    pc_masked_flops masked;
+    assert_int_equal(pc_iteration_masked_flops(&spec, &masked, NULL), PC_OK);
+    assert_float_equal(masked.of_model, 3 * of_scores * part / model, 1e-12);
+    assert_float_equal(masked.of_hardware, 3.5 * of_scores * part / (model + of_scores / 2), 1e-12);
+    spec.cut.recompute = PC_RECOMPUTE_FULL; /* forward once more, but for embedding and head */
+    double again = of_scores + 24.0 * s * 2 * (4 * 2048.0 * 2048 + 2 * 2048.0 * 8192);
+    assert_int_equal(pc_iteration_masked_flops(&spec, &masked, NULL), PC_OK);
+    assert_float_equal(masked.of_model, 3 * of_scores * part / model, 1e-12);
+    assert_float_equal(masked.of_hardware, 4.5 * of_scores * part / (model + of_scores / 2 + again), 1e-12);
+    spec.model.attention = PC_ATTENTION_MATERIALISED;
+    assert_int_equal(pc_iteration_masked_flops(&spec, &masked, NULL), PC_OK);
+    assert_true(masked.of_model == 0 && masked.of_hardware == 0);
+    pc_error error = {0};
+    spec.cut.tp = 3;
+    assert_int_equal(pc_iteration_masked_flops(&spec, &masked, &error), PC_ERROR_INPUT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_schedule_that_recomputes),
@@ -649,6 +677,7 @@ int main(void) {
         cmocka_unit_test(test_bytes_by_kind),
         cmocka_unit_test(test_bytes_of_zero_and_of_ties),
         cmocka_unit_test(test_bytes_do_not_depend_on_the_schedule),
+        cmocka_unit_test(test_masked_flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,28 +192,43 @@ static void check_no_longer(const pc_iteration_spec *spec, const pc_machine *bet
                      (int)spec->cut.recompute, (int)spec->step, (long long)before_ps[i], (long long)after_ps[i], what);
 }
 
+/* Draws a setting, and betters it in four ways; false where it breaks a rule. */
+static bool check_setting(test_random *random) {
+    pc_iteration_spec spec = draw_spec(random);
+    pc_time unused_ps[TIMES];
+    if (!run_times(&spec, unused_ps)) return false;
+    for (int k = 0; k < 4; k++) {
+        pc_machine better = spec.machine;
+        char what[512];
+        improve_some(random, &better, what);
+        check_no_longer(&spec, &better, what);
+    }
+    return true;
+}
+
 static void test_better_numbers_are_no_slower(void **state) {
     (void)state;
     test_random random = {31};
     long tried = 0, cases = test_cases(2000);
-    for (long i = 0; i < cases; i++) {
-        pc_iteration_spec spec = draw_spec(&random);
-        pc_time unused_ps[TIMES];
-        if (!run_times(&spec, unused_ps)) continue;
-        tried++;
-        for (int k = 0; k < 4; k++) {
-            pc_machine better = spec.machine;
-            char what[512];
-            improve_some(&random, &better, what);
-            check_no_longer(&spec, &better, what);
-        }
-    }
+    for (long i = 0; i < cases; i++) tried += check_setting(&random);
     print_message("%ld of %ld settings\n", tried, cases);
     assert_true(2 * tried >= cases);
     test_count("rates.raised", 4 * tried);
 }
 
 /* ---- iterations that follow each other ---- */
+
+/* Of 600,000 settings eighteen, these twelve among them, were slower for a better number when an iteration with
+ * post-validation counted from where a stage's first pass could begin. */
+static void test_what_was_slower_with_post_validation(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {17286007,  28588007,  52011007,  75870007,  100734007, 182086007,
+                                     187604007, 192214007, 241955007, 340604007, 341126007, 377908007};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        test_random random = {seeds[i]};
+        check_setting(&random);
+    }
+}
 
 /* What each of three stages takes from its own beginning, and how often it was asked. */
 typedef struct stages {
@@ -308,6 +323,7 @@ static void test_a_faster_gpu_is_faster(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_better_numbers_are_no_slower),
+        cmocka_unit_test(test_what_was_slower_with_post_validation),
         cmocka_unit_test(test_a_stage_that_waits_sets_no_pace),
         cmocka_unit_test(test_launches_run_ahead),
         cmocka_unit_test(test_a_faster_gpu_is_faster),

@@ -141,6 +141,13 @@ PC_API pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_mod
                                 pc_iteration *iteration, pc_error *error);
 PC_API void pc_iteration_free(pc_iteration *iteration);
 
+/* Of the FLOPs that MFU and HFU count, the part that is not computed: those of flash attention's scores that its causal
+ * mask hides, s (s - 1) / 2 of s x s, and kernels skip. PC_ERROR_INPUT where the spec cannot be. */
+typedef struct pc_masked_flops {
+    double of_model, of_hardware; /* 0 .. 1 */
+} pc_masked_flops;
+PC_API pc_code pc_iteration_masked_flops(const pc_iteration_spec *spec, pc_masked_flops *masked, pc_error *error);
+
 /* A device's room in bytes, for everything: the spec's limit, or what the GPU does not reserve. */
 PC_API int64_t pc_iteration_capacity(const pc_iteration_spec *spec);
 

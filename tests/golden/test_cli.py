@@ -252,6 +252,53 @@ class Cluster(Command):
                        "parameters_gib_max", "standard_error_s", "trace_hash"):
             self.assertNotEqual(row[column], "", column)
 
+    def made_up(self, backward):
+        """A machine of GPUs that lose nothing but in products; attention takes `backward` times as long a FLOP in B."""
+        gpu, machine = self.path("made-up.yaml"), self.path("machine.yaml")
+        pathlib.Path(gpu).write_text(f"""
+gpu: made-up
+source: nobody
+matrix: 100 TFLOP/s
+vector: 1000 TFLOP/s
+memory_bandwidth: 100 TB/s
+memory: 1 TB
+l2: 50 MiB
+processors: 8
+profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, attention_efficiency: 1,
+          attention_backward: {backward}, memory_efficiency: 1, kernel: 0 us, launch: 0 us, estimated_error: 0}}
+""")
+        pathlib.Path(machine).write_text("machine: made-up\nfrom: dgx-h100\ngpu: made-up.yaml\nspeed_variation: 0\n")
+        return machine
+
+    def warning(self, command, *arguments):
+        done = run(command, "--model", "llama3-8b", "--machine", self.made_up(1), "--gpus", "8", "--global-batch", "8", *arguments)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stderr
+
+    def test_more_than_the_peak_is_warned_of(self):
+        """Of 8k tokens attention is little, of 64k most, and half of it is masked: without that MFU is below 1, for no
+        kernel is faster than the peak."""
+        seq = ("--seq-len", "8192,65536")
+        text = self.warning("run", *seq)
+        self.assertRegex(text, r"\Apipecast: warning: run 2 \(flags\.1f1b\.s65536\): MFU 1\.\d+, HFU 1\.\d+, over 1 of the peak that they "
+                               r"divide by \(matrix: 100 TFLOP/s\); they count the whole s x s of attention, of which a causal mask leaves half "
+                               r"to compute: without the other half MFU 0\.\d+, HFU 0\.\d+\n\Z")
+        self.assertEqual(self.warning("run", *seq, "--quiet"), "")
+        self.assertEqual(self.warning("run", "--seq-len", "8192"), "")
+        output = self.path("over.h5")
+        self.assertEqual(self.warning("run", *seq, "-o", output), text)
+        self.assertEqual(self.warning("run", *seq, "-o", output, "--format", "csv"), text)  # and of what was done before
+        both = self.warning("run", "--seq-len", "65536", "--recompute", "none,selective")
+        self.assertRegex(both, r"\Apipecast: warning: runs 1-2: MFU or HFU over 1, most in run \d \(flags\.1f1b\.recompute-\w+\): MFU ")
+        self.assertRegex(self.warning("plan", "--seq-len", "65536", "--top", "2"), r"\Apipecast: warning: plans 1-2: MFU or HFU over 1, most in plan ")
+        self.assertEqual(self.warning("plan", "--seq-len", "65536", "--top", "2", "--quiet"), "")
+
+    def test_more_than_a_gpu_can_do_is_said(self):
+        machine = self.made_up(0.125)
+        done = run("run", "--model", "llama3-8b", "--machine", machine, "--gpus", "8", "--global-batch", "8", "--seq-len", "65536")
+        self.assertRegex(done.stderr, r"without the other half MFU 1\.\d+, HFU 1\.\d+, still more than a GPU can do: kernels take less than at "
+                                      r"that peak\n\Z")
+
     def test_options_are_sets(self):
         by_options = self.good(*self.OPTIONS, "--zero", "0", "--seq-len", "1024", "--format", "csv")
         sets = ["model.from=gpt3-13b", "machine=dgx-a100", "gpus=64", "tp=4", "pp=4", "zero=0", "model.seq_len=1024"]

@@ -1,0 +1,57 @@
+#include "models/training/iteration.h"
+#include "models/training/pass_costs.h"
+
+#include <stddef.h>
+
+/* What is counted, and what of that is masked. */
+typedef struct counted {
+    double model, masked_model, hardware, masked_hardware;
+} counted;
+
+/* Of s x s scores a causal mask leaves s (s + 1) / 2. */
+static double masked_part(const pc_operation *x) {
+    bool is_masked = x->kind == PC_OPERATION_ATTENTION && x->is_causal;
+    return is_masked ? ((double)x->m - 1) / (2 * (double)x->m) : 0;
+}
+
+static pc_code add_pass(const pc_iteration_plan *plan, const pc_part *part, pc_pass_kind kind, counted *sum,
+                        pc_error *error) {
+    pc_operations operations;
+    bool has_r = plan->spec->generator->recomputes;
+    pc_code code = pc_pass_operations(&plan->spec->model, &plan->cut, part, kind, has_r, &operations, error);
+    for (int i = 0; !code && i < operations.count; i++) {
+        const pc_operation *x = &operations.list[i];
+        double model = (double)x->repeat * (double)x->model_flops, hardware = (double)x->repeat * (double)x->flops;
+        sum->model += model;
+        sum->hardware += hardware;
+        sum->masked_model += model * masked_part(x);
+        sum->masked_hardware += hardware * masked_part(x);
+    }
+    return code;
+}
+
+/* Every part once: all see as many microbatches. */
+static pc_code add_parts(const pc_iteration_plan *plan, counted *sum, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int number = 0; !code && number < plan->parts; number++) {
+        pc_part part = pc_cut_part(&plan->spec->model, &plan->cut, plan->parts, number);
+        for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+            if (pc_plan_has_kind(plan->spec->generator, (pc_pass_kind)kind))
+                code = add_pass(plan, &part, (pc_pass_kind)kind, sum, error);
+    }
+    return code;
+}
+
+pc_code pc_iteration_masked_flops(const pc_iteration_spec *spec, pc_masked_flops *masked, pc_error *error) {
+    pc_iteration_plan plan;
+    counted sum = {0};
+    pc_code code = pc_iteration_plan_check(spec, error);
+    if (!code) code = pc_iteration_plan_make(spec, NULL, &plan, error);
+    if (code) return code;
+    code = add_parts(&plan, &sum, error);
+    pc_iteration_plan_free(&plan);
+    if (code) return code;
+    masked->of_model = sum.model > 0 ? sum.masked_model / sum.model : 0;
+    masked->of_hardware = sum.hardware > 0 ? sum.masked_hardware / sum.hardware : 0;
+    return PC_OK;
+}
