@@ -137,11 +137,13 @@ static pc_code commit_results(session *s, pc_error *error) {
 }
 
 static pc_code print_plans(const session *s, pc_error *error) {
+    look_notes notes = {.count = 0};
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,
                              .request = wanted(s),
-                             .log = s->answer.log};
+                             .log = s->answer.log,
+                             .look = look_of(&s->request->look, &notes)};
     pc_code code = pc_plan_table_write(&report, s->request->format, stdout, error);
     if (code == PC_ERROR_IO) pc_error_prefix(error, "standard output");
     return code;

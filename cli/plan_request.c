@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "engine/alloc.h"
+#include "results/plan_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@ static const char help_start[] =
     "      --most-cost X          plans in which a million tokens cost no more\n"
     "  -o RESULTS.h5              also keep the plans' runs in an HDF5 file\n"
     "      --format FORMAT        table, csv or json (default table)\n"
+    "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
+    "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
     "      --exhaustive           simulate every point, as a check of the search\n"
     "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
@@ -49,10 +52,25 @@ static const run_flag plan_flags[] = {
 };
 enum { PLAN_FLAGS = sizeof plan_flags / sizeof *plan_flags };
 
-enum { OUTPUT = PLAN_FLAGS, FORMAT, JOBS, EXHAUSTIVE, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
+enum {
+    OUTPUT = PLAN_FLAGS,
+    FORMAT,
+    COLUMNS,
+    COLOUR,
+    JOBS,
+    EXHAUSTIVE,
+    SET,
+    ALLOW_OUTSIDE,
+    QUIET,
+    HELP,
+    FLAGS,
+    FLAGS_MAX = 48
+};
 static const option_spec own_options[] = {
     [OUTPUT] = {"output", 'o', "RESULTS.h5"},
     [FORMAT] = {"format", 0, "FORMAT"},
+    [COLUMNS] = {"columns", 0, "NAME,..."},
+    [COLOUR] = {"color", 0, "WHEN"},
     [JOBS] = {"jobs", 'j', "N"},
     [EXHAUSTIVE] = {"exhaustive", 0, NULL},
     [SET] = {"set", 0, "KEY=VALUE"},
@@ -129,6 +147,10 @@ static bool take_option(plan_request *r, int option, const char *value, const ru
         if (pc_format_parse(value, &r->format)) return true;
         report_usage("--format: unknown format '%s'; expected table, csv or json", value);
         return false;
+    case COLUMNS:
+        return look_take_columns(&r->look, value, pc_plan_column_name);
+    case COLOUR:
+        return look_take_colour(&r->look, value);
     case JOBS:
         return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
     case EXHAUSTIVE:

@@ -3,6 +3,7 @@
 #ifndef PC_CLI_PLAN_REQUEST_H
 #define PC_CLI_PLAN_REQUEST_H
 
+#include "cli/look.h"
 #include "cli/run_sets.h"
 #include "models/planner/planner.h"
 #include "results/table.h"
@@ -16,6 +17,7 @@ typedef struct plan_request {
     run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
+    look_request look;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet;
     bool allows_outside; /* of the scenario's folder, what it names */

@@ -19,6 +19,8 @@ static const char help_start[] =
     "  -o RESULTS.h5              also keep rows, scenarios and traces in an HDF5 file; what is there already, from a\n"
     "                             run that was ended or had fewer values, is not simulated again\n"
     "      --format FORMAT        table, csv or json (default table)\n"
+    "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
+    "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
     "      --shard I/N            only the I-th of N equal shares of the runs, I from 1\n"
     "      --fresh                simulate all runs again, whatever is there\n"
@@ -41,11 +43,19 @@ enum { JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
+enum { OUTPUT, FORMAT, COLUMNS, COLOUR, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
 static const option_spec own_options[FLAGS] = {
-    {"output", 'o', "RESULTS.h5"}, {"format", 0, "FORMAT"}, {"jobs", 'j', "N"},
-    {"shard", 0, "I/N"},           {"fresh", 0, NULL},      {"set", 0, "KEY=VALUE"},
-    {"allow-outside", 0, NULL},    {"quiet", 'q', NULL},    {"help", 'h', NULL},
+    {"output", 'o', "RESULTS.h5"},
+    {"format", 0, "FORMAT"},
+    {"columns", 0, "NAME,..."},
+    {"color", 0, "WHEN"},
+    {"jobs", 'j', "N"},
+    {"shard", 0, "I/N"},
+    {"fresh", 0, NULL},
+    {"set", 0, "KEY=VALUE"},
+    {"allow-outside", 0, NULL},
+    {"quiet", 'q', NULL},
+    {"help", 'h', NULL},
 };
 
 /* The options of our own, and behind them those that stand for keys; the last has no name. */
@@ -96,6 +106,10 @@ static bool take_option(run_request *r, int option, const char *value) {
         return true;
     case FORMAT:
         return take_format(r, value);
+    case COLUMNS:
+        return look_take_columns(&r->look, value, pc_table_column_name);
+    case COLOUR:
+        return look_take_colour(&r->look, value);
     case JOBS:
         return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
     case SHARD:

@@ -327,7 +327,13 @@ static pc_code give_row(void *context, int64_t index, pc_run_row *row, pc_error 
 }
 
 static pc_code print_table(session *s, pc_error *error) {
-    return pc_table_write_from(give_row, s, s->count, s->request->format, stdout, error);
+    const run_request *r = s->request;
+    const char *swept[PC_SCENARIO_SWEPT_MAX];
+    look_notes notes = {.count = 0};
+    pc_table_look look = look_of(&r->look, &notes);
+    look.swept = swept;
+    look.names_repeat = r->path_count == 1 && pc_scenario_only_sweeps(s->scenarios[0], swept, &look.swept_count);
+    return pc_table_write_from(give_row, s, s->count, r->format, &look, stdout, error);
 }
 
 /* Something else has come to the file's place, or that is gone: the journal has all runs. */

@@ -2,6 +2,7 @@
 #ifndef PC_CLI_RUN_SWEEP_H
 #define PC_CLI_RUN_SWEEP_H
 
+#include "cli/look.h"
 #include "cli/run_sets.h"
 #include "results/table.h"
 
@@ -15,6 +16,7 @@ typedef struct run_request {
     run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
+    look_request look;
     int64_t jobs;               /* 0: the user does not say */
     int64_t shard, shard_count; /* shard from 1 */
     bool is_quiet;

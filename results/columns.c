@@ -85,7 +85,7 @@ static const pc_column columns[] = {
     COLUMN(pass_f_s, REAL, "s", "time of one F of a chunk, the longest over stages and chunks"),
     COLUMN(pass_b_s, REAL, "s", "the same of B; of BW where B and W are one pass"),
     COLUMN(pass_w_s, REAL, "s", "the same of W"),
-    COLUMN(model_parameters, REAL, "1", "parameters of the model"),
+    COLUMN(model_parameters, REAL, "1", "parameters of the model, its vocabulary padded for tp ranks"),
     COLUMN(published_pass_f_s, REAL, "s", "time of one F of a chunk that others published for this run"),
     COLUMN(published_memory_gib, REAL, "GiB", "peak memory in all that others published for this run"),
     COLUMN(published_best_mfu, REAL, "1", "the best MFU that others published over a sweep of which this run is one"),
@@ -126,6 +126,7 @@ static const pc_column columns[] = {
     COLUMN(checkpoint_interval_s, REAL, "s", "work between two checkpoints, in whole iterations"),
     COLUMN(layout, TEXT, "",
            "layers over model parts: even, ends, own, or a list of each part's, as --layout takes it"),
+    COLUMN(parameters, REAL, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

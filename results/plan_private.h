@@ -3,9 +3,17 @@
 #define PC_RESULTS_PLAN_PRIVATE_H
 
 #include "results/plan_table.h"
+#include "results/table_private.h"
 #include "results/text.h"
 
-/* Adds the whole of it. Call it within a number scope. */
-void pc_plan_text_add(const pc_plan_report *report, pc_text *text);
+/* Writes the whole of it by way of `text`, which is empty. Call it within a number scope; false where memory is short
+ * (text->failed) or the stream fails. */
+PC_MUST_USE bool pc_plan_text_write(const pc_plan_report *report, pc_text *text, FILE *stream);
+
+/* The choice of report->look, with numbers as tables of runs have them: columns of a run, then those beside them. */
+pc_column_choice pc_plan_choice_of_run(const pc_column_choice *choice);
+
+/* What plans have beside the columns of a run: their rank first. */
+pc_table_extras pc_plan_extras(const pc_plan_report *report);
 
 #endif

@@ -9,25 +9,83 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What a plan has beside the columns of its run, behind its rank. */
-enum { EXTRA_ORDER, EXTRA_P2P, EXTRA_TP, EXTRA_GRADIENTS, EXTRA_PARAMETERS, EXTRA_LIMITS, EXTRA_BEHIND, EXTRA_COMMAND };
-static const char *const extras[] = {"rank_order",         "overlap_p2p", "overlap_tp", "overlap_gradients",
-                                     "overlap_parameters", "limits",      "behind",     "command"};
-enum { EXTRAS = sizeof extras / sizeof *extras };
+/* What a plan has beside the columns of its run: its rank, which stands before them in the CSV, and the rest. */
+enum {
+    EXTRA_RANK,
+    EXTRA_ORDER,
+    EXTRA_P2P,
+    EXTRA_TP,
+    EXTRA_GRADIENTS,
+    EXTRA_PARAMETERS,
+    EXTRA_LIMITS,
+    EXTRA_BEHIND,
+    EXTRA_COMMAND,
+    EXTRAS
+};
+static const pc_table_extra extras[EXTRAS] = {[EXTRA_RANK] = {"rank", false},
+                                              [EXTRA_ORDER] = {"rank_order", true},
+                                              [EXTRA_P2P] = {"overlap_p2p", false},
+                                              [EXTRA_TP] = {"overlap_tp", false},
+                                              [EXTRA_GRADIENTS] = {"overlap_gradients", false},
+                                              [EXTRA_PARAMETERS] = {"overlap_parameters", false},
+                                              [EXTRA_LIMITS] = {"limits", true},
+                                              [EXTRA_BEHIND] = {"behind", true},
+                                              [EXTRA_COMMAND] = {"command", true}};
+
+/* ---- which columns ---- */
+
+static int run_columns(void) {
+    int count;
+    pc_columns(&count);
+    return count;
+}
+
+/* Column `number` of the CSV, as tables of runs count it. */
+static int number_in_runs(int number) {
+    int count = run_columns();
+    if (number == 0) return count + EXTRA_RANK;
+    return number <= count ? number - 1 : number; /* the rank is not before the others */
+}
+
+static const char *name_of(int number) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    return number < count ? columns[number].name : extras[number - count].name;
+}
+
+const char *pc_plan_column_name(int number) {
+    return number < run_columns() + EXTRAS ? name_of(number_in_runs(number)) : NULL;
+}
+
+pc_column_choice pc_plan_choice_of_run(const pc_column_choice *choice) {
+    pc_column_choice made = *choice;
+    for (int i = 0; i < choice->count; i++) made.column[i] = number_in_runs(choice->column[i]);
+    return made;
+}
+
+static int column_count(const pc_plan_report *report) {
+    return report->look.columns ? report->look.columns->count : run_columns() + EXTRAS;
+}
+
+/* The i-th column that is written. */
+static int column_at(const pc_plan_report *report, int i) {
+    return number_in_runs(report->look.columns ? report->look.columns->column[i] : i);
+}
+
+/* ---- what is in them ---- */
 
 static const char *switch_text(bool is_on) {
     return is_on ? "1" : "0";
 }
 
-static bool is_switch(int extra) {
-    return extra >= EXTRA_P2P && extra <= EXTRA_PARAMETERS;
-}
-
 /* The text lives in `room`, or longer. */
-static const char *extra_text(const pc_plan_report *report, const pc_plan_row *plan, int extra,
-                              char room[PC_PLAN_TEXT_SIZE]) {
+static const char *extra_text(const pc_plan_report *report, int64_t index, int extra, char room[PC_PLAN_TEXT_SIZE]) {
+    const pc_plan_row *plan = &report->rows[index];
     const pc_plan_choice *choice = &plan->found.choice;
     switch (extra) {
+    case EXTRA_RANK:
+        snprintf(room, PC_PLAN_TEXT_SIZE, "%" PRId64, index + 1);
+        return room;
     case EXTRA_ORDER:
         pc_rank_order_write(choice->order, room);
         return room;
@@ -59,54 +117,60 @@ static void add_quoted(pc_text *text, const char *cell) {
     if (quoted) pc_text_add(text, "\"", 1);
 }
 
-static void add_csv_header(pc_text *text) {
-    int count;
-    const pc_column *columns = pc_columns(&count);
-    pc_text_printf(text, "rank");
-    for (int i = 0; i < count; i++) pc_text_printf(text, ",%s", columns[i].name);
-    for (int i = 0; i < EXTRAS; i++) pc_text_printf(text, ",%s", extras[i]);
+static void add_csv_header(const pc_plan_report *report, pc_text *text) {
+    for (int i = 0; i < column_count(report); i++)
+        pc_text_printf(text, "%s%s", i ? "," : "", name_of(column_at(report, i)));
     pc_text_add(text, "\n", 1);
 }
 
-static void add_csv_row(const pc_plan_report *report, int64_t index, pc_text *text) {
+static void add_csv_cell(const pc_plan_report *report, int64_t index, int column, pc_text *text) {
     char room[PC_PLAN_TEXT_SIZE];
     int count;
     const pc_column *columns = pc_columns(&count);
-    pc_text_printf(text, "%" PRId64, index + 1);
-    for (int i = 0; i < count; i++) {
-        pc_text_add(text, ",", 1);
-        pc_table_add_csv(text, &columns[i], &report->rows[index].row);
+    if (column < count)
+        pc_table_add_csv(text, &columns[column], &report->rows[index].row);
+    else
+        add_quoted(text, extra_text(report, index, column - count, room));
+}
+
+/* A line with nothing in it would be no row to most readers. */
+static void add_csv_row(const pc_plan_report *report, int64_t index, pc_text *text) {
+    size_t start = text->size;
+    for (int i = 0; i < column_count(report); i++) {
+        if (i) pc_text_add(text, ",", 1);
+        add_csv_cell(report, index, column_at(report, i), text);
     }
-    for (int i = 0; i < EXTRAS; i++) {
-        pc_text_add(text, ",", 1);
-        add_quoted(text, extra_text(report, &report->rows[index], i, room));
-    }
-    pc_text_add(text, "\n", 1);
+    pc_text_printf(text, "%s\n", text->size == start ? "\"\"" : "");
 }
 
 static void add_csv(const pc_plan_report *report, pc_text *text) {
-    add_csv_header(text);
+    add_csv_header(report, text);
     for (int64_t i = 0; i < report->count; i++) add_csv_row(report, i, text);
 }
 
 /* ---- JSON ---- */
 
-static void add_json_plan(const pc_plan_report *report, int64_t index, pc_text *text) {
+/* Ranks and switches are numbers. */
+static void add_json_extra(const pc_plan_report *report, int64_t index, int extra, pc_text *text) {
     char room[PC_PLAN_TEXT_SIZE];
+    const char *cell = extra_text(report, index, extra, room);
+    if (extras[extra].is_text)
+        pc_text_add_json(text, cell);
+    else
+        pc_text_add(text, cell, strlen(cell));
+}
+
+static void add_json_plan(const pc_plan_report *report, int64_t index, pc_text *text) {
     int count;
     const pc_column *columns = pc_columns(&count);
-    pc_text_printf(text, "%s\n    {\"rank\": %" PRId64, index ? "," : "", index + 1);
-    for (int i = 0; i < count; i++) {
-        pc_text_printf(text, ", \"%s\": ", columns[i].name);
-        pc_table_add_json(text, &columns[i], &report->rows[index].row);
-    }
-    for (int i = 0; i < EXTRAS; i++) {
-        const char *cell = extra_text(report, &report->rows[index], i, room);
-        pc_text_printf(text, ", \"%s\": ", extras[i]);
-        if (is_switch(i))
-            pc_text_add(text, cell, strlen(cell));
+    pc_text_printf(text, "%s\n    {", index ? "," : "");
+    for (int i = 0; i < column_count(report); i++) {
+        int column = column_at(report, i);
+        pc_text_printf(text, "%s\"%s\": ", i ? ", " : "", name_of(column));
+        if (column < count)
+            pc_table_add_json(text, &columns[column], &report->rows[index].row);
         else
-            pc_text_add_json(text, cell);
+            add_json_extra(report, index, column - count, text);
     }
     pc_text_add(text, "}", 1);
 }
@@ -142,20 +206,41 @@ static void add_json(const pc_plan_report *report, pc_text *text) {
     pc_text_add(text, "}\n", 2);
 }
 
+/* ---- for the table ---- */
+
+static void add_extra(const void *context, int64_t index, int extra, pc_text *cell) {
+    enum { COMMAND_MAX = 4096 };
+    char room[PC_PLAN_TEXT_SIZE];
+    pc_text_add_line(cell, extra_text(context, index, extra, room), COMMAND_MAX);
+}
+
+pc_table_extras pc_plan_extras(const pc_plan_report *report) {
+    return (pc_table_extras){.extra = extras, .count = EXTRAS, .add = add_extra, .context = report};
+}
+
 /* ---- all formats ---- */
 
+static bool write_csv(const pc_plan_report *report, pc_text *text, FILE *stream) {
+    add_csv(report, text);
+    return pc_table_flush(text, stream);
+}
+
+static bool write_json(const pc_plan_report *report, pc_text *text, FILE *stream) {
+    add_json(report, text);
+    return pc_table_flush(text, stream);
+}
+
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error) {
-    static void (*const writers[])(const pc_plan_report *, pc_text *) = {
-        [PC_FORMAT_TABLE] = pc_plan_text_add, [PC_FORMAT_CSV] = add_csv, [PC_FORMAT_JSON] = add_json};
+    static bool (*const writers[])(const pc_plan_report *, pc_text *, FILE *) = {
+        [PC_FORMAT_TABLE] = pc_plan_text_write, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
     pc_text text = {0};
     pc_number_scope scope = {0};
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    writers[format](report, &text);
-    pc_number_scope_leave(&scope);
     errno = 0;
-    bool starved = text.failed;
-    bool done = !starved && fwrite(text.data, 1, text.size, stream) == text.size && fflush(stream) == 0;
+    bool done = writers[format](report, &text, stream) && fflush(stream) == 0;
     int cause = errno;
+    bool starved = text.failed;
+    pc_number_scope_leave(&scope);
     pc_text_free(&text);
     if (done) return PC_OK;
     if (starved) return pc_error_no_memory(error);

@@ -43,7 +43,11 @@ typedef struct pc_plan_report {
     int64_t count;
     pc_plan_request request;
     pc_plan_log log; /* seconds are not written: the same input gives the same bytes */
+    pc_table_look look;
 } pc_plan_report;
+
+/* The columns of a plan, for pc_column_choice_parse: rank, those of a run, and the others that the CSV has. */
+PC_API const char *pc_plan_column_name(int number);
 
 enum { PC_PLAN_KINDS = 6, PC_PLAN_TEXT_SIZE = 160 };
 
@@ -59,8 +63,9 @@ PC_API void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best,
 /* "throughput", "memory", "cost". */
 PC_API const char *pc_plan_objective_name(pc_plan_objective objective);
 
-/* TABLE: the choices on which all plans agree in lines above, the others and the results in columns; below, by what
- * plans are behind, where the points went, and the command of plan 1. CSV: rank, every column of columns.h, rank_order,
+/* TABLE: the choices on which all plans agree in lines above, the others and the results in columns, of which a
+ * terminal that is too narrow has fewer; below, by what plans are behind, where the points went, and the command of
+ * plan 1. CSV: rank, every column of columns.h, rank_order,
  * overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters, limits, behind, command. JSON: an object of
  * `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log.
  * PC_ERROR_IO where the stream fails. */

@@ -1,14 +1,10 @@
 /* Plans as a table for people. */
+#include "results/lines.h"
 #include "results/plan_private.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-enum {
-    WIDTH_MAX = 120, /* of the lines above the table */
-    GAP = 2          /* blanks between columns */
-};
 
 /* Choices stand in the table where plans differ in them, else above it; results always, where there are any. */
 typedef enum column_kind { CHOICE, RESULT } column_kind;
@@ -79,11 +75,40 @@ static const struct column {
     [LIMITS] = {"limits", "", "", RESULT, true},
 };
 
+/* What the CSV calls a column; and where a terminal is too narrow, columns go in the order of these numbers, 1 first:
+ * those that follow from others, then switches, then results that say nearly the same. 0: it never goes. */
+static const struct sacrifice {
+    const char *csv;
+    int order;
+} sacrifices[COLUMNS] = {
+    [ROOM] = {"memory_limit_gib", 1},
+    [MICROBATCHES] = {"microbatches", 2},
+    [DP] = {"dp", 3},
+    [LIMITS] = {"limits", 4},
+    [OVERLAP_P2P] = {"overlap_p2p", 5},
+    [OVERLAP_TP] = {"overlap_tp", 5},
+    [OVERLAP_GRADIENTS] = {"overlap_gradients", 6},
+    [OVERLAP_PARAMETERS] = {"overlap_parameters", 6},
+    [ORDER] = {"rank_order", 7},
+    [SEQUENCE_PARALLEL] = {"sequence_parallel", 7},
+    [TOKENS] = {"tokens_per_s_per_gpu", 8},
+    [ZERO] = {"zero", 9},
+    [RECOMPUTE] = {"recompute", 10},
+    [MICROBATCH_SIZE] = {"microbatch_size", 11},
+    [MFU] = {"mfu", 12},
+};
+enum { SACRIFICE_LAST = 12 };
+
 typedef struct plan_table {
     const pc_plan_report *report;
-    bool shown[COLUMNS];
+    bool shown[COLUMNS], sacrificed[COLUMNS];
     size_t width[COLUMNS];
 } plan_table;
+
+/* What lines may have, but the table itself where there is no terminal. */
+static size_t width_of(const pc_plan_report *report) {
+    return report->look.width > 0 ? (size_t)report->look.width : PC_LINES_WIDTH;
+}
 
 /* ---- cells ---- */
 
@@ -217,6 +242,23 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+static size_t total_width(const plan_table *table) {
+    size_t total = 0;
+    for (column_id id = 0; id < COLUMNS; id++)
+        if (table->shown[id]) total += table->width[id] + (total ? PC_LINES_GAP : 0);
+    return total;
+}
+
+static void sacrifice_columns(plan_table *table) {
+    if (table->report->look.width <= 0) return;
+    for (int order = 1; order <= SACRIFICE_LAST && total_width(table) > width_of(table->report); order++)
+        for (column_id id = 0; id < COLUMNS; id++) {
+            if (!table->shown[id] || sacrifices[id].order != order) continue;
+            table->shown[id] = false;
+            table->sacrificed[id] = true;
+        }
+}
+
 static void lay_out(plan_table *table, pc_text *first, pc_text *cell) {
     for (column_id id = 0; id < COLUMNS; id++) {
         table->shown[id] = must_show(table, id, first, cell);
@@ -226,77 +268,96 @@ static void lay_out(plan_table *table, pc_text *first, pc_text *cell) {
             if (!cell->failed) table->width[id] = larger(table->width[id], pc_utf8_length(cell->data));
         }
     }
+    sacrifice_columns(table);
 }
 
 /* ---- the lines ---- */
 
-static void add_blanks(pc_text *text, size_t count) {
-    pc_text_printf(text, "%*s", (int)count, "");
-}
-
-/* Blanks wait until something follows them, so that no line ends in one. */
-static void add_aligned(pc_text *text, const char *cell, size_t width, bool is_text, size_t *waiting) {
-    size_t length = pc_utf8_length(cell), rest = width > length ? width - length : 0;
-    if (length > 0) {
-        add_blanks(text, *waiting + (is_text ? 0 : rest));
-        pc_text_add(text, cell, strlen(cell));
-        *waiting = (is_text ? rest : 0) + GAP;
-    } else {
-        *waiting += width + GAP;
-    }
+static pc_line line_of(const plan_table *table, pc_text *text) {
+    return (pc_line){.text = text, .is_coloured = table->report->look.is_coloured};
 }
 
 static void add_header(const plan_table *table, pc_text *text, bool is_top) {
-    size_t waiting = 0;
+    pc_line line = line_of(table, text);
     for (column_id id = 0; id < COLUMNS; id++)
         if (table->shown[id])
-            add_aligned(text, is_top ? columns[id].top : columns[id].bottom, table->width[id], columns[id].is_text,
-                        &waiting);
-    pc_text_add(text, "\n", 1);
+            pc_line_add(&line, is_top ? columns[id].top : columns[id].bottom, table->width[id], columns[id].is_text,
+                        PC_INK_PLAIN);
+    pc_line_end(&line);
 }
 
 static void add_rule(const plan_table *table, pc_text *text) {
-    for (column_id id = 0; id < COLUMNS; id++) {
-        if (!table->shown[id]) continue;
-        add_blanks(text, id == 0 ? 0 : GAP);
-        for (size_t k = 0; k < table->width[id]; k++) pc_text_add(text, "-", 1);
-    }
-    pc_text_add(text, "\n", 1);
+    pc_line line = line_of(table, text);
+    for (column_id id = 0; id < COLUMNS; id++)
+        if (table->shown[id]) pc_line_add_rule(&line, table->width[id]);
+    pc_line_end(&line);
 }
 
 static void add_rows(const plan_table *table, pc_text *text, pc_text *cell) {
     for (int64_t i = 0; i < table->report->count; i++) {
-        size_t waiting = 0;
+        pc_line line = line_of(table, text);
         for (column_id id = 0; id < COLUMNS; id++) {
             if (!table->shown[id]) continue;
             set_cell(table, cell, i, id);
-            if (!cell->failed) add_aligned(text, cell->data, table->width[id], columns[id].is_text, &waiting);
+            if (!cell->failed) pc_line_add(&line, cell->data, table->width[id], columns[id].is_text, PC_INK_PLAIN);
         }
-        pc_text_add(text, "\n", 1);
+        pc_line_end(&line);
     }
 }
 
-/* Breaks lines between "name value" pairs. */
-static void add_pair(pc_text *text, const char *name, const char *value, size_t *line) {
-    size_t width = strlen(name) + 1 + pc_utf8_length(value);
-    bool breaks = *line > 0 && *line + 2 + width + 1 > WIDTH_MAX; /* a comma may follow */
-    pc_text_printf(text, "%s%s %s", breaks ? ",\n" : *line > 0 ? ", " : "", name, value);
-    *line = width + (breaks || *line == 0 ? 0 : *line + 2);
+static void add_pair(pc_items *items, const char *name, const char *value) {
+    pc_text pair = {0};
+    pc_text_printf(&pair, "%s %s", name, value);
+    if (!pair.failed) pc_items_add(items, pair.data);
+    items->text->failed = items->text->failed || pair.failed;
+    pc_text_free(&pair);
+}
+
+static void add_model(pc_items *items, const pc_run_row *row) {
+    pc_text name = {0}, count = {0};
+    pc_text_add_line(&name, row->model, PC_LABEL_SIZE);
+    if (name.size > 0 && !name.failed) add_pair(items, "model", name.data);
+    if (isfinite(row->parameters)) pc_text_add_count(&count, row->parameters);
+    if (count.size > 0 && !count.failed) add_pair(items, count.data, "parameters");
+    items->text->failed = items->text->failed || name.failed || count.failed;
+    pc_text_free(&name);
+    pc_text_free(&count);
 }
 
 /* What all plans have in common. */
-static void add_constants(const plan_table *table, pc_text *text, pc_text *cell) {
-    const pc_run_row *row = &table->report->rows[0].row;
-    size_t line = 0;
-    cell->size = 0;
-    pc_text_add_line(cell, row->model, PC_LABEL_SIZE);
-    if (!cell->failed) add_pair(text, "model", cell->data, &line);
+static void add_constants(const plan_table *table, pc_text *lines, pc_text *cell) {
+    pc_items items = {.text = lines, .width = width_of(table->report)};
+    add_model(&items, &table->report->rows[0].row);
     for (column_id id = 0; id < COLUMNS; id++) {
-        if (columns[id].kind != CHOICE || table->shown[id]) continue;
+        if (columns[id].kind != CHOICE || table->shown[id] || table->sacrificed[id]) continue;
         set_cell(table, cell, 0, id);
-        if (!cell->failed) add_pair(text, columns[id].name, cell->data, &line);
+        if (!cell->failed) add_pair(&items, columns[id].name, cell->data);
     }
-    pc_text_add(text, "\n\n", 2);
+    pc_text_add(lines, "\n", 1);
+}
+
+static void add_heading(const plan_table *table, pc_text *text, pc_text *cell) {
+    const pc_table_look *look = &table->report->look;
+    pc_text lines = {0};
+    add_constants(table, &lines, cell);
+    if (!lines.failed) pc_lines_add_block(text, lines.data, PC_INK_DIM, look->is_coloured);
+    for (int i = 0; i < look->note_count; i++) pc_lines_add_wrapped(text, look->notes[i], width_of(table->report));
+    pc_text_add(text, "\n", 1);
+    text->failed = text->failed || lines.failed;
+    pc_text_free(&lines);
+}
+
+static void add_sacrificed(const plan_table *table, pc_text *text) {
+    pc_text names = {0};
+    for (column_id id = 0; id < COLUMNS; id++)
+        if (table->sacrificed[id])
+            pc_text_printf(&names, "%s%s", names.size > 0 ? ", " : PC_LINES_LEFT_OUT, sacrifices[id].csv);
+    if (names.size > 0 && !names.failed) {
+        pc_text_add(text, "\n", 1);
+        pc_lines_add_wrapped(text, names.data, width_of(table->report));
+    }
+    text->failed = text->failed || names.failed;
+    pc_text_free(&names);
 }
 
 static void add_behind(const pc_plan_report *report, pc_text *text) {
@@ -336,22 +397,54 @@ static void add_table(const pc_plan_report *report, pc_text *text) {
     plan_table table = {.report = report};
     pc_text cell = {0}, first = {0};
     lay_out(&table, &first, &cell);
-    add_constants(&table, text, &cell);
+    add_heading(&table, text, &cell);
     add_header(&table, text, true);
     add_header(&table, text, false);
     add_rule(&table, text);
     add_rows(&table, text, &cell);
+    add_sacrificed(&table, text);
     text->failed = text->failed || cell.failed || first.failed;
     pc_text_free(&cell);
     pc_text_free(&first);
 }
 
-void pc_plan_text_add(const pc_plan_report *report, pc_text *text) {
-    if (report->count > 0)
-        add_table(report, text);
-    else
-        pc_text_printf(text, "no plan\n");
+static void add_below(const pc_plan_report *report, pc_text *text) {
+    if (report->count == 0) {
+        pc_lines_add_inked(text, "no plan", PC_INK_RED, report->look.is_coloured);
+        pc_text_add(text, "\n", 1);
+    }
     add_behind(report, text);
     add_log(&report->log, text);
     if (report->count > 0) pc_text_printf(text, "\nplan 1: %s\n", report->rows[0].command);
+}
+
+/* ---- with columns that the user chose ---- */
+
+static pc_code give_row(void *context, int64_t index, pc_run_row *row, pc_error *error) {
+    (void)error;
+    const pc_plan_report *report = context;
+    *row = report->rows[index].row;
+    return PC_OK;
+}
+
+/* As a table of the runs that plans are. */
+static bool write_chosen(const pc_plan_report *report, pc_text *text, FILE *stream) {
+    pc_column_choice choice = pc_plan_choice_of_run(report->look.columns);
+    pc_table_look look = report->look;
+    pc_plan_report borrowed = *report;
+    look.columns = &choice;
+    pc_table_rows rows = {.source = give_row,
+                          .context = &borrowed,
+                          .count = report->count,
+                          .look = &look,
+                          .extras = pc_plan_extras(report)};
+    return pc_table_text_write(&rows, text, stream);
+}
+
+bool pc_plan_text_write(const pc_plan_report *report, pc_text *text, FILE *stream) {
+    bool is_chosen = report->count > 0 && report->look.columns;
+    if (is_chosen && !write_chosen(report, text, stream)) return false;
+    if (report->count > 0 && !is_chosen) add_table(report, text);
+    add_below(report, text);
+    return pc_table_flush(text, stream);
 }

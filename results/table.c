@@ -19,6 +19,12 @@ bool pc_format_parse(const char *name, pc_format *format) {
     return false;
 }
 
+const char *pc_table_column_name(int number) {
+    int count;
+    const pc_column *columns = pc_columns(&count);
+    return number < count ? columns[number].name : NULL;
+}
+
 static bool is_text(const pc_column *column) {
     return column->type != PC_COLUMN_INTEGER && column->type != PC_COLUMN_REAL;
 }
@@ -43,21 +49,29 @@ void pc_table_add_csv(pc_text *line, const pc_column *column, const pc_run_row *
     pc_text_add_csv(line, text);
 }
 
-static void add_csv_header(pc_text *line) {
+/* The i-th column that is written; NULL behind the last. */
+static const pc_column *column_at(const pc_column_choice *choice, int i) {
     int count;
     const pc_column *columns = pc_columns(&count);
-    for (int i = 0; i < count; i++) pc_text_printf(line, "%s%s", i ? "," : "", columns[i].name);
+    if (choice) return i < choice->count ? &columns[choice->column[i]] : NULL;
+    return i < count ? &columns[i] : NULL;
+}
+
+static void add_csv_header(pc_text *line, const pc_column_choice *choice) {
+    const pc_column *column;
+    for (int i = 0; (column = column_at(choice, i)); i++) pc_text_printf(line, "%s%s", i ? "," : "", column->name);
     pc_text_add(line, "\n", 1);
 }
 
-static void add_csv_row(pc_text *line, const pc_run_row *row) {
-    int count;
-    const pc_column *columns = pc_columns(&count);
-    for (int i = 0; i < count; i++) {
+/* A line with nothing in it would be no row to most readers. */
+static void add_csv_row(pc_text *line, const pc_column_choice *choice, const pc_run_row *row) {
+    const pc_column *column;
+    size_t start = line->size;
+    for (int i = 0; (column = column_at(choice, i)); i++) {
         if (i) pc_text_add(line, ",", 1);
-        pc_table_add_csv(line, &columns[i], row);
+        pc_table_add_csv(line, column, row);
     }
-    pc_text_add(line, "\n", 1);
+    pc_text_printf(line, "%s\n", line->size == start ? "\"\"" : "");
 }
 
 /* --- JSON --- */
@@ -70,13 +84,12 @@ void pc_table_add_json(pc_text *line, const pc_column *column, const pc_run_row 
     pc_text_add_json(line, text);
 }
 
-static void add_json_row(pc_text *line, const pc_run_row *row, bool first) {
-    int count;
-    const pc_column *columns = pc_columns(&count);
+static void add_json_row(pc_text *line, const pc_column_choice *choice, const pc_run_row *row, bool first) {
+    const pc_column *column;
     pc_text_printf(line, "%s\n  {", first ? "" : ",");
-    for (int i = 0; i < count; i++) {
-        pc_text_printf(line, "%s\"%s\": ", i ? ", " : "", columns[i].name);
-        pc_table_add_json(line, &columns[i], row);
+    for (int i = 0; (column = column_at(choice, i)); i++) {
+        pc_text_printf(line, "%s\"%s\": ", i ? ", " : "", column->name);
+        pc_table_add_json(line, column, row);
     }
     pc_text_add(line, "}", 1);
 }
@@ -90,17 +103,18 @@ bool pc_table_flush(pc_text *text, FILE *stream) {
 }
 
 const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index) {
+    rows->index = index;
     rows->code = rows->source(rows->context, index, &rows->row, rows->error);
     return rows->code ? NULL : &rows->row;
 }
 
 static bool write_csv(pc_table_rows *rows, pc_text *line, FILE *stream) {
-    add_csv_header(line);
+    add_csv_header(line, rows->look->columns);
     bool going = pc_table_flush(line, stream);
     for (int64_t i = 0; i < rows->count && going; i++) {
         const pc_run_row *row = pc_table_row(rows, i);
         if (!row) return false;
-        add_csv_row(line, row);
+        add_csv_row(line, rows->look->columns, row);
         going = pc_table_flush(line, stream);
     }
     return going;
@@ -112,18 +126,20 @@ static bool write_json(pc_table_rows *rows, pc_text *line, FILE *stream) {
     for (int64_t i = 0; i < rows->count && going; i++) {
         const pc_run_row *row = pc_table_row(rows, i);
         if (!row) return false;
-        add_json_row(line, row, i == 0);
+        add_json_row(line, rows->look->columns, row, i == 0);
         going = pc_table_flush(line, stream);
     }
     pc_text_printf(line, "%s]\n", rows->count > 0 ? "\n" : "");
     return going && pc_table_flush(line, stream);
 }
 
-pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format, FILE *stream,
-                            pc_error *error) {
+pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format,
+                            const pc_table_look *look, FILE *stream, pc_error *error) {
+    static const pc_table_look plain;
     static bool (*const writers[])(pc_table_rows *, pc_text *, FILE *) = {
         [PC_FORMAT_TABLE] = pc_table_text_write, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
-    pc_table_rows rows = {.source = source, .context = context, .count = count, .error = error};
+    pc_table_rows rows = {
+        .source = source, .context = context, .count = count, .look = look ? look : &plain, .error = error};
     pc_text text = {0};
     pc_number_scope scope = {0};
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
@@ -146,5 +162,5 @@ static pc_code copy_row(void *context, int64_t index, pc_run_row *row, pc_error 
 }
 
 pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error) {
-    return pc_table_write_from(copy_row, &rows, count, format, stream, error);
+    return pc_table_write_from(copy_row, &rows, count, format, NULL, stream, error);
 }

@@ -11,12 +11,28 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Columns that rows have beside those of columns.h; in a choice of columns their numbers come behind these. */
+typedef struct pc_table_extra {
+    const char *name;
+    bool is_text; /* stands to the left */
+} pc_table_extra;
+
+typedef struct pc_table_extras {
+    const pc_table_extra *extra; /* `count` of them */
+    int count;
+    void (*add)(const void *context, int64_t index, int extra, pc_text *cell); /* what row `index` has */
+    const void *context;
+} pc_table_extras;
+
 /* Rows on their way into a table, one at a time. */
 typedef struct pc_table_rows {
     pc_table_source *source;
     void *context;
     int64_t count;
+    const pc_table_look *look; /* never NULL */
+    pc_table_extras extras;
     pc_run_row row; /* the last that was read */
+    int64_t index;  /* its number */
     pc_code code;   /* not PC_OK where one could not be: then `error`, which may be NULL, says why */
     pc_error *error;
 } pc_table_rows;

@@ -105,6 +105,16 @@ void pc_text_add_line(pc_text *text, const char *source, size_t characters) {
     if (cut) pc_text_add_character(text, 0x2026);
 }
 
+void pc_text_add_count(pc_text *text, double number) {
+    static const char units[] = "KMBT";
+    int unit = -1;
+    for (; number >= 999.95 && unit < 3; unit++) number /= 1000.0; /* which would be written as 1000.0 */
+    if (unit < 0)
+        pc_text_printf(text, "%.6g", number);
+    else
+        pc_text_printf(text, "%.*f%c", number < 99.995 ? 2 : 1, number, units[unit]);
+}
+
 size_t pc_utf8_length(const char *text) {
     return count_characters(text);
 }

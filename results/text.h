@@ -37,6 +37,9 @@ void pc_text_add_json(pc_text *text, const char *source);
 
 /* Adds `source`, made valid, as a field of CSV: in quotes where it needs them (RFC 4180). */
 void pc_text_add_csv(pc_text *text, const char *source);
+/* Adds a large number as people say it, "32.76B": with two decimals, of hundreds with one, and K, M, B or T; below a
+ * thousand as it is. */
+void pc_text_add_count(pc_text *text, double number);
 
 /* How many characters a valid text has: its width on a terminal, near enough. */
 size_t pc_utf8_length(const char *text);

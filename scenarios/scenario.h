@@ -54,6 +54,12 @@ PC_API bool pc_scenario_has_profiles(const pc_scenario *scenario);
 /* Run `index` (0 ..), all but its number `run`; free with pc_run_spec_free. Thread-safe. */
 PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error);
 
+/* Whether runs differ in nothing but what the scenario sweeps: it has no cases. Then the columns of results of what is
+ * swept over several values, `*count` of them, as far as that has a column; else as `sweep` calls it. */
+enum { PC_SCENARIO_SWEPT_MAX = 64 };
+PC_API bool pc_scenario_only_sweeps(const pc_scenario *scenario, const char *columns[PC_SCENARIO_SWEPT_MAX],
+                                    int *count);
+
 enum { PC_SCENARIO_FIGURE_Y_MAX = 4 };
 
 /* A chart that the scenario declares under `figures`: plain text as it stands there; NULL where it is not given. Which

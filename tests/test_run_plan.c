@@ -296,10 +296,12 @@ static void test_parameters(void **state) {
     done one = run_cluster("dgx-a100", "costs", "zero=1"), eight = run_cluster("dgx-a100", "costs", "tp=8");
     assert_true(one.row.model_parameters == inner + 50304 * h);
     assert_true(eight.row.model_parameters == inner + 51200 * h);
+    assert_true(one.row.parameters == inner + 50304 * h); /* however it is cut */
+    assert_true(eight.row.parameters == inner + 50304 * h);
     free_run(&one);
     free_run(&eight);
     done times = run_times("1f1b", 16, equal, "costs", "overhead=0 ms");
-    assert_true(isnan(times.row.model_parameters));
+    assert_true(isnan(times.row.model_parameters) && isnan(times.row.parameters));
     free_run(&times);
 }
 

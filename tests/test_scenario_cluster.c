@@ -566,8 +566,32 @@ static void test_text_of_options(void **state) {
     pc_scenario_free(scenario);
 }
 
+/* ---- what a table says above its rows ---- */
+
+/* What is swept over one value alone is the same in all runs; of cases the names say more. */
+static void test_only_sweeps(void **state) {
+    (void)state;
+    const char *columns[PC_SCENARIO_SWEPT_MAX];
+    int count;
+    pc_scenario *scenario = load_text("scenario: x\nsetting: {model: {from: gpt3-1.3b}, machine: dgx-a100}\n"
+                                      "sweep: {tp: [1, 2], devices: [1, 2], chunks: [2, 4], zero: [1], "
+                                      "schedule: [1f1b, gpipe]}\n");
+    assert_true(pc_scenario_only_sweeps(scenario, columns, &count));
+    assert_int_equal(count, 4);
+    assert_string_equal(columns[0], "tp");
+    assert_string_equal(columns[1], "pp");
+    assert_string_equal(columns[2], "virtual_pp");
+    assert_string_equal(columns[3], "schedule");
+    pc_scenario_free(scenario);
+    scenario = load_text("scenario: x\nsetting: {model: {from: gpt3-1.3b}, machine: dgx-a100}\n"
+                         "cases: [{name: a, tp: 1}, {name: b, tp: 2}]\n");
+    assert_false(pc_scenario_only_sweeps(scenario, columns, &count));
+    pc_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_sweeps),
         cmocka_unit_test(test_library_is_whole),
         cmocka_unit_test(test_library_models),
         cmocka_unit_test(test_library_machines),

@@ -5,7 +5,7 @@
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h --model= \
+        echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h --model= \
             --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
             --seq-len= --attention= --layout= --recompute= --zero= --cross-entropy= --cross-entropy-chunks= \
             --sequence-parallel= --rank-order= --memory= \
@@ -13,8 +13,8 @@ _pipecast_options() {
             --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
         ;;
     plan)
-        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --jobs= -j= --exhaustive --set= \
-            --allow-outside --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
+        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= \
+            --exhaustive --set= --allow-outside --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
             --microbatch-size= --global-batch= --seq-len= --attention= --layout= --recompute= --zero= \
             --cross-entropy= --cross-entropy-chunks= --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
         ;;
@@ -96,6 +96,12 @@ _pipecast_values() {
     schedule:--format) _pipecast_words table json text torch-csv ;;
     list:--format) _pipecast_words table markdown ;;
     *:--format) _pipecast_words table csv json ;;
+    *:--color) _pipecast_words auto always never ;;
+    run:--columns | plan:--columns)
+        _pipecast_words --list all run name model machine gpus tp pp dp virtual_pp schedule microbatch_size microbatches \
+            global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
+            tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
+        ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;

@@ -99,6 +99,7 @@ static void clear_numbers(pc_run_row *row) {
                                &row->pass_b_s,
                                &row->pass_w_s,
                                &row->model_parameters,
+                               &row->parameters,
                                &row->gpu_hours_per_million_tokens,
                                &row->cost_per_million_tokens};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = NAN;
@@ -270,6 +271,13 @@ static int64_t least_room(const pc_iteration_spec *spec) {
     return has_others && others < own ? others : own;
 }
 
+/* With a vocabulary that is padded for `tp` ranks. */
+static double parameters_of(const pc_run_spec *spec, int tp) {
+    pc_parameters parameters;
+    pc_error unused;
+    return pc_model_parameters(&spec->iteration.model, tp, &parameters, &unused) ? NAN : (double)parameters.total;
+}
+
 /* How the model is cut. */
 static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
     static const char *const recompute[] = {"none", "selective", "full"};
@@ -283,9 +291,8 @@ static void start_cluster_row(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = known(spec->microbatches);
     row->global_batch = global_batch_of(spec);
     row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
-    pc_parameters parameters;
-    if (!pc_model_parameters(&spec->iteration.model, cut->tp > 0 ? cut->tp : 1, &parameters, &(pc_error){0}))
-        row->model_parameters = (double)parameters.total;
+    row->model_parameters = parameters_of(spec, cut->tp > 0 ? cut->tp : 1);
+    row->parameters = parameters_of(spec, 1);
     row->memory_limit_gib = (double)least_room(&spec->iteration) / BYTES_PER_GIB;
     row->profile_hash = spec->profile_hash;
     pc_run_describe_bad_days(&spec->iteration, row);

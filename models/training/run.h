@@ -124,7 +124,8 @@ typedef struct pc_run_row {
     char profile[PC_LABEL_SIZE]; /* the path as it was written; of one that is too long its end */
     uint64_t profile_hash;
     double pass_f_s, pass_b_s, pass_w_s; /* b: BW's where B and W are one pass */
-    double model_parameters;
+    double model_parameters;             /* as it is trained: the vocabulary padded for tp ranks */
+    double parameters;                   /* of the model, however it is cut */
     double published_pass_f_s;
     double published_memory_gib;
     double published_best_mfu;

@@ -27,15 +27,16 @@ def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
 
 
-def on_a_terminal(test, *arguments, **options):
-    """The exit status, and what the command says on standard error where that is a terminal of 80 columns."""
+def on_a_terminal(test, *arguments, stream="stderr", columns=80, **options):
+    """The exit status, and what the command says on standard error (or output), a terminal of 80 columns."""
     try:
         master, slave = pty.openpty()
     except OSError as error:  # a bare root without /dev/pts
         test.skipTest(f"no terminal to be had: {error}")
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     said, until = b"", time.monotonic() + 120
-    with subprocess.Popen([PIPECAST, *arguments], stdout=subprocess.DEVNULL, stderr=slave, **options) as process:
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: slave}
+    with subprocess.Popen([PIPECAST, *arguments], **streams, **options) as process:
         os.close(slave)
         try:
             while select.select([master], [], [], max(0, until - time.monotonic()))[0]:

@@ -356,7 +356,7 @@ profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, at
 
     def test_table_names_the_peak_and_where_time_goes(self):
         text = self.good(*self.OPTIONS)
-        self.assertIn(", peak tflops 312", text.split("\n\n")[0])
+        self.assertIn(", peak TFLOP/s 312", text.split("\n\n")[0])
         header = text.split("\n\n")[1].split()
         for word in ("MFU", "TP", "PP", "DP", "bubble", "memory"):
             self.assertIn(word, header)

@@ -197,6 +197,8 @@ class Completion(Options):
             (["run", "--set", ""], []),
             (["run", "--set", "setting.tp", "=", ""], []),
             (["run", "--network", "f"], ["flows"]),
+            (["plan", "--color", ""], ["auto", "always", "never"]),
+            (["run", "--columns", "mfu,tok"], ["mfu,tokens_per_s_per_gpu"]),
             (["list", "m"], ["models", "machines"]),
             (["list", "keys", "--format", ""], ["table", "markdown"]),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
@@ -208,6 +210,12 @@ class Completion(Options):
         ]:
             with self.subTest(words):
                 self.assertEqual(self.complete(*words), expected)
+
+    def test_columns_are_those_of_the_csv(self):
+        """Those that are offered, beside `all`: a part of them."""
+        _, *words = self.complete("run", "--columns", "")
+        done = run("run", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--columns", ",".join(words), "--format", "csv")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, ",".join(words)), done)
 
     def test_names_are_those_that_list_has(self):
         self.assertEqual(self.complete("run", "--schedule", ""), self.names("schedules"))

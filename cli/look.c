@@ -1,0 +1,57 @@
+#include "cli/look.h"
+
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- what is asked for ---- */
+
+bool look_take_colour(look_request *r, const char *value) {
+    if (pc_colour_mode_parse(value, &r->colour)) return true;
+    report_usage("--color: '%s'; expected auto, always or never", value);
+    return false;
+}
+
+bool look_take_columns(look_request *r, const char *value, pc_column_namer *name_of) {
+    pc_error error = {0};
+    r->has_columns = true;
+    if (!pc_column_choice_parse(value, name_of, &r->columns, &error)) return true;
+    pc_error_prefix(&error, "--columns");
+    report(&error);
+    return false;
+}
+
+/* ---- notes ---- */
+
+void look_note(look_notes *notes, const char *format, ...) {
+    char text[LOOK_NOTE_SIZE];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    if (notes->count == LOOK_NOTES_MAX) return;
+    char *place = notes->text[notes->count];
+    memcpy(place, text, sizeof text);
+    notes->list[notes->count++] = place;
+}
+
+/* ---- the terminal ---- */
+
+static int said_by_terminal(void) {
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+pc_table_look look_of(const look_request *r, const look_notes *notes) {
+    bool is_terminal = isatty(STDOUT_FILENO);
+    return (pc_table_look){
+        .width = pc_terminal_width(is_terminal, is_terminal ? said_by_terminal() : 0, getenv("COLUMNS")),
+        .is_coloured = pc_colour_is_wanted(r->colour, is_terminal, getenv("NO_COLOR"), getenv("TERM")),
+        .columns = r->has_columns ? &r->columns : NULL,
+        .notes = notes->list,
+        .note_count = notes->count};
+}
