@@ -39,6 +39,14 @@ void look_note(look_notes *notes, const char *format, ...) {
     notes->list[notes->count++] = place;
 }
 
+void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count) {
+    for (int i = 0; i < count; i++) {
+        bool is_named = count > 1 && list[i].model[0] != '\0';
+        look_note(notes, "%s%snot given, so as GPT's: %s", is_named ? list[i].model : "", is_named ? ": " : "",
+                  list[i].keys);
+    }
+}
+
 /* ---- the terminal ---- */
 
 static int said_by_terminal(void) {

@@ -3,6 +3,7 @@
 #define PC_CLI_LOOK_H
 
 #include "results/table.h"
+#include "scenarios/scenario.h"
 
 #include <stdbool.h>
 
@@ -27,6 +28,9 @@ typedef struct look_notes {
 
 /* One more; those beyond LOOK_NOTES_MAX are dropped. */
 void look_note(look_notes *notes, const char *format, ...) PC_PRINTF(2, 3);
+
+/* What was assumed of models: with their names where there are several. */
+void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count);
 
 /* The look of standard output now; borrows both. */
 pc_table_look look_of(const look_request *r, const look_notes *notes);

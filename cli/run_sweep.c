@@ -326,10 +326,17 @@ static pc_code give_row(void *context, int64_t index, pc_run_row *row, pc_error 
     return code;
 }
 
+static void note_assumed(const session *s, look_notes *notes) {
+    pc_model_assumed list[PC_ASSUMED_MAX];
+    for (int i = 0; i < s->request->path_count; i++)
+        look_note_assumed(notes, list, pc_scenario_assumed(s->scenarios[i], list));
+}
+
 static pc_code print_table(session *s, pc_error *error) {
     const run_request *r = s->request;
     const char *swept[PC_SCENARIO_SWEPT_MAX];
     look_notes notes = {.count = 0};
+    note_assumed(s, &notes);
     pc_table_look look = look_of(&r->look, &notes);
     look.swept = swept;
     look.names_repeat = r->path_count == 1 && pc_scenario_only_sweeps(s->scenarios[0], swept, &look.swept_count);

@@ -15,6 +15,10 @@ bool pc_setting_is_cluster(const pc_setting *setting);
 /* Fills in what the model's file says and the setting does not; and the schedule, where it may be left out. */
 void pc_setting_complete(pc_setting *setting);
 
+/* Whether the model of a completed setting of a cluster lacks what GPT and Llama differ in, which is then GPT's: in
+ * `text`, of PC_ASSUMED_SIZE bytes, "positions learned, tied true"; cluster_model.c. */
+bool pc_setting_assumes(const pc_setting *setting, char *text, size_t size);
+
 /* As pc_setting_check, for a setting of a cluster. */
 pc_code pc_cluster_check(const pc_setting *setting, pc_problem *problem);
 

@@ -1,4 +1,5 @@
 /* A model from the keys of a setting. */
+#include "scenarios/cluster.h"
 #include "scenarios/library_private.h"
 
 #include "models/training/run.h"
@@ -25,17 +26,58 @@ static const model_number numbers[] = {
     {PC_KEY_MAX_POSITIONS, offsetof(pc_model, max_positions)},
 };
 
+/* What GPT and Llama differ in, as GPT has it. */
+typedef struct model_trait {
+    pc_key key;
+    int64_t of_gpt;
+} model_trait;
+
+static const model_trait traits[] = {{PC_KEY_POSITIONS, PC_POSITIONS_LEARNED},
+                                     {PC_KEY_TIED, true},
+                                     {PC_KEY_BIAS, true},
+                                     {PC_KEY_DROPOUT, true},
+                                     {PC_KEY_NORM, PC_NORM_LAYER},
+                                     {PC_KEY_MLP, PC_MLP_GELU}};
+enum { TRAITS = sizeof traits / sizeof *traits };
+
+static int64_t trait_of(const pc_setting *setting, pc_key key) {
+    int i = 0;
+    while (traits[i].key != key) i++;
+    return pc_setting_whole(setting, key, traits[i].of_gpt);
+}
+
+/* "tied true", "norm layernorm". */
+static int write_trait(const model_trait *trait, char *text, size_t size) {
+    const char *dot = strchr(pc_key_path(trait->key), '.');
+    size_t length;
+    if (trait->key == PC_KEY_TIED || trait->key == PC_KEY_BIAS || trait->key == PC_KEY_DROPOUT)
+        return snprintf(text, size, "%s %s", dot + 1, trait->of_gpt ? "true" : "false");
+    const char *word = pc_word_of(trait->key, trait->of_gpt, &length);
+    return snprintf(text, size, "%s %.*s", dot + 1, (int)length, word);
+}
+
+bool pc_setting_assumes(const pc_setting *setting, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < TRAITS && used < size && pc_setting_is_cluster(setting); i++) {
+        if (setting->given[traits[i].key]) continue;
+        if (used > 0) used += (size_t)snprintf(text + used, size - used, ", ");
+        if (used < size) used += (size_t)write_trait(&traits[i], text + used, size - used);
+    }
+    return used > 0;
+}
+
 /* What a setting gives; a number that it does not give is -1, and all else as in GPT. */
 static pc_model take(const pc_setting *setting) {
     pc_model model = {
-        .positions = (pc_positions)pc_setting_whole(setting, PC_KEY_POSITIONS, PC_POSITIONS_LEARNED),
-        .norm = (pc_norm)pc_setting_whole(setting, PC_KEY_NORM, PC_NORM_LAYER),
-        .mlp = (pc_mlp)pc_setting_whole(setting, PC_KEY_MLP, PC_MLP_GELU),
+        .positions = (pc_positions)trait_of(setting, PC_KEY_POSITIONS),
+        .norm = (pc_norm)trait_of(setting, PC_KEY_NORM),
+        .mlp = (pc_mlp)trait_of(setting, PC_KEY_MLP),
         .attention = (pc_attention)pc_setting_whole(setting, PC_KEY_ATTENTION, PC_ATTENTION_FLASH),
         .precision = (pc_precision)pc_setting_whole(setting, PC_KEY_PRECISION, PC_PRECISION_BF16),
-        .is_tied = pc_setting_whole(setting, PC_KEY_TIED, true),
-        .has_bias = pc_setting_whole(setting, PC_KEY_BIAS, true),
-        .has_dropout = pc_setting_whole(setting, PC_KEY_DROPOUT, true),
+        .is_tied = trait_of(setting, PC_KEY_TIED),
+        .has_bias = trait_of(setting, PC_KEY_BIAS),
+        .has_dropout = trait_of(setting, PC_KEY_DROPOUT),
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int64_t number = pc_setting_whole(setting, numbers[i].key, -1);

@@ -1,7 +1,43 @@
 /* What a table of a scenario's runs says above its rows: scenario.h has the definitions. */
+#include "scenarios/cluster.h"
 #include "scenarios/loaded.h"
+#include "scenarios/plan_section.h"
+
+#include <stdio.h>
+#include <string.h>
 
 _Static_assert((int)PC_DIMENSIONS <= (int)PC_SCENARIO_SWEPT_MAX, "all dimensions may be swept at once");
+
+/* False where nothing was assumed. */
+static bool assume(const pc_setting *setting, pc_model_assumed *assumed) {
+    bool has_name = pc_setting_has(setting, PC_KEY_MODEL_NAME);
+    snprintf(assumed->model, sizeof assumed->model, "%s", has_name ? setting->value[PC_KEY_MODEL_NAME].text : "");
+    return pc_setting_assumes(setting, assumed->keys, sizeof assumed->keys);
+}
+
+static int add(const pc_model_assumed *one, pc_model_assumed *list, int count) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].model, one->model) == 0 && strcmp(list[i].keys, one->keys) == 0) return count;
+    list[count] = *one;
+    return count + 1;
+}
+
+int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]) {
+    int64_t swept = scenario->sweep[PC_DIMENSION_MODEL].count, models = swept > 0 ? swept : 1;
+    int count = 0;
+    for (int64_t i = 0; i < scenario->case_count; i++)
+        for (int64_t k = 0; k < models && count < PC_ASSUMED_MAX; k++) {
+            pc_model_assumed one;
+            pc_setting setting = pc_runs_of_model(scenario, i, k);
+            if (assume(&setting, &one)) count = add(&one, list, count);
+        }
+    return count;
+}
+
+bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed) {
+    pc_setting setting = pc_plan_base_setting(scenario, 0);
+    return assume(&setting, assumed);
+}
 
 static const char *column_of(pc_dimension dimension) {
     if (dimension == PC_DIMENSION_DEVICES) return "pp";

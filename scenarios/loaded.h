@@ -112,6 +112,10 @@ void pc_published_values(const char *key, char *text, size_t size);
 /* Counts the runs, and checks every one of them. */
 pc_code pc_runs_check(pc_scenario *scenario, pc_error *error);
 
+/* What all runs of a case have that use entry `model` of a sweep over models (0 where there is none): all that a sweep
+ * lists is the first of its kind. */
+pc_setting pc_runs_of_model(const pc_scenario *scenario, int64_t case_index, int64_t model);
+
 /* What run `index` is made of: its case, its merged setting, and its name, of PC_LABEL_SIZE bytes. */
 const pc_case *pc_runs_find(const pc_scenario *scenario, int64_t index, pc_setting *merged, char *name);
 

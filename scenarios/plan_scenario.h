@@ -43,6 +43,9 @@ PC_API pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *coun
 /* What may be chosen; owned by the scenario. */
 PC_API const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario);
 
+/* As pc_scenario_assumed: false where the model's file and the scenario say all. */
+PC_API bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed);
+
 /* What is wanted: objectives, top and limits; the rest is zero. */
 PC_API pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
 

@@ -206,6 +206,12 @@ pc_code pc_runs_check(pc_scenario *scenario, pc_error *error) {
     return code;
 }
 
+pc_setting pc_runs_of_model(const pc_scenario *scenario, int64_t case_index, int64_t model) {
+    pc_coordinates at = {.case_index = case_index};
+    at.entry[PC_DIMENSION_MODEL] = model;
+    return merge_run(scenario, &at);
+}
+
 const pc_case *pc_runs_find(const pc_scenario *scenario, int64_t index, pc_setting *merged, char *name) {
     pc_coordinates at = locate_run(scenario, index);
     const pc_case *of = &scenario->cases[at.case_index];

@@ -54,6 +54,18 @@ PC_API bool pc_scenario_has_profiles(const pc_scenario *scenario);
 /* Run `index` (0 ..), all but its number `run`; free with pc_run_spec_free. Thread-safe. */
 PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error);
 
+/* What the keys of a model that GPT and Llama differ in are taken to be, because neither the model's file nor the
+ * scenario gives them. */
+enum { PC_ASSUMED_SIZE = 128, PC_ASSUMED_MAX = 4 };
+typedef struct pc_model_assumed {
+    char model[PC_LABEL_SIZE];  /* its name; "" where it has none */
+    char keys[PC_ASSUMED_SIZE]; /* "positions learned, tied true, bias true, dropout true, norm layernorm, mlp gelu" */
+} pc_model_assumed;
+
+/* Those of all models of a scenario's runs on clusters, without repeats: how many there are, PC_ASSUMED_MAX of them at
+ * most. */
+PC_API int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]);
+
 /* Whether runs differ in nothing but what the scenario sweeps: it has no cases. Then the columns of results of what is
  * swept over several values, `*count` of them, as far as that has a column; else as `sweep` calls it. */
 enum { PC_SCENARIO_SWEPT_MAX = 64 };

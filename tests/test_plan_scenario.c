@@ -261,6 +261,8 @@ static void test_short_memory_of_text(void **state) {
     assert_non_null(stream);
     rows[0].command = rows[1].command = "pipecast run";
     rows[0].found.choice.order = rows[1].found.choice.order = (pc_rank_order){{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}};
+    const char *const notes[] = {"a note"};
+    report.look = (pc_table_look){.width = 30, .is_coloured = true, .notes = notes, .note_count = 1};
     for (pc_format format = PC_FORMAT_TABLE; format <= PC_FORMAT_JSON; format++) {
         pc_code code = PC_ERROR_NO_MEMORY;
         for (long i = 0; code == PC_ERROR_NO_MEMORY; i++) {
@@ -276,8 +278,30 @@ static void test_short_memory_of_text(void **state) {
     assert_int_equal(fclose(stream), 0);
 }
 
+/* ---- what stands above the table ---- */
+
+/* `tiny` says nothing of what GPT and Llama differ in. */
+static void test_assumed(void **state) {
+    (void)state;
+    static const char *const sets[] = {"setting.model.positions=rotary", "setting.model.tied=false",
+                                       "setting.model.bias=false",       "setting.model.dropout=false",
+                                       "setting.model.norm=rmsnorm",     "setting.model.mlp=swiglu",
+                                       "setting.model.ffn_hidden=2048"};
+    pc_model_assumed assumed;
+    pc_plan_scenario *x = load_tiny("");
+    assert_true(pc_plan_scenario_assumed(x, &assumed));
+    assert_string_equal(assumed.model, "tiny");
+    assert_string_equal(assumed.keys,
+                        "positions learned, tied true, bias true, dropout true, norm layernorm, mlp gelu");
+    pc_plan_scenario_free(x);
+    x = load_plan(tiny, sets, 7);
+    assert_false(pc_plan_scenario_assumed(x, &assumed));
+    pc_plan_scenario_free(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_assumed),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_follow_the_layout),
         cmocka_unit_test(test_lists),

@@ -568,6 +568,75 @@ static void test_text_of_options(void **state) {
 
 /* ---- what a table says above its rows ---- */
 
+#define DIMENSIONS "layers: 2, hidden: 64, heads: 4, vocab: 128, seq_len: 32, global_batch: 4"
+
+/* Of six traits in which GPT and Llama differ, those that nobody gives; once for each model that differs. */
+static void test_assumed(void **state) {
+    (void)state;
+    static const char all[] = "positions learned, tied true, bias true, dropout true, norm layernorm, mlp gelu";
+    static const struct {
+        const char *text;
+        int count;
+        const char *model, *keys; /* of the last */
+    } cases[] = {
+        {"setting: {machine: dgx-a100, model: {" DIMENSIONS "}}\n", 1, "", all},
+        {"setting: {machine: dgx-a100, model: {name: own, " DIMENSIONS ", tied: false, norm: layernorm}}\n", 1, "own",
+         "positions learned, bias true, dropout true, mlp gelu"},
+        {"setting: {machine: dgx-a100, model: {" DIMENSIONS ", positions: learned, tied: true, bias: true, "
+         "dropout: true, norm: layernorm, mlp: gelu}}\n",
+         0, NULL, NULL},
+        {"setting: {machine: dgx-a100}\ncases:\n  - {name: a, model: {" DIMENSIONS "}}\n"
+         "  - {name: b, model: {" DIMENSIONS "}}\n  - {name: c, model: {name: other, " DIMENSIONS ", mlp: gelu}}\n"
+         "  - {name: d, model: {from: llama3-8b, global_batch: 4}}\n",
+         2, "other", "positions learned, tied true, bias true, dropout true, norm layernorm"},
+        {"setting: {schedule: 1f1b, devices: 2, microbatches: 4, times: {F: 1 ms, BW: 2 ms}, model: {name: label}}\n",
+         0, NULL, NULL},
+        {"setting: {machine: dgx-a100, global_batch: 64}\nsweep: {model: [llama3-8b, gpt3-1.3b]}\n", 0, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        pc_model_assumed list[PC_ASSUMED_MAX];
+        snprintf(text, sizeof text, "scenario: x\n%s", cases[i].text);
+        pc_scenario *scenario = load_text(text);
+        int count = pc_scenario_assumed(scenario, list);
+        assert_int_equal(count, cases[i].count);
+        if (count > 0) assert_string_equal(list[count - 1].model, cases[i].model);
+        if (count > 0) assert_string_equal(list[count - 1].keys, cases[i].keys);
+        pc_scenario_free(scenario);
+    }
+}
+
+/* Models of the library say everything themselves. */
+static void test_library_assumes_nothing(void **state) {
+    (void)state;
+    int count;
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_MODELS, &count);
+    for (int i = 0; i < count; i++) {
+        char from[128];
+        pc_model_assumed list[PC_ASSUMED_MAX];
+        snprintf(from, sizeof from, "setting.model.from=%s", files[i].name);
+        const char *sets[] = {from, "setting.machine=dgx-a100", "setting.microbatches=1"};
+        pc_scenario *scenario = load_with(NULL, sets, 3);
+        if (pc_scenario_assumed(scenario, list) > 0) fail_msg("%s: %s", files[i].name, list[0].keys);
+        pc_scenario_free(scenario);
+    }
+}
+
+/* Several models than there is room for are cut off. */
+static void test_many_assume(void **state) {
+    (void)state;
+    char text[4096];
+    pc_model_assumed list[PC_ASSUMED_MAX];
+    int used =
+        snprintf(text, sizeof text, "scenario: x\nsetting: {machine: dgx-a100, model: {" DIMENSIONS "}}\ncases:\n");
+    for (int i = 0; i < PC_ASSUMED_MAX + 2; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "  - {name: c%d, model: {name: m%d}}\n", i, i);
+    pc_scenario *scenario = load_text(text);
+    assert_int_equal(pc_scenario_assumed(scenario, list), PC_ASSUMED_MAX);
+    assert_string_equal(list[PC_ASSUMED_MAX - 1].model, "m3");
+    pc_scenario_free(scenario);
+}
+
 /* What is swept over one value alone is the same in all runs; of cases the names say more. */
 static void test_only_sweeps(void **state) {
     (void)state;
@@ -591,6 +660,9 @@ static void test_only_sweeps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_library_assumes_nothing),
+        cmocka_unit_test(test_many_assume),
         cmocka_unit_test(test_only_sweeps),
         cmocka_unit_test(test_library_is_whole),
         cmocka_unit_test(test_library_models),

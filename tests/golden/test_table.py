@@ -172,6 +172,35 @@ class Heading(Table):
         self.assertNotIn("GPUs", table)
         self.assertIn("dp", table)
 
+    def test_what_is_assumed(self):
+        words = ("positions learned", "tied true", "bias true", "dropout true", "norm layernorm", "mlp gelu")
+        for left in range(len(TRAITS) + 1):
+            path = self.write(*TRAITS[left:])
+            said = [word for word in words[:left]]
+            expected = f"not given, so as GPT's: {', '.join(said)}\n" if said else None
+            for command in (["run"], ["plan", "--schedule", "1f1b", "--top", "2"]):
+                text = self.good(*command, "--model", path, *CUT)
+                self.assertIn(expected, text) if expected else self.assertNotIn("not given", text)
+                for form in ("csv", "json"):
+                    self.assertNotIn("not given", self.good(*command, "--model", path, *CUT, "--format", form))
+
+    def test_what_a_scenario_gives_counts(self):
+        path = self.write(*TRAITS[1:])
+        self.assertIn("not given, so as GPT's: positions learned\n", self.good("run", "--model", path, *CUT))
+        self.assertNotIn("not given", self.good("run", "--model", path, *CUT, "--set", "setting.model.positions=rotary"))
+
+    def test_several_models(self):
+        other = self.path("other.yaml")
+        pathlib.Path(other).write_text("{" + OWN.replace("own", "other") + ", mlp: swiglu}\n")
+        text = self.good("run", "--model", f"{self.write(*TRAITS[1:])},{other},llama3-8b", *CUT, "--set", "setting.global_batch=64")
+        self.assertIn("\nown: not given, so as GPT's: positions learned\n"
+                      "other: not given, so as GPT's: positions learned, tied true, bias true, dropout true, norm layernorm\n", text)
+        for count in ("32.78B", "32.01B", "8.03B"):  # in a column, where models differ
+            self.assertIn(f"  {count}", text)
+
+    def test_it_is_wrapped(self):
+        text = self.on(40, "run", "--model", self.write("mlp: swiglu"), *CUT)
+        self.assertIn("not given, so as GPT's: positions\nlearned, tied true, bias true, dropout\ntrue, norm layernorm\n", text)
 
 
 if __name__ == "__main__":
