@@ -4,6 +4,7 @@
 
 #include "engine/error.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,6 +68,7 @@ bool argument_number(const char *name, const char *text, double *number);
 
 /* A bar on standard error where that is a terminal and the user did not ask for silence; otherwise nothing. */
 typedef struct progress {
+    pthread_mutex_t lock; /* held while the bar is drawn or taken back */
     bool is_shown;
     int64_t total, done, first; /* first: what was done when the clock was started */
     double started_s, drawn_s;
@@ -79,6 +81,10 @@ void progress_step(progress *bar);
 /* Where the work is; of another unit than before it is counted anew. */
 void progress_at(progress *bar, int64_t done, int64_t total, const char *unit);
 void progress_end(progress *bar);
+
+/* Takes the bar back for good, from any thread, with what the terminal has put behind it (^C): before the last words of
+ * a command that a signal ends. Who would draw it again waits for the end. */
+void progress_stop(progress *bar);
 
 /* Seconds on a clock that only goes forward. */
 double now_s(void);

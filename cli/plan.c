@@ -1,6 +1,7 @@
 /* pipecast plan: the best ways to train a model on a cluster. */
 #include "calib/launched.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_request.h"
 #include "cli/run_profiles.h"
@@ -54,12 +55,22 @@ static void say_progress(void *self, pc_plan_phase phase, int64_t done, int64_t 
     progress_at(self, done, total, phase == PC_PLAN_BOUNDS ? "shapes" : "plans");
 }
 
+static void take_bar_back(void *bar) {
+    progress_stop(bar);
+}
+
 static pc_code search(session *s, pc_error *error) {
     pc_plan_request request = wanted(s);
     progress bar;
+    interrupt signals = {.is_blocked = false};
     progress_start(&bar, 1, s->request->is_quiet);
     request.progress = (pc_plan_progress){say_progress, &bar};
+    if (bar.is_shown) {
+        interrupt_block(&signals); /* for the threads of the search */
+        interrupt_watch(&signals, take_bar_back, &bar);
+    }
     pc_code code = pc_plan_run(pc_plan_scenario_space(s->scenario), &request, &s->answer, error);
+    interrupt_end(&signals);
     progress_end(&bar);
     return code;
 }

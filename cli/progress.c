@@ -12,12 +12,15 @@ double now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-enum { BAR_WIDTH = 40 };
+enum { BAR_WIDTH = 40, ECHO_WIDTH = 2 /* ^C */ };
 static const double QUIET_S = 0.4, REDRAW_S = 0.1; /* work that is done at once needs no bar */
 
 void progress_start(progress *bar, int64_t total, bool is_quiet) {
-    *bar = (progress){
-        .is_shown = !is_quiet && isatty(STDERR_FILENO), .total = total, .started_s = now_s(), .unit = "runs"};
+    *bar = (progress){.lock = PTHREAD_MUTEX_INITIALIZER,
+                      .is_shown = !is_quiet && isatty(STDERR_FILENO),
+                      .total = total,
+                      .started_s = now_s(),
+                      .unit = "runs"};
 }
 
 static int columns(void) {
@@ -30,12 +33,13 @@ static double seconds_left(const progress *bar, double now) {
     return since > 0 ? (now - bar->started_s) / (double)since * (double)(bar->total - bar->done) : 0.0;
 }
 
-/* In one row of the terminal: one that is longer could not be taken back. Where the words alone do not fit, nothing. */
+/* In one row of the terminal, with what it echoes of a key: one that is longer could not be taken back. Where the words
+ * alone do not fit, nothing. */
 static void draw(progress *bar, double now) {
     char words[80];
     int length = snprintf(words, sizeof words, " %" PRId64 "/%" PRId64 " %s, %.0f s left", bar->done, bar->total,
                           bar->unit, seconds_left(bar, now));
-    int room = columns() - length - 3, width = room < BAR_WIDTH ? room : BAR_WIDTH;
+    int room = columns() - length - 3 - ECHO_WIDTH, width = room < BAR_WIDTH ? room : BAR_WIDTH;
     if (width < 1 || length >= (int)sizeof words) return;
     int full = (int)((double)width * (double)bar->done / (double)bar->total), drawn = length + width + 2;
     int over = bar->drawn > drawn ? bar->drawn - drawn : 0; /* of the last one */
@@ -48,7 +52,9 @@ static void draw(progress *bar, double now) {
 static void draw_now_and_then(progress *bar) {
     double now;
     if (!bar->is_shown || (now = now_s()) - bar->started_s < QUIET_S || now - bar->drawn_s < REDRAW_S) return;
+    pthread_mutex_lock(&bar->lock);
     draw(bar, now);
+    pthread_mutex_unlock(&bar->lock);
     bar->drawn_s = now;
 }
 
@@ -70,7 +76,19 @@ void progress_at(progress *bar, int64_t done, int64_t total, const char *unit) {
     draw_now_and_then(bar);
 }
 
-void progress_end(progress *bar) {
-    if (bar->drawn > 0) fprintf(stderr, "\r%*s\r", bar->drawn, "");
+static void take_back(progress *bar) {
+    if (bar->drawn > 0) fprintf(stderr, "\r%*s\r", bar->drawn + ECHO_WIDTH, "");
     bar->drawn = 0;
+}
+
+void progress_end(progress *bar) {
+    pthread_mutex_lock(&bar->lock);
+    take_back(bar);
+    pthread_mutex_unlock(&bar->lock);
+}
+
+void progress_stop(progress *bar) {
+    pthread_mutex_lock(&bar->lock); /* and never lets go */
+    take_back(bar);
+    fflush(stderr);
 }

@@ -249,8 +249,10 @@ static void say_plan(const session *s) {
 
 static void say_interrupted(void *context) {
     session *s = context;
-    fprintf(stderr, "%spipecast: interrupted: %" PRId64 " of %" PRId64 " runs to do are done%s and kept in ",
-            s->bar.is_shown ? "\n" : "", s->done, s->to_do, ranks_count(s->ranks) > 1 ? " by the first rank" : "");
+    progress_stop(&s->bar);
+    if (!s->request->output) return; /* nothing is kept */
+    fprintf(stderr, "pipecast: interrupted: %" PRId64 " of %" PRId64 " runs to do are done%s and kept in ", s->done,
+            s->to_do, ranks_count(s->ranks) > 1 ? " by the first rank" : "");
     print_plain(stderr, s->files.path);
     fprintf(stderr, ".journal; the same command goes on\n");
 }
@@ -259,12 +261,12 @@ static pc_code run_all(session *s, pc_error *error) {
     const run_request *r = s->request;
     s->to_do = s->plan.to_do_count;
     if (is_first(s)) say_plan(s);
-    if (r->output && is_first(s)) {
+    progress_start(&s->bar, s->plan.to_do_count, r->is_quiet || !is_first(s));
+    if (is_first(s) && (r->output || s->bar.is_shown)) {
         if (!s->interrupt.is_blocked) interrupt_block(&s->interrupt);
         interrupt_watch(&s->interrupt, say_interrupted, s);
     }
     if (!s->interrupt.is_watched) interrupt_end(&s->interrupt);
-    progress_start(&s->bar, s->plan.to_do_count, r->is_quiet || !is_first(s));
     pc_code code = ranks_run(s->ranks, s->plan.to_do_count, jobs_of(s), make_run, take_result, s, error);
     progress_end(&s->bar);
     if (!code) code = pc_journal_sync(s->files.own, error);

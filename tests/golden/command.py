@@ -50,6 +50,49 @@ def on_a_terminal(test, *arguments, stream="stderr", columns=80, **options):
     return process.returncode, said.decode()
 
 
+def interrupted_on_a_terminal(test, *arguments):
+    """The exit status, and all that stands on a terminal of 80 columns, where Ctrl-C was pressed when a bar had been drawn
+    twice; rows from the first to the last."""
+    try:
+        master, slave = pty.openpty()
+    except OSError as error:
+        test.skipTest(f"no terminal to be had: {error}")
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    said, is_pressed, until = b"", False, time.monotonic() + 120
+
+    def take_terminal():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    with subprocess.Popen([PIPECAST, *arguments], stdin=slave, stdout=subprocess.DEVNULL, stderr=slave, start_new_session=True,
+                          preexec_fn=take_terminal) as process:
+        os.close(slave)
+        try:
+            while select.select([master], [], [], max(0, until - time.monotonic()))[0]:
+                said += os.read(master, 1 << 16)
+                if not is_pressed and said.count(b"\r[") > 1:
+                    os.write(master, b"\x03")
+                    is_pressed = True
+            process.kill()
+            test.fail(f"does not end; said {said!r}")
+        except OSError:  # its end
+            pass
+        finally:
+            os.close(master)
+    test.assertTrue(is_pressed, f"done before a bar was drawn twice: {said!r}")
+    return process.returncode, shown_rows(said.decode())
+
+
+def shown_rows(said):
+    """What a terminal shows of it: '\\r' goes back to the row's beginning, what comes then is written over what stands there."""
+    rows = []
+    for line in said.split("\n"):
+        row = []
+        for text in line.split("\r"):
+            row[:len(text)] = text
+        rows.append("".join(row).rstrip())
+    return rows
+
+
 def count(key, number):
     """Says that `number` things called `key` were done: a line in the file that PC_COUNTS names, for docs/reliability.md.
     Not of a part, for the whole comes too."""

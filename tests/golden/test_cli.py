@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from command import GOLDEN, MORE, PASSES, PIPECAST, ROOT, Command, run, whole_only  # noqa: E402
+from command import GOLDEN, MORE, PASSES, PIPECAST, ROOT, Command, interrupted_on_a_terminal, run, whole_only  # noqa: E402
 
 TABLE5 = ROOT / "scenarios/paper/zero_bubble_table5.yaml"  # setUpModule: a copy without the schedules that search
 
@@ -436,6 +436,27 @@ profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, at
                 self.bad(2, message, *self.OPTIONS, *arguments)
         self.bad(2, "--machine: missing; expected one of `pipecast list machines` or a file, or times or stages",
                  "run", "--model", "gpt3-13b")
+
+
+class Interrupted(Command):
+    """Ctrl-C takes the bar back, and with it what the terminal echoes behind it."""
+    RUN = ("run", "--model", "gpt3-13b", "--machine", "dgx-a100", "--gpus", "256", "--pp", "1,2,4,5,8", "--tp", "1,2,4,8",
+           "--microbatch-size", "1,2,4", "--zero", "0,1,2,3", "--schedule", "v-half,zb-v,zb-1p,v-min", "--jobs", "1")
+
+    def test_without_a_file(self):
+        status, rows = interrupted_on_a_terminal(self, *self.RUN)
+        self.assertEqual((status, rows), (-2, [""]))
+
+    def test_with_a_file(self):
+        status, rows = interrupted_on_a_terminal(self, *self.RUN, "-o", self.path("r.h5"))
+        self.assertEqual((status, len(rows), rows[1]), (-2, 2, ""))
+        self.assertRegex(rows[0], r"^pipecast: interrupted: \d+ of \d+ runs to do are done and kept in ")
+
+    def test_plan(self):
+        status, rows = interrupted_on_a_terminal(
+            self, "plan", "--model", "gpt3-13b", "--machine", "dgx-a100", "--gpus", "256", "--set", "setting.global_batch=256",
+            "--schedule", "v-half,zb-v,zb-1p", "--exhaustive", "--jobs", "1")
+        self.assertEqual((status, rows), (-2, [""]))
 
 
 class Others(Command):
