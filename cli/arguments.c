@@ -84,7 +84,7 @@ int arguments_next(arguments *x) {
 
 bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number) {
     pc_error error = {0};
-    if (!pc_parse_integer(text, least, most, number, &error)) return true;
+    if (!pc_parse_count(text, least, most, number, &error)) return true;
     pc_error_prefix(&error, "%s", name);
     report(&error);
     return false;

@@ -29,7 +29,7 @@ static const char help_start[] =
     "  -q, --quiet                no progress bar, no messages but errors\n"
     "\n"
     "Keys of a setting. One value, short for --set setting.KEY=VALUE, is fixed; where ... stands, several values,\n"
-    "short for --set plan.KEY=[VALUE, ...], and ranges (1..8) are chosen from:\n"
+    "short for --set plan.KEY=[VALUE, ...], and ranges (1..8, 512..16384x2) are chosen from:\n"
     "\n";
 
 static const char help_end[] =
@@ -118,7 +118,7 @@ static bool is_of_plan(const run_flag *flag) {
 
 /* The --set that an option stands for; the caller frees it. NULL where memory is short. */
 static char *set_of(const run_flag *flag, const char *value) {
-    bool is_several = strchr(value, ',') || strstr(value, "..") || strcmp(value, "all") == 0;
+    bool is_several = run_flag_is_list(flag, value) || strchr(value, ',') || strcmp(value, "all") == 0;
     bool is_list = is_of_plan(flag) ? flag->sweep != NULL : is_several && pc_plan_scenario_lists(flag->key);
     if (!is_list && !is_of_plan(flag)) return run_flag_set(flag, value);
     size_t size = strlen(flag->key) + strlen(value) + 32;

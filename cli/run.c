@@ -28,7 +28,8 @@ static const char help_start[] =
     "      --allow-outside        let a scenario name files outside of its folder: ../gpu.yaml, /data/h100.h5, links\n"
     "  -q, --quiet                no progress bar, no warnings\n"
     "\n"
-    "Keys of a setting, each short for --set setting.KEY=VALUE; several values, where ... stands, are swept:\n"
+    "Keys of a setting, each short for --set setting.KEY=VALUE; several values (4,8 or 1..8), where ... stands, are\n"
+    "swept:\n"
     "\n";
 
 static const char help_end[] =

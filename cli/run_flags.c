@@ -123,6 +123,17 @@ const char *run_flag_fault(const run_flag *flag, const char *value) {
     return is_broken ? "a list with an empty entry; expected one comma between two values" : NULL;
 }
 
+/* "1..8", "4k..32k": the dots of "../own.yaml" stand behind no number. */
+static bool is_range(const char *value) {
+    size_t digits = strspn(value, "0123456789");
+    const char *dots = value + digits + (digits > 0 && value[digits] && strchr("kKM", value[digits]));
+    return digits > 0 && strncmp(dots, "..", 2) == 0 && dots[2] >= '0' && dots[2] <= '9';
+}
+
+bool run_flag_is_list(const run_flag *flag, const char *value) {
+    return flag->sweep && (strchr(value, ',') || is_range(value));
+}
+
 bool run_flags_rival(const run_flag *one, const run_flag *other) {
     static const char *const rivals[] = {"microbatches", "global_batch"};
     return (strcmp(one->key, rivals[0]) == 0 && strcmp(other->key, rivals[1]) == 0) ||
@@ -130,8 +141,8 @@ bool run_flags_rival(const run_flag *one, const run_flag *other) {
 }
 
 char *run_flag_set(const run_flag *flag, const char *value) {
-    bool is_list = flag->sweep && strchr(value, ',');
     if (is_of_layouts(flag)) return set_of_layouts(flag, value);
+    bool is_list = run_flag_is_list(flag, value);
     size_t size = strlen(flag->key) + strlen(value) + 32;
     char *set = malloc(size);
     if (set && is_list)

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* What a flag stands for: "--tp 8" is --set setting.tp=8; "--tp 4,8", where the key can be swept, is --set
- * sweep.tp=[4,8]. Layouts have commas of their own: "--layout 3,4,4,3" is one, and "--layout even,3,4,4,3;4,3,3,4" are
- * three. */
+ * sweep.tp=[4,8], and "--tp 1..8" sweep.tp=[1..8]. Layouts have commas of their own: "--layout 3,4,4,3" is one, and
+ * "--layout even,3,4,4,3;4,3,3,4" are three. */
 typedef struct run_flag {
     const char *name, *value; /* as option_spec has them */
     const char *key;          /* of `setting:` */
@@ -35,6 +35,9 @@ bool run_flag_is_of_samples(const run_flag *flag);
 
 /* What is wrong with a value before it is anything's; NULL where nothing is. */
 const char *run_flag_fault(const run_flag *flag, const char *value);
+
+/* Whether the value is a list of several, or a range that stands for several: "4,8", "1..8". */
+bool run_flag_is_list(const run_flag *flag, const char *value);
 
 /* Whether the two say the same thing in two ways, so that one of them would go unheard. */
 bool run_flags_rival(const run_flag *one, const run_flag *other);

@@ -3,6 +3,7 @@
  * entry '2' (...)", which counts from 1, or "  in mapping (...)" where no field of it has been met. */
 #include "scenarios/yaml.h"
 
+#include "engine/names.h"
 #include "models/schedule/schedule.h"
 
 #include <stdarg.h>
@@ -85,49 +86,38 @@ static void list_keys(const cyaml_schema_value_t *schema, char *text, size_t siz
         used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", field->key);
 }
 
-static int least(int a, int b) {
-    return a < b ? a : b;
+/* Offers what stands below a key, or of a list's entries; keys of its own name alone, for there are many. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as our own schemas */
+static void offer_below(pc_nearest *nearest, const char *parent, const cyaml_schema_value_t *value) {
+    char path[PC_KEY_PATH_SIZE];
+    if (value->type != CYAML_MAPPING) return;
+    for (const cyaml_schema_field_t *field = value->mapping.fields; field->key; field++) {
+        snprintf(path, sizeof path, "%s.%s", parent, field->key);
+        if (strcmp(nearest->word, field->key) == 0) pc_nearest_offer_as(nearest, path, field->key);
+        offer_below(nearest, path, &field->value);
+    }
 }
 
-int pc_word_distance(const char *a, const char *b) {
-    int row[32], length = (int)strlen(b);
-    if (length > 30 || strlen(a) > 30) return 99;
-    for (int j = 0; j <= length; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= length; j++) {
-            int above = row[j];
-            row[j] = least(least(row[j] + 1, row[j - 1] + 1), diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
-        }
+/* " (did you mean ...?)" of the keys of a mapping, and of what is near by name, but stands below one of them. */
+static const char *hint_of(const cyaml_schema_value_t *schema, const char *word, char text[PC_NEAREST_TEXT]) {
+    pc_nearest nearest = {.word = word};
+    bool has_keys = schema && schema->type == CYAML_MAPPING;
+    for (const cyaml_schema_field_t *field = has_keys ? schema->mapping.fields : NULL; field && field->key; field++) {
+        pc_nearest_offer(&nearest, field->key);
+        offer_below(&nearest, field->key, &field->value);
     }
-    return row[length];
-}
-
-/* The key that was probably meant; NULL where none is near. */
-static const char *nearest_key(const cyaml_schema_value_t *schema, const char *word) {
-    const char *best = NULL;
-    int best_distance =
-        least((int)strlen(word), strlen(word) > 3 ? 3 : 2); /* two slips in a long word, one in a short */
-    if (!schema || schema->type != CYAML_MAPPING) return NULL;
-    for (const cyaml_schema_field_t *field = schema->mapping.fields; field->key; field++) {
-        int d = pc_word_distance(word, field->key);
-        if (d < best_distance) best_distance = d, best = field->key;
-    }
-    return best;
+    return pc_nearest_hint(&nearest, text);
 }
 
 static pc_code explain_unknown_key(const pc_complaint *complaint, const char *key, const cyaml_schema_value_t *schema,
                                    const pc_source *source, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE], word[PC_FRAME_SIZE], keys[800];
+    char path[PC_KEY_PATH_SIZE], word[PC_FRAME_SIZE], keys[800], hint[PC_NEAREST_TEXT];
     const cyaml_schema_value_t *mapping = find_schema(complaint, 1, schema);
-    const char *nearest = nearest_key(mapping, key);
     cut(key, word, sizeof word);
     join_frames(complaint, 1, word, path);
     list_keys(mapping, keys, sizeof keys);
-    return pc_source_refuse(source, path, error, "unknown key%s%s%s; expected one of %s",
-                            nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "", keys);
+    return pc_source_refuse(source, path, error, "unknown key%s; expected one of %s", hint_of(mapping, key, hint),
+                            keys);
 }
 
 static pc_code explain_missing_key(const pc_complaint *complaint, const char *key, const pc_source *source,

@@ -75,6 +75,13 @@ static pc_choice find_choice(const char *name) {
     return c;
 }
 
+/* Lists of whole numbers may have ranges. */
+static void write_range(pc_key key, char *text, size_t size) {
+    size_t used = strlen(text);
+    if (pc_key_is_whole(key))
+        snprintf(text + used, size - used, ", or a range such as `%s`", key == PC_KEY_ZERO ? "0..3" : "1..8");
+}
+
 static void write_checked_value(pc_key_section section, const char *path, char *text, size_t size) {
     pc_key key = checking_key(section, path);
     if (key != PC_KEYS)
@@ -85,6 +92,7 @@ static void write_checked_value(pc_key_section section, const char *path, char *
         pc_word_list(PC_FIGURE_STYLES, text, size);
     else
         pc_published_values(path, text, size);
+    if (section == PC_KEYS_OF_SWEEP) write_range(key, text, size);
 }
 
 static void write_value(const cyaml_schema_value_t *value, const pc_key_text *text, pc_scenario_key *key) {

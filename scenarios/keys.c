@@ -1,6 +1,7 @@
 /* The keys of a setting: how messages name them, and how their values are read. */
 #include "scenarios/setting.h"
 
+#include "engine/names.h"
 #include "models/training/run.h"
 #include "models/workload/activation.h"
 #include "models/workload/cut.h"
@@ -17,6 +18,7 @@ typedef enum value_kind {
     REFERENCE,
     DATA_FILE,
     INTEGER,
+    EXACT, /* an INTEGER of which "32k" would leave open which number it is */
     TIME,
     SIZE,
     BANDWIDTH,
@@ -51,7 +53,7 @@ static const struct key_rule {
     const char *path;
     value_kind kind;
     key_scope scope;
-    int64_t least, most; /* of an INTEGER; of a DURATION: 1 where it is more than zero, and years */
+    int64_t least, most; /* of an INTEGER or EXACT; of a DURATION: 1 where it is more than zero, and years */
     const char *words;   /* of a WORD, in the order of the enum that it stands for */
 } keys[PC_KEYS] = {
     [PC_KEY_MODEL_FROM] = {"model.from", REFERENCE, ANY, 0, 0, NULL},
@@ -62,8 +64,8 @@ static const struct key_rule {
     [PC_KEY_HEADS] = {"model.heads", INTEGER, ANY, 1, INT32_MAX, NULL},
     [PC_KEY_KV_HEADS] = {"model.kv_heads", INTEGER, ANY, 1, INT32_MAX, NULL},
     [PC_KEY_HEAD_DIM] = {"model.head_dim", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_VOCAB] = {"model.vocab", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_VOCAB_MULTIPLE] = {"model.vocab_multiple", INTEGER, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_VOCAB] = {"model.vocab", EXACT, ANY, 1, INT32_MAX, NULL},
+    [PC_KEY_VOCAB_MULTIPLE] = {"model.vocab_multiple", EXACT, ANY, 1, INT32_MAX, NULL},
     [PC_KEY_MAX_POSITIONS] = {"model.max_positions", INTEGER, ANY, 0, INT32_MAX, NULL},
     [PC_KEY_POSITIONS] = {"model.positions", WORD, ANY, 0, 0, "learned|rotary"},
     [PC_KEY_NORM] = {"model.norm", WORD, ANY, 0, 0, "layernorm|rmsnorm"},
@@ -108,9 +110,9 @@ static const struct key_rule {
     [PC_KEY_PASS_OVERHEAD] = {"pass_overhead", OVERHEAD, CLUSTER, 0, 0, NULL},
     [PC_KEY_EXPAND] = {"expand", SWITCH, CLUSTER, 0, 0, NULL},
     [PC_KEY_JITTER] = {"jitter", JITTER, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SEED] = {"seed", INTEGER, CLUSTER, 0, INT64_MAX, NULL},
+    [PC_KEY_SEED] = {"seed", EXACT, CLUSTER, 0, INT64_MAX, NULL},
     [PC_KEY_PRICE] = {"price", PRICE, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SAMPLES] = {"samples", INTEGER, CLUSTER, 0, SAMPLES_MAX, NULL},
+    [PC_KEY_SAMPLES] = {"samples", EXACT, CLUSTER, 0, SAMPLES_MAX, NULL},
     [PC_KEY_GPU_JITTER] = {"bad_days.gpu_jitter", FRACTION, CLUSTER, 0, 0, NULL},
     [PC_KEY_LINK_JITTER] = {"bad_days.link_jitter", FRACTION, CLUSTER, 0, 0, NULL},
     [PC_KEY_SLOW_GPUS] = {"bad_days.slow_gpus", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
@@ -155,6 +157,10 @@ const char *pc_key_path(pc_key key) {
 
 bool pc_key_is_of_cluster(pc_key key) {
     return keys[key].scope == CLUSTER;
+}
+
+bool pc_key_is_whole(pc_key key) {
+    return keys[key].kind == INTEGER;
 }
 
 bool pc_key_is_of_times(pc_key key) {
@@ -231,11 +237,12 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
 }
 
 static pc_code parse_schedule(const char *text, pc_value *value, pc_error *error) {
-    char names[512];
+    char names[512], hint[PC_NEAREST_TEXT];
     const pc_generator *generator = pc_generator_find(text);
     pc_generator_names(names, sizeof names);
     if (!generator)
-        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown schedule; expected one of %s", shown(text), names);
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown schedule%s; expected one of %s", shown(text),
+                            pc_generator_hint(text, hint), names);
     value->generator = generator;
     return PC_OK;
 }
@@ -270,11 +277,14 @@ bool pc_recompute_list(const char *text, pc_recompute *list, int *count) {
 
 static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *error) {
     int count;
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = text};
+    if (!strchr(text, ',')) pc_nearest_offer_words(&nearest, "none|selective|full");
     if (!pc_recompute_list(text, NULL, &count))
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "%.40s: unknown recomputation; expected none, selective, full, or one of them for every "
+                            "%.40s: unknown recomputation%s; expected none, selective, full, or one of them for every "
                             "part of the model such as \"full,full,none,none\"",
-                            shown(text));
+                            shown(text), pc_nearest_hint(&nearest, hint));
     value->text = text;
     return PC_OK;
 }
@@ -295,14 +305,17 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
         if (word[end] == '\0') break;
         word += end + 1;
     }
-    char expected[64];
+    char expected[64], hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = text};
     size_t used = 0;
     for (const char *c = words; *c && used + 2 < sizeof expected; c++) {
         expected[used++] = (char)(*c == '|' ? ',' : *c);
         if (*c == '|') expected[used++] = ' ';
     }
     expected[used] = '\0';
-    return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown word; expected one of %s", shown(text), expected);
+    if (!strchr(text, ',')) pc_nearest_offer_words(&nearest, words);
+    return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown word%s; expected one of %s", shown(text),
+                        pc_nearest_hint(&nearest, hint), expected);
 }
 
 /* A number that may be larger than 1, but not by so much that costs run over. */
@@ -376,6 +389,8 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
     case DATA_FILE:
         return parse_data_file(text, value, error);
     case INTEGER:
+        return pc_parse_count(text, rule->least, rule->most, &value->whole, error);
+    case EXACT:
         return pc_parse_integer(text, rule->least, rule->most, &value->whole, error);
     case TIME:
         return pc_parse_time(text, &value->whole, error);
@@ -483,7 +498,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [SHARE] = "number, 0.001 to 1",
     };
     const struct key_rule *rule = &keys[key];
-    if (rule->kind == INTEGER)
+    if (rule->kind == INTEGER || rule->kind == EXACT)
         write_range(rule->least, rule->most, text, size);
     else if (rule->kind == WORD)
         pc_word_list(rule->words, text, size);

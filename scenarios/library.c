@@ -1,8 +1,8 @@
 #include "scenarios/library.h"
 
 #include "engine/alloc.h"
+#include "engine/names.h"
 #include "scenarios/library_private.h"
-#include "scenarios/yaml.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,16 +34,26 @@ bool pc_library_is_path(const char *name) {
     return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
 }
 
-/* The name that was probably meant; NULL where none is near. */
-static const char *nearest_name(pc_library_kind kind, const char *name) {
-    int count, best_distance = strlen(name) > 4 ? 5 : 2; /* of a short name, one slip */
-    const char *best = NULL;
+/* The GPU that a machine of the library has, as its text says; empty where it says none, for it stands on another. */
+static void gpu_of(const pc_library_file *machine, char gpu[PC_NEAREST_NAME]) {
+    const char *line = strstr(machine->text, "\ngpu: ");
+    gpu[0] = '\0';
+    if (line) snprintf(gpu, PC_NEAREST_NAME, "%.*s", (int)strcspn(line + 6, " \n"), line + 6);
+}
+
+/* " (did you mean ...?)"; of a machine also where the name is its GPU's, or a part of that: "h100". */
+static const char *hint_of(pc_library_kind kind, const char *name, char text[PC_NEAREST_TEXT]) {
+    int count;
+    char gpu[PC_NEAREST_NAME];
     const pc_library_file *files = pc_library_files(kind, &count);
+    pc_nearest nearest = {.word = name};
     for (int i = 0; i < count; i++) {
-        int d = pc_word_distance(name, files[i].name);
-        if (d < best_distance && d < (int)strlen(name)) best_distance = d, best = files[i].name;
+        pc_nearest_offer(&nearest, files[i].name);
+        if (kind != PC_LIBRARY_MACHINES) continue;
+        gpu_of(&files[i], gpu);
+        pc_nearest_offer_as(&nearest, files[i].name, gpu);
     }
-    return best;
+    return pc_nearest_hint(&nearest, text);
 }
 
 static void list_names(pc_library_kind kind, char *text, size_t size) {
@@ -56,14 +66,11 @@ static void list_names(pc_library_kind kind, char *text, size_t size) {
 }
 
 static pc_code refuse_name(pc_library_kind kind, const char *name, pc_error *error) {
-    const char *nearest = nearest_name(kind, name);
-    char names[512];
+    char names[512], hint[PC_NEAREST_TEXT];
     list_names(kind, names, sizeof names);
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%.80s: no such %s in the library%s%s%s; expected one of %s, or a file such as "
-                        "./own.yaml",
-                        *name ? name : "''", words[kind].one, nearest ? " (did you mean " : "", nearest ? nearest : "",
-                        nearest ? "?)" : "", words[kind].list ? words[kind].list : names);
+    return pc_error_set(
+        error, PC_ERROR_INPUT, "%.80s: no such %s in the library%s; expected one of %s, or a file such as ./own.yaml",
+        *name ? name : "''", words[kind].one, hint_of(kind, name, hint), words[kind].list ? words[kind].list : names);
 }
 
 static pc_code open_embedded(pc_library_kind kind, const char *name, pc_source *source, pc_error *error) {

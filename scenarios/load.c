@@ -2,6 +2,7 @@
 #include "scenarios/loaded.h"
 
 #include "engine/alloc.h"
+#include "scenarios/number_list.h"
 #include "scenarios/units.h"
 
 #include <inttypes.h>
@@ -205,6 +206,11 @@ static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimensi
     pc_free(words);
     if (!twins) return PC_OK;
     snprintf(path, sizeof path, "sweep.%s[%" PRId64 "]", pc_dimension_rule_of(dimension)->name, second);
+    if (list->count > list->document->raw->sweep[dimension].text_count) { /* with ranges, of which none is an entry */
+        snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(dimension)->name);
+        return pc_source_refuse(source, path, error, "%" PRId64 " twice; expected values that differ",
+                                list->values[second].whole);
+    }
     bool are_files =
         dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE || dimension == PC_DIMENSION_PROFILE;
     if (are_files && list->values[first].reference != list->values[second].reference)
@@ -214,15 +220,45 @@ static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimensi
     return pc_source_refuse(source, path, error, "the same as entry %" PRId64 "; expected values that differ", first);
 }
 
-static pc_code read_sweep_value(pc_scenario *scenario, const pc_document *from, pc_dimension dimension, unsigned index,
-                                pc_value *value, pc_error *error) {
-    pc_error cause;
-    char path[PC_KEY_PATH_SIZE];
-    const pc_dimension_rule *rule = pc_dimension_rule_of(dimension);
-    if (!pc_value_parse(rule->key, from->raw->sweep[dimension].text[index], value, &cause)) {
-        pc_place place = pc_loaded_place(scenario, from);
-        return pc_reference_find(&scenario->references, rule->key, &place, value, error);
+/* A list as it grows; blocks grow by doubling. */
+typedef struct growing_list {
+    pc_sweep_list *list;
+    int64_t room;
+} growing_list;
+
+static pc_code push_value(void *context, pc_value value, pc_error *error) {
+    growing_list *to = context;
+    pc_sweep_list *list = to->list;
+    if (list->count == to->room) {
+        int64_t room = to->room ? 2 * to->room : 16;
+        pc_value *values = pc_realloc(list->values, (size_t)room, sizeof *values);
+        if (!values) return pc_error_no_memory(error);
+        list->values = values;
+        to->room = room;
     }
+    list->values[list->count++] = value;
+    return PC_OK;
+}
+
+/* The values of one entry: one, or those of a range. */
+static pc_code read_sweep_entry(pc_scenario *scenario, const pc_document *from, pc_dimension dimension, unsigned index,
+                                growing_list *to, pc_error *error) {
+    pc_error cause = {0};
+    pc_value value;
+    char path[PC_KEY_PATH_SIZE];
+    const pc_raw_list *raw = &from->raw->sweep[dimension];
+    const pc_dimension_rule *rule = pc_dimension_rule_of(dimension);
+    pc_code code;
+    if (pc_key_is_whole(rule->key)) {
+        code = pc_number_entry_read(rule->key, raw, index, push_value, to, &cause);
+    } else {
+        code = pc_value_parse(rule->key, raw->text[index], &value, &cause);
+        pc_place place = pc_loaded_place(scenario, from);
+        if (!code) code = pc_reference_find(&scenario->references, rule->key, &place, &value, &cause);
+        if (!code) code = push_value(to, value, &cause);
+    }
+    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    if (!code) return PC_OK;
     snprintf(path, sizeof path, "sweep.%s[%u]", rule->name, index);
     return pc_source_refuse(&from->source, path, error, "%s", cause.message);
 }
@@ -244,13 +280,11 @@ static pc_code read_sweep_list(pc_scenario *scenario, const pc_document *from, p
     pc_free(list->values);
     *list = (pc_sweep_list){.count = 0};
     if (!raw->text) return PC_OK;
-    list->values = pc_alloc(raw->text_count, sizeof *list->values);
-    if (!list->values) return pc_error_no_memory(error);
-    list->count = raw->text_count;
     list->document = from;
+    growing_list to = {.list = list};
     pc_code code = PC_OK;
     for (unsigned i = 0; i < raw->text_count && !code; i++)
-        code = read_sweep_value(scenario, from, dimension, i, &list->values[i], error);
+        code = read_sweep_entry(scenario, from, dimension, i, &to, error);
     return code ? code : check_sweep_differs(&from->source, dimension, list, error);
 }
 

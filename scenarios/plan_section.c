@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "scenarios/cluster.h"
+#include "scenarios/number_list.h"
 #include "scenarios/units.h"
 
 #include <inttypes.h>
@@ -53,7 +54,8 @@ bool pc_plan_scenario_lists(const char *key) {
 }
 
 bool pc_choice_has_ranges(pc_choice choice) {
-    return (choice >= PC_CHOICE_GPUS && choice <= PC_CHOICE_MICROBATCH_SIZE) || choice == PC_CHOICE_ZERO;
+    pc_key key = pc_choice_rule_of(choice)->key;
+    return key != PC_KEYS && pc_key_is_whole(key);
 }
 
 void pc_choice_values(pc_choice choice, char *text, size_t size) {
@@ -113,20 +115,8 @@ static pc_code push(pc_choice_list *list, pc_value value, pc_error *cause) {
     return PC_OK;
 }
 
-static pc_code push_range(pc_choice choice, const char *text, const char *dots, pc_choice_list *list, pc_error *cause) {
-    char first[32];
-    pc_value from, to;
-    pc_key key = pc_choice_rule_of(choice)->key;
-    if ((size_t)(dots - text) >= sizeof first)
-        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: no range; expected one such as 1..8", text);
-    snprintf(first, sizeof first, "%.*s", (int)(dots - text), text);
-    pc_code code = pc_value_parse(key, first, &from, cause);
-    if (!code) code = pc_value_parse(key, dots + 2, &to, cause);
-    if (code) return code;
-    if (from.whole > to.whole)
-        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: runs backwards; expected a range such as 1..8", text);
-    for (int64_t i = from.whole; i <= to.whole && !code; i++) code = push(list, (pc_value){.whole = i}, cause);
-    return code;
+static pc_code take_number(void *list, pc_value value, pc_error *cause) {
+    return push(list, value, cause);
 }
 
 static pc_code push_all_schedules(pc_choice_list *list, pc_error *cause) {
@@ -144,15 +134,15 @@ static pc_code push_word(const char *words, const char *text, pc_choice_list *li
 }
 
 /* One entry as `plan` has it: a value, or what stands for several. */
-static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const char *text, pc_choice_list *list,
-                          pc_error *cause) {
+static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_raw_list *raw, unsigned index,
+                          pc_choice_list *list, pc_error *cause) {
     pc_value value;
-    const char *dots = strstr(text, "..");
+    const char *text = raw->text[index];
+    pc_key key = pc_choice_rule_of(choice)->key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
     if (choice == PC_CHOICE_RECOMPUTE) return push_word(recompute_words, text, list, cause);
     if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
-    if (dots && pc_choice_has_ranges(choice)) return push_range(choice, text, dots, list, cause);
-    pc_key key = pc_choice_rule_of(choice)->key;
+    if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, raw, index, take_number, list, cause);
     pc_code code = pc_value_parse(key, text, &value, cause);
     pc_place place = pc_loaded_place(x->loaded, list->document);
     if (!code) code = pc_reference_find(&x->loaded->references, key, &place, &value, cause);
@@ -191,7 +181,7 @@ static pc_code read_list(pc_plan_scenario *x, const pc_document *from, pc_choice
     pc_free(list->values);
     *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = from};
     for (unsigned i = 0; i < raw->text_count; i++) {
-        pc_code code = push_entry(x, choice, raw->text[i], list, &cause);
+        pc_code code = push_entry(x, choice, raw, i, list, &cause);
         if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
         if (code) return pc_choice_refuse(x, choice, (int)i, error, "%s", cause.message);
     }
@@ -340,9 +330,27 @@ static pc_code check_sweep(const pc_plan_scenario *x, pc_error *error) {
     return PC_OK;
 }
 
+/* Where two prices name two of them, which is less is nobody's to say; -1 where none do. */
+static int find_other_currency(const pc_raw_list *prices, char one[PC_CURRENCY_TEXT], char other[PC_CURRENCY_TEXT]) {
+    one[0] = '\0';
+    for (unsigned i = 0; i < prices->text_count; i++) {
+        pc_price_currency(prices->text[i], other);
+        if (*one && *other && strcmp(one, other) != 0) return (int)i;
+        if (*other) memcpy(one, other, PC_CURRENCY_TEXT);
+    }
+    return -1;
+}
+
 static pc_code check_prices(const pc_plan_scenario *x, pc_error *error) {
     const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+    char one[PC_CURRENCY_TEXT], other[PC_CURRENCY_TEXT];
     int machines = x->list[PC_CHOICE_MACHINE].count;
+    int at = prices->origin == PC_CHOICE_LISTED
+                 ? find_other_currency(&prices->document->raw->plan.choice[PC_CHOICE_PRICE], one, other)
+                 : -1;
+    if (at >= 0)
+        return pc_choice_refuse(x, PC_CHOICE_PRICE, at, error, "is in %s, and one before in %s; expected one currency",
+                                other, one);
     if (prices->count <= 1 || prices->count == machines) return PC_OK;
     return pc_choice_refuse(x, PC_CHOICE_PRICE, -1, error,
                             "%d prices for %d machines; expected one for all, or one each", prices->count, machines);

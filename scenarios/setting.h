@@ -60,6 +60,9 @@ const char *pc_key_path(pc_key key);
 bool pc_key_is_of_cluster(pc_key key);
 bool pc_key_is_of_times(pc_key key);
 
+/* Whether its values are numbers of things, of which lists may have ranges: number_list.h. */
+bool pc_key_is_whole(pc_key key);
+
 /* The key that says the same in another way, and gives way to this one when that comes later: `pp` and `devices`,
  * `microbatches` and `global_batch`; PC_KEYS where there is none. */
 pc_key pc_key_alternative(pc_key key);

@@ -1,10 +1,13 @@
 #include "scenarios/units.h"
 
+#include "engine/names.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A decimal as it was written: digits * 10^exponent, without leading zeros; no digits is zero. Numbers are kept in
  * this form until their unit is known, so that "18.522 ms" is 18522 * 10^6 ps and nothing is ever rounded twice. */
@@ -24,21 +27,32 @@ typedef struct unit {
     int power;
 } unit;
 
-static const unit time_units[] = {{"ps", 1, 0}, {"ns", 1, 3},    {"us", 1, 6},    {"ms", 1, 9},
-                                  {"s", 1, 12}, {"min", 60, 12}, {"h", 3600, 12}, {NULL, 0, 0}};
-/* In seconds; of units that are the same, the first is written. */
-static const unit duration_units[] = {{"ms", 1, -3},          {"s", 1, 0},        {"min", 60, 0},
-                                      {"h", 3600, 0},         {"d", 86400, 0},    {"y", 31557600, 0},
-                                      {"day", 86400, 0},      {"days", 86400, 0}, {"year", 31557600, 0},
-                                      {"years", 31557600, 0}, {NULL, 0, 0}};
+/* Of units that are the same, the first is the one that is written. */
+static const unit time_units[] = {{"ps", 1, 0},        {"ns", 1, 3},        {"us", 1, 6},        {"ms", 1, 9},
+                                  {"s", 1, 12},        {"min", 60, 12},     {"h", 3600, 12},     {"d", 86400, 12},
+                                  {"\xc2\xb5s", 1, 6}, {"\xce\xbcs", 1, 6}, {"sec", 1, 12},      {"second", 1, 12},
+                                  {"seconds", 1, 12},  {"minute", 60, 12},  {"minutes", 60, 12}, {"hr", 3600, 12},
+                                  {"hour", 3600, 12},  {"hours", 3600, 12}, {"day", 86400, 12},  {"days", 86400, 12},
+                                  {NULL, 0, 0}};
+/* In seconds. */
+static const unit duration_units[] = {
+    {"ms", 1, -3},          {"s", 1, 0},         {"min", 60, 0},       {"h", 3600, 0},      {"d", 86400, 0},
+    {"y", 31557600, 0},     {"sec", 1, 0},       {"second", 1, 0},     {"seconds", 1, 0},   {"minute", 60, 0},
+    {"minutes", 60, 0},     {"hr", 3600, 0},     {"hour", 3600, 0},    {"hours", 3600, 0},  {"day", 86400, 0},
+    {"days", 86400, 0},     {"week", 604800, 0}, {"weeks", 604800, 0}, {"yr", 31557600, 0}, {"year", 31557600, 0},
+    {"years", 31557600, 0}, {NULL, 0, 0}};
 enum { DURATIONS_WRITTEN = 6 };
 static const unit size_units[] = {{"B", 1, 0},         {"kB", 1, 3},        {"MB", 1, 6},
                                   {"GB", 1, 9},        {"TB", 1, 12},       {"KiB", 1 << 10, 0},
                                   {"MiB", 1 << 20, 0}, {"GiB", 1 << 30, 0}, {"TiB", UINT64_C(1) << 40, 0},
                                   {NULL, 0, 0}};
+/* As nvidia-smi, Slurm and ulimit mean them: powers of 1024. Read, and never written. */
+static const unit short_size_units[] = {{"K", 1 << 10, 0}, {"k", 1 << 10, 0},           {"M", 1 << 20, 0},
+                                        {"G", 1 << 30, 0}, {"T", UINT64_C(1) << 40, 0}, {NULL, 0, 0}};
 /* In bits; the same names with B for bit are sizes a second. */
 static const unit bit_units[] = {{"bit/s", 1, 0},  {"kbit/s", 1, 3},  {"Mbit/s", 1, 6},
-                                 {"Gbit/s", 1, 9}, {"Tbit/s", 1, 12}, {NULL, 0, 0}};
+                                 {"Gbit/s", 1, 9}, {"Tbit/s", 1, 12}, {"Mbps", 1, 6},
+                                 {"Gbps", 1, 9},   {"Tbps", 1, 12},   {NULL, 0, 0}};
 
 static const unit rate_units[] = {
     {"FLOP/s", 1, 0}, {"GFLOP/s", 1, 9}, {"TFLOP/s", 1, 12}, {"PFLOP/s", 1, 15}, {NULL, 0, 0}};
@@ -49,7 +63,7 @@ static const char size_expected[] = "a size such as 80 GiB (B, kB, MB, GB, TB, K
 static const char bandwidth_expected[] =
     "a bandwidth above zero such as 400 Gbit/s (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or 300 GB/s (any size a second)";
 static const char rate_expected[] = "a rate above zero such as 312 TFLOP/s (FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s)";
-static const char price_expected[] = "a price above zero of a GPU-hour such as 2.10/h, in any currency";
+static const char price_expected[] = "a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 EUR/h";
 static const char number_expected[] = "a number of at least zero, without a unit";
 
 /* A piece of the caller's text. */
@@ -66,6 +80,11 @@ static bool is_digit(char c) {
 }
 static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The sign of micro, or the Greek letter that looks like it. */
+static bool is_micro(span name) {
+    return name.length > 2 && (memcmp(name.start, "\xc2\xb5", 2) == 0 || memcmp(name.start, "\xce\xbc", 2) == 0);
 }
 
 static span trim(const char *text) {
@@ -97,6 +116,16 @@ static pc_code refuse_rest(span text, const char *problem, span rest, const char
     char words[96];
     snprintf(words, sizeof words, "%s '%.*s%s'", problem, quoted_length(rest), rest.start, ellipsis(rest));
     return refuse(text, words, expected, error);
+}
+
+/* `units` NULL: none is proposed, for a letter's case tells bits from bytes. */
+static pc_code refuse_unit(span text, span name, const unit *units, const char *expected, pc_error *error) {
+    char word[48], hint[PC_NEAREST_TEXT], problem[48 + sizeof hint + 32];
+    pc_nearest nearest = {.word = word};
+    snprintf(word, sizeof word, "%.*s%s", quoted_length(name), name.start, ellipsis(name));
+    for (const unit *u = units; u && u->name; u++) pc_nearest_offer(&nearest, u->name);
+    snprintf(problem, sizeof problem, "unknown unit '%s'%s", word, pc_nearest_hint(&nearest, hint));
+    return refuse(text, problem, expected, error);
 }
 
 static void add_digit(decimal *number, char digit, bool after_point) {
@@ -161,7 +190,7 @@ static pc_code scan_quantity(span text, decimal *number, span *name, const char 
     const char *problem = scan_number(text, number, name);
     if (problem) return refuse(text, problem, expected, error);
     if (name->length == 0) return refuse(text, "no unit", expected, error);
-    if (!is_letter(*name->start)) return refuse_rest(text, "trailing", *name, expected, error);
+    if (!is_letter(*name->start) && !is_micro(*name)) return refuse_rest(text, "trailing", *name, expected, error);
     return PC_OK;
 }
 
@@ -199,24 +228,26 @@ static double to_real(const decimal *number, int power) {
     return strtod(text, NULL);
 }
 
-static pc_code parse_whole_quantity(const char *input, const unit *units, const char *expected, int64_t *whole,
-                                    pc_error *error) {
+/* `more` are units that are read too, and proposed to nobody; it may be NULL. */
+static pc_code parse_whole_quantity(const char *input, const unit *units, const unit *more, const char *expected,
+                                    int64_t *whole, pc_error *error) {
     decimal number;
     span text = trim(input), name;
     pc_code code = scan_quantity(text, &number, &name, expected, error);
     if (code) return code;
     const unit *of = find_unit(units, name);
-    if (!of) return refuse_rest(text, "unknown unit", name, expected, error);
+    if (!of && more) of = find_unit(more, name);
+    if (!of) return refuse_unit(text, name, units, expected, error);
     if (!to_whole(&number, of, whole)) return refuse(text, "too large", expected, error);
     return PC_OK;
 }
 
 pc_code pc_parse_time(const char *text, pc_time *time_ps, pc_error *error) {
-    return parse_whole_quantity(text, time_units, time_expected, time_ps, error);
+    return parse_whole_quantity(text, time_units, NULL, time_expected, time_ps, error);
 }
 
 pc_code pc_parse_size(const char *text, int64_t *bytes, pc_error *error) {
-    return parse_whole_quantity(text, size_units, size_expected, bytes, error);
+    return parse_whole_quantity(text, size_units, short_size_units, size_expected, bytes, error);
 }
 
 pc_code pc_parse_duration(const char *input, double *seconds, pc_error *error) {
@@ -226,7 +257,7 @@ pc_code pc_parse_duration(const char *input, double *seconds, pc_error *error) {
     pc_code code = scan_quantity(text, &number, &name, duration_expected, error);
     if (code) return code;
     const unit *of = find_unit(duration_units, name);
-    if (!of) return refuse_rest(text, "unknown unit", name, duration_expected, error);
+    if (!of) return refuse_unit(text, name, duration_units, duration_expected, error);
     double value = to_real(&number, of->power) * (double)of->factor;
     if (!(value <= most_s)) return refuse(text, "too large", "at most a million years", error);
     *seconds = value;
@@ -297,7 +328,7 @@ pc_code pc_parse_bandwidth(const char *input, double *bytes_per_s, pc_error *err
     pc_code code = scan_quantity(text, &number, &name, bandwidth_expected, error);
     if (code) return code;
     const unit *bits = find_unit(bit_units, name), *bytes = find_size_rate(name);
-    if (!bits && !bytes) return refuse_rest(text, "unknown unit", name, bandwidth_expected, error);
+    if (!bits && !bytes) return refuse_unit(text, name, NULL, bandwidth_expected, error);
     double rate = bits ? to_real(&number, bits->power) / 8 : to_real(&number, bytes->power) * (double)bytes->factor;
     return accept_rate(text, rate, bandwidth_expected, bytes_per_s, error);
 }
@@ -308,19 +339,69 @@ pc_code pc_parse_rate(const char *input, double *flops_per_s, pc_error *error) {
     pc_code code = scan_quantity(text, &number, &name, rate_expected, error);
     if (code) return code;
     const unit *of = find_unit(rate_units, name);
-    if (!of) return refuse_rest(text, "unknown unit", name, rate_expected, error);
+    if (!of) return refuse_unit(text, name, rate_units, rate_expected, error);
     return accept_rate(text, to_real(&number, of->power), rate_expected, flops_per_s, error);
+}
+
+/* ---- money ---- */
+
+/* What the text begins with: a currency's sign or its three letters (ISO 4217). Nothing where it does not. */
+static span currency_at(span text) {
+    static const char *const signs[] = {"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}; /* also euro, pound, yen */
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strncmp(text.start, signs[i], strlen(signs[i])) == 0) return (span){text.start, (int)strlen(signs[i])};
+    int letters = 0;
+    while (letters < text.length && text.start[letters] >= 'A' && text.start[letters] <= 'Z') letters++;
+    bool is_code = letters == 3 && !is_letter(text.start[3]);
+    return (span){text.start, is_code ? 3 : 0};
+}
+
+static span behind(span text, int length) {
+    text.start += length;
+    text.length -= length;
+    for (; text.length > 0 && is_space(*text.start); text.length--) text.start++;
+    return text;
+}
+
+/* Whether it says "an hour", or nothing. */
+static bool is_per_hour(span text) {
+    static const char *const words[] = {"/h", "/hr", "/hour", "/GPU-h", "/GPU-hr", "/GPU-hour"};
+    bool is_one = text.length == 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is_one = is_one || (strlen(words[i]) == (size_t)text.length &&
+                            strncasecmp(text.start, words[i], (size_t)text.length) == 0);
+    return is_one;
+}
+
+/* The number, its currency (empty where none is said), and what stands behind both; NULL, or why there is none. */
+static const char *scan_price(span text, decimal *number, span *currency, span *rest) {
+    *currency = currency_at(text);
+    bool is_before = currency->length > 0;
+    const char *problem = scan_number(behind(text, currency->length), number, rest);
+    if (problem || is_before) return problem;
+    *currency = currency_at(*rest);
+    *rest = behind(*rest, currency->length);
+    return NULL;
 }
 
 pc_code pc_parse_price(const char *input, double *price_per_hour, pc_error *error) {
     decimal number;
-    span text = trim(input), name;
-    const char *problem = scan_number(text, &number, &name);
-    if (!problem && name.length == 0) problem = "no unit";
+    span text = trim(input), currency, rest;
+    const char *problem = scan_price(text, &number, &currency, &rest);
     if (problem) return refuse(text, problem, price_expected, error);
-    if (name.length != 2 || memcmp(name.start, "/h", 2) != 0)
-        return refuse_rest(text, "unknown unit", name, price_expected, error);
+    if (!is_per_hour(rest)) return refuse_unit(text, rest, NULL, price_expected, error);
     return accept_rate(text, to_real(&number, 0), price_expected, price_per_hour, error);
+}
+
+void pc_price_currency(const char *input, char currency[PC_CURRENCY_TEXT]) {
+    static const char *const known[][2] = {{"$", "USD"}, {"\xe2\x82\xac", "EUR"}, {"\xc2\xa3", "GBP"}};
+    decimal number;
+    span found, rest;
+    currency[0] = '\0';
+    if (scan_price(trim(input), &number, &found, &rest)) return;
+    snprintf(currency, PC_CURRENCY_TEXT, "%.*s", found.length, found.start);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(currency, known[i][0]) == 0) snprintf(currency, PC_CURRENCY_TEXT, "%s", known[i][1]);
 }
 
 pc_code pc_parse_number(const char *input, double *number, pc_error *error) {
@@ -344,12 +425,18 @@ pc_code pc_parse_fraction(const char *input, double *fraction, pc_error *error) 
 }
 
 pc_code pc_parse_switch(const char *input, bool *is_on, pc_error *error) {
+    static const char *const others[][2] = {{"true", "yes"}, {"true", "on"},   {"true", "1"},
+                                            {"false", "no"}, {"false", "off"}, {"false", "0"}};
     bool on = strcmp(input, "true") == 0;
+    char hint[PC_NEAREST_TEXT], problem[sizeof hint + 32];
     span text = trim(input);
-    if (!on && strcmp(input, "false") != 0)
-        return refuse(text, text.length ? "not a truth value" : "empty", "true or false", error);
-    *is_on = on;
-    return PC_OK;
+    if (on || strcmp(input, "false") == 0) return *is_on = on, PC_OK;
+    pc_nearest nearest = {.word = input};
+    pc_nearest_offer_words(&nearest, "true|false");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        pc_nearest_offer_as(&nearest, others[i][0], others[i][1]);
+    snprintf(problem, sizeof problem, "not a truth value%s", pc_nearest_hint(&nearest, hint));
+    return refuse(text, text.length ? problem : "empty", "true or false", error);
 }
 
 /* Reads a whole number; NULL, or why it is none. Counted downwards, since there is one more negative number than there
@@ -363,19 +450,61 @@ static const char *scan_whole(span text, int64_t *number) {
         overflow |= __builtin_mul_overflow(value, INT64_C(10), &value);
         overflow |= __builtin_sub_overflow(value, (int64_t)(text.start[i] - '0'), &value);
     }
+    if (text.length > negative + 1 && text.start[negative] == '0') return "begins with a zero";
     if (overflow || (!negative && value == INT64_MIN)) return "out of range";
     *number = negative ? value : -value;
     return NULL;
 }
 
-pc_code pc_parse_integer(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {
+/* "1,024", as people write a thousand and more: the commas of lists are other ones. */
+static bool has_thousands(span text) {
+    int first = 0;
+    while (first < text.length && is_digit(text.start[first])) first++;
+    if (first < 1 || first > 3 || first == text.length || (text.length - first) % 4 != 0) return false;
+    for (int i = first; i < text.length; i++)
+        if ((i - first) % 4 == 0 ? text.start[i] != ',' : !is_digit(text.start[i])) return false;
+    return true;
+}
+
+static pc_code refuse_thousands(span text, pc_error *error) {
+    char digits[48];
+    int count = 0;
+    for (int i = 0; i < text.length && count < (int)sizeof digits - 1; i++)
+        if (text.start[i] != ',') digits[count++] = text.start[i];
+    digits[count] = '\0';
+    return refuse(text, "has a comma", digits, error);
+}
+
+static pc_code take_integer(span text, const char *problem, int64_t value, int64_t least, int64_t most, int64_t *number,
+                            pc_error *error) {
     char expected[80];
     snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64, least, most);
-    span text = trim(input);
-    int64_t value = 0;
-    const char *problem = scan_whole(text, &value);
     if (!problem && (value < least || value > most)) problem = "out of range";
+    if (problem && has_thousands(text)) return refuse_thousands(text, error);
+    if (problem && strstr(text.start, "..")) problem = "a range, and not in a list";
     if (problem) return refuse(text, problem, expected, error);
     *number = value;
     return PC_OK;
+}
+
+pc_code pc_parse_integer(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {
+    span text = trim(input);
+    int64_t value = 0;
+    const char *problem = scan_whole(text, &value);
+    return take_integer(text, problem, value, least, most, number, error);
+}
+
+/* 1024 of "32k", 1024^2 of "1M"; 1 of what ends in a digit. */
+static int64_t factor_of(span text) {
+    if (text.length < 2 || !is_digit(text.start[text.length - 2])) return 1;
+    char last = text.start[text.length - 1];
+    return last == 'k' || last == 'K' ? 1 << 10 : last == 'M' ? 1 << 20 : 1;
+}
+
+pc_code pc_parse_count(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {
+    span text = trim(input);
+    int64_t value = 0, factor = factor_of(text);
+    const char *problem = scan_whole((span){text.start, text.length - (factor > 1)}, &value);
+    if (!problem && __builtin_mul_overflow(value, factor, &value)) problem = "out of range";
+    return take_integer(text, problem, value, least, most, number, error);
 }

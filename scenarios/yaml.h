@@ -48,8 +48,4 @@ void pc_complaint_log(cyaml_log_t level, void *context, const char *format, va_l
 pc_code pc_complaint_explain(const pc_complaint *complaint, cyaml_err_t failure, const cyaml_schema_value_t *schema,
                              const pc_source *source, pc_error *error);
 
-/* How many letters must be put in, left out or changed to make one word of the other (Levenshtein); 99 where a word has
- * more than 30. */
-int pc_word_distance(const char *a, const char *b);
-
 #endif

@@ -120,7 +120,7 @@ static const struct {
     {"figures:\n  - {name: a, x: b, y: [c], style: dots}\n",
      ":8: figures[0].style: dots: unknown word; expected one of points, lines, bars"},
     {"figures:\n  - {name: a, x: b, y: [c], published: yes}\n",
-     ":8: figures[0].published: yes: not a truth value; expected true or false"},
+     ":8: figures[0].published: yes: not a truth value (did you mean true?); expected true or false"},
     {"figures:\n  - {name: a b, x: b, y: [c]}\n", ":8: figures[0].name: a b: not a name; expected letters"},
     {"figures:\n  - {name: a, x: b, y: [c]}\n  - {name: b, x: b, y: [c]}\n  - {name: a, x: b, y: [c]}\n",
      ":10: figures[2].name: a is the name of figures[0] too; expected names that differ"},

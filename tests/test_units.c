@@ -23,6 +23,13 @@ static void test_times(void **state) {
     assert_time("1s", 1000000000000);
     assert_time("1 min", 60000000000000);
     assert_time("1.5 h", 5400000000000000);
+    assert_time("1.5 hours", 5400000000000000); /* 1.5 * 3600 * 10^12 */
+    assert_time("1hr", 3600000000000000);
+    assert_time("90 minutes", 5400000000000000);
+    assert_time("30 seconds", 30000000000000);
+    assert_time("2 days", 172800000000000000);
+    assert_time("3 \xc2\xb5s", 3000000); /* the sign of micro, and the Greek letter */
+    assert_time("3 \xce\xbcs", 3000000);
     assert_time("1e3 ms", 1000000000000);
     assert_time("1E+3 ms", 1000000000000);
     assert_time("25e-1 ns", 2500);
@@ -94,8 +101,16 @@ static void test_sizes(void **state) {
         assert_size(text, expected);
     }
     assert_size("80GiB", INT64_C(80) << 30);
-    assert_size("3.4 GiB", 3650722202);   /* 3650722201.6 */
-    assert_size("0.1 TiB", 109951162778); /* 109951162777.6 */
+    assert_size("80G", INT64_C(80) << 30); /* as nvidia-smi, Slurm and ulimit have it; 80 GB is less */
+    assert_size("512 M", INT64_C(512) << 20);
+    assert_size("4k", 4096);
+    assert_size("4K", 4096);
+    assert_size("1.5T", INT64_C(3) << 39);
+    char written[PC_SIZE_TEXT];
+    pc_write_size(INT64_C(80) << 30, written);
+    assert_string_equal(written, "80GiB"); /* names of runs stay what they were */
+    assert_size("3.4 GiB", 3650722202);    /* 3650722201.6 */
+    assert_size("0.1 TiB", 109951162778);  /* 109951162777.6 */
     assert_size("9223372036854775807 B", INT64_MAX);
     int64_t bytes = -7;
     assert_int_equal(pc_parse_size("8388608 TiB", &bytes, NULL), PC_ERROR_INPUT); /* 2^63 */
@@ -110,7 +125,8 @@ static void test_bandwidths(void **state) {
     } cases[] = {{"8 bit/s", 1},        {"1 kbit/s", 125},   {"1 Mbit/s", 125e3},    {"400 Gbit/s", 50e9},
                  {"0.8 Tbit/s", 100e9}, {"300 GB/s", 300e9}, {"3.35 TB/s", 3.35e12}, {"1 B/s", 1},
                  {"2 kB/s", 2000},      {"1 KiB/s", 1024},   {"1.5 MiB/s", 1572864}, {"1 GiB/s", 1073741824},
-                 {"1TiB/s", 0x1p40},    {"0.3 TB/s", 300e9}, {"1e-3 GB/s", 1e6},     {"600e9 B/s", 600e9}};
+                 {"1TiB/s", 0x1p40},    {"400 Gbps", 50e9},  {"0.3 TB/s", 300e9},    {"1e-3 GB/s", 1e6},
+                 {"600e9 B/s", 600e9}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double rate = -7;
         assert_int_equal(pc_parse_bandwidth(cases[i].text, &rate, NULL), PC_OK);
@@ -169,6 +185,51 @@ static void assert_integer(const char *text, int64_t least, int64_t most, bool a
     assert_true(accepted ? number == strtoll(text, NULL, 10) : number == 424242);
 }
 
+static void assert_count(const char *text, int64_t expected) {
+    int64_t number = -7;
+    pc_error error = {0};
+    if (pc_parse_count(text, 1, INT32_MAX, &number, &error)) fail_msg("%s", error.message);
+    assert_int_equal(number, expected);
+}
+
+/* Of tokens, sequences and GPUs k is 1024: 32k tokens are 32 * 1024. */
+static void test_counts(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"024", "024: begins with a zero; expected a whole number from 1 to 2147483647"},
+        {"00", "00: begins with a zero"},
+        {"1,024", "1,024: has a comma; expected 1024"},
+        {"1,024,000", "1,024,000: has a comma; expected 1024000"},
+        {"1,02", "1,02: not a whole number"},
+        {"1024,000", "1024,000: not a whole number"},
+        {"0", "0: out of range"},
+        {"0k", "0k: out of range"},
+        {"2097152k", "2097152k: out of range"}, /* 2^31 */
+        {"9223372036854775807k", "9223372036854775807k: out of range"},
+        {"k", "k: not a whole number"},
+        {"32kk", "32kk: not a whole number"},
+        {"1.5k", "1.5k: not a whole number"},
+        {"32 k", "32 k: not a whole number"},
+        {"1..8", "1..8: a range, and not in a list; expected a whole number from 1 to 2147483647"},
+    };
+    assert_count("32k", 32768);
+    assert_count("32K", 32768);
+    assert_count(" 1k ", 1024);
+    assert_count("1M", 1048576);
+    assert_count("2097151k", INT32_MAX - 1023); /* 2^31 - 1024 */
+    assert_count("10", 10);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pc_error error = {0};
+        int64_t number = -7;
+        assert_int_equal(pc_parse_count(bad[i].text, 1, INT32_MAX, &number, &error), PC_ERROR_INPUT);
+        assert_int_equal(number, -7);
+        if (strncmp(error.message, bad[i].message, strlen(bad[i].message)) != 0)
+            fail_msg("'%s': %s", bad[i].text, error.message);
+    }
+}
+
 static void test_integers(void **state) {
     (void)state;
     assert_integer("1", 1, 10, true);
@@ -181,7 +242,8 @@ static void test_integers(void **state) {
     assert_integer("9223372036854775808", INT64_MIN, INT64_MAX, false);
     assert_integer("-9223372036854775809", INT64_MIN, INT64_MAX, false);
     assert_integer("18446744073709551617", 0, INT64_MAX, false); /* 2^64 + 1: must not wrap to 1 */
-    static const char *const bad[] = {"", " ", "-", "+1", "1.0", "1e3", "0x1", "1 2", "1_000", "one", "1 ms", "--1"};
+    static const char *const bad[] = {"",      " ",   "-",    "+1",  "1.0", "1e3", "0x1", "1 2",
+                                      "1_000", "one", "1 ms", "--1", "01",  "-01", "1k"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_integer(bad[i], -10, 1000, false);
 }
 
@@ -201,10 +263,12 @@ static void test_fractions_and_switches(void **state) {
     assert_int_equal(pc_parse_switch("true", &is_on, NULL), PC_OK);
     assert_true(is_on);
     assert_int_equal(pc_parse_switch("True", &is_on, &error), PC_ERROR_INPUT);
-    assert_string_equal(error.message, "True: not a truth value; expected true or false");
+    assert_string_equal(error.message, "True: not a truth value (did you mean true?); expected true or false");
     assert_true(is_on);
     assert_int_equal(pc_parse_switch("false", &is_on, NULL), PC_OK);
     assert_false(is_on);
+    assert_int_equal(pc_parse_switch("off", &is_on, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "off: not a truth value (did you mean false?); expected true or false");
     assert_int_equal(pc_parse_switch("", &is_on, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "empty; expected true or false");
 }
@@ -258,9 +322,22 @@ static void test_prices(void **state) {
     static const struct {
         const char *text;
         double price;
-    } cases[] = {{"2.10/h", 2.10}, {"2.10 /h", 2.10}, {" 1e-3/h ", 1e-3}, {"3/h", 3}};
-    static const char *const bad[] = {"2.10", "2.10/s", "2.10 USD/h", "/h",       "0/h",
-                                      "-1/h", "",       "x/h",        "2.10/h/h", "1e999/h"};
+    } cases[] = {{"2.10/h", 2.10},
+                 {"2.10 /h", 2.10},
+                 {" 1e-3/h ", 1e-3},
+                 {"3/h", 3},
+                 {"2.10", 2.10},
+                 {"$2.10/h", 2.10},
+                 {"$2.10", 2.10},
+                 {"2.10 $/h", 2.10},
+                 {"2.10 USD/h", 2.10},
+                 {"USD 2.10 /h", 2.10},
+                 {"2.10EUR/GPU-hour", 2.10},
+                 {"\xe2\x82\xac 2.10/gpu-h", 2.10},
+                 {"2.10 CHF/hr", 2.10}};
+    static const char *const bad[] = {"2.10/s",  "/h",          "0/h",           "0",     "-1/h",  "",
+                                      "x/h",     "2.10/h/h",    "1e999/h",       "$",     "$$2/h", "$2 USD/h",
+                                      "2 usd/h", "2 DOLLARS/h", "2.10 per hour", "-$2/h", "$-2/h"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double price = -7;
         assert_int_equal(pc_parse_price(cases[i].text, &price, NULL), PC_OK);
@@ -270,9 +347,44 @@ static void test_prices(void **state) {
         pc_error error;
         double price = -7;
         if (pc_parse_price(bad[i], &price, &error) != PC_ERROR_INPUT) fail_msg("%s was taken", bad[i]);
-        assert_non_null(strstr(error.message, "; expected a price above zero of a GPU-hour such as 2.10/h"));
+        assert_non_null(
+            strstr(error.message, "; expected a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 EUR/h"));
         assert_true(price == -7);
     }
+}
+
+static void test_currencies(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"2.10/h", ""},
+                                           {"$2.10/h", "USD"},
+                                           {"2.10 USD", "USD"},
+                                           {"\xe2\x82\xac"
+                                            "2/h",
+                                            "EUR"},
+                                           {"2 CHF/h", "CHF"},
+                                           {"2 usd/h", ""},
+                                           {"x", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char currency[PC_CURRENCY_TEXT] = "?";
+        pc_price_currency(cases[i][0], currency);
+        assert_string_equal(currency, cases[i][1]);
+    }
+}
+
+/* A unit that is near is named; of rates of data none, for a letter's case tells bits from bytes. */
+static void test_units_that_were_meant(void **state) {
+    (void)state;
+    pc_error error;
+    int64_t whole;
+    double real;
+    assert_int_equal(pc_parse_time("12 MS", &whole, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "unknown unit 'MS' (did you mean ms?); expected a time"));
+    assert_int_equal(pc_parse_size("80 gb", &whole, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "unknown unit 'gb' (did you mean GB?); expected a size"));
+    assert_int_equal(pc_parse_duration("3 dayz", &real, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "unknown unit 'dayz' (did you mean day or days?); expected a duration"));
+    assert_int_equal(pc_parse_bandwidth("5 gb/s", &real, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "unknown unit 'gb/s'; expected a bandwidth"));
 }
 
 static void test_refused_rates(void **state) {
@@ -328,6 +440,8 @@ static void test_random_texts(void **state) {
         if (pc_parse_bandwidth(text, &real, &error) == PC_OK) assert_true(real > 0 && isfinite(real));
         if (pc_parse_number(text, &real, &error) == PC_OK) assert_true(real >= 0 && isfinite(real));
         if (pc_parse_integer(text, 1, 9, &whole, &error) == PC_OK) assert_true(whole >= 1 && whole <= 9);
+        if (pc_parse_count(text, 1, 9999, &whole, &error) == PC_OK) assert_true(whole >= 1 && whole <= 9999);
+        if (pc_parse_price(text, &real, &error) == PC_OK) assert_true(real > 0 && isfinite(real));
         free(text);
     }
 }
@@ -343,6 +457,10 @@ static void test_durations(void **state) {
         {"2111 days", 2111 * 86400.0, "2111d"},
         {"1day", 86400, "1d"},
         {"90 min", 5400, "90min"},
+        {"90 minutes", 5400, "90min"},
+        {"36 hours", 36 * 3600.0, "36h"},
+        {"30d", 30 * 86400.0, "30d"},
+        {"2 weeks", 14 * 86400.0, "14d"},
         {"0.5h", 1800, "30min"},
         {"1.5 d", 36 * 3600.0, "36h"},
         {"90 s", 90, "90s"},
@@ -387,14 +505,25 @@ static void test_decimal_comma_locale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),           cmocka_unit_test(test_largest_times),
-        cmocka_unit_test(test_times_are_exact), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_bandwidths),      cmocka_unit_test(test_compute_rates),
-        cmocka_unit_test(test_prices),          cmocka_unit_test(test_numbers_are_exact),
-        cmocka_unit_test(test_integers),        cmocka_unit_test(test_fractions_and_switches),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_refused_rates),
-        cmocka_unit_test(test_durations),       cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_decimal_comma_locale),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_largest_times),
+        cmocka_unit_test(test_times_are_exact),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_bandwidths),
+        cmocka_unit_test(test_compute_rates),
+        cmocka_unit_test(test_prices),
+        cmocka_unit_test(test_numbers_are_exact),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_currencies),
+        cmocka_unit_test(test_units_that_were_meant),
+        cmocka_unit_test(test_fractions_and_switches),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_rates),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_decimal_comma_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,6 +227,18 @@ void pc_generator_names(char *text, int size) {
         used += snprintf(text + used, (size_t)(size - used), "%s%s", i ? ", " : "", all[i].name);
 }
 
+const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]) {
+    static const char *const others[][2] = {
+        {"1f1b-interleaved", "interleaved"}, {"1f1b-interleaved", "interleaved-1f1b"}, {"zb-v", "zbv-zero-bubble"}};
+    int count;
+    const pc_generator *all = pc_generators(&count);
+    pc_nearest nearest = {.word = word};
+    for (int i = 0; i < count; i++) pc_nearest_offer(&nearest, all[i].name);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        pc_nearest_offer_as(&nearest, others[i][0], others[i][1]);
+    return pc_nearest_hint(&nearest, text);
+}
+
 static pc_code check_chunks(const pc_generator *generator, int64_t chunks, pc_error *error) {
     if (chunks < generator->chunks_min || (generator->chunks_max && chunks > generator->chunks_max))
         return generator->chunks_min == generator->chunks_max

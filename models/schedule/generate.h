@@ -4,6 +4,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
+#include "engine/names.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
@@ -56,6 +57,9 @@ PC_API const pc_generator *pc_generator_find(const char *name);
 
 /* Writes "gpipe, 1f1b, ..." into text (cut to size), for messages. */
 PC_API void pc_generator_names(char *text, int size);
+
+/* Which generators the word probably means: pc_nearest_hint of their names, and of what PyTorch calls them. */
+PC_API const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]);
 
 /* Whether this generator can make a schedule of p devices, m microbatches and v chunks; PC_ERROR_INPUT and the rule
  * that is broken otherwise. `chunks` 0 asks for the generator's own default. */

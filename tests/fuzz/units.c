@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void check_whole(const char *text) {
     pc_error error = {0};
@@ -16,6 +17,17 @@ static void check_whole(const char *text) {
     code = pc_parse_integer(text, -5, 1000000, &number, &error);
     fuzz_check_error(code, &error);
     fuzz_require(code ? number == -7 : number >= -5 && number <= 1000000, "a whole number is in its range");
+    int64_t count = -7;
+    pc_code counted = pc_parse_count(text, -5, 1000000, &count, &error);
+    fuzz_check_error(counted, &error);
+    fuzz_require(counted ? count == -7 : count >= -5 && count <= 1000000, "a count is in its range");
+    fuzz_require(code || (!counted && count == number), "a whole number is as many when counted");
+}
+
+static void check_currency(const char *text) {
+    char currency[PC_CURRENCY_TEXT];
+    pc_price_currency(text, currency);
+    fuzz_require(strlen(currency) <= 3, "a currency is a sign or three letters");
 }
 
 static void check_size(const char *text) {
@@ -63,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_size(text);
     check_duration(text);
     check_real(text);
+    check_currency(text);
     fuzz_check_error(pc_parse_switch(text, &is_on, &error), &error);
     free(text);
     return 0;

@@ -438,6 +438,75 @@ profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, at
                  "run", "--model", "gpt3-13b")
 
 
+class Numbers(Command):
+    """Numbers as people write them mean what those that were always read mean."""
+    OPTIONS = ("run", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", "64", "--recompute", "full", "--format", "csv")
+
+    def test_two_ways_of_one_number(self):
+        for one, other in [
+            (["--seq-len", "4k"], ["--seq-len", "4096"]),
+            (["--gpus", "1k", "--tp", "8"], ["--gpus", "1024", "--tp", "8"]),
+            (["--memory", "80G"], ["--memory", "80 GiB"]),
+            (["--memory", "80G,40G"], ["--memory", "80 GiB,40 GiB"]),
+            (["--price", "2.10"], ["--price", "2.10/h"]),
+            (["--price", "$2.10/h"], ["--price", "2.10/h"]),
+            (["--price", "2.10 USD/GPU-hour"], ["--price", "2.10/h"]),
+            (["--pp", "1..4"], ["--pp", "1,2,3,4"]),
+            (["--pp", "1,2,4..16"], ["--pp", "1,2,4,8,16"]),
+            (["--gpus", "64..512x2", "--pp", "2"], ["--gpus", "64,128,256,512", "--pp", "2"]),
+            (["--microbatch-size", "2..6+2"], ["--microbatch-size", "2,4,6"]),
+            (["--zero", "0..3"], ["--zero", "0,1,2,3"]),
+            (["--pp", "2", "--samples", "20", "--mtbf", "2111 days", "--checkpoint", "0.1 hours"],
+             ["--pp", "2", "--samples", "20", "--mtbf", "2111d", "--checkpoint", "6min"]),
+            (["--set", "setting.overhead=0.001 hours"], ["--set", "setting.overhead=3600 ms"]),
+            (["--set", "sweep.tp=[1, 2, 4..8]"], ["--tp", "1,2,4,8"]),
+        ]:
+            with self.subTest(one):
+                found, wanted = (run(*self.OPTIONS, *words) for words in (one, other))
+                self.assertEqual((found.returncode, found.stdout, found.stderr), (wanted.returncode, wanted.stdout, ""))
+                self.assertIn(found.returncode, (0, 1))  # some do not fit
+
+    def test_a_file_has_them_too(self):
+        path = self.path("x.yaml")
+        pathlib.Path(path).write_text("scenario: x\nsetting: {model: {from: llama3-8b, seq_len: 4k}, machine: dgx-h100, gpus: 64, "
+                                      "recompute: full}\nsweep:\n  pp: [1, 2, 4..16]\n  microbatch_size: [1..2]\n")
+        done = run("run", path, "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual([(row["pp"], row["microbatch_size"]) for row in rows],
+                         [(str(p), str(b)) for p in (1, 2, 4, 8, 16) for b in (1, 2)])
+        self.assertEqual({row["seq_len"] for row in rows}, {"4096"})
+
+    def test_a_file_of_a_folder_above_is_no_range(self):
+        """Dots of a path: the machine's name stays that of a setting, and runs are not named by it."""
+        pathlib.Path(self.path("own.yaml")).write_text("machine: own\nfrom: dgx-h100\n")
+        os.mkdir(self.path("sub"))
+        row, = csv.DictReader(io.StringIO(self.good("run", "--model", "gpt3-1.3b", "--machine", "../own.yaml", "--gpus", "8",
+                                                    "--format", "csv", cwd=self.path("sub"))))
+        self.assertEqual((row["name"], row["machine"]), ("flags.1f1b", "own"))
+
+    def test_bad_input(self):
+        whole = "expected a whole number from 1 to 2147483647"
+        shape = "expected a range such as 1..8, 8..64+8, 4..64x2, or 1,2,4..16"
+        for message, arguments in [
+            ("--gpus: 1,024 is 2 values, 1 and 024; expected 1024, without a comma", ["--gpus", "1,024"]),
+            ("--gpus: 16,000,000 is 3 values, 16, 000 and 000; expected 16000000, without a comma", ["--gpus", "16,000,000"]),
+            (f"--gpus: 024: begins with a zero; {whole}", ["--gpus", "024"]),
+            (f"--gpus: 08: begins with a zero; {whole}", ["--gpus", "8,08"]),
+            ("--set setting.gpus=1,024: setting.gpus: 1,024: has a comma; expected 1024", ["--set", "setting.gpus=1,024"]),
+            (f"--pp: 4..16: behind one number, which says neither step nor ratio; {shape}", ["--pp", "2,4..16"]),
+            ("--pp: 4..20: goes from 16 to 32; expected one of these at its end", ["--pp", "1,2,4..20"]),
+            (f"--pp: 8..2: runs backwards; {shape}", ["--pp", "8..2"]),
+            ("--gpus: 512..16384: more than 4096 values; expected fewer, as of 512..16384x2, which doubles",
+             ["--gpus", "512..16384"]),
+            ("--pp: 4 twice; expected values that differ", ["--pp", "1..4,4"]),
+            ("--samples: 1k: not a whole number; expected a whole number from 0 to 1000000", ["--samples", "1k"]),
+            ("--price: $2.10/day: unknown unit '/day'; expected a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 "
+             "EUR/h", ["--price", "$2.10/day"]),
+        ]:
+            with self.subTest(arguments):
+                self.bad(2, message, *self.OPTIONS, *arguments)
+
+
 class Interrupted(Command):
     """Ctrl-C takes the bar back, and with it what the terminal echoes behind it."""
     RUN = ("run", "--model", "gpt3-13b", "--machine", "dgx-a100", "--gpus", "256", "--pp", "1,2,4,5,8", "--tp", "1,2,4,8",

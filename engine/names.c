@@ -1,0 +1,168 @@
+#include "engine/names.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LETTERS_MAX = 63, NOT_NEAR = -1 };
+
+/* How near a name is: one of these, and what tells names of one of them apart. */
+enum { SAME, UNFINISHED = 1000, SLIP = 2000, OVERDONE = 3000, SLIPS = 4000, CLASS = 1000 };
+
+/* A word in small letters, without what does not count. */
+typedef struct letters {
+    char text[LETTERS_MAX + 1];
+    int count;
+    bool is_cut; /* it has more */
+} letters;
+
+static bool is_separator(char c) {
+    return c == '-' || c == '_' || c == ' ';
+}
+
+static letters letters_of(const char *word) {
+    letters made = {.count = 0};
+    for (; *word; word++) {
+        if (is_separator(*word)) continue;
+        if (made.count == LETTERS_MAX) return made.is_cut = true, made;
+        made.text[made.count++] = (char)(*word >= 'A' && *word <= 'Z' ? *word - 'A' + 'a' : *word);
+    }
+    return made;
+}
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* How many letters must be put in, taken out, changed, or change places with their neighbour, to make b of a. */
+static int distance(const letters *a, const letters *b) {
+    int rows[3][LETTERS_MAX + 1];
+    int *older = rows[0], *before = rows[1], *here = rows[2];
+    for (int k = 0; k <= b->count; k++) before[k] = k;
+    for (int i = 1; i <= a->count; i++) {
+        here[0] = i;
+        for (int k = 1; k <= b->count; k++) {
+            char x = a->text[i - 1], y = b->text[k - 1];
+            here[k] = least(least(before[k], here[k - 1]) + 1, before[k - 1] + (x != y));
+            if (i > 1 && k > 1 && x == b->text[k - 2] && y == a->text[i - 2])
+                here[k] = least(here[k], older[k - 2] + 1);
+        }
+        int *unused = older;
+        older = before;
+        before = here;
+        here = unused;
+    }
+    return before[b->count];
+}
+
+/* Slips after which a word of so many letters is still the same word. */
+static int most_slips(int count) {
+    return count < 3 ? 0 : count < 5 ? 1 : count < 8 ? 2 : count < 12 ? 3 : 4;
+}
+
+/* Whether `part` stands between separators in `whole`: "h2" of "zb-h2". */
+static bool has_piece(const char *whole, const letters *part) {
+    while (*whole) {
+        int length = 0;
+        while (whole[length] && !is_separator(whole[length])) length++;
+        letters piece = {.count = 0};
+        char text[LETTERS_MAX + 1];
+        if (length <= LETTERS_MAX) {
+            snprintf(text, sizeof text, "%.*s", length, whole);
+            piece = letters_of(text);
+        }
+        if (piece.count == part->count && memcmp(piece.text, part->text, (size_t)piece.count) == 0) return true;
+        whole += length + (whole[length] != '\0');
+    }
+    return false;
+}
+
+/* Three letters that stand anywhere in a word say little of it, two next to nothing. */
+static bool is_part(const char *whole, const letters *whole_letters, const letters *part, int enough) {
+    if (part->count < 2 || part->is_cut) return false;
+    return has_piece(whole, part) || (part->count >= enough && strstr(whole_letters->text, part->text));
+}
+
+static int rank_of(const char *word, const char *alias) {
+    letters a = letters_of(word), b = letters_of(alias);
+    if (a.count == 0 || b.count == 0) return NOT_NEAR;
+    int apart = a.count > b.count ? a.count - b.count : b.count - a.count;
+    int slips = a.is_cut || b.is_cut ? LETTERS_MAX : distance(&a, &b);
+    if (slips == 0) return SAME;
+    if (is_part(alias, &b, &a, 3)) return apart == 1 ? SAME + 1 : UNFINISHED + apart;
+    if (slips == 1 && least(a.count, b.count) > 2) return SLIP;
+    if (is_part(word, &a, &b, 4)) return OVERDONE + apart;
+    return slips <= most_slips(a.count) && slips < b.count ? SLIPS + slips : NOT_NEAR;
+}
+
+/* Names of which the word is a part are all meant by it, the shorter ones rather; and so are those that it holds. */
+static bool are_alike(int rank, int other) {
+    bool is_of_parts = rank / CLASS == UNFINISHED / CLASS || rank / CLASS == OVERDONE / CLASS;
+    return rank == other || (is_of_parts && rank / CLASS == other / CLASS);
+}
+
+static int place_of(const pc_nearest *nearest, const char *name) {
+    for (int i = 0; i < nearest->count; i++)
+        if (strcmp(nearest->name[i], name) == 0) return i;
+    return nearest->count;
+}
+
+static void remove_at(pc_nearest *nearest, int place) {
+    if (place >= nearest->count) return;
+    for (int i = place; i + 1 < nearest->count; i++) {
+        nearest->rank[i] = nearest->rank[i + 1];
+        memcpy(nearest->name[i], nearest->name[i + 1], PC_NEAREST_NAME);
+    }
+    nearest->count--;
+}
+
+/* Behind those that are nearer or as near; what has no room any more is the farthest. */
+static void insert(pc_nearest *nearest, const char *name, int rank) {
+    int place = nearest->count;
+    while (place > 0 && nearest->rank[place - 1] > rank) place--;
+    if (place == PC_NEAREST_MAX) return;
+    if (nearest->count < PC_NEAREST_MAX) nearest->count++;
+    for (int i = nearest->count - 1; i > place; i--) {
+        nearest->rank[i] = nearest->rank[i - 1];
+        memcpy(nearest->name[i], nearest->name[i - 1], PC_NEAREST_NAME);
+    }
+    nearest->rank[place] = rank;
+    snprintf(nearest->name[place], PC_NEAREST_NAME, "%s", name);
+}
+
+void pc_nearest_offer_as(pc_nearest *nearest, const char *name, const char *alias) {
+    int rank = strlen(name) < PC_NEAREST_NAME ? rank_of(nearest->word, alias) : NOT_NEAR;
+    if (rank == NOT_NEAR) return;
+    int place = place_of(nearest, name);
+    if (place < nearest->count && nearest->rank[place] <= rank) return;
+    remove_at(nearest, place);
+    if (nearest->count > 0 && !are_alike(rank, nearest->rank[0])) {
+        if (rank > nearest->rank[0]) return;
+        nearest->count = 0;
+    }
+    insert(nearest, name, rank);
+}
+
+void pc_nearest_offer(pc_nearest *nearest, const char *name) {
+    pc_nearest_offer_as(nearest, name, name);
+}
+
+void pc_nearest_offer_words(pc_nearest *nearest, const char *words) {
+    char word[PC_NEAREST_NAME];
+    for (size_t length; *words; words += length + (words[length] != '\0')) {
+        length = strcspn(words, "|");
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        pc_nearest_offer(nearest, word);
+    }
+}
+
+const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < nearest->count; i++) {
+        const char *before = i == 0 ? " (did you mean " : i + 1 == nearest->count ? " or " : ", ";
+        used += (size_t)snprintf(text + used, PC_NEAREST_TEXT - used, "%s%s", before, nearest->name[i]);
+    }
+    if (nearest->count > 0) snprintf(text + used, PC_NEAREST_TEXT - used, "?)");
+    return text;
+}

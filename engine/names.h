@@ -1,0 +1,41 @@
+/* names.h: which of some names a misspelt word probably means. Pure: words in, words out.
+ *
+ * Case, '-', '_' and spaces do not count. Better than others, in this order: the same word, or all of it but a letter at
+ * an end; a part of the name; one slip away (a letter too many, too few, another, or two that changed places); the name a
+ * part of the word; a few slips away, of long words more than of short ones.
+ */
+#ifndef PC_ENGINE_NAMES_H
+#define PC_ENGINE_NAMES_H
+
+#include "engine/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PC_NEAREST_MAX = 3, PC_NEAREST_NAME = 128, PC_NEAREST_TEXT = 512 };
+
+/* Start with `{.word = ...}`, and offer it name after name. */
+typedef struct pc_nearest {
+    const char *word; /* borrowed */
+    int count;        /* of names that are near; 0: none is */
+    int rank[PC_NEAREST_MAX];
+    char name[PC_NEAREST_MAX][PC_NEAREST_NAME]; /* the nearest first */
+} pc_nearest;
+
+/* Keeps the name where it is as near as the nearest. One of PC_NEAREST_NAME bytes or more is passed over. */
+PC_API void pc_nearest_offer(pc_nearest *nearest, const char *name);
+
+/* The same of a name that people know by another: `alias` is what the word is compared with. */
+PC_API void pc_nearest_offer_as(pc_nearest *nearest, const char *name, const char *alias);
+
+/* Offers the words of "one|two|three". */
+PC_API void pc_nearest_offer_words(pc_nearest *nearest, const char *words);
+
+/* Writes " (did you mean a, b or c?)", or nothing where no name is near, and returns `text`. */
+PC_API const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
