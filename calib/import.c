@@ -2,6 +2,7 @@
 
 #include "calib/import_private.h"
 #include "engine/alloc.h"
+#include "engine/names.h"
 #include "results/text.h"
 
 #include <errno.h>
@@ -91,14 +92,22 @@ static pc_code append(pc_profile *profile, const pc_profile *added, pc_error *er
     return code;
 }
 
+static const char *hint_of(const char *words, const char *word, char text[PC_NEAREST_TEXT]) {
+    pc_nearest nearest = {.word = word};
+    pc_nearest_offer_words(&nearest, words);
+    return pc_nearest_hint(&nearest, text);
+}
+
 pc_code pc_import_check_options(const pc_import_options *options, pc_error *error) {
+    char hint[PC_NEAREST_TEXT];
     const char *link = options->link, *collective = options->collective;
     if (collective && !pc_import_collective(collective))
-        return pc_error_set(error, PC_ERROR_INPUT, "the collective '%.40s'; expected " PC_IMPORT_COLLECTIVES,
-                            collective);
+        return pc_error_set(
+            error, PC_ERROR_INPUT, "the collective '%.40s'%s; expected " PC_IMPORT_COLLECTIVES, collective,
+            hint_of("send_recv|all_reduce|all_gather|reduce_scatter|all_to_all|broadcast", collective, hint));
     if (link && strcmp(pc_import_link(link), "unknown") == 0 && !pc_import_same(link, "unknown"))
-        return pc_error_set(error, PC_ERROR_INPUT, "the link '%.40s'; expected nvlink, pcie, network or loopback",
-                            link);
+        return pc_error_set(error, PC_ERROR_INPUT, "the link '%.40s'%s; expected nvlink, pcie, network or loopback",
+                            link, hint_of("nvlink|pcie|network|loopback", link, hint));
     return PC_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include "engine/names.h"
 #include "scenarios/units.h"
 
 #include <stdarg.h>
@@ -33,8 +34,53 @@ static int find_letter(const arguments *x, char letter) {
     return ARGUMENT_ERROR;
 }
 
+/* What others call our options: Megatron-LM's names mostly, and what people try first. */
+static const char *const other_names[][2] = {
+    {"tp", "tensor-model-parallel-size"},
+    {"tp", "tensor-parallel"},
+    {"pp", "pipeline-model-parallel-size"},
+    {"pp", "pipeline-parallel"},
+    {"pp", "stages"},
+    {"dp", "data-parallel"},
+    {"gpus", "world-size"},
+    {"gpus", "num-gpus"},
+    {"chunks", "virtual-pipeline"},
+    {"chunks", "num-layers-per-virtual-pipeline-stage"},
+    {"microbatches", "num-microbatches"},
+    {"microbatch-size", "mbs"},
+    {"global-batch", "gbs"},
+    {"global-batch", "batch-size"},
+    {"seq-len", "sequence-length"},
+    {"seq-len", "context"},
+    {"jobs", "threads"},
+    {"output", "out"},
+    {"machine", "cluster"},
+    {"machine", "hardware"},
+    {"sequence-parallel", "sp"},
+};
+
+/* "--microbatches" of "--microbatch": as the command's options are spelt. */
+static void offer_option(pc_nearest *nearest, const char *name, const char *alias) {
+    char option[PC_NEAREST_NAME];
+    snprintf(option, sizeof option, "--%s", name);
+    pc_nearest_offer_as(nearest, option, alias);
+}
+
+static const char *hint_of_option(const arguments *x, const char *word, char text[PC_NEAREST_TEXT]) {
+    char name[PC_NEAREST_NAME];
+    pc_nearest nearest = {.word = name};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    for (int i = 0; x->options[i].name; i++) offer_option(&nearest, x->options[i].name, x->options[i].name);
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        if (find_option(x, other_names[i][0], strlen(other_names[i][0])) >= 0)
+            offer_option(&nearest, other_names[i][0], other_names[i][1]);
+    return pc_nearest_hint(&nearest, text);
+}
+
 static int unknown_option(const arguments *x, const char *word) {
-    report_usage("%s: unknown option '%s'; expected one that `pipecast %s --help` lists", x->command, word, x->command);
+    char hint[PC_NEAREST_TEXT];
+    report_usage("%s: unknown option '%s'%s; expected one that `pipecast %s --help` lists", x->command, word,
+                 hint_of_option(x, word, hint), x->command);
     return ARGUMENT_ERROR;
 }
 
@@ -62,8 +108,10 @@ static int next_long(arguments *x, const char *word) {
     return option < 0 ? unknown_option(x, word) : take_value(x, option, equals ? equals + 1 : NULL);
 }
 
+/* "-output" is no file "utput": a long option with one dash is meant as such. */
 static int next_short(arguments *x, const char *word) {
     int option = find_letter(x, word[1]);
+    if (word[2] && find_option(x, word + 1, strcspn(word + 1, "=")) >= 0) return unknown_option(x, word);
     return option < 0 ? unknown_option(x, word) : take_value(x, option, word[2] ? word + 2 : NULL);
 }
 
@@ -96,4 +144,31 @@ bool argument_number(const char *name, const char *text, double *number) {
     pc_error_prefix(&error, "%s", name);
     report(&error);
     return false;
+}
+
+bool argument_word(const char *name, const char *what, const char *words, const char *text, int *index) {
+    char hint[PC_NEAREST_TEXT], list[256];
+    pc_nearest nearest = {.word = text};
+    size_t used = 0;
+    const char *word = words;
+    for (int i = 0; *word; i++) {
+        size_t length = strcspn(word, "|");
+        bool is_last = word[length] == '\0', is_next_last = !is_last && !strchr(word + length + 1, '|');
+        if (strlen(text) == length && memcmp(word, text, length) == 0) return *index = i, true;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%.*s%s", (int)length, word,
+                                 is_last        ? ""
+                                 : is_next_last ? " or "
+                                                : ", ");
+        word += length + !is_last;
+    }
+    pc_nearest_offer_words(&nearest, words);
+    report_usage("%s: unknown %s '%s'%s; expected %s", name, what, text, pc_nearest_hint(&nearest, hint), list);
+    return false;
+}
+
+bool argument_format(const char *name, const char *text, pc_format *format) {
+    int index;
+    if (!argument_word(name, "format", "table|csv|json", text, &index)) return false;
+    *format = (pc_format)index;
+    return true;
 }

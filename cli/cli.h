@@ -3,6 +3,7 @@
 #define PC_CLI_CLI_H
 
 #include "engine/error.h"
+#include "results/table.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -63,6 +64,11 @@ int arguments_next(arguments *x);
 /* Parse the argument of option `name`; false after having printed what is wrong. */
 bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number);
 bool argument_number(const char *name, const char *text, double *number);
+
+/* Which of "one|two|three" the text is, from 0; and as what rows are printed: table, csv or json. `what` says what the
+ * words are. */
+bool argument_word(const char *name, const char *what, const char *words, const char *text, int *index);
+bool argument_format(const char *name, const char *text, pc_format *format);
 
 /* ---- progress ---- */
 

@@ -38,12 +38,6 @@ typedef struct request {
     bool has_exit_code;
 } request;
 
-static bool take_format(request *r, const char *text) {
-    if (pc_format_parse(text, &r->options.format)) return true;
-    report_usage("--format: unknown format '%s'; expected table, csv or json", text);
-    return false;
-}
-
 static bool take_path(request *r, const char *path) {
     if (r->path_count < 2) {
         r->paths[r->path_count++] = path;
@@ -60,7 +54,7 @@ static bool take_option(request *r, int option, const char *value) {
     case TOLERANCE:
         return argument_number("--tolerance", value, &r->options.tolerance);
     case FORMAT:
-        return take_format(r, value);
+        return argument_format("--format", value, &r->options.format);
     case ALL:
         return r->options.all = true;
     case EXIT_CODE:

@@ -40,11 +40,14 @@ typedef struct request {
 
 /* ---- what is written ---- */
 
-static pc_code refuse_scenario(const request *r, const pc_run_row *row, pc_error *error) {
+static pc_code refuse_scenario(const request *r, const pc_results_reader *reader, const pc_run_row *row,
+                               pc_error *error) {
+    char hint[PC_NEAREST_TEXT];
     if (!row)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: has no runs; expected some of '%s'", r->path, r->scenario);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no runs of a scenario '%s'; expected one in the file, such as '%s'",
-                        r->path, r->scenario, row->scenario);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: no runs of a scenario '%s'%s; expected one in the file, such as '%s'", r->path,
+                        r->scenario, scenario_hint(reader, r->scenario, hint), row->scenario);
 }
 
 static pc_code write_rows(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
@@ -59,7 +62,7 @@ static pc_code write_rows(const request *r, const pc_results_reader *reader, FIL
     bool is_known = pc_format_parse(r->to, &format); /* checked with the options */
     pc_code code = PC_OK;
     if (r->scenario && count == 0)
-        code = refuse_scenario(r, all ? pc_results_row(reader, 0) : NULL, error);
+        code = refuse_scenario(r, reader, all ? pc_results_row(reader, 0) : NULL, error);
     else if (is_known)
         code = pc_table_write(rows, count, format, stream, error);
     pc_free(rows);
@@ -69,7 +72,7 @@ static pc_code write_rows(const request *r, const pc_results_reader *reader, FIL
 static pc_code write_run(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
-    pc_code code = find_traced_run(reader, r->path, r->run, "run", &row, &record, error);
+    pc_code code = find_traced_run(reader, r->path, r->run, NULL, &row, &record, error);
     if (code) return code;
     if (strcmp(r->to, "chrome") == 0)
         code = pc_export_chrome(row, &record, stream, error);
@@ -128,20 +131,15 @@ static int answer_request(const request *r) {
 
 /* ---- arguments ---- */
 
-static bool is_one_of(const char *word, const char *a, const char *b) {
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
-}
-
 /* 0 where all is well, else the exit status, the message printed. */
 static int check_request(const request *r) {
+    int index;
     if (!r->path) return report_usage("export: no results file; expected RESULTS.h5");
     if (!r->to) return report_usage("export: no format; expected --to %s", r->run ? "chrome or csv" : "csv or json");
-    if (r->run && !is_one_of(r->to, "chrome", "csv"))
-        return report_usage("--to: unknown format '%s' for a run; expected chrome or csv", r->to);
+    if (r->run && !argument_word("--to", "format for a run", "chrome|csv", r->to, &index)) return EXIT_BAD_INPUT;
     if (!r->run && strcmp(r->to, "chrome") == 0)
         return report_usage("--to: chrome shows one run; expected --run RUN beside it");
-    if (!r->run && !is_one_of(r->to, "csv", "json"))
-        return report_usage("--to: unknown format '%s'; expected csv or json, or chrome with --run", r->to);
+    if (!r->run && !argument_word("--to", "format", "csv|json|chrome", r->to, &index)) return EXIT_BAD_INPUT;
     if (r->run && r->scenario)
         return report_usage("--scenario: stands beside --run; expected --run SCENARIO/NAME instead");
     return 0;

@@ -76,10 +76,11 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
     return pc_figure_timeline(&timeline, output, error);
 }
 
-static pc_code draw_timeline(const pc_results_reader *reader, const request *asked, pc_error *error) {
+static pc_code draw_timeline(const pc_results_reader *reader, const request *asked, const pc_nearest *charts,
+                             pc_error *error) {
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
-    pc_code code = find_traced_run(reader, asked->path, asked->name, "chart or run", &row, &record, error);
+    pc_code code = find_traced_run(reader, asked->path, asked->name, charts, &row, &record, error);
     if (code) return code;
     code = draw(row, &record, asked->output, error);
     pc_trace_record_free(&record);
@@ -92,17 +93,19 @@ static pc_code draw_timeline(const pc_results_reader *reader, const request *ask
 static bool is_run(const pc_results_reader *reader, const request *asked) {
     const pc_run_row *row;
     pc_error error;
-    return find_run(reader, asked->path, asked->name, "run", &row, &error) == PC_OK;
+    return find_run(reader, asked->path, asked->name, NULL, &row, &error) == PC_OK;
 }
 
 static pc_code draw_picture(const pc_results_reader *reader, const request *asked, pc_error *error) {
     bool is_chart = false;
+    pc_nearest charts = {.word = asked->name};
     if (chart_is_requested(&asked->chart))
         return draw_requested_chart(reader, asked->path, &asked->chart, asked->output, error);
     pc_code code = PC_OK;
-    if (asked->name) code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, error);
+    if (asked->name)
+        code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, &charts, error);
     if (code == PC_ERROR_INPUT && !is_chart && is_run(reader, asked)) code = PC_OK;
-    return code || is_chart ? code : draw_timeline(reader, asked, error);
+    return code || is_chart ? code : draw_timeline(reader, asked, &charts, error);
 }
 
 static pc_code list_pictures(const pc_results_reader *reader, const char *path, pc_error *error) {

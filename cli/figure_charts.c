@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/scenario_charts.h"
 
+#include "cli/find_run.h"
 #include "engine/alloc.h"
 #include "results/figures/chart.h"
 #include "scenarios/scenario.h"
@@ -26,12 +27,13 @@ static pc_code copy_rows(const pc_results_reader *reader, const char *scenario, 
 
 static pc_code draw_rows(const pc_results_reader *reader, const char *scenario, const pc_chart *chart,
                          const char *output, pc_error *error) {
+    char hint[PC_NEAREST_TEXT];
     pc_run_row *rows = NULL;
     int64_t count = 0;
     pc_code code = copy_rows(reader, scenario, &rows, &count, error);
     if (!code && scenario && count == 0)
-        code = pc_error_set(error, PC_ERROR_INPUT, "--scenario: no run of '%.127s'; expected a scenario of the file",
-                            scenario);
+        code = pc_error_set(error, PC_ERROR_INPUT, "--scenario: no run of '%.127s'%s; expected a scenario of the file",
+                            scenario, scenario_hint(reader, scenario, hint));
     if (!code) code = pc_figure_chart(chart, rows, count, output, error);
     pc_free(rows);
     return code;
@@ -58,6 +60,14 @@ static pc_code split_columns(char *list, pc_chart *chart, pc_error *error) {
     return PC_OK;
 }
 
+static pc_code refuse_style(const char *style, pc_error *error) {
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = style};
+    pc_nearest_offer_words(&nearest, "points|lines|bars");
+    return pc_error_set(error, PC_ERROR_INPUT, "style: '%.40s'%s; expected points, lines or bars", style,
+                        pc_nearest_hint(&nearest, hint));
+}
+
 static pc_code make_chart(const chart_request *request, char *columns, pc_chart *chart, pc_error *error) {
     *chart = (pc_chart){.title = request->title,
                         .x = request->x,
@@ -68,7 +78,7 @@ static pc_code make_chart(const chart_request *request, char *columns, pc_chart 
         return pc_error_set(error, PC_ERROR_INPUT, "%s: not given; expected a column, as a chart has both x and y",
                             request->x ? "y" : "x");
     if (request->style && !pc_chart_style_parse(request->style, &chart->style))
-        return pc_error_set(error, PC_ERROR_INPUT, "style: '%.40s'; expected points, lines or bars", request->style);
+        return refuse_style(request->style, error);
     pc_code code = split_columns(columns, chart, error);
     return code ? code : pc_chart_check(chart, error);
 }
@@ -147,6 +157,7 @@ pc_code list_declared_charts(const pc_results_reader *reader, const char *path, 
 
 typedef struct search {
     const char *name;
+    pc_nearest *others;              /* is offered what is not meant */
     char scenario[2][PC_LABEL_SIZE]; /* of the first two that are meant */
     int count;
     const pc_results_reader *reader;
@@ -162,7 +173,7 @@ static bool is_meant(const char *scenario, const pc_scenario_figure *figure, con
 static pc_code note_figure(const char *scenario, const pc_scenario_figure *figure, void *context, pc_error *error) {
     search *of = context;
     (void)error;
-    if (!is_meant(scenario, figure, of->name)) return PC_OK;
+    if (!is_meant(scenario, figure, of->name)) return pc_nearest_offer(of->others, figure->name), PC_OK;
     if (of->count < 2) snprintf(of->scenario[of->count], PC_LABEL_SIZE, "%s", scenario);
     of->count++;
     return PC_OK;
@@ -177,8 +188,8 @@ static pc_code draw_figure(const char *scenario, const pc_scenario_figure *figur
 }
 
 pc_code draw_declared_chart(const pc_results_reader *reader, const char *path, const char *name, const char *output,
-                            bool *is_chart, pc_error *error) {
-    search of = {.name = name, .reader = reader, .output = output};
+                            bool *is_chart, pc_nearest *others, pc_error *error) {
+    search of = {.name = name, .others = others, .reader = reader, .output = output};
     pc_code code = walk_figures(reader, path, note_figure, &of, error);
     *is_chart = of.count > 0;
     if (code || of.count == 0) return code;

@@ -4,6 +4,7 @@
 #define PC_CLI_FIGURE_CHARTS_H
 
 #include "engine/error.h"
+#include "engine/names.h"
 #include "results/store/store.h"
 
 #include <stdbool.h>
@@ -24,9 +25,10 @@ pc_code draw_requested_chart(const pc_results_reader *reader, const char *path, 
                              const char *output, pc_error *error);
 
 /* Draws the chart that a scenario declares by that name, or SCENARIO/NAME, from the rows of that scenario. *is_chart
- * says whether there is one; PC_ERROR_INPUT where several scenarios have one, with what to write instead. */
+ * says whether there is one; PC_ERROR_INPUT where several scenarios have one, with what to write instead. Where
+ * there is none, `others` has been offered the names of those that there are. */
 pc_code draw_declared_chart(const pc_results_reader *reader, const char *path, const char *name, const char *output,
-                            bool *is_chart, pc_error *error);
+                            bool *is_chart, pc_nearest *others, pc_error *error);
 
 /* A line for every chart that is declared: what to call it, and its title. */
 pc_code list_declared_charts(const pc_results_reader *reader, const char *path, FILE *stream, pc_error *error);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LOOKED_AT_MOST = 100000 }; /* of runs, for one that a name may mean: an answer is not worth seconds */
+
 typedef bool is_meant(const pc_run_row *row, const char *name);
 
 static bool has_name(const pc_run_row *row, const char *name) {
@@ -47,7 +49,31 @@ static pc_code refuse_ambiguous(const char *path, const char *name, int64_t coun
                         path, name, count, found[0]->run, found[1]->run);
 }
 
-pc_code find_run(const pc_results_reader *reader, const char *path, const char *name, const char *kind,
+/* Of runs the names, and those with their scenarios where the word has one too. */
+static const char *run_hint(const pc_results_reader *reader, const char *name, const pc_nearest *others,
+                            char text[PC_NEAREST_TEXT]) {
+    pc_nearest nearest = {.word = name};
+    if (others) nearest = *others;
+    char whole[2 * PC_LABEL_SIZE];
+    for (int64_t i = 0; i < pc_results_run_count(reader) && i < LOOKED_AT_MOST; i++) {
+        const pc_run_row *row = pc_results_row(reader, i);
+        snprintf(whole, sizeof whole, "%s/%s", row->scenario, row->name);
+        if (strchr(name, '/'))
+            pc_nearest_offer(&nearest, whole);
+        else
+            pc_nearest_offer(&nearest, row->name);
+    }
+    return pc_nearest_hint(&nearest, text);
+}
+
+const char *scenario_hint(const pc_results_reader *reader, const char *name, char text[PC_NEAREST_TEXT]) {
+    pc_nearest nearest = {.word = name};
+    for (int64_t i = 0; i < pc_results_run_count(reader) && i < LOOKED_AT_MOST; i++)
+        pc_nearest_offer(&nearest, pc_results_row(reader, i)->scenario);
+    return pc_nearest_hint(&nearest, text);
+}
+
+pc_code find_run(const pc_results_reader *reader, const char *path, const char *name, const pc_nearest *others,
                  const pc_run_row **row, pc_error *error) {
     static is_meant *const ways[] = {has_name, has_name_in_scenario, has_number};
     const pc_run_row *found[2] = {NULL, NULL};
@@ -58,8 +84,9 @@ pc_code find_run(const pc_results_reader *reader, const char *path, const char *
         *row = found[0];
         return PC_OK;
     }
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no %s '%s'; expected the name or number of one, or SCENARIO/NAME",
-                        path, kind, name);
+    char hint[PC_NEAREST_TEXT];
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: no %s '%s'%s; expected the name or number of one, or SCENARIO/NAME",
+                        path, others ? "chart or run" : "run", name, run_hint(reader, name, others, hint));
 }
 
 static pc_code find_first_traced(const pc_results_reader *reader, const char *path, const pc_run_row **row,
@@ -73,9 +100,9 @@ static pc_code find_first_traced(const pc_results_reader *reader, const char *pa
     return pc_error_set(error, PC_ERROR_INPUT, "%s: no run kept a trace; expected a scenario with `trace: true`", path);
 }
 
-pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const char *kind,
+pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const pc_nearest *others,
                         const pc_run_row **row, pc_trace_record *record, pc_error *error) {
     if (!name) return find_first_traced(reader, path, row, record, error);
-    pc_code code = find_run(reader, path, name, kind, row, error);
+    pc_code code = find_run(reader, path, name, others, row, error);
     return code ? code : pc_results_read_trace(reader, (*row)->run, record, error);
 }

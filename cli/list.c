@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/list_keys.h"
 
+#include "engine/names.h"
 #include "models/schedule/generate.h"
 #include "models/workload/model.h"
 #include "scenarios/library.h"
@@ -181,7 +182,11 @@ static int list(const char *what, const char *format) {
     if (strcmp(what, "scenarios") == 0) return list_scenarios();
     if (strcmp(what, "models") == 0) return list_models();
     if (strcmp(what, "machines") == 0) return list_machines();
-    return report_usage("list: '%s'; " EXPECTED, what);
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = what};
+    pc_nearest_offer_words(&nearest, "schedules|models|machines|scenarios|keys");
+    pc_nearest_offer_as(&nearest, "machines", "gpus");
+    return report_usage("list: '%s'%s; " EXPECTED, what, pc_nearest_hint(&nearest, hint));
 }
 
 int command_list(int argc, char **argv) {

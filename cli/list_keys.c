@@ -101,10 +101,8 @@ static void print_table(const pc_scenario_key *keys, int count) {
 int list_keys(const char *format) {
     pc_error error = {0};
     pc_scenario_key *keys;
-    int count;
-    bool is_markdown = strcmp(format, "markdown") == 0;
-    if (!is_markdown && strcmp(format, "table") != 0)
-        return report_usage("list: --format: unknown format '%s'; expected table or markdown", format);
+    int count, is_markdown;
+    if (!argument_word("list: --format", "format", "table|markdown", format, &is_markdown)) return EXIT_BAD_INPUT;
     if (pc_scenario_keys(&keys, &count, &error)) return report(&error);
     if (is_markdown)
         print_markdown(keys, count);

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/ranks.h"
 #include "cli/version.h"
+#include "engine/names.h"
 
 #include <fcntl.h>
 #include <gsl/gsl_version.h>
@@ -31,7 +32,7 @@ static const char help[] =
     "  profile show|fit|compare  what was measured on a GPU: look at it, fit others' numbers, compare two\n"
     "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
     "\n"
-    "pipecast COMMAND --help says more; pipecast --version says what was built.\n"
+    "pipecast COMMAND --help, or pipecast help COMMAND, says more; pipecast --version (-V) says what was built.\n"
     "\n"
     "example: pipecast schedule zb-h1 -p 4 -m 8 --figure zb-h1.svg\n";
 
@@ -61,6 +62,24 @@ static const command commands[] = {
     {"profile", command_profile},
 };
 
+/* What people try first, and what they mean by it. */
+static const char *const other_names[][2] = {
+    {"run", "simulate"},
+    {"run", "forecast"},
+    {"plan", "search"},
+    {"plan", "optimize"},
+    {"plan", "tune"},
+    {"figure", "plot"},
+    {"figure", "draw"},
+    {"compare", "diff"},
+    {"calibrate", "measure"},
+    {"list models", "models"},
+    {"list machines", "machines"},
+    {"list keys", "keys"},
+    {"list scenarios", "scenarios"},
+    {"list schedules", "schedules"},
+};
+
 #define EXPECTED                                                                                                       \
     "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
 
@@ -73,19 +92,49 @@ static bool hold_streams(void) {
     return true;
 }
 
+static command_function *find_command(const char *name) {
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(name, commands[i].name) == 0) return commands[i].function;
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = name};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (commands[i].function != command_calibrate_rank) pc_nearest_offer(&nearest, commands[i].name);
+    pc_nearest_offer_words(&nearest, "help|version");
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        pc_nearest_offer_as(&nearest, other_names[i][0], other_names[i][1]);
+    return report_usage("unknown command '%s'%s; " EXPECTED, name, pc_nearest_hint(&nearest, hint));
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
+}
+
+/* "help" and "help run"; of "help profile show" what is said of the former. */
+static int say_help(int argc, char **argv) {
+    char option[] = "--help", *words[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+    bool is_of_command = argc > 1 && !is_one_of(argv[1], "--help", "-h", "help");
+    command_function *function = is_of_command ? find_command(argv[1]) : NULL;
+    if (function == command_calibrate_rank) function = NULL;
+    if (function) return function(2, words);
+    if (is_of_command && strcmp(argv[0], "help") == 0 && !is_one_of(argv[1], "--version", "-V", "version"))
+        return unknown_command(argv[1]);
+    fputs(help, stdout);
+    return finish_output(EXIT_DONE);
+}
+
 int main(int argc, char **argv) {
     if (!hold_streams()) return EXIT_MACHINE;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error as a full disk is, not an end */
     if (argc < 2) return report_usage("no command; " EXPECTED);
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        fputs(help, stdout);
-        return finish_output(EXIT_DONE);
-    }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_one_of(argv[1], "--help", "-h", "help")) return say_help(argc - 1, argv + 1);
+    if (is_one_of(argv[1], "--version", "-V", "version")) {
         print_version();
         return finish_output(EXIT_DONE);
     }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].function(argc - 1, argv + 1);
-    return report_usage("unknown command '%s'; " EXPECTED, argv[1]);
+    command_function *function = find_command(argv[1]);
+    return function ? function(argc - 1, argv + 1) : unknown_command(argv[1]);
 }

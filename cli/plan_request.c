@@ -144,9 +144,7 @@ static bool take_option(plan_request *r, int option, const char *value, const ru
         r->output = value;
         return true;
     case FORMAT:
-        if (pc_format_parse(value, &r->format)) return true;
-        report_usage("--format: unknown format '%s'; expected table, csv or json", value);
-        return false;
+        return argument_format("--format", value, &r->format);
     case COLUMNS:
         return look_take_columns(&r->look, value, pc_plan_column_name);
     case COLOUR:

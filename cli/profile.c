@@ -6,6 +6,7 @@
 #include "calib/profile_figure.h"
 #include "calib/profile_show.h"
 #include "engine/alloc.h"
+#include "engine/names.h"
 #include "results/figures/figure.h"
 #include "scenarios/library.h"
 
@@ -171,12 +172,16 @@ static void set_device(const request *r, pc_profile_device *device) {
 /* A machine's file of the user's may have a GPU of its own, so that an unknown name is no error. */
 static void warn_of_gpu(const char *gpu) {
     int count;
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = gpu};
     const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (strcasecmp(known[i].name, gpu) == 0) return;
-    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so can "
+        pc_nearest_offer(&nearest, known[i].name);
+    }
+    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`%s; only machines whose file names it so can "
                  "use the profile",
-                 gpu);
+                 gpu, pc_nearest_hint(&nearest, hint));
 }
 
 static void print_done(const request *r, const pc_profile *profile, int64_t left_out) {
@@ -243,12 +248,6 @@ static const struct action_rule {
     [COMPARE] = {"compare", 1u << FORMAT, 2, 2, "A.h5 B.h5", answer_compare},
 };
 
-static bool take_format(request *r, const char *text) {
-    if (pc_format_parse(text, &r->format)) return true;
-    report_usage("--format: unknown format '%s'; expected table, csv or json", text);
-    return false;
-}
-
 /* As long as profiles have room for. */
 static bool is_name(const char *option, const char *value) {
     const size_t most = sizeof(((pc_profile_device *)0)->name) - 1;
@@ -262,7 +261,7 @@ static bool take_option(request *r, int option, const char *value) {
         [OUTPUT] = &r->output, [FIGURE] = &r->figure,         [FIT] = &r->fit,   [DEVICE] = &r->device,
         [GPU] = &r->gpu,       [COLLECTIVE] = &r->collective, [LINK] = &r->link, [NODES] = NULL};
     if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
-    if (option == FORMAT) return take_format(r, value);
+    if (option == FORMAT) return argument_format("--format", value, &r->format);
     if (option == PROCESSORS)
         return argument_integer("profile fit: --processors", value, 1, PROCESSORS_MAX, &r->processors);
     if (option == RANKS) return argument_integer("profile fit: --ranks", value, 2, RANKS_MAX, &r->ranks);
@@ -309,10 +308,12 @@ int command_profile(int argc, char **argv) {
     }
     for (int i = 0; i < ACTIONS && argc > 1; i++)
         if (strcmp(argv[1], rules[i].name) == 0) rule = &rules[i];
-    if (!rule)
-        return report_usage("profile: %s%s%s; expected show, fit or compare",
-                            argc > 1 ? "unknown subcommand '" : "no subcommand", argc > 1 ? argv[1] : "",
-                            argc > 1 ? "'" : "");
+    if (!rule && argc == 1) return report_usage("profile: no subcommand; expected show, fit or compare");
+    if (!rule) {
+        int index;
+        argument_word("profile", "subcommand", "show|fit|compare", argv[1], &index);
+        return EXIT_BAD_INPUT;
+    }
     request r = {.format = PC_FORMAT_TABLE};
     r.paths = pc_alloc((size_t)argc, sizeof *r.paths);
     if (!r.paths) {

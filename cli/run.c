@@ -91,12 +91,6 @@ static bool parse_shard(const char *text, run_request *r) {
            argument_integer("--shard", copy, 1, r->shard_count, &r->shard);
 }
 
-static bool take_format(run_request *r, const char *text) {
-    if (pc_format_parse(text, &r->format)) return true;
-    report_usage("--format: unknown format '%s'; expected table, csv or json", text);
-    return false;
-}
-
 static bool take_option(run_request *r, int option, const char *value) {
     switch (option) {
     case ARGUMENT_OPERAND:
@@ -106,7 +100,7 @@ static bool take_option(run_request *r, int option, const char *value) {
         r->output = value;
         return true;
     case FORMAT:
-        return take_format(r, value);
+        return argument_format("--format", value, &r->format);
     case COLUMNS:
         return look_take_columns(&r->look, value, pc_table_column_name);
     case COLOUR:

@@ -77,14 +77,10 @@ static bool parse_times(const char *text, double times[3]) {
 }
 
 static bool parse_format(const char *text, schedule_format *format) {
-    static const char *const names[] = {"table", "json", "text", "torch-csv"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *format = (schedule_format)i;
-            return true;
-        }
-    report_usage("--format: unknown format '%s'; expected table, json, text or torch-csv", text);
-    return false;
+    int index;
+    if (!argument_word("--format", "format", "table|json|text|torch-csv", text, &index)) return false;
+    *format = (schedule_format)index;
+    return true;
 }
 
 static bool parse_fraction(const char *option, const char *text, double *fraction) {
@@ -252,9 +248,10 @@ static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *
 static pc_code find_generator(const schedule_request *r, const pc_generator **generator, pc_error *error) {
     *generator = pc_generator_find(r->name);
     if (!*generator) {
-        char names[512];
+        char names[512], hint[PC_NEAREST_TEXT];
         pc_generator_names(names, sizeof names);
-        return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule '%s'; expected %s, or a FILE.csv", r->name, names);
+        return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule '%s'%s; expected %s, or a FILE.csv", r->name,
+                            pc_generator_hint(r->name, hint), names);
     }
     if (r->devices == 0 || r->microbatches == 0)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",

@@ -172,7 +172,7 @@ static void options_are_names_that_profiles_know(void **state) {
     pc_profile p = {0};
     pc_import_options odd = {.collective = "gather"}, wire = {.link = "wire"}, none = {0};
     assert_int_equal(import_text(*state, HEADER ROW, &odd, &p, &error), PC_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "the collective 'gather'; expected send_recv"));
+    assert_non_null(strstr(error.message, "the collective 'gather' (did you mean all_gather?); expected send_recv"));
     assert_int_equal(import_text(*state, HEADER ROW, &wire, &p, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "the link 'wire'; expected nvlink"));
     assert_int_equal(pc_import_check_options(&none, &error), PC_OK);

@@ -141,6 +141,7 @@ _pipecast_operands() {
     schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
+    help:0) _pipecast_words $commands ;;
     list:0) _pipecast_words schedules models machines scenarios keys ;;
     profile:0) _pipecast_words show fit compare ;;
     profile:*) _pipecast_files .h5 .csv .txt ;;
@@ -150,10 +151,11 @@ _pipecast_operands() {
 
 _pipecast() {
     local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
+    local commands='run plan schedule figure export compare merge calibrate profile list'
     local options option= word awaited= file= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _pipecast_words run plan schedule figure export compare merge calibrate profile list --help --version
+        _pipecast_words $commands help version --help --version -h -V
         return
     fi
     options=" $(_pipecast_options "$command") "

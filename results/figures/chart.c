@@ -1,10 +1,10 @@
 #include "results/figures/chart_private.h"
 
 #include "engine/alloc.h"
+#include "engine/names.h"
 #include "results/figures/figure.h"
 #include "results/figures/picture.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,50 +18,22 @@ bool pc_chart_style_parse(const char *name, pc_chart_style *style) {
 
 /* --- checks --- */
 
-enum { NAME_MOST = 48, FAR = 3 /* changes of a letter after which a name is another one */ };
+enum { NAME_MOST = 48 };
 
-/* How many letters must be put in, taken out or changed to make b, in small letters, of a. Only for short names. */
-static int distance(const char *a, const char *b) {
-    int before[NAME_MOST + 1], here[NAME_MOST + 1], width = (int)strlen(b);
-    for (int k = 0; k <= width; k++) before[k] = k;
-    for (int i = 1; a[i - 1]; i++) {
-        here[0] = i;
-        for (int k = 1; k <= width; k++) {
-            int changed = before[k - 1] + (tolower((unsigned char)a[i - 1]) != b[k - 1]),
-                shorter = (before[k] < here[k - 1] ? before[k] : here[k - 1]) + 1;
-            here[k] = changed < shorter ? changed : shorter;
-        }
-        memcpy(before, here, sizeof here);
-    }
-    return before[width];
-}
-
-/* NULL where none is like it. */
-static const char *nearest_column(const char *name) {
-    int count, letters = (int)strlen(name), least = (letters / 2 < FAR ? letters / 2 : FAR) + 1;
+static pc_code refuse_column(const char *role, const char *name, pc_error *error) {
+    int count;
     const pc_column *columns = pc_columns(&count);
-    const char *nearest = NULL;
-    for (int i = 0; i < count && letters <= NAME_MOST; i++) {
-        if (strlen(columns[i].name) > NAME_MOST) continue;
-        int far = distance(name, columns[i].name);
-        if (far >= least) continue;
-        least = far;
-        nearest = columns[i].name;
-    }
-    return nearest;
+    pc_nearest nearest = {.word = name};
+    for (int i = 0; i < count; i++) pc_nearest_offer(&nearest, columns[i].name);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: there is no column '%.80s'; expected one %s'%s'", role, name,
+                        nearest.count ? "such as " : "of the table of runs, such as ",
+                        nearest.count ? nearest.name[0] : "mfu");
 }
 
 static pc_code check_column(const char *role, const char *name, bool is_number, pc_error *error) {
     if (!name || !*name) return pc_error_set(error, PC_ERROR_INPUT, "%s: no column; expected the name of one", role);
     const pc_column *column = pc_column_find(name);
-    const char *nearest = column ? NULL : nearest_column(name);
-    if (nearest)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: there is no column '%.80s'; expected one such as '%s'", role,
-                            name, nearest);
-    if (!column)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: there is no column '%.80s'; expected one of the table of runs, such as 'mfu'", role,
-                            name);
+    if (!column) return refuse_column(role, name, error);
     if (is_number && column->type != PC_COLUMN_INTEGER && column->type != PC_COLUMN_REAL)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is text; expected a column of numbers", role, name);
     return PC_OK;

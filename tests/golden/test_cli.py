@@ -36,6 +36,20 @@ class Help(Command):
         for command in [["--help"]] + [[name, "--help"] for name in ("run", "schedule", "figure", "export", "compare", "merge", "list", "profile")]:
             self.assertIn("\nexample: pipecast ", self.good(*command))
 
+    def test_help_and_h_say_the_same(self):
+        self.assertEqual({self.good(word) for word in ("help", "-h", "--help")}, {self.good("--help")})
+        for name in ("run", "plan", "schedule", "figure", "export", "compare", "merge", "list", "profile", "calibrate"):
+            text = self.good(name, "--help")
+            self.assertTrue(text.startswith(f"usage: pipecast {name}"), text)
+            for words in (["help", name], ["--help", name], [name, "-h"]):
+                self.assertEqual(self.good(*words), text, words)
+        self.assertEqual(self.good("help", "help"), self.good("--help"))
+        self.bad(2, "unknown command 'rum' (did you mean run?); expected run, plan, schedule, figure, export, compare, merge, "
+                 "calibrate, profile, list, --help or --version", "help", "rum")
+
+    def test_version_has_three_names(self):
+        self.assertEqual({self.good(word) for word in ("--version", "-V", "version")}, {self.good("--version")})
+
     def test_version_names_what_was_built(self):
         lines = dict(line.split(": ") for line in self.good("--version").splitlines()[1:])
         self.assertEqual(set(lines), {"commit", "hdf5", "gsl", "cuda", "nccl", "mpi"})
@@ -507,6 +521,78 @@ class Numbers(Command):
                 self.bad(2, message, *self.OPTIONS, *arguments)
 
 
+class Meant(Command):
+    """What a newcomer types: one line, status 2, and what was probably meant."""
+    RUN = ("run", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", "64")
+    CASES = [
+        ("run", ["rnu"]), ("run", ["simulate"]), ("schedule", ["shedule"]), ("list models", ["models"]), ("figure", ["plot"]),
+        ("compare", ["diff"]), ("calibrate", ["calibarte"]),
+        ("--microbatches or --microbatch-size", [*RUN, "--microbatch", "8"]), ("--gpus", ["run", "--gpu", "8"]),
+        ("--gpus", ["run", "-gpus", "8"]), ("--gpus", ["run", "--num-gpus=8"]), ("--tp", ["run", "--tensor-parallel", "8"]),
+        ("--seq-len", ["run", "--seq-length", "4k"]), ("--microbatch-size", ["run", "--micro-batch-size", "1"]),
+        ("--output", ["run", "x.yaml", "-output", "x.h5"]), ("--microbatches", ["schedule", "1f1b", "--microbatchs", "8"]),
+        ("--exit-code", ["compare", "a.h5", "b.h5", "--exitcode"]), ("--quick", ["calibrate", "--quik"]),
+        ("zb-v", [*RUN, "--schedule", "zbv"]), ("zb-h1", [*RUN, "--schedule", "1f1b,ZB-H1"]),
+        ("1f1b-interleaved", [*RUN, "--schedule", "Interleaved1F1B"]),
+        ("1f1b-interleaved or 1f1b-interleaved-low-memory", ["schedule", "1f1b-inter", "-p", "4", "-m", "8"]),
+        ("zb-h1 or zb-h2", ["schedule", "zb-h3", "-p", "4", "-m", "8"]),
+        ("dgx-h100", [*RUN, "--machine", "h100"]), ("dgx-h100", [*RUN, "--machine", "h100-sxm"]),
+        ("hgx-h200", [*RUN, "--machine", "H200"]), ("dgx-a100, a100-pcie or a100-hdr-4-nics", [*RUN, "--machine", "a100"]),
+        ("llama3-70b", [*RUN, "--model", "Llama-3-70B"]), ("gpt3-175b", [*RUN, "--model", "gpt-175b"]),
+        ("json", [*RUN, "--format", "jsn"]), ("torch-csv", ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "torchcsv"]),
+        ("flash", [*RUN, "--attention", "flashattention"]), ("materialised", [*RUN, "--attention", "materialized"]),
+        ("selective", [*RUN, "--recompute", "selectiv"]), ("flows", [*RUN, "--network", "flow"]),
+        ("true", [*RUN, "--trace", "yes"]), ("throughput", ["plan", *RUN[1:], "--objective", "troughput"]),
+        ("setting.gpus, sweep.gpus or plan.gpus", [*RUN, "--set", "gpus=8"]),
+        ("model.seq_len", [*RUN, "--set", "setting.seq_len=4k"]), ("gpus", [*RUN, "--set", "setting.gpu=8"]),
+        ("microbatch_size", [*RUN, "--set", "sweep.microbatchsize=[1]"]),
+        ("models", ["list", "model"]), ("machines", ["list", "gpus"]), ("markdown", ["list", "keys", "--format", "markdwn"]),
+        ("show", ["profile", "shw", "x.h5"]), ("chrome", ["export", "x.h5", "--run", "1", "--to", "crome"]),
+        ("nvlink", ["profile", "fit", "x.txt", "-o", "y.h5", "--link", "nvlnk"]),
+    ]
+
+    def test_what_was_meant(self):
+        for meant, arguments in self.CASES:
+            with self.subTest(arguments):
+                done = run(*arguments, cwd=self.folder.name)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+                self.assertIn(f" (did you mean {meant}?); expected ", done.stderr)
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_every_gpu_leads_to_its_machines(self):
+        lines = [line.split() for line in self.good("list", "machines").splitlines()[1:]]
+        for gpu in sorted({line[1] for line in lines}):
+            has_it = {line[0] for line in lines if line[1] == gpu}
+            if gpu in {line[0] for line in lines}:
+                continue  # a machine of that name
+            done = run("run", "--model", "llama3-8b", "--machine", gpu, "--gpus", "8")
+            meant = done.stderr.partition("(did you mean ")[2].partition("?)")[0].replace(" or ", ", ").split(", ")
+            self.assertTrue(meant[0] and has_it.issuperset(meant), (gpu, meant, has_it))
+
+    def test_runs_and_charts_of_a_file(self):
+        path, results = self.path("x.yaml"), self.path("r.h5")
+        pathlib.Path(path).write_text(
+            "scenario: gallery\nsetting: {devices: 2, microbatches: 2, trace: true, times: {F: 1 s, B: 1 s, W: 1 s}}\n"
+            "sweep: {schedule: [1f1b, zb-h1]}\n"
+            "figures: [{name: by-batch, x: microbatches, y: [iteration_s]}]\n")
+        self.good("run", path, "-o", results)
+        for meant, arguments in [
+            ("gallery.zb-h1", ["export", results, "--run", "galery.zbh1", "--to", "csv"]),
+            ("gallery/gallery.zb-h1", ["export", results, "--run", "galery/gallery.zb-h1", "--to", "csv"]),
+            ("gallery", ["export", results, "--scenario", "galery", "--to", "csv"]),
+            ("gallery.1f1b", ["figure", results, "gallery.1f1", "-o", self.path("f.svg")]),
+            ("by-batch", ["figure", results, "by_bach", "-o", self.path("f.svg")]),
+            ("gallery", ["figure", results, "--scenario", "Galery", "--x", "microbatches", "--y", "mfu", "-o", self.path("f.svg")]),
+            ("lines", ["figure", results, "--style", "line", "--x", "microbatches", "--y", "mfu", "-o", self.path("f.svg")]),
+        ]:
+            with self.subTest(arguments):
+                done = run(*arguments)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+                self.assertIn(f" (did you mean {meant}?); expected ", done.stderr)
+        done = run("figure", results, "--x", "microbatch_szie", "--y", "mfu", "-o", self.path("f.svg"))
+        self.assertIn("there is no column 'microbatch_szie'; expected one such as 'microbatch_size'", done.stderr)
+
+
 class Interrupted(Command):
     """Ctrl-C takes the bar back, and with it what the terminal echoes behind it."""
     RUN = ("run", "--model", "gpt3-13b", "--machine", "dgx-a100", "--gpus", "256", "--pp", "1,2,4,5,8", "--tp", "1,2,4,8",
@@ -533,13 +619,13 @@ class Others(Command):
         for message, arguments in [
             ("no command; expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", []),
             ("unknown command 'a?b'; expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["a\nb"]),
-            ("unknown command 'simulate'; expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["simulate"]),
+            ("unknown command 'simulate' (did you mean run?); expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["simulate"]),
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
             ("x.h5: No such file or directory; expected a results file", ["figure", "x.h5", "-o", "x.svg"]),
             ("is not an HDF5 file; a results file of pipecast was expected", ["figure", TABLE5, "-o", "x.svg"]),
             ("list: of what? expected schedules, models, machines, scenarios or keys", ["list"]),
-            ("list: 'gpus'; expected schedules, models, machines, scenarios or keys", ["list", "gpus"]),
+            ("list: 'gpus' (did you mean machines?); expected schedules, models, machines, scenarios or keys", ["list", "gpus"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.bad(2, message, *arguments)

@@ -83,7 +83,7 @@ class Manual(Options):
                 self.check(command, set(found), "the manual page")
 
     def test_options_that_the_text_speaks_of_exist(self):
-        known = {option for command in commands() for option in options_in_help(command)} | {"--help", "--version", "-h"}
+        known = {option for command in commands() for option in options_in_help(command)} | {"--help", "--version", "-h", "-V"}
         text = plain(PAGE.read_text())
         self.assertEqual({option for option in OPTION.findall(re.sub(r"^\.\\.*$", "", text, flags=re.MULTILINE))
                           if option not in known and not any(is_known(command, option) for command in commands())}, set())
@@ -161,7 +161,10 @@ class Completion(Options):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "complete -F _pipecast pipecast\n", ""))
 
     def test_commands(self):
-        self.assertEqual(self.complete(""), [*commands(), "--help", "--version"])
+        self.assertEqual(self.complete(""), [*commands(), "help", "version", "--help", "--version", "-h", "-V"])
+        self.assertEqual(self.complete("help", ""), commands())
+        self.assertEqual(self.complete("help", "ca"), ["calibrate"])
+        self.assertEqual(self.complete("help", "run", ""), [])
         self.assertEqual(self.complete("c"), ["compare", "calibrate"])
         self.assertEqual(self.complete("--v"), ["--version"])
         self.assertEqual(self.complete("simulate", "-"), [])

@@ -513,7 +513,7 @@ class BadInput(Plan):
                 ("--gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp", []),
                 ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),
                 ("--format: unknown format 'xml'; expected table, csv or json", ["--format", "xml"]),
-                ("plan: unknown option '--microbatches'; expected one that `pipecast plan --help` lists",
+                ("plan: unknown option '--microbatches' (did you mean --microbatch-size?); expected one that `pipecast plan --help` lists",
                  ["--microbatches", "4"])):
             with self.subTest(message):
                 given = [] if message.startswith(("plan: no", "plan: two")) else ["--model", "gpt3-1.3b", "--machine",

@@ -114,7 +114,7 @@ class Help(Profile):
 
     def test_usage(self):
         self.bad("no subcommand; expected show, fit or compare", "profile")
-        self.bad("unknown subcommand 'shw'; expected show, fit or compare", "profile", "shw")
+        self.bad("unknown subcommand 'shw' (did you mean show?); expected show, fit or compare", "profile", "shw")
         self.bad("0 files; expected one PROFILE.h5", "profile", "show")
         self.bad("1 file; expected A.h5 B.h5", "profile", "compare", self.profile)
         self.bad("no output; expected -o PROFILE.h5", "profile", "fit", self.profile)
@@ -213,7 +213,7 @@ class Fit(Profile):
         self.bad("beside rows of 'A', and none of 'C'; expected", *fit, "two.csv", "--device", "C")
         self.bad("which fits of gemm_forward need; expected their number, as `pipecast profile fit --processors N` gives",
                  *fit, "gemm.csv")
-        self.bad("the collective 'gather'; expected send_recv", *fit, "ranks.csv", "--collective", "gather")
+        self.bad("the collective 'gather' (did you mean all_gather?); expected send_recv", *fit, "ranks.csv", "--collective", "gather")
         self.bad("the link 'wire'; expected nvlink, pcie, network or loopback", *fit, self.profile, "--link", "wire")
         self.bad("--ranks: 1: out of range; expected a whole number from 2", *fit, self.profile, "--ranks", "1")
         for option in ("--gpu", "--device"):

@@ -235,7 +235,7 @@ class Schedule(Command):
              ["chimera", *shape, "--format", "torch-csv"]),
             ("--format: unknown format 'xml'; expected table, json, text or torch-csv",
              ["1f1b", *shape, "--format", "xml"]),
-            ("schedule: unknown option '--frmat'; expected one that `pipecast schedule --help` lists",
+            ("schedule: unknown option '--frmat' (did you mean --format?); expected one that `pipecast schedule --help` lists",
              ["1f1b", *shape, "--frmat", "json"]),
             ("schedule: --comm: no value; expected --comm T", ["1f1b", *shape, "--comm"]),
             ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["1f1b", *shape, "--figure", "x.gif"]),
