@@ -33,8 +33,13 @@ static const char markdown_start[] =
     "scenarios.\n"
     "[scenario-format.md](scenario-format.md) says how they go together, with examples.\n"
     "\n"
-    "Values with a dimension have their unit: times `ps ns us ms s min h`; sizes `B kB MB GB TB`, `KiB MiB GiB TiB`;\n"
-    "bandwidths `bit/s kbit/s Mbit/s Gbit/s Tbit/s` and any size `/s`.\n";
+    "Values with a dimension have their unit: times `ps ns us ms s min h d`; sizes `B kB MB GB TB`, `KiB MiB GiB "
+    "TiB`;\n"
+    "bandwidths `bit/s kbit/s Mbit/s Gbit/s Tbit/s` and any size `/s`. A whole number may end in `k` (1024) or `M` "
+    "(1024 x "
+    "1024):\n"
+    "`32k` is 32768; one *without k* has digits alone. Lists of whole numbers may have "
+    "[ranges](scenario-format.md#ranges).\n";
 
 static const char *use_text(const pc_scenario_key *key) {
     static const char *const texts[] = {

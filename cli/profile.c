@@ -6,7 +6,6 @@
 #include "calib/profile_figure.h"
 #include "calib/profile_show.h"
 #include "engine/alloc.h"
-#include "engine/names.h"
 #include "results/figures/figure.h"
 #include "scenarios/library.h"
 
@@ -172,16 +171,12 @@ static void set_device(const request *r, pc_profile_device *device) {
 /* A machine's file of the user's may have a GPU of its own, so that an unknown name is no error. */
 static void warn_of_gpu(const char *gpu) {
     int count;
-    char hint[PC_NEAREST_TEXT];
-    pc_nearest nearest = {.word = gpu};
     const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (strcasecmp(known[i].name, gpu) == 0) return;
-        pc_nearest_offer(&nearest, known[i].name);
-    }
-    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`%s; only machines whose file names it so can "
+    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so can "
                  "use the profile",
-                 gpu, pc_nearest_hint(&nearest, hint));
+                 gpu);
 }
 
 static void print_done(const request *r, const pc_profile *profile, int64_t left_out) {

@@ -471,13 +471,14 @@ static const char *reference_words(pc_key key) {
                                     : "name of `pipecast list machines`, or the path of a machine's file";
 }
 
-static void write_range(int64_t least, int64_t most, char *text, size_t size) {
-    if (most == INT64_MAX)
-        snprintf(text, size, "whole number from %" PRId64, least);
-    else if (most == INT32_MAX)
-        snprintf(text, size, "whole number, %" PRId64 " to 2^31 - 1", least);
+static void write_range(const struct key_rule *rule, char *text, size_t size) {
+    const char *end = rule->kind == EXACT ? ", without k" : "";
+    if (rule->most == INT64_MAX)
+        snprintf(text, size, "whole number from %" PRId64 "%s", rule->least, end);
+    else if (rule->most == INT32_MAX)
+        snprintf(text, size, "whole number, %" PRId64 " to 2^31 - 1%s", rule->least, end);
     else
-        snprintf(text, size, "whole number, %" PRId64 " to %" PRId64, least, most);
+        snprintf(text, size, "whole number, %" PRId64 " to %" PRId64 "%s", rule->least, rule->most, end);
 }
 
 void pc_key_values(pc_key key, char *text, size_t size) {
@@ -499,7 +500,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
     };
     const struct key_rule *rule = &keys[key];
     if (rule->kind == INTEGER || rule->kind == EXACT)
-        write_range(rule->least, rule->most, text, size);
+        write_range(rule, text, size);
     else if (rule->kind == WORD)
         pc_word_list(rule->words, text, size);
     else if (rule->kind == OVERHEAD)

@@ -487,18 +487,19 @@ static pc_code take_integer(span text, const char *problem, int64_t value, int64
     return PC_OK;
 }
 
-pc_code pc_parse_integer(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {
-    span text = trim(input);
-    int64_t value = 0;
-    const char *problem = scan_whole(text, &value);
-    return take_integer(text, problem, value, least, most, number, error);
-}
-
 /* 1024 of "32k", 1024^2 of "1M"; 1 of what ends in a digit. */
 static int64_t factor_of(span text) {
     if (text.length < 2 || !is_digit(text.start[text.length - 2])) return 1;
     char last = text.start[text.length - 1];
     return last == 'k' || last == 'K' ? 1 << 10 : last == 'M' ? 1 << 20 : 1;
+}
+
+pc_code pc_parse_integer(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {
+    span text = trim(input);
+    int64_t value = 0;
+    const char *problem = scan_whole(text, &value);
+    if (problem && factor_of(text) > 1) problem = "may mean thousands or 1024s";
+    return take_integer(text, problem, value, least, most, number, error);
 }
 
 pc_code pc_parse_count(const char *input, int64_t least, int64_t most, int64_t *number, pc_error *error) {

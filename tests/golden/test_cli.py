@@ -513,7 +513,7 @@ class Numbers(Command):
             ("--gpus: 512..16384: more than 4096 values; expected fewer, as of 512..16384x2, which doubles",
              ["--gpus", "512..16384"]),
             ("--pp: 4 twice; expected values that differ", ["--pp", "1..4,4"]),
-            ("--samples: 1k: not a whole number; expected a whole number from 0 to 1000000", ["--samples", "1k"]),
+            ("--samples: 1k: may mean thousands or 1024s; expected a whole number from 0 to 1000000", ["--samples", "1k"]),
             ("--price: $2.10/day: unknown unit '/day'; expected a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 "
              "EUR/h", ["--price", "$2.10/day"]),
         ]:
