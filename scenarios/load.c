@@ -5,6 +5,7 @@
 #include "scenarios/number_list.h"
 #include "scenarios/units.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,6 +197,7 @@ static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimensi
                                    pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
     int64_t first = 0, second = 0;
+    assert(list->values); /* every entry gave one at least */
     word *words = pc_alloc((size_t)list->count, sizeof *words);
     if (!words) return pc_error_no_memory(error);
     for (int64_t i = 0; i < list->count; i++) {

@@ -266,7 +266,7 @@ pc_code pc_parse_duration(const char *input, double *seconds, pc_error *error) {
 
 /* As few digits as read back as the same; false where no number does. */
 static bool write_in_duration_unit(double seconds, const unit *of, char text[PC_DURATION_TEXT]) {
-    double number = of->power < 0 ? seconds * 1000 : seconds / (double)of->factor, read;
+    double number = of->power < 0 ? seconds * 1000 : seconds / (double)of->factor, read = -1;
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, PC_DURATION_TEXT, "%.*g%s", digits, number, of->name);
         if (!strchr(text, '+') && !pc_parse_duration(text, &read, NULL) && read == seconds) return true;
@@ -298,7 +298,7 @@ static bool write_in_unit(int64_t bytes, const unit *of, int decimals, char text
 void pc_write_size(int64_t bytes, char text[PC_SIZE_TEXT]) {
     enum { DECIMALS_MAX = 12 }; /* a byte of a TiB */
     char attempt[PC_SIZE_TEXT];
-    int64_t read;
+    int64_t read = -1;
     snprintf(text, PC_SIZE_TEXT, "%" PRId64 "B", bytes);
     for (int i = (int)(sizeof size_units / sizeof *size_units) - 2; i >= 0; i--) /* of equals, powers of 1024 */
         for (int decimals = 0; decimals <= DECIMALS_MAX; decimals++) {
