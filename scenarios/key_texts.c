@@ -101,12 +101,12 @@ static const pc_key_text texts[] = {
     GROUP("stages[].R", "time", "F", "recomputation of this stage"),
     GROUP("stages[].memory", "size", "`memory`", "room for activations on the device of this number"),
     GROUP("transfer", "`{time}`, or `{size, latency, bandwidth}`", "no time",
-          "between neighbouring stages: a delay, whatever else is on its way; or a flow over the directed link between "
-          "two stages"),
+          "between neighbouring stages: a delay, whatever else is on its way; or over the directed link between two "
+          "stages, which carries one transfer after the other"),
     SETTING("transfer.time", "0", "the delay"),
     SETTING("transfer.size", "required with `bandwidth`", "bytes of a transfer"),
     SETTING("transfer.latency", "0", "the link's latency"),
-    SETTING("transfer.bandwidth", "required with `size`", "the link's bandwidth, which transfers under way share"),
+    SETTING("transfer.bandwidth", "required with `size`", "the link's bandwidth"),
     GROUP("activation", "`{size, release_b, keep}`", "from the model's shape",
           "what one microbatch keeps on one whole stage"),
     SETTING("activation.size", "from the model's shape", "what F takes"),

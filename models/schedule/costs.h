@@ -23,8 +23,8 @@ extern "C" {
 
 /* How a tensor gets from one stage to the next (activations with F, their gradients with B and BW).
  * DELAY: `delay_ps` after the pass ends, whatever else is on its way; it holds nothing.
- * LINK: `size_bytes` flow over the directed link between the two stages: `latency_ps`, then a share of
- * `bandwidth_bytes_per_s`, max-min fair among the transfers that cross that link at the same time.
+ * LINK: `size_bytes` go over the directed link between the two stages: `latency_ps` after the pass ends, and not before
+ * what the stage has sent that way earlier is through, at all of `bandwidth_bytes_per_s`.
  * Between two chunks on one stage a transfer is free in both. */
 typedef enum pc_transfer_mode { PC_TRANSFER_DELAY, PC_TRANSFER_LINK } pc_transfer_mode;
 

@@ -8,6 +8,7 @@
 #include "models/schedule/timing.h"
 #include "models/schedule/transfers.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- the schedule as a program: task i is the pass at position i; transfers come after them ---- */
@@ -17,7 +18,8 @@ typedef struct lowering {
     const pc_costs *costs;
     const pc_pass_index *index;
     pc_program *program;
-    int32_t *route; /* 2 a device, to the next and to the one before; -1 until it is needed */
+    int32_t *link;     /* 2 a device, to the next and to the one before: a processor; -1 until it is needed */
+    pc_time filled_ps; /* for how long a transfer fills its link */
     pc_error *error;
 } lowering;
 
@@ -28,7 +30,7 @@ static pc_code add_resources(lowering *x) {
         pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
         if (!code) code = pc_program_add_memory(x->program, capacity, &number, x->error);
         if (code) return code;
-        x->route[2 * (size_t)d] = x->route[2 * (size_t)d + 1] = -1;
+        x->link[2 * (size_t)d] = x->link[2 * (size_t)d + 1] = -1;
     }
     return PC_OK;
 }
@@ -52,35 +54,64 @@ static pc_code add_passes(lowering *x) {
     return PC_OK;
 }
 
-/* The route from a device to a neighbour: one directed link, made when it is first needed. */
-static pc_code route_between(lowering *x, int from, int to, int32_t *route) {
+/* The link from a device to a neighbour: a processor, for it carries one transfer after the other. Made when it is
+ * first needed. */
+static pc_code link_between(lowering *x, int from, int to, int32_t *link) {
     bool is_next = to == (from + 1) % x->schedule->devices;
-    int32_t *known = &x->route[2 * from + !is_next], number;
-    pc_link link = {x->costs->transfer.latency_ps, x->costs->transfer.bandwidth_bytes_per_s};
-    if (*known < 0) {
-        pc_code code = pc_program_add_link(x->program, &link, &number, x->error);
-        if (!code) code = pc_program_add_route(x->program, &number, 1, known, x->error);
-        if (code) return code;
-    }
-    *route = *known;
-    return PC_OK;
+    int32_t *known = &x->link[2 * from + !is_next];
+    pc_code code = *known < 0 ? pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, known, x->error) : PC_OK;
+    *link = *known;
+    return code;
 }
 
-static pc_code add_flow(lowering *x, int32_t from, int from_stage, int32_t to, int to_stage) {
+static pc_code add_transfer(lowering *x, int32_t from, int from_stage, int32_t to, int to_stage) {
     pc_task task = pc_task_default();
     int32_t number;
-    task.flow_bytes = x->costs->transfer.size_bytes;
-    pc_code code = route_between(x, from_stage, to_stage, &task.route);
+    task.duration_ps = x->filled_ps;
+    pc_code code = link_between(x, from_stage, to_stage, &task.processor);
     if (!code) code = pc_program_add_task(x->program, &task, &number, x->error);
-    if (!code) code = pc_program_add_edge(x->program, from, number, 0, x->error);
+    if (!code) code = pc_program_add_edge(x->program, from, number, x->costs->transfer.latency_ps, x->error);
     if (!code) code = pc_program_add_edge(x->program, number, to, 0, x->error);
     return code;
 }
 
+/* By position the pass of another stage that gets what a pass makes; PC_NO_PASS: none does. */
+static int32_t *find_receivers(const pc_pass_index *index) {
+    const pc_schedule *schedule = index->schedule;
+    int64_t passes = schedule->offsets[schedule->devices];
+    int32_t *receiver = pc_alloc((size_t)passes, sizeof *receiver);
+    pc_predecessor sender;
+    for (int64_t i = 0; receiver && i < passes; i++) receiver[i] = PC_NO_PASS;
+    for (int d = 0; receiver && d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++)
+            if (pc_pass_sender(index, d, schedule->passes[i], &sender)) receiver[sender.position] = (int32_t)i;
+    return receiver;
+}
+
+/* In the order of those who send, so that links keep it. */
+static pc_code add_transfers(lowering *x) {
+    const pc_transfer *transfer = &x->costs->transfer;
+    if (transfer->mode != PC_TRANSFER_LINK) return PC_OK;
+    if (!pc_time_from_seconds((double)transfer->size_bytes / transfer->bandwidth_bytes_per_s, &x->filled_ps))
+        return pc_error_set(x->error, PC_ERROR_INPUT,
+                            "transfer: %g bytes/s for %" PRId64
+                            " bytes; expected more than zero, and less than 106 days for them",
+                            transfer->bandwidth_bytes_per_s, transfer->size_bytes);
+    int32_t *receiver = find_receivers(x->index);
+    pc_code code = receiver ? PC_OK : pc_error_no_memory(x->error);
+    for (int d = 0; !code && d < x->schedule->devices; d++)
+        for (int64_t i = x->schedule->offsets[d]; !code && i < x->schedule->offsets[d + 1]; i++)
+            if (receiver[i] != PC_NO_PASS)
+                code = add_transfer(x, (int32_t)i, d, receiver[i], pc_stage_of_position(x->schedule, receiver[i]));
+    pc_free(receiver);
+    return code;
+}
+
 static pc_code add_dependency(lowering *x, pc_predecessor from, int32_t to, int to_stage) {
-    if (from.stage == to_stage) return pc_program_add_edge(x->program, from.position, to, 0, x->error);
-    if (x->costs->transfer.mode == PC_TRANSFER_LINK) return add_flow(x, from.position, from.stage, to, to_stage);
-    return pc_program_add_edge(x->program, from.position, to, pc_costs_delay(x->costs, from.stage, to_stage), x->error);
+    bool is_sent = from.stage != to_stage;
+    if (is_sent && x->costs->transfer.mode == PC_TRANSFER_LINK) return PC_OK; /* add_transfers */
+    pc_time delay_ps = is_sent ? pc_costs_delay(x->costs, from.stage, to_stage) : 0;
+    return pc_program_add_edge(x->program, from.position, to, delay_ps, x->error);
 }
 
 static pc_code add_dependencies(lowering *x) {
@@ -118,16 +149,17 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_prog
     pc_code code = pc_pass_index_create(schedule, &index, error);
     if (code) return code;
     x.index = &index;
-    x.route = pc_alloc((size_t)schedule->devices * 2, sizeof *x.route);
-    if (!x.route) code = pc_error_no_memory(error);
+    x.link = pc_alloc((size_t)schedule->devices * 2, sizeof *x.link);
+    if (!x.link) code = pc_error_no_memory(error);
     if (!code) code = pc_schedule_check_complete(&index, error);
     if (!code) code = add_resources(&x);
     if (!code) code = pc_timing_check_given(schedule, costs, error);
     if (!code) code = add_passes(&x);
     if (!code) code = add_dependencies(&x);
+    if (!code) code = add_transfers(&x);
     if (!code) code = add_ready_times(&x);
     if (!code) code = pc_program_seal(program, error);
-    pc_free(x.route);
+    pc_free(x.link);
     pc_pass_index_free(&index);
     return code;
 }
@@ -301,18 +333,18 @@ static pc_stage_timing sum_stage(const pc_schedule *schedule, const pc_costs *co
     return sums;
 }
 
-/* Over links a flow is a task, in the order in which add_dependencies comes to the passes that wait for them. */
+/* Over links a transfer is a task, in the order in which add_transfers comes to the passes that send. */
 static pc_code read_arrivals(const pc_schedule *schedule, const pc_simulation_result *result, pc_time **arrival_ps,
                              pc_error *error) {
-    int64_t passes = schedule->offsets[schedule->devices], flow = passes;
+    int64_t passes = schedule->offsets[schedule->devices], transfer = passes;
     pc_pass_index index;
-    pc_predecessor sender;
     pc_code code = pc_pass_index_create(schedule, &index, error);
     if (code) return code;
-    pc_time *made = pc_alloc((size_t)passes, sizeof *made);
-    for (int d = 0; made && d < schedule->devices; d++)
-        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++)
-            if (pc_pass_sender(&index, d, schedule->passes[i], &sender)) made[i] = result->end_ps[flow++];
+    int32_t *receiver = find_receivers(&index);
+    pc_time *made = receiver ? pc_alloc((size_t)passes, sizeof *made) : NULL;
+    for (int64_t i = 0; made && i < passes; i++)
+        if (receiver[i] != PC_NO_PASS) made[receiver[i]] = result->end_ps[transfer++];
+    pc_free(receiver);
     pc_pass_index_free(&index);
     *arrival_ps = made;
     return made ? PC_OK : pc_error_no_memory(error);

@@ -1,7 +1,9 @@
 /* replay.h: what a schedule comes to at given costs: times, bubble, memory, trace.
  *
  * Every stage is a processor that takes its passes in the schedule's order, and a memory that F fills and B, W, BW
- * empty; every pair of neighbouring stages has a link each way. A pass starts as soon as its stage is free and its
+ * empty; every pair of neighbouring stages has a link each way, which carries one transfer after the other, in the order
+ * of the passes that send them. Orders being given, all times are longest paths: twice the times are twice the makespan,
+ * and a picosecond more in one place is no more than one for each time that the path comes by there. A pass starts as soon as its stage is free and its
  * input has arrived: F after F of the part before, B and BW after B or BW of the part behind and F of their own, W
  * after B, R after F and before B.
  */
@@ -73,8 +75,8 @@ typedef struct pc_replay {
 /* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass, transfer and level
  * change. Not fitting into memory is a result (out_of_memory), not an error. PC_ERROR_INPUT, with words, where the
  * schedule is not valid (pc_schedule_check), a time it needs was not given, or a time runs over. Where transfers are
- * delays, times are longest paths (timing.h); over links, where transfers contend, and where memory is too small, the
- * engine runs the schedule event by event. Free the result with pc_replay_free. */
+ * delays, one walk finds the times (timing.h); over links, and where memory is too small, the engine runs the schedule
+ * event by event. Free the result with pc_replay_free. */
 PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
                              pc_error *error);
 
