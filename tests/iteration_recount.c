@@ -101,14 +101,15 @@ static buckets buckets_of(const recount *x, int device, int chunk) {
     return b;
 }
 
-/* When the n-th of the stage's chunks, in the order of parts, can start F so that no bucket comes late. */
+/* When the n-th of the stage's chunks, in the order of parts, can start F so that no bucket comes late: each is needed
+ * when its share of the kernels begins, whatever transfer follows them. */
 static void set_ready(recount *x, int device) {
     double stream = 0;
     bool is_reversed = x->placement == PC_PLACEMENT_BIDIRECTIONAL && device >= x->p - device;
     for (int i = 0; i < x->v; i++) {
         int chunk = is_reversed ? x->v - 1 - i : i;
         buckets b = buckets_of(x, device, chunk);
-        double ready = 0, f = (double)pc_costs_duration(&x->costs, device, chunk, PC_PASS_F) / 1e12;
+        double ready = 0, f = pass_s(x, device, chunk, PC_PASS_F);
         for (double k = 0; k < b.count; k++) ready = most(ready, (stream += b.gather_s) - k / b.count * f);
         x->costs.ready_ps[device * x->v + chunk] = (pc_time)(ready * 1e12);
     }

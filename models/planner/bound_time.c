@@ -232,8 +232,12 @@ static void read_cells(const reading *x, plan_cell *cells) {
         cell->buckets = chunk->buckets;
         cell->reduce = reduces ? over_link(x, chunk->reduce_ps) : 0;
     }
+}
+
+static void read_hops(const reading *x, plan_cell *cells) {
+    int count = x->plan->devices * x->plan->chunks;
     for (int i = 0; i + 1 < count; i++)
-        if ((i + 1) % plan->parts != 0) add_hops(x, &cells[i], &cells[i + 1]);
+        if ((i + 1) % x->plan->parts != 0) add_hops(x, &cells[i], &cells[i + 1]);
 }
 
 /* ---- parameters ---- */
@@ -245,7 +249,7 @@ static plan_cell *cell_of(const reading *x, plan_cell *cells, int device, int ch
 }
 
 /* pc_plan_set_ready: the k-th of b buckets is there at s + (k+1) g, and needed k b-ths into F; the latest of that is
- * that of the first or of the last bucket. Of any overlaps F may last as much longer as the transfer behind it. */
+ * that of the first or of the last bucket. Before transfers are added to passes. */
 static void read_ready(const reading *x, plan_cell *cells, int device) {
     const pc_iteration_plan *plan = x->plan;
     pc_time stream = 0;
@@ -254,8 +258,7 @@ static void read_ready(const reading *x, plan_cell *cells, int device) {
         const pc_chunk_plan *chunk_plan = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
         plan_cell *cell = cell_of(x, cells, device, chunk);
         pc_time gather = over_link(x, chunk_plan->gather_ps), b = chunk_plan->buckets;
-        pc_time f = cell->f + (x->scope == SCOPE_OVERLAPS ? cell->delay_down + b : 0);
-        pc_time first = stream + gather, last = stream + b * gather - f / b * (b - 1);
+        pc_time first = stream + gather, last = stream + b * gather - cell->f / b * (b - 1);
         stream += b * gather;
         cell->ready = later(later(first, last), 0);
         if (x->is_flows) cell->ready = shave(cell->ready);
@@ -449,6 +452,7 @@ pc_code plan_bound_time(plan_bounder *bounder, const pc_iteration_plan *plan, pl
     read_cells(&x, bounder->cells);
     bool gathers = pc_plan_gathers_first(plan) && scope != SCOPE_SHAPE;
     for (int d = 0; gathers && d < plan->devices; d++) read_ready(&x, bounder->cells, d);
+    read_hops(&x, bounder->cells);
     *bound_ps = 0;
     if (!can_be_counted(&x, bounder->cells)) return PC_OK;
     find_f_ends(&x, bounder->cells);

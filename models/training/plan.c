@@ -258,8 +258,6 @@ static pc_code set_duration(const pc_iteration_plan *plan, int device, pc_pass p
     if (code) return code;
     if (plan->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL))
         time = pc_plan_with_zero(plan, device, pass, time);
-    int to = plan->spec->overlaps_p2p || without & PC_WITHOUT_TRANSFERS ? -1 : pc_plan_receiver(plan, device, pass);
-    if (to >= 0) time += plan->device[pc_plan_hop(plan, device, to)].hop_ps;
     costs->duration_ps[pc_costs_index(costs, device, pass.chunk) * PC_PASS_KINDS + pass.kind] = time;
     return PC_OK;
 }
@@ -319,18 +317,32 @@ bool pc_plan_reduces_behind(const pc_iteration_plan *plan) {
     return plan->dp.ranks > 1 && !in_passes;
 }
 
+/* Where stages wait for what they send, that is part of the pass; but parameters come on the way of its kernels. */
+static void add_waits(const pc_iteration_plan *plan, int device, pc_costs *costs) {
+    for (int c = 0; c < plan->chunks; c++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+            int to = pc_plan_receiver(plan, device, (pc_pass){0, (int16_t)c, (int16_t)kind});
+            pc_time *duration_ps = &costs->duration_ps[pc_costs_index(costs, device, c) * PC_PASS_KINDS + kind];
+            if (to >= 0 && *duration_ps >= 0) *duration_ps += plan->device[pc_plan_hop(plan, device, to)].hop_ps;
+        }
+}
+
+static pc_code set_transfers(const pc_iteration_plan *plan, pc_costs *costs, pc_error *error) {
+    if (plan->spec->overlaps_p2p) return set_hops(plan, costs, error);
+    for (int d = 0; d < plan->devices; d++) add_waits(plan, d, costs);
+    return PC_OK;
+}
+
 static pc_code fill_in_costs(const pc_iteration_plan *plan, int without, pc_costs *costs, pc_error *error) {
-    pc_code code = PC_OK;
+    bool gathers = pc_plan_gathers_first(plan) && !(without & PC_WITHOUT_DATA_PARALLEL);
+    pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
     for (int d = 0; !code && d < plan->devices; d++) {
         int64_t room = plan->device[d].capacity_bytes - pc_iteration_plan_fixed(plan, d);
         costs->memory_capacity_bytes[d] = room > 0 ? room : 1;
         for (int c = 0; !code && c < plan->chunks; c++) code = set_chunk(plan, d, c, without, costs, error);
+        if (!code && gathers) pc_plan_set_ready(plan, d, costs);
     }
-    if (!code && plan->spec->overlaps_p2p && !(without & PC_WITHOUT_TRANSFERS)) code = set_hops(plan, costs, error);
-    if (code || !pc_plan_gathers_first(plan) || without & PC_WITHOUT_DATA_PARALLEL) return code;
-    code = pc_costs_add_ready(costs, error);
-    for (int d = 0; !code && d < plan->devices; d++) pc_plan_set_ready(plan, d, costs);
-    return code;
+    return code || without & PC_WITHOUT_TRANSFERS ? code : set_transfers(plan, costs, error);
 }
 
 pc_code pc_iteration_plan_costs(const pc_iteration_plan *plan, int without, pc_costs *costs, pc_error *error) {

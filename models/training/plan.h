@@ -127,7 +127,8 @@ static inline int pc_plan_hop(const pc_iteration_plan *plan, int device, int nei
 pc_time pc_plan_with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps);
 
 /* Sets when F of a device's chunks can start so that they need to wait for none of the buckets of their parameters on
- * its way; by the times of F in `costs`, which has room for it. Not overlapped, all wait for all. */
+ * its way; by the times of F in `costs`, transfers not included, which has room for it. Not overlapped, all wait for
+ * all. */
 void pc_plan_set_ready(const pc_iteration_plan *plan, int device, pc_costs *costs);
 
 /* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that

@@ -232,6 +232,13 @@ static void set_means(const samples_run *run, int64_t replica, int device, worke
     }
 }
 
+/* Stages wait for what they send: it is part of their passes. */
+static void add_waits(const pc_sample_base *base, int d, worker *w) {
+    int64_t rows = (int64_t)base->chunks * PC_PASS_KINDS;
+    for (int64_t i = d * rows; i < (d + 1) * rows; i++)
+        if (w->mean_ps[i] >= 0 && base->hop[i] >= 0) w->costs.duration_ps[i] += w->hop_ps[base->hop[i]];
+}
+
 /* What the passes take without noise of their own. */
 static void set_costs(const samples_run *run, int64_t replica, worker *w) {
     const pc_sample_base *base = run->base;
@@ -244,10 +251,9 @@ static void set_costs(const samples_run *run, int64_t replica, worker *w) {
                 pc_pass pass = {0, (int16_t)(cell - (int64_t)d * base->chunks), (int16_t)kind};
                 if (w->mean_ps[i] < 0) continue;
                 w->costs.duration_ps[i] = whole_pass(w, d, pass, w->mean_ps[i]);
-                bool waits = !base->plan->spec->overlaps_p2p && base->hop[i] >= 0;
-                if (waits) w->costs.duration_ps[i] += w->hop_ps[base->hop[i]];
             }
         if (w->costs.ready_ps) pc_plan_set_ready(&w->plan, d, &w->costs);
+        if (!base->plan->spec->overlaps_p2p) add_waits(base, d, w);
     }
 }
 
