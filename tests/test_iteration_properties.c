@@ -222,6 +222,44 @@ static void test_flows_that_meet(void **state) {
     assert_true(met > 0);
 }
 
+/* A fixed order of passes, over a network up to 300 times as slow. */
+static pc_iteration_spec draw_slow(test_random *random) {
+    pc_iteration_spec spec = random_spec(random);
+    if (test_between(random, 0, 3) == 0) {
+        spec.generator = pc_generator_find("1f1b-v");
+        spec.cut.chunks = 2;
+        spec.plans_equal = true;
+    }
+    spec.cut.microbatches *= test_between(random, 1, 3);
+    double slower = (double)test_between(random, 1, 17) * (double)test_between(random, 1, 17);
+    spec.machine.network.bandwidth_bytes_per_s /= slower;
+    if (test_between(random, 0, 1)) spec.machine.domain.bandwidth_bytes_per_s /= slower;
+    return spec;
+}
+
+/* That a stage goes on while what it sent is under way is no slower than to wait for it: by closed costs never, for no
+ * path is longer. Over flows messages of two stages may meet on their way into a third, and gradients, which do not
+ * when stages wait; one that is in more of a hurry may so come later. Of 5,000 drawn at random that was by 1.0% at most
+ * with messages alone, of 3,500 by 9.0% with other traffic. Shared evenly, messages of one stage made it 71%. */
+static void test_to_go_on_is_no_slower_than_to_wait(void **state) {
+    (void)state;
+    test_random random = {31};
+    for (long i = 0; i < test_cases(150); i++) {
+        pc_iteration_spec spec = draw_slow(&random);
+        spec.network = test_between(&random, 0, 3) ? PC_NETWORK_FLOWS : PC_NETWORK_CLOSED;
+        if (test_between(&random, 0, 1)) spec.cut.dp = 1;
+        double most = spec.network == PC_NETWORK_CLOSED ? 1 : spec.cut.dp == 1 ? 1.03 : 1.15;
+        spec.overlaps_p2p = true;
+        pc_iteration goes_on = run_spec(&spec);
+        spec.overlaps_p2p = false;
+        pc_iteration waits = run_spec(&spec);
+        if (goes_on.iteration_s > most * waits.iteration_s)
+            check_near(goes_on.iteration_s, waits.iteration_s, most - 1, &spec);
+        pc_iteration_free(&goes_on);
+        pc_iteration_free(&waits);
+    }
+}
+
 /* ---- every replica for itself ---- */
 
 /* Where nothing differs between replicas, simulating each of them gives what simulating one gives: the same time to the
@@ -364,6 +402,7 @@ int main(void) {
         cmocka_unit_test(test_operations_alone_are_the_pass),
         cmocka_unit_test(test_sharing_is_bounded),
         cmocka_unit_test(test_flows_that_meet),
+        cmocka_unit_test(test_to_go_on_is_no_slower_than_to_wait),
         cmocka_unit_test(test_expanded_is_folded),
         cmocka_unit_test(test_the_same_spec_gives_the_same_iteration),
         cmocka_unit_test(test_odd_specs_are_answered),

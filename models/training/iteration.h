@@ -33,10 +33,11 @@ extern "C" {
  * nothing meets, and it makes no difference. */
 typedef enum pc_granularity { PC_GRANULARITY_PASS, PC_GRANULARITY_OPERATIONS } pc_granularity;
 
-/* CLOSED: every message and collective takes what it takes alone. FLOWS: they are flows over links and share them, but
- * for those that are part of passes: TP's unless granularity is OPERATIONS, ZeRO 3's, ZeRO 2's that do not overlap.
- * AUTO: FLOWS where two sorts of traffic can be under way on a link at once (gradients overlapped with passes, and
- * stages on several nodes), or where granularity is OPERATIONS; CLOSED otherwise. */
+/* CLOSED: every message and collective takes what it takes alone. FLOWS: they are flows over links and share them,
+ * messages of one stage one after the other, but for those that are part of passes: TP's unless granularity is
+ * OPERATIONS, ZeRO 3's, ZeRO 2's that do not overlap. AUTO: FLOWS where two sorts of traffic can be under way on a link
+ * at once (gradients overlapped with passes, and stages on several nodes), or where granularity is OPERATIONS; CLOSED
+ * otherwise. */
 typedef enum pc_network_mode { PC_NETWORK_AUTO, PC_NETWORK_CLOSED, PC_NETWORK_FLOWS } pc_network_mode;
 
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone

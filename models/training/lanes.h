@@ -6,7 +6,7 @@
  * sender's out and the receiver's in. A rank has a link into its domain, a share of its node's NICs, and a share of its
  * leaf's uplinks. Every link counts in time: a flow's bytes are the picoseconds for which it fills the link when alone,
  * and the capacity is one a picosecond, so that what meets nothing takes what the closed cost says, and what meets
- * shares max-min fairly.
+ * shares max-min fairly. Messages of one stage do not meet on its way out: lower.c has them follow each other.
  */
 #ifndef PC_MODELS_TRAINING_LANES_H
 #define PC_MODELS_TRAINING_LANES_H

@@ -24,6 +24,7 @@ typedef struct lowering {
     pc_sendings **sendings;        /* of each recipe's steps, as far as they are collectives */
     int32_t *first, *last;         /* a pass's tasks on its processor, by position */
     int32_t *message;              /* with which what it waits for from another stage is there, but for the gathering */
+    int32_t *sent, *sent_to;       /* with which what it sends to another stage is there; which stage */
     int32_t *first_f, *last_back;  /* [devices][chunks]: positions of the first F, of the last pass with gradients */
     int64_t *bucket;               /* [devices][chunks]: where the chunk's buckets begin in the two that follow */
     int32_t *gathered, *reducible; /* the tasks with which a bucket of parameters is there, of gradients can be sent */
@@ -58,13 +59,15 @@ static void find_ends(lowering *x) {
 static pc_code make_arrays(lowering *x) {
     size_t devices = (size_t)x->plan->devices, cells = devices * (size_t)x->plan->chunks;
     size_t passes = (size_t)x->schedule->offsets[devices];
-    x->first = pc_alloc(3 * passes, sizeof *x->first);
+    x->first = pc_alloc(5 * passes, sizeof *x->first);
     x->first_f = pc_alloc(2 * cells + devices, sizeof *x->first_f);
     x->bucket = pc_alloc(cells + 1, sizeof *x->bucket);
     if (!x->first || !x->first_f || !x->bucket) return pc_error_no_memory(x->error);
     x->last = x->first + passes;
     x->message = x->last + passes;
-    memset(x->message, 0xff, passes * sizeof *x->message); /* NO_TASK */
+    x->sent = x->message + passes;
+    x->sent_to = x->sent + passes;
+    memset(x->message, 0xff, 2 * passes * sizeof *x->message); /* NO_TASK */
     x->last_back = x->first_f + cells;
     x->stream = x->last_back + cells;
     memset(x->first_f, 0xff, (2 * cells + devices) * sizeof *x->first_f); /* NO_TASK */
@@ -423,9 +426,11 @@ static pc_code add_transfer(lowering *x, pc_predecessor from, int device, int64_
     if (from.stage == device) return PC_OK; /* the order of the processor */
     pc_code code = pc_lanes_add_message(&x->lanes, x->last[from.position], from.stage, device, &done, x->error);
     if (!code) code = add_edge(x, done, x->first[position], x->plan->gathering_ps);
-    if (!code) x->message[position] = done;
+    if (code) return code;
+    x->message[position] = x->sent[from.position] = done;
+    x->sent_to[from.position] = device;
     bool waits = !x->plan->spec->overlaps_p2p && from.position + 1 < x->schedule->offsets[from.stage + 1];
-    return !code && waits ? add_edge(x, done, x->first[from.position + 1], x->plan->gathering_ps) : code;
+    return waits ? add_edge(x, done, x->first[from.position + 1], x->plan->gathering_ps) : PC_OK;
 }
 
 static pc_code add_transfers(lowering *x) {
@@ -437,6 +442,23 @@ static pc_code add_transfers(lowering *x) {
             int count = pc_pass_predecessors(&x->index, d, schedule->passes[i], predecessors);
             for (int k = 0; !code && k < count; k++) code = add_transfer(x, predecessors[k], d, i);
         }
+    return code;
+}
+
+/* What a stage sends over a link goes out message by message, in the order of its passes: only traffic of other kinds
+ * and other stages is shared with. Messages into the domain and those through NICs do not wait for each other. A stage
+ * that waits for what it has sent has this order anyway. */
+static pc_code keep_messages_in_order(lowering *x) {
+    pc_code code = PC_OK;
+    for (int d = 0; x->plan->spec->overlaps_p2p && d < x->plan->devices; d++) {
+        int32_t before[] = {NO_TASK, NO_TASK}; /* through NICs, into the domain */
+        for (int64_t i = x->schedule->offsets[d]; !code && i < x->schedule->offsets[d + 1]; i++) {
+            if (x->sent[i] == NO_TASK) continue;
+            bool in_domain = x->plan->device[pc_plan_hop(x->plan, d, x->sent_to[i])].hop.in_domain;
+            code = add_edge(x, before[in_domain], x->sent[i], 0);
+            before[in_domain] = x->sent[i];
+        }
+    }
     return code;
 }
 
@@ -453,6 +475,7 @@ static pc_code build(lowering *x) {
     if (!code) code = add_processors(x);
     for (int d = 0; !code && d < x->plan->devices; d++) code = add_stage(x, d);
     if (!code) code = add_transfers(x);
+    if (!code) code = keep_messages_in_order(x);
     return code ? code : pc_program_seal(x->program, x->error);
 }
 

@@ -1,5 +1,6 @@
 /* lower.h: an iteration's passes, transfers and collectives of data parallelism as an engine program, in which what is
- * under way at once shares links. Private to models/training/. */
+ * under way at once shares links; but what a stage sends its neighbours over one link goes out message by message, in
+ * the order of its passes. Private to models/training/. */
 #ifndef PC_MODELS_TRAINING_LOWER_H
 #define PC_MODELS_TRAINING_LOWER_H
 
