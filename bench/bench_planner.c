@@ -1,5 +1,5 @@
 /* The planner: GPT-3 175B on 4,096 A100 (DGX A100, 80 GB) with a global batch of 4,096 sequences, over everything that
- * can be chosen: every tp, pp, number of chunks and microbatch size that divides, recomputation, ZeRO, sequence
+ * can be chosen: every tp, pp, number of chunks, layout and microbatch size that divides, recomputation, ZeRO, sequence
  * parallelism, overlaps and all orders of ranks. First with 1F1B and its interleaved form, then with all schedules that
  * do not search. The argument `usual`: the first alone; `all`: every schedule, which takes long. PC_PLANNER_THREADS:
  * other than one a processor. */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { GPUS = 4096, BATCH = 4096, LIST_MAX = 64 };
+enum { GPUS = 4096, BATCH = 4096, LIST_MAX = 128 };
 
 typedef struct numbers {
     int64_t values[LIST_MAX];
@@ -25,6 +25,12 @@ static numbers divisors(int64_t of, int64_t most) {
     numbers x = {.count = 0};
     for (int64_t i = 1; i <= of && i <= most && x.count < LIST_MAX; i++)
         if (of % i == 0) x.values[x.count++] = i;
+    return x;
+}
+
+static numbers all_up_to(int64_t most) {
+    numbers x = {.count = 0};
+    for (int64_t i = 1; i <= most && x.count < LIST_MAX; i++) x.values[x.count++] = i;
     return x;
 }
 
@@ -69,7 +75,8 @@ static void print_answer(const char *name, const pc_plan_answer *answer, double 
 
 static void measure(const char *name, selection wanted, int top) {
     static const int64_t three[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL},
-                         zero[] = {0, 1, 2, 3}, both[] = {0, 1}, gpus[] = {GPUS}, batch[] = {BATCH};
+                         zero[] = {0, 1, 2, 3}, both[] = {0, 1}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN},
+                         gpus[] = {GPUS}, batch[] = {BATCH};
     static const pc_rank_order orders[] = {
         {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}}, {{PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP}},
         {{PC_AXIS_DP, PC_AXIS_TP, PC_AXIS_PP}}, {{PC_AXIS_DP, PC_AXIS_PP, PC_AXIS_TP}},
@@ -85,8 +92,9 @@ static void measure(const char *name, selection wanted, int top) {
         PC_ATTENTION_MATERIALISED; /* as that tool has it: selective recomputation is a choice */
     base.spec.machine = machine.machine;
     base.spec.cut.seq_len = 2048;
-    numbers tp = divisors(model.model.heads, GPUS), pp = divisors(model.model.layers, GPUS);
-    numbers chunks = divisors(model.model.layers, model.model.layers), sizes = divisors(BATCH, BATCH);
+    int64_t most_parts = model.model.layers + 2; /* embedding and head count as layers, or have parts of their own */
+    numbers tp = divisors(model.model.heads, GPUS), pp = divisors(GPUS, most_parts);
+    numbers chunks = all_up_to(most_parts), sizes = divisors(BATCH, BATCH);
     pc_plan_space space = {.bases = &base,
                            .base_count = 1,
                            .gpus = {gpus, 1},
@@ -94,6 +102,7 @@ static void measure(const char *name, selection wanted, int top) {
                            .tp = list_of(&tp),
                            .pp = list_of(&pp),
                            .chunks = list_of(&chunks),
+                           .layouts = {layouts, 3},
                            .microbatch_size = list_of(&sizes),
                            .recompute = {three, 3},
                            .zero = {zero, 4},

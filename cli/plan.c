@@ -23,8 +23,9 @@ typedef struct session {
     pc_plan_scenario *scenario;
     run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
     pc_plan_answer answer;
-    pc_results_writer *writer; /* NULL where no file is wanted */
-    pc_plan_row *rows;         /* one a plan; owns the commands */
+    pc_results_writer *writer;    /* NULL where no file is wanted */
+    pc_plan_row *rows;            /* one a plan; owns the commands */
+    char rule[PC_PLAN_TEXT_SIZE]; /* that most points broke; empty if none did */
 } session;
 
 static pc_code load_scenario(session *s, pc_error *error) {
@@ -48,6 +49,7 @@ static pc_plan_request wanted(const session *s) {
     pc_plan_request request = pc_plan_scenario_request(s->scenario);
     request.threads = (int)s->request->jobs;
     request.exhaustive = s->request->is_exhaustive;
+    request.all_variants = s->request->wants_variants;
     return request;
 }
 
@@ -72,6 +74,15 @@ static pc_code search(session *s, pc_error *error) {
     pc_code code = pc_plan_run(pc_plan_scenario_space(s->scenario), &request, &s->answer, error);
     interrupt_end(&signals);
     progress_end(&bar);
+    return code;
+}
+
+static pc_code find_rule(session *s, pc_error *error) {
+    const pc_plan_space *space = pc_plan_scenario_space(s->scenario);
+    pc_plan_remedy remedy;
+    if (s->answer.log.broken_rule == 0) return PC_OK;
+    pc_code code = pc_plan_find_remedy(space, &s->answer.log, &remedy, error);
+    if (!code) pc_plan_rule_text(space, &s->answer.log, &remedy, s->rule);
     return code;
 }
 
@@ -155,6 +166,7 @@ static pc_code print_plans(const session *s, pc_error *error) {
                              .rows = s->rows,
                              .count = s->answer.count,
                              .request = wanted(s),
+                             .rule = s->rule[0] ? s->rule : NULL,
                              .log = s->answer.log,
                              .look = look_of(&s->request->look, &notes)};
     pc_code code = pc_plan_table_write(&report, s->request->format, stdout, error);
@@ -200,6 +212,7 @@ static int answer_request(const plan_request *r) {
     if (!code) code = open_profiles(&s, &error);
     if (!code) code = open_results(&s, &error);
     if (!code) code = search(&s, &error);
+    if (!code) code = find_rule(&s, &error);
     if (!code) code = run_plans(&s, &error);
     bool is_found = !code;
     if (!code) code = commit_results(&s, &error);
@@ -208,7 +221,7 @@ static int answer_request(const plan_request *r) {
     int status = code ? report(&error) : finish_output(s.answer.count > 0 ? EXIT_DONE : EXIT_DID_NOT_FIT);
     if (!code && s.answer.count == 0) {
         pc_plan_request request = wanted(&s);
-        plan_nearest_say(pc_plan_scenario_space(s.scenario), &request, &s.answer.log);
+        plan_nearest_say(pc_plan_scenario_space(s.scenario), &request, &s.answer.log, s.rule);
     }
     if (!code && !r->is_quiet) warn(&s);
     if (!code) say_seconds(&s);

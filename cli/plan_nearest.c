@@ -62,7 +62,8 @@ static void say_memory(const pc_plan_space *space, const pc_plan_found *least) {
                  (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / BYTES_PER_GIB, choice);
 }
 
-void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log) {
+void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log,
+                      const char *rule) {
     pc_plan_found fastest, cheapest, least;
     bool is_limited = request->most_iteration_s > 0.0 || request->most_cost > 0.0;
     if (is_limited && find_best(space, request, PC_PLAN_THROUGHPUT, &fastest) &&
@@ -73,5 +74,6 @@ void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request
     if (find_least_memory(space, request, &least))
         say_memory(space, &least);
     else
-        report_usage("no plan fits: of %" PRId64 " points all break a rule of model, machine or schedule", log->points);
+        report_usage("no plan fits: of %" PRId64 " points all break a rule%s%s", log->points,
+                     rule[0] ? ", most often: " : "", rule);
 }

@@ -15,7 +15,7 @@ static const char help_start[] =
     "says. Options say the same without a scenario.\n"
     "\n"
     "      --objective KIND,...   throughput (default), memory or cost; of several the Pareto front\n"
-    "      --top K                how many plans (default 10; of a front all)\n"
+    "      --top K                how many cuts (default 10; of a front all)\n"
     "      --most-iteration TIME  plans whose iteration takes no longer, such as '30 s'\n"
     "      --most-cost X          plans in which a million tokens cost no more\n"
     "  -o RESULTS.h5              also keep the plans' runs in an HDF5 file\n"
@@ -23,6 +23,7 @@ static const char help_start[] =
     "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
     "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
+    "      --all-variants         every plan of its own, not the best of each cut (machine, GPUs, tp, pp, dp) alone\n"
     "      --exhaustive           simulate every point, as a check of the search\n"
     "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
     "      --allow-outside        let a scenario name files outside of its folder: ../gpu.yaml, /data/h100.h5, links\n"
@@ -58,6 +59,7 @@ enum {
     COLUMNS,
     COLOUR,
     JOBS,
+    ALL_VARIANTS,
     EXHAUSTIVE,
     SET,
     ALLOW_OUTSIDE,
@@ -72,6 +74,7 @@ static const option_spec own_options[] = {
     [COLUMNS] = {"columns", 0, "NAME,..."},
     [COLOUR] = {"color", 0, "WHEN"},
     [JOBS] = {"jobs", 'j', "N"},
+    [ALL_VARIANTS] = {"all-variants", 0, NULL},
     [EXHAUSTIVE] = {"exhaustive", 0, NULL},
     [SET] = {"set", 0, "KEY=VALUE"},
     [ALLOW_OUTSIDE] = {"allow-outside", 0, NULL},
@@ -106,7 +109,7 @@ static void print_help(void) {
         char option[64];
         if (!is_for_plans(flag)) continue;
         snprintf(option, sizeof option, "%s %s%s", flag->name, flag->value,
-                 pc_plan_scenario_lists(flag->key) ? ",..." : "");
+                 pc_plan_scenario_list_of(flag->key) ? ",..." : "");
         printf("      --%-26s %s\n", option, flag->help);
     }
     fputs(help_end, stdout);
@@ -119,11 +122,12 @@ static bool is_of_plan(const run_flag *flag) {
 /* The --set that an option stands for; the caller frees it. NULL where memory is short. */
 static char *set_of(const run_flag *flag, const char *value) {
     bool is_several = run_flag_is_list(flag, value) || strchr(value, ',') || strcmp(value, "all") == 0;
-    bool is_list = is_of_plan(flag) ? flag->sweep != NULL : is_several && pc_plan_scenario_lists(flag->key);
+    const char *list = is_of_plan(flag) ? flag->sweep : pc_plan_scenario_list_of(flag->key);
+    bool is_list = list && (is_several || is_of_plan(flag));
     if (!is_list && !is_of_plan(flag)) return run_flag_set(flag, value);
     size_t size = strlen(flag->key) + strlen(value) + 32;
     char *set = malloc(size);
-    if (set) snprintf(set, size, is_list ? "plan.%s=[%s]" : "plan.%s=%s", flag->key, value);
+    if (set) snprintf(set, size, is_list ? "plan.%s=[%s]" : "plan.%s=%s", is_list ? list : flag->key, value);
     return set;
 }
 
@@ -151,6 +155,8 @@ static bool take_option(plan_request *r, int option, const char *value, const ru
         return look_take_colour(&r->look, value);
     case JOBS:
         return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
+    case ALL_VARIANTS:
+        return r->wants_variants = true;
     case EXHAUSTIVE:
         return r->is_exhaustive = true;
     case SET:

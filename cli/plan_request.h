@@ -19,7 +19,7 @@ typedef struct plan_request {
     pc_format format;
     look_request look;
     int64_t jobs; /* 0: one a core */
-    bool is_exhaustive, is_quiet;
+    bool is_exhaustive, is_quiet, wants_variants;
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
 

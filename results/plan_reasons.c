@@ -1,6 +1,7 @@
 /* What limits a plan, and by what it is behind the best: plan_table.h has the definitions. */
 #include "results/plan_table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,4 +91,71 @@ void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const 
                          ours[most]);
         ours[most] = 0.0;
     }
+}
+
+/* ---- rules ---- */
+
+static const char *const layout_names[] = {"even", "ends", "own"};
+
+static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
+    switch (rule) {
+    case PC_PLAN_RULE_GPUS:
+        return space->dp.count ? "tp x pp x dp is not the number of GPUs" : "tp x pp does not divide the GPUs";
+    case PC_PLAN_RULE_INTERLEAVING:
+        return "one stage, or one chunk, has nothing to interleave";
+    case PC_PLAN_RULE_BATCH:
+        return "dp x microbatch size does not divide the batch";
+    case PC_PLAN_RULE_SCHEDULE:
+        return "the schedule cannot have these stages, chunks or microbatches";
+    case PC_PLAN_RULE_TENSOR:
+        return "tp does not divide the model's heads, widths or sequence";
+    case PC_PLAN_RULE_RECOMPUTE:
+        return "full recomputation cannot be had with B and W apart";
+    default:
+        return "the machine has fewer GPUs, or a size is too large";
+    }
+}
+
+static int write_rule(const pc_plan_space *space, pc_plan_rule rule, char text[PC_PLAN_TEXT_SIZE]) {
+    if (rule != PC_PLAN_RULE_LAYERS) return snprintf(text, PC_PLAN_TEXT_SIZE, "%s", rule_text(space, rule));
+    int used = snprintf(text, PC_PLAN_TEXT_SIZE, "%" PRId64 " layers do not divide by pp x chunks, laid out ",
+                        space->bases[0].spec.model.layers);
+    for (int i = 0; i < space->layouts.count; i++) {
+        const char *before = i == 0 ? "" : i + 1 < space->layouts.count ? ", " : " or ";
+        used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), "%s%s", before,
+                         layout_names[space->layouts.values[i]]);
+    }
+    return used;
+}
+
+static void write_option(const pc_plan_remedy *remedy, char text[64]) {
+    static const char *const options[] = {[PC_PLAN_WAY_TP] = "tp",
+                                          [PC_PLAN_WAY_PP] = "pp",
+                                          [PC_PLAN_WAY_CHUNKS] = "chunks",
+                                          [PC_PLAN_WAY_MICROBATCH_SIZE] = "microbatch-size",
+                                          [PC_PLAN_WAY_BATCH] = "global-batch"};
+    if (remedy->way == PC_PLAN_WAY_LAYOUT)
+        snprintf(text, 64, "--layout %s", layout_names[remedy->value]);
+    else if (remedy->way == PC_PLAN_WAY_SCHEDULE)
+        snprintf(text, 64, "--schedule %s", remedy->generator->name);
+    else if (remedy->way == PC_PLAN_WAY_RECOMPUTE)
+        snprintf(text, 64, "--recompute none");
+    else
+        snprintf(text, 64, "--%s %" PRId64, options[remedy->way], remedy->value);
+}
+
+void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
+                       char text[PC_PLAN_TEXT_SIZE]) {
+    char option[64];
+    int used = write_rule(space, remedy->most_broken, text);
+    used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), " (%" PRId64 " point%s)",
+                     log->broken[remedy->most_broken], log->broken[remedy->most_broken] == 1 ? "" : "s");
+    if (remedy->way == PC_PLAN_WAY_NONE) return;
+    write_option(remedy, option);
+    bool is_that = remedy->rule == remedy->most_broken;
+    used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), "; %s lifts %s", option,
+                     is_that ? "that" : "another");
+    if (remedy->way == PC_PLAN_WAY_LAYOUT)
+        snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), " for %" PRId64 " point%s", remedy->points,
+                 remedy->points == 1 ? "" : "s");
 }

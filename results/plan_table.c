@@ -181,7 +181,24 @@ static void add_json_number(pc_text *text, const char *name, double number) {
     pc_text_printf(text, ", \"%s\": %s", name, number == number ? written : "null");
 }
 
-static void add_json_log(const pc_plan_log *log, pc_text *text) {
+static void add_json_rules(const pc_plan_report *report, pc_text *text) {
+    static const char *const names[PC_PLAN_RULES] = {
+        [PC_PLAN_RULE_GPUS] = "gpus",           [PC_PLAN_RULE_INTERLEAVING] = "interleaving",
+        [PC_PLAN_RULE_LAYERS] = "layers",       [PC_PLAN_RULE_BATCH] = "batch",
+        [PC_PLAN_RULE_SCHEDULE] = "schedule",   [PC_PLAN_RULE_TENSOR] = "tensor",
+        [PC_PLAN_RULE_RECOMPUTE] = "recompute", [PC_PLAN_RULE_SIZE] = "size"};
+    pc_text_printf(text, ", \"broken\": {");
+    for (int i = 0; i < PC_PLAN_RULES; i++)
+        pc_text_printf(text, "%s\"%s\": %" PRId64, i ? ", " : "", names[i], report->log.broken[i]);
+    pc_text_printf(text, "}, \"rule\": ");
+    if (report->rule)
+        pc_text_add_json(text, report->rule);
+    else
+        pc_text_printf(text, "null");
+}
+
+static void add_json_log(const pc_plan_report *report, pc_text *text) {
+    const pc_plan_log *log = &report->log;
     pc_text_printf(text,
                    "  \"log\": {\"points\": %" PRId64 ", \"broken_rule\": %" PRId64 ", \"over_memory\": %" PRId64
                    ", \"too_slow\": %" PRId64 ", \"simulated\": %" PRId64 ", \"simulated_over_memory\": %" PRId64
@@ -190,6 +207,7 @@ static void add_json_log(const pc_plan_log *log, pc_text *text) {
                    log->simulated_over_memory, log->simulated_infeasible);
     add_json_number(text, "worst_bound", log->worst_bound);
     add_json_number(text, "mean_bound", log->mean_bound);
+    add_json_rules(report, text);
     pc_text_add(text, "}\n", 2);
 }
 
@@ -202,7 +220,7 @@ static void add_json(const pc_plan_report *report, pc_text *text) {
     pc_text_printf(text, "],\n  \"plans\": [");
     for (int64_t i = 0; i < report->count; i++) add_json_plan(report, i, text);
     pc_text_printf(text, "%s],\n", report->count > 0 ? "\n  " : "");
-    add_json_log(&report->log, text);
+    add_json_log(report, text);
     pc_text_add(text, "}\n", 2);
 }
 

@@ -18,6 +18,7 @@ typedef enum column_id {
     PP,
     DP,
     CHUNKS,
+    LAYOUT,
     MICROBATCH_SIZE,
     MICROBATCHES,
     SCHEDULE,
@@ -54,6 +55,7 @@ static const struct column {
     [PP] = {"pp", "", "pp", CHOICE, false},
     [DP] = {"dp", "", "dp", CHOICE, false},
     [CHUNKS] = {"chunks", "", "chunks", CHOICE, false},
+    [LAYOUT] = {"layout", "", "layout", CHOICE, true},
     [MICROBATCH_SIZE] = {"microbatch", "size", "microbatch size", CHOICE, false},
     [MICROBATCHES] = {"micro-", "batches", "microbatches", CHOICE, false},
     [SCHEDULE] = {"schedule", "", "schedule", CHOICE, true},
@@ -141,8 +143,8 @@ static void add_choice(pc_text *cell, const pc_plan_row *plan, column_id id) {
                              [OVERLAP_PARAMETERS] = choice->overlaps_parameters};
     if (id == MACHINE)
         pc_text_add_line(cell, row->machine, PC_LABEL_SIZE);
-    else if (id == SCHEDULE || id == RECOMPUTE)
-        pc_text_printf(cell, "%s", id == SCHEDULE ? row->schedule : row->recompute);
+    else if (id == SCHEDULE || id == RECOMPUTE || id == LAYOUT)
+        pc_text_printf(cell, "%s", id == SCHEDULE ? row->schedule : id == LAYOUT ? row->layout : row->recompute);
     else if (id == ORDER)
         add_order(cell, choice->order);
     else if (id == ROOM)
@@ -378,7 +380,8 @@ static void add_share(pc_text *text, int64_t count, const char *what, bool *any)
     *any = *any || count > 0;
 }
 
-static void add_log(const pc_plan_log *log, pc_text *text) {
+static void add_log(const pc_plan_report *report, pc_text *text) {
+    const pc_plan_log *log = &report->log;
     bool any = false, any_simulated = false;
     pc_text_printf(text, "\n%" PRId64 " points:", log->points);
     add_share(text, log->broken_rule, "break a rule", &any);
@@ -391,6 +394,7 @@ static void add_log(const pc_plan_log *log, pc_text *text) {
         add_share(text, log->simulated_infeasible, "infeasible", &any_simulated);
     }
     pc_text_add(text, "\n", 1);
+    if (report->rule) pc_text_printf(text, "rule broken most often: %s\n", report->rule);
 }
 
 static void add_table(const pc_plan_report *report, pc_text *text) {
@@ -414,7 +418,7 @@ static void add_below(const pc_plan_report *report, pc_text *text) {
         pc_text_add(text, "\n", 1);
     }
     add_behind(report, text);
-    add_log(&report->log, text);
+    add_log(report, text);
     if (report->count > 0) pc_text_printf(text, "\nplan 1: %s\n", report->rows[0].command);
 }
 

@@ -16,13 +16,20 @@ static const pc_iteration_spec *first_spec(const pc_plan_scenario *x) {
     return &x->runs[0].iteration;
 }
 
-/* Whether the model can be cut into `tp` ranks and `parts` parts; the machine, and all else, is not looked at. */
+/* Whether the model can be cut into `tp` ranks and `parts` parts, in one of the listed layouts; the machine, and all
+ * else, is not looked at. */
 static bool can_cut(const pc_plan_scenario *x, int64_t tp, int parts) {
     const pc_iteration_spec *spec = first_spec(x);
+    const pc_choice_list *layouts = &x->list[PC_CHOICE_LAYOUT];
     pc_cut cut = spec->cut;
+    bool can = false;
     cut.tp = (int)tp;
     cut.sequence_parallel = false;
-    return pc_cut_check(&spec->model, &cut, parts, &(pc_error){0}) == PC_OK;
+    for (int i = 0; i < layouts->count && !can; i++) {
+        cut.layout = (pc_cut_layout)layouts->values[i].whole;
+        can = pc_cut_check(&spec->model, &cut, parts, NULL) == PC_OK;
+    }
+    return can;
 }
 
 static part_counts count_parts(const pc_plan_scenario *x) {
@@ -68,24 +75,33 @@ static pc_code set_numbers(pc_choice_list *list, const int64_t *numbers, int cou
     return set_values(list, values, count, error);
 }
 
-/* All that divide the heads (of keys and values too, or the other way round) and stay where GPUs are joined best. */
+/* Whether groups of `size` GPUs make up one of the numbers of GPUs. */
+static bool makes_up_gpus(const pc_plan_scenario *x, int64_t size) {
+    const pc_choice_list *gpus = &x->list[PC_CHOICE_GPUS];
+    for (int i = 0; i < gpus->count; i++)
+        if (gpus->values[i].whole % size == 0) return true;
+    return false;
+}
+
+/* All that divide the heads (of keys and values too, or the other way round) and stay where GPUs are joined best, and
+ * make up the GPUs. */
 static pc_code fill_tp(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
     int64_t tp[PC_CHOICE_VALUES_MAX], most = gpus_together(x), gpus = largest(&x->list[PC_CHOICE_GPUS]);
     int any = 1, count = 0;
     while (any < parts->most && !parts->is[any]) any++;
     for (int64_t n = 1; n <= most && n <= gpus && count < PC_CHOICE_VALUES_MAX; n++)
-        if (n == 1 || can_cut(x, n, any)) tp[count++] = n;
+        if (n == 1 || (makes_up_gpus(x, n) && can_cut(x, n, any))) tp[count++] = n;
     return set_numbers(&x->list[PC_CHOICE_TP], tp, count, error);
 }
 
-/* All by which some number of parts that the model can have divides. */
+/* All by which some number of parts that the model can have divides, and some number of GPUs. */
 static pc_code fill_pp(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
     int64_t pp[PC_PARTS_MAX], gpus = largest(&x->list[PC_CHOICE_GPUS]);
     int count = 0;
     for (int p = 1; p <= parts->most && p <= gpus; p++) {
         bool can = p == 1;
         for (int n = p; n <= parts->most && !can; n += p) can = parts->is[n];
-        if (can) pp[count++] = p;
+        if (can && makes_up_gpus(x, p)) pp[count++] = p;
     }
     return set_numbers(&x->list[PC_CHOICE_PP], pp, count, error);
 }
@@ -186,10 +202,12 @@ static pc_code fill_gpus(pc_plan_scenario *x, pc_error *error) {
 }
 
 pc_code pc_plan_defaults_fill(pc_plan_scenario *x, pc_error *error) {
-    static const int64_t zero[] = {0, 1, 2, 3};
+    static const int64_t zero[] = {0, 1, 2, 3}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
     const pc_choice_list *list = x->list;
-    part_counts parts = count_parts(x);
     pc_code code = PC_OK;
+    if (list[PC_CHOICE_LAYOUT].count == 0) code = set_numbers(&x->list[PC_CHOICE_LAYOUT], layouts, 3, error);
+    if (code) return code;
+    part_counts parts = count_parts(x);
     if (list[PC_CHOICE_GPUS].count == 0) code = fill_gpus(x, error);
     if (!code && list[PC_CHOICE_GLOBAL_BATCH].count == 0) code = fill_batch(x, error);
     if (!code && list[PC_CHOICE_TP].count == 0) code = fill_tp(x, &parts, error);

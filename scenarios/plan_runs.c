@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const recompute_words[] = {"none", "selective", "full"};
+static const char *const recompute_words[] = {"none", "selective", "full"}, *const layout_words[] = {"even", "ends",
+                                                                                                     "own"};
 
 static bool has_chunks(const pc_plan_choice *choice) {
     return choice->generator->chunks_min != choice->generator->chunks_max;
@@ -57,6 +58,8 @@ static pc_value value_of(const pc_plan_scenario *x, const pc_plan_choice *from, 
         return (pc_value){.generator = from->generator};
     case PC_CHOICE_RECOMPUTE:
         return (pc_value){.text = recompute_words[from->recompute]};
+    case PC_CHOICE_LAYOUT:
+        return (pc_value){.text = layout_words[from->layout]};
     case PC_CHOICE_RANK_ORDER:
         return (pc_value){.order = from->order};
     default:
@@ -124,7 +127,7 @@ static const char *price_text(const pc_plan_scenario *x, const pc_plan_choice *f
 static void write_value(pc_choice choice, pc_value value, char text[64]) {
     if (choice == PC_CHOICE_SCHEDULE)
         snprintf(text, 64, "%s", value.generator->name);
-    else if (choice == PC_CHOICE_RECOMPUTE)
+    else if (choice == PC_CHOICE_RECOMPUTE || choice == PC_CHOICE_LAYOUT)
         snprintf(text, 64, "%s", value.text);
     else if (choice == PC_CHOICE_RANK_ORDER)
         pc_rank_order_write(value.order, text);
@@ -147,7 +150,7 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *x, const pc_plan_choice *fr
             put(context, "price", price_text(x, from));
         } else {
             write_value(c, value, text);
-            put(context, pc_choice_rule_of(c)->name, text);
+            put(context, pc_key_path(pc_choice_rule_of(c)->key), text);
         }
     }
     return code;

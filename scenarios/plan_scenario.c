@@ -26,13 +26,12 @@ static pc_setting plain_setting(const pc_plan_scenario *x, int base) {
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) pc_setting_set(&setting, ones[i], (pc_value){.whole = 1});
     pc_setting_set(&setting, PC_KEY_SCHEDULE, (pc_value){.generator = pc_generator_find("1f1b")});
     pc_setting_set(&setting, PC_KEY_RECOMPUTE, (pc_value){.text = "none"});
-    setting.given[PC_KEY_GPUS] = setting.given[PC_KEY_CHUNKS] = false;
+    setting.given[PC_KEY_GPUS] = setting.given[PC_KEY_CHUNKS] = setting.given[PC_KEY_LAYOUT] = false;
     return setting;
 }
 
 /* What has no place in a plan, which compares iterations that take one time, though a run could have it. */
 static pc_code check_place(const pc_setting *setting, pc_problem *problem) {
-    int count;
     for (pc_key key = PC_KEY_TIMES; key < PC_KEY_TIMES + PC_PASS_KINDS; key++)
         if (pc_setting_has(setting, key))
             return pc_problem_blame(problem, "times", "given; expected a machine, from which they follow in a plan");
@@ -44,9 +43,6 @@ static pc_code check_place(const pc_setting *setting, pc_problem *problem) {
         return pc_problem_blame(problem, "expand", "true; expected false in a plan, whose replicas are alike");
     if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
         return pc_problem_blame(problem, "samples", "of bad days; expected none in a plan, and them in runs of it");
-    if (pc_setting_has(setting, PC_KEY_LAYOUT) && pc_layout_list(setting->value[PC_KEY_LAYOUT].text, NULL, &count))
-        return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYOUT),
-                                "a list; expected even, ends or own, for a plan chooses the parts");
     return PC_OK;
 }
 
@@ -113,6 +109,7 @@ static pc_code make_space(pc_plan_scenario *x, pc_error *error) {
                                .pp = numbers_of(x, PC_CHOICE_PP),
                                .dp = numbers_of(x, PC_CHOICE_DP),
                                .chunks = numbers_of(x, PC_CHOICE_CHUNKS),
+                               .layouts = numbers_of(x, PC_CHOICE_LAYOUT),
                                .microbatch_size = numbers_of(x, PC_CHOICE_MICROBATCH_SIZE),
                                .recompute = numbers_of(x, PC_CHOICE_RECOMPUTE),
                                .zero = numbers_of(x, PC_CHOICE_ZERO),

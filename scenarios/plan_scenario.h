@@ -60,8 +60,8 @@ typedef void pc_plan_put(void *context, const char *key, const char *value);
 PC_API pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_choice *choice, pc_plan_put *put,
                                     void *context, pc_error *error);
 
-/* Whether `key` of a setting, "tp" or "overlap.tp", is one that `plan` can list. */
-PC_API bool pc_plan_scenario_lists(const char *key);
+/* What `plan` calls its list of a setting's `key`: "tp" of "tp", "layout" of "model.layout"; NULL if it has none. */
+PC_API const char *pc_plan_scenario_list_of(const char *key);
 
 #ifdef __cplusplus
 }

@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char objective_words[] = "throughput|memory|cost", recompute_words[] = "none|selective|full";
-_Static_assert((int)PC_PLAN_THROUGHPUT == 0 && (int)PC_PLAN_MEMORY == 1 && (int)PC_PLAN_COST == 2,
-               "the words stand in the order of the enum");
+static const char objective_words[] = "throughput|memory|cost", recompute_words[] = "none|selective|full",
+                  layout_words[] = "even|ends|own";
+_Static_assert((int)PC_PLAN_THROUGHPUT == 0 && (int)PC_PLAN_MEMORY == 1 && (int)PC_PLAN_COST == 2 &&
+                   (int)PC_CUT_EVEN == 0 && (int)PC_CUT_ENDS == 1 && (int)PC_CUT_OWN == 2,
+               "the words stand in the order of the enums");
 
 enum { TOP_MAX = 1000000 };
 
@@ -35,6 +37,7 @@ const pc_choice_rule *pc_choice_rule_of(pc_choice choice) {
         [PC_CHOICE_CHUNKS] = {"chunks", PC_KEY_CHUNKS, PC_DIMENSION_CHUNKS},
         [PC_CHOICE_MICROBATCH_SIZE] = {"microbatch_size", PC_KEY_MICROBATCH_SIZE, PC_DIMENSION_MICROBATCH_SIZE},
         [PC_CHOICE_SCHEDULE] = {"schedule", PC_KEY_SCHEDULE, PC_DIMENSION_SCHEDULE},
+        [PC_CHOICE_LAYOUT] = {"layout", PC_KEY_LAYOUT, PC_DIMENSION_LAYOUT},
         [PC_CHOICE_RECOMPUTE] = {"recompute", PC_KEY_RECOMPUTE, PC_DIMENSION_RECOMPUTE},
         [PC_CHOICE_ZERO] = {"zero", PC_KEY_ZERO, PC_DIMENSION_ZERO},
         [PC_CHOICE_SEQUENCE_PARALLEL] = {"sequence_parallel", PC_KEY_SEQUENCE_PARALLEL, PC_DIMENSIONS},
@@ -47,10 +50,12 @@ const pc_choice_rule *pc_choice_rule_of(pc_choice choice) {
     return &rules[choice];
 }
 
-bool pc_plan_scenario_lists(const char *key) {
-    for (pc_choice c = 0; c < PC_CHOICES; c++)
-        if (pc_choice_rule_of(c)->key != PC_KEYS && strcmp(pc_choice_rule_of(c)->name, key) == 0) return true;
-    return false;
+const char *pc_plan_scenario_list_of(const char *key) {
+    for (pc_choice c = 0; c < PC_CHOICES; c++) {
+        const pc_choice_rule *rule = pc_choice_rule_of(c);
+        if (rule->key != PC_KEYS && strcmp(pc_key_path(rule->key), key) == 0) return rule->name;
+    }
+    return NULL;
 }
 
 bool pc_choice_has_ranges(pc_choice choice) {
@@ -63,6 +68,8 @@ void pc_choice_values(pc_choice choice, char *text, size_t size) {
         pc_word_list(objective_words, text, size);
     else if (choice == PC_CHOICE_RECOMPUTE)
         pc_word_list(recompute_words, text, size);
+    else if (choice == PC_CHOICE_LAYOUT)
+        pc_word_list(layout_words, text, size);
     else
         pc_key_values(pc_choice_rule_of(choice)->key, text, size);
     size_t used = strlen(text);
@@ -141,6 +148,7 @@ static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_raw_li
     pc_key key = pc_choice_rule_of(choice)->key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
     if (choice == PC_CHOICE_RECOMPUTE) return push_word(recompute_words, text, list, cause);
+    if (choice == PC_CHOICE_LAYOUT) return push_word(layout_words, text, list, cause);
     if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
     if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, raw, index, take_number, list, cause);
     pc_code code = pc_value_parse(key, text, &value, cause);
@@ -258,10 +266,12 @@ static void fill_request(pc_plan_scenario *x) {
 
 /* ---- the sweep and the setting ---- */
 
-/* Recomputation of every part of its own has no place in a plan, which changes the parts. */
+/* Layers, or recomputation, listed part by part have no place in a plan, which changes the parts. */
 static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     int count;
     pc_recompute word;
+    if (choice == PC_CHOICE_LAYOUT && pc_word_parse(layout_words, value->text, &value->whole, NULL))
+        return pc_error_set(cause, PC_ERROR_INPUT, "no word for a layout; expected even, ends or own, for a plan chooses the parts");
     if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;
     pc_recompute_list(value->text, NULL, &count);
     if (count != 1)
@@ -300,6 +310,12 @@ static pc_code take_setting(pc_plan_scenario *x, pc_choice choice, pc_key key, p
     return pc_plan_refuse_setting(x, &problem, error);
 }
 
+/* A layout of `auto` is one that is not given. */
+static bool is_given(const pc_plan_scenario *x, pc_key key) {
+    bool is_auto = key == PC_KEY_LAYOUT && x->given.given[key] && strcmp(x->given.value[key].text, "auto") == 0;
+    return key != PC_KEYS && !is_auto && pc_setting_has(&x->given, key);
+}
+
 static pc_code take_others(pc_plan_scenario *x, pc_error *error) {
     pc_code code = PC_OK;
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
@@ -310,7 +326,7 @@ static pc_code take_others(pc_plan_scenario *x, pc_error *error) {
             code = take_sweep(x, c, error);
         else if (is_devices)
             code = take_setting(x, c, PC_KEY_DEVICES, error);
-        else if (rule->key != PC_KEYS && pc_setting_has(&x->given, rule->key))
+        else if (is_given(x, rule->key))
             code = take_setting(x, c, rule->key, error);
     }
     return code;
@@ -322,7 +338,7 @@ static pc_code check_sweep(const pc_plan_scenario *x, pc_error *error) {
     for (pc_dimension d = 0; d < PC_DIMENSIONS; d++) {
         const pc_dimension_rule *rule = pc_dimension_rule_of(d);
         const pc_sweep_list *sweep = &x->loaded->sweep[d];
-        if (sweep->count == 0 || pc_plan_scenario_lists(pc_key_path(rule->key))) continue;
+        if (sweep->count == 0 || pc_plan_scenario_list_of(pc_key_path(rule->key))) continue;
         snprintf(path, sizeof path, "sweep.%s", rule->name);
         return pc_source_refuse(&sweep->document->source, path, error,
                                 "no choice of a plan; expected one value, in the setting");

@@ -41,7 +41,7 @@ struct pc_plan_scenario {
     pc_plan_space space;
 };
 
-/* What a choice is called, "tp", which is also the path of its key in a setting; that key, PC_KEYS where there is none;
+/* What a choice is called, "tp"; its key in a setting, PC_KEYS where there is none;
  * the dimension of a sweep, PC_DIMENSIONS where there is none. */
 typedef struct pc_choice_rule {
     const char *name;

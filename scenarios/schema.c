@@ -255,6 +255,7 @@ static const cyaml_schema_field_t plan_fields[] = {
     CHOICE("chunks", PC_CHOICE_CHUNKS),
     CHOICE("microbatch_size", PC_CHOICE_MICROBATCH_SIZE),
     CHOICE("schedule", PC_CHOICE_SCHEDULE),
+    CHOICE("layout", PC_CHOICE_LAYOUT),
     CHOICE("recompute", PC_CHOICE_RECOMPUTE),
     CHOICE("zero", PC_CHOICE_ZERO),
     CHOICE("sequence_parallel", PC_CHOICE_SEQUENCE_PARALLEL),

@@ -12,8 +12,7 @@ static bool toss(test_random *random) {
 /* A time that shows: passes of some milliseconds, transfers of some tenths of that. */
 static pc_model draw_model(test_random *random, pc_cut *cut) {
     pc_model model = random_model(random);
-    cut->layout = (pc_cut_layout)test_between(random, PC_CUT_EVEN, PC_CUT_OWN);
-    model.layers = cut->layout == PC_CUT_ENDS ? 10 : 12;
+    model.layers = toss(random) ? 10 : 12; /* over 3 parts as `ends`, as `even`; over 4 as both others */
     model.hidden = 8 * model.heads * (1 + model.hidden % 4);
     model.ffn_hidden = 8 * (1 + model.ffn_hidden % 1000);
     model.vocab %= 20000;
@@ -88,7 +87,8 @@ static void draw_orders(test_random *random, example_space *x) {
 
 static void draw_lists(test_random *random, example_space *x) {
     static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
-                         recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, both[] = {0, 1}, dp[] = {1, 2, 4};
+                         recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, both[] = {0, 1}, dp[] = {1, 2, 4},
+                         layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
     const struct {
         pc_plan_list *list;
         const int64_t *from;
@@ -106,7 +106,8 @@ static void draw_lists(test_random *random, example_space *x) {
                  {&x->space.overlaps_tp, both, 2, 2},
                  {&x->space.overlaps_gradients, both, 2, 2},
                  {&x->space.overlaps_parameters, both, 2, 2},
-                 {&x->space.overlaps_p2p, both, 2, 2}};
+                 {&x->space.overlaps_p2p, both, 2, 2},
+                 {&x->space.layouts, layouts, 3, 3}};
     for (int i = 0; i < SPACE_LISTS; i++)
         *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, x->values[i]);
     if (test_between(random, 0, 2)) x->space.dp = (pc_plan_list){NULL, 0};
@@ -121,6 +122,7 @@ static double count_numbers(const pc_plan_space *x) {
                           x->dp.count > 0 ? x->dp.count : 1,
                           x->generator_count,
                           x->chunks.count,
+                          x->layouts.count,
                           x->microbatch_size.count,
                           x->recompute.count,
                           x->zero.count,

@@ -37,8 +37,10 @@ static void assert_list(pc_plan_list list, const int64_t *expected, int count) {
 
 /* ---- lists ---- */
 
-/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node. pp: divides 12 layers, at most 12
- * GPUs. chunks: with some pp they divide 12 layers. Microbatches: powers of two that divide 24. */
+/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node, of 12 that it divides. Parts: 1, 2,
+ * 3, 4, 6, 12 divide 12 layers, 1, 2, 7, 14 divide 14, and 3, 4, 5, 6, 8, 14 are two more than a divisor of 12. pp:
+ * divides 12 GPUs, and some number of parts. chunks: with some pp they are such a number. Microbatches: powers of two
+ * that divide 24. */
 static void test_defaults(void **state) {
     (void)state;
     pc_plan_scenario *x = load_tiny("");
@@ -47,9 +49,10 @@ static void test_defaults(void **state) {
     assert_int_equal(space->base_count, 1);
     ASSERT_LIST(space->gpus, 12);
     ASSERT_LIST(space->global_batch, 24);
-    ASSERT_LIST(space->tp, 1, 2, 4, 8);
+    ASSERT_LIST(space->tp, 1, 2, 4);
     ASSERT_LIST(space->pp, 1, 2, 3, 4, 6, 12);
-    ASSERT_LIST(space->chunks, 2, 3, 4, 6, 12);
+    ASSERT_LIST(space->chunks, 2, 3, 4, 5, 6, 7, 8, 12, 14);
+    ASSERT_LIST(space->layouts, PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN);
     ASSERT_LIST(space->microbatch_size, 1, 2, 4, 8);
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL);
     ASSERT_LIST(space->zero, 0, 1, 2, 3);
@@ -70,9 +73,10 @@ static void test_defaults_follow_the_layout(void **state) {
     const char *const sets[] = {"setting.model.layout=ends", "setting.model.attention=materialised", "setting.gpus=6"};
     pc_plan_scenario *x = load_plan(tiny, sets, 3);
     const pc_plan_space *space = pc_plan_scenario_space(x);
-    ASSERT_LIST(space->tp, 1, 2, 4);
+    ASSERT_LIST(space->tp, 1, 2);
     ASSERT_LIST(space->pp, 1, 2);
     ASSERT_LIST(space->chunks, 2, 7, 14);
+    ASSERT_LIST(space->layouts, PC_CUT_ENDS);
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL);
     pc_plan_scenario_free(x);
 }
@@ -86,6 +90,7 @@ static void test_lists(void **state) {
                                     "  gpus: [4..6, 12]\n"
                                     "  dp: [1, 2]\n"
                                     "  recompute: [full]\n"
+                                    "  layout: [own, even]\n"
                                     "  rank_order: [dp-tp-pp]\n"
                                     "  overlap: {p2p: [false, true]}\n"
                                     "  most_iteration: 1.5 min\n"
@@ -98,6 +103,7 @@ static void test_lists(void **state) {
     ASSERT_LIST(space->gpus, 4, 5, 6, 12);
     ASSERT_LIST(space->dp, 1, 2);
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_FULL);
+    ASSERT_LIST(space->layouts, PC_CUT_OWN, PC_CUT_EVEN);
     ASSERT_LIST(space->overlaps_p2p, 0, 1);
     assert_int_equal(space->orders[0].axis[0], PC_AXIS_DP);
     assert_int_equal(request.objective_count, 2);
@@ -144,6 +150,7 @@ static void test_runs(void **state) {
     (void)state;
     pc_plan_scenario *x =
         load_tiny("plan:\n  tp: [1, 2]\n  zero: [1, 3]\n  overlap: {p2p: [false]}\n  price: [2 /h]\n");
+    static const char *const layouts[] = {"even", "ends", "own"};
     const pc_plan_space *space = pc_plan_scenario_space(x);
     pc_plan_request request = pc_plan_scenario_request(x);
     pc_plan_answer answer;
@@ -161,6 +168,7 @@ static void test_runs(void **state) {
         assert_int_equal(spec.run, i + 1);
         assert_true(spec.gpu_hour_price == 2);
         assert_int_equal(meant.cut.dp, spec.iteration.cut.dp);
+        assert_int_equal(meant.cut.layout, spec.iteration.cut.layout);
         if (pc_iteration_run(&spec.iteration, NULL, false, &iteration, &error)) fail_msg("%s", error.message);
         assert_true(iteration.iteration_s == answer.found[i].iteration_s);
         pc_iteration_free(&iteration);
@@ -173,6 +181,8 @@ static void test_runs(void **state) {
         assert_true((strstr(words, "chunks=") != NULL) ==
                     (choice->generator->chunks_min != choice->generator->chunks_max));
         assert_non_null(strstr(words, order));
+        snprintf(expected, sizeof expected, " model.layout=%s ", layouts[choice->layout]);
+        assert_non_null(strstr(words, expected));
         assert_non_null(strstr(words, "overlap.p2p=false "));
         assert_null(strstr(words, "overlap.tp"));
     }

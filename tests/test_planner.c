@@ -23,9 +23,10 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
     return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
-           a->pp == b->pp && a->dp == b->dp && a->chunks == b->chunks && a->microbatch_size == b->microbatch_size &&
-           a->microbatches == b->microbatches && a->generator == b->generator && a->recompute == b->recompute &&
-           a->zero == b->zero && a->sequence_parallel == b->sequence_parallel && a->overlaps_tp == b->overlaps_tp &&
+           a->pp == b->pp && a->dp == b->dp && a->chunks == b->chunks && a->layout == b->layout &&
+           a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
+           a->generator == b->generator && a->recompute == b->recompute && a->zero == b->zero &&
+           a->sequence_parallel == b->sequence_parallel && a->overlaps_tp == b->overlaps_tp &&
            a->overlaps_gradients == b->overlaps_gradients && a->overlaps_parameters == b->overlaps_parameters &&
            a->overlaps_p2p == b->overlaps_p2p;
 }
@@ -47,6 +48,9 @@ static void check_same_plans(const pc_plan_answer *a, const pc_plan_answer *b) {
 static void check_log(const pc_plan_log *log) {
     assert_true(log->broken_rule >= 0 && log->over_memory >= 0 && log->too_slow >= 0);
     assert_int_equal(log->points, log->broken_rule + log->over_memory + log->too_slow + log->simulated);
+    int64_t broken = 0;
+    for (int i = 0; i < PC_PLAN_RULES; i++) broken += log->broken[i];
+    assert_int_equal(log->broken_rule, broken);
     assert_true(log->simulated_over_memory + log->simulated_infeasible <= log->simulated);
     bool has_bounds = log->simulated_over_memory + log->simulated_infeasible < log->simulated;
     assert_int_equal(has_bounds, !isnan(log->mean_bound));
@@ -60,12 +64,14 @@ static pc_plan_request draw_request(test_random *random) {
         request.objectives[i] = (pc_plan_objective)((first + i * step) % PC_PLAN_OBJECTIVES);
     if (test_between(random, 0, 1)) request.objective_count = 1;
     request.top = (int)test_between(random, request.objective_count == 1, 6);
+    request.all_variants = test_between(random, 0, 2) == 0;
     return request;
 }
 
 /* Limits between the best and the worst of what there is. */
 static void draw_limits(test_random *random, const pc_plan_space *space, pc_plan_request *request) {
     pc_plan_request all = {.objectives = {PC_PLAN_THROUGHPUT}, .objective_count = 1, .top = 1 << 20, .threads = 1};
+    all.all_variants = true;
     if (test_between(random, 0, 2)) return;
     pc_plan_answer answer = run_plan(space, &all);
     if (answer.count > 0) {
@@ -82,11 +88,12 @@ static void draw_limits(test_random *random, const pc_plan_space *space, pc_plan
 static bool is_faster_and_too_large(const pc_plan_space *space, pc_plan_choice choice, const pc_plan_found *than) {
     plan_bounder bounder = {0};
     plan_bounds bounds;
+    pc_plan_rule broken;
     pc_error error;
     int64_t sequences = choice.dp * choice.microbatch_size;
     if (choice.global_batch % sequences) return false;
     choice.microbatches = choice.global_batch / sequences;
-    if (plan_check_rules(space, &choice, &error)) return false;
+    if (plan_check_rules(space, &choice, &broken)) return false;
     bool is_bounded = !plan_bound_choice(&bounder, space, &choice, &bounds, &error);
     plan_bounder_free(&bounder);
     return is_bounded && bounds.time_s < than->iteration_s && bounds.memory_bytes > bounds.capacity_bytes;
@@ -134,7 +141,7 @@ static void test_equals_simulating_every_point(void **state) {
     (void)state;
     test_random random = {711};
     int64_t simulated = 0, points = 0, found = 0, limited = 0;
-    for (long i = 0; i < test_cases(40); i++) {
+    for (long i = 0; i < test_cases(60); i++) {
         example_space x;
         draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
         leave_one_reason(i % 4, &x.space);
@@ -161,9 +168,55 @@ static void test_equals_simulating_every_point(void **state) {
     }
     print_message("%lld simulated of %lld points; %lld plans, memory limits %lld\n", (long long)simulated,
                   (long long)points, (long long)found, (long long)limited);
-    test_count("plans.searched", test_cases(40));
+    test_count("plans.searched", test_cases(60));
     test_count("plans.points", (long)points);
     assert_true(found > 0 && limited > 0 && simulated < points);
+}
+
+static bool is_same_cut(const pc_plan_choice *a, const pc_plan_choice *b) {
+    return a->base == b->base && a->gpus == b->gpus && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp;
+}
+
+/* Of all plans, best first, those that are the first of their cut: the answer to a request for so many cuts. */
+static void test_one_plan_a_cut(void **state) {
+    (void)state;
+    test_random random = {715};
+    int64_t cuts = 0, plans = 0, front = 0;
+    for (long i = 0; i < test_cases(60); i++) {
+        example_space x;
+        draw_space(&random, 4000, false, &x);
+        pc_plan_request request = {.objectives = {(pc_plan_objective)(i % 3)}, .objective_count = 1, .threads = 1};
+        request.top = 1 << 20;
+        request.all_variants = true;
+        pc_plan_answer every = run_plan(&x.space, &request);
+        request.top = (int)test_between(&random, 1, 4);
+        request.all_variants = false;
+        pc_plan_answer found = run_plan(&x.space, &request);
+        int64_t next = 0;
+        for (int64_t k = 0; k < every.count && next < request.top; k++) {
+            bool is_first = true;
+            for (int64_t j = 0; j < k; j++)
+                is_first = is_first && !is_same_cut(&every.found[j].choice, &every.found[k].choice);
+            if (!is_first) continue;
+            assert_true(next < found.count);
+            assert_int_equal(found.found[next].number, every.found[k].number);
+            next++;
+        }
+        assert_int_equal(found.count, next);
+        cuts += found.count;
+        plans += every.count;
+        pc_plan_answer_free(&found);
+        request = (pc_plan_request){.objectives = {0, 1}, .objective_count = 2, .threads = 1};
+        found = run_plan(&x.space, &request);
+        request.all_variants = true;
+        pc_plan_answer variants = run_plan(&x.space, &request);
+        check_same_plans(&found, &variants); /* a front has what nothing beats, of one cut or of several */
+        front += found.count;
+        pc_plan_answer_free(&found);
+        pc_plan_answer_free(&variants);
+        pc_plan_answer_free(&every);
+    }
+    assert_true(cuts > 20 && plans > 10 * cuts && front > 10);
 }
 
 /* ---- progress ---- */
@@ -221,6 +274,7 @@ static void check_same_log(const pc_plan_log *a, const pc_plan_log *b) {
     bool has_bounds = !isnan(a->mean_bound);
     assert_int_equal(a->points, b->points);
     assert_int_equal(a->broken_rule, b->broken_rule);
+    for (int i = 0; i < PC_PLAN_RULES; i++) assert_int_equal(a->broken[i], b->broken[i]);
     assert_int_equal(a->over_memory, b->over_memory);
     assert_int_equal(a->too_slow, b->too_slow);
     assert_int_equal(a->simulated, b->simulated);
@@ -254,7 +308,7 @@ static void test_a_plan_is_its_iteration(void **state) {
     (void)state;
     test_random random = {713};
     int64_t checked = 0;
-    for (long i = 0; i < test_cases(6); i++) {
+    for (long i = 0; i < test_cases(20); i++) {
         example_space x;
         draw_space(&random, 2000, false, &x);
         pc_plan_request request = {.objectives = {PC_PLAN_COST}, .objective_count = 1, .top = 3, .threads = 1};
@@ -288,7 +342,7 @@ static void test_a_front_has_no_plan_that_another_beats(void **state) {
     (void)state;
     test_random random = {714};
     int64_t longest = 0;
-    for (long i = 0; i < test_cases(4); i++) {
+    for (long i = 0; i < test_cases(20); i++) {
         example_space x;
         draw_space(&random, 4000, false, &x);
         pc_plan_request request = {
@@ -307,6 +361,7 @@ static void test_a_front_has_no_plan_that_another_beats(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_simulating_every_point),
+        cmocka_unit_test(test_one_plan_a_cut),
         cmocka_unit_test(test_threads_do_not_show),
         cmocka_unit_test(test_progress_is_said),
         cmocka_unit_test(test_a_plan_is_its_iteration),

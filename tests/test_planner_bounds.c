@@ -13,7 +13,7 @@ static void describe(const pc_plan_space *space, const pc_plan_choice *x, char t
              x->generator->name, x->tp, x->pp, x->dp, x->chunks, (int)x->microbatches, (int)x->microbatch_size,
              (int)x->recompute, x->zero, x->sequence_parallel, x->overlaps_tp, x->overlaps_gradients,
              x->overlaps_parameters, x->overlaps_p2p, (int)x->order.axis[0], (int)x->order.axis[1],
-             (int)x->order.axis[2], (int)base->network, (int)base->granularity, (int)base->step, (int)base->cut.layout);
+             (int)x->order.axis[2], (int)base->network, (int)base->granularity, (int)base->step, (int)x->layout);
 }
 
 static int64_t fullest(const pc_iteration *iteration) {
@@ -25,11 +25,11 @@ static int64_t fullest(const pc_iteration *iteration) {
 
 /* A number of the space whose rules are kept; false where a few draws find none. */
 static bool draw_number(test_random *random, const plan_numbers *numbers, int64_t *number, pc_plan_choice *choice) {
-    pc_error error = {0};
+    pc_plan_rule broken;
     for (int i = 0; i < 50; i++) {
         *number = test_between(random, 0, numbers->shapes * numbers->variants - 1);
         *choice = plan_choice_of(numbers, *number);
-        if (!plan_check_rules(numbers->space, choice, &error)) return true;
+        if (!plan_check_rules(numbers->space, choice, &broken)) return true;
     }
     return false;
 }
@@ -157,10 +157,79 @@ static void test_numbers_that_are_no_points_mean_one(void **state) {
     assert_true(checked > 50);
 }
 
+/* Every number by itself against the log, which counts whole frames at once: points, and the rules that they break. */
+static void test_points_are_counted(void **state) {
+    (void)state;
+    test_random random = {703};
+    int64_t seen[PC_PLAN_RULES] = {0};
+    for (long i = 0; i < test_cases(20); i++) {
+        example_space x;
+        plan_numbers numbers;
+        pc_plan_answer answer;
+        pc_plan_request request = {.objective_count = 1, .top = 1, .most_iteration_s = 1e-9, .threads = 1};
+        int64_t points = 0, broken[PC_PLAN_RULES] = {0};
+        draw_space(&random, 8000, false, &x);
+        if (plan_numbers_make(&x.space, &numbers, NULL)) fail();
+        for (int64_t number = 0; number < numbers.shapes * numbers.variants; number++) {
+            pc_plan_choice choice = plan_choice_of(&numbers, number);
+            pc_plan_rule rule;
+            if (!plan_is_point(&numbers, number)) continue;
+            points++;
+            if (plan_check_rules(&x.space, &choice, &rule)) broken[rule]++;
+        }
+        assert_int_equal(pc_plan_run(&x.space, &request, &answer, NULL), PC_OK);
+        assert_int_equal(answer.log.points, points);
+        for (int k = 0; k < PC_PLAN_RULES; k++) assert_int_equal(answer.log.broken[k], broken[k]);
+        for (int k = 0; k < PC_PLAN_RULES; k++) seen[k] += broken[k];
+        pc_plan_answer_free(&answer);
+    }
+    for (int k = 0; k < PC_PLAN_RULE_TENSOR; k++) assert_true(seen[k] > 0);
+}
+
+/* Layers of each part in each layout, by hand: of 12 over 4 parts 3 3 3 3, or 0 6 6 0, and 14 do not divide; of 10 over
+ * 4 parts 2 3 3 2, or 0 5 5 0; over 2 parts `ends`, listed first, stands for `even` too, and 2 parts are too few for
+ * `own`; over 5 parts, of 12, only `own` divides; over 9 none, and the first listed layout stands for all; over 14
+ * `own` is `ends`. */
+static void test_layouts_that_differ(void **state) {
+    (void)state;
+    static const struct {
+        int layers, pp;
+        const char *points; /* e: even, d: ends, o: own */
+    } cases[] = {{12, 4, "eo"}, {10, 4, "do"}, {12, 2, "d"}, {12, 5, "o"}, {12, 9, "d"}, {12, 14, "d"}};
+    static const int64_t layouts[] = {PC_CUT_ENDS, PC_CUT_EVEN, PC_CUT_OWN};
+    test_random random = {704};
+    example_space x;
+    draw_space(&random, 4000, false, &x);
+    const pc_generator *generators[] = {pc_generator_find("1f1b")};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char points[4] = "";
+        int64_t pp[] = {cases[i].pp}, gpus[] = {cases[i].pp}, one[] = {1}, zero[] = {0};
+        pc_plan_list ones = {one, 1}, zeros = {zero, 1};
+        pc_plan_space space = x.space;
+        plan_numbers numbers;
+        x.bases[0].spec.model.layers = cases[i].layers;
+        space.base_count = space.order_count = space.generator_count = 1;
+        space.generators = generators;
+        space.gpus = (pc_plan_list){gpus, 1};
+        space.pp = (pc_plan_list){pp, 1};
+        space.tp = space.chunks = space.microbatch_size = space.global_batch = ones;
+        space.recompute = space.zero = space.sequence_parallel = zeros;
+        space.overlaps_tp = space.overlaps_gradients = space.overlaps_parameters = space.overlaps_p2p = zeros;
+        space.dp.count = 0;
+        space.layouts = (pc_plan_list){layouts, 3};
+        if (plan_numbers_make(&space, &numbers, NULL)) fail();
+        for (int64_t number = 0; number < 3; number++)
+            if (plan_is_point(&numbers, number)) strcat(points, (char[]){"deo"[number], '\0'});
+        assert_string_equal(points, cases[i].points);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_are_never_above),
         cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
+        cmocka_unit_test(test_points_are_counted),
+        cmocka_unit_test(test_layouts_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 #include "models/planner/planner.h"
+#include "results/plan_table.h"
 #include "tests/planner_example.h"
 
 #include <math.h>
@@ -44,6 +45,7 @@ static void test_lists(void **state) {
                  {offsetof(pc_plan_space, tp), "tp"},
                  {offsetof(pc_plan_space, pp), "pp"},
                  {offsetof(pc_plan_space, chunks), "chunks"},
+                 {offsetof(pc_plan_space, layouts), "layouts"},
                  {offsetof(pc_plan_space, microbatch_size), "microbatch_size"},
                  {offsetof(pc_plan_space, recompute), "recompute"},
                  {offsetof(pc_plan_space, zero), "zero"},
@@ -154,6 +156,164 @@ static void test_no_plan_is_no_error(void **state) {
     pc_plan_answer_free(&answer);
 }
 
+/* ---- rules and what lifts them ---- */
+
+/* A model of 6 layers with 8 heads on 8 GPUs, batch 8; whatever is asked for that breaks a rule. */
+typedef struct ruled_space {
+    pc_plan_base base;
+    const pc_generator *generator;
+    pc_rank_order order;
+    pc_plan_space space;
+} ruled_space;
+
+static const int64_t one[] = {1}, two[] = {2}, three[] = {3}, four[] = {4}, eight[] = {8}, none[] = {0},
+                     odd_batch[] = {9}, even_only[] = {PC_CUT_EVEN},
+                     all_layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN}, full[] = {PC_RECOMPUTE_FULL};
+#define LIST(values) ((pc_plan_list){values, (int)(sizeof(values) / sizeof *(values))})
+
+static void make_ruled(test_random *random, const char *schedule, ruled_space *x) {
+    example_space drawn;
+    draw_plans(random, &drawn);
+    *x = (ruled_space){.base = drawn.bases[0], .generator = pc_generator_find(schedule), .order = drawn.orders[0]};
+    pc_model *model = &x->base.spec.model;
+    model->layers = 6;
+    model->heads = model->kv_heads = 8;
+    model->hidden = model->ffn_hidden = 512;
+    x->base.spec.memory_limit_bytes = 0;
+    pc_plan_list ones = LIST(one), zeros = LIST(none);
+    x->space = (pc_plan_space){.bases = &x->base,
+                               .base_count = 1,
+                               .gpus = LIST(eight),
+                               .global_batch = LIST(eight),
+                               .tp = LIST(two),
+                               .pp = LIST(four),
+                               .chunks = LIST(one),
+                               .layouts = LIST(even_only),
+                               .microbatch_size = ones,
+                               .recompute = zeros,
+                               .zero = zeros,
+                               .sequence_parallel = zeros,
+                               .overlaps_tp = zeros,
+                               .overlaps_gradients = zeros,
+                               .overlaps_parameters = zeros,
+                               .overlaps_p2p = zeros,
+                               .generators = &x->generator,
+                               .generator_count = 1,
+                               .orders = &x->order,
+                               .order_count = 1};
+}
+
+static void check_rule(const pc_plan_space *space, pc_plan_rule rule, pc_plan_way way, int64_t value,
+                       const char *text) {
+    pc_plan_answer answer;
+    pc_plan_remedy remedy;
+    char said[PC_PLAN_TEXT_SIZE];
+    assert_int_equal(pc_plan_run(space, &fastest, &answer, NULL), PC_OK);
+    assert_int_equal(answer.log.broken[rule], answer.log.broken_rule);
+    assert_int_equal(pc_plan_find_remedy(space, &answer.log, &remedy, NULL), PC_OK);
+    assert_int_equal(remedy.most_broken, rule);
+    assert_int_equal(remedy.way, way);
+    if (way != PC_PLAN_WAY_NONE && way != PC_PLAN_WAY_SCHEDULE) assert_int_equal(remedy.value, value);
+    pc_plan_rule_text(space, &answer.log, &remedy, said);
+    assert_string_equal(said, text);
+    pc_plan_answer_free(&answer);
+}
+
+/* 6 layers over 4 stages: not even; as `ends` (6 + 2) / 4 = 2, so 1 2 2 1; as `own` 6 / 2 = 3, too; of equals the
+ * first. With all layouts searched over 7 stages of 7 GPUs: 6, 8 and 6 / 5 do not divide, and the nearest that divides
+ * 7 GPUs is 1. */
+static void test_rules_and_remedies(void **state) {
+    (void)state;
+    static const int64_t seven[] = {7};
+    test_random random = {727};
+    ruled_space x;
+    make_ruled(&random, "1f1b", &x);
+    check_rule(&x.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_LAYOUT, PC_CUT_ENDS,
+               "6 layers do not divide by pp x chunks, laid out even (1 point); --layout ends lifts that for 1 point");
+    x.space.layouts = LIST(all_layouts);
+    x.space.gpus = x.space.pp = LIST(seven);
+    x.space.tp = LIST(one);
+    x.space.global_batch = LIST(seven);
+    check_rule(&x.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_PP, 1,
+               "6 layers do not divide by pp x chunks, laid out even, ends or own (1 point); --pp 1 lifts that");
+    make_ruled(&random, "1f1b", &x);
+    x.space.tp = LIST(three);
+    x.space.pp = LIST(two);
+    check_rule(&x.space, PC_PLAN_RULE_GPUS, PC_PLAN_WAY_TP, 2,
+               "tp x pp does not divide the GPUs (1 point); --tp 2 lifts that");
+    make_ruled(&random, "1f1b", &x); /* dp 2: 9 in ones; 8 and 10 are as near, and less is taken */
+    x.space.pp = LIST(two);
+    x.space.global_batch = LIST(odd_batch);
+    check_rule(&x.space, PC_PLAN_RULE_BATCH, PC_PLAN_WAY_BATCH, 10,
+               "dp x microbatch size does not divide the batch (1 point); --global-batch 10 lifts that");
+    make_ruled(&random, "zb-h1", &x);
+    x.space.pp = LIST(two);
+    x.space.recompute = LIST(full);
+    check_rule(&x.space, PC_PLAN_RULE_RECOMPUTE, PC_PLAN_WAY_RECOMPUTE, PC_RECOMPUTE_NONE,
+               "full recomputation cannot be had with B and W apart (1 point); --recompute none lifts that");
+}
+
+/* One chunk is no plan, nor is one stage with several, whatever the schedule. 6 layers divide over 2 stages by 3
+ * chunks, not by 2; and by 2 chunks, as zb-v has, over no number of stages that divides 8 GPUs. */
+static void test_nothing_to_interleave(void **state) {
+    (void)state;
+    test_random random = {728};
+    ruled_space x;
+    make_ruled(&random, "1f1b-interleaved", &x);
+    x.space.pp = LIST(two);
+    check_rule(&x.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_CHUNKS, 3,
+               "one stage, or one chunk, has nothing to interleave (1 point); --chunks 3 lifts that");
+    x.space.pp = LIST(one);
+    x.space.chunks = LIST(three);
+    check_rule(&x.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_PP, 2,
+               "one stage, or one chunk, has nothing to interleave (1 point); --pp 2 lifts that");
+    make_ruled(&random, "zb-v", &x);
+    x.space.pp = LIST(one);
+    check_rule(&x.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_SCHEDULE, 0,
+               "one stage, or one chunk, has nothing to interleave (1 point); --schedule 1f1b lifts that");
+}
+
+/* What is claimed holds: with the value in the place of its list some point breaks no rule. */
+static void test_remedies_lift(void **state) {
+    (void)state;
+    test_random random = {729};
+    long claimed = 0;
+    for (long i = 0; i < test_cases(60); i++) {
+        example_space x;
+        pc_plan_answer answer;
+        pc_plan_remedy remedy;
+        draw_space(&random, 2000, false, &x);
+        if (i % 2) x.space.layouts.count = 1;
+        if (i % 2) x.space.pp.count = x.space.chunks.count = x.space.gpus.count = 1;
+        assert_int_equal(pc_plan_run(&x.space, &fastest, &answer, NULL), PC_OK);
+        pc_plan_log before = answer.log;
+        pc_plan_answer_free(&answer);
+        if (before.broken_rule == 0) continue;
+        assert_int_equal(pc_plan_find_remedy(&x.space, &before, &remedy, NULL), PC_OK);
+        if (remedy.way == PC_PLAN_WAY_NONE) continue;
+        pc_plan_list *lists[] = {[PC_PLAN_WAY_LAYOUT] = &x.space.layouts,
+                                 [PC_PLAN_WAY_TP] = &x.space.tp,
+                                 [PC_PLAN_WAY_PP] = &x.space.pp,
+                                 [PC_PLAN_WAY_CHUNKS] = &x.space.chunks,
+                                 [PC_PLAN_WAY_MICROBATCH_SIZE] = &x.space.microbatch_size,
+                                 [PC_PLAN_WAY_BATCH] = &x.space.global_batch,
+                                 [PC_PLAN_WAY_RECOMPUTE] = &x.space.recompute};
+        if (remedy.way == PC_PLAN_WAY_SCHEDULE) {
+            x.space.generators = &remedy.generator;
+            x.space.generator_count = 1;
+        } else {
+            *lists[remedy.way] = (pc_plan_list){&remedy.value, 1};
+        }
+        assert_int_equal(pc_plan_run(&x.space, &fastest, &answer, NULL), PC_OK);
+        assert_true(answer.log.broken_rule < answer.log.points);
+        if (remedy.way == PC_PLAN_WAY_LAYOUT)
+            assert_true(answer.log.points - answer.log.broken_rule >= remedy.points && remedy.points > 0);
+        pc_plan_answer_free(&answer);
+        claimed++;
+    }
+    assert_true(claimed > 5);
+}
+
 /* Without prices a cost is GPU-hours: the same plan, whatever base has been priced alike. */
 static void test_costs_without_prices(void **state) {
     (void)state;
@@ -204,6 +364,9 @@ int main(void) {
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_bases),
         cmocka_unit_test(test_no_plan_is_no_error),
+        cmocka_unit_test(test_rules_and_remedies),
+        cmocka_unit_test(test_nothing_to_interleave),
+        cmocka_unit_test(test_remedies_lift),
         cmocka_unit_test(test_costs_without_prices),
         cmocka_unit_test(test_refused_memory),
     };

@@ -13,7 +13,7 @@ _pipecast_options() {
             --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
         ;;
     plan)
-        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= \
+        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
             --exhaustive --set= --allow-outside --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
             --microbatch-size= --global-batch= --seq-len= --attention= --layout= --recompute= --zero= \
             --cross-entropy= --cross-entropy-chunks= --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=

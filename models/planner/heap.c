@@ -15,7 +15,9 @@ void plan_heap_free(plan_heap *heap) {
 }
 
 static bool is_worse(const plan_heap *heap, int64_t a, int64_t b) {
-    return plan_rank_compare(heap->ranking, &heap->list[a].rank, &heap->list[b].rank) > 0;
+    const plan_candidate *x = &heap->list[a], *y = &heap->list[b];
+    int order = plan_rank_compare(heap->ranking, &x->rank, &y->rank);
+    return order > 0 || (order == 0 && x->is_rest && !y->is_rest);
 }
 
 static void swap(plan_heap *heap, int64_t a, int64_t b) {

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -85,6 +86,17 @@ static bool is_within_limits(const pc_plan_request *request, const pc_plan_found
     return !(request->most_cost > 0) || found->cost <= request->most_cost;
 }
 
+/* What a pass simulated that kept few of each frame. */
+static pc_code note_scouted(plan_search *search, const plan_trial *trials, int64_t count, pc_error *error) {
+    if (search->kept_of_frame == 0) return PC_OK;
+    size_t wanted = (size_t)(search->scouted_count + count);
+    int64_t *moved = pc_realloc(search->scouted, wanted, sizeof *moved);
+    if (!moved) return pc_error_no_memory(error);
+    search->scouted = moved;
+    for (int64_t i = 0; i < count; i++) moved[search->scouted_count++] = trials[i].candidate->rank.number;
+    return PC_OK;
+}
+
 /* The log's means are added up in the order of the candidates, as everything. */
 static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *error) {
     pc_plan_log *log = &search->log;
@@ -107,6 +119,7 @@ static int64_t fill_round(const plan_search *search, const plan_heap *heap, int6
     int64_t count = 0;
     for (; *next < heap->count && count < most; ++*next) {
         const plan_candidate *candidate = &heap->list[*next];
+        if (candidate->is_rest) continue;
         if (!search->request->exhaustive && plan_best_rejects(&search->best, &candidate->rank)) continue;
         trials[count++] = (plan_trial){.candidate = candidate};
     }
@@ -122,6 +135,7 @@ static pc_code simulate(plan_search *search, const plan_heap *heap, pc_error *er
         x.left = count + heap->count - next;
         pc_parallel_run(search->threads, count, run_one, &x);
         for (int64_t i = 0; !code && i < count; i++) code = take_trial(search, &x.trials[i], error);
+        if (!code) code = note_scouted(search, x.trials, count, error);
         if (size < ROUND_MOST) size *= 2;
     }
     pc_free(x.trials);
@@ -136,22 +150,48 @@ static double now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Whether some point that was left out may still be among the best. */
+static bool has_more(const plan_search *search, const plan_heap *heap) {
+    bool is_exhaustive = search->request->exhaustive;
+    for (int64_t i = 0; i < heap->count; i++)
+        if (heap->list[i].is_rest && !plan_best_rejects(&search->best, &heap->list[i].rank)) return true;
+    return heap->is_over && (is_exhaustive || !plan_best_is_full(&search->best, &heap->list[heap->count - 1].rank));
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The next pass begins behind this one's last candidate; behind one that kept few of each frame, anew. */
+static void end_pass(plan_search *search, const plan_heap *heap) {
+    if (search->kept_of_frame > 0) {
+        if (search->scouted_count > 0)
+            qsort(search->scouted, (size_t)search->scouted_count, sizeof *search->scouted, compare_numbers);
+    } else if (heap->count > 0) {
+        search->has_floor = true;
+        search->floor = heap->list[heap->count - 1].rank;
+    }
+    search->passes++;
+}
+
 static pc_code search_all(plan_search *search, pc_error *error) {
     bool is_over = true;
     pc_code code = PC_OK;
     while (!code && is_over) {
         plan_heap heap;
         double begin = now_s();
-        search->kept = search->has_floor ? PLAN_KEPT : PLAN_KEPT_FIRST;
+        bool is_first = search->passes == 0, has_few = search->best.numbers && !search->request->exhaustive;
+        search->kept = is_first ? PLAN_KEPT_FIRST : PLAN_KEPT;
+        search->kept_of_frame = is_first && has_few ? PLAN_KEPT_OF_FRAME : 0;
         code = plan_walk(search, &heap, error);
         if (code) break;
         double bounded = now_s();
         code = simulate(search, &heap, error);
         search->log.bound_s += bounded - begin;
         search->log.simulate_s += now_s() - bounded;
-        is_over = heap.is_over;
-        search->has_floor = true;
-        if (heap.count > 0) search->floor = heap.list[heap.count - 1].rank;
+        is_over = has_more(search, &heap);
+        end_pass(search, &heap);
         plan_heap_free(&heap);
     }
     return code;
@@ -165,8 +205,9 @@ static pc_code try_other(const plan_search *search, plan_bounder *bounder, const
     int64_t number = plan_with_digit(&search->numbers, found->number, digit, value);
     pc_plan_choice choice = plan_choice_of(&search->numbers, number);
     plan_bounds bounds;
-    pc_error ignored;
-    pc_code code = plan_check_rules(search->space, &choice, &ignored);
+    pc_plan_rule broken;
+    pc_error ignored = {0};
+    pc_code code = plan_check_rules(search->space, &choice, &broken);
     if (!code) code = plan_bound_choice(bounder, search->space, &choice, &bounds, &ignored);
     if (code == PC_ERROR_INPUT) return PC_OK;
     if (code) return pc_error_set(error, code, "%s", ignored.message);
@@ -255,10 +296,14 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
     if (!code) code = plan_ranking_make(space, request, &search.ranking, error);
     if (code) return code;
     search.threads = request->threads > 0 ? request->threads : pc_parallel_processors();
-    search.best = (plan_best){.ranking = &search.ranking, .top = request->objective_count == 1 ? request->top : 0};
+    search.best =
+        (plan_best){.ranking = &search.ranking,
+                    .numbers = request->objective_count == 1 && !request->all_variants ? &search.numbers : NULL,
+                    .top = request->objective_count == 1 ? request->top : 0};
     code = search_all(&search, error);
     if (!code) code = give_answer(&search, answer, error);
     plan_best_free(&search.best);
+    pc_free(search.scouted);
     return code;
 }
 

@@ -8,7 +8,9 @@
  * Where values of a list come to the same iteration, there is one point, with the first of them: any sequence
  * parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1; zero and the overlaps of data parallelism
  * where nobody shares gradients; overlaps_parameters without ZeRO; selective recomputation of flash attention and none;
- * none and full of a schedule that recomputes; orders that differ in an axis of one rank only; values that stand twice.
+ * none and full of a schedule that recomputes; orders that differ in an axis of one rank only; layouts that give every
+ * part as many layers; values that stand twice. A layout that does not divide the layers is no point beside one that
+ * does; if none of the listed layouts does, the first one is a point, which breaks a rule.
  */
 #ifndef PC_MODELS_PLANNER_H
 #define PC_MODELS_PLANNER_H
@@ -46,7 +48,8 @@ typedef struct pc_plan_space {
     pc_plan_list gpus;         /* in all; a point uses exactly as many */
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
     pc_plan_list tp, pp, dp;
-    pc_plan_list chunks; /* of schedules that have a choice; others have their own number, and are one point */
+    pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
+    pc_plan_list layouts; /* pc_cut_layout: EVEN, ENDS or OWN; the bases' own layout does not count */
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recompute */
     pc_plan_list zero;
@@ -62,6 +65,7 @@ typedef struct pc_plan_choice {
     int base;
     int64_t gpus, global_batch;
     int tp, pp, dp, chunks;
+    pc_cut_layout layout;
     int64_t microbatch_size, microbatches;
     const pc_generator *generator;
     pc_recompute recompute;
@@ -70,9 +74,23 @@ typedef struct pc_plan_choice {
     pc_rank_order order;
 } pc_plan_choice;
 
-/* What is wanted. THROUGHPUT: most sequences a second, of the whole cluster. MEMORY: least bytes on the fullest GPU.
- * COST: least money a token; where no base has a price, least GPU-hours a token. Of plans that are equal in what was
- * asked for the faster one is better, then the one of less memory, then the one of the lower number. */
+/* The rules that a point can break, in the order in which they are looked at; the first one that it breaks counts. */
+typedef enum pc_plan_rule {
+    PC_PLAN_RULE_GPUS,         /* tp x pp divides the GPUs, and dp is one of those listed */
+    PC_PLAN_RULE_INTERLEAVING, /* model parts are interleaved on more stages than one, and more than one on each */
+    PC_PLAN_RULE_LAYERS,       /* some listed layout divides the layers over the parts */
+    PC_PLAN_RULE_BATCH,        /* dp x microbatch_size divides the batch */
+    PC_PLAN_RULE_SCHEDULE,     /* what the schedule says of stages, chunks and microbatches */
+    PC_PLAN_RULE_TENSOR,       /* tp divides heads, widths and, with sequence parallelism, the sequence */
+    PC_PLAN_RULE_RECOMPUTE,    /* no full recomputation if B and W are apart */
+    PC_PLAN_RULE_SIZE,         /* the machine has so many GPUs, and other sizes that can be counted */
+    PC_PLAN_RULES
+} pc_plan_rule;
+
+/* What is wanted. A cut is a machine, a number of GPUs, tp, pp and dp; all else are its variants. THROUGHPUT: most
+ * sequences a second, of the whole cluster. MEMORY: least bytes on the fullest GPU. COST: least money a token; where no
+ * base has a price, least GPU-hours a token. Of plans that are equal in what was asked for the faster one is better,
+ * then the one of less memory, then the one of the lower number. */
 typedef enum pc_plan_objective {
     PC_PLAN_THROUGHPUT,
     PC_PLAN_MEMORY,
@@ -91,12 +109,14 @@ typedef struct pc_plan_progress {
 } pc_plan_progress;
 
 typedef struct pc_plan_request {
-    pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the `top` best; several: the Pareto front of them */
+    pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the best variants of the `top` best
+                                                       * cuts; several: the Pareto front of them */
     int objective_count;
-    int top;                   /* plans wanted, at least 1; of a front the `top` first, 0: all */
+    int top;                   /* cuts wanted (all_variants: plans), at least 1; of a front the `top` first, 0: all */
     double most_iteration_s;   /* a plan may not take longer; 0: any */
     double most_cost;          /* or cost more a million tokens; 0: any */
     int threads;               /* 0: one a processor; the answer and the log do not depend on it */
+    bool all_variants;         /* of one objective: any number of plans a cut, not the best one alone */
     bool exhaustive;           /* simulate every point: what the search must equal, for tests and the curious */
     pc_plan_progress progress; /* said by the caller's thread alone, as often as it begins a piece of work */
 } pc_plan_request;
@@ -118,11 +138,12 @@ typedef struct pc_plan_found {
 
 /* Where the points went; they add up to `points`. */
 typedef struct pc_plan_log {
-    int64_t points;      /* in the product, one each where a list leaves no choice */
-    int64_t broken_rule; /* cannot be: what does not divide, what a schedule refuses */
-    int64_t over_memory; /* the lower bound on memory is above what there is */
-    int64_t too_slow;    /* the lower bound on time is above what was found or allowed */
-    int64_t simulated;   /* the rest: done, and of those */
+    int64_t points;                /* in the product, one each where a list leaves no choice */
+    int64_t broken_rule;           /* cannot be: what does not divide, what a schedule refuses */
+    int64_t broken[PC_PLAN_RULES]; /* that, by rule */
+    int64_t over_memory;           /* the lower bound on memory is above what there is */
+    int64_t too_slow;              /* the lower bound on time is above what was found or allowed */
+    int64_t simulated;             /* the rest: done, and of those */
     int64_t simulated_over_memory, simulated_infeasible;
     double bound_s, simulate_s;     /* wall-clock seconds of both halves; the only things that differ between calls */
     double worst_bound, mean_bound; /* of simulated plans: bound over simulated time, the least and the mean */
@@ -140,6 +161,34 @@ typedef struct pc_plan_answer {
 PC_API pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
                            pc_error *error);
 PC_API void pc_plan_answer_free(pc_plan_answer *answer);
+
+/* The rule that most points of a space break (as the log counts), and a value that lifts a rule: of the points that
+ * break `rule`, `points` break none with that value in the place of their own. The value is in none of the space's
+ * lists. If some points break no rule, only layouts are tried, and only for the rule that most break; else what is
+ * tried lifts that rule, or the one that comes next, and another batch comes last. NONE: nothing that was tried lifts
+ * any. */
+typedef enum pc_plan_way {
+    PC_PLAN_WAY_NONE,
+    PC_PLAN_WAY_LAYOUT,
+    PC_PLAN_WAY_TP,
+    PC_PLAN_WAY_PP,
+    PC_PLAN_WAY_CHUNKS,
+    PC_PLAN_WAY_MICROBATCH_SIZE,
+    PC_PLAN_WAY_BATCH,
+    PC_PLAN_WAY_RECOMPUTE,
+    PC_PLAN_WAY_SCHEDULE
+} pc_plan_way;
+
+typedef struct pc_plan_remedy {
+    pc_plan_rule most_broken, rule;
+    pc_plan_way way;
+    int64_t value;                 /* a pc_cut_layout, a pc_recompute or a number */
+    const pc_generator *generator; /* of SCHEDULE */
+    int64_t points;                /* of LAYOUT; else only whether there are any */
+} pc_plan_remedy;
+
+PC_API pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, pc_plan_remedy *remedy,
+                                   pc_error *error);
 
 /* The iteration that a choice is; what it borrows is the space's. */
 PC_API pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice);

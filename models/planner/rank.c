@@ -111,13 +111,31 @@ bool plan_rank_dominates(const plan_ranking *ranking, const plan_rank *a, const 
 
 void plan_best_free(plan_best *best) {
     pc_free(best->list);
+    pc_free(best->cuts);
     memset(best, 0, sizeof *best);
+}
+
+bool plan_best_is_full(const plan_best *best, const plan_rank *rank) {
+    return best->top > 0 && best->count == best->top &&
+           plan_rank_compare(best->ranking, &best->list[best->count - 1].rank, rank) < 0;
+}
+
+/* The place of the plan of a rank's cut; -1: there is none, or any number may be there. */
+static int64_t find_cut(const plan_best *best, const plan_rank *rank) {
+    if (best->top == 0 || !best->numbers) return -1;
+    int64_t cut = plan_cut_of(best->numbers, rank->number);
+    for (int64_t i = 0; i < best->count; i++)
+        if (best->cuts[i] == cut) return i;
+    return -1;
 }
 
 bool plan_best_rejects(const plan_best *best, const plan_rank *rank) {
     const plan_ranking *ranking = best->ranking;
-    if (best->top > 0)
-        return best->count == best->top && plan_rank_compare(ranking, &best->list[best->count - 1].rank, rank) < 0;
+    if (plan_best_is_full(best, rank)) return true;
+    if (best->top > 0) {
+        int64_t at = find_cut(best, rank);
+        return at >= 0 && plan_rank_compare(ranking, &best->list[at].rank, rank) < 0;
+    }
     for (int64_t i = 0; i < best->count; i++)
         if (plan_rank_dominates(ranking, &best->list[i].rank, rank)) return true;
     return false;
@@ -129,6 +147,9 @@ static pc_code make_room(plan_best *best, pc_error *error) {
     plan_ranked *moved = pc_realloc(best->list, (size_t)room, sizeof *moved);
     if (!moved) return pc_error_no_memory(error);
     best->list = moved;
+    int64_t *cuts = pc_realloc(best->cuts, (size_t)room, sizeof *cuts);
+    if (!cuts) return pc_error_no_memory(error);
+    best->cuts = cuts;
     best->room = room;
     return PC_OK;
 }
@@ -140,14 +161,29 @@ static void drop_dominated(plan_best *best, const plan_rank *rank) {
     best->count = kept;
 }
 
+/* The plan of the same cut goes, which is worse; else, of as many as are wanted, the worst. */
+static void drop_one(plan_best *best, const plan_rank *rank) {
+    int64_t at = find_cut(best, rank);
+    if (at < 0 && best->count == best->top) at = best->count - 1;
+    if (at < 0) return;
+    best->count--;
+    memmove(&best->list[at], &best->list[at + 1], (size_t)(best->count - at) * sizeof *best->list);
+    memmove(&best->cuts[at], &best->cuts[at + 1], (size_t)(best->count - at) * sizeof *best->cuts);
+}
+
 pc_code plan_best_add(plan_best *best, const plan_ranked *plan, pc_error *error) {
-    if (best->top == 0) drop_dominated(best, &plan->rank);
-    if (best->top > 0 && best->count == best->top) best->count--;
+    if (best->top == 0)
+        drop_dominated(best, &plan->rank);
+    else
+        drop_one(best, &plan->rank);
     pc_code code = make_room(best, error);
     if (code) return code;
     int64_t at = best->count++;
-    for (; at > 0 && plan_rank_compare(best->ranking, &plan->rank, &best->list[at - 1].rank) < 0; at--)
+    for (; at > 0 && plan_rank_compare(best->ranking, &plan->rank, &best->list[at - 1].rank) < 0; at--) {
         best->list[at] = best->list[at - 1];
+        best->cuts[at] = best->cuts[at - 1];
+    }
     best->list[at] = *plan;
+    best->cuts[at] = best->numbers ? plan_cut_of(best->numbers, plan->rank.number) : 0;
     return PC_OK;
 }

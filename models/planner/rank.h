@@ -7,6 +7,7 @@
 #define PC_MODELS_PLANNER_RANK_H
 
 #include "models/planner/planner.h"
+#include "models/planner/space.h"
 
 /* First the objectives that were asked for, in their order, then, to tell equals apart, those of throughput and memory
  * that were not; and at last the number. */
@@ -41,21 +42,26 @@ int plan_rank_compare(const plan_ranking *ranking, const plan_rank *a, const pla
  * equals. */
 bool plan_rank_dominates(const plan_ranking *ranking, const plan_rank *a, const plan_rank *b);
 
-/* The best plans so far, best first. */
+/* The best plans so far, best first; of one objective at most one a cut, if `numbers` are there. */
 typedef struct plan_ranked {
     plan_rank rank;
     pc_plan_found found;
 } plan_ranked;
 typedef struct plan_best {
     const plan_ranking *ranking; /* borrowed */
+    const plan_numbers *numbers; /* borrowed; NULL: any number of plans a cut */
     int top;                     /* of one objective; of a front 0 */
     plan_ranked *list;
+    int64_t *cuts; /* theirs */
     int64_t count, room;
 } plan_best;
 void plan_best_free(plan_best *best);
 
-/* Whether a plan of this rank, or of a rank no better, would not be kept. */
+/* Whether a plan of this rank would not be kept, nor one of the same cut whose rank is no better. */
 bool plan_best_rejects(const plan_best *best, const plan_rank *rank);
+
+/* Whether no plan whose rank is no better than this one would be kept, of any cut. Of a front that is not known. */
+bool plan_best_is_full(const plan_best *best, const plan_rank *rank);
 
 /* Takes in a plan that is not rejected, and drops those that are not wanted beside it. */
 pc_code plan_best_add(plan_best *best, const plan_ranked *plan, pc_error *error);

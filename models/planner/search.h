@@ -4,6 +4,10 @@
  * bound on, until the next bound is beaten. Where more points were left than are kept, another pass follows, for the
  * best of those behind. Memory is flat, whatever the number of points, and neither a round nor what is kept depends on
  * the number of threads.
+ *
+ * If one plan a cut is wanted, the first pass keeps few candidates of each frame (space.h), so that all cuts that may
+ * be among the best have some; beside them it keeps a mark that says from which rank on a frame has more. If such a
+ * mark is still not ruled out when all that was kept is simulated, further passes look at every point again.
  */
 #ifndef PC_MODELS_PLANNER_SEARCH_H
 #define PC_MODELS_PLANNER_SEARCH_H
@@ -16,11 +20,12 @@
 typedef struct plan_candidate {
     plan_rank rank; /* of its bounds; exhaustive: of its number alone */
     double bound_s;
+    bool is_rest; /* no point: more of its frame, which are no better */
 } plan_candidate;
 
 /* The best of the candidates that were offered, at most `room` of them: a heap, the worst on top. Most often few are
  * enough, and the fewer are kept the sooner others are turned away: the first pass keeps fewer. */
-enum { PLAN_KEPT_FIRST = 1 << 10, PLAN_KEPT = 1 << 16 };
+enum { PLAN_KEPT_FIRST = 1 << 10, PLAN_KEPT = 1 << 16, PLAN_KEPT_OF_FRAME = 4 };
 typedef struct plan_heap {
     const plan_ranking *ranking; /* borrowed */
     plan_candidate *list;
@@ -36,7 +41,11 @@ typedef struct plan_search {
     plan_best best;
     pc_plan_log log;
     int threads;
-    int64_t kept; /* in this pass */
+    int passes;            /* done */
+    int64_t kept;          /* in this pass */
+    int64_t kept_of_frame; /* likewise; 0: any number */
+    int64_t *scouted;      /* numbers of what such a pass simulated, ascending; owned */
+    int64_t scouted_count;
     bool has_floor;
     plan_rank floor; /* candidates up to this one are done */
 } plan_search;

@@ -1,7 +1,5 @@
 #include "models/planner/space.h"
 
-#include "models/training/plan.h"
-
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -23,6 +21,7 @@ static const list_rule rules[] = {
     {"pp", AT(pp), DIGIT_PP, 1, PC_DEVICES_MAX},
     {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
     {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
+    {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_CUT_OWN},
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
     {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL},
     {"zero", AT(zero), DIGIT_ZERO, 0, 3},
@@ -78,6 +77,15 @@ static pc_code multiply(const int *radix, int first, int behind, int64_t *produc
     return PC_OK;
 }
 
+static int count_different(const pc_plan_list *list) {
+    int count = 0;
+    for (int i = 0, k; i < list->count; i++) {
+        for (k = 0; list->values[k] != list->values[i];) k++;
+        count += k == i;
+    }
+    return count;
+}
+
 pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_error *error) {
     plan_numbers made = {.space = space};
     int64_t all;
@@ -91,7 +99,11 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
     made.radix[DIGIT_ORDER] = space->order_count;
-    code = multiply(made.radix, 0, SHAPE_DIGITS, &made.shapes, error);
+    made.sizes = count_different(&space->microbatch_size);
+    code = multiply(made.radix, 0, FRAME_DIGITS, &made.frames, error);
+    if (!code) code = multiply(made.radix, FRAME_DIGITS, SHAPE_DIGITS, &made.of_frame, error);
+    if (!code) code = multiply(made.radix, 0, SHAPE_DIGITS, &made.shapes, error);
+    if (!code) code = multiply(made.radix, CUT_DIGITS, DIGITS, &made.of_cut, error);
     if (!code) code = multiply(made.radix, SHAPE_DIGITS, DIGITS, &made.variants, error);
     if (!code) code = multiply(made.radix, 0, DIGITS, &all, error);
     if (!code) *numbers = made;
@@ -123,7 +135,7 @@ int64_t plan_with_digit(const plan_numbers *numbers, int64_t number, plan_digit 
 
 /* ---- choices ---- */
 
-static int chunks_of(const pc_generator *generator, int64_t listed) {
+int plan_chunks_of(const pc_generator *generator, int64_t listed) {
     bool is_fixed = generator->chunks_min == generator->chunks_max;
     return is_fixed ? generator->chunks_default : (int)listed;
 }
@@ -149,6 +161,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .tp = (int)space->tp.values[digits[DIGIT_TP]],
         .pp = (int)space->pp.values[digits[DIGIT_PP]],
         .generator = space->generators[digits[DIGIT_GENERATOR]],
+        .layout = (pc_cut_layout)space->layouts.values[digits[DIGIT_LAYOUT]],
         .microbatch_size = space->microbatch_size.values[digits[DIGIT_SIZE]],
         .recompute = (pc_recompute)space->recompute.values[digits[DIGIT_RECOMPUTE]],
         .zero = (int)space->zero.values[digits[DIGIT_ZERO]],
@@ -159,10 +172,21 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .overlaps_p2p = space->overlaps_p2p.values[digits[DIGIT_OVERLAPS_P2P]] != 0,
         .order = space->orders[digits[DIGIT_ORDER]],
     };
-    x.chunks = chunks_of(x.generator, space->chunks.values[digits[DIGIT_CHUNKS]]);
+    x.chunks = plan_chunks_of(x.generator, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
     x.microbatches = microbatches_of(&x);
     return x;
+}
+
+int plan_parts_of(const pc_plan_choice *choice) {
+    return pc_placement_parts(choice->generator->placement, choice->pp, choice->chunks);
+}
+
+void plan_settle(const pc_plan_space *space, pc_plan_choice *choice) {
+    int dp = dp_of(space, choice, 0);
+    for (int i = 1; i < space->dp.count && dp == 0; i++) dp = dp_of(space, choice, i);
+    choice->dp = dp;
+    choice->microbatches = microbatches_of(choice);
 }
 
 pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number) {
@@ -195,6 +219,17 @@ static int order_made_of(const pc_plan_choice *x, pc_rank_order order) {
     return made;
 }
 
+/* The layers of the first and of the second part, which tell all others; -1 if they do not divide so. Of two parts, or
+ * one, all layouts that divide give the same. */
+static int64_t layout_made_of(const pc_plan_space *space, const pc_plan_choice *x, pc_cut_layout listed) {
+    const pc_model *model = &space->bases[x->base].spec.model;
+    pc_cut cut = {.layout = listed};
+    int parts = plan_parts_of(x);
+    if (parts > PC_PARTS_MAX || pc_cut_check_layout(model, &cut, parts, NULL)) return -1;
+    int64_t first = pc_cut_part(model, &cut, parts, 0).layers;
+    return parts < 3 ? 0 : first << 32 | pc_cut_part(model, &cut, parts, 1).layers;
+}
+
 static int64_t value_at(const pc_plan_space *space, plan_digit digit, int value) {
     switch (digit) {
     case DIGIT_GPUS:
@@ -220,7 +255,9 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *x, plan
     case DIGIT_GENERATOR:
         return (int64_t)(intptr_t)space->generators[value];
     case DIGIT_CHUNKS:
-        return chunks_of(x->generator, space->chunks.values[value]);
+        return plan_chunks_of(x->generator, space->chunks.values[value]);
+    case DIGIT_LAYOUT:
+        return layout_made_of(space, x, (pc_cut_layout)space->layouts.values[value]);
     case DIGIT_RECOMPUTE:
         return (int64_t)recompute_made_of(space, x, (pc_recompute)space->recompute.values[value]);
     case DIGIT_ZERO:
@@ -242,8 +279,16 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *x, plan
     }
 }
 
+/* Whether some listed layout but the first divides the layers. */
+static bool divides_otherwise(const pc_plan_space *space, const pc_plan_choice *x) {
+    for (int i = 1; i < space->layouts.count; i++)
+        if (made_of(space, x, DIGIT_LAYOUT, i) >= 0) return true;
+    return false;
+}
+
 static bool is_first(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
     int64_t made = made_of(space, x, digit, value);
+    if (digit == DIGIT_LAYOUT && made < 0) return value == 0 && !divides_otherwise(space, x);
     for (int i = 0; i < value; i++)
         if (made_of(space, x, digit, i) == made) return false;
     return true;
@@ -272,11 +317,17 @@ bool plan_is_same(const plan_numbers *numbers, int64_t number, int64_t other) {
     return true;
 }
 
-bool plan_is_shape(const plan_numbers *numbers, int64_t shape) {
+bool plan_is_frame(const plan_numbers *numbers, int64_t frame) {
+    int digits[DIGITS];
+    split_number(numbers, frame * numbers->of_frame * numbers->variants, digits);
+    pc_plan_choice x = choice_of_digits(numbers->space, digits);
+    return are_first(numbers, &x, digits, 0, FRAME_DIGITS);
+}
+
+bool plan_is_shape(const plan_numbers *numbers, const pc_plan_choice *choice, int64_t shape) {
     int digits[DIGITS];
     split_number(numbers, shape * numbers->variants, digits);
-    pc_plan_choice x = choice_of_digits(numbers->space, digits);
-    return are_first(numbers, &x, digits, 0, SHAPE_DIGITS);
+    return are_first(numbers, choice, digits, FRAME_DIGITS, SHAPE_DIGITS);
 }
 
 bool plan_is_variant(const plan_numbers *numbers, const pc_plan_choice *choice, int64_t variant) {
@@ -285,47 +336,31 @@ bool plan_is_variant(const plan_numbers *numbers, const pc_plan_choice *choice, 
     return are_first(numbers, choice, digits, SHAPE_DIGITS, DIGITS);
 }
 
-int64_t plan_count_variants(const plan_numbers *numbers, const pc_plan_choice *choice) {
-    int64_t count = 1;
-    for (int i = SHAPE_DIGITS; i < DIGITS; i++) {
-        int64_t differ = 0;
-        for (int value = 0; value < numbers->radix[i]; value++)
-            differ += is_first(numbers->space, choice, (plan_digit)i, value);
-        count *= differ;
-    }
+static int64_t count_first(const plan_numbers *numbers, const pc_plan_choice *choice, plan_digit digit) {
+    int64_t count = 0;
+    for (int value = 0; value < numbers->radix[digit]; value++) count += is_first(numbers->space, choice, digit, value);
     return count;
 }
 
-/* ---- specs ---- */
-
-pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice) {
-    pc_iteration_spec spec = space->bases[choice->base].spec;
-    spec.cut.tp = choice->tp;
-    spec.cut.pp = choice->pp;
-    spec.cut.dp = choice->dp;
-    spec.cut.chunks = choice->chunks;
-    spec.cut.microbatch_size = choice->microbatch_size;
-    spec.cut.microbatches = choice->microbatches;
-    spec.cut.recompute = choice->recompute;
-    spec.cut.zero = choice->zero;
-    spec.cut.sequence_parallel = choice->sequence_parallel;
-    spec.generator = choice->generator;
-    spec.order = choice->order;
-    spec.overlaps_tp = choice->overlaps_tp;
-    spec.overlaps_gradients = choice->overlaps_gradients;
-    spec.overlaps_parameters = choice->overlaps_parameters;
-    spec.overlaps_p2p = choice->overlaps_p2p;
-    return spec;
+int64_t plan_count_variants(const plan_numbers *numbers, const pc_plan_choice *choice) {
+    int64_t count = 1;
+    for (int i = SHAPE_DIGITS; i < DIGITS; i++) count *= count_first(numbers, choice, (plan_digit)i);
+    return count;
 }
 
-pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choice, pc_error *error) {
-    if (choice->dp == 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "tp %d * pp %d on %" PRId64 " GPUs; expected a divisor", choice->tp,
-                            choice->pp, choice->gpus);
-    if (choice->microbatches == 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "global_batch %" PRId64 " over dp %d and microbatches of %" PRId64 "; expected a multiple",
-                            choice->global_batch, choice->dp, choice->microbatch_size);
-    pc_iteration_spec spec = pc_plan_spec(space, choice);
-    return pc_iteration_plan_check(&spec, error);
+/* How many variants there are depends, of a frame's shapes, on zero alone. */
+int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *choice) {
+    const pc_plan_list *zero = &numbers->space->zero;
+    pc_plan_choice x = *choice;
+    int64_t shapes = numbers->sizes, variants = 0;
+    shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE);
+    for (int i = 0; i < zero->count; i++) {
+        x.zero = (int)zero->values[i];
+        if (is_first(numbers->space, &x, DIGIT_ZERO, i)) variants += plan_count_variants(numbers, &x);
+    }
+    return shapes * variants;
+}
+
+int64_t plan_cut_of(const plan_numbers *numbers, int64_t number) {
+    return number / numbers->of_cut;
 }

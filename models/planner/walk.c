@@ -8,8 +8,8 @@
 /* One thread's share of a pass. */
 typedef struct plan_walker {
     plan_bounder bounder;
-    plan_heap heap;
-    int64_t points, broken_rule, over_memory;
+    plan_heap heap, of_frame; /* of_frame: of the one at work, if few of each frame are kept */
+    int64_t points, broken[PC_PLAN_RULES], over_memory;
     pc_code code;
     pc_error error;
 } plan_walker;
@@ -19,8 +19,8 @@ typedef struct plan_pass {
     plan_walker *walkers;
 } plan_pass;
 
-/* Shapes that a thread takes at a time. */
-enum { BLOCK = 32 };
+/* Frames that a thread takes at a time. */
+enum { BLOCK = 8 };
 
 /* ---- one shape ---- */
 
@@ -79,7 +79,23 @@ static bool is_ruled_out(const plan_search *search, const pc_plan_choice *choice
 /* Whether no variant from `number` on, none of which is bounded below least_ps, can be a candidate of this pass. */
 static bool is_hopeless(const shape_walk *x, int64_t number, pc_time least_ps) {
     plan_candidate candidate = candidate_of(x, &x->choice, number, least_ps);
-    return is_ruled_out(x->search, &x->choice, &candidate) || plan_heap_turns_away(&x->walker->heap, &candidate.rank);
+    bool is_few = x->search->kept_of_frame > 0;
+    return is_ruled_out(x->search, &x->choice, &candidate) || plan_heap_turns_away(&x->walker->heap, &candidate.rank) ||
+           (is_few && plan_heap_turns_away(&x->walker->of_frame, &candidate.rank));
+}
+
+/* Whether an earlier pass has simulated it. */
+static bool is_done(const plan_search *search, const plan_candidate *candidate) {
+    if (search->has_floor && plan_rank_compare(&search->ranking, &candidate->rank, &search->floor) <= 0) return true;
+    int64_t low = 0, high = search->scouted_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (search->scouted[middle] < candidate->rank.number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < search->scouted_count && search->scouted[low] == candidate->rank.number;
 }
 
 static pc_code offer(shape_walk *x, const pc_plan_choice *choice, int64_t number, pc_time least_ps) {
@@ -90,8 +106,8 @@ static pc_code offer(shape_walk *x, const pc_plan_choice *choice, int64_t number
     pc_code code = raise_bound(x, SCOPE_ONE, &least_ps);
     if (code) return code;
     plan_candidate candidate = candidate_of(x, choice, number, least_ps);
-    bool is_done = search->has_floor && plan_rank_compare(&search->ranking, &candidate.rank, &search->floor) <= 0;
-    if (!is_done && !is_ruled_out(search, choice, &candidate)) plan_heap_offer(&x->walker->heap, &candidate);
+    plan_heap *heap = search->kept_of_frame > 0 ? &x->walker->of_frame : &x->walker->heap;
+    if (!is_ruled_out(search, choice, &candidate) && !is_done(search, &candidate)) plan_heap_offer(heap, &candidate);
     return PC_OK;
 }
 
@@ -144,13 +160,14 @@ static pc_code bound_shape(shape_walk *x) {
 
 static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_t shape) {
     shape_walk x = {.search = search, .walker = walker, .number = shape * search->numbers.variants};
-    if (!plan_is_shape(&search->numbers, shape)) return PC_OK;
+    pc_plan_rule broken;
     x.choice = plan_choice_of(&search->numbers, x.number);
+    if (!plan_is_shape(&search->numbers, &x.choice, shape)) return PC_OK;
     int64_t count = plan_count_variants(&search->numbers, &x.choice);
     walker->points += count;
-    pc_code code = plan_check_rules(search->space, &x.choice, &walker->error);
+    pc_code code = plan_check_rules(search->space, &x.choice, &broken);
     if (is_input(code)) {
-        walker->broken_rule += count;
+        walker->broken[broken] += count;
         return PC_OK;
     }
     if (!code) code = bound_shape(&x);
@@ -163,33 +180,75 @@ static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_
     return code;
 }
 
+/* ---- one frame ---- */
+
+/* The few that are kept; and, if there were more, that there are: behind the last of those, in rank. */
+static void hand_over(plan_walker *walker) {
+    plan_heap *from = &walker->of_frame;
+    if (from->is_over) {
+        plan_candidate rest = from->list[0];
+        rest.is_rest = true;
+        plan_heap_offer(&walker->heap, &rest);
+    }
+    for (int64_t i = 0; i < from->count; i++) plan_heap_offer(&walker->heap, &from->list[i]);
+    from->count = 0;
+    from->is_over = false;
+}
+
+static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_t frame) {
+    const plan_numbers *numbers = &search->numbers;
+    int64_t first = frame * numbers->of_frame;
+    pc_plan_rule broken;
+    pc_code code = PC_OK;
+    if (!plan_is_frame(numbers, frame)) return PC_OK;
+    pc_plan_choice choice = plan_choice_of(numbers, first * numbers->variants);
+    if (plan_check_frame(search->space, &choice, &broken)) {
+        int64_t count = plan_count_points(numbers, &choice);
+        walker->points += count;
+        walker->broken[broken] += count;
+        return PC_OK;
+    }
+    for (int64_t i = 0; !code && i < numbers->of_frame; i++) code = walk_shape(search, walker, first + i);
+    hand_over(walker);
+    return code;
+}
+
 /* ---- all ---- */
 
 static void walk_block(void *context, int worker, int64_t index) {
     const plan_pass *x = context;
     plan_walker *walker = &x->walkers[worker];
-    int64_t behind = (index + 1) * BLOCK, shapes = x->search->numbers.shapes;
-    plan_say_progress(x->search, worker, PC_PLAN_BOUNDS, index * BLOCK, shapes);
-    for (int64_t shape = index * BLOCK; shape < behind && shape < shapes && !walker->code; shape++)
-        walker->code = walk_shape(x->search, walker, shape);
+    const plan_numbers *numbers = &x->search->numbers;
+    int64_t first = index * BLOCK, behind = first + BLOCK;
+    plan_say_progress(x->search, worker, PC_PLAN_BOUNDS, first * numbers->of_frame, numbers->shapes);
+    for (int64_t frame = first; frame < behind && frame < numbers->frames && !walker->code; frame++)
+        walker->code = walk_frame(x->search, walker, frame);
 }
 
 static void merge(plan_search *search, plan_walker *from, plan_heap *heap) {
     for (int64_t i = 0; i < from->heap.count; i++) plan_heap_offer(heap, &from->heap.list[i]);
     heap->is_over = heap->is_over || from->heap.is_over;
-    if (search->has_floor) return;
+    if (search->passes > 0) return;
     search->log.points += from->points;
-    search->log.broken_rule += from->broken_rule;
     search->log.over_memory += from->over_memory;
+    for (int i = 0; i < PC_PLAN_RULES; i++) {
+        search->log.broken[i] += from->broken[i];
+        search->log.broken_rule += from->broken[i];
+    }
+}
+
+static pc_code make_heaps(const plan_search *search, plan_walker *walker, pc_error *error) {
+    pc_code code = plan_heap_make(&walker->heap, &search->ranking, search->kept, error);
+    if (code || search->kept_of_frame == 0) return code;
+    return plan_heap_make(&walker->of_frame, &search->ranking, search->kept_of_frame, error);
 }
 
 static pc_code run_pass(plan_search *search, plan_walker *walkers, plan_heap *heap, pc_error *error) {
     plan_pass x = {.search = search, .walkers = walkers};
     pc_code code = PC_OK;
-    for (int i = 0; !code && i < search->threads; i++)
-        code = plan_heap_make(&walkers[i].heap, &search->ranking, search->kept, error);
+    for (int i = 0; !code && i < search->threads; i++) code = make_heaps(search, &walkers[i], error);
     if (code) return code;
-    pc_parallel_run(search->threads, (search->numbers.shapes + BLOCK - 1) / BLOCK, walk_block, &x);
+    pc_parallel_run(search->threads, (search->numbers.frames + BLOCK - 1) / BLOCK, walk_block, &x);
     for (int i = 0; !code && i < search->threads; i++) {
         code = walkers[i].code;
         if (code) pc_error_set(error, code, "%s", walkers[i].error.message);
@@ -206,6 +265,7 @@ pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error) {
     if (!code) code = run_pass(search, walkers, &made, error);
     for (int i = 0; i < search->threads; i++) {
         plan_heap_free(&walkers[i].heap);
+        plan_heap_free(&walkers[i].of_frame);
         plan_bounder_free(&walkers[i].bounder);
     }
     pc_free(walkers);

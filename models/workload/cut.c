@@ -136,6 +136,10 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     return check_layout(model, cut, parts, error);
 }
 
+pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    return check_layout(model, cut, parts, error);
+}
+
 static int64_t layers_of(const pc_model *model, const pc_cut *cut, int parts, int part) {
     bool is_first = part == 0, is_last = part == parts - 1;
     switch (cut->layout) {

@@ -94,6 +94,10 @@ typedef struct pc_part {
  * placement. */
 PC_API pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 
+/* The last rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
+ * asks. Of the cut only the layout and its lists are looked at. */
+PC_API pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
+
 /* Part `part` of `parts` of a checked cut. */
 PC_API pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
 

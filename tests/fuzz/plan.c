@@ -15,6 +15,7 @@ static void check_space(const pc_plan_space *space) {
     check_list(space->tp);
     check_list(space->pp);
     check_list(space->microbatch_size);
+    check_list(space->layouts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

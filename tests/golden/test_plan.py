@@ -26,7 +26,7 @@ setting:
   memory: 0.4 GiB
 """
 LISTS = {"tp": ["1", "2", "4"], "pp": ["1", "2", "4"], "chunks": ["2", "4"], "microbatch_size": ["1", "2"],
-         "schedule": ["1f1b", "1f1b-interleaved", "v-half"], "recompute": ["none", "full"], "zero": ["0", "1"]}
+         "schedule": ["1f1b", "1f1b-interleaved", "v-half"], "layout": ["even", "ends", "own"], "recompute": ["none", "full"], "zero": ["0", "1"]}
 ORDERS, SWITCHES = ["tp-dp-pp", "dp-tp-pp"], ["true", "false"]
 PLAN = SETTING + "plan:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items()) + (
     f"  rank_order: [{', '.join(ORDERS)}]\n  sequence_parallel: [{', '.join(SWITCHES)}]\n"
@@ -66,12 +66,17 @@ class Plan(Command):
 
 def key_of(row, order, overlap):
     """What tells plans apart. Where a choice makes no difference there is one point: chunks of schedules that have none,
-    the order of axes that have one rank, sharding over one replica."""
+    the order of axes that have one rank, sharding over one replica, layouts of one or two model parts."""
     has_replicas = row["dp"] > 1
+    layout = row["layout"] if row["pp"] * row["virtual_pp"] > 2 else None
     return (*(row[key] for key in ("tp", "pp", "dp", "virtual_pp", "schedule", "microbatch_size", "recompute",
                                    "sequence_parallel")),
-            row["zero"] if has_replicas else None, overlap if has_replicas else None,
+            layout, row["zero"] if has_replicas else None, overlap if has_replicas else None,
             tuple(axis for axis in order.split("-") if row[axis] > 1))
+
+
+def cut_of(row):
+    return tuple(row[axis] for axis in ("machine", "gpus", "tp", "pp", "dp"))
 
 
 class Enumeration(Plan):
@@ -88,14 +93,22 @@ class Enumeration(Plan):
                 sets = [f"setting.rank_order={order}", f"setting.sequence_parallel={parallel}",
                         f"setting.overlap.gradients={overlap}", "setting.price=2.5/h"]
                 for row in self.rows(path, *[word for text in sets for word in ("--set", text)]):
-                    if row["status"] == "ok":
+                    interleaves = row["virtual_pp"] > 1 if row["pp"] > 1 else row["schedule"] == "1f1b"
+                    if row["status"] == "ok" and (interleaves or row["schedule"] == "1f1b"):
                         Enumeration.points[key_of(row, order, overlap)] = row
         return list(Enumeration.points.values())
 
-    def check_best(self, found, of, count):
-        """The values of the best, in order: which of equals comes first is the planner's."""
-        best = sorted(of(row) for row in self.enumerate())[:count]
-        self.assertEqual([of(plan) for plan in found["plans"]], best)
+    def check_best(self, of, count, *arguments):
+        """The values of the best, in order, of each cut and of all: which of equals comes first is the planner's."""
+        path, cuts = self.write(PLAN), {}
+        for row in self.enumerate():
+            cuts.setdefault(cut_of(row), []).append(of(row))
+        for best, more in ((sorted(map(min, cuts.values())), ()),
+                           (sorted(itertools.chain(*cuts.values())), ("--all-variants",))):
+            found = self.plan(path, "--top", str(count), *arguments, *more)["plans"]
+            self.assertEqual([of(plan) for plan in found], best[:count])
+            if not more:
+                self.assertEqual(len({cut_of(plan) for plan in found}), len(found))
 
     def test_the_enumeration_is_one(self):
         """More than a few points fit, and more than a few do not."""
@@ -105,16 +118,14 @@ class Enumeration(Plan):
         self.assertGreater(log["over_memory"], 50)
 
     def test_throughput(self):
-        path = self.write(PLAN)
-        for top in (1, 10, 40):
-            self.check_best(self.plan(path, "--top", str(top)), lambda row: row["iteration_s"], top)
+        for top in (1, 3, 10, 40):
+            self.check_best(lambda row: row["iteration_s"], top)
 
     def test_memory(self):
-        self.check_best(self.plan(self.write(PLAN), "--objective", "memory"), lambda row: row["memory_gib_max"], 10)
+        self.check_best(lambda row: row["memory_gib_max"], 10, "--objective", "memory")
 
     def test_cost(self):
-        found = self.plan(self.write(PLAN), "--objective", "cost", "--price", "2.5/h")
-        self.check_best(found, lambda row: row["cost_per_million_tokens"], 10)
+        self.check_best(lambda row: row["cost_per_million_tokens"], 10, "--objective", "cost", "--price", "2.5/h")
 
     def test_limits(self):
         points = sorted(row["iteration_s"] for row in self.enumerate())
@@ -241,11 +252,12 @@ class Choices(Plan):
         self.assertEqual({plan["tp"] for plan in self.plan(path, "--tp", "2", "--tp", "1,4")["plans"]} - {1, 4}, set())
 
     def test_defaults(self):
-        """Every list that nobody gives, counted: all others have one value. Of GPT-3 1.3B: 24 layers, 16 heads."""
+        """Every list that nobody gives, counted: all others have one value. Of GPT-3 1.3B: 24 layers, 16 heads. Of 64
+        GPUs pp is a divisor, too; 26 layers, as `ends` counts them, do not divide over 4 parts."""
         fixed = {"tp": "1", "pp": "2", "chunks": "2", "microbatch_size": "1", "schedule": "1f1b-interleaved",
-                 "recompute": "none", "zero": "1", "rank_order": "tp-dp-pp"}
+                 "layout": "even", "recompute": "none", "zero": "1", "rank_order": "tp-dp-pp"}
         divisors = [n for n in range(1, 25) if 24 % n == 0]
-        counts = {"tp": len([1, 2, 4, 8]), "pp": len(divisors), "chunks": len(divisors) - 1,
+        counts = {"tp": len([1, 2, 4, 8]), "pp": len([1, 2, 4, 8]), "layout": len(["even", "own"]), "chunks": len(divisors) - 1,
                   "microbatch_size": len([1, 2, 4, 8, 16, 32]), "schedule": 3, "recompute": 2, "zero": 4, "rank_order": 2,
                   "overlap.tp": 1, "sequence_parallel": 1}
         for name, count in counts.items():
@@ -267,8 +279,8 @@ class Choices(Plan):
         names = [line.split()[0] for line in self.good("list", "schedules").splitlines()]
         path = self.write(SETTING)
         fixed = ["--tp", "1", "--pp", "2", "--chunks", "2", "--microbatch-size", "1", "--zero", "1", "--recompute", "none",
-                 "--rank-order", "tp-dp-pp", "--memory", "40 GiB"]
-        found = self.plan(path, *fixed, "--schedule", "all", "--top", "100")
+                 "--rank-order", "tp-dp-pp", "--memory", "40 GiB", "--layout", "even"]
+        found = self.plan(path, *fixed, "--schedule", "all", "--top", "100", "--all-variants")
         self.assertEqual(found["log"]["points"], len(names))
         self.assertLessEqual({plan["schedule"] for plan in found["plans"]}, set(names))
         self.assertGreater(len(found["plans"]), 15)
@@ -280,18 +292,69 @@ class Choices(Plan):
             self.assertEqual(len(outputs), 1)
 
 
+class Layouts(Plan):
+    """Models whose layers do not divide: 126 as `ends` are 128 over 32 stages x 4 chunks, 46 are 48 over 16."""
+
+    def best(self, *arguments):
+        return self.plan("--top", "3", *arguments)
+
+    def test_llama3_405b(self):
+        given = ("--model", "llama3-405b", "--machine", "dgx-h100", "--gpus", "16384", "--tp", "8")
+        plan, *_ = self.best(*given)["plans"]
+        self.assertEqual((plan["layout"], plan["pp"], plan["virtual_pp"]), ("ends", 32, 4))
+        alone = self.best(*given, "--layout", "ends")["plans"][0]
+        self.assertEqual(alone["iteration_s"], plan["iteration_s"])
+        self.assertGreater(plan["mfu"], 1.4 * self.best(*given, "--layout", "even")["plans"][0]["mfu"])
+
+    def test_a_model_of_46_layers(self):
+        given = ("--model", "cm-21b", "--machine", "dgx-a100", "--gpus", "1024")
+        found = self.best(*given)["plans"]
+        self.assertEqual({plan["layout"] for plan in found} - {"ends", "own"}, set())
+        self.assertEqual(self.best(*given, "--layout", "even")["plans"], [])
+
+    def test_rows_are_cuts(self):
+        """One row a cut, and a command for it; all variants of the best of them behind the flag."""
+        path = self.write(PLAN)
+        cuts, every = self.plan(path, "--top", "100")["plans"], self.plan(path, "--top", "5000", "--all-variants")["plans"]
+        self.assertEqual(len({cut_of(plan) for plan in cuts}), len(cuts))
+        self.assertEqual({cut_of(plan) for plan in cuts}, {cut_of(plan) for plan in every})
+        self.assertGreater(len(every), 10 * len(cuts))
+        self.assertEqual(cuts[0]["command"], every[0]["command"])
+        self.assertIn("--layout", cuts[0]["command"])
+
+    def test_nothing_is_interleaved_on_one_stage(self):
+        log = self.plan("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--pp", "1", "--top", "1000",
+                        "--all-variants")
+        self.assertEqual({plan["schedule"] for plan in log["plans"]}, {"1f1b", "zb-h1"})
+        self.assertGreater(log["log"]["broken"]["interleaving"], 0)
+
+    def test_what_lifts_the_rule(self):
+        """6 layers over 4 stages: `ends` has 8 for them, and the same command with it finds plans."""
+        path = self.write(SETTING.replace("layers: 4", "layers: 6"))
+        given = (path, "--tp", "1,2", "--pp", "4", "--layout", "even", "--schedule", "1f1b", "--memory", "40 GiB")
+        found = self.plan(*given)
+        self.assertEqual(found["plans"], [])
+        self.assertRegex(found["log"]["rule"], r"^6 layers do not divide by pp x chunks, laid out even \((\d+) points\); "
+                         r"--layout ends lifts that for \d+ points$")
+        option = re.search(r"--layout ends", found["log"]["rule"]).group().split()
+        self.assertGreater(len(self.plan(*given, *option)["plans"]), 0)
+        table = run("plan", *given).stdout
+        self.assertIn(f"\nrule broken most often: {found['log']['rule']}\n", table)
+
+
 class Words(Plan):
     def test_the_log_adds_up(self):
         for more in ((), ("--exhaustive",), ("--objective", "memory"), ("--memory", "1 MiB")):
             log = self.plan(self.write(PLAN), *more)["log"]
             self.assertEqual(sum(log[key] for key in ("broken_rule", "over_memory", "too_slow", "simulated")), log["points"])
+            self.assertEqual(sum(log["broken"].values()), log["broken_rule"])
             self.assertLessEqual(log["simulated_over_memory"] + log["simulated_infeasible"], log["simulated"])
 
     @whole_only
     def test_more_points_than_are_kept_at_once(self):
         """The search keeps 1,024 candidates at first: with more of them none is lost, and none is simulated twice."""
         given = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--set", "setting.global_batch=64",
-                 "--top", "1100")
+                 "--top", "1100", "--all-variants")
         searched, every = self.plan(*given), self.plan(*given, "--exhaustive")
         self.assertEqual(every["log"]["simulated"], every["log"]["points"] - every["log"]["broken_rule"])
         self.assertGreater(every["log"]["simulated"], 1100)
@@ -324,7 +387,7 @@ class Words(Plan):
     def test_limits(self):
         """The largest wait, by the row's own columns."""
         names = {"TP traffic": "tp", "PP transfers": "pp", "DP traffic": "dp", "optimizer": "optimizer", "bubble": "bubble"}
-        for plan in self.plan(self.write(PLAN), "--top", "30")["plans"]:
+        for plan in self.plan(self.write(PLAN), "--top", "30", "--all-variants")["plans"]:
             word, percent, memory = re.fullmatch(r"(\D+) (\d+\.\d)%(, memory)?", plan["limits"]).groups()
             largest = max(KINDS, key=lambda kind: self.share(plan, kind))
             self.assertEqual(self.share(plan, names[word]), self.share(plan, largest))
@@ -332,7 +395,7 @@ class Words(Plan):
 
     def test_behind_adds_up(self):
         """v / v1 - 1 from iteration_s; each kind from exposed_*; what is not named rounds to nothing."""
-        best, *others = self.plan(self.write(PLAN), "--top", "30")["plans"]
+        best, *others = self.plan(self.write(PLAN), "--top", "30", "--all-variants")["plans"]
         self.assertEqual(best["behind"], "")
         for plan in others:
             total, rest = re.fullmatch(r"([+-]\d+\.\d)%(?:: (.*))?", plan["behind"]).groups()
@@ -349,7 +412,7 @@ class Words(Plan):
 
     def test_behind_in_memory(self):
         """In percent of what the fullest GPU of the best holds."""
-        best, *others = self.plan(self.write(PLAN), "--objective", "memory", "--top", "30")["plans"]
+        best, *others = self.plan(self.write(PLAN), "--objective", "memory", "--all-variants", "--top", "30", "--all-variants")["plans"]
         for plan in others:
             total = float(re.match(r"[+-]\d+\.\d", plan["behind"]).group())
             self.assertAlmostEqual(total, 100 * (plan["memory_gib_max"] / best["memory_gib_max"] - 1), delta=0.0501)
@@ -424,7 +487,12 @@ class Nothing(Plan):
                    "--price", "3/h", "--most-iteration", "1000 s")
 
     def test_rules(self):
-        self.check("of \\d+ points all break a rule of model, machine or schedule", "--tp", "3")
+        """All points break rules: the one that most do, and what lifts it."""
+        self.check(r"of \d+ points all break a rule, most often: tp x pp does not divide the GPUs \(\d+ points\); --tp [24] "
+                   r"lifts that", "--tp", "3")
+        self.check(r"of (\d+) points all break a rule, most often: 4 layers do not divide by pp x chunks, laid out own "
+                   r"\(\1 points\); --layout even lifts that for \1 points", "--pp", "2", "--schedule", "1f1b", "--layout",
+                   "own", "--memory", "40 GiB", "--microbatch-size", "1")
 
 
 class BadInput(Plan):
@@ -469,6 +537,7 @@ class BadInput(Plan):
             with self.subTest(text):
                 self.check(SETTING + f"plan:\n  {text}\n", last, message)
         for text, start in (("speed: [1]", "plan.speed: unknown key"), ("zeros: [1]", "plan.zeros: unknown key (did you mean zero?)"),
+                            ("layout: ['2,2']", "plan.layout[0]: 2,2: unknown word; expected one of even, ends, own"),
                             ("schedule: [2f2b]", "plan.schedule[0]: 2f2b: unknown schedule; expected one of gpipe,"),
                             ("rank_order: [tp]", "plan.rank_order[0]: "), ("machine: [abacus]", "plan.machine[0]: abacus: ")):
             with self.subTest(text):

@@ -1,0 +1,219 @@
+/* What would lift the rule that most points of a space break: found by trying. */
+#include "models/planner/space.h"
+
+#include <stdlib.h>
+
+/* Choices that are tried, over all remedies; what is not found by then is not claimed. */
+enum { TRIES_MOST = 4000000, VALUES_MOST = 64 };
+
+typedef struct remedy_search {
+    const pc_plan_space *space;
+    plan_numbers numbers;
+    int64_t tries;
+    pc_plan_remedy found;
+} remedy_search;
+
+/* ---- one value in the place of a choice's own ---- */
+
+/* With other parts the first of the listed layouts that divides the layers over them. */
+static void settle_layout(const pc_plan_space *space, pc_plan_choice *x) {
+    pc_plan_rule broken;
+    for (int i = 0; i < space->layouts.count; i++) {
+        x->layout = (pc_cut_layout)space->layouts.values[i];
+        if (plan_check_frame(space, x, &broken) == PC_OK) return;
+    }
+}
+
+static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice x, pc_plan_remedy remedy) {
+    switch (remedy.way) {
+    case PC_PLAN_WAY_LAYOUT:
+        x.layout = (pc_cut_layout)remedy.value;
+        break;
+    case PC_PLAN_WAY_PP:
+        x.pp = (int)remedy.value;
+        break;
+    case PC_PLAN_WAY_TP:
+        x.tp = (int)remedy.value;
+        break;
+    case PC_PLAN_WAY_CHUNKS:
+        x.chunks = plan_chunks_of(x.generator, remedy.value);
+        break;
+    case PC_PLAN_WAY_MICROBATCH_SIZE:
+        x.microbatch_size = remedy.value;
+        break;
+    case PC_PLAN_WAY_BATCH:
+        x.global_batch = remedy.value;
+        break;
+    case PC_PLAN_WAY_RECOMPUTE:
+        x.recompute = (pc_recompute)remedy.value;
+        break;
+    default:
+        x.generator = remedy.generator;
+        x.chunks = plan_chunks_of(x.generator, x.chunks);
+    }
+    plan_settle(space, &x);
+    if (remedy.way != PC_PLAN_WAY_LAYOUT) settle_layout(space, &x);
+    return x;
+}
+
+/* How many points of a frame break `rule` and none with the remedy; at least one suffices but for layouts. */
+static int64_t count_lifted(remedy_search *x, int64_t frame, pc_plan_remedy remedy) {
+    const plan_numbers *numbers = &x->numbers;
+    int64_t first = frame * numbers->of_frame, count = 0;
+    pc_plan_rule broken;
+    if (!plan_is_frame(numbers, frame)) return 0;
+    pc_plan_choice of_frame = plan_choice_of(numbers, first * numbers->variants);
+    bool is_frames = plan_check_frame(x->space, &of_frame, &broken) != PC_OK;
+    bool is_of_frames = remedy.rule <= PC_PLAN_RULE_LAYERS; /* plan_check_frame finds it */
+    x->tries++;
+    if (is_frames ? broken != remedy.rule : is_of_frames) return 0;
+    pc_plan_choice other = with_value(x->space, of_frame, remedy);
+    if (plan_check_frame(x->space, &other, &broken)) return 0;
+    for (int64_t i = 0; i < numbers->of_frame && x->tries < TRIES_MOST; i++) {
+        pc_plan_choice choice = plan_choice_of(numbers, (first + i) * numbers->variants);
+        if (!plan_is_shape(numbers, &choice, first + i)) continue;
+        bool is_broken = is_frames;
+        if (!is_frames) is_broken = plan_check_rules(x->space, &choice, &broken) && broken == remedy.rule;
+        other = with_value(x->space, choice, remedy);
+        x->tries++;
+        if (is_broken && !plan_check_rules(x->space, &other, &broken)) count += plan_count_variants(numbers, &choice);
+        if (count > 0 && remedy.way != PC_PLAN_WAY_LAYOUT) break;
+    }
+    return count;
+}
+
+/* Takes the remedy if it lifts more points than what was found. */
+static void try_remedy(remedy_search *x, pc_plan_remedy remedy) {
+    bool counts = remedy.way == PC_PLAN_WAY_LAYOUT;
+    for (int64_t frame = 0; frame < x->numbers.frames && x->tries < TRIES_MOST; frame++) {
+        remedy.points += count_lifted(x, frame, remedy);
+        if (remedy.points > 0 && !counts) break;
+    }
+    if (remedy.points > x->found.points && x->tries < TRIES_MOST) x->found = remedy;
+}
+
+/* ---- values ---- */
+
+static bool is_listed(const pc_plan_list *list, int64_t value) {
+    for (int i = 0; i < list->count; i++)
+        if (list->values[i] == value) return true;
+    return false;
+}
+
+static bool divides_one(const pc_plan_list *list, int64_t value) {
+    for (int i = 0; list && i < list->count; i++)
+        if (list->values[i] % value == 0) return true;
+    return !list;
+}
+
+static void try_layouts(remedy_search *x, pc_plan_rule rule) {
+    for (int64_t layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
+        if (!is_listed(&x->space->layouts, layout))
+            try_remedy(x, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_LAYOUT, .value = layout});
+}
+
+/* Numbers up to `most` beside those of a list, the nearest to any of them first; `divides`: only those that divide one
+ * of its values; NULL: all. */
+static void try_nearest(remedy_search *x, pc_plan_rule rule, pc_plan_way way, const pc_plan_list *list, int64_t most,
+                        const pc_plan_list *divides) {
+    int values = 0;
+    for (int64_t distance = 1; distance < most && values < VALUES_MOST; distance++)
+        for (int i = 0; i < 2 * list->count && values < VALUES_MOST && x->found.points == 0; i++) {
+            int64_t value = list->values[i / 2] + (i % 2 ? distance : -distance);
+            if (value < 1 || value > most || is_listed(list, value) || !divides_one(divides, value)) continue;
+            try_remedy(x, (pc_plan_remedy){.rule = rule, .way = way, .value = value});
+            values++;
+        }
+}
+
+/* The multiple of dp x microbatch size, for some cut, that is nearest to a listed batch. */
+static void try_batch(remedy_search *x, pc_plan_rule rule) {
+    const plan_numbers *numbers = &x->numbers;
+    int64_t nearest = 0, least = INT64_MAX;
+    for (int64_t shape = 0; shape < numbers->shapes && x->tries < TRIES_MOST; shape++, x->tries++) {
+        pc_plan_choice choice = plan_choice_of(numbers, shape * numbers->variants);
+        int64_t step = choice.dp * choice.microbatch_size, of = choice.global_batch;
+        if (step == 0) continue;
+        int64_t up = (of + step - 1) / step * step, down = of / step * step;
+        int64_t value = down > 0 && of - down < up - of ? down : up, distance = llabs(value - of);
+        if (distance > 0 && distance < least) nearest = value;
+        if (distance > 0 && distance < least) least = distance;
+    }
+    if (nearest > 0) try_remedy(x, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_BATCH, .value = nearest});
+}
+
+static void try_1f1b(remedy_search *x, pc_plan_rule rule) {
+    const pc_generator *usual = pc_generator_find("1f1b");
+    for (int i = 0; i < x->space->generator_count; i++)
+        if (x->space->generators[i] == usual) return;
+    try_remedy(x, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_SCHEDULE, .generator = usual});
+}
+
+/* ---- ways ---- */
+
+static int64_t largest(const pc_plan_list *list) {
+    int64_t most = 0;
+    for (int i = 0; i < list->count; i++)
+        if (list->values[i] > most) most = list->values[i];
+    return most;
+}
+
+static void try_way(remedy_search *x, pc_plan_rule rule, pc_plan_way way) {
+    const pc_plan_space *space = x->space;
+    int64_t layers = space->bases[0].spec.model.layers, gpus = largest(&space->gpus);
+    int64_t parts = layers + 2 < PC_CHUNKS_MAX ? layers + 2 : PC_CHUNKS_MAX, ranks = gpus < parts ? gpus : parts;
+    switch (way) {
+    case PC_PLAN_WAY_LAYOUT:
+        return try_layouts(x, rule);
+    case PC_PLAN_WAY_PP:
+        return try_nearest(x, rule, way, &space->pp, ranks, &space->gpus);
+    case PC_PLAN_WAY_TP:
+        return try_nearest(x, rule, way, &space->tp, gpus, &space->gpus);
+    case PC_PLAN_WAY_CHUNKS:
+        return try_nearest(x, rule, way, &space->chunks, parts, NULL);
+    case PC_PLAN_WAY_MICROBATCH_SIZE:
+        return try_nearest(x, rule, way, &space->microbatch_size, largest(&space->microbatch_size),
+                           &space->global_batch);
+    case PC_PLAN_WAY_RECOMPUTE:
+        return try_remedy(x, (pc_plan_remedy){.rule = rule, .way = way, .value = PC_RECOMPUTE_NONE});
+    default:
+        return try_1f1b(x, rule);
+    }
+}
+
+/* The rule that comes `nth`, the one that most points break being the first. */
+static pc_plan_rule nth_rule(const pc_plan_log *log, int nth) {
+    for (int rule = 0;; rule++) {
+        int before = 0;
+        for (int i = 0; i < PC_PLAN_RULES; i++)
+            before += log->broken[i] > log->broken[rule] || (log->broken[i] == log->broken[rule] && i < rule);
+        if (before == nth) return (pc_plan_rule)rule;
+    }
+}
+
+pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, pc_plan_remedy *remedy,
+                            pc_error *error) {
+    static const pc_plan_way ways[PC_PLAN_RULES][3] = {
+        [PC_PLAN_RULE_GPUS] = {PC_PLAN_WAY_PP, PC_PLAN_WAY_TP},
+        [PC_PLAN_RULE_INTERLEAVING] = {PC_PLAN_WAY_PP, PC_PLAN_WAY_CHUNKS, PC_PLAN_WAY_SCHEDULE},
+        [PC_PLAN_RULE_LAYERS] = {PC_PLAN_WAY_LAYOUT, PC_PLAN_WAY_PP, PC_PLAN_WAY_CHUNKS},
+        [PC_PLAN_RULE_BATCH] = {PC_PLAN_WAY_MICROBATCH_SIZE},
+        [PC_PLAN_RULE_SCHEDULE] = {PC_PLAN_WAY_CHUNKS, PC_PLAN_WAY_SCHEDULE},
+        [PC_PLAN_RULE_TENSOR] = {PC_PLAN_WAY_TP},
+        [PC_PLAN_RULE_RECOMPUTE] = {PC_PLAN_WAY_RECOMPUTE, PC_PLAN_WAY_SCHEDULE},
+    };
+    remedy_search x = {.space = space};
+    pc_code code = plan_numbers_make(space, &x.numbers, error);
+    if (code) return code;
+    bool has_plans = log->broken_rule < log->points;
+    for (int nth = 0; nth < (has_plans ? 1 : PC_PLAN_RULES) && x.found.points == 0; nth++) {
+        pc_plan_rule rule = nth_rule(log, nth);
+        for (int i = 0; i < 3 && ways[rule][i] && x.found.points == 0; i++)
+            if (!has_plans || ways[rule][i] == PC_PLAN_WAY_LAYOUT) try_way(&x, rule, ways[rule][i]);
+    }
+    /* Another batch is another training: only if nothing else helps. */
+    if (!has_plans && x.found.points == 0) try_batch(&x, PC_PLAN_RULE_BATCH);
+    *remedy = x.found;
+    remedy->most_broken = nth_rule(log, 0);
+    return PC_OK;
+}

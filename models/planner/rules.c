@@ -1,0 +1,71 @@
+/* What a choice has to keep to be an iteration at all. */
+#include "models/planner/space.h"
+
+#include "models/training/plan.h"
+
+#include <inttypes.h>
+
+/* ---- specs ---- */
+
+pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice) {
+    pc_iteration_spec spec = space->bases[choice->base].spec;
+    spec.cut.tp = choice->tp;
+    spec.cut.pp = choice->pp;
+    spec.cut.dp = choice->dp;
+    spec.cut.chunks = choice->chunks;
+    spec.cut.layout = choice->layout;
+    spec.cut.microbatch_size = choice->microbatch_size;
+    spec.cut.microbatches = choice->microbatches;
+    spec.cut.recompute = choice->recompute;
+    spec.cut.zero = choice->zero;
+    spec.cut.sequence_parallel = choice->sequence_parallel;
+    spec.generator = choice->generator;
+    spec.order = choice->order;
+    spec.overlaps_tp = choice->overlaps_tp;
+    spec.overlaps_gradients = choice->overlaps_gradients;
+    spec.overlaps_parameters = choice->overlaps_parameters;
+    spec.overlaps_p2p = choice->overlaps_p2p;
+    return spec;
+}
+
+/* ---- rules ---- */
+
+static pc_code break_rule(pc_plan_rule *broken, pc_plan_rule rule) {
+    *broken = rule;
+    return PC_ERROR_INPUT;
+}
+
+/* With one chunk, or more of them on the only stage, nothing is interleaved, and no framework offers it. */
+static bool interleaves_nothing(const pc_plan_choice *x) {
+    bool has_choice = x->generator->chunks_min != x->generator->chunks_max;
+    return (x->pp == 1 && x->chunks > 1) || (has_choice && x->chunks == 1);
+}
+
+pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
+    const pc_plan_base *base = &space->bases[choice->base];
+    pc_cut cut = {.layout = choice->layout};
+    int parts = plan_parts_of(choice);
+    if (choice->dp == 0) return break_rule(broken, PC_PLAN_RULE_GPUS);
+    if (interleaves_nothing(choice)) return break_rule(broken, PC_PLAN_RULE_INTERLEAVING);
+    if (parts > PC_PARTS_MAX || pc_cut_check_layout(&base->spec.model, &cut, parts, NULL))
+        return break_rule(broken, PC_PLAN_RULE_LAYERS);
+    return PC_OK;
+}
+
+/* Of a spec that cannot be: which of the rules of iterations it breaks first. */
+static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
+    const pc_cut *cut = &spec->cut;
+    if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, NULL))
+        return PC_PLAN_RULE_SCHEDULE;
+    if (pc_cut_check(&spec->model, cut, parts, NULL)) return PC_PLAN_RULE_TENSOR;
+    return spec->generator->splits && cut->recompute == PC_RECOMPUTE_FULL ? PC_PLAN_RULE_RECOMPUTE : PC_PLAN_RULE_SIZE;
+}
+
+pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
+    pc_code code = plan_check_frame(space, choice, broken);
+    if (code) return code;
+    if (choice->microbatches == 0) return break_rule(broken, PC_PLAN_RULE_BATCH);
+    pc_iteration_spec spec = pc_plan_spec(space, choice);
+    code = pc_iteration_plan_check(&spec, NULL);
+    return code == PC_ERROR_INPUT ? break_rule(broken, find_rule(&spec, plan_parts_of(choice))) : code;
+}
