@@ -20,12 +20,16 @@ static bool is_separator(char c) {
     return c == '-' || c == '_' || c == ' ';
 }
 
+static char letter_of(char c) {
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
 static letters letters_of(const char *word) {
     letters made = {.count = 0};
     for (; *word; word++) {
         if (is_separator(*word)) continue;
         if (made.count == LETTERS_MAX) return made.is_cut = true, made;
-        made.text[made.count++] = (char)(*word >= 'A' && *word <= 'Z' ? *word - 'A' + 'a' : *word);
+        made.text[made.count++] = letter_of(*word);
     }
     return made;
 }
@@ -77,10 +81,35 @@ static bool has_piece(const char *whole, const letters *part) {
     return false;
 }
 
+/* Whether `part` stands in `whole` from here on; how many separators it runs over. */
+static bool stands_at(const char *here, const letters *part, int *separators) {
+    int found = 0;
+    for (*separators = 0; *here && found < part->count; here++) {
+        if (is_separator(*here))
+            ++*separators;
+        else if (letter_of(*here) == part->text[found])
+            found++;
+        else
+            return false;
+    }
+    return found == part->count;
+}
+
+/* Whether `part` stands in `whole`; over a separator only from the beginning of a piece: "vhal" of "v-half", and not
+ * "tpp" of "sent_pp". */
+static bool holds(const char *whole, const letters *part) {
+    int separators;
+    for (const char *here = whole; *here; here++) {
+        bool begins = here == whole || is_separator(here[-1]);
+        if (!is_separator(*here) && stands_at(here, part, &separators) && (begins || separators == 0)) return true;
+    }
+    return false;
+}
+
 /* Three letters that stand anywhere in a word say little of it, two next to nothing. */
-static bool is_part(const char *whole, const letters *whole_letters, const letters *part, int enough) {
+static bool is_part(const char *whole, const letters *part, int enough) {
     if (part->count < 2 || part->is_cut) return false;
-    return has_piece(whole, part) || (part->count >= enough && strstr(whole_letters->text, part->text));
+    return has_piece(whole, part) || (part->count >= enough && holds(whole, part));
 }
 
 static int rank_of(const char *word, const char *alias) {
@@ -89,9 +118,9 @@ static int rank_of(const char *word, const char *alias) {
     int apart = a.count > b.count ? a.count - b.count : b.count - a.count;
     int slips = a.is_cut || b.is_cut ? LETTERS_MAX : distance(&a, &b);
     if (slips == 0) return SAME;
-    if (is_part(alias, &b, &a, 3)) return apart == 1 ? SAME + 1 : UNFINISHED + apart;
+    if (is_part(alias, &a, 3)) return apart == 1 ? SAME + 1 : UNFINISHED + apart;
     if (slips == 1 && least(a.count, b.count) > 2) return SLIP;
-    if (is_part(word, &a, &b, 4)) return OVERDONE + apart;
+    if (is_part(word, &b, 4)) return OVERDONE + apart;
     return slips <= most_slips(a.count) && slips < b.count ? SLIPS + slips : NOT_NEAR;
 }
 

@@ -1,63 +1,11 @@
 #include "results/column_choice.h"
 
+#include "engine/names.h"
+
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MAX_LENGTH = 63, NEAR = 3 };
-
-/* ---- the name that was probably meant ---- */
-
-static int least_of(int a, int b) {
-    return a < b ? a : b;
-}
-
-/* Levenshtein's distance of two words of at most NAME_MAX_LENGTH letters. */
-static int distance(const char *a, const char *b) {
-    int row[NAME_MAX_LENGTH + 1], length = (int)strlen(b);
-    for (int j = 0; j <= length; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int above = row[0];
-        row[0] = i;
-        for (int j = 1; j <= length; j++) {
-            int changed = above + (a[i - 1] != b[j - 1]);
-            above = row[j];
-            row[j] = least_of(changed, 1 + least_of(above, row[j - 1]));
-        }
-    }
-    return row[length];
-}
-
-static bool begins_a_word(const char *name, const char *at) {
-    return at == name || at[-1] == '_';
-}
-
-/* How far a name is from what was written: its letters; less where one of its words begins so ("tokens", "memory"). */
-static int farness(const char *written, const char *name) {
-    const char *found = strlen(written) >= 3 ? strstr(name, written) : NULL;
-    return found && begins_a_word(name, found) ? 1 : distance(written, name);
-}
-
-/* Writes " (did you mean a, b or c?)" with the nearest names, or nothing. */
-static void write_hint(const char *written, pc_column_namer *name_of, char *hint, size_t size) {
-    const char *near[NEAR];
-    int length = (int)strlen(written), count = 0, best = length > 4 ? 2 : 1; /* of a short word, one slip */
-    hint[0] = '\0';
-    for (int i = 0; name_of(i); i++) {
-        int far = farness(written, name_of(i));
-        if (far >= length || far > best) continue;
-        if (far < best) count = 0;
-        best = far;
-        if (count < NEAR) near[count++] = name_of(i);
-    }
-    for (int i = 0, used = 0; i < count; i++)
-        used += snprintf(hint + used, size - (size_t)used, "%s%s%s",
-                         i == 0           ? " (did you mean "
-                         : i == count - 1 ? " or "
-                                          : ", ",
-                         near[i], i == count - 1 ? "?)" : "");
-}
-
-/* ---- the list ---- */
+enum { NAME_MAX_LENGTH = 63 };
 
 static int find(pc_column_namer *name_of, const char *name) {
     for (int i = 0; name_of(i); i++)
@@ -66,11 +14,12 @@ static int find(pc_column_namer *name_of, const char *name) {
 }
 
 static pc_code refuse(const char *name, pc_column_namer *name_of, pc_error *error) {
-    char hint[256];
-    write_hint(name, name_of, hint, sizeof hint);
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = name};
+    for (int i = 0; name_of(i); i++) pc_nearest_offer(&nearest, name_of(i));
     return pc_error_set(error, PC_ERROR_INPUT,
                         "'%s': no such column%s; expected names of the columns that --format csv has, or all", name,
-                        hint);
+                        pc_nearest_hint(&nearest, hint));
 }
 
 static bool has(const pc_column_choice *choice, int column) {

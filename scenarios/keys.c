@@ -222,15 +222,18 @@ static bool is_layout_word(const char *text) {
 /* What looks like a list is told where it ends to be one. */
 static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) {
     int count;
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = text};
     bool is_list = strpbrk(text, "0123456789|*()") || text[0] == 'E';
     if (is_list && !is_layout_word(text)) {
         pc_code code = pc_layout_parse(text, NULL, &count, error);
         if (code) return code;
     } else if (!is_layout_word(text)) {
+        pc_nearest_offer_words(&nearest, "auto|even|ends|own");
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "%.40s: unknown layout; expected even, ends, own, auto, or the layers of every part such "
+                            "%.40s: unknown layout%s; expected even, ends, own, auto, or the layers of every part such "
                             "as \"3,4,4,3\" or \"Et*3|(t*4|)*2t*3L\"",
-                            shown(text));
+                            shown(text), pc_nearest_hint(&nearest, hint));
     }
     value->text = text;
     return PC_OK;

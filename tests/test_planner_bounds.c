@@ -183,7 +183,7 @@ static void test_points_are_counted(void **state) {
         for (int k = 0; k < PC_PLAN_RULES; k++) seen[k] += broken[k];
         pc_plan_answer_free(&answer);
     }
-    for (int k = 0; k < PC_PLAN_RULE_TENSOR; k++) assert_true(seen[k] > 0);
+    for (int k = 0; k < PC_PLAN_RULE_SCHEDULE; k++) assert_true(seen[k] > 0);
 }
 
 /* Layers of each part in each layout, by hand: of 12 over 4 parts 3 3 3 3, or 0 6 6 0, and 14 do not divide; of 10 over

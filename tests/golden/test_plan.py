@@ -559,7 +559,7 @@ class BadInput(Plan):
             with self.subTest(text):
                 self.check(SETTING + f"  {text}\n", last, message)
         self.check(SETTING.replace("vocab: 8000", "vocab: 8000, layout: '1,3'"), 3,
-                   "setting.model.layout: a list; expected even, ends or own, for a plan chooses the parts")
+                   "setting.model.layout: no word for a layout; expected even, ends or own, for a plan chooses the parts")
         self.check(SETTING.replace("  gpus: 8\n", ""), 2,
                    "setting.gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp")
         self.check(SETTING.replace("  global_batch: 16\n", ""), 2,
