@@ -119,7 +119,7 @@ static int rank_of(const char *word, const char *alias) {
     int slips = a.is_cut || b.is_cut ? LETTERS_MAX : distance(&a, &b);
     if (slips == 0) return SAME;
     if (is_part(alias, &a, 3)) return apart == 1 ? SAME + 1 : UNFINISHED + apart;
-    if (slips == 1 && least(a.count, b.count) > 2) return SLIP;
+    if (slips == 1 && a.count + b.count > 4) return SLIP; /* "rn" is run, but tp is not pp */
     if (is_part(word, &b, 4)) return OVERDONE + apart;
     return slips <= most_slips(a.count) && slips < b.count ? SLIPS + slips : NOT_NEAR;
 }
