@@ -51,7 +51,9 @@ static void test_parts(void **state) {
     assert_hint(schedules, "h2", " (did you mean zb-h2?)"); /* short, but a piece between separators */
     assert_hint(options, "microbatch", " (did you mean microbatches or microbatch-size?)");
     assert_hint(options, "output-file", " (did you mean output?)");             /* the name is the part */
-    assert_hint("a1x|a2x|a3x|a4x", "ax", "");                                   /* two letters are too little */
+    assert_hint("a12x|a23x|a34x", "ax", "");                                    /* two letters are too little */
+    assert_hint("run|plan|list", "rn", " (did you mean run?)");                 /* but for one slip */
+    assert_hint("tp|pp|dp", "cp", "");                                          /* of two letters none */
     assert_hint("dgx-b200|hgx-h200|b200", "h200", " (did you mean hgx-h200?)"); /* rather than one slip away */
     assert_hint("gpus|slow-gpus|gpu-jitter", "gpu", " (did you mean gpus?)");   /* all of it but its end */
     assert_hint(schedules, "1f1b-inter", " (did you mean 1f1b-interleaved?)");  /* rather than 1f1b, which it holds */
