@@ -93,6 +93,7 @@ static const struct sacrifice {
     [OVERLAP_PARAMETERS] = {"overlap_parameters", 6},
     [ORDER] = {"rank_order", 7},
     [SEQUENCE_PARALLEL] = {"sequence_parallel", 7},
+    [LAYOUT] = {"layout", 7},
     [TOKENS] = {"tokens_per_s_per_gpu", 8},
     [ZERO] = {"zero", 9},
     [RECOMPUTE] = {"recompute", 10},
@@ -380,6 +381,13 @@ static void add_share(pc_text *text, int64_t count, const char *what, bool *any)
     *any = *any || count > 0;
 }
 
+static void add_rule_broken(const pc_plan_report *report, pc_text *text) {
+    char words[PC_PLAN_TEXT_SIZE + 32];
+    if (!report->rule) return;
+    snprintf(words, sizeof words, "rule broken most often: %s", report->rule);
+    pc_lines_add_wrapped(text, words, width_of(report));
+}
+
 static void add_log(const pc_plan_report *report, pc_text *text) {
     const pc_plan_log *log = &report->log;
     bool any = false, any_simulated = false;
@@ -394,7 +402,7 @@ static void add_log(const pc_plan_report *report, pc_text *text) {
         add_share(text, log->simulated_infeasible, "infeasible", &any_simulated);
     }
     pc_text_add(text, "\n", 1);
-    if (report->rule) pc_text_printf(text, "rule broken most often: %s\n", report->rule);
+    add_rule_broken(report, text);
 }
 
 static void add_table(const pc_plan_report *report, pc_text *text) {
