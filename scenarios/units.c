@@ -163,6 +163,7 @@ static const char *scan_number(span text, decimal *number, span *rest) {
     if (*c == '-' && (is_digit(c[1]) || c[1] == '.')) return "negative";
     if (!is_digit(*c) && !(*c == '.' && is_digit(c[1]))) return "not a number";
     if (*c == '0' && (c[1] == 'x' || c[1] == 'X')) return "not a decimal number";
+    if (*c == '0' && is_digit(c[1])) return "begins with a zero"; /* what a comma left of 1,024, or of 1,05 */
     c = scan_digits(c, false, number);
     if (*c == '.') c = scan_digits(c + 1, true, number);
     c = scan_exponent(c, number);

@@ -57,6 +57,8 @@ static void test_refused(void **state) {
     expect_refused("3;4", "3;4: at 2: no list; expected numbers with commas between them");
     expect_refused("3,-4", "3,-4: at 3: no number; expected one");
     expect_refused("3,4294967296", "3,4294967296: at 3: too large a number; expected up to 2147483647");
+    expect_refused("12,012", "12,012: at 4: begins with a zero; expected a number that does not");
+    expect_refused("Et*04|tL", "Et*04|tL: at 4: begins with a zero; expected a number that does not");
     expect_refused("tt|tL", "tt|tL: at 1: no embedding; expected E at the start");
     expect_refused("Ett|t", "Ett|t: at 6: no loss; expected L at the end");
     expect_refused("Et|EtL", "Et|EtL: at 4: E here; expected E once, at the start, and L once, at the end");

@@ -56,6 +56,8 @@ static pc_code read_number(layout_reader *x, bool skips_commas, int32_t *number)
     int64_t value = 0;
     char c = x->text[x->at];
     if (c < '0' || c > '9') return refuse(x, x->at, "no number; expected one");
+    if (c == '0' && x->text[x->at + 1] >= '0' && x->text[x->at + 1] <= '9')
+        return refuse(x, x->at, "begins with a zero; expected a number that does not");
     for (; (c >= '0' && c <= '9') || (skips_commas && c == ','); c = x->text[++x->at]) {
         if (c != ',') value = 10 * value + (c - '0');
         if (value > INT32_MAX) return refuse(x, start, "too large a number; expected up to %d", INT32_MAX);

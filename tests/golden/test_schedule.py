@@ -211,6 +211,8 @@ class Schedule(Command):
             ("-m: 4.5: not a whole number; expected a whole number from 1 to 16777216",
              ["1f1b", "-p", "4", "-m", "4.5"]),
             ("--times: '1,2'; expected three numbers F,B,W such as 18.5,18.1,9.3", ["1f1b", *shape, "--times", "1,2"]),
+            ("--times: 024: begins with a zero; expected a number of at least zero, without a unit",
+             ["1f1b", *shape, "--times", "1,024,3"]),
             ("--times: '1,2,3,4'; expected three numbers F,B,W such as 18.5,18.1,9.3",
              ["1f1b", *shape, "--times", "1,2,3,4"]),
             ("--times: nan: not a number; expected a number of at least zero, without a unit",
