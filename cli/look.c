@@ -1,6 +1,7 @@
 #include "cli/look.h"
 
 #include "cli/cli.h"
+#include "engine/names.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,8 +12,11 @@
 /* ---- what is asked for ---- */
 
 bool look_take_colour(look_request *r, const char *value) {
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = value};
     if (pc_colour_mode_parse(value, &r->colour)) return true;
-    report_usage("--color: '%s'; expected auto, always or never", value);
+    pc_nearest_offer_words(&nearest, "auto|always|never");
+    report_usage("--color: '%s'%s; expected auto, always or never", value, pc_nearest_hint(&nearest, hint));
     return false;
 }
 

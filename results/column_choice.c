@@ -16,6 +16,9 @@ static int find(pc_column_namer *name_of, const char *name) {
 static pc_code refuse(const char *name, pc_column_namer *name_of, pc_error *error) {
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = name};
+    if (strcmp(name, "all") == 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "'all' beside others; expected it alone, or names of columns");
+    pc_nearest_offer(&nearest, "all");
     for (int i = 0; name_of(i); i++) pc_nearest_offer(&nearest, name_of(i));
     return pc_error_set(error, PC_ERROR_INPUT,
                         "'%s': no such column%s; expected names of the columns that --format csv has, or all", name,

@@ -224,12 +224,12 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
     int count;
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = text};
-    bool is_list = strpbrk(text, "0123456789|*()") || text[0] == 'E';
+    pc_nearest_offer_words(&nearest, "auto|even|ends|own");
+    bool is_list = strpbrk(text, "0123456789|*()") || (text[0] == 'E' && nearest.count == 0); /* EtL, and not EVEN */
     if (is_list && !is_layout_word(text)) {
         pc_code code = pc_layout_parse(text, NULL, &count, error);
         if (code) return code;
     } else if (!is_layout_word(text)) {
-        pc_nearest_offer_words(&nearest, "auto|even|ends|own");
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%.40s: unknown layout%s; expected even, ends, own, auto, or the layers of every part such "
                             "as \"3,4,4,3\" or \"Et*3|(t*4|)*2t*3L\"",
@@ -345,7 +345,13 @@ static pc_code parse_duration(const char *text, const struct key_rule *rule, pc_
 }
 
 static pc_code parse_jitter(const char *text, pc_value *value, pc_error *error) {
-    if (strcmp(text, "profile") != 0) return pc_parse_fraction(text, &value->real, error);
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = text};
+    pc_nearest_offer(&nearest, "profile");
+    if (nearest.count > 0 && strcmp(text, "profile") != 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: not a number%s; expected a fraction from 0 to 1, or profile",
+                            shown(text), pc_nearest_hint(&nearest, hint));
+    if (nearest.count == 0) return pc_parse_fraction(text, &value->real, error);
     value->real = PC_JITTER_OF_PROFILE;
     return PC_OK;
 }

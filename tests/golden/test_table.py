@@ -141,6 +141,7 @@ class Columns(Table):
         for command in (SWEEP, PLAN):
             self.bad(2, "--columns: 'mfuu': no such column (did you mean mfu?)" + expected, *command, "--columns", "hfu,mfuu")
             self.bad(2, "--columns: 'hfu' twice; expected it once", *command, "--columns", "hfu,hfu")
+            self.bad(2, "--columns: 'all' beside others; expected it alone, or names of columns", *command, "--columns", "hfu,all")
             self.bad(2, "--columns: an empty name; expected one comma between two names", *command, "--columns", "hfu,")
         self.bad(2, "--columns: 'behnid': no such column (did you mean behind?)" + expected, *PLAN, "--columns", "behnid")
 
