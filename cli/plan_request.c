@@ -103,6 +103,14 @@ static void list_options(option_spec options[FLAGS_MAX], const run_flag *flags[F
     options[count] = (option_spec){NULL, 0, NULL};
 }
 
+/* What a run takes where nothing is said is no default of a plan that chooses it. */
+static void print_flag_help(const run_flag *flag) {
+    bool is_list = pc_plan_scenario_list_of(flag->key), is_layout = strcmp(flag->key, "model.layout") == 0;
+    const char *text = is_layout ? "layers over parts: even, ends or own" : flag->help;
+    const char *end = is_list ? strstr(text, " (default ") : NULL;
+    printf("%.*s\n", end ? (int)(end - text) : (int)strlen(text), text);
+}
+
 static void print_help(void) {
     fputs(help_start, stdout);
     for (const run_flag *flag = run_flags; flag->name; flag++) {
@@ -110,7 +118,8 @@ static void print_help(void) {
         if (!is_for_plans(flag)) continue;
         snprintf(option, sizeof option, "%s %s%s", flag->name, flag->value,
                  pc_plan_scenario_list_of(flag->key) ? ",..." : "");
-        printf("      --%-26s %s\n", option, flag->help);
+        printf("      --%-26s ", option);
+        print_flag_help(flag);
     }
     fputs(help_end, stdout);
 }

@@ -578,6 +578,7 @@ class BadInput(Plan):
                 ("--tp: x: not a whole number; expected a whole number from 1 to 65536", ["--tp", "1,x"]),
                 ("--tp: '1,,2': a list with an empty entry; expected one comma between two values", ["--tp", "1,,2"]),
                 ("--objective: speed: unknown word; expected one of throughput, memory, cost", ["--objective", "speed"]),
+                ("--layout: 16: unknown word; expected one of even, ends, own", ["--layout", "16,16"]),
                 ("--top: 0: out of range; expected a whole number from 1 to 1000000", ["--top", "0"]),
                 ("--gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp", []),
                 ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),
@@ -588,6 +589,15 @@ class BadInput(Plan):
                 given = [] if message.startswith(("plan: no", "plan: two")) else ["--model", "gpt3-1.3b", "--machine",
                                                                                   "dgx-a100"]
                 self.bad(2, message, "plan", *given, *arguments)
+
+    def test_help_has_no_defaults_of_a_run(self):
+        """Of what a plan chooses, and no layouts that it cannot."""
+        text = self.good("plan", "--help")
+        lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("      --")}
+        for option in ("--tp", "--pp", "--schedule", "--microbatch-size", "--layout", "--recompute", "--zero"):
+            self.assertNotIn("default", lines[option])
+        self.assertNotIn("15,16", lines["--layout"])
+        self.assertIn("(default: the model's)", lines["--global-batch"])
 
     def test_machine(self):
         """A full disk is one line and status 3; a scenario is not written over."""
