@@ -37,16 +37,18 @@ void look_note(look_notes *notes, const char *format, ...) {
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    for (int i = 0; i < notes->count; i++)
+        if (strcmp(notes->list[i], text) == 0) return;
     if (notes->count == LOOK_NOTES_MAX) return;
     char *place = notes->text[notes->count];
     memcpy(place, text, sizeof text);
     notes->list[notes->count++] = place;
 }
 
-void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count) {
+void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count, bool is_named) {
     for (int i = 0; i < count; i++) {
-        bool is_named = count > 1 && list[i].model[0] != '\0';
-        look_note(notes, "%s%snot given, so as GPT's: %s", is_named ? list[i].model : "", is_named ? ": " : "",
+        bool has_name = is_named && list[i].model[0] != '\0';
+        look_note(notes, "%s%snot given, so as GPT's: %s", has_name ? list[i].model : "", has_name ? ": " : "",
                   list[i].keys);
     }
 }

@@ -26,11 +26,11 @@ typedef struct look_notes {
     int count;
 } look_notes;
 
-/* One more; those beyond LOOK_NOTES_MAX are dropped. */
+/* One more, unless it is there; those beyond LOOK_NOTES_MAX are dropped. */
 void look_note(look_notes *notes, const char *format, ...) PC_PRINTF(2, 3);
 
-/* What was assumed of models: with their names where there are several. */
-void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count);
+/* What was assumed of models; `is_named`: with their names, for there are others. */
+void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count, bool is_named);
 
 /* The look of standard output now; borrows both. */
 pc_table_look look_of(const look_request *r, const look_notes *notes);

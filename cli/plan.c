@@ -161,7 +161,7 @@ static pc_code commit_results(session *s, pc_error *error) {
 static pc_code print_plans(const session *s, pc_error *error) {
     pc_model_assumed assumed;
     look_notes notes = {.count = 0};
-    look_note_assumed(&notes, &assumed, pc_plan_scenario_assumed(s->scenario, &assumed));
+    look_note_assumed(&notes, &assumed, pc_plan_scenario_assumed(s->scenario, &assumed), false);
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,

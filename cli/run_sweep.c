@@ -330,8 +330,10 @@ static pc_code give_row(void *context, int64_t index, pc_run_row *row, pc_error 
 
 static void note_assumed(const session *s, look_notes *notes) {
     pc_model_assumed list[PC_ASSUMED_MAX];
-    for (int i = 0; i < s->request->path_count; i++)
-        look_note_assumed(notes, list, pc_scenario_assumed(s->scenarios[i], list));
+    int files = s->request->path_count;
+    for (int i = 0; i < files; i++)
+        look_note_assumed(notes, list, pc_scenario_assumed(s->scenarios[i], list),
+                          files > 1 || pc_scenario_has_models(s->scenarios[i]));
 }
 
 static pc_code print_table(session *s, pc_error *error) {

@@ -22,6 +22,20 @@ static int add(const pc_model_assumed *one, pc_model_assumed *list, int count) {
     return count + 1;
 }
 
+static const char *model_name(const pc_setting *setting) {
+    return pc_setting_has(setting, PC_KEY_MODEL_NAME) ? setting->value[PC_KEY_MODEL_NAME].text : "";
+}
+
+bool pc_scenario_has_models(const pc_scenario *scenario) {
+    int64_t swept = scenario->sweep[PC_DIMENSION_MODEL].count, models = swept > 0 ? swept : 1;
+    pc_setting first = pc_runs_of_model(scenario, 0, 0);
+    for (int64_t i = 0; i < scenario->case_count * models; i++) {
+        pc_setting other = pc_runs_of_model(scenario, i / models, i % models);
+        if (strcmp(model_name(&first), model_name(&other)) != 0) return true;
+    }
+    return false;
+}
+
 int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]) {
     int64_t swept = scenario->sweep[PC_DIMENSION_MODEL].count, models = swept > 0 ? swept : 1;
     int count = 0;

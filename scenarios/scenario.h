@@ -62,6 +62,9 @@ typedef struct pc_model_assumed {
     char keys[PC_ASSUMED_SIZE]; /* "positions learned, tied true, bias true, dropout true, norm layernorm, mlp gelu" */
 } pc_model_assumed;
 
+/* Whether a scenario's runs are of models of different names. */
+PC_API bool pc_scenario_has_models(const pc_scenario *scenario);
+
 /* Those of all models of a scenario's runs on clusters, without repeats: how many there are, PC_ASSUMED_MAX of them at
  * most. */
 PC_API int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]);

@@ -199,6 +199,18 @@ class Heading(Table):
         for count in ("32.78B", "32.01B", "8.03B"):  # in a column, where models differ
             self.assertIn(f"  {count}", text)
 
+    def test_one_of_several_models(self):
+        """What is assumed of one model is said of it alone, also where models stand in files of their own."""
+        path = self.write(*TRAITS[1:])
+        note = "own: not given, so as GPT's: positions learned\n"
+        self.assertIn("\n" + note, self.good("run", "--model", f"{path},llama3-8b", *CUT, "--set", "setting.global_batch=64"))
+        files = [self.path(name) for name in ("a.yaml", "b.yaml", "c.yaml")]
+        for file, model in zip(files, (os.path.basename(path), "llama3-8b", os.path.basename(path))):
+            pathlib.Path(file).write_text(f"scenario: {pathlib.Path(file).stem}\nsetting: {{model: {{from: {model}}}, machine: dgx-h100, "
+                                          "gpus: 64, tp: 8, pp: 8, global_batch: 64}\n")
+        text = self.good("run", *files)
+        self.assertEqual((text.count("not given"), text.count("\n" + note)), (1, 1), text)
+
     def test_it_is_wrapped(self):
         text = self.on(40, "run", "--model", self.write("mlp: swiglu"), *CUT)
         self.assertIn("not given, so as GPT's: positions\nlearned, tied true, bias true, dropout\ntrue, norm layernorm\n", text)
