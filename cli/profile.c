@@ -6,7 +6,6 @@
 #include "calib/profile_figure.h"
 #include "calib/profile_show.h"
 #include "engine/alloc.h"
-#include "engine/names.h"
 #include "results/figures/figure.h"
 #include "scenarios/library.h"
 
@@ -169,29 +168,15 @@ static void set_device(const request *r, pc_profile_device *device) {
     if (r->processors > 0) device->processors = (int32_t)r->processors;
 }
 
-/* Also without the end of its name: "a100-smx" is nearer to a100-sxm-80gb than to h100-sxm. */
-static void offer_gpu(pc_nearest *nearest, const char *name) {
-    char start[PC_NEAREST_NAME];
-    const char *end = strrchr(name, '-');
-    pc_nearest_offer(nearest, name);
-    if (!end) return;
-    snprintf(start, sizeof start, "%.*s", (int)(end - name), name);
-    pc_nearest_offer_as(nearest, name, start);
-}
-
 /* A machine's file of the user's may have a GPU of its own, so that an unknown name is no error. */
 static void warn_of_gpu(const char *gpu) {
     int count;
-    char hint[PC_NEAREST_TEXT];
-    pc_nearest nearest = {.word = gpu};
     const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (strcasecmp(known[i].name, gpu) == 0) return;
-        offer_gpu(&nearest, known[i].name);
-    }
-    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`%s; only machines whose file names it so "
-                 "can use the profile",
-                 gpu, pc_nearest_hint(&nearest, hint));
+    report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so can "
+                 "use the profile",
+                 gpu);
 }
 
 static void print_done(const request *r, const pc_profile *profile, int64_t left_out) {

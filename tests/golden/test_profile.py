@@ -222,8 +222,7 @@ class Fit(Profile):
 
     def test_a_gpu_that_is_not_in_the_library_is_warned_of(self):
         done = self.good("profile", "fit", self.profile, "-o", self.path("x.h5"), "--gpu", "a100-smx")
-        self.assertIn("warning: --gpu: 'a100-smx' is no GPU of `pipecast list machines` (did you mean a100-sxm-40gb or "
-                      "a100-sxm-80gb?); only ", done.stderr)
+        self.assertIn("warning: --gpu: 'a100-smx' is no GPU of `pipecast list machines`", done.stderr)
         self.assertNotIn("warning", self.good("profile", "fit", self.profile, "-o", self.path("x.h5"), "--gpu",
                                               "H100-SXM").stderr)
 
