@@ -479,6 +479,48 @@ static void test_expanded(void **state) {
     pc_iteration_free(&noisy);
 }
 
+/* Two stages of one microbatch: F, transfer, F, BW, transfer, BW, whether the sender or the receiver waits. Noise is of
+ * the stages' own work, and the same draws: the iteration is the same to the picosecond, with any of it. */
+static void test_waits_have_no_noise(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.pp = 2;
+    spec.cut.dp = 1;
+    spec.cut.microbatches = 1;
+    spec.expands = true;
+    spec.jitter = 0.3;
+    for (spec.seed = 0; spec.seed < 20; spec.seed++) {
+        spec.overlaps_p2p = true;
+        double delayed = seconds_of(&spec);
+        spec.overlaps_p2p = false;
+        assert_true(seconds_of(&spec) == delayed);
+    }
+}
+
+/* One stage of one microbatch, nothing beside passes: noise makes F and BW of the latest replica longer by N. ZeRO 3
+ * has F + G and BW + G + Q in place of F, BW and a reduction behind them: N is the same but for the rounding of two
+ * passes. */
+static void test_collectives_in_passes_have_no_noise(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.pp = 1;
+    spec.cut.dp = 4;
+    spec.cut.microbatches = 1;
+    spec.overlaps_gradients = spec.overlaps_parameters = false;
+    spec.expands = true;
+    for (spec.seed = 0; spec.seed < 20; spec.seed++) {
+        double longer[2];
+        for (int i = 0; i < 2; i++) {
+            spec.cut.zero = 3 * i;
+            spec.jitter = 0;
+            double calm = seconds_of(&spec);
+            spec.jitter = 0.3;
+            longer[i] = seconds_of(&spec) - calm;
+        }
+        assert_true(fabs(longer[1] - longer[0]) <= 2.1e-12);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_gpu_is_the_sum_of_its_operations),
@@ -499,6 +541,8 @@ int main(void) {
         cmocka_unit_test(test_zero_2),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_expanded),
+        cmocka_unit_test(test_waits_have_no_noise),
+        cmocka_unit_test(test_collectives_in_passes_have_no_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

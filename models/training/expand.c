@@ -100,16 +100,6 @@ static unsigned long stream_seed(uint64_t seed, int64_t replica, int stage) {
     return (unsigned long)pc_mix(pc_mix(pc_mix(seed) + (uint64_t)replica) + (uint64_t)stage);
 }
 
-static void draw_stage(const pc_schedule *schedule, const pc_costs *costs, int stage, const pc_factors *factors,
-                       gsl_rng *rng, pc_time *duration_ps) {
-    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
-        pc_pass pass = schedule->passes[i];
-        pc_time mean = pc_costs_duration(costs, stage, pass.chunk, pass.kind);
-        double factor = pc_factors_draw(factors, rng);
-        duration_ps[i] = mean > 0 ? pc_time_drawn((double)mean * factor) : mean;
-    }
-}
-
 /* ---- replicas ---- */
 
 typedef struct worker {
@@ -129,6 +119,22 @@ typedef struct expansion_run {
     pc_time *first_duration_ps;
 } expansion_run;
 
+static pc_time draw_pass(const expansion_run *run, int stage, pc_pass pass, double factor) {
+    const pc_iteration_plan *plan = run->expansion->plan;
+    pc_time mean = pc_costs_duration(run->costs, stage, pass.chunk, pass.kind);
+    if (plan && !pc_time_from_seconds(pc_iteration_plan_pass_s(plan, stage, pass), &mean)) return PC_TIME_MAX / 4;
+    pc_time own = mean > 0 ? pc_time_drawn((double)mean * factor) : mean;
+    return plan ? pc_plan_whole_pass(plan, stage, pass, run->expansion->without, own) : own;
+}
+
+static void draw_stage(const expansion_run *run, int stage, worker *w) {
+    const pc_schedule *schedule = run->schedule;
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        double factor = pc_factors_draw(&run->factors, &w->rng);
+        w->duration_ps[i] = draw_pass(run, stage, schedule->passes[i], factor);
+    }
+}
+
 static void run_replica(void *context, int number, int64_t replica) {
     expansion_run *run = context;
     worker *w = &run->workers[number];
@@ -137,7 +143,7 @@ static void run_replica(void *context, int number, int64_t replica) {
     if (w->error.code) return;
     for (int d = 0; d < schedule->devices; d++) {
         gsl_rng_set(&w->rng, stream_seed(run->expansion->seed, replica, d));
-        draw_stage(schedule, run->costs, d, &run->factors, &w->rng, w->duration_ps);
+        draw_stage(run, d, w);
     }
     if (pc_timing_run_each(w->timing, schedule, run->costs, w->duration_ps, NULL, &result, &w->error)) return;
     pc_ends_take(schedule, run->costs, result.start_ps, result.end_ps, &w->ends);

@@ -11,6 +11,7 @@
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
+#include "models/training/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,12 +46,15 @@ typedef struct pc_expansion {
     int replicas;
     double jitter; /* relative standard deviation of a pass's time; 0: all replicas are equal */
     uint64_t seed;
-    int threads; /* 0: one a processor; the result does not depend on it */
+    int threads;                   /* 0: one a processor; the result does not depend on it */
+    const pc_iteration_plan *plan; /* of which the costs are, borrowed; NULL: they are nothing but passes */
+    int without;                   /* what they leave out of it (PC_WITHOUT_*) */
 } pc_expansion;
 
 /* Times every replica at `costs` (transfers as delays), each pass lengthened by its own factor, lognormal with mean 1,
- * from a stream of its own a (replica, stage) (GSL's taus2, seeded from `seed`). `ends` becomes the latest over
- * replicas. Replica 0's passes are in `first_duration_ps` [passes] where not NULL. Memory: one workspace a thread,
+ * from a stream of its own a (replica, stage) (GSL's taus2, seeded from `seed`). Of a plan's pass that is what the
+ * stage does itself: collectives of data parallelism and transfers in it take what they take. `ends` becomes the latest
+ * over replicas. Replica 0's passes are in `first_duration_ps` [passes] where not NULL. Memory: one workspace a thread,
  * whatever the number of replicas. */
 pc_code pc_expand_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
                       pc_pipeline_ends *ends, pc_time *first_duration_ps, pc_error *error);

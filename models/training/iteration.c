@@ -34,7 +34,7 @@ typedef struct iteration_run {
     pc_pipeline_ends ends;
     pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices]; one block, with the next */
     pc_time *ready_ps;                                    /* [devices][chunks] */
-    pc_time alone_ps; /* the iteration by closed costs */
+    pc_time alone_ps;                                     /* the iteration by closed costs */
 } iteration_run;
 
 static void close_run(iteration_run *run) {
@@ -316,7 +316,12 @@ static pc_code time_expanded(iteration_run *run, pc_timing *timing, const pc_cos
                              pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
     const pc_iteration_spec *spec = run->plan.spec;
     int threads = spec->threads > 0 ? spec->threads : 1; /* runs go on beside each other */
-    pc_expansion expansion = {run->plan.cut.dp, spec->jitter, spec->seed, threads};
+    pc_expansion expansion = {.replicas = run->plan.cut.dp,
+                              .jitter = spec->jitter,
+                              .seed = spec->seed,
+                              .threads = threads,
+                              .plan = &run->plan,
+                              .without = without};
     size_t passes = (size_t)run->schedule.offsets[run->plan.devices];
     pc_time *duration_ps = pc_alloc(passes, sizeof *duration_ps);
     if (!duration_ps) return pc_error_no_memory(error);

@@ -250,15 +250,31 @@ int pc_plan_receiver(const pc_iteration_plan *plan, int device, pc_pass pass) {
     return to == device ? -1 : to;
 }
 
+static pc_time with_collectives(const pc_iteration_plan *plan, int device, pc_pass pass, int without,
+                                pc_time alone_ps) {
+    bool has_zero = plan->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL);
+    return has_zero ? pc_plan_with_zero(plan, device, pass, alone_ps) : alone_ps;
+}
+
+/* Where stages wait for what they send. */
+static pc_time wait_behind(const pc_iteration_plan *plan, int device, pc_pass pass) {
+    int to = pc_plan_receiver(plan, device, pass);
+    return to < 0 ? 0 : plan->device[pc_plan_hop(plan, device, to)].hop_ps;
+}
+
+pc_time pc_plan_whole_pass(const pc_iteration_plan *plan, int device, pc_pass pass, int without, pc_time alone_ps) {
+    bool waits = !plan->spec->overlaps_p2p && !(without & PC_WITHOUT_TRANSFERS);
+    return with_collectives(plan, device, pass, without, alone_ps) + (waits ? wait_behind(plan, device, pass) : 0);
+}
+
 static pc_code set_duration(const pc_iteration_plan *plan, int device, pc_pass pass, int without, pc_costs *costs,
                             pc_error *error) {
     pc_time time;
     double seconds = pc_iteration_plan_pass_s(plan, device, pass);
     pc_code code = pc_plan_time(pc_pass_kind_name((pc_pass_kind)pass.kind), seconds, 1, &time, error);
     if (code) return code;
-    if (plan->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL))
-        time = pc_plan_with_zero(plan, device, pass, time);
-    costs->duration_ps[pc_costs_index(costs, device, pass.chunk) * PC_PASS_KINDS + pass.kind] = time;
+    costs->duration_ps[pc_costs_index(costs, device, pass.chunk) * PC_PASS_KINDS + pass.kind] =
+        with_collectives(plan, device, pass, without, time);
     return PC_OK;
 }
 
@@ -321,9 +337,8 @@ bool pc_plan_reduces_behind(const pc_iteration_plan *plan) {
 static void add_waits(const pc_iteration_plan *plan, int device, pc_costs *costs) {
     for (int c = 0; c < plan->chunks; c++)
         for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-            int to = pc_plan_receiver(plan, device, (pc_pass){0, (int16_t)c, (int16_t)kind});
             pc_time *duration_ps = &costs->duration_ps[pc_costs_index(costs, device, c) * PC_PASS_KINDS + kind];
-            if (to >= 0 && *duration_ps >= 0) *duration_ps += plan->device[pc_plan_hop(plan, device, to)].hop_ps;
+            if (*duration_ps >= 0) *duration_ps += wait_behind(plan, device, (pc_pass){0, (int16_t)c, (int16_t)kind});
         }
 }
 

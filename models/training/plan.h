@@ -126,6 +126,10 @@ static inline int pc_plan_hop(const pc_iteration_plan *plan, int device, int nei
  * run beside other passes (finish.c). For ZeRO 2 and 3. */
 pc_time pc_plan_with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps);
 
+/* The same with, where stages wait for what they send, the transfer behind it: all that a pass lasts by closed costs,
+ * less what `without` leaves out (PC_WITHOUT_*). */
+pc_time pc_plan_whole_pass(const pc_iteration_plan *plan, int device, pc_pass pass, int without, pc_time alone_ps);
+
 /* Sets when F of a device's chunks can start so that they need to wait for none of the buckets of their parameters on
  * its way; by the times of F in `costs`, transfers not included, which has room for it. Not overlapped, all wait for
  * all. */
