@@ -273,7 +273,7 @@ static void write_key(void *context, const char *key, const char *value) {
 /* What the user said of the setting; what was said of the choices, the plan says anew. */
 static void write_set(line *to, const plan_request *r, const char *set) {
     for (int i = 0; i < r->sets.flag_count; i++)
-        if (r->sets.flags[i].set == set) return write_option(to, r->sets.flags[i].flag, strchr(set, '=') + 1);
+        if (r->sets.flags[i].set == set) return write_option(to, r->sets.flags[i].flag, r->sets.flags[i].value);
     write(to, " --set ");
     write_word(to, set);
 }

@@ -22,7 +22,8 @@ extern const run_flag run_flags[];
 /* A flag that was used. */
 typedef struct run_flag_use {
     const run_flag *flag;
-    char *set; /* what it stands for; the caller's to free */
+    const char *value; /* as it was given; borrowed */
+    char *set;         /* what it stands for; the caller's to free */
 } run_flag_use;
 
 /* Puts the option that the user wrote in the place of the set that it stands for, where the message of a load begins

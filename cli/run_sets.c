@@ -40,7 +40,7 @@ bool run_sets_take_flag(run_sets *sets, const run_flag *flag, const char *value,
         report(&error);
         return false;
     }
-    sets->flags[sets->flag_count++] = (run_flag_use){flag, set};
+    sets->flags[sets->flag_count++] = (run_flag_use){flag, value, set};
     return run_sets_take(sets, set);
 }
 

@@ -175,6 +175,14 @@ class Runs(Plan):
                                       "--gpus", "8,16", "--tp", "1..2", "--zero", "1,3", "--objective", "cost",
                                       "--schedule", "zb-h1,v-min", "--recompute", "none", "--top", "4"))
 
+    def test_commands_of_one_layout(self):
+        """Which stands in quotes in the set that the option is short for, and in none in the command."""
+        for layout in ("ends", "auto"):
+            found = self.plan("--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", "16", "--tp", "4", "--pp", "2",
+                              "--chunks", "17", "--layout", layout, "--schedule", "1f1b-interleaved", "--top", "2")
+            self.assertIn(f" --layout {layout} ", found["plans"][0]["command"])
+            self.check_commands(found)
+
     def test_machines_count_from_the_files_folder(self):
         """A scenario in another folder, whose machine lies beside it."""
         folder = pathlib.Path(self.path("own folder"))
