@@ -54,7 +54,8 @@ static void check_log(const pc_plan_log *log) {
     assert_true(log->simulated_over_memory + log->simulated_infeasible <= log->simulated);
     bool has_bounds = log->simulated_over_memory + log->simulated_infeasible < log->simulated;
     assert_int_equal(has_bounds, !isnan(log->mean_bound));
-    if (has_bounds) assert_true(log->worst_bound <= log->mean_bound && log->mean_bound <= 1);
+    /* A mean of equal numbers is rounded, and may be a last bit below each. */
+    if (has_bounds) assert_true(log->worst_bound <= log->mean_bound * (1 + 1e-14) && log->mean_bound <= 1);
 }
 
 static pc_plan_request draw_request(test_random *random) {
