@@ -41,7 +41,7 @@ int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_AS
     int count = 0;
     for (int64_t i = 0; i < scenario->case_count; i++)
         for (int64_t k = 0; k < models && count < PC_ASSUMED_MAX; k++) {
-            pc_model_assumed one;
+            pc_model_assumed one = {.model = ""};
             pc_setting setting = pc_runs_of_model(scenario, i, k);
             if (assume(&setting, &one)) count = add(&one, list, count);
         }

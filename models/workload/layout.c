@@ -71,7 +71,7 @@ static void skip_blanks(layout_reader *x) {
 }
 
 static pc_code parse_numbers(layout_reader *x, int32_t *layers, int *count) {
-    int32_t number;
+    int32_t number = 0;
     for (*count = 0;;) {
         skip_blanks(x);
         pc_code code = read_number(x, false, &number);
@@ -300,8 +300,9 @@ static size_t add_nearest(int64_t layers, const char *key, int number, int other
 }
 
 /* With embedding and head as a layer each, and what is left over one each for the parts from the second on; false if
- * there are more parts than that. */
+ * there are more parts than that, or none. */
 static bool fill_list(int64_t layers, int parts, int32_t *list) {
+    if (parts < 1) return false;
     int64_t most = (layers + 2) / parts, rest = (layers + 2) % parts;
     if (most == 0 || most > INT32_MAX - 1) return false;
     for (int i = 0; i < parts; i++) list[i] = (int32_t)(most + (i > 0 && i <= rest));

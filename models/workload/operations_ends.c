@@ -52,7 +52,7 @@ static void add_loss_by_steps(pc_builder *b) {
  * the three numbers a token of all ranks. */
 static void add_fused_loss(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    pc_add_collective(b, PC_OPERATION_ALL_GATHER, "loss", 3 * 4 * (pc_wide)x->tokens * x->ranks, false);
+    pc_add_collective(b, PC_OPERATION_ALL_GATHER, "loss", (pc_wide)3 * 4 * x->tokens * x->ranks, false);
     add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 2 + 2 + 2, 2);
 }
 
