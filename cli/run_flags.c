@@ -110,7 +110,8 @@ static char *set_of_layouts(const run_flag *flag, const char *value) {
         *out++ = ',';
         value++;
     }
-    strcpy(out, is_list ? "]" : "");
+    if (is_list) *out++ = ']';
+    *out = '\0';
     return set;
 }
 

@@ -183,10 +183,13 @@ static void check_names(const char *text, int64_t model_layers, int parts) {
 }
 
 static void check_stages(const char *text, int64_t model_layers, int chunks) {
-    char *next;
-    int stages = (int)strtol(text, &next, 10);
-    assert_true(pc_layout_divides(pc_layout_auto(model_layers, stages * chunks), model_layers, stages * chunks));
-    if (strncmp(next, " or ", 4) == 0 && isdigit((unsigned char)next[4])) check_stages(next + 4, model_layers, chunks);
+    for (bool is_number = true; is_number;) {
+        char *next;
+        int parts = chunks * (int)strtol(text, &next, 10);
+        assert_true(pc_layout_divides(pc_layout_auto(model_layers, parts), model_layers, parts));
+        is_number = strncmp(next, " or ", 4) == 0 && isdigit((unsigned char)next[4]);
+        text = next + 4;
+    }
 }
 
 /* Whatever does not divide, what is said instead does. */
