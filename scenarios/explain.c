@@ -86,13 +86,14 @@ static void list_keys(const cyaml_schema_value_t *schema, char *text, size_t siz
         used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", field->key);
 }
 
-/* Offers what stands below a key, or of a list's entries; keys of its own name alone, for there are many. */
+/* Offers what stands below a key, or of a list's entries; keys of its own name alone, for there are many. None of our
+ * schemas is so deep that a path has no room. */
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as our own schemas */
 static void offer_below(pc_nearest *nearest, const char *parent, const cyaml_schema_value_t *value) {
     char path[PC_KEY_PATH_SIZE];
     if (value->type != CYAML_MAPPING) return;
     for (const cyaml_schema_field_t *field = value->mapping.fields; field->key; field++) {
-        snprintf(path, sizeof path, "%s.%s", parent, field->key);
+        if (snprintf(path, sizeof path, "%s.%s", parent, field->key) >= (int)sizeof path) continue;
         if (strcmp(nearest->word, field->key) == 0) pc_nearest_offer_as(nearest, path, field->key);
         offer_below(nearest, path, &field->value);
     }
