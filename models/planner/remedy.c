@@ -186,7 +186,7 @@ static pc_plan_rule nth_rule(const pc_plan_log *log, int nth) {
     for (int rule = 0;; rule++) {
         int before = 0;
         for (int i = 0; i < PC_PLAN_RULES; i++)
-            before += log->broken[i] > log->broken[rule] || (log->broken[i] == log->broken[rule] && i < rule);
+            before += log->broken[i] > log->broken[rule] || (i < rule && log->broken[i] == log->broken[rule]);
         if (before == nth) return (pc_plan_rule)rule;
     }
 }
