@@ -4,6 +4,7 @@
 #include "engine/alloc.h"
 #include "results/plan_table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,7 @@ static void list_options(option_spec options[FLAGS_MAX], const run_flag *flags[F
         flags[count] = flag;
         options[count++] = (option_spec){flag->name, 0, flag->value};
     }
+    assert(count < FLAGS_MAX - 1); /* else some are left out */
     options[count] = (option_spec){NULL, 0, NULL};
 }
 

@@ -6,6 +6,7 @@
 #include "engine/alloc.h"
 #include "results/table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ static void list_options(option_spec options[FLAGS + FLAGS_MAX + 1]) {
     memcpy(options, own_options, sizeof own_options);
     for (const run_flag *flag = run_flags; flag->name && count < FLAGS + FLAGS_MAX; flag++)
         options[count++] = (option_spec){flag->name, 0, flag->value};
+    assert(count < FLAGS + FLAGS_MAX); /* else some are left out */
     options[count] = (option_spec){NULL, 0, NULL};
 }
 

@@ -27,6 +27,22 @@ def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
 
 
+def read_terminal(test, master, process, hear):
+    """What a process says on its terminal until it ends; each time that there is more, `hear` gets all so far."""
+    said, until = b"", time.monotonic() + 120
+    try:
+        while select.select([master], [], [], max(0, until - time.monotonic()))[0]:
+            said += os.read(master, 1 << 16)  # as it comes, for a terminal keeps little
+            hear(said)
+        process.kill()
+        test.fail(f"does not end; said {said!r}")
+    except OSError:  # its end
+        pass
+    finally:
+        os.close(master)
+    return said
+
+
 def on_a_terminal(test, *arguments, stream="stderr", columns=80, **options):
     """The exit status, and what the command says on standard error (or output), a terminal of 80 columns."""
     try:
@@ -34,19 +50,10 @@ def on_a_terminal(test, *arguments, stream="stderr", columns=80, **options):
     except OSError as error:  # a bare root without /dev/pts
         test.skipTest(f"no terminal to be had: {error}")
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    said, until = b"", time.monotonic() + 120
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: slave}
     with subprocess.Popen([PIPECAST, *arguments], **streams, **options) as process:
         os.close(slave)
-        try:
-            while select.select([master], [], [], max(0, until - time.monotonic()))[0]:
-                said += os.read(master, 1 << 16)  # as it comes, for a terminal keeps little
-            process.kill()
-            test.fail(f"does not end; said {said!r}")
-        except OSError:  # its end
-            pass
-        finally:
-            os.close(master)
+        said = read_terminal(test, master, process, lambda said: None)
     return process.returncode, said.decode()
 
 
@@ -58,7 +65,13 @@ def interrupted_on_a_terminal(test, *arguments):
     except OSError as error:
         test.skipTest(f"no terminal to be had: {error}")
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    said, is_pressed, until = b"", False, time.monotonic() + 120
+    is_pressed = False
+
+    def press(said):
+        nonlocal is_pressed
+        if not is_pressed and said.count(b"\r[") > 1:
+            os.write(master, b"\x03")
+            is_pressed = True
 
     def take_terminal():
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -66,18 +79,7 @@ def interrupted_on_a_terminal(test, *arguments):
     with subprocess.Popen([PIPECAST, *arguments], stdin=slave, stdout=subprocess.DEVNULL, stderr=slave, start_new_session=True,
                           preexec_fn=take_terminal) as process:
         os.close(slave)
-        try:
-            while select.select([master], [], [], max(0, until - time.monotonic()))[0]:
-                said += os.read(master, 1 << 16)
-                if not is_pressed and said.count(b"\r[") > 1:
-                    os.write(master, b"\x03")
-                    is_pressed = True
-            process.kill()
-            test.fail(f"does not end; said {said!r}")
-        except OSError:  # its end
-            pass
-        finally:
-            os.close(master)
+        said = read_terminal(test, master, process, press)
     test.assertTrue(is_pressed, f"done before a bar was drawn twice: {said!r}")
     return process.returncode, shown_rows(said.decode())
 
