@@ -492,5 +492,6 @@ void pc_replay_free(pc_replay *replay) {
         trace->level_device,     trace->level_time_ps,  trace->level_bytes,       trace->transfer_from,
         trace->transfer_to,      trace->transfer_pass,  trace->transfer_start_ps, trace->transfer_end_ps};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
+    pc_engine_trace_free(&replay->engine);
     memset(replay, 0, sizeof *replay);
 }

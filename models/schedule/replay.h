@@ -14,6 +14,7 @@
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/engine_trace.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -22,6 +23,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* How a run is to be worked out. EVENTS: the engine runs everything, event by event. AUTO: a shortcut where it gives the
+ * same result to the picosecond, else the engine. */
+typedef enum pc_engine_mode { PC_ENGINE_AUTO, PC_ENGINE_EVENTS } pc_engine_mode;
+
+/* How it was. PATHS: as longest paths, which is the engine's result where nothing shares a link and everything fits.
+ * FLOWS: on the engine, which has events for flows alone; when a pass starts is known as soon as all that it waits for
+ * is. EVENTS: on the engine, all of it. */
+typedef enum pc_engine_way { PC_WAY_PATHS, PC_WAY_FLOWS, PC_WAY_EVENTS } pc_engine_way;
 
 /* What did not fit: the first pass, in simulated time, for which a device's memory was too small. */
 typedef struct pc_out_of_memory {
@@ -69,7 +79,9 @@ typedef struct pc_replay {
     uint64_t trace_hash;        /* of every pass's start and end: equal where, and practically only where, all are */
     bool out_of_memory;         /* the replay ended early: only oom and the peaks up to then mean anything */
     pc_out_of_memory oom;
-    pc_replay_trace trace; /* empty unless asked for */
+    pc_engine_way way;
+    pc_replay_trace trace;  /* empty unless asked for */
+    pc_engine_trace engine; /* likewise; and empty unless `way` is EVENTS */
 } pc_replay;
 
 /* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass, transfer and level
