@@ -104,16 +104,6 @@ def table1(results):
         Table(["schedule", "interval", "longest lifespan", "lifespan / d", "paper"], lives)]
 
 
-def table2(results):
-    return [
-        Heading(3, "Table 2: models"),
-        Paragraph("Embedding and head both count here; the names of the models count one of them."),
-        Table(["model", "GPUs", "parameters [billion]", "parameters over its name"],
-              [[row.model, str(row.gpus), cells.number(row.model_parameters / 1e9, 2),
-                cells.relative(row.model_parameters / 1e9, float(case_of(row).rstrip("B")))]
-               for row in results.rows(TABLE2)])]
-
-
 # --- figure 5 ---
 
 def figure5(results):
@@ -140,16 +130,11 @@ def figure5(results):
 RECOMPUTES = "'1f1b, full': 1F1B-R, which recomputes all"
 
 def figure6(results):
-    known = [row for row in results.rows(FIGURE6) if row.published_mfu is not None]
     results.draw(f"{FIGURE6}/by-microbatches", "figure6.svg")
     return [
         Heading(3, "Figure 6: MFU and activation memory against the number of microbatches"),
         Figure("figure6.svg", f"MFU and activation memory of six schedules, three models; {RECOMPUTES}",
-               "MFU rises with the number of microbatches; activation memory does not"),
-        Heading(3, "Table 4: 38.5B with 512 microbatches"),
-        Table(["schedule", "MFU", "paper", "difference [points]"],
-              [[label(row), cells.percent(row.mfu), cells.percent(row.published_mfu),
-                cells.points(row.mfu, row.published_mfu)] for row in known])]
+               "MFU rises with the number of microbatches; activation memory does not")]
 
 
 def figure7(results):

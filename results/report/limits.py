@@ -2,7 +2,7 @@
 import collections
 
 import cells
-from controllable import FIGURE8, FIGURE9, FIGURE10, FIGURE12, TABLE3, TABLE5, case_of, label
+from controllable import FIGURE8, FIGURE9, FIGURE10, FIGURE12, TABLE3, case_of, label
 from document import Details, Figure, Heading, Paragraph, Table
 
 
@@ -77,7 +77,7 @@ def figure8(results):
                for row in results.rows(FIGURE8) if row.microbatches == largest[row.model]])]
 
 
-# --- figure 12 and table 5: single passes ---
+# --- figure 12: single passes ---
 
 def with_published(ours, published):
     return cells.percent(ours) + (f" ({cells.percent(published)})" if published is not None else "")
@@ -98,17 +98,6 @@ def figure12(results):
                   "sequence of 1,024 the lowest and the highest bar are taken for microbatches of 1 and 8."),
         Figure("figure12.svg", "MFU of single passes against the tensor-parallel degree", "Lines that fall as TP grows"),
         Table(["model", "microbatch size", *[f"tp {tp}" for tp in degrees]], body)]
-
-
-def table5(results):
-    return [
-        Heading(3, "Table 5: single passes of 9.6B"),
-        Table(["microbatch size", "F of a layer [ms]", "paper", "difference", "MFU of F, B and W", "paper",
-               "difference [points]"],
-              [[str(row.microbatch_size), cells.number(1000 * row.pass_f_s, 2),
-                cells.number(1000 * row.published_pass_f_s, 2), cells.relative(row.pass_f_s, row.published_pass_f_s),
-                cells.percent(row.mfu), cells.percent(row.published_mfu), cells.points(row.mfu, row.published_mfu)]
-               for row in results.rows(TABLE5)])]
 
 
 # --- table 3: the grid search ---

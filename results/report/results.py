@@ -60,6 +60,7 @@ class Results:
             raise Failure(f"{self.path}: no such file; expected a results file of `pipecast run -o`")
         self._rows = None
         self._traces = {}
+        self._models = None
 
     def scenarios(self):
         """Names, in the file's order."""
@@ -86,6 +87,16 @@ class Results:
             text = run(self.pipecast, "export", self.path, "--run", run_name, "--to", "csv")
             self._traces[run_name] = [_event(line) for line in csv.DictReader(io.StringIO(text))]
         return self._traces[run_name]
+
+    def models(self):
+        """{name: {column: number}} of the library's models, which no run has a column for: layers, hidden, heads."""
+        if self._models is None:
+            header, *lines = run(self.pipecast, "list", "models").splitlines()
+            if header.split()[:6] != ["name", "param.", "B", "layers", "hidden", "heads"]:
+                raise Failure(f"{self.pipecast}: list models begins with '{header}'; expected names, layers, hidden, heads")
+            self._models = {name: {"layers": int(layers), "hidden": int(hidden), "heads": int(heads)}
+                            for name, _, layers, hidden, heads in (line.split()[:5] for line in lines)}
+        return self._models
 
     def draw(self, name, path, *options):
         """A picture of a chart or a run, by a name that `pipecast figure` knows (SCENARIO/NAME), or, with name None, by

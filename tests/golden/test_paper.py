@@ -7,6 +7,8 @@ place. Slow: all scenarios, the whole page (report --check).
 usage: test_paper.py PIPECAST SOURCE_ROOT [all]
 """
 import collections
+import csv
+import dataclasses
 import os
 import pathlib
 import re
@@ -24,15 +26,18 @@ sys.path.insert(0, str(ROOT / "results/report"))
 import claims  # noqa: E402
 import controllable  # noqa: E402
 import headline  # noqa: E402
+import offsets  # noqa: E402
 import paper  # noqa: E402
+import tables  # noqa: E402
 from document import Document  # noqa: E402
+from failure import Failure  # noqa: E402
 from markdown import to_markdown  # noqa: E402
 import zero_bubble  # noqa: E402
 from results import Event, Results, Row  # noqa: E402
 
 QUICK = ("controllable_memory_timelines", "controllable_memory_table1", "controllable_memory_table2",
-         "controllable_memory_table5", "controllable_memory_figure5", "controllable_memory_figure7",
-         "controllable_memory_figure12", "zero_bubble_table2", "zero_bubble_table9")
+         "controllable_memory_table5", "controllable_memory_table8", "controllable_memory_figure5",
+         "controllable_memory_figure7", "controllable_memory_figure12", "zero_bubble_table2", "zero_bubble_table9")
 if IS_PART:  # its searches take half a minute and more with sanitizers
     QUICK = tuple(name for name in QUICK if name != "controllable_memory_figure7")
 needs_figure7 = unittest.skipIf(IS_PART, "part: figure 7 is left out")
@@ -163,6 +168,87 @@ class Claims(unittest.TestCase):
             self.verdicts(claims.speedups, made, expected)
 
 
+class Offsets(unittest.TestCase):
+    """Tables 8 and 9: blocks from offsets, and what follows."""
+
+    def test_block(self):
+        """V-Min on 4 devices: F down in 0 to 3, up in 4 to 7; B behind it, down in 8 to 11 and up in 12 to 15. Device 0 has
+        F, F, B, B in cells 0, 7, 8, 15, which are 0, 1, 2, 3 of six: W in 4 and 5, first behind B of the second chunk, 10,
+        then 17, and it holds chunk 0 for 18 cells, chunk 1 for 4. On device 3 they are in 3, 4, 11, 12, or 3, 4, 5, 0 of six:
+        W in 13 and 14, 12 cells and 10. The bound is largest on device 2: 2 to 15 and 5 to 12, 14 cells and 8, 3 and 2
+        intervals begun, 5 chunks. It never holds them all: chunk 0 thrice in cells 2 and 3 of six, chunk 1 twice in 5 and 0.
+        """
+        block = offsets.block_of_rule(offsets.V_MIN, 4)
+        self.assertEqual(block, {("F", 0): [0, 1, 2, 3], ("F", 1): [7, 6, 5, 4], ("B", 1): [8, 9, 10, 11],
+                                 ("B", 0): [15, 14, 13, 12], ("W", 1): [10, 10, 12, 13], ("W", 0): [17, 17, 15, 14]})
+        self.assertEqual(offsets.shared_cells(block), 0)
+        lives = offsets.lifespans(block)
+        self.assertEqual((lives[0], lives[3]), ([18, 4], [12, 10]))
+        self.assertEqual((offsets.bound(block), offsets.peak(block)), (2.5, 2))
+        self.assertEqual(offsets.offsets(block), ([1] * 3, [1] * 3, [1] * 3, [1] * 3, [1], [1], [1]))
+
+    def test_rules(self):
+        """On any number of devices no cell is shared, and peaks are what the authors' program allows."""
+        for d in range(2, 50):
+            for name, peak in (("v-min", (d + 4) // 3), ("v-half", (d + 2) // 2)):
+                block = offsets.block_of_rule(offsets.rule_of(name, d), d)
+                self.assertEqual((offsets.shared_cells(block), offsets.peak(block)), (0, peak), (name, d))
+                self.assertGreaterEqual(offsets.bound(block), peak)
+        self.assertIsNone(offsets.rule_of("v-zb", 4))
+
+    def test_other_rules_collide(self):
+        """F of device 0 in cell 0, B of the second chunk in 2d + wait - 1: one cell of six if 3 divides d and the wait is 1,
+        and likewise F up and B up. All 9 devices share both."""
+        self.assertEqual(offsets.shared_cells(offsets.block_of_rule(offsets.V_MIN, 9)), 18)
+        other = dataclasses.replace(offsets.V_HALF, b_down=1, b_up=2)  # the paper's 0 and 1 taken for chunks
+        self.assertTrue(all(offsets.shared_cells(offsets.block_of_rule(other, d)) for d in range(4, 20)))
+
+    def test_other_blocks(self):
+        """Of 1F1B, whose BW take two cells."""
+        events = [Event("block", 0, None, kind, 0, 0, *[None] * 3, at, at + cells, 6)
+                  for kind, at, cells in (("F", 0, 1), ("BW", 1, 2))]
+        with self.assertRaisesRegex(Failure, "run x: a block of other passes; expected"):
+            offsets.block_of_run(Made(traces={"x": events}), Row(name="x"))
+
+    def test_published(self):
+        path = ROOT / "../shared/data/controllable_memory/tables8_9_offsets.csv"
+        if not path.is_file():
+            self.skipTest(f"no {path}")
+        names = ("delta_f0", "delta_f1", "delta_b0", "delta_b1", "delta_fd0_fd1", "delta_f0_1_b0_1", "delta_bd0_bd1")
+        rests = {"d mod 3 = 0": [0], "d mod 3 > 0": [1, 2], "d mod 2 = 0": [0], "d mod 2 = 1": [1]}
+        with path.open(encoding="utf-8") as lines:
+            published = {(line["block"].lower(), rest): tuple(int(line[name]) for name in names)
+                         for line in csv.DictReader(lines) for rest in rests[line["devices_mod"]]}
+        self.assertEqual({(name, rest): dataclasses.astuple(rule) for name, rules in offsets.RULES.items()
+                          for rest, rule in enumerate(rules)}, published)
+
+
+class Tables(unittest.TestCase):
+    def test_bubbles(self):
+        """Of 64 microbatches of 6 cells 42 idle: 42 / (384 + 42)."""
+        self.assertAlmostEqual(tables.idle_cells(Row(microbatches=64, bubble_rate_span=42 / 426)), 42)
+        theirs = [[tables.generator_cells(name, d) for d in (6, 8, 9)] for name in ("1f1b", "v-min", "v-half", "v-zb")]
+        self.assertEqual(theirs, [[30, 42, 48], [17, 27, 29], [11, 17, 23], [0, 0, 0]])
+
+    def test_flops(self):
+        """Four layers of h = 2, two sequences of 3: 24 b s h^2 + 4 b s^2 h = 576 + 144 FLOPs of F a layer; B has the second
+        term twice, W not at all."""
+        row = Row(mfu=0.5, peak_tflops=1e-12 * 2 * 12 * 720, iteration_s=10, microbatches=10, microbatch_size=2, seq_len=3)
+        for flops, expected in zip(tables.pass_flops(row, 2), (2880, 3456, 2304)):
+            self.assertAlmostEqual(flops, expected)
+
+    def test_table_of_figure_6(self):
+        row = {"model": "38.5B", "microbatches": 512, "schedule": "1f1b", "status": "ok", "recompute": "none", "mfu": 0.49,
+               "samples_per_s_per_gpu": 0.637, "memory_gib_max": 54.5, "activation_gib_max": 33.8, "bubble_rate_span": 0.069,
+               "published_mfu": 0.471}
+        more = {"recompute": "full", "activation_gib_max": 0.85, "published_mfu": None}
+        made = Made(row, {**row, **more}, {**row, **more, "model": "9.6B", "status": "out_of_memory", "activation_gib_max": 1.2})
+        text = to_markdown(Document("", tables.table4(made)))
+        for line in ("| 1F1B     |           0.637 | 49.0% |           54.5 |                33.8 |        6.9% |      47.1% |"
+                     "                  +1.9 |", "ours 0.8 to 1.2 GiB", "|          512 | 1F1B-R   | out of memory   | –"):
+            self.assertIn(line, text)
+
+
 class Paper(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -191,6 +277,44 @@ class Paper(unittest.TestCase):
                 self.assertTrue(text in page, f"{names[0]}: its lines stand apart on the page")
                 count += 1
         self.assertGreaterEqual(count, len(QUICK))
+
+    def test_models_of_table_2(self):
+        """As the paper has them: layers, heads, hidden size, GPUs."""
+        models = self.results.models()
+        found = {row.model: (*(models[tables.library_name(row)][key] for key in ("layers", "heads", "hidden")), row.gpus)
+                 for row in self.results.rows(controllable.TABLE2)}
+        self.assertEqual(found, {"9.6B": (30, 40, 5120, 16), "21B": (46, 48, 6144, 24), "38.5B": (62, 64, 7168, 32),
+                                 "98.5B": (78, 80, 10240, 40)})
+
+    def test_bubbles_of_table_1(self):
+        """In whole cells; V-Min's at most 4p-5, the others' as they are known."""
+        idle = collections.defaultdict(dict)
+        for row in self.results.rows(controllable.TABLE1):
+            self.assertEqual(row.microbatches, 8 * row.pp)
+            idle[row.schedule][row.pp] = tables.idle_cells(row)
+            self.assertAlmostEqual(idle[row.schedule][row.pp], round(idle[row.schedule][row.pp]), 6)
+        rounded = {name: {p: round(cells) for p, cells in of.items()} for name, of in idle.items()}
+        self.assertEqual((rounded["1f1b"][8], rounded["v-half"][8], rounded["v-half"][16]), (42, 17, 41))
+        self.assertEqual([rounded["v-min"][p] for p in (4, 8, 16)], [11, 23, 59])
+        self.assertEqual(set(rounded["v-zb"].values()), {0})
+
+    def test_blocks_of_table_8(self):
+        """Each can be repeated, and what it then holds is what the run holds."""
+        for row in self.results.rows(offsets.TABLE8):
+            block = offsets.block_of_run(self.results, row)
+            self.assertEqual((offsets.shared_cells(block), offsets.peak(block)), (0, row.activation_gib_max), row.name)
+
+    def test_passes_of_table_5(self):
+        """FLOPs of F are those of four layers and a head of 128 words, so that the rest is right too."""
+        models = self.results.models()
+        for row in self.results.rows(controllable.TABLE5):
+            hidden, tokens = models[tables.library_name(row)]["hidden"], row.microbatch_size * row.seq_len
+            layer = 24 * tokens * hidden**2 + 4 * tokens * row.seq_len * hidden
+            flops = tables.pass_flops(row, hidden)
+            expected = tables.TIMED_LAYERS * layer + 2 * tokens * hidden * 128
+            self.assertAlmostEqual(flops[0] / expected, 1, 9)
+            together = sum(flops) / (row.pass_f_s + row.pass_b_s + row.pass_w_s) / (row.peak_tflops * 1e12)
+            self.assertAlmostEqual(together, row.mfu, delta=0.003)  # the run has an optimizer step too
 
     def test_charts_draw_every_run(self):
         """Two runs in one place of a chart, such as two models with as many microbatches, would hide each other."""

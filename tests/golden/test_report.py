@@ -379,6 +379,14 @@ class Folder(unittest.TestCase):
                 ask()
 
 
+    def test_models(self):
+        """`list models` as it is, and in another form than is known."""
+        self.assertEqual(Results(PIPECAST, self.results).models()["gpt3-175b"],
+                         {"layers": 96, "hidden": 12288, "heads": 96})
+        with self.assertRaisesRegex(Failure, "list models begins with .*; expected names, layers, hidden, heads"):
+            Results("/bin/echo", self.results).models()
+
+
 class Program(unittest.TestCase):
     """`python3 results/report` itself: usage and errors."""
 
