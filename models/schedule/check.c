@@ -46,18 +46,24 @@ static pc_code check_chunk(const pc_pass_index *index, int stage, int chunk, int
                         stage, microbatch, chunk, fault);
 }
 
-pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error) {
+static pc_code check_complete(const pc_pass_index *index, int *stage, pc_error *error) {
     const pc_schedule *schedule = index->schedule;
+    *stage = 0;
     if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL && schedule->chunks != 2)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: placement %s with %d chunks; expected 2, one a replica",
                             pc_placement_name(schedule->placement), schedule->chunks);
-    for (int stage = 0; stage < schedule->devices; stage++)
+    for (*stage = 0; *stage < schedule->devices; ++*stage)
         for (int chunk = 0; chunk < schedule->chunks; chunk++)
             for (int i = 0; i < schedule->microbatches; i++) {
-                pc_code code = check_chunk(index, stage, chunk, i, error);
+                pc_code code = check_chunk(index, *stage, chunk, i, error);
                 if (code) return code;
             }
     return PC_OK;
+}
+
+pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error) {
+    int stage;
+    return check_complete(index, &stage, error);
 }
 
 /* ---- no deadlock ---- */
@@ -128,7 +134,7 @@ static pc_code explain_deadlock(const dry_run *run, int stage, pc_error *error) 
                         other == stage ? "comes later on that stage" : "waits in turn");
 }
 
-static pc_code check_no_deadlock(const pc_pass_index *index, pc_error *error) {
+static pc_code check_no_deadlock(const pc_pass_index *index, int *stuck, pc_error *error) {
     const pc_schedule *schedule = index->schedule;
     size_t devices = (size_t)schedule->devices, passes = (size_t)schedule->offsets[devices];
     dry_run run = {.index = index,
@@ -142,7 +148,10 @@ static pc_code check_no_deadlock(const pc_pass_index *index, pc_error *error) {
     } else {
         run_all(&run);
         for (int stage = 0; stage < schedule->devices && !code; stage++)
-            if (run.next[stage] < schedule->offsets[stage + 1]) code = explain_deadlock(&run, stage, error);
+            if (run.next[stage] < schedule->offsets[stage + 1]) {
+                *stuck = stage;
+                code = explain_deadlock(&run, stage, error);
+            }
     }
     pc_free(run.next);
     pc_free(run.waits_here);
@@ -152,11 +161,16 @@ static pc_code check_no_deadlock(const pc_pass_index *index, pc_error *error) {
 }
 
 pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error) {
+    int stage;
+    return pc_schedule_check_stages(schedule, &stage, error);
+}
+
+pc_code pc_schedule_check_stages(const pc_schedule *schedule, int *stage, pc_error *error) {
     pc_pass_index index;
-    pc_code code = pc_pass_index_create(schedule, &index, error);
+    pc_code code = pc_pass_index_create_at(schedule, &index, stage, error);
     if (code) return code;
-    code = pc_schedule_check_complete(&index, error);
-    if (!code) code = check_no_deadlock(&index, error);
+    code = check_complete(&index, stage, error);
+    if (!code) code = check_no_deadlock(&index, stage, error);
     pc_pass_index_free(&index);
     return code;
 }

@@ -21,6 +21,9 @@ extern "C" {
  * number of passes. */
 PC_API pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error);
 
+/* The same; *stage becomes the first one to blame, where it is PC_ERROR_INPUT. */
+PC_API pc_code pc_schedule_check_stages(const pc_schedule *schedule, int *stage, pc_error *error);
+
 /* The first half of it: every pass once, and none where the placement has none. A replay finds deadlocks by itself. */
 PC_API pc_code pc_schedule_check_complete(const pc_pass_index *index, pc_error *error);
 

@@ -39,14 +39,20 @@ static pc_code note(pc_pass_index *index, int stage, int64_t position, pc_error 
 }
 
 pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, pc_error *error) {
+    int stage;
+    return pc_pass_index_create_at(schedule, index, &stage, error);
+}
+
+pc_code pc_pass_index_create_at(const pc_schedule *schedule, pc_pass_index *index, int *stage, pc_error *error) {
     size_t cells = (size_t)cell(schedule, schedule->devices, 0, 0, 0);
     pc_pass_index made = {schedule, pc_realloc(NULL, cells, sizeof *made.position)};
     if (!made.position) return pc_error_no_memory(error);
     memset(made.position, 0xff, cells * sizeof *made.position); /* PC_NO_PASS */
-    for (int stage = 0; stage < schedule->devices; stage++)
-        for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
-            pc_code code = note(&made, stage, i, error);
+    for (int d = 0; d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_code code = note(&made, d, i, error);
             if (code) {
+                *stage = d;
                 pc_pass_index_free(&made);
                 return code;
             }

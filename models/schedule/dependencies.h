@@ -31,6 +31,8 @@ typedef struct pc_pass_index {
 
 /* PC_ERROR_INPUT, naming stage and place, where a pass is out of range or stands twice. */
 PC_API pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
+/* The same; *stage becomes that stage. */
+PC_API pc_code pc_pass_index_create_at(const pc_schedule *schedule, pc_pass_index *index, int *stage, pc_error *error);
 PC_API void pc_pass_index_free(pc_pass_index *index);
 
 PC_API int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind);

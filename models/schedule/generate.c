@@ -167,11 +167,11 @@ PC_GENERATE(chimera, pc_write_chimera)
 #define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2
 #define V             PC_PLACEMENT_V, 2, 2, 2
 #define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2
-#define WHOLE         false, false, false, false /* BW */
-#define RECOMPUTING   false, true, false, false
-#define SPLIT         true, false, false, false /* B and W */
-#define SEARCHED      true, false, true, false
-#define ADAPTIVE      true, false, true, true
+#define WHOLE         false, false, false, false, NULL /* BW */
+#define RECOMPUTING   false, true, false, false, NULL
+#define SPLIT         true, false, false, false, NULL /* B and W */
+#define SEARCHED      true, false, true, false, NULL
+#define ADAPTIVE      true, false, true, true, NULL
 
 static const pc_generator generators[] = {
     {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_gpipe, 0},
@@ -183,7 +183,7 @@ static const pc_generator generators[] = {
      2},
     {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B, where p divides m", INTERLEAVED, WHOLE,
      generate_interleaved, 1},
-    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, false,
+    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, false, NULL,
      pc_generate_searched, PC_SEARCHED_1F1B_V},
     {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_zb_h, 1},
     {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_zb_h, 2},
@@ -219,6 +219,23 @@ const pc_generator *pc_generator_find(const char *name) {
     return NULL;
 }
 
+bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind) {
+    switch (kind) {
+    case PC_PASS_F:
+        return true;
+    case PC_PASS_B:
+    case PC_PASS_W:
+        return generator->splits;
+    case PC_PASS_BW:
+        return !generator->splits || (generator->given && generator->given->mixes);
+    case PC_PASS_R:
+        return generator->recomputes;
+    case PC_PASS_KINDS:
+        break;
+    }
+    return false;
+}
+
 void pc_generator_names(char *text, int size) {
     int count, used = 0;
     const pc_generator *all = pc_generators(&count);
@@ -249,11 +266,27 @@ static pc_code check_chunks(const pc_generator *generator, int64_t chunks, pc_er
     return PC_OK;
 }
 
+static pc_code check_given(const pc_generator *generator, int64_t devices, int64_t microbatches, pc_error *error) {
+    const pc_given *given = generator->given;
+    const char *what = "devices";
+    int64_t asked = devices;
+    int own = given->devices;
+    if (own == 0 || own == devices) {
+        what = "microbatches";
+        asked = microbatches;
+        own = given->microbatches;
+    }
+    if (own == 0 || own == asked) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " %s; expected the %d of that file", generator->name,
+                        asked, what, own);
+}
+
 pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                            pc_error *error) {
     if (chunks == 0) chunks = generator->chunks_default;
     pc_code code = pc_schedule_check_size(devices, microbatches, chunks, error);
-    return code ? code : check_chunks(generator, chunks, error);
+    if (!code) code = check_chunks(generator, chunks, error);
+    return code || !generator->given ? code : check_given(generator, devices, microbatches, error);
 }
 
 /* ---- memory ---- */

@@ -30,7 +30,15 @@ typedef struct pc_generate_request {
                             * free, whatever `costs` say: the memory alone is theirs */
 } pc_generate_request;
 
-/* What a named schedule is, for lists and for defaults. */
+/* Of a schedule that a file gives: what a named one does not have (given.h). */
+typedef struct pc_given {
+    int devices;      /* the one p that it is for; 0: any */
+    int microbatches; /* the one m; 0: any */
+    bool mixes;       /* whether some of its backward passes are BW, and others B and W */
+    uint64_t hash;    /* of its content, for names alone do not tell files apart */
+} pc_given;
+
+/* What a schedule is, for lists and for defaults. */
 struct pc_generator {
     const char *name;
     const char *summary; /* one line for `pipecast list schedules` */
@@ -43,6 +51,8 @@ struct pc_generator {
     bool searches; /* whether it looks at costs and keeps the memory limit; else its order depends on p, m and v only */
     bool adapts;   /* whether that limit is the user's alone; the others that search have one by their name, and keep to
                     * the smaller of both */
+    const pc_given *given; /* NULL: a named one. Else what its maker began a structure of its own with, which `generate`
+                            * reads the rest of */
     /* The schedule for a request that pc_generator_check has accepted, with its chunks filled in; `block` as below. */
     pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                         pc_block *block, pc_error *error);
@@ -55,6 +65,9 @@ PC_API const pc_generator *pc_generators(int *count);
 /* By name; NULL where there is none. */
 PC_API const pc_generator *pc_generator_find(const char *name);
 
+/* Whether its schedules have passes of this kind. */
+PC_API bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind);
+
 /* Writes "gpipe, 1f1b, ..." into text (cut to size), for messages. */
 PC_API void pc_generator_names(char *text, int size);
 
@@ -62,7 +75,8 @@ PC_API void pc_generator_names(char *text, int size);
 PC_API const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]);
 
 /* Whether this generator can make a schedule of p devices, m microbatches and v chunks; PC_ERROR_INPUT and the rule
- * that is broken otherwise. `chunks` 0 asks for the generator's own default. */
+ * that is broken otherwise. One that a file gives may be for one p and m alone. `chunks` 0 asks for the generator's own
+ * default. */
 PC_API pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                                   pc_error *error);
 

@@ -15,20 +15,7 @@
 #include <stddef.h>
 
 bool pc_plan_has_kind(const pc_generator *generator, pc_pass_kind kind) {
-    switch (kind) {
-    case PC_PASS_F:
-        return true;
-    case PC_PASS_B:
-    case PC_PASS_W:
-        return generator->splits;
-    case PC_PASS_BW:
-        return !generator->splits;
-    case PC_PASS_R:
-        return generator->recomputes;
-    case PC_PASS_KINDS:
-        break;
-    }
-    return false;
+    return pc_generator_has_kind(generator, kind);
 }
 
 bool pc_operation_is_collective(const pc_operation *operation, pc_collective *collective) {

@@ -197,9 +197,10 @@ static void add_bad_days(pc_run_key *key, const pc_bad_days *days) {
 
 /* ---- the run ---- */
 
-/* Names tell generators apart. */
+/* Names tell generators apart, but for what files give. */
 static void add_generator(pc_run_key *key, const pc_generator *generator) {
     add_text(key, generator ? generator->name : "", PC_LABEL_SIZE);
+    if (generator && generator->given) add_integer(key, (int64_t)generator->given->hash);
 }
 
 static void add_iteration(pc_run_key *key, const pc_run_spec *spec) {
