@@ -4,9 +4,9 @@
 #include "cli/cli.h"
 #include "engine/alloc.h"
 
-#include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
+#include "models/schedule/given.h"
 #include "models/schedule/replay.h"
 #include "models/workload/activation.h"
 #include "results/figures/figure.h"
@@ -219,11 +219,6 @@ static int judge_memory(const answer *a) {
 
 /* ---- the work ---- */
 
-static bool is_csv(const char *name) {
-    size_t length = strlen(name);
-    return strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".csv") == 0);
-}
-
 static pc_code expect(const char *name, const char *what, int64_t given, int64_t found, pc_error *error) {
     if (given == 0 || given == found) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
@@ -232,15 +227,11 @@ static pc_code expect(const char *name, const char *what, int64_t given, int64_t
 }
 
 static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *error) {
-    pc_code code = pc_schedule_read_torch_csv(r->name, schedule, error);
+    pc_code code = pc_schedule_load(r->name, schedule, error);
     if (code) return code;
     code = expect(r->name, "devices", r->devices, schedule->devices, error);
     if (!code) code = expect(r->name, "microbatches", r->microbatches, schedule->microbatches, error);
     if (!code) code = expect(r->name, "chunks", r->chunks, schedule->chunks, error);
-    if (!code) {
-        code = pc_schedule_check(schedule, error);
-        if (code) pc_error_prefix(error, "%s", r->name);
-    }
     if (code) pc_schedule_free(schedule);
     return code;
 }
@@ -309,7 +300,7 @@ static pc_code generate(const schedule_request *r, const pc_generator *generator
 static pc_code make(const schedule_request *r, answer *a, int *status, pc_error *error) {
     const pc_generator *generator;
     schedule_shape shape;
-    if (is_csv(r->name)) {
+    if (pc_schedule_is_file(r->name)) {
         pc_code code = load(r, &a->schedule, error);
         if (code) return code;
         shape = shape_of_loaded(&a->schedule);

@@ -24,6 +24,16 @@ bool pc_setting_is_cluster(const pc_setting *setting) {
     return any;
 }
 
+/* What a schedule of a file has, and nobody says otherwise. */
+static void take_given(pc_setting *setting, const pc_given *given) {
+    bool *is_given = setting->given;
+    if (!given) return;
+    if (given->devices && !is_given[PC_KEY_PP] && !is_given[PC_KEY_DEVICES])
+        pc_setting_set(setting, PC_KEY_PP, (pc_value){.whole = given->devices});
+    if (given->microbatches && !is_given[PC_KEY_MICROBATCHES] && !is_given[PC_KEY_GLOBAL_BATCH])
+        pc_setting_set(setting, PC_KEY_MICROBATCHES, (pc_value){.whole = given->microbatches});
+}
+
 void pc_setting_complete(pc_setting *setting) {
     const pc_reference *model = reference_of(setting, PC_KEY_MODEL_FROM);
     for (pc_key key = 0; model && key < PC_KEY_MODEL_END; key++) {
@@ -31,9 +41,12 @@ void pc_setting_complete(pc_setting *setting) {
         setting->given[key] = true;
         setting->value[key] = model->model.setting.value[key];
     }
-    if (setting->given[PC_KEY_SCHEDULE] || !pc_setting_is_cluster(setting)) return;
-    setting->given[PC_KEY_SCHEDULE] = true;
-    setting->value[PC_KEY_SCHEDULE].generator = pc_generator_find("1f1b");
+    if (setting->given[PC_KEY_SCHEDULE]) {
+        take_given(setting, setting->value[PC_KEY_SCHEDULE].generator->given);
+    } else if (pc_setting_is_cluster(setting)) {
+        setting->given[PC_KEY_SCHEDULE] = true;
+        setting->value[PC_KEY_SCHEDULE].generator = pc_generator_find("1f1b");
+    }
 }
 
 /* ---- what must be there ---- */
@@ -223,6 +236,7 @@ static pc_code check_layout(const pc_setting *setting, const cluster_shape *shap
 
 static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
     pc_code code = find_shape(setting, shape, problem);
+    if (!code) code = pc_setting_check_given(setting, shape->pp, shape->microbatches, problem);
     if (!code) code = check_layout(setting, shape, problem);
     return code ? code : pc_setting_check_bad_shape(setting, shape->gpus, shape->pp, problem);
 }

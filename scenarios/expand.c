@@ -58,6 +58,41 @@ static int64_t parts_of(const pc_setting *setting) {
     return devices_of(setting) * chunks_in_stage(setting);
 }
 
+/* ---- a schedule that a file gives ---- */
+
+/* One of the numbers that such a schedule has of its own. */
+typedef struct own_number {
+    pc_key key; /* by which the run says it */
+    const char *what;
+    int64_t run, file; /* 0: not said, or any */
+} own_number;
+
+static pc_code check_own_number(const pc_setting *setting, const own_number *x, pc_problem *problem) {
+    if (x->run == 0 || x->file == 0 || x->run == x->file) return PC_OK;
+    problem->is_rule = true;
+    return pc_problem_blame(problem, pc_key_path(x->key),
+                            "%" PRId64 " %s, and schedule %s has %" PRId64 "; expected %" PRId64
+                            ", or another schedule",
+                            x->run, x->what, generator_of(setting)->name, x->file, x->file);
+}
+
+pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64_t microbatches, pc_problem *problem) {
+    const pc_generator *generator = generator_of(setting);
+    if (!generator->given) return PC_OK;
+    bool has_microbatches = pc_setting_has(setting, PC_KEY_MICROBATCHES);
+    const own_number numbers[] = {
+        {devices_key(setting), "devices", devices, generator->given->devices},
+        {has_microbatches ? PC_KEY_MICROBATCHES : PC_KEY_GLOBAL_BATCH, "microbatches", microbatches,
+         generator->given->microbatches},
+        {PC_KEY_CHUNKS, "chunks a device", pc_setting_whole(setting, PC_KEY_CHUNKS, 0), generator->chunks_default}};
+    pc_code code = PC_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !code; i++)
+        code = check_own_number(setting, &numbers[i], problem);
+    return code;
+}
+
+/* ---- times ---- */
+
 static pc_time given_time(const pc_setting *setting, int64_t stage, int kind) {
     if (setting->stages) return setting->stages[stage].time_ps[kind];
     pc_key key = (pc_key)(PC_KEY_TIMES + kind);
@@ -101,12 +136,12 @@ static pc_code blame_time(pc_problem *problem, const pc_setting *setting, int64_
 }
 
 static pc_code check_times(const pc_setting *setting, pc_problem *problem) {
-    static const int split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W, -1}, unsplit[] = {PC_PASS_F, PC_PASS_BW, -1};
     int64_t count = setting->stages ? setting->stage_count : 1;
     for (int64_t stage = 0; stage < count; stage++)
-        for (const int *kind = generator_of(setting)->splits ? split : unsplit; *kind >= 0; kind++)
-            if (stage_time(setting, stage, *kind) == PC_TIME_NOT_GIVEN)
-                return blame_time(problem, setting, stage, *kind);
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+            if (pc_generator_has_kind(generator_of(setting), (pc_pass_kind)kind) &&
+                stage_time(setting, stage, kind) == PC_TIME_NOT_GIVEN)
+                return blame_time(problem, setting, stage, kind);
     return PC_OK;
 }
 
@@ -234,6 +269,10 @@ static pc_code check_activation(const pc_setting *setting, pc_problem *problem) 
     return PC_OK;
 }
 
+static pc_code check_given(const pc_setting *setting, pc_problem *problem) {
+    return pc_setting_check_given(setting, devices_of(setting), whole(setting, PC_KEY_MICROBATCHES), problem);
+}
+
 /* What only costs from a model and a machine give a meaning. */
 static pc_code check_scopes(const pc_setting *setting, pc_problem *problem) {
     for (pc_key key = 0; key < PC_KEYS; key++)
@@ -253,8 +292,9 @@ static pc_code check_model_file(const pc_setting *setting, pc_problem *problem) 
 }
 
 pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem) {
-    static pc_code (*const checks[])(const pc_setting *, pc_problem *) = {
-        check_required, check_scopes, check_model_file, check_times, check_transfer, check_parts, check_activation};
+    static pc_code (*const checks[])(const pc_setting *,
+                                     pc_problem *) = {check_required, check_scopes, check_model_file, check_times,
+                                                      check_transfer, check_given,  check_parts,      check_activation};
     problem->is_rule = false;
     if (pc_setting_is_cluster(setting)) return pc_cluster_check(setting, problem);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
@@ -365,6 +405,9 @@ static pc_transfer transfer_of(const pc_setting *setting) {
 
 static pc_run_spec describe(const pc_setting *setting) {
     pc_run_spec spec = pc_run_spec_default();
+    pc_problem problem = {.is_rule = false};
+    if (check_given(setting, &problem))
+        snprintf(spec.infeasible, sizeof spec.infeasible, "%.48s: %.200s", problem.path, problem.error.message);
     spec.generator = generator_of(setting);
     spec.devices = (int)devices_of(setting);
     spec.microbatches = (int)whole(setting, PC_KEY_MICROBATCHES);

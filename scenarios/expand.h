@@ -18,6 +18,10 @@ typedef struct pc_problem {
 /* Writes both, and returns PC_ERROR_INPUT. */
 pc_code pc_problem_blame(pc_problem *problem, const char *path, const char *format, ...) PC_PRINTF(3, 4);
 
+/* Whether a run of so many devices and microbatches, and the chunks of the setting if it says any, can have its
+ * schedule if that is a file's, with numbers of its own. A contradiction is a rule. */
+pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64_t microbatches, pc_problem *problem);
+
 /* Whether this is a whole and possible setting. What only the schedule's generator can refuse is not looked at: that
  * is a run with the status infeasible. */
 pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem);

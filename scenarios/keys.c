@@ -2,6 +2,7 @@
 #include "scenarios/setting.h"
 
 #include "engine/names.h"
+#include "models/schedule/exchange.h"
 #include "models/training/run.h"
 #include "models/workload/activation.h"
 #include "models/workload/cut.h"
@@ -239,14 +240,15 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
     return PC_OK;
 }
 
+/* The text stays until references are found (references.h): only then is it known from where a file's path counts. */
 static pc_code parse_schedule(const char *text, pc_value *value, pc_error *error) {
     char names[512], hint[PC_NEAREST_TEXT];
-    const pc_generator *generator = pc_generator_find(text);
+    if (pc_schedule_is_file(text)) return parse_line(text, PATH_SIZE, value, error);
     pc_generator_names(names, sizeof names);
-    if (!generator)
-        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown schedule%s; expected one of %s", shown(text),
-                            pc_generator_hint(text, hint), names);
-    value->generator = generator;
+    if (!pc_generator_find(text))
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown schedule%s; expected one of %s, or a FILE.csv",
+                            shown(text), pc_generator_hint(text, hint), names);
+    value->text = text;
     return PC_OK;
 }
 
@@ -499,7 +501,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [BANDWIDTH] = "bandwidth",
         [FRACTION] = "number, 0 to 1",
         [LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
-        [SCHEDULE] = "name of `pipecast list schedules`",
+        [SCHEDULE] = "name of `pipecast list schedules`, or the path of a `FILE.csv`",
         [SWITCH] = "`true` or `false`",
         [RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
         [ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",

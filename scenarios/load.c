@@ -213,12 +213,12 @@ static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimensi
         return pc_source_refuse(source, path, error, "%" PRId64 " twice; expected values that differ",
                                 list->values[second].whole);
     }
-    bool are_files =
-        dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE || dimension == PC_DIMENSION_PROFILE;
-    if (are_files && list->values[first].reference != list->values[second].reference)
+    bool are_files = dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE ||
+                     dimension == PC_DIMENSION_PROFILE || dimension == PC_DIMENSION_SCHEDULE;
+    if (are_files && list->values[first].text != list->values[second].text) /* a pointer, whatever to */
         return pc_source_refuse(source, path, error,
                                 "%s is what runs would call entry %" PRId64 " too; expected names that differ",
-                                list->values[second].reference->name, first);
+                                name_of_value(dimension, list->values[second]), first);
     return pc_source_refuse(source, path, error, "the same as entry %" PRId64 "; expected values that differ", first);
 }
 
@@ -311,18 +311,29 @@ static pc_code check_sweep_alternatives(const pc_scenario *scenario, pc_error *e
     return PC_OK;
 }
 
+/* Of a document's setting, or of a case: what they name. A schedule alone is refused here. */
+static pc_code find_references(pc_scenario *scenario, const pc_document *from, const char *prefix, pc_setting *setting,
+                               pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    pc_place place = pc_loaded_place(scenario, from);
+    pc_code code = pc_references_find(&scenario->references, &place, setting, error);
+    if (code != PC_ERROR_INPUT) return code;
+    pc_error cause = *error;
+    snprintf(path, sizeof path, "%s.%s", prefix, pc_key_path(PC_KEY_SCHEDULE));
+    return pc_source_refuse(&from->source, path, error, "%s", cause.message);
+}
+
 static pc_code read_case(pc_scenario *scenario, unsigned index, const pc_raw_case *raw, pc_case *into,
                          pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
     const pc_source *source = pc_loaded_file(scenario);
-    pc_place place = pc_loaded_place(scenario, scenario->documents);
     snprintf(into->path, sizeof into->path, "cases[%u]", index);
     snprintf(path, sizeof path, "%s.name", into->path);
     into->name = raw->name;
     pc_code code = pc_name_check(source, path, raw->name, error);
     if (!code) code = pc_setting_parse(source, into->path, &raw->setting, &into->setting, error);
-    if (!code) code = pc_references_find(&scenario->references, &place, &into->setting, error);
-    if (!code) code = pc_published_read(source, raw, into, error);
+    if (!code) code = find_references(scenario, scenario->documents, into->path, &into->setting, error);
+    if (!code) code = pc_published_read(scenario, raw, into, error);
     return code;
 }
 
@@ -361,9 +372,8 @@ pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error) {
     scenario->title = "";
     for (int i = 0; i < scenario->document_count && !code; i++) {
         pc_document *document = &scenario->documents[i];
-        pc_place place = pc_loaded_place(scenario, document);
         code = read_labels(scenario, document, error);
-        if (!code) code = pc_references_find(&scenario->references, &place, &document->setting, error);
+        if (!code) code = find_references(scenario, document, "setting", &document->setting, error);
         if (!code) code = read_sweep(scenario, document, error);
     }
     if (!code) code = check_sweep_alternatives(scenario, error);

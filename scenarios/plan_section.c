@@ -140,6 +140,15 @@ static pc_code push_word(const char *words, const char *text, pc_choice_list *li
     return code ? code : push(list, value, cause);
 }
 
+/* A plan chooses how many stages, chunks and microbatches there are, which a file has of its own. */
+static pc_code check_named(pc_value schedule, pc_error *cause) {
+    if (!schedule.generator->given) return PC_OK;
+    return pc_error_set(cause, PC_ERROR_INPUT,
+                        "%s: the schedule of a file; expected the name of one, for a plan chooses stages and "
+                        "microbatches",
+                        schedule.generator->name);
+}
+
 /* One entry as `plan` has it: a value, or what stands for several. */
 static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_raw_list *raw, unsigned index,
                           pc_choice_list *list, pc_error *cause) {
@@ -154,6 +163,7 @@ static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_raw_li
     pc_code code = pc_value_parse(key, text, &value, cause);
     pc_place place = pc_loaded_place(x->loaded, list->document);
     if (!code) code = pc_reference_find(&x->loaded->references, key, &place, &value, cause);
+    if (!code && choice == PC_CHOICE_SCHEDULE) code = check_named(value, cause);
     return code ? code : push(list, value, cause);
 }
 
@@ -271,7 +281,9 @@ static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     int count;
     pc_recompute word;
     if (choice == PC_CHOICE_LAYOUT && pc_word_parse(layout_words, value->text, &value->whole, NULL))
-        return pc_error_set(cause, PC_ERROR_INPUT, "no word for a layout; expected even, ends or own, for a plan chooses the parts");
+        return pc_error_set(cause, PC_ERROR_INPUT,
+                            "no word for a layout; expected even, ends or own, for a plan chooses the parts");
+    if (choice == PC_CHOICE_SCHEDULE) return check_named(*value, cause);
     if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;
     pc_recompute_list(value->text, NULL, &count);
     if (count != 1)

@@ -21,7 +21,8 @@ static const struct published_number {
 
 /* Where a published entry is being read, for messages. */
 typedef struct entry_place {
-    const pc_source *source;
+    pc_scenario *scenario;
+    const pc_source *source; /* its file */
     char path[PC_KEY_PATH_SIZE - 32];
 } entry_place;
 
@@ -69,12 +70,20 @@ static pc_code read_published_size(const entry_place *place, const char *key, co
     return PC_OK;
 }
 
+/* By its name, or a file. */
+static pc_code find_schedule(pc_scenario *scenario, const char *text, pc_value *schedule, pc_error *cause) {
+    pc_place names = pc_loaded_place(scenario, scenario->documents);
+    pc_code code = pc_value_parse(PC_KEY_SCHEDULE, text, schedule, cause);
+    return code ? code : pc_reference_find(&scenario->references, PC_KEY_SCHEDULE, &names, schedule, cause);
+}
+
 static pc_code read_published_run(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
                                   pc_error *error) {
     pc_error cause;
     pc_value schedule, microbatches = {.whole = -1};
-    if (pc_value_parse(PC_KEY_SCHEDULE, raw->schedule, &schedule, &cause))
-        return refuse_entry(place, "schedule", &cause, error);
+    pc_code code = find_schedule(place->scenario, raw->schedule, &schedule, &cause);
+    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    if (code) return refuse_entry(place, "schedule", &cause, error);
     if (raw->microbatches && pc_value_parse(PC_KEY_MICROBATCHES, raw->microbatches, &microbatches, &cause))
         return refuse_entry(place, "microbatches", &cause, error);
     entry->generator = schedule.generator;
@@ -94,14 +103,14 @@ static pc_code read_published_entry(const entry_place *place, const pc_raw_publi
     return code;
 }
 
-pc_code pc_published_read(const pc_source *source, const pc_raw_case *raw, pc_case *into, pc_error *error) {
+pc_code pc_published_read(pc_scenario *scenario, const pc_raw_case *raw, pc_case *into, pc_error *error) {
     if (raw->published_count == 0) return PC_OK;
     into->published = pc_alloc(raw->published_count, sizeof *into->published);
     if (!into->published) return pc_error_no_memory(error);
     into->published_count = raw->published_count;
     pc_code code = PC_OK;
     for (unsigned i = 0; i < raw->published_count && !code; i++) {
-        entry_place place = {.source = source};
+        entry_place place = {.scenario = scenario, .source = pc_loaded_file(scenario)};
         snprintf(place.path, sizeof place.path, "%s.published[%u]", into->path, i);
         code = read_published_entry(&place, &raw->published[i], &into->published[i], error);
     }

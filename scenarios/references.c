@@ -42,20 +42,44 @@ static void read_reference(pc_reference *reference) {
         pc_machine_file_read(reference->text, place, &reference->machine, NULL, &reference->error);
 }
 
+/* Puts an empty one in front of the list, which owns it. */
+static pc_code add(pc_reference **list, pc_key key, const pc_place *place, const char *text, pc_error *error) {
+    pc_reference *reference = pc_alloc(1, sizeof *reference);
+    if (!reference) return pc_error_no_memory(error);
+    *reference = (pc_reference){.key = key, .text = text, .place = *place, .name = short_name(text), .next = *list};
+    *list = reference;
+    return reference->name ? PC_OK : pc_error_no_memory(error);
+}
+
+/* Text to generator. A file is read once, however often it is named, so that its generators are one. */
+static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_value *value, pc_error *error) {
+    const char *text = value->text;
+    value->generator = pc_generator_find(text);
+    if (value->generator) return PC_OK;
+    pc_reference *reference = find(*list, PC_KEY_SCHEDULE, place, text);
+    if (!reference) {
+        pc_code code = add(list, PC_KEY_SCHEDULE, place, text, error);
+        if (code) return code;
+        reference = *list;
+        reference->path = pc_place_join(place->folder, text);
+        if (!reference->path) return pc_error_no_memory(error);
+        code = pc_place_check(place, text, reference->path, error);
+        if (!code) code = pc_given_schedule_read(reference->path, reference->name, &reference->schedule, error);
+        if (code) return code;
+    }
+    value->generator = pc_given_schedule_generator(reference->schedule);
+    return PC_OK;
+}
+
 pc_code pc_reference_find(pc_reference **list, pc_key key, const pc_place *place, pc_value *value, pc_error *error) {
+    if (key == PC_KEY_SCHEDULE) return find_schedule(list, place, value, error);
     if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE && key != PC_KEY_PROFILE && key != PC_KEY_OTHER_GPU)
         return PC_OK;
     pc_reference *reference = find(*list, key, place, value->text);
     if (!reference) {
-        reference = pc_alloc(1, sizeof *reference);
-        if (!reference) return pc_error_no_memory(error);
-        reference->key = key;
-        reference->text = value->text;
-        reference->place = *place;
-        reference->name = short_name(value->text);
-        reference->next = *list;
-        *list = reference;
-        if (!reference->name) return pc_error_no_memory(error);
+        pc_code code = add(list, key, place, value->text, error);
+        if (code) return code;
+        reference = *list;
         read_reference(reference);
         bool has_path = key != PC_KEY_PROFILE || reference->path;
         if (reference->error.code == PC_ERROR_NO_MEMORY || !has_path) return pc_error_no_memory(error);
@@ -65,7 +89,7 @@ pc_code pc_reference_find(pc_reference **list, pc_key key, const pc_place *place
 }
 
 pc_code pc_references_find(pc_reference **list, const pc_place *place, pc_setting *setting, pc_error *error) {
-    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE, PC_KEY_OTHER_GPU};
+    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE, PC_KEY_OTHER_GPU, PC_KEY_SCHEDULE};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !code; i++)
         if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], place, &setting->value[keys[i]], error);
@@ -78,6 +102,7 @@ void pc_references_free(pc_reference *list) {
         pc_model_file_free(&list->model);
         pc_free(list->name);
         pc_free(list->path);
+        pc_given_schedule_free(list->schedule);
         pc_free(list);
         list = next;
     }

@@ -59,6 +59,11 @@ pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, p
 
 /* ---- reading ---- */
 
+bool pc_schedule_is_file(const char *name) {
+    size_t length = strlen(name);
+    return strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".csv") == 0);
+}
+
 enum { FILE_SIZE_MAX = 1 << 30 };
 
 /* A cell before the shape is known: `part` is what the file says. */

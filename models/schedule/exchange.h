@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "models/schedule/schedule.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #ifdef __cplusplus
@@ -19,6 +20,9 @@ PC_API void pc_schedule_write_text(const pc_schedule *schedule, FILE *stream);
 /* A line a rank, cells `<part><action><microbatch>`: F, I for our B, W, B for our BW (torch.distributed.pipelining,
  * compute-only CSV). PC_ERROR_INPUT where the schedule has what the runtime does not know: R, or two replicas. */
 PC_API pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, pc_error *error);
+
+/* Whether a schedule's name is a file's: has a folder, or ends in ".csv". */
+PC_API bool pc_schedule_is_file(const char *name);
 
 /* Reads what the above, or PyTorch, has written. The number of lines is p; m and v follow from the cells, and the
  * placement from the rank that holds each part. Empty cells are waits and are skipped. The schedule is read, not

@@ -23,6 +23,21 @@ pc_generator pc_generator_of_given(const char *name, pc_placement placement, int
                           .given = given};
 }
 
+/* A line of the file is a stage. */
+pc_code pc_schedule_load(const char *path, pc_schedule *schedule, pc_error *error) {
+    int stage;
+    pc_schedule made;
+    pc_code code = pc_schedule_read_torch_csv(path, &made, error);
+    if (code) return code;
+    code = pc_schedule_check_stages(&made, &stage, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s:%d", path, stage + 1);
+    if (code)
+        pc_schedule_free(&made);
+    else
+        *schedule = made;
+    return code;
+}
+
 struct pc_given_schedule {
     pc_given given; /* first: what `generate` gets */
     pc_generator generator;
@@ -71,19 +86,10 @@ static void describe(pc_given_schedule *x) {
     x->generator.generate = copy_order;
 }
 
-/* A line of the file is a stage. */
-static pc_code check(const char *path, const pc_schedule *order, pc_error *error) {
-    int stage;
-    pc_code code = pc_schedule_check_stages(order, &stage, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s:%d", path, stage + 1);
-    return code;
-}
-
 pc_code pc_given_schedule_read(const char *path, const char *name, pc_given_schedule **given, pc_error *error) {
     pc_given_schedule *made = pc_alloc(1, sizeof *made);
     if (!made) return pc_error_no_memory(error);
-    pc_code code = pc_schedule_read_torch_csv(path, &made->order, error);
-    if (!code) code = check(path, &made->order, error);
+    pc_code code = pc_schedule_load(path, &made->order, error);
     if (code) {
         pc_given_schedule_free(made);
         return code;

@@ -13,11 +13,13 @@
 extern "C" {
 #endif
 
+/* Reads a file (pc_schedule_read_torch_csv) and checks it (pc_schedule_check): PC_ERROR_INPUT says file and line. */
+PC_API pc_code pc_schedule_load(const char *path, pc_schedule *schedule, pc_error *error);
+
 /* One whole schedule. Its generator is for its p, m, v and placement alone, and has its name. */
 typedef struct pc_given_schedule pc_given_schedule;
 
-/* Reads a file (pc_schedule_read_torch_csv) and checks it (pc_schedule_check): PC_ERROR_INPUT says file and line.
- * `name` is what the schedule is called, cut to size at its front; NULL: the file's. */
+/* Loads it. `name` is what the schedule is called, cut to size at its front; NULL: the file's. */
 PC_API pc_code pc_given_schedule_read(const char *path, const char *name, pc_given_schedule **given, pc_error *error);
 
 /* Both are the given one's, and last as long as it does. */

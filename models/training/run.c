@@ -229,6 +229,10 @@ static void note_infeasible(const char *message, pc_run_row *row) {
 }
 
 static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_run_detail *detail, pc_error *error) {
+    if (spec->infeasible[0]) {
+        note_infeasible(spec->infeasible, row);
+        return PC_OK;
+    }
     pc_schedule schedule = {0};
     pc_error why = {0};
     pc_generate_request request = {.devices = spec->devices,
