@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: pipecast export RESULTS.h5 --run RUN --to chrome|csv [-o FILE]\n"
+    "usage: pipecast export RESULTS.h5 --run RUN --to chrome|csv|torch-csv [-o FILE]\n"
     "       pipecast export RESULTS.h5 --to csv|json [--scenario NAME] [-o FILE]\n"
     "\n"
     "With --run, writes what one run did, which must have kept its trace (`trace: true` in the scenario): every pass,\n"
@@ -23,7 +23,9 @@ static const char help[] =
     "\n"
     "      --run RUN          its name, SCENARIO/NAME where several scenarios have one of that name, or its number\n"
     "      --to FORMAT        chrome: JSON that Perfetto (ui.perfetto.dev) and chrome://tracing open, a process a\n"
-    "                         stage; csv: a line an event, or a line a run; json: the table of runs\n"
+    "                         stage; csv: a line an event, or a line a run; torch-csv: the order of passes of every\n"
+    "                         stage, as PyTorch's pipelining runtime and `--schedule FILE.csv` read it; json: the\n"
+    "                         table of runs\n"
     "      --scenario NAME    the runs of this scenario alone\n"
     "  -o, --output FILE      where to (default: standard output)\n"
     "\n"
@@ -76,6 +78,8 @@ static pc_code write_run(const request *r, const pc_results_reader *reader, FILE
     if (code) return code;
     if (strcmp(r->to, "chrome") == 0)
         code = pc_export_chrome(row, &record, stream, error);
+    else if (strcmp(r->to, "torch-csv") == 0)
+        code = pc_export_torch_csv(row, &record, stream, error);
     else
         code = pc_export_csv(row, &record, stream, error);
     if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: run %s", r->path, r->run);
@@ -135,11 +139,13 @@ static int answer_request(const request *r) {
 static int check_request(const request *r) {
     int index;
     if (!r->path) return report_usage("export: no results file; expected RESULTS.h5");
-    if (!r->to) return report_usage("export: no format; expected --to %s", r->run ? "chrome or csv" : "csv or json");
-    if (r->run && !argument_word("--to", "format for a run", "chrome|csv", r->to, &index)) return EXIT_BAD_INPUT;
-    if (!r->run && strcmp(r->to, "chrome") == 0)
-        return report_usage("--to: chrome shows one run; expected --run RUN beside it");
-    if (!r->run && !argument_word("--to", "format", "csv|json|chrome", r->to, &index)) return EXIT_BAD_INPUT;
+    if (!r->to)
+        return report_usage("export: no format; expected --to %s", r->run ? "chrome, csv or torch-csv" : "csv or json");
+    if (r->run && !argument_word("--to", "format for a run", "chrome|csv|torch-csv", r->to, &index))
+        return EXIT_BAD_INPUT;
+    if (!r->run && (strcmp(r->to, "chrome") == 0 || strcmp(r->to, "torch-csv") == 0))
+        return report_usage("--to: %s shows one run; expected --run RUN beside it", r->to);
+    if (!r->run && !argument_word("--to", "format", "csv|json|chrome|torch-csv", r->to, &index)) return EXIT_BAD_INPUT;
     if (r->run && r->scenario)
         return report_usage("--scenario: stands beside --run; expected --run SCENARIO/NAME instead");
     return 0;

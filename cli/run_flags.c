@@ -12,7 +12,7 @@ const run_flag run_flags[] = {
     {"tp", "N", "tp", "tp", "tensor-parallel ranks (default 1)"},
     {"pp", "N", "pp", "pp", "pipeline stages (default 1)"},
     {"dp", "N", "dp", "dp", "data-parallel replicas"},
-    {"schedule", "NAME", "schedule", "schedule", "a schedule of `pipecast list schedules` (default 1f1b)"},
+    {"schedule", "NAME", "schedule", "schedule", "one of `pipecast list schedules` (default 1f1b), or a FILE.csv"},
     {"plan", "KIND", "plan", "plan", "what searched schedules are made for: costs (default) or equal times"},
     {"chunks", "N", "chunks", "chunks", "model parts a stage"},
     {"microbatch-size", "N", "microbatch_size", "microbatch_size", "sequences in a microbatch (default 1)"},

@@ -1,6 +1,7 @@
 #include "results/export.h"
 
 #include "engine/alloc.h"
+#include "models/schedule/exchange.h"
 #include "results/export_private.h"
 
 #include <errno.h>
@@ -132,4 +133,19 @@ pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE
     for (int64_t i = 0; i < trace->level_count; i++) add_level(&x, trace, i);
     if (record->block.devices) add_block(&x, &record->block);
     return pc_outlet_end(&x, error);
+}
+
+/* --- the order alone --- */
+
+pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error) {
+    pc_trace_view view;
+    pc_code code = pc_trace_view_make(record, &view, error);
+    if (code) return code;
+    snprintf(view.schedule.name, sizeof view.schedule.name, "%.*s", PC_SCHEDULE_NAME_SIZE - 1, row->schedule);
+    errno = 0;
+    code = pc_schedule_write_torch_csv(&view.schedule, stream, error);
+    if (!code && (fflush(stream) != 0 || ferror(stream)))
+        code = pc_error_set(error, PC_ERROR_IO, "cannot write the trace: %s", errno ? strerror(errno) : "stream error");
+    pc_trace_view_free(&view);
+    return code;
 }

@@ -29,6 +29,11 @@ PC_API pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *re
  * which it repeats. What an event does not have is empty. PC_ERROR_IO where the stream fails. */
 PC_API pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
+/* The order of its passes alone, as PyTorch's pipelining runtime loads it (pc_schedule_write_torch_csv): of a schedule
+ * that was read from such a file, that file in its canonical form. PC_ERROR_INPUT, and nothing written, where the
+ * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO where the stream fails. */
+PC_API pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -72,7 +72,8 @@ static const pc_key_text texts[] = {
             "a machine of the library or a file; where times are given, a label"),
     SETTING("profile", "the machine's roofline and transfers",
             "what was measured on the machine's GPU (a profile, HDF5), in place of its roofline"),
-    SETTING("schedule", "required; `1f1b` on clusters", "the pipeline schedule"),
+    SETTING("schedule", "required; `1f1b` on clusters",
+            "the pipeline schedule; a file has its own p, m and v, which need not be said again"),
     SETTING(
         "plan", "`costs`",
         "what a schedule that searches is made for: the run's own costs; or as if F, B and W took the same time and "
@@ -82,7 +83,7 @@ static const pc_key_text texts[] = {
             "m, microbatches of a pipeline in an iteration"),
     SETTING("microbatch_size", "no rates per sample; 1 on clusters", "sequences in a microbatch"),
     SETTING("chunks", "the schedule's own",
-            "v, model parts on a device; schedules that always have the same number ignore it"),
+            "v, model parts on a device; schedules that always have the same number ignore it, but for a file, whose number it must be"),
     GROUP("times", "`{F, B, W, BW, R}`", "required, or `stages`",
           "times of a whole stage, alike on all. A chunk takes 1/v of them; a chunk of a replica, which is a whole "
           "stage, all of them"),
@@ -270,7 +271,7 @@ static const pc_key_text texts[] = {
     /* ---- cases ---- */
     CASE("name", "name, as of a scenario", NULL, "unlike the other cases'; the beginning of its runs' names"),
     CASE("published", "published figures", "none", "what others measured for the case, to stand beside our numbers"),
-    {PC_KEYS_OF_PUBLISHED, "schedule", "name of `pipecast list schedules`", NULL,
+    {PC_KEYS_OF_PUBLISHED, "schedule", "name of `pipecast list schedules`, or the path of a `FILE.csv`", NULL,
      "runs of this schedule show the entry"},
     {PC_KEYS_OF_PUBLISHED, "microbatches", NULL, "any", "runs of so many microbatches do"},
     PUBLISHED("bubble_rate_span", NULL, "bubble rate over the longest span of a stage"),

@@ -70,6 +70,8 @@ void pc_choice_values(pc_choice choice, char *text, size_t size) {
         pc_word_list(recompute_words, text, size);
     else if (choice == PC_CHOICE_LAYOUT)
         pc_word_list(layout_words, text, size);
+    else if (choice == PC_CHOICE_SCHEDULE)
+        snprintf(text, size, "name of `pipecast list schedules`");
     else
         pc_key_values(pc_choice_rule_of(choice)->key, text, size);
     size_t used = strlen(text);

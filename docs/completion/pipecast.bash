@@ -105,7 +105,8 @@ _pipecast_values() {
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
-    run:--schedule | plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
+    run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
+    plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
     run:--profile | plan:--profile) _pipecast_files .h5 ;;
     run:--plan | plan:--plan) _pipecast_words --list costs equal ;;
     run:--attention | plan:--attention) _pipecast_words --list flash materialised ;;
@@ -121,7 +122,7 @@ _pipecast_values() {
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
-    export:--to) _pipecast_words chrome csv json ;;
+    export:--to) _pipecast_words chrome csv torch-csv json ;;
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
