@@ -134,6 +134,20 @@ static pc_code explain_deadlock(const dry_run *run, int stage, pc_error *error) 
                         other == stage ? "comes later on that stage" : "waits in turn");
 }
 
+/* The first stage that is not through and waits for a pass of its own, else the first that is not through; -1 where all
+ * are. */
+static int find_stuck(const dry_run *run) {
+    const pc_schedule *schedule = run->index->schedule;
+    int first = -1;
+    for (int stage = schedule->devices - 1; stage >= 0; stage--)
+        if (run->next[stage] < schedule->offsets[stage + 1]) first = stage;
+    for (int stage = first; stage >= 0 && stage < schedule->devices; stage++)
+        if (run->next[stage] < schedule->offsets[stage + 1] &&
+            pc_stage_of_position(schedule, blocked_by(run, stage)) == stage)
+            return stage;
+    return first;
+}
+
 static pc_code check_no_deadlock(const pc_pass_index *index, int *stuck, pc_error *error) {
     const pc_schedule *schedule = index->schedule;
     size_t devices = (size_t)schedule->devices, passes = (size_t)schedule->offsets[devices];
@@ -147,11 +161,11 @@ static pc_code check_no_deadlock(const pc_pass_index *index, int *stuck, pc_erro
         code = pc_error_no_memory(error);
     } else {
         run_all(&run);
-        for (int stage = 0; stage < schedule->devices && !code; stage++)
-            if (run.next[stage] < schedule->offsets[stage + 1]) {
-                *stuck = stage;
-                code = explain_deadlock(&run, stage, error);
-            }
+        int found = find_stuck(&run);
+        if (found >= 0) {
+            *stuck = found;
+            code = explain_deadlock(&run, found, error);
+        }
     }
     pc_free(run.next);
     pc_free(run.waits_here);
