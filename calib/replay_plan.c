@@ -128,7 +128,8 @@ static pc_code make_chunk(const setting *x, int number, pc_replay_plan *plan, pc
     part.recompute = PC_RECOMPUTE_NONE;
     chunk->layers = part.layers;
     chunk->parameters = pc_part_parameters(&x->model, &x->cut, &part, false);
-    pc_code code = pc_part_activations(&x->model, &x->cut, &part, false, &chunk->activation, error);
+    pc_code code = pc_part_activations(&x->model, &x->cut, &part, (pc_pass_forms){.splits = generator->splits},
+                                       &chunk->activation, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         code = cost_pass(x, &part, (pc_pass_kind)kind, chunk, error);
     return code;

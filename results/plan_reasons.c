@@ -109,8 +109,6 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
         return "the schedule cannot have these stages, chunks or microbatches";
     case PC_PLAN_RULE_TENSOR:
         return "tp does not divide the model's heads, widths or sequence";
-    case PC_PLAN_RULE_RECOMPUTE:
-        return "full recomputation cannot be had with B and W apart";
     default:
         return "the machine has fewer GPUs, or a size is too large";
     }
@@ -138,8 +136,6 @@ static void write_option(const pc_plan_remedy *remedy, char text[64]) {
         snprintf(text, 64, "--layout %s", layout_names[remedy->value]);
     else if (remedy->way == PC_PLAN_WAY_SCHEDULE)
         snprintf(text, 64, "--schedule %s", remedy->generator->name);
-    else if (remedy->way == PC_PLAN_WAY_RECOMPUTE)
-        snprintf(text, 64, "--recompute none");
     else
         snprintf(text, 64, "--%s %" PRId64, options[remedy->way], remedy->value);
 }

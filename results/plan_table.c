@@ -183,10 +183,9 @@ static void add_json_number(pc_text *text, const char *name, double number) {
 
 static void add_json_rules(const pc_plan_report *report, pc_text *text) {
     static const char *const names[PC_PLAN_RULES] = {
-        [PC_PLAN_RULE_GPUS] = "gpus",           [PC_PLAN_RULE_INTERLEAVING] = "interleaving",
-        [PC_PLAN_RULE_LAYERS] = "layers",       [PC_PLAN_RULE_BATCH] = "batch",
-        [PC_PLAN_RULE_SCHEDULE] = "schedule",   [PC_PLAN_RULE_TENSOR] = "tensor",
-        [PC_PLAN_RULE_RECOMPUTE] = "recompute", [PC_PLAN_RULE_SIZE] = "size"};
+        [PC_PLAN_RULE_GPUS] = "gpus",   [PC_PLAN_RULE_INTERLEAVING] = "interleaving", [PC_PLAN_RULE_LAYERS] = "layers",
+        [PC_PLAN_RULE_BATCH] = "batch", [PC_PLAN_RULE_SCHEDULE] = "schedule",         [PC_PLAN_RULE_TENSOR] = "tensor",
+        [PC_PLAN_RULE_SIZE] = "size"};
     pc_text_printf(text, ", \"broken\": {");
     for (int i = 0; i < PC_PLAN_RULES; i++)
         pc_text_printf(text, "%s\"%s\": %" PRId64, i ? ", " : "", names[i], report->log.broken[i]);

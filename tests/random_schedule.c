@@ -100,6 +100,7 @@ void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *co
         costs->activation_kept_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
     }
     costs->transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 15);
+    costs->recomputes_in_b = test_between(random, 0, 1) && !pc_schedule_has(schedule, PC_PASS_R);
 }
 
 void random_hops_and_ready(test_random *random, pc_costs *costs) {

@@ -82,12 +82,15 @@ static int64_t peak_by_hand(const pc_block *b, const pc_costs *costs, int device
             int i = k % b->microbatches;
             int64_t shift = k / b->microbatches * b->interval, whole = costs->activation_bytes[device * b->chunks + c];
             int64_t by_b = b->duration[PC_PASS_W] ? costs->activation_b_bytes[device * b->chunks + c] : 0;
-            events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_F) + shift, whole};
+            bool in_b = costs->recomputes_in_b;
+            int64_t kept = in_b ? costs->activation_kept_bytes[device * b->chunks + c] : whole;
+            events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_F) + shift, kept};
             if (b->duration[PC_PASS_W]) {
+                events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_B) + shift, whole - kept};
                 events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_B) + 1 + shift, -by_b};
                 events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_W) + 1 + shift, by_b - whole};
             } else {
-                events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_BW) + 2 + shift, -whole};
+                events[count++] = (event){pc_block_start(b, i, device, c, PC_PASS_BW) + 2 + shift, -kept};
             }
         }
     assert_true(count <= 8192);
@@ -129,6 +132,7 @@ static void check_memory(const pc_block *b, const pc_costs *costs) {
 
 /* Every chunk 1, all of it held to the end. */
 static void count_chunks(pc_costs *costs) {
+    costs->recomputes_in_b = false;
     for (int i = 0; i < costs->devices * costs->chunks; i++) {
         costs->activation_bytes[i] = 1;
         costs->activation_b_bytes[i] = 0;
@@ -136,9 +140,11 @@ static void count_chunks(pc_costs *costs) {
 }
 
 static void draw_activations(test_random *random, pc_costs *costs) {
+    costs->recomputes_in_b = test_between(random, 0, 1);
     for (int i = 0; i < costs->devices * costs->chunks; i++) {
         costs->activation_bytes[i] = test_between(random, 0, 30);
         costs->activation_b_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
+        costs->activation_kept_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
     }
 }
 

@@ -125,7 +125,7 @@ static void check_kept(test_random *random) {
                   .seq_len = test_between(random, 1, 200)};
     pc_part part = {.layers = 1};
     pc_part_activation counted;
-    assert_int_equal(pc_part_activations(&model, &cut, &part, false, &counted, NULL), PC_OK);
+    assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){.has_r = false}, &counted, NULL), PC_OK);
     pc_layer_shape shape = shape_of(&model, &cut);
     pc_layer *layer = make(&shape);
     int64_t vectors = expected_vectors(&shape), input = pc_layer_bytes(layer, PC_SLOT_INPUT);

@@ -167,10 +167,10 @@ static void test_activations(void **state) {
         pc_error error = {0};
         wide sh = (wide)cut.seq_len * m->hidden;
         wide scores = m->attention == PC_ATTENTION_FLASH ? 0 : (wide)5 * m->heads * cut.seq_len * cut.seq_len;
-        assert_int_equal(pc_part_activations(m, &cut, &part, false, &x, &error), PC_OK);
+        assert_int_equal(pc_part_activations(m, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
         if (is_gpt(m)) assert_wide_equal(x.taken, 34 * sh + scores);
         part.recompute = PC_RECOMPUTE_FULL;
-        assert_int_equal(pc_part_activations(m, &cut, &part, false, &x, &error), PC_OK);
+        assert_int_equal(pc_part_activations(m, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
         assert_wide_equal(x.taken, 2 * sh);
     }
 }

@@ -168,7 +168,7 @@ typedef struct ruled_space {
 
 static const int64_t one[] = {1}, two[] = {2}, three[] = {3}, four[] = {4}, eight[] = {8}, none[] = {0},
                      odd_batch[] = {9}, even_only[] = {PC_CUT_EVEN},
-                     all_layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN}, full[] = {PC_RECOMPUTE_FULL};
+                     all_layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
 #define LIST(values) ((pc_plan_list){values, (int)(sizeof(values) / sizeof *(values))})
 
 static void make_ruled(test_random *random, const char *schedule, ruled_space *x) {
@@ -246,11 +246,6 @@ static void test_rules_and_remedies(void **state) {
     x.space.global_batch = LIST(odd_batch);
     check_rule(&x.space, PC_PLAN_RULE_BATCH, PC_PLAN_WAY_BATCH, 10,
                "dp x microbatch size does not divide the batch (1 point); --global-batch 10 lifts that");
-    make_ruled(&random, "zb-h1", &x);
-    x.space.pp = LIST(two);
-    x.space.recompute = LIST(full);
-    check_rule(&x.space, PC_PLAN_RULE_RECOMPUTE, PC_PLAN_WAY_RECOMPUTE, PC_RECOMPUTE_NONE,
-               "full recomputation cannot be had with B and W apart (1 point); --recompute none lifts that");
 }
 
 /* One chunk is no plan, nor is one stage with several, whatever the schedule. 6 layers divide over 2 stages by 3
@@ -296,8 +291,7 @@ static void test_remedies_lift(void **state) {
                                  [PC_PLAN_WAY_PP] = &x.space.pp,
                                  [PC_PLAN_WAY_CHUNKS] = &x.space.chunks,
                                  [PC_PLAN_WAY_MICROBATCH_SIZE] = &x.space.microbatch_size,
-                                 [PC_PLAN_WAY_BATCH] = &x.space.global_batch,
-                                 [PC_PLAN_WAY_RECOMPUTE] = &x.space.recompute};
+                                 [PC_PLAN_WAY_BATCH] = &x.space.global_batch};
         if (remedy.way == PC_PLAN_WAY_SCHEDULE) {
             x.space.generators = &remedy.generator;
             x.space.generator_count = 1;

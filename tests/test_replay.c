@@ -24,13 +24,14 @@ static int64_t recount_peak(const pc_schedule *s, const pc_costs *costs, int sta
     for (int64_t i = s->offsets[stage]; i < s->offsets[stage + 1]; i++) {
         int64_t cell = (int64_t)stage * s->chunks + s->passes[i].chunk;
         int64_t whole = costs->activation_bytes[cell], by_b = costs->activation_b_bytes[cell];
-        int64_t kept = has_recompute(s, stage, s->passes[i]) ? costs->activation_kept_bytes[cell] : whole;
+        bool in_b = costs->recomputes_in_b, is_kept = in_b || has_recompute(s, stage, s->passes[i]);
+        int64_t kept = is_kept ? costs->activation_kept_bytes[cell] : whole;
         if (s->passes[i].kind == PC_PASS_F) level += kept;
-        if (s->passes[i].kind == PC_PASS_R) level += whole - kept;
+        if (s->passes[i].kind == PC_PASS_R || (s->passes[i].kind == PC_PASS_B && in_b)) level += whole - kept;
         if (level > peak) peak = level;
         if (s->passes[i].kind == PC_PASS_B) level -= by_b;
         if (s->passes[i].kind == PC_PASS_W) level -= whole - by_b;
-        if (s->passes[i].kind == PC_PASS_BW) level -= whole;
+        if (s->passes[i].kind == PC_PASS_BW) level -= in_b ? kept : whole;
     }
     assert_int_equal(level, 0);
     return peak;

@@ -364,7 +364,8 @@ static void test_overflow(void **state) {
                         "smaller model");
     assert_int_equal(list.count, 7);
     model.head_dim = 1 << 20; /* 2^40 tokens of some 2^23 columns */
-    assert_int_equal(pc_part_activations(&model, &cut, &part, false, &activation, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){.has_r = false}, &activation, &error),
+                     PC_ERROR_INPUT);
     assert_string_equal(error.message, "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");
     assert_int_equal(activation.taken, 7);
 }

@@ -7,7 +7,8 @@
 static pc_part_activation activation_of(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r) {
     pc_part_activation activation;
     pc_error error = {0};
-    if (pc_part_activations(model, cut, part, has_r, &activation, &error)) fail_msg("%s", error.message);
+    if (pc_part_activations(model, cut, part, (pc_pass_forms){.has_r = has_r}, &activation, &error))
+        fail_msg("%s", error.message);
     return activation;
 }
 

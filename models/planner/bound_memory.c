@@ -17,16 +17,18 @@ static void find_bytes(const plan_bounder *bounder, const pc_iteration_plan *pla
     (void)bounder;
 }
 
-/* Every microbatch has been through all its F of a stage before the first of its backward passes there: all of what
- * they took is held at once, as pc_generator_least_memory says. */
+/* Every microbatch has been through all its F of a stage before the first of its backward passes there, as
+ * pc_generator_least_memory says: while one chunk holds all that it ever takes, those of the parts before it hold what
+ * F kept, which without recomputation is all, too. */
 static int64_t one_microbatch(const pc_iteration_plan *plan, int device) {
-    int64_t sum = 0, most = 0;
+    bool visits_all = pc_placement_visited(plan->placement, plan->chunks) == plan->chunks;
+    int64_t kept = 0, most = 0;
     for (int c = 0; c < plan->chunks; c++) {
-        int64_t taken = pc_plan_part(plan, device, c)->activation.taken;
-        sum += taken;
-        if (taken > most) most = taken;
+        const pc_part_activation *x = &pc_plan_part(plan, device, c)->activation;
+        if (kept + x->taken > most) most = kept + x->taken;
+        if (visits_all) kept += x->kept;
     }
-    return pc_placement_visited(plan->placement, plan->chunks) == plan->chunks ? sum : most;
+    return most;
 }
 
 /* What is held all the time is the plan's, exactly, and so is what the step needs in the place of activations; so are

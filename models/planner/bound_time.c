@@ -102,7 +102,7 @@ static pc_code take_up(plan_bounder *bounder, const pc_iteration_plan *plan, pc_
     pc_code code = make_room(bounder, plan, error);
     if (!code && !generator->searches)
         code = plan_held_find(&bounder->held_store, generator, plan->devices, plan->cut.microbatches, plan->chunks,
-                              &bounder->held, error);
+                              pc_plan_recomputes_in_b(plan), &bounder->held, error);
     if (!code) place_cells(bounder, plan);
     return code;
 }

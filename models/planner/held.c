@@ -37,13 +37,16 @@ static bool add_moment(gathering *x, const plan_moment *moment) {
     return true;
 }
 
-/* What a pass takes when it starts; true where it takes something. */
-static bool take(plan_moment *now, plan_part_sort sort, int kind, bool recomputes) {
+enum { NO_KIND = -1 };
+
+/* What a pass takes when it starts; true where it takes something. `retaking`: the kind that makes again what F did not
+ * keep. */
+static bool take(plan_moment *now, plan_part_sort sort, int kind, int retaking) {
     if (kind == PC_PASS_F) {
-        now->count[sort][recomputes ? HELD_KEPT : HELD_WHOLE]++;
+        now->count[sort][retaking == NO_KIND ? HELD_WHOLE : HELD_KEPT]++;
         return true;
     }
-    if (kind != PC_PASS_R) return false;
+    if (kind != retaking) return false;
     now->count[sort][HELD_KEPT]--;
     now->count[sort][HELD_WHOLE]++;
     return true;
@@ -55,7 +58,7 @@ static void give(plan_moment *now, plan_part_sort sort, int kind) {
     if (kind == PC_PASS_W) now->count[sort][HELD_AFTER_B]--;
 }
 
-static bool walk_stage(const pc_schedule *schedule, int d, bool recomputes, gathering *x) {
+static bool walk_stage(const pc_schedule *schedule, int d, int retaking, gathering *x) {
     int parts = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks);
     plan_moment now = {0};
     x->first = x->count;
@@ -63,7 +66,7 @@ static bool walk_stage(const pc_schedule *schedule, int d, bool recomputes, gath
         pc_pass pass = schedule->passes[i];
         int part = pc_placement_part(schedule->placement, schedule->devices, d, pass.chunk);
         plan_part_sort sort = plan_sort_of(part, parts);
-        if (take(&now, sort, pass.kind, recomputes) && !add_moment(x, &now)) return false;
+        if (take(&now, sort, pass.kind, retaking) && !add_moment(x, &now)) return false;
         give(&now, sort, pass.kind);
     }
     return true;
@@ -72,9 +75,10 @@ static bool walk_stage(const pc_schedule *schedule, int d, bool recomputes, gath
 static pc_code walk(const pc_schedule *schedule, plan_held *held, pc_error *error) {
     gathering x = {0};
     bool is_enough = true;
+    int retaking = held->generator->recomputes ? PC_PASS_R : held->recomputes_in_b ? PC_PASS_B : NO_KIND;
     held->offsets = pc_alloc((size_t)schedule->devices + 1, sizeof *held->offsets);
     for (int d = 0; held->offsets && is_enough && d < schedule->devices; d++) {
-        is_enough = walk_stage(schedule, d, held->generator->recomputes, &x);
+        is_enough = walk_stage(schedule, d, retaking, &x);
         held->offsets[d + 1] = x.count;
     }
     held->moments = x.moments;
@@ -88,25 +92,30 @@ static void forget(plan_held *held) {
 }
 
 static plan_held *slot_of(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
-                          int chunks) {
+                          int chunks, bool recomputes_in_b) {
     uint64_t mixed = (uint64_t)microbatches * UINT64_C(0x9e3779b97f4a7c15);
-    mixed ^= ((uint64_t)devices << 16 | (uint64_t)chunks) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed ^= ((uint64_t)devices << 17 | (uint64_t)chunks << 1 | recomputes_in_b) * UINT64_C(0xbf58476d1ce4e5b9);
     mixed ^= (uint64_t)(uintptr_t)generator * UINT64_C(0x94d049bb133111eb);
     return &store->slots[(mixed >> 40) % HELD_SLOTS];
 }
 
 pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
-                       int chunks, const plan_held **held, pc_error *error) {
-    plan_held *slot = slot_of(store, generator, devices, microbatches, chunks);
+                       int chunks, bool recomputes_in_b, const plan_held **held, pc_error *error) {
+    plan_held *slot = slot_of(store, generator, devices, microbatches, chunks, recomputes_in_b);
     bool is_known = slot->offsets && slot->generator == generator && slot->devices == devices &&
-                    slot->microbatches == microbatches && slot->chunks == chunks;
+                    slot->microbatches == microbatches && slot->chunks == chunks &&
+                    slot->recomputes_in_b == recomputes_in_b;
     *held = slot;
     if (is_known) return PC_OK;
     forget(slot);
     pc_schedule schedule;
     pc_code code = pc_schedule_generate(generator, devices, microbatches, chunks, &schedule, error);
     if (code) return code;
-    *slot = (plan_held){.generator = generator, .devices = devices, .chunks = chunks, .microbatches = microbatches};
+    *slot = (plan_held){.generator = generator,
+                        .devices = devices,
+                        .chunks = chunks,
+                        .microbatches = microbatches,
+                        .recomputes_in_b = recomputes_in_b};
     code = walk(&schedule, slot, error);
     if (code) forget(slot);
     pc_schedule_free(&schedule);

@@ -11,10 +11,11 @@
 #include "engine/error.h"
 #include "models/schedule/generate.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Parts are of three sorts: with the embedding, with the head, and between (the only part: with the embedding). What F
- * left of one is there in three states: all; what waits for an R; what B leaves for W. */
+ * left of one is there in three states: all; what waits for an R, or a B that recomputes; what B leaves for W. */
 typedef enum plan_part_sort { SORT_FIRST, SORT_LAST, SORT_BETWEEN, SORTS } plan_part_sort;
 typedef enum plan_held_state { HELD_WHOLE, HELD_KEPT, HELD_AFTER_B, HELD_STATES } plan_held_state;
 
@@ -30,6 +31,7 @@ typedef struct plan_held {
     const pc_generator *generator;
     int devices, chunks;
     int64_t microbatches;
+    bool recomputes_in_b;
     int64_t *offsets; /* [devices + 1]: a stage's moments; NULL where there are none to be had */
     plan_moment *moments;
 } plan_held;
@@ -41,9 +43,10 @@ typedef struct plan_held_store {
 } plan_held_store;
 void plan_held_store_free(plan_held_store *store);
 
-/* Of a schedule that does not search and that pc_generator_check accepts; the store's. */
+/* Of a schedule that does not search and that pc_generator_check accepts; the store's. `recomputes_in_b`: pc_costs's.
+ */
 pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
-                       int chunks, const plan_held **held, pc_error *error);
+                       int chunks, bool recomputes_in_b, const plan_held **held, pc_error *error);
 
 /* The most bytes over a stage's moments. bytes: of a part of each sort in each state. */
 int64_t plan_held_most(const plan_held *held, int device, const int64_t bytes[SORTS][HELD_STATES]);

@@ -82,7 +82,6 @@ typedef enum pc_plan_rule {
     PC_PLAN_RULE_BATCH,        /* dp x microbatch_size divides the batch */
     PC_PLAN_RULE_SCHEDULE,     /* what the schedule says of stages, chunks and microbatches */
     PC_PLAN_RULE_TENSOR,       /* tp divides heads, widths and, with sequence parallelism, the sequence */
-    PC_PLAN_RULE_RECOMPUTE,    /* no full recomputation if B and W are apart */
     PC_PLAN_RULE_SIZE,         /* the machine has so many GPUs, and other sizes that can be counted */
     PC_PLAN_RULES
 } pc_plan_rule;
@@ -175,14 +174,13 @@ typedef enum pc_plan_way {
     PC_PLAN_WAY_CHUNKS,
     PC_PLAN_WAY_MICROBATCH_SIZE,
     PC_PLAN_WAY_BATCH,
-    PC_PLAN_WAY_RECOMPUTE,
     PC_PLAN_WAY_SCHEDULE
 } pc_plan_way;
 
 typedef struct pc_plan_remedy {
     pc_plan_rule most_broken, rule;
     pc_plan_way way;
-    int64_t value;                 /* a pc_cut_layout, a pc_recompute or a number */
+    int64_t value;                 /* a pc_cut_layout or a number */
     const pc_generator *generator; /* of SCHEDULE */
     int64_t points;                /* of LAYOUT; else only whether there are any */
 } pc_plan_remedy;

@@ -44,9 +44,6 @@ static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice x, p
     case PC_PLAN_WAY_BATCH:
         x.global_batch = remedy.value;
         break;
-    case PC_PLAN_WAY_RECOMPUTE:
-        x.recompute = (pc_recompute)remedy.value;
-        break;
     default:
         x.generator = remedy.generator;
         x.chunks = plan_chunks_of(x.generator, x.chunks);
@@ -174,8 +171,6 @@ static void try_way(remedy_search *x, pc_plan_rule rule, pc_plan_way way) {
     case PC_PLAN_WAY_MICROBATCH_SIZE:
         return try_nearest(x, rule, way, &space->microbatch_size, largest(&space->microbatch_size),
                            &space->global_batch);
-    case PC_PLAN_WAY_RECOMPUTE:
-        return try_remedy(x, (pc_plan_remedy){.rule = rule, .way = way, .value = PC_RECOMPUTE_NONE});
     default:
         return try_1f1b(x, rule);
     }
@@ -200,7 +195,6 @@ pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, 
         [PC_PLAN_RULE_BATCH] = {PC_PLAN_WAY_MICROBATCH_SIZE},
         [PC_PLAN_RULE_SCHEDULE] = {PC_PLAN_WAY_CHUNKS, PC_PLAN_WAY_SCHEDULE},
         [PC_PLAN_RULE_TENSOR] = {PC_PLAN_WAY_TP},
-        [PC_PLAN_RULE_RECOMPUTE] = {PC_PLAN_WAY_RECOMPUTE, PC_PLAN_WAY_SCHEDULE},
     };
     remedy_search x = {.space = space};
     pc_code code = plan_numbers_make(space, &x.numbers, error);

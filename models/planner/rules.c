@@ -58,7 +58,7 @@ static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
     if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, NULL))
         return PC_PLAN_RULE_SCHEDULE;
     if (pc_cut_check(&spec->model, cut, parts, NULL)) return PC_PLAN_RULE_TENSOR;
-    return spec->generator->splits && cut->recompute == PC_RECOMPUTE_FULL ? PC_PLAN_RULE_RECOMPUTE : PC_PLAN_RULE_SIZE;
+    return PC_PLAN_RULE_SIZE;
 }
 
 pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {

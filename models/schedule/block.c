@@ -66,9 +66,23 @@ static int64_t happened(int64_t first, int64_t interval, int64_t count, int64_t 
     return number < 0 ? 0 : number > count ? count : number;
 }
 
-/* What R takes, and F does not. */
-static int64_t taken_by_r(const pc_block *block, const pc_costs *costs, int64_t at) {
-    return recomputes(block) ? costs->activation_bytes[at] - costs->activation_kept_bytes[at] : 0;
+/* The pass that takes what F does not keep: R, or a B that recomputes; BW recomputes in less than is counted. */
+static pc_pass_kind retaking_kind(const pc_block *block) {
+    return recomputes(block) ? PC_PASS_R : PC_PASS_B;
+}
+
+static bool retakes(const pc_block *block, const pc_costs *costs) {
+    return recomputes(block) || (costs->recomputes_in_b && last_kind(block) == PC_PASS_W);
+}
+
+static int64_t retaken(const pc_block *block, const pc_costs *costs, int64_t at) {
+    return retakes(block, costs) ? costs->activation_bytes[at] - costs->activation_kept_bytes[at] : 0;
+}
+
+/* All that the chunk takes. */
+static int64_t whole(const pc_block *block, const pc_costs *costs, int64_t at) {
+    bool is_kept = costs->recomputes_in_b && !retakes(block, costs);
+    return is_kept ? costs->activation_kept_bytes[at] : costs->activation_bytes[at];
 }
 
 /* What the device holds at time t, when what ends at t has gone and what starts at t has come. */
@@ -79,14 +93,15 @@ static int64_t level_at(const pc_block *block, const pc_costs *costs, int device
         for (int c = 0; c < block->chunks; c++) {
             if (!pc_placement_visits(block->placement, c, i)) continue;
             int64_t at = pc_costs_index(costs, device, c), by_b = splits ? costs->activation_b_bytes[at] : 0;
-            int64_t f = pc_block_start(block, i, device, c, PC_PASS_F), by_r = taken_by_r(block, costs, at);
+            int64_t f = pc_block_start(block, i, device, c, PC_PASS_F), by_r = retaken(block, costs, at);
+            int64_t all = whole(block, costs, at);
             int64_t begun = happened(f, block->interval, repetitions, t);
             int64_t ended = happened(end_of(block, i, device, c, last_kind(block)), block->interval, repetitions, t);
-            level += begun * (costs->activation_bytes[at] - by_r) - ended * (costs->activation_bytes[at] - by_b);
+            level += begun * (all - by_r) - ended * (all - by_b);
             if (by_b) level -= by_b * happened(end_of(block, i, device, c, PC_PASS_B), block->interval, repetitions, t);
             if (by_r)
-                level +=
-                    by_r * happened(pc_block_start(block, i, device, c, PC_PASS_R), block->interval, repetitions, t);
+                level += by_r * happened(pc_block_start(block, i, device, c, retaking_kind(block)), block->interval,
+                                         repetitions, t);
         }
     return level;
 }
@@ -125,8 +140,8 @@ int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, 
             int64_t f = pc_block_start(block, i, device, c, PC_PASS_F);
             int64_t level = highest_level(block, costs, device, repetitions, f, from, last);
             if (level > peak) peak = level;
-            if (!recomputes(block)) continue;
-            int64_t r = pc_block_start(block, i, device, c, PC_PASS_R);
+            if (!retakes(block, costs)) continue;
+            int64_t r = pc_block_start(block, i, device, c, retaking_kind(block));
             level = highest_level(block, costs, device, repetitions, r, from, last);
             if (level > peak) peak = level;
         }

@@ -45,6 +45,9 @@ typedef struct pc_costs {
     int64_t *activation_bytes;      /* what F takes, at its start; all of it comes back by the end of W or BW */
     int64_t *activation_b_bytes;    /* of that, what B gives back at its end; W gives the rest */
     int64_t *activation_kept_bytes; /* of that, what F takes where an R follows, which takes the rest at its start */
+    bool recomputes_in_b;           /* whether F takes no more than that anyway, and B, which recomputes, takes the rest
+                                     * at its start: it lives until W. BW needs no more than F kept. For schedules without
+                                     * R */
     int64_t *memory_capacity_bytes; /* [devices]; a device's room for activations; 0 is "no limit" */
     pc_transfer transfer;
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
@@ -91,9 +94,11 @@ static inline int64_t pc_costs_taken(const pc_costs *costs, int device, pc_pass 
     int64_t i = pc_costs_index(costs, device, pass.chunk);
     switch (pass.kind) {
     case PC_PASS_F:
-        return is_recomputed ? costs->activation_kept_bytes[i] : costs->activation_bytes[i];
+        return is_recomputed || costs->recomputes_in_b ? costs->activation_kept_bytes[i] : costs->activation_bytes[i];
     case PC_PASS_R:
         return costs->activation_bytes[i] - costs->activation_kept_bytes[i];
+    case PC_PASS_B:
+        return costs->recomputes_in_b ? costs->activation_bytes[i] - costs->activation_kept_bytes[i] : 0;
     default:
         return 0;
     }
@@ -107,7 +112,7 @@ static inline int64_t pc_costs_given(const pc_costs *costs, int device, pc_pass 
     case PC_PASS_W:
         return costs->activation_bytes[i] - costs->activation_b_bytes[i];
     case PC_PASS_BW:
-        return costs->activation_bytes[i];
+        return costs->recomputes_in_b ? costs->activation_kept_bytes[i] : costs->activation_bytes[i];
     default:
         return 0;
     }

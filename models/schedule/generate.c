@@ -291,7 +291,20 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
 
 /* ---- memory ---- */
 
+/* Of one microbatch whose W follow their B at once: while a chunk is at it, those of the parts before it have what F
+ * kept. */
+static int64_t least_of_recomputing(const pc_costs *costs, int device) {
+    int64_t kept = 0, most = 0;
+    for (int c = 0; c < costs->chunks; c++) {
+        int64_t i = pc_costs_index(costs, device, c), level = kept + costs->activation_bytes[i];
+        if (level > most) most = level;
+        kept += costs->activation_kept_bytes[i];
+    }
+    return most;
+}
+
 int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device) {
+    if (costs->recomputes_in_b) return least_of_recomputing(costs, device);
     int64_t sum = 0, most = 0;
     for (int c = 0; c < costs->chunks; c++) {
         int64_t bytes = costs->activation_bytes[pc_costs_index(costs, device, c)];
@@ -351,6 +364,13 @@ static pc_code generate_at_equal_times(const pc_generator *generator, const pc_g
     return code;
 }
 
+pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
+                            pc_block *block, pc_error *error) {
+    if (generator->searches && request->plans_equal)
+        return generate_at_equal_times(generator, request, schedule, block, error);
+    return generator->generate(generator, request, schedule, block, error);
+}
+
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error) {
     pc_generate_request full = *request;
@@ -360,9 +380,9 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     code = check_costs(generator, &full, error);
     if (code) return code;
     if (block) memset(block, 0, sizeof *block);
-    if (generator->searches && full.plans_equal)
-        return generate_at_equal_times(generator, &full, schedule, block, error);
-    return generator->generate(generator, &full, schedule, block, error);
+    if (generator->searches && full.costs->recomputes_in_b)
+        return pc_generate_recomputing(generator, &full, schedule, block, error);
+    return pc_generate_as_told(generator, &full, schedule, block, error);
 }
 
 static void fill_equal_costs(pc_costs *costs) {

@@ -81,7 +81,7 @@ PC_API pc_code pc_generator_check(const pc_generator *generator, int64_t devices
                                   pc_error *error);
 
 /* The least memory, in bytes, that any schedule of this placement needs on a device: the activations of one microbatch,
- * all chunks that it visits there. */
+ * all chunks that it visits there; where B recomputes, of one chunk at a time beside what the others' F kept. */
 PC_API int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
 
 /* Whether every device has that much; PC_ERROR_INPUT and the first one that has not otherwise. */

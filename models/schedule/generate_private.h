@@ -50,6 +50,13 @@ typedef enum pc_searched_schedule {
 pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                              pc_block *block, pc_error *error);
 
+/* In generate.c: pc_generate of a request that has passed its checks. In generate_recomputed.c: the same of a schedule
+ * that searches, for costs where B recomputes. */
+pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
+                            pc_block *block, pc_error *error);
+pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
+                                pc_schedule *schedule, pc_block *block, pc_error *error);
+
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
 pc_block_rule pc_block_of_gems, pc_block_of_chimera;

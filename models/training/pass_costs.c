@@ -93,13 +93,15 @@ static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo
 pc_code pc_part_cost_make(const pc_iteration_plan *plan, pc_collective_memo *memo, pc_part_cost *made,
                           pc_error *error) {
     const pc_iteration_spec *spec = plan->spec;
+    const pc_generator *generator = spec->generator;
+    const pc_pass_forms forms = {.has_r = generator->recomputes,
+                                 .splits = generator->splits,
+                                 .mixes = generator->given && generator->given->mixes};
     pc_code code = PC_OK;
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-        if (pc_plan_has_kind(spec->generator, (pc_pass_kind)kind))
+        if (pc_plan_has_kind(generator, (pc_pass_kind)kind))
             code = make_pass(plan, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
-    if (!code)
-        code = pc_part_activations(&spec->model, &plan->cut, &made->part, spec->generator->recomputes,
-                                   &made->activation, error);
+    if (!code) code = pc_part_activations(&spec->model, &plan->cut, &made->part, forms, &made->activation, error);
     if (!code) made->parameters = pc_part_parameters(&spec->model, &plan->cut, &made->part, plan->shares_embedding);
     return code;
 }

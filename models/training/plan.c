@@ -30,19 +30,6 @@ static pc_cut full_cut(const pc_iteration_spec *spec) {
     return cut;
 }
 
-/* With B and W apart, W needs what full recomputation makes for B: nothing would be freed between them. */
-static pc_code check_recomputation(const pc_iteration_spec *spec, const pc_cut *cut, int parts, pc_error *error) {
-    if (!spec->generator->splits) return PC_OK;
-    bool is_full = !cut->recompute_of_part && cut->recompute == PC_RECOMPUTE_FULL;
-    for (int i = 0; cut->recompute_of_part && i < parts; i++)
-        is_full = is_full || cut->recompute_of_part[i] == PC_RECOMPUTE_FULL;
-    if (!is_full) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: full recomputation with B and W apart; expected none or selective, for W would keep all "
-                        "that recomputation frees",
-                        spec->generator->name);
-}
-
 pc_code pc_iteration_plan_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
@@ -53,7 +40,6 @@ pc_code pc_iteration_plan_check(const pc_iteration_spec *spec, pc_error *error) 
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
-    if (!code) code = check_recomputation(spec, &cut, parts, error);
     if (!code) code = pc_ranks_place(&spec->machine, spec->order, cut.tp, cut.pp, cut.dp, &ranks, error);
     return code;
 }
@@ -348,9 +334,16 @@ static pc_code set_transfers(const pc_iteration_plan *plan, pc_costs *costs, pc_
     return PC_OK;
 }
 
+bool pc_plan_recomputes_in_b(const pc_iteration_plan *plan) {
+    for (int i = 0; i < plan->sort_count && !plan->spec->generator->recomputes; i++)
+        if (plan->part_costs[i].activation.kept < plan->part_costs[i].activation.taken) return true;
+    return false;
+}
+
 static pc_code fill_in_costs(const pc_iteration_plan *plan, int without, pc_costs *costs, pc_error *error) {
     bool gathers = pc_plan_gathers_first(plan) && !(without & PC_WITHOUT_DATA_PARALLEL);
     pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
+    costs->recomputes_in_b = pc_plan_recomputes_in_b(plan);
     for (int d = 0; !code && d < plan->devices; d++) {
         int64_t room = plan->device[d].capacity_bytes - pc_iteration_plan_fixed(plan, d);
         costs->memory_capacity_bytes[d] = room > 0 ? room : 1;

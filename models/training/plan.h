@@ -98,6 +98,9 @@ pc_code pc_iteration_plan_make(const pc_iteration_spec *spec, const pc_cost_mode
                                pc_error *error);
 void pc_iteration_plan_free(pc_iteration_plan *plan);
 
+/* Whether a B makes again what F did not keep, for itself and W: pc_costs has the same. */
+bool pc_plan_recomputes_in_b(const pc_iteration_plan *plan);
+
 /* The same plan, made faster where the memo (plan_memo.h) knows others like it; NULL: without. */
 pc_code pc_iteration_plan_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_plan_memo *memo,
                                     pc_iteration_plan *plan, pc_error *error);

@@ -84,34 +84,58 @@ static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     }
 }
 
-/* What has gone of the head's when the layers below it are recomputed: in a backward pass the head comes first. Full
- * recomputation goes with B and W in one pass, which is done with the head then; else W may still need its part. */
-static pc_wide gone_before_layers(const kept *head, pc_recompute recompute) {
-    return recompute == PC_RECOMPUTE_FULL ? head->whole : head->whole - head->w_needs;
+/* Whether B makes whole layers again, and leaves W of each what it needs. */
+static bool recomputes_for_w(const pc_part *part, pc_pass_forms forms) {
+    return part->recompute == PC_RECOMPUTE_FULL && forms.splits && !forms.has_r;
+}
+
+/* What W finds of a layer that F kept, or B made again, whole. */
+static pc_wide left_for_w(const kept *layer) {
+    return layer->w_needs < layer->whole ? layer->w_needs : layer->whole;
+}
+
+/* The most that is held of a layer, but for what a pass needs while it is at that layer. */
+static pc_wide taken_by(const kept *layer, const pc_part *part, pc_pass_forms forms) {
+    if (forms.has_r) return layer->whole;
+    return recomputes_for_w(part, forms) ? left_for_w(layer) : left_by(layer, part->recompute);
+}
+
+/* What one layer's recomputation needs beside, less what has gone of the head's then: in a backward pass the head comes
+ * first. A BW that recomputes whole layers is done with it; else W may still need its part. */
+static pc_wide layer_working(const kept *layer, const kept *head, const pc_part *part, bool is_for_w) {
+    bool is_done = part->recompute == PC_RECOMPUTE_FULL && !is_for_w;
+    pc_wide left = is_for_w ? left_for_w(layer) : left_by(layer, part->recompute);
+    return layer->whole - left - (is_done ? head->whole : head->whole - head->w_needs);
+}
+
+static pc_wide layers_working(const kept *layer, const kept *head, const pc_part *part, pc_pass_forms forms) {
+    if (part->layers == 0) return 0;
+    if (forms.has_r) return 0;
+    bool is_for_w = recomputes_for_w(part, forms);
+    pc_wide needed = layer_working(layer, head, part, is_for_w);
+    return is_for_w && forms.mixes ? largest(needed, layer_working(layer, head, part, false)) : needed;
 }
 
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
  * after matrix. */
-static pc_wide working_bytes(const pc_slice *x, const pc_part *part, const kept *head, pc_cross_entropy loss,
-                             pc_wide recomputed) {
+static pc_wide working_bytes(const pc_slice *x, const pc_part *part, pc_cross_entropy loss, pc_wide of_layers) {
     pc_wide of_head = part->has_head ? loss_working(x, loss) : 0;
-    pc_wide of_layers = part->layers > 0 ? recomputed - gone_before_layers(head, part->recompute) : 0;
     pc_wide gathered = x->is_sequence_cut ? 2 * (pc_wide)x->tokens * x->hidden : 0;
     return largest(largest(of_layers, of_head), 0) + gathered;
 }
 
-pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r,
+pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
     pc_slice x = pc_slice_of(model, cut);
     kept layer = layer_kept(model, &x), ends[2] = {{0}};
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
     if (part->has_head) ends[1] = head_kept(&x, cut->cross_entropy);
-    pc_wide left = left_by(&layer, part->recompute), taken = has_r ? layer.whole : left;
+    pc_wide left = left_by(&layer, part->recompute), taken = taken_by(&layer, part, forms);
     pc_wide of_ends = ends[0].whole + ends[1].whole;
     pc_wide b_frees = part->layers * largest(taken - layer.w_needs, 0);
     for (int i = 0; i < 2; i++) b_frees += largest(ends[i].whole - ends[i].w_needs, 0);
     pc_wide sum = part->layers * taken + of_ends;
-    pc_wide working = working_bytes(&x, part, &ends[1], cut->cross_entropy, has_r ? 0 : layer.whole - left);
+    pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], part, forms));
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");

@@ -23,22 +23,29 @@ extern "C" {
  * (pc_cross_entropy); s*b*h over t with sequence parallelism (section 4.3). Without dropout there are no masks, and of
  * the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
 typedef struct pc_part_activation {
-    int64_t taken; /* what F keeps and R makes again; without R passes, what F keeps */
+    /* What F keeps and R makes again. Without R passes, what F keeps; or, where B makes whole layers again, one at a
+     * time, and leaves them to W, what W finds of them then: as much as if nothing were recomputed. */
+    int64_t taken;
     /* Of that, what B gives back where W is a pass of its own: W needs the input and the output gradient of each of its
      * matrices ('Zero Bubble', arXiv 2401.10241, table 1). Of a GPT layer it needs s*b*h (8 + 24/t), which is 32*s*b*h
      * alone, or s*b*h (4 + 28/t) with sequence parallelism: what comes back to the ends of attention and MLP stays as B
-     * gathered it, for all tokens. Layer by layer never negative: where W needs more than F took (full recomputation;
-     * sequence parallelism without scores), B frees nothing, and what is held until W is more than is said here. */
+     * gathered it, for all tokens. Layer by layer never negative: where W needs more than F took
+     * (sequence parallelism without scores), B frees nothing, and what is held until W is more than is said here. */
     int64_t b_frees;
-    int64_t kept; /* of `taken`, what is there between F and R; all of it without R passes */
-    /* What a pass needs beside that while it runs: the recomputed part of one layer, less what the head has given back
-     * before, or, where that is more, what the loss works with (pc_cross_entropy: 2*s*b*V/t in place); and with
-     * sequence parallelism one gathered tensor, 2*s*b*h. */
+    int64_t kept; /* of `taken`, what is there between F and R, or the B that recomputes whole layers; else all of it */
+    /* What a pass needs beside that while it runs: the recomputed part of one layer (of which B leaves W its share, so
+     * that the rest counts), less what the head has given back before, or, where that is more, what the loss works with
+     * (pc_cross_entropy: 2*s*b*V/t in place); and with sequence parallelism one gathered tensor, 2*s*b*h. */
     int64_t working;
 } pc_part_activation;
 
-/* For a checked cut; `has_r` as in operation.h. PC_ERROR_INPUT where a number runs over 2^63. */
-PC_API pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r,
+/* Which passes a schedule has, as far as memory depends on them: R; B and W; and beside these BW. */
+typedef struct pc_pass_forms {
+    bool has_r, splits, mixes;
+} pc_pass_forms;
+
+/* For a checked cut. PC_ERROR_INPUT where a number runs over 2^63. */
+PC_API pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                                    pc_part_activation *activation, pc_error *error);
 
 /* Parameters of one part on one TP rank, for a checked cut. A tied matrix stands on both ends; where

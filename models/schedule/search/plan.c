@@ -39,18 +39,9 @@ static pc_time transfer_delay(const pc_transfer *transfer) {
     return transfer->latency_ps + (pc_time)ceil(seconds * (double)PC_PICOSECONDS_PER_SECOND);
 }
 
+/* A pass either takes or gives (generate_recomputed.c). */
 static int64_t bytes_taken(const pc_costs *costs, int device, pc_pass pass) {
-    int64_t i = pc_costs_index(costs, device, pass.chunk);
-    switch (pass.kind) {
-    case PC_PASS_F:
-        return costs->activation_bytes[i];
-    case PC_PASS_B:
-        return -costs->activation_b_bytes[i];
-    case PC_PASS_W:
-        return costs->activation_b_bytes[i] - costs->activation_bytes[i];
-    default:
-        return -costs->activation_bytes[i];
-    }
+    return pc_costs_taken(costs, device, pass, false) - pc_costs_given(costs, device, pass);
 }
 
 static int cell_of_part(const pc_plan *plan, int part, pc_pass_kind kind) {
