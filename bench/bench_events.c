@@ -55,7 +55,7 @@ static double least_run_s(const pc_program *program, pc_simulation *simulation, 
     double least = INFINITY;
     for (int i = 0; i < rounds; i++) {
         double begin = bench_own_s();
-        if (pc_simulation_run(simulation, program, false, keep, NULL)) abort();
+        if (pc_simulation_run(simulation, program, NULL, keep, NULL)) abort();
         double taken = bench_own_s() - begin;
         if (taken < least) least = taken;
     }

@@ -2,8 +2,7 @@
  *
  * Where no task takes or gives memory and every processor has its order, when a task starts depends on the ends of
  * those before it alone: as soon as these are known, though they may lie ahead, so is its own start and, unless it is a
- * flow, its end. Only flows need events, for others may change how long they last: one to begin, one to end. What
- * happens at one instant keeps the order of the queue's priorities: flows that end come before flows that begin.
+ * flow, its end. Only flows need events, for others may change how long they last: one to begin, one to end.
  */
 #include "engine/simulation_internal.h"
 
@@ -47,7 +46,7 @@ static inline void start_task(pc_simulation *s, int32_t task, int32_t *depth) {
     if (t->processor != PC_NO_RESOURCE && s->free_at[t->processor] > start) start = s->free_at[t->processor];
     s->start[task] = start;
     if (t->route != PC_NO_RESOURCE)
-        pc_flow_start(s, task, start - pc_engine_now(s->engine), PRIORITY_START);
+        pc_flow_start(s, task, start - pc_engine_now(s->engine));
     else if (pc_time_add(start, t->duration_ps, &end))
         end_task(s, task, end, depth);
     else

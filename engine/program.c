@@ -16,7 +16,7 @@ pc_code pc_program_create(pc_program **program, pc_error *error) {
 
 void pc_program_free(pc_program *program) {
     if (!program) return;
-    void *arrays[] = {program->processor_order, program->memory_capacity_bytes,
+    void *arrays[] = {program->processor_order, program->memories,
                       program->links,           program->route_offset,
                       program->route_links,     program->tasks,
                       program->edges,           program->successor_offset,
@@ -59,14 +59,16 @@ pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, 
     return PC_OK;
 }
 
-pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, int32_t *memory, pc_error *error) {
+pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, pc_memory_policy policy, int32_t *memory,
+                              pc_error *error) {
     program->is_sealed = false;
     if (capacity_bytes < 0)
         return pc_error_set(error, PC_ERROR_INPUT, "memory: a capacity of %" PRId64 " bytes; expected none below zero",
                             capacity_bytes);
-    pc_code code = MAKE_ROOM(program->memory_capacity_bytes, program->memory_capacity, program->memory_count + 1);
+    pc_code code = MAKE_ROOM(program->memories, program->memory_capacity, program->memory_count + 1);
     if (code) return code;
-    program->memory_capacity_bytes[program->memory_count] = capacity_bytes;
+    program->memories[program->memory_count].capacity_bytes = capacity_bytes;
+    program->memories[program->memory_count].policy = policy;
     *memory = program->memory_count++;
     return PC_OK;
 }
@@ -275,6 +277,15 @@ static bool is_ordered(const pc_program *program) {
     return true;
 }
 
+static bool may_wait(const pc_program *program) {
+    for (int32_t t = 0; t < program->task_count; t++) {
+        const pc_task *x = &program->tasks[t];
+        if (x->take_bytes > 0 && x->memory != PC_NO_RESOURCE && program->memories[x->memory].policy == PC_MEMORY_WAIT)
+            return true;
+    }
+    return false;
+}
+
 pc_code pc_program_seal(pc_program *program, pc_error *error) {
     pc_code code = check(program, error);
     if (code) return code;
@@ -283,6 +294,7 @@ pc_code pc_program_seal(pc_program *program, pc_error *error) {
     chain_tasks(program);
     program->longest_route = longest_route(program);
     program->is_ordered = is_ordered(program);
+    program->may_wait = may_wait(program);
     program->is_sealed = true;
     return PC_OK;
 }

@@ -5,12 +5,16 @@
  * goes over several routes side by side is a task with parts, which are the tasks right behind it: their bytes begin
  * with its own, and it ends when they have, too. A part has a route, and neither edges, processor nor memory.
  * Resources:
+ *
  *   processor  one task at a time: IN_ORDER in the order in which its tasks were added, whether or not a later one
- * could go first; FIRST_COME in the order in which they become ready. link       latency, then bandwidth, shared
- * max-min fair among the flows that cross it; several make a route. memory     a capacity and a level: a task takes
- * bytes when it starts and gives bytes back when it ends. What is given back at an instant is there for what starts at
- * that instant. A program is plain data: built once, run any number of times (simulation.h), by several threads at once
- * if they like.
+ *              could go first; FIRST_COME in the order in which they become ready.
+ *   link       latency, then bandwidth, shared max-min fair among the flows that cross it; on an unshared one every
+ *              flow has all of it, as if alone. Several make a route.
+ *   memory     a capacity and a level: a task takes bytes when it starts and gives bytes back when it ends. What is
+ *              given back at an instant is there for what starts at that instant. Its policy says what happens to a
+ *              task for which there is too little.
+ *
+ * A program is plain data: built once, run any number of times (simulation.h), by several threads at once if they like.
  */
 #ifndef PC_ENGINE_PROGRAM_H
 #define PC_ENGINE_PROGRAM_H
@@ -33,7 +37,17 @@ typedef enum pc_processor_order { PC_PROCESSOR_IN_ORDER, PC_PROCESSOR_FIRST_COME
 typedef struct pc_link {
     pc_time latency_ps;
     double bandwidth_bytes_per_s; /* more than zero */
+    bool is_unshared;             /* its load may be more than its bandwidth */
 } pc_link;
+
+/* When a task asks for more than is left.
+ * FAIL: the run ends there.
+ * NOTE: the level goes beyond the capacity, and the run goes on; the result says when.
+ * WAIT: the task is put aside, and its processor goes on with the next one of its order, which may be put aside in
+ * turn, or not be ready: then the processor waits for that one. When bytes are given back, and when the processor is
+ * free again, the tasks that were put aside are tried first, in their order. A task that takes nothing is never put
+ * aside. Where nothing goes on any more and some are left, the run was out of memory. */
+typedef enum pc_memory_policy { PC_MEMORY_FAIL, PC_MEMORY_WAIT, PC_MEMORY_NOTE } pc_memory_policy;
 
 typedef struct pc_task {
     int32_t processor; /* or PC_NO_RESOURCE */
@@ -65,7 +79,8 @@ PC_API pc_code pc_program_reserve(pc_program *program, int64_t tasks, int64_t ed
 /* Each adds one thing and writes its number, counted from 0 for each sort. */
 PC_API pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, int32_t *processor,
                                         pc_error *error);
-PC_API pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, int32_t *memory, pc_error *error);
+PC_API pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, pc_memory_policy policy,
+                                     int32_t *memory, pc_error *error);
 PC_API pc_code pc_program_add_link(pc_program *program, const pc_link *link, int32_t *number, pc_error *error);
 PC_API pc_code pc_program_add_route(pc_program *program, const int32_t *links, int32_t link_count, int32_t *route,
                                     pc_error *error);

@@ -16,12 +16,17 @@ typedef struct successor {
     pc_time delay_ps;
 } successor;
 
+typedef struct memory {
+    int64_t capacity_bytes;
+    pc_memory_policy policy;
+} memory;
+
 /* Growing arrays have a count and a capacity; the arrays of the second half are made by seal. */
 struct pc_program {
     int32_t processor_count, processor_capacity;
     uint8_t *processor_order;
     int32_t memory_count, memory_capacity;
-    int64_t *memory_capacity_bytes;
+    memory *memories;
     int32_t link_count, link_capacity;
     pc_link *links;
     int32_t route_count, route_capacity;
@@ -35,6 +40,7 @@ struct pc_program {
 
     bool is_sealed;
     bool is_ordered; /* every processor has its order, and no task takes or gives memory */
+    bool may_wait;   /* some task takes bytes of a memory for which tasks wait */
     size_t successor_capacity, task_array_capacity;
     int64_t *successor_offset; /* a number a task, and one more */
     successor *successors;

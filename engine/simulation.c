@@ -19,16 +19,16 @@ bool pc_fit_arrays(const array_spec *specs, size_t spec_count, size_t count, siz
 }
 
 static bool fit(pc_simulation *s, size_t tasks, size_t processors, size_t memories) {
-    const array_spec of_tasks[] = {ARRAY(s->waiting), ARRAY(s->ready), ARRAY(s->start), ARRAY(s->end),
-                                   ARRAY(s->queue_next)};
+    const array_spec of_tasks[] = {ARRAY(s->waiting), ARRAY(s->ready),      ARRAY(s->start),
+                                   ARRAY(s->end),     ARRAY(s->queue_next), ARRAY(s->parked_at)};
     const array_spec of_processors[] = {ARRAY(s->queue_first), ARRAY(s->queue_last), ARRAY(s->is_busy),
-                                        ARRAY(s->free_at)};
-    const array_spec of_memories[] = {ARRAY(s->level), ARRAY(s->peak)};
+                                        ARRAY(s->free_at), ARRAY(s->turn)};
+    const array_spec of_memories[] = {ARRAY(s->level), ARRAY(s->peak), ARRAY(s->overdrawn), ARRAY(s->parked)};
     return FIT(of_tasks, tasks, &s->task_capacity) && FIT(of_processors, processors, &s->processor_capacity) &&
            FIT(of_memories, memories, &s->memory_capacity);
 }
 
-static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace) {
+static bool prepare(pc_simulation *s, const pc_program *program, pc_simulation_options options) {
     size_t tasks = (size_t)program->task_count, processors = (size_t)program->processor_count;
     size_t memories = (size_t)program->memory_count;
     s->program = program;
@@ -43,8 +43,12 @@ static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace
     s->latest_end = 0;
     memset(s->level, 0, memories * sizeof *s->level);
     memset(s->peak, 0, memories * sizeof *s->peak);
+    memset(s->overdrawn, 0xff, memories * sizeof *s->overdrawn); /* -1 */
     for (size_t p = 0; p < processors; p++) s->queue_first[p] = program->first_in_order[p];
-    s->with_trace = with_trace;
+    if (program->may_wait) pc_waiting_begin(s);
+    s->with_trace = options.with_trace;
+    s->every_event = options.every_event;
+    s->is_ahead = program->is_ordered && !options.every_event;
     s->no_memory = s->ran_over = s->gave_too_much = false;
     s->outcome = PC_OUTCOME_DONE;
     s->done_count = 0;
@@ -53,55 +57,9 @@ static bool prepare(pc_simulation *s, const pc_program *program, bool with_trace
     return true;
 }
 
-/* ---- memory of the machine ---- */
-
 void pc_simulation_fail(pc_simulation *simulation, bool *fault) {
     *fault = true;
     pc_engine_stop(simulation->engine);
-}
-
-static void record_level(pc_simulation *s, int32_t memory) {
-    level_rows *rows = &s->levels;
-    if (!s->with_trace) return;
-    const array_spec columns[] = {ARRAY(rows->memory), ARRAY(rows->time_ps), ARRAY(rows->level_bytes)};
-    if (rows->count == rows->capacity && !FIT(columns, more_rows(rows->capacity), &rows->capacity)) {
-        pc_simulation_fail(s, &s->no_memory);
-        return;
-    }
-    rows->memory[rows->count] = memory;
-    rows->time_ps[rows->count] = pc_engine_now(s->engine);
-    rows->level_bytes[rows->count++] = s->level[memory];
-}
-
-/* False, and the run over, where it does not fit. */
-static bool take(pc_simulation *s, int32_t task) {
-    const pc_task *t = &s->program->tasks[task];
-    if (t->memory == PC_NO_RESOURCE || t->take_bytes == 0) return true;
-    int64_t room = s->program->memory_capacity_bytes[t->memory] - s->level[t->memory];
-    if (t->take_bytes > room) {
-        s->outcome = PC_OUTCOME_OUT_OF_MEMORY;
-        s->stopped_by = task;
-        s->stopped_at = pc_engine_now(s->engine);
-        s->stopped_level = s->level[t->memory];
-        pc_engine_stop(s->engine);
-        return false;
-    }
-    s->level[t->memory] += t->take_bytes;
-    if (s->level[t->memory] > s->peak[t->memory]) s->peak[t->memory] = s->level[t->memory];
-    record_level(s, t->memory);
-    return true;
-}
-
-static void give(pc_simulation *s, int32_t task) {
-    const pc_task *t = &s->program->tasks[task];
-    if (t->memory == PC_NO_RESOURCE || t->give_bytes == 0) return;
-    if (t->give_bytes > s->level[t->memory]) {
-        s->stopped_by = task;
-        pc_simulation_fail(s, &s->gave_too_much);
-        return;
-    }
-    s->level[t->memory] -= t->give_bytes;
-    record_level(s, t->memory);
 }
 
 /* ---- tasks ---- */
@@ -111,25 +69,26 @@ static void post(pc_simulation *s, pc_time delay, uint16_t priority, uint32_t ki
     pc_engine_post(s->engine, delay, priority, &event, NULL);
 }
 
-static void begin(pc_simulation *s, int32_t task) {
-    if (!take(s, task)) return;
-    s->start[task] = pc_engine_now(s->engine);
-    if (s->program->tasks[task].route != PC_NO_RESOURCE)
-        pc_flow_start(s, task, 0, PRIORITY_END);
+void pc_task_begin(pc_simulation *simulation, int32_t task) {
+    const pc_task *t = &simulation->program->tasks[task];
+    if (!pc_memory_take(simulation, task)) return;
+    simulation->start[task] = pc_engine_now(simulation->engine);
+    if (t->route != PC_NO_RESOURCE)
+        pc_flow_start(simulation, task, 0);
     else
-        post(s, s->program->tasks[task].duration_ps, PRIORITY_END, EVENT_END, task);
+        post(simulation, t->duration_ps, PRIORITY_END, EVENT_END, task);
 }
 
 /* The processor is the task's from now on; the task starts at its ready time. Where nothing happens at the start but
- * its being noted, one event for start and end is enough. */
+ * its being noted, one event for start and end is enough, unless every one is wanted. */
 static void dispatch(pc_simulation *s, int32_t task) {
     const pc_task *t = &s->program->tasks[task];
     pc_time now = pc_engine_now(s->engine), wait = s->ready[task] > now ? s->ready[task] - now : 0, delay;
     if (t->processor != PC_NO_RESOURCE) s->is_busy[t->processor] = 1;
-    if (t->take_bytes > 0 || (t->route != PC_NO_RESOURCE && wait > 0)) {
+    if (s->every_event || t->take_bytes > 0 || (t->route != PC_NO_RESOURCE && wait > 0)) {
         post(s, wait, PRIORITY_START, EVENT_START, task);
     } else if (wait == 0) {
-        begin(s, task);
+        pc_task_begin(s, task);
     } else if (pc_time_add(wait, t->duration_ps, &delay)) {
         s->start[task] = s->ready[task];
         post(s, delay, PRIORITY_END, EVENT_END, task);
@@ -156,7 +115,9 @@ static void enqueue(pc_simulation *s, int32_t task) {
 /* All predecessors have ended: s->ready[task] is known, and may lie ahead. */
 static void arrive(pc_simulation *s, int32_t task) {
     int32_t p = s->program->tasks[task].processor;
-    if (p == PC_NO_RESOURCE) {
+    if (s->program->may_wait) {
+        pc_waiting_arrive(s, task);
+    } else if (p == PC_NO_RESOURCE) {
         dispatch(s, task);
     } else if (s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER) {
         if (!s->is_busy[p] && s->queue_first[p] == task) dispatch(s, task);
@@ -173,6 +134,10 @@ static void arrive(pc_simulation *s, int32_t task) {
 static void release_processor(pc_simulation *s, int32_t task) {
     int32_t p = s->program->tasks[task].processor;
     if (p == PC_NO_RESOURCE) return;
+    if (s->program->may_wait) {
+        pc_waiting_release(s, p);
+        return;
+    }
     s->is_busy[p] = 0;
     if (s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER) {
         int32_t next = s->program->next_in_order[task];
@@ -200,13 +165,13 @@ static void release_successors(pc_simulation *s, int32_t task) {
 }
 
 void pc_task_finish(pc_simulation *simulation, int32_t task) {
-    if (simulation->program->is_ordered) {
+    if (simulation->is_ahead) {
         pc_ahead_finish(simulation, task);
         return;
     }
-    simulation->end[task] = pc_engine_now(simulation->engine);
+    simulation->end[task] = simulation->latest_end = pc_engine_now(simulation->engine);
     simulation->done_count++;
-    give(simulation, task);
+    pc_memory_give(simulation, task);
     release_processor(simulation, task);
     release_successors(simulation, task);
 }
@@ -218,12 +183,20 @@ static void on_end(pc_engine *engine, const pc_event *event, void *context) {
 
 static void on_start(pc_engine *engine, const pc_event *event, void *context) {
     (void)engine;
-    begin(context, (int32_t)event->target);
+    pc_simulation *s = context;
+    if (s->program->may_wait)
+        pc_waiting_start(s, (int32_t)event->target);
+    else
+        pc_task_begin(s, (int32_t)event->target);
 }
 
 static void on_ready(pc_engine *engine, const pc_event *event, void *context) {
     (void)engine;
-    enqueue(context, (int32_t)event->target);
+    pc_simulation *s = context;
+    if (s->program->may_wait)
+        pc_waiting_ready(s, (int32_t)event->target);
+    else
+        enqueue(s, (int32_t)event->target);
 }
 
 /* ---- the run ---- */
@@ -239,8 +212,11 @@ pc_code pc_simulation_create(pc_simulation **simulation, pc_error *error) {
     pc_engine_set_handler(made->engine, EVENT_END, on_end, made);
     pc_engine_set_handler(made->engine, EVENT_START, on_start, made);
     pc_engine_set_handler(made->engine, EVENT_READY, on_ready, made);
+    pc_engine_set_handler(made->engine, EVENT_RETRY, pc_waiting_on_retry, made);
+    pc_engine_set_handler(made->engine, EVENT_TURN, pc_waiting_on_turn, made);
     pc_engine_set_handler(made->engine, EVENT_FLOW_BEGIN, pc_flow_on_begin, made);
     pc_engine_set_handler(made->engine, EVENT_FLOW_END, pc_flow_on_end, made);
+    pc_engine_set_handler(made->engine, EVENT_SHARE, pc_flow_on_share, made);
     *simulation = made;
     return PC_OK;
 }
@@ -248,23 +224,13 @@ pc_code pc_simulation_create(pc_simulation **simulation, pc_error *error) {
 void pc_simulation_free(pc_simulation *simulation) {
     if (!simulation) return;
     pc_simulation *s = simulation;
-    void *arrays[] = {s->waiting,
-                      s->ready,
-                      s->start,
-                      s->end,
-                      s->queue_next,
-                      s->queue_first,
-                      s->queue_last,
-                      s->is_busy,
-                      s->free_at,
-                      s->level,
-                      s->peak,
-                      s->levels.memory,
-                      s->levels.time_ps,
-                      s->levels.level_bytes,
-                      s->loads.link,
-                      s->loads.time_ps,
-                      s->loads.bytes_per_s};
+    void *arrays[] = {s->waiting,       s->ready,          s->start,
+                      s->end,           s->queue_next,     s->parked_at,
+                      s->queue_first,   s->queue_last,     s->is_busy,
+                      s->free_at,       s->turn,           s->level,
+                      s->peak,          s->overdrawn,      s->parked,
+                      s->levels.memory, s->levels.time_ps, s->levels.level_bytes,
+                      s->loads.link,    s->loads.time_ps,  s->loads.bytes_per_s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_flow_free(&s->flow);
     pc_engine_free(s->engine);
@@ -300,16 +266,38 @@ static void forget_later_starts(pc_simulation *s) {
         if (s->end[t] < 0 && s->start[t] > s->stopped_at) s->start[t] = -1;
 }
 
-static pc_simulation_result make_result(pc_simulation *s) {
-    if (s->outcome == PC_OUTCOME_OUT_OF_MEMORY) forget_later_starts(s);
-    if (s->outcome == PC_OUTCOME_DONE) {
-        s->stopped_at = s->program->is_ordered ? s->latest_end : pc_engine_now(s->engine);
-        s->stopped_by = NO_TASK;
-        if (s->done_count < s->program->task_count) {
-            s->outcome = PC_OUTCOME_DEADLOCK;
-            s->stopped_by = first_left(s);
-        }
+/* Where not all predecessors have ended, or the run was over before what they sent was there, a task was never ready.
+ */
+static void finish_ready_times(pc_simulation *s) {
+    bool has_stopped = s->outcome == PC_OUTCOME_OUT_OF_MEMORY;
+    for (int32_t t = 0; t < s->program->task_count; t++) {
+        if (s->program->tasks[t].is_part)
+            s->ready[t] = s->ready[t - 1];
+        else if (s->start[t] < 0 && (s->waiting[t] > 0 || (has_stopped && s->ready[t] > s->stopped_at)))
+            s->ready[t] = -1;
     }
+}
+
+static void settle_outcome(pc_simulation *s) {
+    if (s->outcome == PC_OUTCOME_OUT_OF_MEMORY) {
+        forget_later_starts(s);
+        return;
+    }
+    s->stopped_at = s->latest_end;
+    s->stopped_by = NO_TASK;
+    if (s->done_count == s->program->task_count) return;
+    int32_t parked = pc_waiting_first(s);
+    if (parked != NO_TASK) {
+        pc_memory_stop(s, parked);
+        return;
+    }
+    s->outcome = PC_OUTCOME_DEADLOCK;
+    s->stopped_by = first_left(s);
+}
+
+static pc_simulation_result make_result(pc_simulation *s) {
+    settle_outcome(s);
+    finish_ready_times(s);
     return (pc_simulation_result){
         .outcome = s->outcome,
         .task = s->stopped_by,
@@ -318,19 +306,22 @@ static pc_simulation_result make_result(pc_simulation *s) {
         .event_count = pc_engine_event_count(s->engine),
         .start_ps = s->start,
         .end_ps = s->end,
+        .ready_ps = s->ready,
         .peak_bytes = s->peak,
+        .overdrawn_ps = s->overdrawn,
         .trace_hash = pc_trace_hash(s->start, s->end, s->program->task_count),
         .levels = {(int64_t)s->levels.count, s->levels.memory, s->levels.time_ps, s->levels.level_bytes},
         .loads = {(int64_t)s->loads.count, s->loads.link, s->loads.time_ps, s->loads.bytes_per_s},
     };
 }
 
-pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, bool with_trace,
+pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, const pc_simulation_options *options,
                           pc_simulation_result *result, pc_error *error) {
+    static const pc_simulation_options neither = {false, false};
     if (!program->is_sealed)
         return pc_error_set(error, PC_ERROR_INPUT, "program: not sealed; expected pc_program_seal before the run");
-    if (!prepare(simulation, program, with_trace)) return pc_error_no_memory(error);
-    if (program->is_ordered)
+    if (!prepare(simulation, program, options ? *options : neither)) return pc_error_no_memory(error);
+    if (simulation->is_ahead)
         pc_ahead_begin(simulation);
     else
         release_roots(simulation);

@@ -7,15 +7,16 @@
 #include "engine/simulation.h"
 
 /* Kinds of events. At one instant ends come before starts (priority), so that what is given back can be taken. */
-enum { EVENT_END, EVENT_FLOW_END, EVENT_FLOW_BEGIN, EVENT_READY, EVENT_START };
-enum { PRIORITY_END = 0, PRIORITY_START = 1 };
+enum { EVENT_END, EVENT_FLOW_END, EVENT_FLOW_BEGIN, EVENT_READY, EVENT_START, EVENT_RETRY, EVENT_TURN, EVENT_SHARE };
+enum { PRIORITY_END = 0, PRIORITY_RETRY = 1, PRIORITY_START = 2, PRIORITY_SHARE = 3 };
 
 enum { NO_TASK = -1 };
 
 /* A flow that is under way. */
 typedef struct flow {
-    double rate; /* bytes per second */
-    double left; /* bytes, at `since` */
+    double rate;  /* bytes per second */
+    double left;  /* bytes, at `since` */
+    double bound; /* the least bandwidth of its unshared links; INFINITY where there is none */
     pc_time since;
     pc_event_handle end_event;
     int32_t number; /* of the task that it is; which is `task`, or a part of that */
@@ -38,10 +39,16 @@ typedef struct flow_state {
     hop *hops;
     int32_t *link_first; /* a number a link: a hop on it, or -1 */
     uint32_t epoch, *link_epoch;
+    int32_t *touched; /* links whose flows came or went at this instant */
+    int32_t touched_count;
+    uint8_t *is_touched; /* a number a link */
+    bool is_called;      /* there is an event to share them anew */
+    double *load;        /* a number a link: what was recorded last */
+    int64_t *key;        /* scratch of sorting */
     /* The flows that influence each other at a change, with the links numbered anew from 0. */
     int32_t *noticing, *links, *local_link, *local_offset, *local_route, *local_waiting;
     double *local_capacity, *local_rate, *local_left;
-    size_t flow_capacity, offset_capacity, hop_capacity, link_capacity;
+    size_t flow_capacity, offset_capacity, hop_capacity, link_capacity, local_links_capacity;
 } flow_state;
 
 /* A growing array of rows, kept from run to run. */
@@ -59,10 +66,25 @@ typedef struct load_rows {
     double *bytes_per_s;
 } load_rows;
 
+/* The tasks that wait for a memory, in the order in which they were put aside, by queue_next. */
+typedef struct parked_tasks {
+    int32_t first, last; /* or NO_TASK */
+    int64_t least_bytes; /* no fewer is asked for by any */
+    bool is_retried;     /* there is an event to try them again */
+} parked_tasks;
+
+/* A processor of a program whose tasks may wait for memory. */
+typedef struct processor_turn {
+    int32_t parked_count; /* its tasks that were put aside */
+    int32_t parked_in;    /* the memory for which they wait, if it is one */
+    bool is_called;       /* there is an event for its turn */
+} processor_turn;
+
 struct pc_simulation {
     pc_engine *engine;
     const pc_program *program;
-    bool with_trace;
+    bool with_trace, every_event;
+    bool is_ahead;                           /* see ahead.c */
     bool no_memory, ran_over, gave_too_much; /* faults that end the run */
     pc_outcome outcome;
     int32_t stopped_by;
@@ -72,12 +94,16 @@ struct pc_simulation {
     size_t task_capacity, processor_capacity, memory_capacity;
     int32_t *waiting; /* a number a task: predecessors that have not ended; then, its flows that have not */
     pc_time *ready, *start, *end;
-    int32_t *queue_next;               /* the next ready task of a first-come processor */
+    int32_t *queue_next; /* the next ready task of a first-come processor; the next that waits for memory */
+    pc_time *parked_at;  /* a number a task that waits for memory: since when */
     int32_t *queue_first, *queue_last; /* a number a processor; first: what it runs next, in order or queued */
     uint8_t *is_busy;
     pc_time *free_at; /* a number a processor: when its last task ended that has; where times are found ahead */
     pc_time latest_end;
+    processor_turn *turn;  /* one a processor */
     int64_t *level, *peak; /* a number a memory */
+    pc_time *overdrawn;    /* a number a memory: when it first was; -1: never */
+    parked_tasks *parked;  /* one a memory */
     flow_state flow;
     level_rows levels;
     load_rows loads;
@@ -106,8 +132,30 @@ static inline size_t more_rows(size_t capacity) {
 /* Ends the run with a fault. */
 void pc_simulation_fail(pc_simulation *simulation, bool *fault);
 
-/* In simulation.c: the task ends now. */
+/* In simulation.c: the task starts, or ends, now. */
+void pc_task_begin(pc_simulation *simulation, int32_t task);
 void pc_task_finish(pc_simulation *simulation, int32_t task);
+
+/* In memory.c. Whether the task need not wait for its memory; takes, false and the run over where it does not fit;
+ * gives back. The run is out of memory for the task. */
+bool pc_memory_lets_start(const pc_simulation *simulation, int32_t task);
+bool pc_memory_take(pc_simulation *simulation, int32_t task);
+void pc_memory_give(pc_simulation *simulation, int32_t task);
+void pc_memory_stop(pc_simulation *simulation, int32_t task);
+
+/* In waiting.c, for a program that may_wait: before the run; all predecessors of a task have ended; what they sent is
+ * here; a task without a processor may start; a processor is free; bytes of a memory were given back. */
+void pc_waiting_begin(pc_simulation *simulation);
+void pc_waiting_arrive(pc_simulation *simulation, int32_t task);
+void pc_waiting_ready(pc_simulation *simulation, int32_t task);
+void pc_waiting_start(pc_simulation *simulation, int32_t task);
+void pc_waiting_release(pc_simulation *simulation, int32_t processor);
+void pc_waiting_retry(pc_simulation *simulation, int32_t number);
+void pc_waiting_on_retry(pc_engine *engine, const pc_event *event, void *context);
+void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context);
+
+/* The task that has waited longest for memory, of those the one with the least number; or NO_TASK. */
+int32_t pc_waiting_first(const pc_simulation *simulation);
 
 /* In ahead.c, for a program that is_ordered: all tasks that wait for no flow; a flow has ended now. */
 void pc_ahead_begin(pc_simulation *simulation);
@@ -117,10 +165,10 @@ void pc_ahead_finish(pc_simulation *simulation, int32_t task);
 bool pc_flow_prepare(pc_simulation *simulation);
 void pc_flow_free(flow_state *x);
 
-/* After `wait` the latency, then the bytes. Where there is no latency, the bytes come after what happens at that
- * instant with a lower priority than this one. */
-void pc_flow_start(pc_simulation *simulation, int32_t task, pc_time wait, uint16_t priority);
+/* After `wait` the latency, then the bytes. */
+void pc_flow_start(pc_simulation *simulation, int32_t task, pc_time wait);
 void pc_flow_on_begin(pc_engine *engine, const pc_event *event, void *context);
 void pc_flow_on_end(pc_engine *engine, const pc_event *event, void *context);
+void pc_flow_on_share(pc_engine *engine, const pc_event *event, void *context);
 
 #endif

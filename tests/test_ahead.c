@@ -5,11 +5,15 @@
 
 enum { PROCESSORS = 4, LINKS = 5, ROUTES = 8 };
 
-static void run(fixture *x, bool with_trace) {
+static void run_as(fixture *x, pc_simulation_options options) {
     pc_error error = {0};
     if (pc_program_seal(x->program, &error) ||
-        pc_simulation_run(x->simulation, x->program, with_trace, &x->result, &error))
+        pc_simulation_run(x->simulation, x->program, &options, &x->result, &error))
         fail_msg("%s", error.message);
+}
+
+static void run(fixture *x, bool with_trace) {
+    run_as(x, (pc_simulation_options){.with_trace = with_trace});
 }
 
 static int32_t add_task(fixture *x, pc_task task) {
@@ -35,7 +39,7 @@ static pc_task over_route(int32_t route, int64_t bytes, bool is_part) {
 
 /* One byte a picosecond. */
 static int32_t add_route_of_one(fixture *x, pc_time latency_ps) {
-    pc_link link = {latency_ps, 1e12};
+    pc_link link = {latency_ps, 1e12, false};
     int32_t number, route;
     assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
     assert_int_equal(pc_program_add_route(x->program, &number, 1, &route, NULL), PC_OK);
@@ -44,13 +48,19 @@ static int32_t add_route_of_one(fixture *x, pc_time latency_ps) {
 
 /* ---- either way the same ---- */
 
-static void draw_resources(fixture *x, test_random *random) {
+/* Round numbers, so that much happens at one instant; and any, so that what is left of a flow is a fraction. */
+static pc_time draw_time(test_random *random, bool is_round) {
+    return is_round ? 1000 * test_between(random, 0, 4) : test_between(random, 0, 1000003);
+}
+
+static void draw_resources(fixture *x, test_random *random, bool is_round) {
     int32_t number, links[2];
     for (int i = 0; i < PROCESSORS; i++)
         assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, NULL), PC_OK);
     for (int i = 0; i < LINKS; i++) {
-        pc_link link = {test_between(random, 0, 1) * test_between(random, 1, 5000),
-                        (double)test_between(random, 1, 9) * 1e12};
+        pc_time latency = test_between(random, 0, 1) * (is_round ? 1000 : test_between(random, 1, 5000));
+        pc_link link = {latency, (double)test_between(random, 1, is_round ? 3 : 9) * 1e12,
+                        test_between(random, 0, 3) == 0};
         assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
     }
     for (int i = 0; i < ROUTES; i++) {
@@ -61,59 +71,124 @@ static void draw_resources(fixture *x, test_random *random) {
     }
 }
 
-static pc_task draw_task(test_random *random, bool can_be_part) {
+static pc_task draw_task(test_random *random, bool is_round, bool can_be_part) {
     bool is_flow = test_between(random, 0, 1);
     bool is_part = is_flow && can_be_part && test_between(random, 0, 1);
     int32_t processor = (int32_t)test_between(random, -1, PROCESSORS - 1);
-    if (!is_flow) return on_processor(processor, test_between(random, 0, 1000003));
-    int64_t bytes = test_between(random, 0, 9) ? test_between(random, 1, 9000017) : 0;
+    if (!is_flow) return on_processor(processor, draw_time(random, is_round));
+    int64_t bytes = is_round ? 1000 * test_between(random, 0, 6) : test_between(random, 1, 9000017);
+    if (!is_round && test_between(random, 0, 9) == 0) bytes = 0;
     pc_task task = over_route((int32_t)test_between(random, 0, ROUTES - 1), bytes, is_part);
     if (!is_part) task.processor = processor;
     return task;
 }
 
+enum { TASKS = 40 };
+
 /* Tasks wait for earlier ones, so that nothing locks up. Returns their number. */
-static int32_t draw_tasks(fixture *x, test_random *random) {
-    int32_t count = (int32_t)test_between(random, 1, 40);
-    bool can_be_part = false, is_part[40];
+static int32_t draw_tasks(fixture *x, test_random *random, bool is_round) {
+    int32_t count = (int32_t)test_between(random, 1, TASKS);
+    bool can_be_part = false, is_part[TASKS];
     for (int32_t t = 0; t < count; t++) {
-        pc_task task = draw_task(random, can_be_part);
+        pc_task task = draw_task(random, is_round, can_be_part);
         add_task(x, task);
         can_be_part = task.route != PC_NO_RESOURCE;
         is_part[t] = task.is_part;
         for (int64_t k = test_between(random, 0, 2); k > 0 && t > 0 && !task.is_part; k--) {
             int32_t from = (int32_t)test_between(random, 0, t - 1);
-            pc_time delay = test_between(random, 0, 1) * test_between(random, 0, 100003);
+            pc_time delay = test_between(random, 0, 1) * draw_time(random, is_round);
             if (!is_part[from]) assert_int_equal(pc_program_add_edge(x->program, from, t, delay, NULL), PC_OK);
         }
     }
     return count;
 }
 
+/* What a run came to. Loads: of every link, the one after all that happened at an instant, where it changed. */
+enum { LOADS_MAX = 64 * TASKS };
+
+typedef struct report {
+    pc_time start[TASKS], end[TASKS], ready[TASKS], last;
+    int32_t load_count, load_link[LOADS_MAX];
+    pc_time load_time[LOADS_MAX];
+    double load[LOADS_MAX];
+} report;
+
+static void note_loads(const pc_load_trace *loads, report *r) {
+    r->load_count = 0;
+    for (int32_t link = 0; link < LINKS; link++) {
+        double before = 0;
+        for (int64_t i = 0; i < loads->count; i++) {
+            if (loads->link[i] != link) continue;
+            bool is_last = true;
+            for (int64_t k = i + 1; k < loads->count && loads->time_ps[k] == loads->time_ps[i]; k++)
+                is_last &= loads->link[k] != link;
+            if (!is_last || loads->bytes_per_s[i] == before) continue;
+            assert_true(r->load_count < LOADS_MAX);
+            r->load_link[r->load_count] = link;
+            r->load_time[r->load_count] = loads->time_ps[i];
+            r->load[r->load_count++] = before = loads->bytes_per_s[i];
+        }
+    }
+}
+
+static void note(const fixture *x, int32_t count, report *r) {
+    size_t size = (size_t)count * sizeof(pc_time);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    memcpy(r->start, x->result.start_ps, size);
+    memcpy(r->end, x->result.end_ps, size);
+    memcpy(r->ready, x->result.ready_ps, size);
+    r->last = x->result.time_ps;
+    note_loads(&x->result.loads, r);
+}
+
+static void compare(long number, int32_t count, const report *found, const report *expected) {
+    for (int32_t t = 0; t < count; t++)
+        if (found->start[t] != expected->start[t] || found->end[t] != expected->end[t] ||
+            found->ready[t] != expected->ready[t])
+            fail_msg("case %ld: task %d ready at %lld, from %lld to %lld; expected %lld, %lld to %lld", number, (int)t,
+                     (long long)found->ready[t], (long long)found->start[t], (long long)found->end[t],
+                     (long long)expected->ready[t], (long long)expected->start[t], (long long)expected->end[t]);
+    assert_int_equal(found->last, expected->last);
+}
+
+static void compare_loads(long number, const report *found, const report *expected) {
+    for (int32_t i = 0; i < found->load_count && i < expected->load_count; i++)
+        if (found->load_link[i] != expected->load_link[i] || found->load_time[i] != expected->load_time[i] ||
+            found->load[i] != expected->load[i])
+            fail_msg("case %ld, load %d: link %d at %lld: %.17g; expected link %d at %lld: %.17g", number, (int)i,
+                     (int)found->load_link[i], (long long)found->load_time[i], found->load[i],
+                     (int)expected->load_link[i], (long long)expected->load_time[i], expected->load[i]);
+    assert_int_equal(found->load_count, expected->load_count);
+}
+
+/* Ahead; event by event; and so with a memory beside, without which starts need no events. */
 static void test_same_times(void **state) {
     fixture *x = *state;
     test_random random = {7};
-    for (long i = 0; i < test_cases(2000); i++) {
-        pc_time start[40], end[40], last;
+    static report ahead, by_events, beside_memory;
+    for (long i = 0; i < test_cases(4000); i++) {
+        bool is_round = i % 2;
         int32_t memory;
         pc_program_clear(x->program);
-        draw_resources(x, &random);
-        int32_t count = draw_tasks(x, &random);
-        run(x, i % 2);
-        assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
-        memcpy(start, x->result.start_ps, (size_t)count * sizeof *start);
-        memcpy(end, x->result.end_ps, (size_t)count * sizeof *end);
-        last = x->result.time_ps;
-        assert_int_equal(pc_program_add_memory(x->program, 1, &memory, NULL), PC_OK);
+        draw_resources(x, &random, is_round);
+        int32_t count = draw_tasks(x, &random, is_round);
+        run(x, true);
+        note(x, count, &ahead);
+        run_as(x, (pc_simulation_options){.with_trace = true, .every_event = true});
+        note(x, count, &by_events);
+        compare(i, count, &by_events, &ahead);
+        compare_loads(i, &by_events, &ahead);
+        run(x, false);
+        note(x, count, &by_events);
+        compare(i, count, &by_events, &ahead);
+        assert_int_equal(pc_program_add_memory(x->program, 1, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
         pc_task beside = pc_task_default();
         beside.memory = memory;
         add_task(x, beside);
-        run(x, i % 3 == 0);
-        for (int32_t t = 0; t < count; t++)
-            if (x->result.start_ps[t] != start[t] || x->result.end_ps[t] != end[t])
-                fail_msg("case %ld: task %d from %ld to %ld; expected %ld to %ld", i, t, (long)start[t], (long)end[t],
-                         (long)x->result.start_ps[t], (long)x->result.end_ps[t]);
-        assert_int_equal(x->result.time_ps, last);
+        run(x, true);
+        note(x, count, &beside_memory);
+        compare(i, count, &beside_memory, &ahead);
+        compare_loads(i, &beside_memory, &ahead);
     }
 }
 
@@ -158,7 +233,7 @@ static void test_runs_over(void **state) {
     assert_int_equal(x->result.time_ps, PC_TIME_MAX);
     assert_int_equal(pc_program_add_edge(x->program, first, second, 1, NULL), PC_OK);
     assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_simulation_run(x->simulation, x->program, NULL, &x->result, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "runs over"));
 }
 

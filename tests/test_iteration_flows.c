@@ -69,7 +69,7 @@ static void send_both(const pc_iteration_plan *plan, sent a, sent b, double end_
     int32_t tasks[] = {add(&lanes, a), add(&lanes, b)};
     assert_int_equal(pc_program_seal(program, NULL), PC_OK);
     assert_int_equal(pc_simulation_create(&simulation, NULL), PC_OK);
-    assert_int_equal(pc_simulation_run(simulation, program, false, &result, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(simulation, program, NULL, &result, NULL), PC_OK);
     for (int i = 0; i < 2; i++) end_s[i] = (double)result.end_ps[tasks[i]] / 1e12;
     pc_simulation_free(simulation);
     pc_lanes_free(&lanes);
@@ -154,7 +154,8 @@ static double watch_links(const pc_iteration_plan *plan, pc_program *program) {
     pc_simulation_result result;
     double filled[64 * PC_LANES * 2] = {0}, load[64 * PC_LANES * 2] = {0}, since[64 * PC_LANES * 2] = {0}, most = 0;
     assert_int_equal(pc_simulation_create(&simulation, NULL), PC_OK);
-    assert_int_equal(pc_simulation_run(simulation, program, true, &result, NULL), PC_OK);
+    assert_int_equal(
+        pc_simulation_run(simulation, program, &(pc_simulation_options){.with_trace = true}, &result, NULL), PC_OK);
     for (int64_t i = 0; i < result.loads.count; i++) {
         int link = result.loads.link[i];
         double now = (double)result.loads.time_ps[i] / 1e12, full = result.loads.bytes_per_s[i] / 1e12;

@@ -37,7 +37,9 @@ static void open_cluster(cluster *x, const pc_machine *machine, int64_t gpus) {
 
 static void run_cluster(cluster *x) {
     assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_run(x->simulation, x->program, true, &x->result, NULL), PC_OK);
+    assert_int_equal(
+        pc_simulation_run(x->simulation, x->program, &(pc_simulation_options){.with_trace = true}, &x->result, NULL),
+        PC_OK);
     assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
 }
 

@@ -96,7 +96,7 @@ static void add_lane(drawing *x, int lane) {
     x->last_in[lane] = -1;
     for (int i = 0; i < count; i++) {
         int64_t bytes_per_ps = x->bytes_per_ps[lane] + (i == narrow ? 0 : draw(x, 0, 5));
-        pc_link link = {draw(x, 0, 1) * draw(x, 1, 5000), (double)bytes_per_ps * 1e12};
+        pc_link link = {draw(x, 0, 1) * draw(x, 1, 5000), (double)bytes_per_ps * 1e12, false};
         x->latency[lane] += link.latency_ps;
         assert_int_equal(pc_program_add_link(x->program, &link, &links[i], NULL), PC_OK);
     }
@@ -181,7 +181,8 @@ static void draw_program(drawing *x, pc_program *program, paths *p) {
     x->memory = PC_NO_RESOURCE;
     pc_program_clear(program);
     for (int i = 0; i < LANES; i++) add_lane(x, i);
-    if (draw(x, 0, 1)) assert_int_equal(pc_program_add_memory(program, 100 * TASKS, &x->memory, NULL), PC_OK);
+    if (draw(x, 0, 1))
+        assert_int_equal(pc_program_add_memory(program, 100 * TASKS, PC_MEMORY_FAIL, &x->memory, NULL), PC_OK);
     for (int i = 0; i < PROCESSORS; i++) {
         x->has_order[i] = x->memory < 0 ? draw(x, 0, 9) : draw(x, 0, 1);
         x->last_on[i] = -1;
@@ -233,8 +234,9 @@ static void test_engine_is_the_longest_path(void **state) {
         draw_program(&d, x->program, &p);
         find_stuck(&p);
         find_times(&p);
+        pc_simulation_options options = {.with_trace = draw(&d, 0, 1), .every_event = draw(&d, 0, 1)};
         if (pc_program_seal(x->program, &error) ||
-            pc_simulation_run(x->simulation, x->program, draw(&d, 0, 1), &x->result, &error))
+            pc_simulation_run(x->simulation, x->program, &options, &x->result, &error))
             fail_msg("%s", error.message);
         check(&p, &x->result, i);
         locked += x->result.outcome == PC_OUTCOME_DEADLOCK;
@@ -256,6 +258,8 @@ typedef struct holders {
     int32_t memory[HOLDERS];
     int64_t take[HOLDERS], give[HOLDERS];
     int64_t capacity[MEMORIES];
+    pc_memory_policy policy;
+    bool all_in_order;
 } holders;
 
 /* Adds the tasks again, alike but for the capacities. */
@@ -263,10 +267,13 @@ static void build(test_random random, pc_program *program, holders *h) {
     int32_t number;
     pc_program_clear(program);
     for (int i = 0; i < MEMORIES; i++)
-        assert_int_equal(pc_program_add_memory(program, h->capacity[i], &number, NULL), PC_OK);
-    for (int i = 0; i < WORKERS; i++)
-        assert_int_equal(
-            pc_program_add_processor(program, (pc_processor_order)test_between(&random, 0, 1), &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_memory(program, h->capacity[i], h->policy, &number, NULL), PC_OK);
+    h->all_in_order = test_between(&random, 0, 1);
+    for (int i = 0; i < WORKERS; i++) {
+        pc_processor_order order = (pc_processor_order)test_between(&random, 0, 1);
+        if (h->all_in_order) order = PC_PROCESSOR_IN_ORDER;
+        assert_int_equal(pc_program_add_processor(program, order, &number, NULL), PC_OK);
+    }
     h->count = (int32_t)test_between(&random, 1, HOLDERS);
     for (int32_t t = 0; t < h->count; t++) {
         pc_task task = pc_task_default();
@@ -336,12 +343,48 @@ static pc_time first_overflow(const holders *h, const pc_time *start, const pc_t
 static void run_holders(fixture *x, test_random random, holders *h) {
     pc_error error = {0};
     build(random, x->program, h);
-    if (pc_program_seal(x->program, &error) || pc_simulation_run(x->simulation, x->program, true, &x->result, &error))
+    if (pc_program_seal(x->program, &error) ||
+        pc_simulation_run(x->simulation, x->program, &(pc_simulation_options){.with_trace = true}, &x->result, &error))
         fail_msg("%s", error.message);
 }
 
+/* A byte less, noted: the times of a machine with room, and when that was first not enough. */
+static void check_overdraft(fixture *x, test_random random, holders *h, const pc_time *start, const pc_time *end) {
+    h->policy = PC_MEMORY_NOTE;
+    run_holders(x, random, h);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    assert_memory_equal(x->result.start_ps, start, (size_t)h->count * sizeof *start);
+    pc_time first = -1;
+    for (int m = 0; m < MEMORIES; m++)
+        if (x->result.overdrawn_ps[m] >= 0) first = x->result.overdrawn_ps[m];
+    assert_int_equal(first, first_overflow(h, start, end));
+}
+
+/* And with tasks that wait: no level is ever beyond its capacity, and nobody starts before it is ready. What is left at
+ * the end is one that waits for memory, which has not the room. */
+static void check_waiting(fixture *x, test_random random, holders *h, long *waited) {
+    pc_time start[HOLDERS], end[HOLDERS];
+    h->policy = PC_MEMORY_WAIT;
+    run_holders(x, random, h);
+    for (int32_t t = 0; t < h->count; t++) {
+        bool has_run = x->result.end_ps[t] >= 0;
+        assert_true(x->result.start_ps[t] < 0 || x->result.start_ps[t] >= x->result.ready_ps[t]);
+        start[t] = has_run ? x->result.start_ps[t] : PC_TIME_MAX;
+        end[t] = has_run ? x->result.end_ps[t] : PC_TIME_MAX;
+    }
+    for (int32_t t = 0; t < h->count; t++)
+        if (h->memory[t] >= 0 && start[t] < PC_TIME_MAX)
+            assert_true(level_at(h, start, end, h->memory[t], start[t]) <= h->capacity[h->memory[t]]);
+    *waited += x->result.outcome == PC_OUTCOME_DONE;
+    if (x->result.outcome == PC_OUTCOME_DONE) return;
+    int32_t task = x->result.task;
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_true(x->result.level_bytes + h->take[task] > h->capacity[h->memory[task]]);
+    assert_int_equal(x->result.level_bytes, level_at(h, start, end, h->memory[task], x->result.time_ps));
+}
+
 /* With room enough; with just as much as the recount says; and with a byte less in one memory. */
-static void check_memories(fixture *x, test_random random, int tight) {
+static void check_memories(fixture *x, test_random random, int tight, long *waited) {
     holders h = {.capacity = {INT64_MAX, INT64_MAX, INT64_MAX}};
     pc_time start[HOLDERS], end[HOLDERS];
     run_holders(x, random, &h);
@@ -356,6 +399,11 @@ static void check_memories(fixture *x, test_random random, int tight) {
     run_holders(x, random, &h);
     assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
     assert_memory_equal(x->result.start_ps, start, (size_t)h.count * sizeof *start);
+    h.policy = PC_MEMORY_WAIT;
+    run_holders(x, random, &h);
+    /* Of two that get ready at one instant for one who serves who comes first, either may be first. */
+    if (h.all_in_order) assert_memory_equal(x->result.start_ps, start, (size_t)h.count * sizeof *start);
+    h.policy = PC_MEMORY_FAIL;
     if (h.capacity[tight]-- == 0) return;
     run_holders(x, random, &h);
     int32_t task = x->result.task;
@@ -365,16 +413,19 @@ static void check_memories(fixture *x, test_random random, int tight) {
     assert_int_equal(h.memory[task], tight);
     assert_true(x->result.level_bytes <= h.capacity[tight]);
     assert_true(x->result.level_bytes + h.take[task] > h.capacity[tight]);
+    check_overdraft(x, random, &h, start, end);
+    check_waiting(x, random, &h, waited);
 }
 
 static void test_memories_are_recounted(void **state) {
     fixture *x = *state;
     test_random random = {82};
-    long cases = test_cases(2000);
+    long cases = test_cases(2000), waited = 0;
     for (long i = 0; i < cases; i++) {
         test_random own = {test_draw(&random)};
-        check_memories(x, own, (int)(i % MEMORIES));
+        check_memories(x, own, (int)(i % MEMORIES), &waited);
     }
+    assert_true(waited > cases / 20 && waited < cases);
     test_count("memory.recounted", cases);
 }
 

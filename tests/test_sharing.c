@@ -146,7 +146,7 @@ static void run(fixture *x, const network *n, bool with_trace) {
     pc_error error = {0};
     pc_program_clear(x->program);
     for (int32_t l = 0; l < n->links; l++) {
-        pc_link link = {n->latency[l], n->capacity[l] * 1e12};
+        pc_link link = {n->latency[l], n->capacity[l] * 1e12, false};
         assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
     }
     for (int32_t f = 0; f < n->flows; f++) { /* a clock and a flow */
@@ -162,7 +162,8 @@ static void run(fixture *x, const network *n, bool with_trace) {
             assert_int_equal(pc_program_add_edge(x->program, 2 * n->after[f] + 1, number - 1, 0, NULL), PC_OK);
     }
     if (pc_program_seal(x->program, &error) ||
-        pc_simulation_run(x->simulation, x->program, with_trace, &x->result, &error))
+        pc_simulation_run(x->simulation, x->program, &(pc_simulation_options){.with_trace = with_trace}, &x->result,
+                          &error))
         fail_msg("%s", error.message);
     assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
 }

@@ -16,7 +16,14 @@ static int32_t add_processor(fixture *x, pc_processor_order order) {
 
 static int32_t add_link(fixture *x, pc_time latency_ps, double bytes_per_ps) {
     int32_t number;
-    pc_link link = {latency_ps, bytes_per_ps * 1e12};
+    pc_link link = {latency_ps, bytes_per_ps * 1e12, false};
+    assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
+    return number;
+}
+
+static int32_t add_unshared_link(fixture *x, pc_time latency_ps, double bytes_per_ps) {
+    int32_t number;
+    pc_link link = {latency_ps, bytes_per_ps * 1e12, true};
     assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
     return number;
 }
@@ -45,25 +52,51 @@ static int32_t add_flow(fixture *x, int32_t route, int64_t bytes) {
     return number;
 }
 
-static int32_t add_memory_task(fixture *x, int32_t memory, pc_time duration_ps, int64_t take, int64_t give) {
+static int32_t add_memory(fixture *x, int64_t capacity_bytes, pc_memory_policy policy) {
+    int32_t memory;
+    assert_int_equal(pc_program_add_memory(x->program, capacity_bytes, policy, &memory, NULL), PC_OK);
+    return memory;
+}
+
+/* On a processor, too. */
+static int32_t add_pass(fixture *x, int32_t processor, int32_t memory, pc_time duration_ps, int64_t take,
+                        int64_t give) {
     pc_task task = pc_task_default();
+    int32_t number;
+    task.processor = processor;
     task.memory = memory;
     task.duration_ps = duration_ps;
     task.take_bytes = take;
     task.give_bytes = give;
-    int32_t number;
     assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
     return number;
+}
+
+static int32_t add_memory_task(fixture *x, int32_t memory, pc_time duration_ps, int64_t take, int64_t give) {
+    return add_pass(x, PC_NO_RESOURCE, memory, duration_ps, take, give);
 }
 
 static void add_edge(fixture *x, int32_t from, int32_t to, pc_time delay_ps) {
     assert_int_equal(pc_program_add_edge(x->program, from, to, delay_ps, NULL), PC_OK);
 }
 
-static void run(fixture *x) {
+static void run_as(fixture *x, bool every_event) {
+    pc_simulation_options options = {.with_trace = true, .every_event = every_event};
     pc_error error = {0};
-    if (pc_program_seal(x->program, &error) || pc_simulation_run(x->simulation, x->program, true, &x->result, &error))
+    if (pc_program_seal(x->program, &error) ||
+        pc_simulation_run(x->simulation, x->program, &options, &x->result, &error))
         fail_msg("%s", error.message);
+}
+
+/* Event by event, and with no more events than are needed. */
+static void run(fixture *x) {
+    run_as(x, true);
+    pc_simulation_result by_events = x->result;
+    run_as(x, false);
+    assert_int_equal(x->result.outcome, by_events.outcome);
+    assert_int_equal(x->result.time_ps, by_events.time_ps);
+    assert_true(x->result.trace_hash == by_events.trace_hash);
+    assert_true(x->result.event_count <= by_events.event_count);
 }
 
 static void check_task(const fixture *x, int32_t task, pc_time start, pc_time end) {
@@ -84,6 +117,8 @@ static void test_in_order(void **state) {
     check_task(x, c, 0, 10);
     check_task(x, a, 13, 18);
     check_task(x, b, 18, 20);
+    assert_int_equal(x->result.ready_ps[a], 13);
+    assert_int_equal(x->result.ready_ps[b], 0);
 }
 
 /* First come: the same program, and b need not wait. */
@@ -130,7 +165,7 @@ static void test_trivial_programs(void **state) {
 static void test_memory(void **state) {
     fixture *x = *state;
     int32_t memory;
-    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    assert_int_equal(pc_program_add_memory(x->program, 10, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
     int32_t late = add_memory_task(x, memory, 1, 6, 6), first = add_memory_task(x, memory, 4, 6, 6);
     add_memory_task(x, memory, 9, 4, 4);
     int32_t clock = add_task(x, PC_NO_RESOURCE, 4);
@@ -150,7 +185,7 @@ static void test_memory(void **state) {
 static void test_memory_given_back_at_the_same_instant(void **state) {
     fixture *x = *state;
     int32_t memory;
-    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    assert_int_equal(pc_program_add_memory(x->program, 10, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
     int32_t first = add_task(x, PC_NO_RESOURCE, 0), late = add_memory_task(x, memory, 1, 10, 10);
     add_edge(x, first, late, 4);
     int32_t clock = add_task(x, PC_NO_RESOURCE, 1);
@@ -165,10 +200,10 @@ static void test_gives_back_too_much(void **state) {
     fixture *x = *state;
     int32_t memory;
     pc_error error = {0};
-    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    assert_int_equal(pc_program_add_memory(x->program, 10, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
     add_memory_task(x, memory, 1, 3, 4);
     assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_simulation_run(x->simulation, x->program, NULL, &x->result, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "task 0: gives back more bytes than its memory holds; expected at most those");
 }
 
@@ -176,7 +211,7 @@ static void test_gives_back_too_much(void **state) {
 static void test_no_start_after_out_of_memory(void **state) {
     fixture *x = *state;
     int32_t memory;
-    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    assert_int_equal(pc_program_add_memory(x->program, 10, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
     int32_t first = add_task(x, PC_NO_RESOURCE, 1), later = add_task(x, PC_NO_RESOURCE, 5);
     add_edge(x, first, later, 100);
     int32_t big = add_memory_task(x, memory, 1, 11, 11);
@@ -190,7 +225,7 @@ static void test_no_start_after_out_of_memory(void **state) {
 static void test_out_of_memory(void **state) {
     fixture *x = *state;
     int32_t memory;
-    assert_int_equal(pc_program_add_memory(x->program, 10, &memory, NULL), PC_OK);
+    assert_int_equal(pc_program_add_memory(x->program, 10, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
     int32_t a = add_memory_task(x, memory, 4, 6, 0), b = add_memory_task(x, memory, 4, 5, 0);
     add_edge(x, a, b, 1);
     run(x);
@@ -198,6 +233,129 @@ static void test_out_of_memory(void **state) {
     assert_int_equal(x->result.task, b);
     assert_int_equal(x->result.time_ps, 5);
     assert_int_equal(x->result.level_bytes, 6);
+}
+
+/* The same program goes on where a level beyond the capacity is but noted: 6 of 10 from 0 on, 11 from 5. */
+static void test_memory_is_overdrawn(void **state) {
+    fixture *x = *state;
+    int32_t memory = add_memory(x, 10, PC_MEMORY_NOTE), other = add_memory(x, 10, PC_MEMORY_NOTE);
+    int32_t a = add_memory_task(x, memory, 4, 6, 0), b = add_memory_task(x, memory, 4, 5, 5);
+    int32_t c = add_memory_task(x, memory, 1, 5, 0);
+    add_memory_task(x, other, 1, 10, 10);
+    add_edge(x, a, b, 1);
+    add_edge(x, b, c, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, b, 5, 9);
+    check_task(x, c, 9, 10);
+    assert_int_equal(x->result.overdrawn_ps[memory], 5);
+    assert_int_equal(x->result.overdrawn_ps[other], -1);
+    assert_int_equal(x->result.peak_bytes[memory], 11);
+    pc_program_clear(x->program); /* what no number can hold ends even that */
+    memory = add_memory(x, 10, PC_MEMORY_NOTE);
+    a = add_memory_task(x, memory, 1, INT64_MAX, 0);
+    b = add_memory_task(x, memory, 1, 1, 0);
+    add_edge(x, a, b, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(x->result.task, b);
+}
+
+/* Four forward passes of 1 and their backward passes of 2, GPipe's order, each pass taking 4 of 8: f0 and f1 fit; f2
+ * and f3 are put aside, and b0 is next. What it gives back is f2's at once, though b1 is ready, too; then b1's f3's. */
+static void test_waits_for_memory(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER), memory = add_memory(x, 8, PC_MEMORY_WAIT), f[4], b[4];
+    for (int i = 0; i < 4; i++) f[i] = add_pass(x, p, memory, 1, 4, 0);
+    for (int i = 0; i < 4; i++) b[i] = add_pass(x, p, memory, 2, 0, 4);
+    for (int i = 0; i < 4; i++) add_edge(x, f[i], b[i], 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, f[0], 0, 1);
+    check_task(x, f[1], 1, 2);
+    check_task(x, b[0], 2, 4);
+    check_task(x, f[2], 4, 5);
+    check_task(x, b[1], 5, 7);
+    check_task(x, f[3], 7, 8);
+    check_task(x, b[2], 8, 10);
+    check_task(x, b[3], 10, 12);
+    assert_int_equal(x->result.ready_ps[f[3]], 0);
+    assert_int_equal(x->result.peak_bytes[memory], 8);
+    assert_int_equal(x->result.time_ps, 12);
+}
+
+/* The next one of the order that is not ready keeps the processor waiting, until what was put aside can go: a holds 6
+ * of 10 to 5, b wants 6; c waits for a clock at 20, and d, ready at 0, behind it. */
+static void test_order_stands_behind_what_waits(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER), memory = add_memory(x, 10, PC_MEMORY_WAIT);
+    int32_t a = add_memory_task(x, memory, 5, 6, 6), b = add_pass(x, p, memory, 30, 6, 6);
+    int32_t c = add_task(x, p, 1), d = add_task(x, p, 1), clock = add_task(x, PC_NO_RESOURCE, 0);
+    add_edge(x, clock, c, 20);
+    run(x);
+    check_task(x, a, 0, 5);
+    check_task(x, b, 5, 35);
+    check_task(x, c, 35, 36);
+    check_task(x, d, 36, 37);
+    assert_int_equal(x->result.ready_ps[c], 20);
+}
+
+/* Two processors, one first come, that wait for one memory; and a task that waits for it without a processor. All ask
+ * at 1 for 6 of 10, of which 8 are held to 4: in the order of their asking, one after the other, each for 2. The second
+ * processor does what takes nothing meanwhile. */
+static void test_one_memory_of_many(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER), q = add_processor(x, PC_PROCESSOR_FIRST_COME);
+    int32_t memory = add_memory(x, 10, PC_MEMORY_WAIT), clock = add_task(x, PC_NO_RESOURCE, 1);
+    add_memory_task(x, memory, 4, 8, 8);
+    int32_t a = add_pass(x, p, memory, 2, 6, 6), b = add_pass(x, q, memory, 2, 6, 6), c = add_task(x, q, 1);
+    int32_t d = add_memory_task(x, memory, 2, 6, 6), asking[] = {a, b, c, d};
+    for (int i = 0; i < 4; i++) add_edge(x, clock, asking[i], 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, c, 1, 2);
+    check_task(x, a, 4, 6);
+    check_task(x, b, 6, 8);
+    check_task(x, d, 8, 10);
+}
+
+/* A processor whose tasks wait for two memories takes up the one that was put aside first, where both have room. */
+static void test_many_memories_of_one(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER);
+    int32_t m = add_memory(x, 10, PC_MEMORY_WAIT), n = add_memory(x, 10, PC_MEMORY_WAIT);
+    add_memory_task(x, m, 4, 8, 8);
+    add_memory_task(x, n, 5, 8, 8);
+    int32_t a = add_pass(x, p, n, 2, 6, 6), b = add_pass(x, p, m, 2, 6, 6), c = add_task(x, p, 6);
+    run(x);
+    check_task(x, c, 0, 6);
+    check_task(x, a, 6, 8);
+    check_task(x, b, 8, 10);
+}
+
+/* f1 waits for what b0 gives back, and b0 for f1: nothing goes on after 3, when 4 of 6 are taken. What nobody can hold
+ * is found when it is asked for. A circle is still one, where nobody waits for memory. */
+static void test_waits_for_ever(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER), memory = add_memory(x, 6, PC_MEMORY_WAIT);
+    add_pass(x, p, memory, 3, 4, 0);
+    int32_t f1 = add_pass(x, p, memory, 3, 4, 0), b0 = add_pass(x, p, memory, 3, 0, 4);
+    add_edge(x, f1, b0, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(x->result.task, f1);
+    assert_int_equal(x->result.time_ps, 3);
+    assert_int_equal(x->result.level_bytes, 4);
+    check_task(x, f1, -1, -1);
+    assert_int_equal(x->result.ready_ps[f1], 0);
+    assert_int_equal(x->result.ready_ps[b0], -1);
+    pc_program_clear(x->program);
+    memory = add_memory(x, 6, PC_MEMORY_WAIT);
+    int32_t a = add_memory_task(x, memory, 1, 2, 2), b = add_memory_task(x, memory, 1, 2, 2);
+    add_edge(x, a, b, 0);
+    add_edge(x, b, a, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DEADLOCK);
 }
 
 /* ---- links ---- */
@@ -226,9 +384,10 @@ static void test_flows_share(void **state) {
     run(x);
     check_task(x, a, 0, 40);
     check_task(x, b, 10, 50);
-    assert_int_equal(x->result.loads.count, 4); /* begin, begin, end, end */
-    assert_true(x->result.loads.bytes_per_s[1] == 4e12);
-    assert_true(x->result.loads.bytes_per_s[3] == 0.0);
+    assert_int_equal(x->result.loads.count, 2); /* full from the first's beginning to the second's end */
+    assert_true(x->result.loads.bytes_per_s[0] == 4e12);
+    assert_true(x->result.loads.bytes_per_s[1] == 0.0);
+    assert_int_equal(x->result.loads.time_ps[1], 50);
 }
 
 /* The textbook's three flows: one over both links (capacity 2 and 6), one on each. The long one and its neighbour on
@@ -242,6 +401,49 @@ static void test_flows_max_min(void **state) {
     check_task(x, wide, 0, 12);
     check_task(x, both, 0, 60);
     check_task(x, tight, 0, 60);
+}
+
+/* Two flows of 100 bytes on an unshared link of 4 a picosecond, the second 10 later: 25 each, and 8 a picosecond go
+ * over it meanwhile. A third, over it and a shared link of 6, shares that one with a fourth of 100: 3 each. */
+static void test_unshared_link(void **state) {
+    fixture *x = *state;
+    int32_t links[] = {add_unshared_link(x, 0, 4.0), add_link(x, 0, 6.0)};
+    int32_t alone = add_route(x, links, 1), both = add_route(x, links, 2), shared = add_route(x, links + 1, 1);
+    int32_t a = add_flow(x, alone, 100), b = add_flow(x, alone, 100), clock = add_task(x, PC_NO_RESOURCE, 10);
+    int32_t later = add_task(x, PC_NO_RESOURCE, 100), c = add_flow(x, both, 90), d = add_flow(x, shared, 120);
+    add_edge(x, clock, b, 0);
+    add_edge(x, later, c, 0);
+    add_edge(x, later, d, 0);
+    run(x);
+    check_task(x, a, 0, 25);
+    check_task(x, b, 10, 35);
+    check_task(x, c, 100, 130);
+    check_task(x, d, 100, 135); /* 90 by 130, 30 more at 6 */
+    static const pc_time times[] = {0, 10, 25, 35, 100, 130};
+    static const double loads[] = {4e12, 8e12, 4e12, 0, 3e12, 0};
+    int64_t row = 0;
+    for (int64_t i = 0; i < x->result.loads.count; i++) {
+        if (x->result.loads.link[i] != links[0]) continue;
+        assert_int_equal(x->result.loads.time_ps[i], times[row]);
+        assert_true(x->result.loads.bytes_per_s[i] == loads[row++]);
+    }
+    assert_int_equal(row, 6);
+}
+
+/* An unshared link bounds what goes on over shared ones: 1 a picosecond for the first flow, 5 for the other on the
+ * shared link of 6. A flow that lasts no picosecond ends all the same. */
+static void test_unshared_link_bounds(void **state) {
+    fixture *x = *state;
+    int32_t links[] = {add_unshared_link(x, 3, 1.0), add_link(x, 0, 6.0)};
+    int32_t both = add_route(x, links, 2), shared = add_route(x, links + 1, 1);
+    int32_t fast[] = {add_unshared_link(x, 0, 9.0)};
+    int32_t a = add_flow(x, both, 60), b = add_flow(x, shared, 60), c = add_flow(x, add_route(x, fast, 1), 1);
+    int32_t clock = add_task(x, PC_NO_RESOURCE, 3);
+    add_edge(x, clock, b, 0);
+    run(x);
+    check_task(x, a, 0, 63);
+    check_task(x, b, 3, 15);
+    check_task(x, c, 0, 0);
 }
 
 /* ---- max-min shares against their definition ---- */
@@ -387,7 +589,7 @@ static void test_bad_programs(void **state) {
     expect_refused(x, "task 0");
     add_edge(x, add_task(x, PC_NO_RESOURCE, 1), 7, 0);
     expect_refused(x, "edge 0: from task 0 to task 7");
-    pc_link link = {0, 0.0};
+    pc_link link = {0, 0.0, false};
     int32_t number;
     assert_int_equal(pc_program_add_link(x->program, &link, &number, &error), PC_ERROR_INPUT);
     link.bandwidth_bytes_per_s = INFINITY;
@@ -395,8 +597,8 @@ static void test_bad_programs(void **state) {
     assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
     add_task(x, PC_NO_RESOURCE, 1); /* which breaks the seal */
     assert_int_equal(pc_program_add_route(x->program, NULL, 0, &number, &error), PC_ERROR_INPUT);
-    assert_int_equal(pc_program_add_memory(x->program, -1, &number, &error), PC_ERROR_INPUT);
-    assert_int_equal(pc_simulation_run(x->simulation, x->program, false, &x->result, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_program_add_memory(x->program, -1, PC_MEMORY_FAIL, &number, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_simulation_run(x->simulation, x->program, NULL, &x->result, &error), PC_ERROR_INPUT);
 }
 
 /* ---- the engine below ---- */
@@ -457,9 +659,17 @@ int main(void) {
         WITH_FIXTURE(test_gives_back_too_much),
         WITH_FIXTURE(test_out_of_memory),
         WITH_FIXTURE(test_no_start_after_out_of_memory),
+        WITH_FIXTURE(test_memory_is_overdrawn),
+        WITH_FIXTURE(test_waits_for_memory),
+        WITH_FIXTURE(test_order_stands_behind_what_waits),
+        WITH_FIXTURE(test_one_memory_of_many),
+        WITH_FIXTURE(test_many_memories_of_one),
+        WITH_FIXTURE(test_waits_for_ever),
         WITH_FIXTURE(test_flow_alone),
         WITH_FIXTURE(test_flows_share),
         WITH_FIXTURE(test_flows_max_min),
+        WITH_FIXTURE(test_unshared_link),
+        WITH_FIXTURE(test_unshared_link_bounds),
         cmocka_unit_test(test_max_min_conditions),
         WITH_FIXTURE(test_flows_conserve_bytes),
         WITH_FIXTURE(test_hash),

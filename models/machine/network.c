@@ -30,7 +30,7 @@ typedef enum way { OUT, INTO, WAYS } way;
 
 /* Adds `count` pairs of links, and writes the number of the first. */
 static pc_code add_links(pc_program *program, int64_t count, double bytes_per_s, int32_t *first, pc_error *error) {
-    const pc_link link = {0, bytes_per_s};
+    const pc_link link = {0, bytes_per_s, false};
     for (int64_t i = 0; i < count * WAYS; i++) {
         int32_t number;
         pc_code code = pc_program_add_link(program, &link, &number, error);

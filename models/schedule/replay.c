@@ -28,7 +28,7 @@ static pc_code add_resources(lowering *x) {
         int64_t given = x->costs->memory_capacity_bytes[d], capacity = given ? given : INT64_MAX;
         int32_t number;
         pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
-        if (!code) code = pc_program_add_memory(x->program, capacity, &number, x->error);
+        if (!code) code = pc_program_add_memory(x->program, capacity, PC_MEMORY_FAIL, &number, x->error);
         if (code) return code;
         x->link[2 * (size_t)d] = x->link[2 * (size_t)d + 1] = -1;
     }
@@ -378,10 +378,11 @@ static pc_code run_on_engine(const pc_schedule *schedule, const pc_costs *costs,
     pc_program *program = NULL;
     pc_simulation *simulation = NULL;
     pc_simulation_result result;
+    pc_simulation_options options = {.with_trace = with_trace};
     pc_code code = pc_program_create(&program, error);
     if (!code) code = pc_simulation_create(&simulation, error);
     if (!code) code = lower(schedule, costs, program, error);
-    if (!code) code = pc_simulation_run(simulation, program, with_trace, &result, error);
+    if (!code) code = pc_simulation_run(simulation, program, &options, &result, error);
     if (!code) code = summarize(schedule, costs, &result, with_trace, replay, error);
     pc_simulation_free(simulation);
     pc_program_free(program);

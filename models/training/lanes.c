@@ -74,7 +74,7 @@ static pc_code fill_messages(pc_lanes *x, pc_error *error) {
 pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lanes *lanes, pc_error *error) {
     const pc_machine *machine = &plan->spec->machine;
     size_t count = (size_t)plan->devices * PC_LANES;
-    pc_link link = {0, LANE_BYTES_PER_S};
+    pc_link link = {0, LANE_BYTES_PER_S, false};
     pc_lanes made = {.plan = plan,
                      .program = program,
                      .message = pc_alloc((size_t)plan->devices, sizeof *made.message),

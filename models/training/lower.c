@@ -518,7 +518,7 @@ static pc_code simulate(const lowering *x, pc_flows_result *result) {
     pc_simulation *simulation = NULL;
     pc_simulation_result found;
     pc_code code = pc_simulation_create(&simulation, x->error);
-    if (!code) code = pc_simulation_run(simulation, x->program, false, &found, x->error);
+    if (!code) code = pc_simulation_run(simulation, x->program, NULL, &found, x->error);
     if (!code && found.outcome != PC_OUTCOME_DONE)
         code = pc_error_set(x->error, PC_ERROR_INPUT, "schedule: deadlock over network flows; expected none");
     if (!code) code = read_times(x, &found, result);
