@@ -105,7 +105,7 @@ static void measure_replay(const char *name, int devices, int microbatches, int 
     for (int i = 0; i < rounds; i++) {
         pc_replay replay;
         double begin = bench_own_s();
-        if (pc_replay_run_on_engine(&schedule, &costs, false, &replay, NULL)) abort();
+        if (pc_replay_run(&schedule, &costs, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &replay, NULL)) abort();
         double taken = bench_own_s() - begin;
         if (taken < least) least = taken;
         pc_replay_free(&replay);

@@ -70,7 +70,7 @@ static duration run_once(const example *x, const pc_generator *generator, pc_cos
     duration start = now();
     if (pc_generate(generator, &request, &schedule, NULL, NULL)) abort();
     set_limit(costs, 0); /* the replay is to say what the schedule needs, not where it stops */
-    if (pc_replay_run(&schedule, costs, false, replay, NULL)) abort();
+    if (pc_replay_run(&schedule, costs, NULL, replay, NULL)) abort();
     duration end = now();
     pc_schedule_free(&schedule);
     return (duration){end.wall_s - start.wall_s, end.processor_s - start.processor_s};

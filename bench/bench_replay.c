@@ -29,12 +29,14 @@ static uint64_t take_result(pc_code code, pc_replay *replay) {
 
 static uint64_t run_replay(const example *x) {
     pc_replay replay;
-    return take_result(pc_replay_run(&x->schedule, &x->costs, false, &replay, NULL), &replay);
+    return take_result(pc_replay_run(&x->schedule, &x->costs, NULL, &replay, NULL), &replay);
 }
 
 static uint64_t run_engine(const example *x) {
     pc_replay replay;
-    return take_result(pc_replay_run_on_engine(&x->schedule, &x->costs, false, &replay, NULL), &replay);
+    return take_result(
+        pc_replay_run(&x->schedule, &x->costs, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &replay, NULL),
+        &replay);
 }
 
 /* Costs that differ a little from stage to stage, so that no two passes keep step by chance. */

@@ -323,7 +323,8 @@ static pc_code work_out(const schedule_request *r, answer *a, int *status, pc_er
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
     double made = now_s();
-    code = pc_replay_run(&a->schedule, &a->costs, r->figure != NULL, &a->replay, error);
+    code = pc_replay_run(&a->schedule, &a->costs, &(pc_replay_options){.with_trace = r->figure != NULL}, &a->replay,
+                         error);
     a->report.schedule = &a->schedule;
     a->report.block = a->block.devices ? &a->block : NULL;
     a->report.replay = &a->replay;

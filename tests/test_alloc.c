@@ -17,7 +17,7 @@ static pc_code replay_once(pc_transfer_mode mode, pc_error *error) {
     for (int i = 0; !code && i < 3 * PC_PASS_KINDS; i++) costs.duration_ps[i] = 1000;
     costs.transfer =
         (pc_transfer){.mode = mode, .delay_ps = 10, .latency_ps = 10, .bandwidth_bytes_per_s = 1e12, .size_bytes = 500};
-    if (!code) code = pc_replay_run(&schedule, &costs, true, &replay, error);
+    if (!code) code = pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, error);
     pc_replay_free(&replay);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);

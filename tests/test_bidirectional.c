@@ -113,7 +113,7 @@ static pc_replay replay_of(const char *name, int p, int m, pc_time f, pc_time bw
         costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_BW] = bw;
         costs.activation_bytes[i] = 1;
     }
-    if (pc_replay_run(&schedule, &costs, false, &replay, &error)) fail_msg("%s", error.message);
+    if (pc_replay_run(&schedule, &costs, NULL, &replay, &error)) fail_msg("%s", error.message);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);
     return replay;

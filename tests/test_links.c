@@ -14,7 +14,8 @@
 static pc_replay replay_of(const pc_schedule *schedule, const pc_costs *costs, bool with_trace) {
     pc_replay replay;
     pc_error error = {0};
-    if (pc_replay_run(schedule, costs, with_trace, &replay, &error)) fail_msg("%s", error.message);
+    if (pc_replay_run(schedule, costs, &(pc_replay_options){.with_trace = with_trace}, &replay, &error))
+        fail_msg("%s", error.message);
     return replay;
 }
 
@@ -62,11 +63,11 @@ static void test_a_transfer_that_cannot_be_timed(void **state) {
     assert_int_equal(pc_schedule_generate(pc_generator_find("gpipe"), 2, 2, 0, &schedule, NULL), PC_OK);
     random_costs(&(test_random){1}, &schedule, &costs);
     costs.transfer = (pc_transfer){.mode = PC_TRANSFER_LINK, .bandwidth_bytes_per_s = 1, .size_bytes = 10000000};
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "transfer: 1 bytes/s for 10000000 bytes; expected more than zero, and less than "
                                        "106 days for them");
     costs.transfer.bandwidth_bytes_per_s = 0;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_ERROR_INPUT);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);
 }

@@ -39,7 +39,7 @@ static void check_1f1b_r(int p, int m, pc_time f, pc_time bw) {
     pc_costs costs = make_costs(p, f, bw);
     pc_replay replay;
     int64_t peaks[16];
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_int_equal(replay.makespan_ps, (p - 1) * (f + bw) + m * (2 * f + bw));
     assert_int_equal(replay.span_ps, replay.makespan_ps);
     assert_int_equal(replay.device_busy_ps[0], m * (2 * f + bw));
@@ -95,7 +95,7 @@ static void test_each_microbatch_of_its_own(void **state) {
     assert_int_equal(pc_schedule_create("mixed", 1, 2, 1, PC_PLACEMENT_LINEAR, lengths, &schedule, NULL), PC_OK);
     memcpy(schedule.passes, order, sizeof order);
     assert_int_equal(pc_schedule_check(&schedule, NULL), PC_OK);
-    assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL), PC_OK);
     assert_int_equal(replay.peak_bytes, 68);
     assert_int_equal(replay.trace.level_count, 5);
     for (int i = 0; i < 5; i++) assert_int_equal(replay.trace.level_bytes[i], levels[i]);
@@ -111,11 +111,11 @@ static void test_r_out_of_memory(void **state) {
     pc_costs costs = make_costs(2, 10, 20);
     pc_replay replay;
     for (int d = 0; d < 2; d++) costs.memory_capacity_bytes[d] = 36;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_replay_free(&replay);
     costs.memory_capacity_bytes[0] = 35;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.device, 0);
     assert_int_equal(replay.oom.pass.kind, PC_PASS_R);
@@ -124,7 +124,7 @@ static void test_r_out_of_memory(void **state) {
     assert_int_equal(replay.oom.requested_bytes, 32);
     costs.memory_capacity_bytes[0] = 3; /* and now already the second F */
     pc_replay_free(&replay);
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_int_equal(replay.oom.pass.kind, PC_PASS_F);
     assert_int_equal(replay.oom.requested_bytes, 2);
     pc_replay_free(&replay);

@@ -135,7 +135,8 @@ static void test_agrees_with_longest_path(void **state) {
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
         random_hops_and_ready(&random, &costs);
-        if (pc_replay_run(&schedule, &costs, true, &replay, &error)) fail_msg("%s", error.message);
+        if (pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, &error))
+            fail_msg("%s", error.message);
         compare(&schedule, &costs, &replay);
         check_levels(&replay);
         check_from_times(&schedule, &costs, &replay);
@@ -219,7 +220,7 @@ static pc_replay replay_named(const char *name, int p, int m, int v, const doubl
     if (pc_schedule_generate(pc_generator_find(name), p, m, v, &schedule, &error)) fail_msg("%s", error.message);
     assert_int_equal(pc_costs_create(p, schedule.chunks, &costs, NULL), PC_OK);
     fill_costs(ms, comm_ms, &costs);
-    if (pc_replay_run(&schedule, &costs, false, &replay, &error)) fail_msg("%s", error.message);
+    if (pc_replay_run(&schedule, &costs, NULL, &replay, &error)) fail_msg("%s", error.message);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);
     return replay;
@@ -314,7 +315,7 @@ static void test_transfer_over_a_link(void **state) {
     }
     costs.transfer =
         (pc_transfer){.mode = PC_TRANSFER_LINK, .latency_ps = 2, .bandwidth_bytes_per_s = 4e12, .size_bytes = 12};
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_int_equal(replay.makespan_ps, 26);
     assert_int_equal(replay.device_start_ps[1], 8);
     pc_replay_free(&replay);
@@ -336,9 +337,9 @@ static void test_a_link_alone_is_a_delay(void **state) {
     fill_costs(ms, 0.0, &costs);
     costs.transfer = (pc_transfer){
         .mode = PC_TRANSFER_LINK, .latency_ps = 1000000, .bandwidth_bytes_per_s = 1e9, .size_bytes = 17000000};
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &by_link, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &by_link, NULL), PC_OK);
     costs.transfer = (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = 1000000 + 17000000000};
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &by_delay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &by_delay, NULL), PC_OK);
     assert_int_equal(by_link.makespan_ps, by_delay.makespan_ps);
     assert_int_equal(by_link.span_ps, by_delay.span_ps);
     pc_replay_free(&by_link);
@@ -389,7 +390,8 @@ static void test_devices_of_different_memory(void **state) {
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
         limit_memory(&random, &schedule, &costs);
-        assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
+        assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL),
+                         PC_OK);
         check_fit(&schedule, &costs, &replay);
         ended_early += replay.out_of_memory;
         fitted += !replay.out_of_memory;
@@ -412,11 +414,11 @@ static void test_out_of_memory(void **state) {
     const double ms[PC_PASS_KINDS] = {1, 1, 1, 2, 1};
     fill_costs(ms, 0.0, &costs);
     for (int d = 0; d < 4; d++) costs.memory_capacity_bytes[d] = 4 - d;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_replay_free(&replay);
     costs.memory_capacity_bytes[0] = 3;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.device, 0);
     assert_int_equal(replay.oom.pass.microbatch, 3);
@@ -438,7 +440,7 @@ static void test_missing_time(void **state) {
     assert_int_equal(pc_schedule_generate(pc_generator_find("zb-h1"), 2, 2, 0, &schedule, NULL), PC_OK);
     assert_int_equal(pc_costs_create(2, 1, &costs, NULL), PC_OK);
     for (int d = 0; d < 2; d++) costs.duration_ps[d * PC_PASS_KINDS + PC_PASS_F] = 1;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message,
                         "zb-h1: the time of B of chunk 0 on device 0 is not given; expected one, for the "
                         "schedule has such passes");
@@ -456,7 +458,7 @@ static void test_time_runs_over(void **state) {
     assert_int_equal(pc_schedule_generate(pc_generator_find("1f1b"), 2, 4, 0, &schedule, NULL), PC_OK);
     assert_int_equal(pc_costs_create(2, 1, &costs, NULL), PC_OK);
     for (int i = 0; i < 2 * PC_PASS_KINDS; i++) costs.duration_ps[i] = PC_TIME_MAX / 3;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "runs over"));
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);

@@ -127,7 +127,7 @@ static void check_span(const random_case *c, const pc_schedule *s) {
         pc_time of_device = end[s->offsets[d + 1] - 1] - start[s->offsets[d]];
         if (of_device > span) span = of_device;
     }
-    expect(pc_replay_run(s, &c->costs, false, &replay, &error) == PC_OK, c, error.message);
+    expect(pc_replay_run(s, &c->costs, NULL, &replay, &error) == PC_OK, c, error.message);
     expect(!replay.out_of_memory, c, "a replay that fits");
     expect(replay.span_ps == span, c, "the replay's span is the longest path's");
     pc_replay_free(&replay);
@@ -210,7 +210,7 @@ static pc_time span_of(const char *name, int p, int m, const pc_costs *costs) {
     pc_replay replay;
     pc_error error = {0};
     if (pc_generate(pc_generator_find(name), &request, &s, NULL, &error)) fail_msg("%s", error.message);
-    assert_int_equal(pc_replay_run(&s, costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&s, costs, NULL, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_time span = replay.span_ps;
     pc_replay_free(&replay);

@@ -10,6 +10,8 @@
 #include "tests/longest_path.h"
 #include "tests/random_schedule.h"
 
+static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engine = PC_ENGINE_EVENTS};
+
 /* ---- two replays ---- */
 
 static void check_column(const void *a, const void *b, int64_t count, size_t size) {
@@ -70,7 +72,8 @@ static void check_timing(const pc_schedule *s, const pc_costs *costs, const pc_r
         pc_replay without_limit;
         int64_t no_limit[16] = {0};
         roomy.memory_capacity_bytes = no_limit;
-        assert_int_equal(pc_replay_run_on_engine(s, &roomy, false, &without_limit, NULL), PC_OK);
+        assert_int_equal(
+            pc_replay_run(s, &roomy, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &without_limit, NULL), PC_OK);
         assert_int_equal(found->totals.makespan_ps, without_limit.makespan_ps);
         pc_replay_free(&without_limit);
         return;
@@ -95,8 +98,9 @@ static pc_code judge(pc_timing *timing, const pc_schedule *s, const pc_costs *co
     pc_replay by_engine, by_paths;
     pc_timing_result result;
     pc_error engine_error = {0}, paths_error = {0}, timing_error = {0};
-    pc_code expected = pc_replay_run_on_engine(s, costs, true, &by_engine, &engine_error);
-    assert_int_equal(pc_replay_run(s, costs, true, &by_paths, &paths_error), expected);
+    pc_code expected = pc_replay_run(s, costs, &on_engine_with_trace, &by_engine, &engine_error);
+    assert_int_equal(pc_replay_run(s, costs, &(pc_replay_options){.with_trace = true}, &by_paths, &paths_error),
+                     expected);
     pc_code found = pc_timing_run(timing, s, costs, &result, &timing_error);
     if (expected) {
         assert_string_equal(paths_error.message, engine_error.message);
@@ -220,8 +224,9 @@ static void damage_costs(test_random *random, pc_costs *costs) {
 static pc_code judge_replays(const pc_schedule *s, const pc_costs *costs) {
     pc_replay by_engine = {0}, by_paths = {0};
     pc_error engine_error = {0}, paths_error = {0};
-    pc_code expected = pc_replay_run_on_engine(s, costs, true, &by_engine, &engine_error);
-    assert_int_equal(pc_replay_run(s, costs, true, &by_paths, &paths_error), expected);
+    pc_code expected = pc_replay_run(s, costs, &on_engine_with_trace, &by_engine, &engine_error);
+    assert_int_equal(pc_replay_run(s, costs, &(pc_replay_options){.with_trace = true}, &by_paths, &paths_error),
+                     expected);
     assert_string_equal(paths_error.message, engine_error.message);
     check_same_replay(&by_paths, &by_engine);
     pc_replay_free(&by_engine);

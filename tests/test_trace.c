@@ -6,6 +6,8 @@
 #include "tests/random_schedule.h"
 #include "tests/refusals.h"
 
+static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engine = PC_ENGINE_EVENTS};
+
 /* ---- what must be sent, from the definition of a pipeline ---- */
 
 /* Where in the model a pass works. */
@@ -99,8 +101,9 @@ static void test_delays(void **state) {
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
         random_hops_and_ready(&random, &costs);
-        assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
-        assert_int_equal(pc_replay_run_on_engine(&schedule, &costs, true, &on_engine, NULL), PC_OK);
+        assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL),
+                         PC_OK);
+        assert_int_equal(pc_replay_run(&schedule, &costs, &on_engine_with_trace, &on_engine, NULL), PC_OK);
         const pc_replay_trace *trace = &replay.trace;
         assert_int_equal(
             pc_replay_from_times(&schedule, &costs, trace->pass_start_ps, trace->pass_end_ps, NULL, true, &again, NULL),
@@ -133,7 +136,8 @@ static void test_links(void **state) {
                                        .latency_ps = test_between(&random, 0, 5),
                                        .bandwidth_bytes_per_s = 1e12,
                                        .size_bytes = test_between(&random, 0, 30)};
-        assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
+        assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL),
+                         PC_OK);
         const pc_replay_trace *trace = &replay.trace;
         check_transfers(&schedule, trace);
         check_starts(&costs, trace);
@@ -161,7 +165,7 @@ static int64_t count_of(const char *name, int devices, int microbatches) {
     pc_generate_request request = {
         .devices = devices, .microbatches = microbatches, .chunks = chunks, .costs = &costs, .threads = 1};
     assert_int_equal(pc_generate(generator, &request, &schedule, NULL, NULL), PC_OK);
-    assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL), PC_OK);
     check_transfers(&schedule, &replay.trace);
     int64_t count = replay.trace.transfer_count;
     pc_replay_free(&replay);
@@ -190,11 +194,12 @@ static void test_no_trace_no_transfers(void **state) {
     pc_replay replay;
     random_schedule(&random, 6, 5, 3, &schedule);
     random_costs(&random, &schedule, &costs);
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_int_equal(replay.trace.transfer_count, 0);
     assert_null(replay.trace.transfer_from);
     pc_replay_free(&replay);
-    for (refusals x = {.most = 200}; next_refusal(&x);) x.code = pc_replay_run(&schedule, &costs, true, &replay, NULL);
+    for (refusals x = {.most = 200}; next_refusal(&x);)
+        x.code = pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL);
     pc_replay_free(&replay);
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);

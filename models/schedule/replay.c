@@ -5,6 +5,7 @@
 #include "engine/simulation.h"
 #include "models/schedule/check.h"
 #include "models/schedule/dependencies.h"
+#include "models/schedule/engine_fill.h"
 #include "models/schedule/timing.h"
 #include "models/schedule/transfers.h"
 
@@ -20,15 +21,17 @@ typedef struct lowering {
     pc_program *program;
     int32_t *link;     /* 2 a device, to the next and to the one before: a processor; -1 until it is needed */
     pc_time filled_ps; /* for how long a transfer fills its link */
+    bool waits_for_memory;
     pc_error *error;
 } lowering;
 
 static pc_code add_resources(lowering *x) {
+    pc_memory_policy policy = x->waits_for_memory ? PC_MEMORY_WAIT : PC_MEMORY_FAIL;
     for (int d = 0; d < x->schedule->devices; d++) {
         int64_t given = x->costs->memory_capacity_bytes[d], capacity = given ? given : INT64_MAX;
         int32_t number;
         pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
-        if (!code) code = pc_program_add_memory(x->program, capacity, PC_MEMORY_FAIL, &number, x->error);
+        if (!code) code = pc_program_add_memory(x->program, capacity, policy, &number, x->error);
         if (code) return code;
         x->link[2 * (size_t)d] = x->link[2 * (size_t)d + 1] = -1;
     }
@@ -55,11 +58,12 @@ static pc_code add_passes(lowering *x) {
 }
 
 /* The link from a device to a neighbour: a processor, for it carries one transfer after the other. Made when it is
- * first needed. */
+ * first needed. The order in which passes send is that of the schedule, unless some wait for memory. */
 static pc_code link_between(lowering *x, int from, int to, int32_t *link) {
     bool is_next = to == (from + 1) % x->schedule->devices;
+    pc_processor_order order = x->waits_for_memory ? PC_PROCESSOR_FIRST_COME : PC_PROCESSOR_IN_ORDER;
     int32_t *known = &x->link[2 * from + !is_next];
-    pc_code code = *known < 0 ? pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, known, x->error) : PC_OK;
+    pc_code code = *known < 0 ? pc_program_add_processor(x->program, order, known, x->error) : PC_OK;
     *link = *known;
     return code;
 }
@@ -143,8 +147,11 @@ static pc_code add_ready_times(lowering *x) {
     return code;
 }
 
-static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_program *program, pc_error *error) {
-    lowering x = {.schedule = schedule, .costs = costs, .program = program, .error = error};
+/* Writes for how long a transfer fills its link. */
+static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, bool waits_for_memory, pc_program *program,
+                     pc_time *filled_ps, pc_error *error) {
+    lowering x = {
+        .schedule = schedule, .costs = costs, .program = program, .waits_for_memory = waits_for_memory, .error = error};
     pc_pass_index index;
     pc_code code = pc_pass_index_create(schedule, &index, error);
     if (code) return code;
@@ -159,6 +166,7 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, pc_prog
     if (!code) code = add_transfers(&x);
     if (!code) code = add_ready_times(&x);
     if (!code) code = pc_program_seal(program, error);
+    *filled_ps = x.filled_ps;
     pc_free(x.link);
     pc_pass_index_free(&index);
     return code;
@@ -302,6 +310,14 @@ static pc_code fill_in(const pc_schedule *schedule, const pc_costs *costs, const
 
 /* ---- on the engine ---- */
 
+/* What the engine made of a schedule. */
+typedef struct engine_outcome {
+    const pc_schedule *schedule;
+    const pc_costs *costs;
+    const pc_simulation_result *result;
+    pc_time filled_ps; /* for how long a transfer fills its link */
+} engine_outcome;
+
 static pc_code note_out_of_memory(const pc_schedule *schedule, const pc_costs *costs,
                                   const pc_simulation_result *result, pc_replay *replay, pc_error *error) {
     if (!make_arrays(replay, schedule->devices)) return pc_error_no_memory(error);
@@ -327,63 +343,98 @@ static pc_stage_timing sum_stage(const pc_schedule *schedule, const pc_costs *co
         sums.busy_ps += duration;
         if (pass.kind != PC_PASS_R) sums.work_ps += duration;
     }
-    if (schedule->offsets[d] == schedule->offsets[d + 1]) return sums;
-    sums.start_ps = result->start_ps[schedule->offsets[d]];
-    sums.end_ps = result->end_ps[schedule->offsets[d + 1] - 1];
+    /* Where passes wait for memory, they run in another order than theirs. */
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        bool is_first = i == schedule->offsets[d];
+        if (is_first || result->start_ps[i] < sums.start_ps) sums.start_ps = result->start_ps[i];
+        if (is_first || result->end_ps[i] > sums.end_ps) sums.end_ps = result->end_ps[i];
+    }
     return sums;
 }
 
-/* Over links a transfer is a task, in the order in which add_transfers comes to the passes that send. */
-static pc_code read_arrivals(const pc_schedule *schedule, const pc_simulation_result *result, pc_time **arrival_ps,
-                             pc_error *error) {
-    int64_t passes = schedule->offsets[schedule->devices], transfer = passes;
-    pc_pass_index index;
-    pc_code code = pc_pass_index_create(schedule, &index, error);
-    if (code) return code;
-    int32_t *receiver = find_receivers(&index);
-    pc_time *made = receiver ? pc_alloc((size_t)passes, sizeof *made) : NULL;
-    for (int64_t i = 0; made && i < passes; i++)
-        if (receiver[i] != PC_NO_PASS) made[receiver[i]] = result->end_ps[transfer++];
+/* Over links a transfer is a task, in the order in which add_transfers comes to the passes that send. NULL where memory
+ * is short. */
+static int32_t *find_transfer_tasks(const pc_pass_index *index) {
+    int64_t passes = index->schedule->offsets[index->schedule->devices];
+    int32_t *receiver = find_receivers(index), next = (int32_t)passes;
+    int32_t *task = receiver ? pc_alloc((size_t)passes, sizeof *task) : NULL;
+    for (int64_t i = 0; task && i < passes; i++) task[i] = PC_NO_PASS;
+    for (int64_t i = 0; task && i < passes; i++)
+        if (receiver[i] != PC_NO_PASS) task[receiver[i]] = next++;
     pc_free(receiver);
-    pc_pass_index_free(&index);
-    *arrival_ps = made;
-    return made ? PC_OK : pc_error_no_memory(error);
+    return task;
 }
 
-static pc_code summarize(const pc_schedule *schedule, const pc_costs *costs, const pc_simulation_result *result,
-                         bool with_trace, pc_replay *replay, pc_error *error) {
+static pc_code trace_over_links(const engine_outcome *x, const pc_pass_index *index, outcome *found, pc_replay *replay,
+                                pc_error *error) {
+    int64_t passes = x->schedule->offsets[x->schedule->devices];
+    int32_t *task = find_transfer_tasks(index);
+    pc_time *arrival_ps = task ? pc_alloc((size_t)passes, sizeof *arrival_ps) : NULL;
+    pc_code code = arrival_ps ? PC_OK : pc_error_no_memory(error);
+    for (int64_t i = 0; !code && i < passes; i++)
+        if (task[i] != PC_NO_PASS) arrival_ps[i] = x->result->end_ps[task[i]];
+    found->arrival_ps = arrival_ps;
+    pc_engine_run run = {index, x->costs, x->result, task, x->filled_ps};
+    if (!code) code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
+    if (!code) code = pc_engine_fill(&run, &replay->trace, &replay->engine, error);
+    pc_free(arrival_ps);
+    pc_free(task);
+    return code;
+}
+
+static pc_code trace_over_delays(const engine_outcome *x, const pc_pass_index *index, const outcome *found,
+                                 pc_replay *replay, pc_error *error) {
+    pc_engine_run run = {index, x->costs, x->result, NULL, 0};
+    pc_code code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
+    return code ? code : pc_engine_fill(&run, &replay->trace, &replay->engine, error);
+}
+
+static pc_code keep_engine_trace(const engine_outcome *x, outcome *found, pc_replay *replay, pc_error *error) {
+    pc_pass_index index;
+    pc_code code = pc_pass_index_create(x->schedule, &index, error);
+    if (code) return code;
+    code = x->costs->transfer.mode == PC_TRANSFER_LINK ? trace_over_links(x, &index, found, replay, error)
+                                                       : trace_over_delays(x, &index, found, replay, error);
+    pc_pass_index_free(&index);
+    return code;
+}
+
+static pc_code summarize(const engine_outcome *x, bool with_trace, pc_replay *replay, pc_error *error) {
+    const pc_schedule *schedule = x->schedule;
+    const pc_simulation_result *result = x->result;
+    replay->engine.event_count = result->event_count;
     if (result->outcome == PC_OUTCOME_DEADLOCK) { /* costs cannot lock a valid schedule: the order is at fault */
         pc_code code = pc_schedule_check(schedule, error);
         return code ? code : pc_error_set(error, PC_ERROR_INPUT, "schedule: deadlock");
     }
-    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) return note_out_of_memory(schedule, costs, result, replay, error);
+    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY)
+        return note_out_of_memory(schedule, x->costs, result, replay, error);
     pc_stage_timing *stages = pc_alloc((size_t)schedule->devices, sizeof *stages);
-    pc_time *arrival_ps = NULL;
     pc_code code = stages ? PC_OK : pc_error_no_memory(error);
-    if (!code && with_trace && costs->transfer.mode == PC_TRANSFER_LINK)
-        code = read_arrivals(schedule, result, &arrival_ps, error);
-    for (int d = 0; !code && d < schedule->devices; d++) stages[d] = sum_stage(schedule, costs, result, d);
-    outcome found = {result->start_ps, result->end_ps, stages, &result->levels, arrival_ps};
-    if (!code) code = fill_in(schedule, costs, &found, with_trace, replay, error);
-    replay->trace_hash = costs->ready_ps
+    for (int d = 0; !code && d < schedule->devices; d++) stages[d] = sum_stage(schedule, x->costs, result, d);
+    outcome found = {result->start_ps, result->end_ps, stages, &result->levels, NULL};
+    if (!code) code = fill_in(schedule, x->costs, &found, false, replay, error);
+    if (!code && with_trace) code = keep_engine_trace(x, &found, replay, error);
+    replay->trace_hash = x->costs->ready_ps
                              ? pc_trace_hash(result->start_ps, result->end_ps, schedule->offsets[schedule->devices])
                              : result->trace_hash;
-    pc_free(arrival_ps);
     pc_free(stages);
     return code;
 }
 
-static pc_code run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                             pc_error *error) {
+static pc_code run_on_engine(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *how,
+                             pc_replay *replay, pc_error *error) {
     pc_program *program = NULL;
     pc_simulation *simulation = NULL;
     pc_simulation_result result;
-    pc_simulation_options options = {.with_trace = with_trace};
+    pc_simulation_options options = {.with_trace = how->with_trace, .every_event = how->engine == PC_ENGINE_EVENTS};
+    engine_outcome found = {schedule, costs, &result, 0};
+    replay->way = PC_WAY_EVENTS;
     pc_code code = pc_program_create(&program, error);
     if (!code) code = pc_simulation_create(&simulation, error);
-    if (!code) code = lower(schedule, costs, program, error);
+    if (!code) code = lower(schedule, costs, how->waits_for_memory, program, &found.filled_ps, error);
     if (!code) code = pc_simulation_run(simulation, program, &options, &result, error);
-    if (!code) code = summarize(schedule, costs, &result, with_trace, replay, error);
+    if (!code) code = summarize(&found, how->with_trace, replay, error);
     pc_simulation_free(simulation);
     pc_program_free(program);
     return code;
@@ -461,28 +512,24 @@ pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs,
 
 /* ---- the run ---- */
 
-static pc_code run(const pc_schedule *schedule, const pc_costs *costs, bool on_engine, bool with_trace,
-                   pc_replay *replay, pc_error *error) {
+static bool wants_engine(const pc_costs *costs, const pc_replay_options *options) {
+    return options->engine == PC_ENGINE_EVENTS || costs->transfer.mode != PC_TRANSFER_DELAY;
+}
+
+pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *options,
+                      pc_replay *replay, pc_error *error) {
+    static const pc_replay_options usual = {false, PC_ENGINE_AUTO, false};
+    const pc_replay_options *how = options ? options : &usual;
     pc_replay made = {0};
     pc_code code = pc_timing_check_shape(schedule, costs, error);
     if (code) return code;
-    if (on_engine || !run_as_paths(schedule, costs, with_trace, &made, &code, error))
-        code = run_on_engine(schedule, costs, with_trace, &made, error);
+    if (wants_engine(costs, how) || !run_as_paths(schedule, costs, how->with_trace, &made, &code, error))
+        code = run_on_engine(schedule, costs, how, &made, error);
     if (code)
         pc_replay_free(&made);
     else
         *replay = made;
     return code;
-}
-
-pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                      pc_error *error) {
-    return run(schedule, costs, costs->transfer.mode != PC_TRANSFER_DELAY, with_trace, replay, error);
-}
-
-pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                                pc_error *error) {
-    return run(schedule, costs, true, with_trace, replay, error);
 }
 
 void pc_replay_free(pc_replay *replay) {

@@ -1,11 +1,11 @@
 /* replay.h: what a schedule comes to at given costs: times, bubble, memory, trace.
  *
  * Every stage is a processor that takes its passes in the schedule's order, and a memory that F fills and B, W, BW
- * empty; every pair of neighbouring stages has a link each way, which carries one transfer after the other, in the order
- * of the passes that send them. Orders being given, all times are longest paths: twice the times are twice the makespan,
- * and a picosecond more in one place is no more than one for each time that the path comes by there. A pass starts as soon as its stage is free and its
- * input has arrived: F after F of the part before, B and BW after B or BW of the part behind and F of their own, W
- * after B, R after F and before B.
+ * empty; every pair of neighbouring stages has a link each way, which carries one transfer after the other, in the
+ * order of the passes that send them. Orders being given, all times are longest paths: twice the times are twice the
+ * makespan, and a picosecond more in one place is no more than one for each time that the path comes by there. A pass
+ * starts as soon as its stage is free and its input has arrived: F after F of the part before, B and BW after B or BW
+ * of the part behind and F of their own, W after B, R after F and before B.
  */
 #ifndef PC_MODELS_SCHEDULE_REPLAY_H
 #define PC_MODELS_SCHEDULE_REPLAY_H
@@ -24,8 +24,8 @@
 extern "C" {
 #endif
 
-/* How a run is to be worked out. EVENTS: the engine runs everything, event by event. AUTO: a shortcut where it gives the
- * same result to the picosecond, else the engine. */
+/* How a run is to be worked out. EVENTS: the engine runs everything, event by event. AUTO: a shortcut where it gives
+ * the same result to the picosecond, else the engine. */
 typedef enum pc_engine_mode { PC_ENGINE_AUTO, PC_ENGINE_EVENTS } pc_engine_mode;
 
 /* How it was. PATHS: as longest paths, which is the engine's result where nothing shares a link and everything fits.
@@ -81,21 +81,28 @@ typedef struct pc_replay {
     pc_out_of_memory oom;
     pc_engine_way way;
     pc_replay_trace trace;  /* empty unless asked for */
-    pc_engine_trace engine; /* likewise; and empty unless `way` is EVENTS */
+    pc_engine_trace engine; /* likewise; and empty unless `way` is EVENTS, which alone sets its event_count */
 } pc_replay;
 
-/* Replays `schedule` at `costs` (whose shape must be the schedule's). `with_trace` keeps every pass, transfer and level
- * change. Not fitting into memory is a result (out_of_memory), not an error. PC_ERROR_INPUT, with words, where the
- * schedule is not valid (pc_schedule_check), a time it needs was not given, or a time runs over. Where transfers are
- * delays, one walk finds the times (timing.h); over links, and where memory is too small, the engine runs the schedule
- * event by event. Free the result with pc_replay_free. */
-PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                             pc_error *error);
+/* with_trace: every pass, transfer and level change is kept, and where the engine runs the schedule what it saw.
+ * waits_for_memory: a pass that does not fit waits until others have given back enough; its stage goes on with the next
+ * of its order, which may wait in turn or be awaited, and tries those that wait first. What is sent then leaves in the
+ * order in which it is made. Nothing changes where everything fits. */
+typedef struct pc_replay_options {
+    bool with_trace;
+    pc_engine_mode engine;
+    bool waits_for_memory;
+} pc_replay_options;
 
-/* The same on the engine, always: the judge that pc_replay_run is tested against, to the last bit. Some ten times
- * slower. */
-PC_API pc_code pc_replay_run_on_engine(const pc_schedule *schedule, const pc_costs *costs, bool with_trace,
-                                       pc_replay *replay, pc_error *error);
+/* Replays `schedule` at `costs` (whose shape must be the schedule's); `options` may be NULL: no trace, AUTO, nothing
+ * waits. Not fitting into memory is a result (out_of_memory), not an error: the first pass that did not fit, or where
+ * passes wait, the one that waited first when nothing could run any more. PC_ERROR_INPUT, with words, where the
+ * schedule is not valid (pc_schedule_check), a time it needs was not given, or a time runs over.
+ * AUTO: where transfers are delays and everything fits, one walk finds the times (timing.h); else, and with EVENTS, the
+ * engine runs the schedule, and the result is the same to the last bit, ten to twenty times slower. Free the result
+ * with pc_replay_free. */
+PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *options,
+                             pc_replay *replay, pc_error *error);
 
 /* The same for times that are known already, of every pass by position, from whatever runs the schedule in its orders;
  * the costs say the memory alone, and their capacities count for nothing. For the trace, `arrival_ps` says by position

@@ -219,7 +219,8 @@ static pc_code finish_row(const pc_run_spec *spec, const pc_schedule *schedule, 
 
 static pc_code replay_row(const pc_run_spec *spec, const pc_schedule *schedule, pc_run_row *row, pc_run_detail *detail,
                           pc_error *error) {
-    pc_code code = pc_replay_run(schedule, &spec->costs, spec->trace, &detail->replay, error);
+    pc_code code =
+        pc_replay_run(schedule, &spec->costs, &(pc_replay_options){.with_trace = spec->trace}, &detail->replay, error);
     return code ? code : finish_row(spec, schedule, &detail->replay, row, error);
 }
 

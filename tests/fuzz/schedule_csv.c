@@ -46,7 +46,7 @@ static void check_replay(const pc_schedule *schedule) {
     pc_replay replay;
     fuzz_require(!pc_costs_create(schedule->devices, schedule->chunks, &costs, &error), "memory is not short");
     for (int64_t i = 0; i < (int64_t)costs.devices * costs.chunks * PC_PASS_KINDS; i++) costs.duration_ps[i] = 1000;
-    pc_code code = pc_replay_run(schedule, &costs, false, &replay, &error);
+    pc_code code = pc_replay_run(schedule, &costs, NULL, &replay, &error);
     fuzz_require(!code, "what the check accepts replays to its end");
     pc_replay_free(&replay);
     pc_costs_free(&costs);

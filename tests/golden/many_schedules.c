@@ -42,7 +42,7 @@ static pc_code answer(job *j, const pc_generator *generator, pc_error *error) {
     code = pc_generate(generator, &wanted, &j->schedule, NULL, error);
     j->generate_s = bench_now_s() - start;
     set_limit(j, 0.0); /* the replay is to say what the schedule needs, not where it stops */
-    return code ? code : pc_replay_run(&j->schedule, &j->costs, false, &j->replay, error);
+    return code ? code : pc_replay_run(&j->schedule, &j->costs, NULL, &j->replay, error);
 }
 
 static bool answer_line(const char *line, pc_error *error) {

@@ -1,0 +1,225 @@
+#include "models/schedule/engine_fill.h"
+
+#include "engine/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_LINK = -1, LINKS_A_DEVICE = 2 };
+
+/* ---- links: two a device, to the next and to the one before ---- */
+
+static int place_of_link(const pc_engine_run *run, int from, int to) {
+    bool is_next = to == (from + 1) % run->costs->devices;
+    return LINKS_A_DEVICE * from + !is_next;
+}
+
+static bool make_links(pc_engine_trace *x, size_t count) {
+    x->link_replica = pc_alloc(count, sizeof *x->link_replica);
+    x->link_device = pc_alloc(count, sizeof *x->link_device);
+    x->link_peer = pc_alloc(count, sizeof *x->link_peer);
+    x->link_sort = pc_alloc(count, sizeof *x->link_sort);
+    x->link_is_in = pc_alloc(count, sizeof *x->link_is_in);
+    x->link_shared = pc_alloc(count, sizeof *x->link_shared);
+    x->link_bytes_per_s = pc_alloc(count, sizeof *x->link_bytes_per_s);
+    return x->link_replica && x->link_device && x->link_peer && x->link_sort && x->link_is_in && x->link_shared &&
+           x->link_bytes_per_s;
+}
+
+/* Writes to `number`, by place, the link's index in the trace, or NO_LINK where nothing goes over it. */
+static pc_code fill_links(const pc_engine_run *run, const pc_replay_trace *trace, int32_t *number, pc_engine_trace *x,
+                          pc_error *error) {
+    int places = LINKS_A_DEVICE * run->costs->devices;
+    for (int i = 0; i < places; i++) number[i] = NO_LINK;
+    if (!make_links(x, run->transfer_task ? (size_t)places : 0)) return pc_error_no_memory(error);
+    for (int64_t i = 0; run->transfer_task && i < trace->transfer_count; i++) {
+        int from = trace->transfer_from[i], to = trace->transfer_to[i];
+        int32_t *known = &number[place_of_link(run, from, to)];
+        if (*known != NO_LINK) continue;
+        *known = (int32_t)x->link_count;
+        x->link_device[x->link_count] = from;
+        x->link_peer[x->link_count] = to;
+        x->link_sort[x->link_count] = PC_LINK_STAGES;
+        x->link_shared[x->link_count] = 1;
+        x->link_bytes_per_s[x->link_count++] = run->costs->transfer.bandwidth_bytes_per_s;
+    }
+    return PC_OK;
+}
+
+/* ---- flows: a row for every transfer ---- */
+
+static bool make_flows(pc_engine_trace *x, size_t count) {
+    x->flow_sort = pc_alloc(count, sizeof *x->flow_sort);
+    x->flow_replica = pc_alloc(count, sizeof *x->flow_replica);
+    x->flow_from = pc_alloc(count, sizeof *x->flow_from);
+    x->flow_to = pc_alloc(count, sizeof *x->flow_to);
+    x->flow_chunk = pc_alloc(count, sizeof *x->flow_chunk);
+    x->flow_microbatch = pc_alloc(count, sizeof *x->flow_microbatch);
+    x->flow_out = pc_alloc(count, sizeof *x->flow_out);
+    x->flow_in = pc_alloc(count, sizeof *x->flow_in);
+    x->flow_bytes = pc_alloc(count, sizeof *x->flow_bytes);
+    x->flow_ready_ps = pc_alloc(count, sizeof *x->flow_ready_ps);
+    x->flow_start_ps = pc_alloc(count, sizeof *x->flow_start_ps);
+    x->flow_end_ps = pc_alloc(count, sizeof *x->flow_end_ps);
+    x->flow_alone_ps = pc_alloc(count, sizeof *x->flow_alone_ps);
+    return x->flow_sort && x->flow_replica && x->flow_from && x->flow_to && x->flow_chunk && x->flow_microbatch &&
+           x->flow_out && x->flow_in && x->flow_bytes && x->flow_ready_ps && x->flow_start_ps && x->flow_end_ps &&
+           x->flow_alone_ps;
+}
+
+/* A transfer, and where it stands among the others. */
+typedef struct sending {
+    pc_time start_ps;
+    int64_t row;    /* in the trace's transfers */
+    int32_t sender; /* position of the pass that made it */
+    int32_t link;   /* index in the trace, or NO_LINK */
+} sending;
+
+static int compare_sendings(const void *a, const void *b) {
+    const sending *x = a, *y = b;
+    if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* In the trace's order, that of those who wait. Over a link its latency begins so long before it is filled. */
+static void find_sendings(const pc_engine_run *run, const pc_replay_trace *trace, const int32_t *link_number,
+                          sending *made) {
+    int64_t row = 0;
+    for (int64_t i = 0; i < trace->pass_count; i++) {
+        pc_predecessor sender;
+        if (!pc_pass_sender(run->index, trace->pass_device[i], trace->pass[i], &sender)) continue;
+        sending *x = &made[row];
+        *x = (sending){trace->transfer_start_ps[row], row, sender.position, NO_LINK};
+        if (run->transfer_task) {
+            x->start_ps = run->result->start_ps[run->transfer_task[i]] - run->costs->transfer.latency_ps;
+            x->link = link_number[place_of_link(run, sender.stage, trace->pass_device[i])];
+        }
+        row++;
+    }
+    qsort(made, (size_t)row, sizeof *made, compare_sendings);
+}
+
+static void fill_flow(const pc_engine_run *run, const pc_replay_trace *trace, const sending *from, int64_t i,
+                      pc_engine_trace *x) {
+    int64_t row = from->row;
+    const pc_transfer *transfer = &run->costs->transfer;
+    bool has_link = from->link != NO_LINK;
+    x->flow_sort[i] = PC_FLOW_MESSAGE;
+    x->flow_from[i] = trace->transfer_from[row];
+    x->flow_to[i] = trace->transfer_to[row];
+    x->flow_chunk[i] = trace->pass[from->sender].chunk;
+    x->flow_microbatch[i] = trace->pass[from->sender].microbatch;
+    x->flow_out[i] = from->link;
+    x->flow_in[i] = NO_LINK;
+    x->flow_bytes[i] = has_link ? (double)transfer->size_bytes : 0.0;
+    x->flow_ready_ps[i] = trace->transfer_start_ps[row];
+    x->flow_start_ps[i] = from->start_ps;
+    x->flow_end_ps[i] = trace->transfer_end_ps[row];
+    x->flow_alone_ps[i] =
+        has_link ? transfer->latency_ps + run->filled_ps : trace->transfer_end_ps[row] - trace->transfer_start_ps[row];
+}
+
+/* ---- loads ---- */
+
+/* A link's transfers fill it one after the other: its load is its bandwidth from the first's bytes on to the end of the
+ * last one that follows without a gap. */
+typedef struct change {
+    pc_time time_ps;
+    int32_t link;
+    int32_t is_rise;
+} change;
+
+static int compare_changes(const void *a, const void *b) {
+    const change *x = a, *y = b;
+    if (x->time_ps != y->time_ps) return x->time_ps < y->time_ps ? -1 : 1;
+    if (x->link != y->link) return x->link < y->link ? -1 : 1;
+    return x->is_rise - y->is_rise;
+}
+
+static bool make_loads(pc_engine_trace *x, size_t count) {
+    x->load_link = pc_alloc(count, sizeof *x->load_link);
+    x->load_time_ps = pc_alloc(count, sizeof *x->load_time_ps);
+    x->load_bytes_per_s = pc_alloc(count, sizeof *x->load_bytes_per_s);
+    return x->load_link && x->load_time_ps && x->load_bytes_per_s;
+}
+
+static void fill_loads(const pc_engine_run *run, change *changes, int64_t count, pc_engine_trace *x) {
+    qsort(changes, (size_t)count, sizeof *changes, compare_changes);
+    for (int64_t i = 0; i < count; i++) {
+        const change *one = &changes[i];
+        if (i + 1 < count && one[1].time_ps == one->time_ps && one[1].link == one->link) {
+            i++; /* one ends and the next begins */
+            continue;
+        }
+        x->load_link[x->load_count] = one->link;
+        x->load_time_ps[x->load_count] = one->time_ps;
+        x->load_bytes_per_s[x->load_count++] = one->is_rise ? run->costs->transfer.bandwidth_bytes_per_s : 0.0;
+    }
+}
+
+static pc_code make_and_fill_loads(const pc_engine_run *run, pc_engine_trace *x, pc_error *error) {
+    int64_t count = run->transfer_task && run->filled_ps > 0 ? 2 * x->flow_count : 0;
+    change *changes = pc_alloc((size_t)count, sizeof *changes);
+    if (!changes) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t flow = i / 2;
+        pc_time end = x->flow_end_ps[flow];
+        changes[i] = (change){i % 2 ? end : end - run->filled_ps, x->flow_out[flow], i % 2 == 0};
+    }
+    bool made = make_loads(x, (size_t)count);
+    if (made) fill_loads(run, changes, count, x);
+    pc_free(changes);
+    return made ? PC_OK : pc_error_no_memory(error);
+}
+
+/* ---- memory and queues ---- */
+
+static bool fill_memory(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
+    size_t rows = (size_t)trace->level_count, devices = (size_t)run->costs->devices;
+    x->memory_device = pc_alloc(rows, sizeof *x->memory_device);
+    x->memory_time_ps = pc_alloc(rows, sizeof *x->memory_time_ps);
+    x->memory_bytes = pc_alloc(rows, sizeof *x->memory_bytes);
+    x->memory_capacity_bytes = pc_alloc(devices, sizeof *x->memory_capacity_bytes);
+    if (!x->memory_device || !x->memory_time_ps || !x->memory_bytes || !x->memory_capacity_bytes) return false;
+    memcpy(x->memory_device, trace->level_device, rows * sizeof *x->memory_device);
+    memcpy(x->memory_time_ps, trace->level_time_ps, rows * sizeof *x->memory_time_ps);
+    memcpy(x->memory_bytes, trace->level_bytes, rows * sizeof *x->memory_bytes);
+    memcpy(x->memory_capacity_bytes, run->costs->memory_capacity_bytes, devices * sizeof *x->memory_capacity_bytes);
+    x->memory_count = trace->level_count;
+    x->devices = run->costs->devices;
+    return true;
+}
+
+static bool fill_queues(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
+    size_t passes = (size_t)trace->pass_count;
+    x->queue_ready_ps = pc_alloc(passes, sizeof *x->queue_ready_ps);
+    if (!x->queue_ready_ps) return false;
+    memcpy(x->queue_ready_ps, run->result->ready_ps, passes * sizeof *x->queue_ready_ps);
+    x->queue_count = trace->pass_count;
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static pc_code fill_flows(const pc_engine_run *run, const pc_replay_trace *trace, const int32_t *link_number,
+                          pc_engine_trace *x, pc_error *error) {
+    size_t count = (size_t)trace->transfer_count;
+    sending *sendings = pc_alloc(count, sizeof *sendings);
+    bool made = sendings && make_flows(x, count);
+    if (made) find_sendings(run, trace, link_number, sendings);
+    x->flow_count = made ? trace->transfer_count : 0;
+    for (int64_t i = 0; i < x->flow_count; i++) fill_flow(run, trace, &sendings[i], i, x);
+    pc_free(sendings);
+    return made ? PC_OK : pc_error_no_memory(error);
+}
+
+pc_code pc_engine_fill(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *made, pc_error *error) {
+    int32_t *link_number = pc_alloc((size_t)run->costs->devices * LINKS_A_DEVICE, sizeof *link_number);
+    pc_code code = link_number ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = fill_links(run, trace, link_number, made, error);
+    if (!code) code = fill_flows(run, trace, link_number, made, error);
+    if (!code) code = make_and_fill_loads(run, made, error);
+    if (!code && (!fill_memory(run, trace, made) || !fill_queues(run, trace, made))) code = pc_error_no_memory(error);
+    pc_free(link_number);
+    return code;
+}
