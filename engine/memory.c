@@ -32,6 +32,24 @@ void pc_memory_stop(pc_simulation *simulation, int32_t task) {
     simulation->stopped_level = simulation->level[simulation->program->tasks[task].memory];
 }
 
+/* The run ends with this instant: all that starts at it, starts. Of those that do not fit, the one with the least
+ * number is told of. */
+static void run_out(pc_simulation *s, int32_t task) {
+    if (s->outcome == PC_OUTCOME_OUT_OF_MEMORY) {
+        if (task < s->stopped_by) pc_memory_stop(s, task);
+        return;
+    }
+    pc_event event = {EVENT_STOP, 0, 0};
+    pc_memory_stop(s, task);
+    pc_engine_post(s->engine, 0, PRIORITY_STOP, &event, NULL);
+}
+
+void pc_memory_on_stop(pc_engine *engine, const pc_event *event, void *context) {
+    (void)event;
+    (void)context;
+    pc_engine_stop(engine);
+}
+
 /* False where not even the sum can be written down. */
 static bool note_overdraft(pc_simulation *s, const pc_task *t) {
     if (s->overdrawn[t->memory] < 0) s->overdrawn[t->memory] = pc_engine_now(s->engine);
@@ -44,8 +62,7 @@ bool pc_memory_take(pc_simulation *simulation, int32_t task) {
     if (t->memory == PC_NO_RESOURCE || t->take_bytes == 0) return true;
     if (t->take_bytes > room_of(s, t->memory) &&
         (s->program->memories[t->memory].policy != PC_MEMORY_NOTE || !note_overdraft(s, t))) {
-        pc_memory_stop(s, task);
-        pc_engine_stop(s->engine);
+        run_out(s, task);
         return false;
     }
     s->level[t->memory] += t->take_bytes;

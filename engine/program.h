@@ -41,12 +41,13 @@ typedef struct pc_link {
 } pc_link;
 
 /* When a task asks for more than is left.
- * FAIL: the run ends there.
+ * FAIL: the run ends with that instant; of several, the task with the least number is told of.
  * NOTE: the level goes beyond the capacity, and the run goes on; the result says when.
- * WAIT: the task is put aside, and its processor goes on with the next one of its order, which may be put aside in
- * turn, or not be ready: then the processor waits for that one. When bytes are given back, and when the processor is
- * free again, the tasks that were put aside are tried first, in their order. A task that takes nothing is never put
- * aside. Where nothing goes on any more and some are left, the run was out of memory. */
+ * WAIT: the task is put aside, and its processor goes on with the next one of its order. That one may be put aside in
+ * turn; so is one that is not ready because it waits, itself or over others, for one that waits for memory; but if it
+ * is merely not ready yet, the processor waits for it. When bytes are given back, and when the processor is free again,
+ * the tasks that were put aside are tried first, in their order. Where nothing goes on any more and some wait for
+ * memory, the run was out of it. */
 typedef enum pc_memory_policy { PC_MEMORY_FAIL, PC_MEMORY_WAIT, PC_MEMORY_NOTE } pc_memory_policy;
 
 typedef struct pc_task {

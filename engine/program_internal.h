@@ -16,17 +16,17 @@ typedef struct successor {
     pc_time delay_ps;
 } successor;
 
-typedef struct memory {
+typedef struct memory_spec {
     int64_t capacity_bytes;
     pc_memory_policy policy;
-} memory;
+} memory_spec;
 
 /* Growing arrays have a count and a capacity; the arrays of the second half are made by seal. */
 struct pc_program {
     int32_t processor_count, processor_capacity;
     uint8_t *processor_order;
     int32_t memory_count, memory_capacity;
-    memory *memories;
+    memory_spec *memories;
     int32_t link_count, link_capacity;
     pc_link *links;
     int32_t route_count, route_capacity;

@@ -19,8 +19,8 @@ bool pc_fit_arrays(const array_spec *specs, size_t spec_count, size_t count, siz
 }
 
 static bool fit(pc_simulation *s, size_t tasks, size_t processors, size_t memories) {
-    const array_spec of_tasks[] = {ARRAY(s->waiting), ARRAY(s->ready),      ARRAY(s->start),
-                                   ARRAY(s->end),     ARRAY(s->queue_next), ARRAY(s->parked_at)};
+    const array_spec of_tasks[] = {ARRAY(s->waiting),    ARRAY(s->ready),  ARRAY(s->start), ARRAY(s->end),
+                                   ARRAY(s->queue_next), ARRAY(s->waiter), ARRAY(s->stack)};
     const array_spec of_processors[] = {ARRAY(s->queue_first), ARRAY(s->queue_last), ARRAY(s->is_busy),
                                         ARRAY(s->free_at), ARRAY(s->turn)};
     const array_spec of_memories[] = {ARRAY(s->level), ARRAY(s->peak), ARRAY(s->overdrawn), ARRAY(s->parked)};
@@ -213,10 +213,12 @@ pc_code pc_simulation_create(pc_simulation **simulation, pc_error *error) {
     pc_engine_set_handler(made->engine, EVENT_START, on_start, made);
     pc_engine_set_handler(made->engine, EVENT_READY, on_ready, made);
     pc_engine_set_handler(made->engine, EVENT_RETRY, pc_waiting_on_retry, made);
+    pc_engine_set_handler(made->engine, EVENT_ASIDE, pc_waiting_on_aside, made);
     pc_engine_set_handler(made->engine, EVENT_TURN, pc_waiting_on_turn, made);
     pc_engine_set_handler(made->engine, EVENT_FLOW_BEGIN, pc_flow_on_begin, made);
     pc_engine_set_handler(made->engine, EVENT_FLOW_END, pc_flow_on_end, made);
     pc_engine_set_handler(made->engine, EVENT_SHARE, pc_flow_on_share, made);
+    pc_engine_set_handler(made->engine, EVENT_STOP, pc_memory_on_stop, made);
     *simulation = made;
     return PC_OK;
 }
@@ -224,13 +226,28 @@ pc_code pc_simulation_create(pc_simulation **simulation, pc_error *error) {
 void pc_simulation_free(pc_simulation *simulation) {
     if (!simulation) return;
     pc_simulation *s = simulation;
-    void *arrays[] = {s->waiting,       s->ready,          s->start,
-                      s->end,           s->queue_next,     s->parked_at,
-                      s->queue_first,   s->queue_last,     s->is_busy,
-                      s->free_at,       s->turn,           s->level,
-                      s->peak,          s->overdrawn,      s->parked,
-                      s->levels.memory, s->levels.time_ps, s->levels.level_bytes,
-                      s->loads.link,    s->loads.time_ps,  s->loads.bytes_per_s};
+    void *arrays[] = {s->waiting,
+                      s->ready,
+                      s->start,
+                      s->end,
+                      s->queue_next,
+                      s->waiter,
+                      s->stack,
+                      s->queue_first,
+                      s->queue_last,
+                      s->is_busy,
+                      s->free_at,
+                      s->turn,
+                      s->level,
+                      s->peak,
+                      s->overdrawn,
+                      s->parked,
+                      s->levels.memory,
+                      s->levels.time_ps,
+                      s->levels.level_bytes,
+                      s->loads.link,
+                      s->loads.time_ps,
+                      s->loads.bytes_per_s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_flow_free(&s->flow);
     pc_engine_free(s->engine);
@@ -289,6 +306,8 @@ static void settle_outcome(pc_simulation *s) {
     int32_t parked = pc_waiting_first(s);
     if (parked != NO_TASK) {
         pc_memory_stop(s, parked);
+        pc_time asked = s->waiter[parked].parked_at;
+        s->stopped_at = asked > s->latest_end ? asked : s->latest_end;
         return;
     }
     s->outcome = PC_OUTCOME_DEADLOCK;

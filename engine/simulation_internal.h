@@ -7,8 +7,19 @@
 #include "engine/simulation.h"
 
 /* Kinds of events. At one instant ends come before starts (priority), so that what is given back can be taken. */
-enum { EVENT_END, EVENT_FLOW_END, EVENT_FLOW_BEGIN, EVENT_READY, EVENT_START, EVENT_RETRY, EVENT_TURN, EVENT_SHARE };
-enum { PRIORITY_END = 0, PRIORITY_RETRY = 1, PRIORITY_START = 2, PRIORITY_SHARE = 3 };
+enum {
+    EVENT_END,
+    EVENT_FLOW_END,
+    EVENT_FLOW_BEGIN,
+    EVENT_READY,
+    EVENT_START,
+    EVENT_RETRY,
+    EVENT_ASIDE,
+    EVENT_TURN,
+    EVENT_SHARE,
+    EVENT_STOP
+};
+enum { PRIORITY_END = 0, PRIORITY_RETRY = 1, PRIORITY_START = 2, PRIORITY_SHARE = 3, PRIORITY_STOP = 4 };
 
 enum { NO_TASK = -1 };
 
@@ -66,18 +77,41 @@ typedef struct load_rows {
     double *bytes_per_s;
 } load_rows;
 
-/* The tasks that wait for a memory, in the order in which they were put aside, by queue_next. */
+/* Neighbours in a list of tasks; and where the list begins and ends. NO_TASK: none. */
+typedef struct task_links {
+    int32_t next, prev;
+} task_links;
+
+typedef struct task_list {
+    int32_t first, last;
+} task_list;
+
+enum { OF_MEMORY, OF_PROCESSOR, TASK_LISTS };
+
+/* A task of a program whose tasks may wait for memory. */
+typedef struct waiter {
+    task_links links[TASK_LISTS]; /* among those that wait for its memory; among those that its processor put aside */
+    pc_time parked_at;            /* since when it waits for memory */
+    int32_t held_by;              /* how many of those that it waits for were put aside, or are held up in turn */
+    uint8_t state;                /* see waiting.c */
+} waiter;
+
+/* The tasks that wait for a memory, in the order in which they asked. */
 typedef struct parked_tasks {
-    int32_t first, last; /* or NO_TASK */
-    int64_t least_bytes; /* no fewer is asked for by any */
-    bool is_retried;     /* there is an event to try them again */
+    task_list tasks;
+    int64_t least_bytes; /* no fewer are asked for by any */
+    int32_t processor;   /* theirs, where it is one */
+    bool is_called;      /* there is an event to try them again */
 } parked_tasks;
 
 /* A processor of a program whose tasks may wait for memory. */
 typedef struct processor_turn {
-    int32_t parked_count; /* its tasks that were put aside */
-    int32_t parked_in;    /* the memory for which they wait, if it is one */
+    task_list aside;      /* its tasks that were put aside, in their order */
+    int32_t ready_count;  /* of those, the ones that got ready and were not asked since */
+    int32_t parked_count; /* and the ones that wait for memory */
+    int32_t memory;       /* for which, where it is one */
     bool is_called;       /* there is an event for its turn */
+    bool aside_is_called; /* and for those that were put aside */
 } processor_turn;
 
 struct pc_simulation {
@@ -94,8 +128,9 @@ struct pc_simulation {
     size_t task_capacity, processor_capacity, memory_capacity;
     int32_t *waiting; /* a number a task: predecessors that have not ended; then, its flows that have not */
     pc_time *ready, *start, *end;
-    int32_t *queue_next; /* the next ready task of a first-come processor; the next that waits for memory */
-    pc_time *parked_at;  /* a number a task that waits for memory: since when */
+    int32_t *queue_next;               /* the next ready task of a first-come processor */
+    waiter *waiter;                    /* one a task, of a program that may_wait */
+    int32_t *stack;                    /* scratch, a number a task */
     int32_t *queue_first, *queue_last; /* a number a processor; first: what it runs next, in order or queued */
     uint8_t *is_busy;
     pc_time *free_at; /* a number a processor: when its last task ended that has; where times are found ahead */
@@ -142,6 +177,7 @@ bool pc_memory_lets_start(const pc_simulation *simulation, int32_t task);
 bool pc_memory_take(pc_simulation *simulation, int32_t task);
 void pc_memory_give(pc_simulation *simulation, int32_t task);
 void pc_memory_stop(pc_simulation *simulation, int32_t task);
+void pc_memory_on_stop(pc_engine *engine, const pc_event *event, void *context);
 
 /* In waiting.c, for a program that may_wait: before the run; all predecessors of a task have ended; what they sent is
  * here; a task without a processor may start; a processor is free; bytes of a memory were given back. */
@@ -152,6 +188,7 @@ void pc_waiting_start(pc_simulation *simulation, int32_t task);
 void pc_waiting_release(pc_simulation *simulation, int32_t processor);
 void pc_waiting_retry(pc_simulation *simulation, int32_t number);
 void pc_waiting_on_retry(pc_engine *engine, const pc_event *event, void *context);
+void pc_waiting_on_aside(pc_engine *engine, const pc_event *event, void *context);
 void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context);
 
 /* The task that has waited longest for memory, of those the one with the least number; or NO_TASK. */

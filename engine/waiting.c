@@ -1,13 +1,22 @@
 /* Tasks that wait for memory.
  *
  * In a program with a memory for which tasks wait, what starts is decided anew at every instant at which something
- * ended or got ready: a processor has no task until one starts. First come those that were put aside, in their order,
- * of a memory of which bytes were given back (a retry) or of a processor that is free again (its turn), then the
- * processor's next ones.
+ * ended or got ready: a processor has no task until one starts. A task for which there is no room is put aside, and so
+ * is one whose turn it is while it waits for one that was put aside, however far away that is: its processor need not
+ * wait for what waits for memory. Those that were put aside come first when bytes are given back and when the processor
+ * is free, in their order; then come the next ones of the processor's order.
+ *
+ * At one instant, first all ends give back and free their processors, and all that is sent arrives; then those that
+ * were put aside are tried; then come turns. So what starts does not depend on the order in which the processors are
+ * asked, but where they ask for one memory, or tasks take no time.
  */
 #include "engine/simulation_internal.h"
 
-enum { MANY_MEMORIES = -2 };
+enum { MANY = -2 };
+
+/* Where a task is: nowhere in particular; aside, and not ready; aside, ready, and not asked since; aside, for there was
+ * no room for it. */
+enum { FREE, HELD, READY, PARKED };
 
 static void post(pc_simulation *s, pc_time delay, uint16_t priority, uint32_t kind, int32_t target) {
     pc_event event = {kind, (uint32_t)target, 0};
@@ -17,76 +26,41 @@ static void post(pc_simulation *s, pc_time delay, uint16_t priority, uint32_t ki
 void pc_waiting_begin(pc_simulation *simulation) {
     pc_simulation *s = simulation;
     for (int32_t m = 0; m < s->program->memory_count; m++)
-        s->parked[m] = (parked_tasks){.first = NO_TASK, .last = NO_TASK, .least_bytes = INT64_MAX};
-    for (int32_t p = 0; p < s->program->processor_count; p++) s->turn[p] = (processor_turn){0};
+        s->parked[m] = (parked_tasks){{NO_TASK, NO_TASK}, INT64_MAX, NO_TASK, false};
+    for (int32_t p = 0; p < s->program->processor_count; p++)
+        s->turn[p] = (processor_turn){.aside = {NO_TASK, NO_TASK}};
+    for (int32_t t = 0; t < s->program->task_count; t++) s->waiter[t] = (waiter){.state = FREE};
 }
 
-/* ---- put aside, and taken up again ---- */
+/* ---- lists of tasks ---- */
 
-static void park(pc_simulation *s, int32_t task) {
-    const pc_task *t = &s->program->tasks[task];
-    parked_tasks *list = &s->parked[t->memory];
-    s->parked_at[task] = pc_engine_now(s->engine);
-    s->queue_next[task] = NO_TASK;
-    if (list->first == NO_TASK)
+static void append(pc_simulation *s, task_list *list, int32_t task, int which) {
+    task_links *links = &s->waiter[task].links[which];
+    *links = (task_links){.prev = list->last, .next = NO_TASK};
+    if (list->last == NO_TASK)
         list->first = task;
     else
-        s->queue_next[list->last] = task;
+        s->waiter[list->last].links[which].next = task;
     list->last = task;
-    if (t->take_bytes < list->least_bytes) list->least_bytes = t->take_bytes;
-    if (t->processor == PC_NO_RESOURCE) return;
-    processor_turn *turn = &s->turn[t->processor];
-    turn->parked_in = turn->parked_count++ == 0 || turn->parked_in == t->memory ? t->memory : MANY_MEMORIES;
 }
 
-/* `before`: the one before it in its memory's list, or NO_TASK. */
-static void unpark(pc_simulation *s, int32_t task, int32_t before) {
-    const pc_task *t = &s->program->tasks[task];
-    parked_tasks *list = &s->parked[t->memory];
-    if (before == NO_TASK)
-        list->first = s->queue_next[task];
+static void cut_out(pc_simulation *s, task_list *list, int32_t task, int which) {
+    const task_links *links = &s->waiter[task].links[which];
+    if (links->prev == NO_TASK)
+        list->first = links->next;
     else
-        s->queue_next[before] = s->queue_next[task];
-    if (list->last == task) list->last = before;
-    if (list->first == NO_TASK) list->least_bytes = INT64_MAX;
-    if (t->processor != PC_NO_RESOURCE) s->turn[t->processor].parked_count--;
+        s->waiter[links->prev].links[which].next = links->next;
+    if (links->next == NO_TASK)
+        list->last = links->prev;
+    else
+        s->waiter[links->next].links[which].prev = links->prev;
 }
 
-static void go(pc_simulation *s, int32_t task) {
-    int32_t p = s->program->tasks[task].processor;
-    if (p != PC_NO_RESOURCE) s->is_busy[p] = 1;
-    pc_task_begin(s, task);
+static int32_t next_in(const pc_simulation *s, int32_t task, int which) {
+    return s->waiter[task].links[which].next;
 }
 
-static bool has_room(const pc_simulation *s, int32_t number) {
-    return s->parked[number].least_bytes <= s->program->memories[number].capacity_bytes - s->level[number];
-}
-
-void pc_waiting_retry(pc_simulation *simulation, int32_t number) {
-    parked_tasks *list = &simulation->parked[number];
-    if (list->first == NO_TASK || list->is_retried) return;
-    list->is_retried = true;
-    post(simulation, 0, PRIORITY_RETRY, EVENT_RETRY, number);
-}
-
-void pc_waiting_on_retry(pc_engine *engine, const pc_event *event, void *context) {
-    (void)engine;
-    pc_simulation *s = context;
-    int32_t number = (int32_t)event->target, before = NO_TASK, next;
-    s->parked[number].is_retried = false;
-    for (int32_t task = s->parked[number].first; task != NO_TASK && has_room(s, number); task = next) {
-        int32_t p = s->program->tasks[task].processor;
-        next = s->queue_next[task];
-        if ((p != PC_NO_RESOURCE && s->is_busy[p]) || !pc_memory_lets_start(s, task)) {
-            before = task;
-            continue;
-        }
-        unpark(s, task, before);
-        go(s, task);
-    }
-}
-
-/* ---- turns ---- */
+/* ---- calls ---- */
 
 static void call_turn(pc_simulation *s, int32_t p) {
     if (s->is_busy[p] || s->turn[p].is_called) return;
@@ -94,40 +68,142 @@ static void call_turn(pc_simulation *s, int32_t p) {
     post(s, 0, PRIORITY_START, EVENT_TURN, p);
 }
 
-/* The first task of the memory's that the processor can take up again, and the one before it. */
-static int32_t find_parked(const pc_simulation *s, int32_t number, int32_t p, int32_t *before) {
-    *before = NO_TASK;
-    if (!has_room(s, number)) return NO_TASK;
-    int32_t task = s->parked[number].first;
-    for (; task != NO_TASK; task = s->queue_next[task]) {
-        if (s->program->tasks[task].processor == p && pc_memory_lets_start(s, task)) break;
-        *before = task;
+static void call_those_aside(pc_simulation *s, int32_t p) {
+    if (s->is_busy[p] || s->turn[p].aside_is_called || s->turn[p].aside.first == NO_TASK) return;
+    s->turn[p].aside_is_called = true;
+    post(s, 0, PRIORITY_RETRY, EVENT_ASIDE, p);
+}
+
+/* ---- who waits for those that wait ---- */
+
+static bool is_next(const pc_simulation *s, int32_t task) {
+    int32_t p = s->program->tasks[task].processor;
+    return p != PC_NO_RESOURCE && s->queue_first[p] == task;
+}
+
+/* All that wait for the task, and those that wait for them, have one more, or one less, among those that they wait for
+ * that are held up. */
+static void spread(pc_simulation *s, int32_t task, int32_t by) {
+    const pc_program *program = s->program;
+    int32_t depth = 0;
+    s->stack[depth++] = task;
+    while (depth > 0) {
+        task = s->stack[--depth];
+        for (int64_t i = program->successor_offset[task]; i < program->successor_offset[task + 1]; i++) {
+            int32_t next = program->successors[i].task, *held_by = &s->waiter[next].held_by;
+            bool has_changed = (*held_by == 0) != (*held_by + by == 0);
+            *held_by += by;
+            if (!has_changed) continue;
+            s->stack[depth++] = next;
+            if (by > 0 && is_next(s, next)) call_turn(s, program->tasks[next].processor);
+        }
     }
-    return task;
 }
 
-static bool is_earlier(const pc_simulation *s, int32_t a, int32_t b) {
-    if (b == NO_TASK) return true;
-    return s->parked_at[a] != s->parked_at[b] ? s->parked_at[a] < s->parked_at[b] : a < b;
+/* ---- put aside, and taken up again ---- */
+
+static void put_aside(pc_simulation *s, int32_t task, uint8_t state) {
+    int32_t p = s->program->tasks[task].processor;
+    s->waiter[task].state = state;
+    if (p != PC_NO_RESOURCE) append(s, &s->turn[p].aside, task, OF_PROCESSOR);
 }
 
-static bool take_up(pc_simulation *s, int32_t p) {
+/* There was no room for it. It is among those that were put aside, if it has a processor. */
+static void park(pc_simulation *s, int32_t task) {
+    const pc_task *t = &s->program->tasks[task];
+    parked_tasks *parked = &s->parked[t->memory];
+    s->waiter[task].state = PARKED;
+    s->waiter[task].parked_at = pc_engine_now(s->engine);
+    parked->processor = parked->tasks.first == NO_TASK || parked->processor == t->processor ? t->processor : MANY;
+    append(s, &parked->tasks, task, OF_MEMORY);
+    if (t->take_bytes < parked->least_bytes) parked->least_bytes = t->take_bytes;
+    if (t->processor != PC_NO_RESOURCE) {
+        processor_turn *turn = &s->turn[t->processor];
+        turn->memory = turn->parked_count++ == 0 || turn->memory == t->memory ? t->memory : MANY;
+    }
+    spread(s, task, 1);
+}
+
+static void unpark(pc_simulation *s, int32_t task) {
+    parked_tasks *parked = &s->parked[s->program->tasks[task].memory];
+    cut_out(s, &parked->tasks, task, OF_MEMORY);
+    if (parked->tasks.first == NO_TASK) parked->least_bytes = INT64_MAX;
+    spread(s, task, -1);
+}
+
+static void go(pc_simulation *s, int32_t task) {
+    int32_t p = s->program->tasks[task].processor;
+    uint8_t state = s->waiter[task].state;
+    s->waiter[task].state = FREE;
+    if (state == PARKED) unpark(s, task);
+    if (p != PC_NO_RESOURCE) {
+        if (state != FREE) cut_out(s, &s->turn[p].aside, task, OF_PROCESSOR);
+        s->turn[p].parked_count -= state == PARKED;
+        s->turn[p].ready_count -= state == READY;
+        s->is_busy[p] = 1;
+    }
+    pc_task_begin(s, task);
+}
+
+static bool has_room(const pc_simulation *s, int32_t number) {
+    return s->parked[number].least_bytes <= s->program->memories[number].capacity_bytes - s->level[number];
+}
+
+/* Whether any that the processor put aside may have become able to go. */
+static bool is_worth_asking(const pc_simulation *s, int32_t p) {
     const processor_turn *turn = &s->turn[p];
-    int32_t found = NO_TASK, before = NO_TASK;
-    if (turn->parked_count == 0) return false;
-    bool has_many = turn->parked_in == MANY_MEMORIES;
-    int32_t first = has_many ? 0 : turn->parked_in, behind = has_many ? s->program->memory_count : first + 1;
-    for (int32_t number = first; number < behind; number++) {
-        int32_t other_before, other = find_parked(s, number, p, &other_before);
-        if (other == NO_TASK || !is_earlier(s, other, found)) continue;
-        found = other;
-        before = other_before;
-    }
-    if (found == NO_TASK) return false;
-    unpark(s, found, before);
-    go(s, found);
-    return true;
+    if (turn->ready_count > 0) return true;
+    return turn->parked_count > 0 && (turn->memory == MANY || has_room(s, turn->memory));
 }
+
+/* Starts the first that the processor put aside and that can go now; whether there is one. */
+static bool take_up(pc_simulation *s, int32_t p) {
+    int32_t next;
+    if (s->is_busy[p] || !is_worth_asking(s, p)) return false;
+    for (int32_t task = s->turn[p].aside.first; task != NO_TASK; task = next) {
+        next = next_in(s, task, OF_PROCESSOR);
+        if (s->waiter[task].state == HELD) continue;
+        if (pc_memory_lets_start(s, task)) {
+            go(s, task);
+            return true;
+        }
+        if (s->waiter[task].state == PARKED) continue;
+        s->turn[p].ready_count--;
+        park(s, task);
+    }
+    return false;
+}
+
+void pc_waiting_on_aside(pc_engine *engine, const pc_event *event, void *context) {
+    (void)engine;
+    pc_simulation *s = context;
+    s->turn[event->target].aside_is_called = false;
+    take_up(s, (int32_t)event->target);
+}
+
+void pc_waiting_retry(pc_simulation *simulation, int32_t number) {
+    parked_tasks *parked = &simulation->parked[number];
+    if (parked->tasks.first == NO_TASK || parked->is_called) return;
+    parked->is_called = true;
+    post(simulation, 0, PRIORITY_RETRY, EVENT_RETRY, number);
+}
+
+void pc_waiting_on_retry(pc_engine *engine, const pc_event *event, void *context) {
+    (void)engine;
+    pc_simulation *s = context;
+    int32_t number = (int32_t)event->target, task, next;
+    parked_tasks *parked = &s->parked[number];
+    parked->is_called = false;
+    for (task = parked->tasks.first; task != NO_TASK && has_room(s, number); task = next) {
+        int32_t p = s->program->tasks[task].processor;
+        next = next_in(s, task, OF_MEMORY);
+        if (p != PC_NO_RESOURCE && take_up(s, p)) next = parked->tasks.first; /* it may have been any of them */
+        if (p == PC_NO_RESOURCE && pc_memory_lets_start(s, task)) go(s, task);
+        if (p != PC_NO_RESOURCE && parked->processor == p) return; /* all are this one's */
+    }
+}
+
+/* ---- turns ---- */
 
 static bool is_ready(const pc_simulation *s, int32_t task) {
     return s->waiting[task] == 0 && s->ready[task] <= pc_engine_now(s->engine);
@@ -139,14 +215,17 @@ void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context)
     int32_t p = (int32_t)event->target, task;
     bool is_in_order = s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER;
     s->turn[p].is_called = false;
-    if (s->is_busy[p] || take_up(s, p)) return;
-    while ((task = s->queue_first[p]) != NO_TASK && is_ready(s, task)) {
+    if (s->is_busy[p]) return;
+    while ((task = s->queue_first[p]) != NO_TASK) {
+        bool is_here = is_ready(s, task);
+        if (!is_here && s->waiter[task].held_by == 0) return;
         s->queue_first[p] = is_in_order ? s->program->next_in_order[task] : s->queue_next[task];
-        if (pc_memory_lets_start(s, task)) {
+        if (is_here && pc_memory_lets_start(s, task)) {
             go(s, task);
             return;
         }
-        park(s, task);
+        put_aside(s, task, HELD);
+        if (is_here) park(s, task);
     }
 }
 
@@ -166,16 +245,20 @@ void pc_waiting_ready(pc_simulation *simulation, int32_t task) {
     int32_t p = s->program->tasks[task].processor;
     if (p == PC_NO_RESOURCE) {
         post(s, 0, PRIORITY_START, EVENT_START, task);
-        return;
+    } else if (s->waiter[task].state == HELD) {
+        s->waiter[task].state = READY;
+        s->turn[p].ready_count++;
+        call_those_aside(s, p);
+    } else {
+        if (s->program->processor_order[p] != PC_PROCESSOR_IN_ORDER) queue_up(s, task, p);
+        if (s->queue_first[p] == task) call_turn(s, p);
     }
-    if (s->program->processor_order[p] != PC_PROCESSOR_IN_ORDER) queue_up(s, task, p);
-    if (s->queue_first[p] == task) call_turn(s, p);
 }
 
 void pc_waiting_arrive(pc_simulation *simulation, int32_t task) {
     pc_time now = pc_engine_now(simulation->engine);
     if (simulation->ready[task] > now)
-        post(simulation, simulation->ready[task] - now, PRIORITY_START, EVENT_READY, task);
+        post(simulation, simulation->ready[task] - now, PRIORITY_END, EVENT_READY, task);
     else
         pc_waiting_ready(simulation, task);
 }
@@ -189,14 +272,21 @@ void pc_waiting_start(pc_simulation *simulation, int32_t task) {
 
 void pc_waiting_release(pc_simulation *simulation, int32_t processor) {
     simulation->is_busy[processor] = 0;
+    call_those_aside(simulation, processor);
     call_turn(simulation, processor);
+}
+
+static bool is_earlier(const pc_simulation *s, int32_t a, int32_t b) {
+    if (b == NO_TASK) return true;
+    pc_time of_a = s->waiter[a].parked_at, of_b = s->waiter[b].parked_at;
+    return of_a != of_b ? of_a < of_b : a < b;
 }
 
 int32_t pc_waiting_first(const pc_simulation *simulation) {
     const pc_simulation *s = simulation;
     int32_t first = NO_TASK;
     for (int32_t m = 0; s->program->may_wait && m < s->program->memory_count; m++)
-        for (int32_t task = s->parked[m].first; task != NO_TASK; task = s->queue_next[task])
+        for (int32_t task = s->parked[m].tasks.first; task != NO_TASK; task = next_in(s, task, OF_MEMORY))
             if (is_earlier(s, task, first)) first = task;
     return first;
 }

@@ -222,6 +222,24 @@ static void test_no_start_after_out_of_memory(void **state) {
     check_task(x, later, -1, -1);
 }
 
+/* Two ask for too much at one instant: that which is added first is told of, though it gets to ask last, and what fits
+ * at that instant has started. */
+static void test_out_of_memory_at_one_instant(void **state) {
+    fixture *x = *state;
+    int32_t memory = add_memory(x, 10, PC_MEMORY_FAIL), other = add_memory(x, 10, PC_MEMORY_FAIL);
+    int32_t first = add_memory_task(x, memory, 4, 11, 0);
+    add_memory_task(x, other, 4, 12, 0);
+    int32_t clock = add_task(x, PC_NO_RESOURCE, 0), fits = add_memory_task(x, other, 4, 3, 0);
+    add_edge(x, clock, first, 0);
+    add_edge(x, clock, fits, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(x->result.task, first);
+    assert_int_equal(x->result.time_ps, 0);
+    assert_int_equal(x->result.peak_bytes[other], 3);
+    check_task(x, fits, 0, -1);
+}
+
 static void test_out_of_memory(void **state) {
     fixture *x = *state;
     int32_t memory;
@@ -658,6 +676,7 @@ int main(void) {
         WITH_FIXTURE(test_memory_given_back_at_the_same_instant),
         WITH_FIXTURE(test_gives_back_too_much),
         WITH_FIXTURE(test_out_of_memory),
+        WITH_FIXTURE(test_out_of_memory_at_one_instant),
         WITH_FIXTURE(test_no_start_after_out_of_memory),
         WITH_FIXTURE(test_memory_is_overdrawn),
         WITH_FIXTURE(test_waits_for_memory),
