@@ -23,16 +23,33 @@ pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error
     return PC_OK;
 }
 
+pc_code pc_ends_add_buckets(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_pipeline_ends *ends,
+                            pc_error *error) {
+    size_t cells = (size_t)ends->devices * (size_t)ends->chunks, passes = (size_t)schedule->offsets[ends->devices];
+    ends->bucket = pc_alloc(cells + 1, sizeof *ends->bucket);
+    if (!ends->bucket) return pc_error_no_memory(error);
+    for (size_t i = 0; i < cells; i++) ends->bucket[i + 1] = ends->bucket[i] + plan->chunks_of[i].buckets;
+    ends->bucket_ps = pc_alloc((size_t)ends->bucket[cells], sizeof *ends->bucket_ps);
+    ends->passes = plan->cut.zero == 2 && pc_plan_reduces_behind(plan) ? (int64_t)passes : 0;
+    if (ends->passes > 0) ends->pass_ps = pc_alloc(passes, sizeof *ends->pass_ps);
+    return ends->bucket_ps && (ends->pass_ps || ends->passes == 0) ? PC_OK : pc_error_no_memory(error);
+}
+
 void pc_ends_clear(pc_pipeline_ends *ends) {
     size_t stages = (size_t)ends->devices, cells = stages * (size_t)ends->chunks;
     for (size_t d = 0; d < stages; d++) ends->begin_ps[d] = PC_TIME_MAX;
     memset(ends->stage_end_ps, 0, stages * sizeof *ends->stage_end_ps);
     memset(ends->last_start_ps, 0, cells * sizeof *ends->last_start_ps);
     memset(ends->last_end_ps, 0, cells * sizeof *ends->last_end_ps);
+    if (ends->bucket) memset(ends->bucket_ps, 0, (size_t)ends->bucket[cells] * sizeof *ends->bucket_ps);
+    if (ends->pass_ps) memset(ends->pass_ps, 0, (size_t)ends->passes * sizeof *ends->pass_ps);
 }
 
 void pc_ends_free(pc_pipeline_ends *ends) {
     pc_free(ends->begin_ps);
+    pc_free(ends->bucket);
+    pc_free(ends->bucket_ps);
+    pc_free(ends->pass_ps);
     memset(ends, 0, sizeof *ends);
 }
 
@@ -56,6 +73,13 @@ static pc_time find_begin(const pc_schedule *schedule, const pc_costs *costs, co
     return later(begin, 0);
 }
 
+/* One bucket after the other, when its share of the chunk's last pass is over. */
+static void take_buckets(pc_time start_ps, pc_time end_ps, int64_t row, pc_pipeline_ends *ends) {
+    int64_t count = ends->bucket[row + 1] - ends->bucket[row];
+    pc_time *bucket_ps = ends->bucket_ps + ends->bucket[row], share = (end_ps - start_ps) / count;
+    for (int64_t k = 0; k < count; k++) bucket_ps[k] = later(bucket_ps[k], end_ps - share * (count - 1 - k));
+}
+
 /* From the back: the last pass of each chunk is met first, and most chunks' are near. */
 static void take_last(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps, int d,
                       pc_pipeline_ends *ends) {
@@ -69,7 +93,12 @@ static void take_last(const pc_schedule *schedule, const pc_time *start_ps, cons
         found++;
         ends->last_start_ps[row] = later(ends->last_start_ps[row], start_ps[i]);
         ends->last_end_ps[row] = later(ends->last_end_ps[row], end_ps[i]);
+        if (ends->bucket) take_buckets(start_ps[i], end_ps[i], row, ends);
     }
+}
+
+static void take_latest(const pc_time *from_ps, int64_t count, pc_time *into_ps) {
+    for (int64_t i = 0; i < count; i++) into_ps[i] = later(into_ps[i], from_ps[i]);
 }
 
 void pc_ends_take(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps, const pc_time *end_ps,
@@ -81,17 +110,18 @@ void pc_ends_take(const pc_schedule *schedule, const pc_costs *costs, const pc_t
         ends->stage_end_ps[d] = later(ends->stage_end_ps[d], end_ps[schedule->offsets[d + 1] - 1]);
         take_last(schedule, start_ps, end_ps, d, ends);
     }
+    if (ends->pass_ps) take_latest(end_ps, ends->passes, ends->pass_ps);
 }
 
 static void merge_ends(const pc_pipeline_ends *from, pc_pipeline_ends *into) {
-    for (int d = 0; d < into->devices; d++) {
+    int64_t cells = (int64_t)into->devices * into->chunks;
+    for (int d = 0; d < into->devices; d++)
         if (from->begin_ps[d] < into->begin_ps[d]) into->begin_ps[d] = from->begin_ps[d];
-        into->stage_end_ps[d] = later(into->stage_end_ps[d], from->stage_end_ps[d]);
-    }
-    for (int i = 0; i < into->devices * into->chunks; i++) {
-        into->last_start_ps[i] = later(into->last_start_ps[i], from->last_start_ps[i]);
-        into->last_end_ps[i] = later(into->last_end_ps[i], from->last_end_ps[i]);
-    }
+    take_latest(from->stage_end_ps, into->devices, into->stage_end_ps);
+    take_latest(from->last_start_ps, cells, into->last_start_ps);
+    take_latest(from->last_end_ps, cells, into->last_end_ps);
+    if (into->bucket) take_latest(from->bucket_ps, into->bucket[cells], into->bucket_ps);
+    if (into->pass_ps) take_latest(from->pass_ps, into->passes, into->pass_ps);
 }
 
 /* ---- noise ---- */
@@ -159,9 +189,12 @@ static void close_worker(worker *w) {
     pc_ends_free(&w->ends);
 }
 
-static pc_code open_worker(const pc_schedule *schedule, worker *w, pc_error *error) {
+static pc_code open_worker(const expansion_run *run, worker *w, pc_error *error) {
+    const pc_schedule *schedule = run->schedule;
+    const pc_iteration_plan *plan = run->expansion->plan;
     pc_code code = pc_timing_create(&w->timing, error);
     if (!code) code = pc_ends_create(schedule->devices, schedule->chunks, &w->ends, error);
+    if (!code && plan) code = pc_ends_add_buckets(plan, schedule, &w->ends, error);
     if (!code) code = pc_draws_open(&w->rng, error);
     if (code) return code;
     w->duration_ps = pc_alloc((size_t)schedule->offsets[schedule->devices], sizeof *w->duration_ps);
@@ -171,7 +204,7 @@ static pc_code open_worker(const pc_schedule *schedule, worker *w, pc_error *err
 static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *ends, pc_error *error) {
     pc_code code = PC_OK;
     int opened = 0;
-    for (; opened < threads && !code; opened++) code = open_worker(run->schedule, &run->workers[opened], error);
+    for (; opened < threads && !code; opened++) code = open_worker(run, &run->workers[opened], error);
     if (!code) pc_parallel_run(threads, run->expansion->replicas, run_replica, run);
     for (int i = 0; i < opened; i++) {
         worker *w = &run->workers[i];

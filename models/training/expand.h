@@ -25,15 +25,25 @@ static inline bool pc_pass_adds_gradients(pc_pass pass) {
  * pc_ends_free. */
 typedef struct pc_pipeline_ends {
     int devices, chunks;
+    int64_t passes;         /* in pass_ps */
     pc_time *begin_ps;      /* [devices]; when the stage's own work begins, the earliest: so long before the first F of
                              * each chunk as that takes to be ready (pc_costs_ready); 0 or later */
     pc_time *stage_end_ps;  /* [devices]; the last pass's end */
     pc_time *last_start_ps; /* [devices][chunks]: of the last pass that adds to the chunk's gradients, W or BW */
     pc_time *last_end_ps;
+    /* NULL unless pc_ends_add_buckets made them. */
+    int64_t *bucket;    /* [devices][chunks] and one more: where the chunk's buckets begin in what follows */
+    pc_time *bucket_ps; /* when each is ready: its share of the last pass is over */
+    pc_time *pass_ps;   /* by position: when each pass ends; where ZeRO 2 reduces gradients beside the passes */
 } pc_pipeline_ends;
 
 pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error *error);
 void pc_ends_free(pc_pipeline_ends *ends);
+
+/* For several pipelines, whose latest start and latest end need not be one's: the buckets of each are kept for
+ * themselves. `schedule`: whose passes they are. */
+pc_code pc_ends_add_buckets(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_pipeline_ends *ends,
+                            pc_error *error);
 
 /* As they were created: of no pipeline yet. */
 void pc_ends_clear(pc_pipeline_ends *ends);
@@ -47,7 +57,8 @@ typedef struct pc_expansion {
     double jitter; /* relative standard deviation of a pass's time; 0: all replicas are equal */
     uint64_t seed;
     int threads;                   /* 0: one a processor; the result does not depend on it */
-    const pc_iteration_plan *plan; /* of which the costs are, borrowed; NULL: they are nothing but passes */
+    const pc_iteration_plan *plan; /* of which the costs are, borrowed; NULL: they are nothing but passes. With it,
+                                    * `ends` has its buckets */
     int without;                   /* what they leave out of it (PC_WITHOUT_*) */
 } pc_expansion;
 

@@ -53,12 +53,13 @@ static pc_time reduce_stage(const pc_iteration_plan *plan, int d, const pc_pipel
     const pc_time *last_end = ends->last_end_ps + (int64_t)d * plan->chunks;
     pc_time stream = backlog_ps;
     for (int c = next_to_end(plan, last_end, -1); c >= 0; c = next_to_end(plan, last_end, c)) {
-        const pc_chunk_plan *x = &plan->chunks_of[(int64_t)d * plan->chunks + c];
+        int64_t row = (int64_t)d * plan->chunks + c;
+        const pc_chunk_plan *x = &plan->chunks_of[row];
+        const pc_time *known = ends->bucket ? ends->bucket_ps + ends->bucket[row] : NULL;
         pc_time share = (last_end[c] - last_start[c]) / x->buckets;
         for (int32_t k = 0; k < x->buckets; k++) {
-            pc_time ready =
-                plan->spec->overlaps_gradients ? last_end[c] - share * (x->buckets - 1 - k) : ends->stage_end_ps[d];
-            stream = later(stream, ready) + x->reduce_ps;
+            pc_time ready = known ? known[k] : last_end[c] - share * (x->buckets - 1 - k);
+            stream = later(stream, plan->spec->overlaps_gradients ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
         }
     }
     return stream;

@@ -139,6 +139,7 @@ static pc_code open_timing(iteration_run *run, pc_error *error) {
     pc_code code = pc_timing_create(&run->timing, error);
     if (!code) code = pc_timing_create(&run->held, error);
     if (!code) code = pc_ends_create(run->plan.devices, run->plan.chunks, &run->ends, error);
+    if (!code && run->plan.spec->expands) code = pc_ends_add_buckets(&run->plan, &run->schedule, &run->ends, error);
     if (code) return code;
     run->done_ps = pc_alloc((4 + (size_t)run->plan.chunks) * devices, sizeof *run->done_ps);
     if (!run->done_ps) return pc_error_no_memory(error);
@@ -151,9 +152,10 @@ static pc_code open_timing(iteration_run *run, pc_error *error) {
 
 /* ---- closed costs ---- */
 
-/* From the ends of all pipelines to the iteration's; end_ps: of the first replica's passes. */
+/* From the ends of all pipelines to the iteration's; end_ps: of the passes of the only replica, where it is. */
 static pc_code end_pipelines(iteration_run *run, int without, const pc_time *end_ps, pc_time *iteration_ps,
                              pc_error *error) {
+    if (run->ends.pass_ps) end_ps = run->ends.pass_ps;
     pc_plan_find_backlog(&run->plan, &run->schedule, end_ps, run->backlog_ps);
     pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
     return pc_plan_finish(&run->plan, without, run->ends.begin_ps, run->done_ps, iteration_ps, error);

@@ -55,8 +55,7 @@ typedef struct samples_run {
     const pc_schedule *schedule;
     const pc_sample_base *base;
     pc_factors passes, transfers;
-    bool varies;     /* whether every pass or transfer does, so that no two replicas are equal */
-    bool needs_ends; /* of all passes, the latest over replicas: ZeRO 2's stream of gradients asks */
+    bool varies; /* whether every pass or transfer does, so that no two replicas are equal */
     struct worker *workers;
     pc_time *sample_ps;
 } samples_run;
@@ -71,8 +70,7 @@ typedef struct worker {
     double *mean_ps;        /* [rows]: passes, before their own noise and without collectives of data parallelism */
     pc_time *hop_ps;        /* [devices] */
     pc_time *duration_ps, *delay_ps;                      /* [passes] */
-    pc_pipeline_ends ends;                                /* the latest over replicas, as the next */
-    pc_time *latest_end_ps;                               /* [passes] */
+    pc_pipeline_ends ends;                                /* the latest over replicas */
     pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices] */
     pc_time *held_ready_ps; /* [devices][chunks]: of the costs, where held_device is not -1 and held back so long */
     pc_time held_ps;
@@ -103,7 +101,7 @@ static bool make_arrays(const samples_run *run, worker *w) {
     w->plan.device = pc_alloc(devices, sizeof *w->plan.device);
     w->mean_ps = pc_alloc((size_t)run->base->rows, sizeof *w->mean_ps);
     w->hop_ps = pc_alloc(5 * devices + cells, sizeof *w->hop_ps);
-    w->duration_ps = pc_alloc(3 * passes, sizeof *w->duration_ps);
+    w->duration_ps = pc_alloc(2 * passes, sizeof *w->duration_ps);
     w->distinct = pc_alloc((size_t)run->base->replicas, sizeof *w->distinct);
     if (!w->plan.chunks_of || !w->plan.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->distinct)
         return false;
@@ -115,7 +113,6 @@ static bool make_arrays(const samples_run *run, worker *w) {
     w->period_ps = w->begin_ps + devices;
     w->held_ready_ps = w->period_ps + devices;
     w->delay_ps = w->duration_ps + passes;
-    w->latest_end_ps = w->delay_ps + passes;
     return true;
 }
 
@@ -127,6 +124,7 @@ static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
     if (!code) code = pc_conditions_open(run->base, &w->conditions, error);
     if (!code) code = pc_iteration_plan_costs(run->plan, 0, &w->costs, error);
     if (!code) code = pc_ends_create(run->base->devices, run->base->chunks, &w->ends, error);
+    if (!code) code = pc_ends_add_buckets(run->plan, run->schedule, &w->ends, error);
     return code;
 }
 
@@ -191,14 +189,12 @@ static void set_ends(const pc_sample_base *base, worker *w) {
 }
 
 static void begin_sample(const samples_run *run, worker *w) {
-    size_t devices = (size_t)run->base->devices, passes = (size_t)run->schedule->offsets[devices];
     for (int d = 0; d < run->base->devices; d++) {
         set_collectives(run->base, d, w);
         set_step(run->base, d, w);
     }
     set_ends(run->base, w);
     pc_ends_clear(&w->ends);
-    if (run->needs_ends) memset(w->latest_end_ps, 0, passes * sizeof *w->latest_end_ps);
 }
 
 /* ---- one replica ---- */
@@ -294,10 +290,7 @@ static void draw_replica(const samples_run *run, int64_t sample, int64_t replica
 }
 
 static void take_replica(const samples_run *run, const pc_costs *costs, const pc_timing_result *found, worker *w) {
-    int64_t passes = run->schedule->offsets[run->base->devices];
     pc_ends_take(run->schedule, costs, found->start_ps, found->end_ps, &w->ends);
-    for (int64_t i = 0; run->needs_ends && i < passes; i++)
-        w->latest_end_ps[i] = longer(w->latest_end_ps[i], found->end_ps[i]);
 }
 
 /* Where sample is not -1, with noise of its own. */
@@ -321,7 +314,7 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
 /* ---- one sample ---- */
 
 static pc_code end_sample(const samples_run *run, worker *w, pc_time *iteration_ps) {
-    pc_plan_find_backlog(&w->plan, run->schedule, w->latest_end_ps, w->backlog_ps);
+    pc_plan_find_backlog(&w->plan, run->schedule, w->ends.pass_ps, w->backlog_ps);
     pc_plan_reduce_gradients(&w->plan, 0, &w->ends, w->backlog_ps, w->done_ps);
     return pc_plan_finish(&w->plan, 0, w->ends.begin_ps, w->done_ps, iteration_ps, &w->error);
 }
@@ -455,8 +448,7 @@ pc_code pc_samples_run(const pc_iteration_plan *plan, const pc_schedule *schedul
                        .schedule = schedule,
                        .base = &base,
                        .passes = pc_factors_lognormal(spec->jitter),
-                       .transfers = pc_factors_lognormal(spec->bad_days.link_jitter),
-                       .needs_ends = plan->cut.zero == 2 && pc_plan_reduces_behind(plan)};
+                       .transfers = pc_factors_lognormal(spec->bad_days.link_jitter)};
     run.passes.empirical = spec->bad_days.passes;
     run.varies = pc_factors_vary(&run.passes) || pc_factors_vary(&run.transfers);
     code = run_all(&run, &result, error);
