@@ -40,9 +40,10 @@ static pc_program *make_program(const pc_iteration_spec *spec) {
     pc_iteration_plan plan;
     pc_schedule schedule;
     pc_program *program;
+    pc_flows_spec how = pc_flows_spec_default();
     if (pc_iteration_plan_make(spec, NULL, &plan, NULL) ||
         pc_schedule_generate(spec->generator, spec->cut.pp, (int)spec->cut.microbatches, 1, &schedule, NULL) ||
-        pc_flows_program(&plan, &schedule, &program, NULL))
+        pc_flows_program(&plan, &schedule, &how, &program, NULL))
         abort();
     pc_schedule_free(&schedule);
     pc_iteration_plan_free(&plan);

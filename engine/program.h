@@ -55,6 +55,7 @@ typedef struct pc_task {
     int32_t memory;    /* or PC_NO_RESOURCE */
     int32_t route;     /* or PC_NO_RESOURCE */
     bool is_part;      /* a flow of the task before it, or of the one that that is a part of: see above */
+    bool goes_on; /* with what the task before it in its processor's order began, in one piece: see PC_MEMORY_WAIT */
     pc_time duration_ps;
     int64_t take_bytes, give_bytes; /* of `memory`, at start and at end; not negative */
     int64_t flow_bytes;             /* over `route`; not negative */
@@ -62,7 +63,7 @@ typedef struct pc_task {
 
 /* A task that needs nothing and takes no time. */
 static inline pc_task pc_task_default(void) {
-    pc_task task = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE, false, 0, 0, 0, 0};
+    pc_task task = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE, false, false, 0, 0, 0, 0};
     return task;
 }
 

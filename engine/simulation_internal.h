@@ -112,6 +112,7 @@ typedef struct processor_turn {
     int32_t memory;       /* for which, where it is one */
     bool is_called;       /* there is an event for its turn */
     bool aside_is_called; /* and for those that were put aside */
+    int32_t next_piece;   /* that goes on with what it has begun, and before which nothing else can start; or NO_TASK */
 } processor_turn;
 
 struct pc_simulation {

@@ -28,7 +28,7 @@ void pc_waiting_begin(pc_simulation *simulation) {
     for (int32_t m = 0; m < s->program->memory_count; m++)
         s->parked[m] = (parked_tasks){{NO_TASK, NO_TASK}, INT64_MAX, NO_TASK, false};
     for (int32_t p = 0; p < s->program->processor_count; p++)
-        s->turn[p] = (processor_turn){.aside = {NO_TASK, NO_TASK}};
+        s->turn[p] = (processor_turn){.aside = {NO_TASK, NO_TASK}, .next_piece = NO_TASK};
     for (int32_t t = 0; t < s->program->task_count; t++) s->waiter[t] = (waiter){.state = FREE};
 }
 
@@ -74,6 +74,26 @@ static void call_those_aside(pc_simulation *s, int32_t p) {
     post(s, 0, PRIORITY_RETRY, EVENT_ASIDE, p);
 }
 
+/* ---- what comes in pieces ---- */
+
+static bool is_in_order(const pc_simulation *s, int32_t p) {
+    return p != PC_NO_RESOURCE && s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER;
+}
+
+/* The task that goes on with what this one of an in-order processor begins, or NO_TASK. */
+static int32_t next_piece(const pc_simulation *s, int32_t task) {
+    if (!is_in_order(s, s->program->tasks[task].processor)) return NO_TASK;
+    int32_t next = s->program->next_in_order[task];
+    return next != NO_TASK && s->program->tasks[next].goes_on ? next : NO_TASK;
+}
+
+/* The next one of the order behind all that goes on with this one. */
+static int32_t next_whole(const pc_simulation *s, int32_t task) {
+    int32_t next = s->program->next_in_order[task];
+    while (next != NO_TASK && s->program->tasks[next].goes_on) next = s->program->next_in_order[next];
+    return next;
+}
+
 /* ---- who waits for those that wait ---- */
 
 static bool is_next(const pc_simulation *s, int32_t task) {
@@ -81,22 +101,26 @@ static bool is_next(const pc_simulation *s, int32_t task) {
     return p != PC_NO_RESOURCE && s->queue_first[p] == task;
 }
 
+static void hold_up(pc_simulation *s, int32_t task, int32_t by, int32_t *depth) {
+    int32_t *held_by = &s->waiter[task].held_by;
+    bool has_changed = (*held_by == 0) != (*held_by + by == 0);
+    *held_by += by;
+    if (!has_changed) return;
+    s->stack[(*depth)++] = task;
+    if (by > 0 && is_next(s, task)) call_turn(s, s->program->tasks[task].processor);
+}
+
 /* All that wait for the task, and those that wait for them, have one more, or one less, among those that they wait for
  * that are held up. */
 static void spread(pc_simulation *s, int32_t task, int32_t by) {
     const pc_program *program = s->program;
-    int32_t depth = 0;
+    int32_t depth = 0, piece;
     s->stack[depth++] = task;
     while (depth > 0) {
         task = s->stack[--depth];
-        for (int64_t i = program->successor_offset[task]; i < program->successor_offset[task + 1]; i++) {
-            int32_t next = program->successors[i].task, *held_by = &s->waiter[next].held_by;
-            bool has_changed = (*held_by == 0) != (*held_by + by == 0);
-            *held_by += by;
-            if (!has_changed) continue;
-            s->stack[depth++] = next;
-            if (by > 0 && is_next(s, next)) call_turn(s, program->tasks[next].processor);
-        }
+        for (int64_t i = program->successor_offset[task]; i < program->successor_offset[task + 1]; i++)
+            hold_up(s, program->successors[i].task, by, &depth);
+        if ((piece = next_piece(s, task)) != NO_TASK) hold_up(s, piece, by, &depth);
     }
 }
 
@@ -140,6 +164,7 @@ static void go(pc_simulation *s, int32_t task) {
         if (state != FREE) cut_out(s, &s->turn[p].aside, task, OF_PROCESSOR);
         s->turn[p].parked_count -= state == PARKED;
         s->turn[p].ready_count -= state == READY;
+        s->turn[p].next_piece = next_piece(s, task);
         s->is_busy[p] = 1;
     }
     pc_task_begin(s, task);
@@ -159,7 +184,7 @@ static bool is_worth_asking(const pc_simulation *s, int32_t p) {
 /* Starts the first that the processor put aside and that can go now; whether there is one. */
 static bool take_up(pc_simulation *s, int32_t p) {
     int32_t next;
-    if (s->is_busy[p] || !is_worth_asking(s, p)) return false;
+    if (s->is_busy[p] || s->turn[p].next_piece != NO_TASK || !is_worth_asking(s, p)) return false;
     for (int32_t task = s->turn[p].aside.first; task != NO_TASK; task = next) {
         next = next_in(s, task, OF_PROCESSOR);
         if (s->waiter[task].state == HELD) continue;
@@ -212,14 +237,14 @@ static bool is_ready(const pc_simulation *s, int32_t task) {
 void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context) {
     (void)engine;
     pc_simulation *s = context;
-    int32_t p = (int32_t)event->target, task;
-    bool is_in_order = s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER;
+    int32_t p = (int32_t)event->target, task, piece = s->turn[p].next_piece;
     s->turn[p].is_called = false;
-    if (s->is_busy[p]) return;
+    if (!s->is_busy[p] && piece != NO_TASK && is_ready(s, piece)) go(s, piece);
+    if (s->is_busy[p] || piece != NO_TASK) return;
     while ((task = s->queue_first[p]) != NO_TASK) {
         bool is_here = is_ready(s, task);
         if (!is_here && s->waiter[task].held_by == 0) return;
-        s->queue_first[p] = is_in_order ? s->program->next_in_order[task] : s->queue_next[task];
+        s->queue_first[p] = is_in_order(s, p) ? next_whole(s, task) : s->queue_next[task];
         if (is_here && pc_memory_lets_start(s, task)) {
             go(s, task);
             return;
@@ -251,7 +276,7 @@ void pc_waiting_ready(pc_simulation *simulation, int32_t task) {
         call_those_aside(s, p);
     } else {
         if (s->program->processor_order[p] != PC_PROCESSOR_IN_ORDER) queue_up(s, task, p);
-        if (s->queue_first[p] == task) call_turn(s, p);
+        if (s->queue_first[p] == task || s->turn[p].next_piece == task) call_turn(s, p);
     }
 }
 

@@ -46,7 +46,7 @@ static int32_t add(pc_lanes *lanes, sent x) {
     const pc_after start = {lanes->start, 0};
     int32_t done = -1;
     if (x.kind == PP) {
-        assert_int_equal(pc_lanes_add_message(lanes, lanes->start, x.stage, x.to, &done, NULL), PC_OK);
+        assert_int_equal(pc_lanes_add_message(lanes, lanes->start, x.stage, x.to, -1, &done, NULL), PC_OK);
         return done;
     }
     const pc_group *group = x.kind == TP ? &plan->tp : &plan->dp;
@@ -54,7 +54,7 @@ static int32_t add(pc_lanes *lanes, sent x) {
                                                      PC_ALGORITHM_BEST, COLLECTIVE_BYTES);
     pc_sendings sendings;
     assert_int_equal(pc_lanes_sendings(lanes, group, &made, 1, &sendings, NULL), PC_OK);
-    assert_int_equal(pc_lanes_add_collective(lanes, x.stage, &sendings, &start, 1, &done, NULL), PC_OK);
+    assert_int_equal(pc_lanes_add_collective(lanes, x.stage, x.stage, &sendings, &start, 1, &done, NULL), PC_OK);
     return done;
 }
 
@@ -65,7 +65,7 @@ static void send_both(const pc_iteration_plan *plan, sent a, sent b, double end_
     pc_simulation_result result;
     pc_lanes lanes;
     assert_int_equal(pc_program_create(&program, NULL), PC_OK);
-    assert_int_equal(pc_lanes_make(plan, program, &lanes, NULL), PC_OK);
+    assert_int_equal(pc_lanes_make(plan, program, 1, true, &lanes, NULL), PC_OK);
     int32_t tasks[] = {add(&lanes, a), add(&lanes, b)};
     assert_int_equal(pc_program_seal(program, NULL), PC_OK);
     assert_int_equal(pc_simulation_create(&simulation, NULL), PC_OK);
@@ -185,11 +185,12 @@ static void test_no_link_carries_more_than_it_can(void **state) {
         pc_iteration_plan plan;
         pc_schedule schedule;
         pc_program *program;
+        pc_flows_spec how = pc_flows_spec_default();
         assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
         assert_int_equal(pc_schedule_generate(spec.generator, spec.cut.pp, (int)spec.cut.microbatches, spec.cut.chunks,
                                               &schedule, NULL),
                          PC_OK);
-        assert_int_equal(pc_flows_program(&plan, &schedule, &program, NULL), PC_OK);
+        assert_int_equal(pc_flows_program(&plan, &schedule, &how, &program, NULL), PC_OK);
         double filled = watch_links(&plan, program);
         pc_iteration x = run_spec(&spec);
         if (filled > 0) check_near(x.link_utilisation_max * x.iteration_s, filled, 1e-6);

@@ -157,11 +157,12 @@ static pc_time draw_pass(const expansion_run *run, int stage, pc_pass pass, doub
     return plan ? pc_plan_whole_pass(plan, stage, pass, run->expansion->without, own) : own;
 }
 
-static void draw_stage(const expansion_run *run, int stage, worker *w) {
+static void draw_replica(const expansion_run *run, int64_t replica, gsl_rng *rng, pc_time *duration_ps) {
     const pc_schedule *schedule = run->schedule;
-    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
-        double factor = pc_factors_draw(&run->factors, &w->rng);
-        w->duration_ps[i] = draw_pass(run, stage, schedule->passes[i], factor);
+    for (int d = 0; d < schedule->devices; d++) {
+        gsl_rng_set(rng, stream_seed(run->expansion->seed, replica, d));
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++)
+            duration_ps[i] = draw_pass(run, d, schedule->passes[i], pc_factors_draw(&run->factors, rng));
     }
 }
 
@@ -171,10 +172,7 @@ static void run_replica(void *context, int number, int64_t replica) {
     const pc_schedule *schedule = run->schedule;
     pc_timing_result result;
     if (w->error.code) return;
-    for (int d = 0; d < schedule->devices; d++) {
-        gsl_rng_set(&w->rng, stream_seed(run->expansion->seed, replica, d));
-        draw_stage(run, d, w);
-    }
+    draw_replica(run, replica, &w->rng, w->duration_ps);
     if (pc_timing_run_each(w->timing, schedule, run->costs, w->duration_ps, NULL, &result, &w->error)) return;
     pc_ends_take(schedule, run->costs, result.start_ps, result.end_ps, &w->ends);
     if (replica == 0 && run->first_duration_ps)
@@ -215,15 +213,30 @@ static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *en
     return code;
 }
 
+static expansion_run begin_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion) {
+    return (expansion_run){.schedule = schedule,
+                           .costs = costs,
+                           .expansion = expansion,
+                           .factors = pc_factors_lognormal(expansion->jitter)};
+}
+
+pc_code pc_expand_draw(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
+                       pc_time *duration_ps, pc_error *error) {
+    expansion_run run = begin_run(schedule, costs, expansion);
+    gsl_rng rng = {0};
+    pc_code code = pc_draws_open(&rng, error);
+    for (int64_t r = 0; !code && r < expansion->replicas; r++)
+        draw_replica(&run, r, &rng, duration_ps + r * schedule->offsets[schedule->devices]);
+    pc_draws_close(&rng);
+    return code;
+}
+
 pc_code pc_expand_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
                       pc_pipeline_ends *ends, pc_time *first_duration_ps, pc_error *error) {
     int threads = expansion->threads > 0 ? expansion->threads : pc_parallel_processors();
     if (threads > expansion->replicas) threads = expansion->replicas;
-    expansion_run run = {.schedule = schedule,
-                         .costs = costs,
-                         .expansion = expansion,
-                         .factors = pc_factors_lognormal(expansion->jitter),
-                         .first_duration_ps = first_duration_ps};
+    expansion_run run = begin_run(schedule, costs, expansion);
+    run.first_duration_ps = first_duration_ps;
     run.workers = pc_alloc((size_t)threads, sizeof *run.workers);
     if (!run.workers) return pc_error_no_memory(error);
     pc_code code = run_workers(&run, threads, ends, error);

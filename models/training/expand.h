@@ -70,4 +70,8 @@ typedef struct pc_expansion {
 pc_code pc_expand_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
                       pc_pipeline_ends *ends, pc_time *first_duration_ps, pc_error *error);
 
+/* The passes' times alone, of every replica: duration_ps [replicas][passes]. */
+pc_code pc_expand_draw(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
+                       pc_time *duration_ps, pc_error *error);
+
 #endif

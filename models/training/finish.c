@@ -99,12 +99,17 @@ static pc_time last_step(const pc_iteration_plan *plan, const pc_time *begin_ps,
     return plan->spec->step == PC_STEP_POST_VALIDATION ? end : end + plan->norm_ps + slowest;
 }
 
+pc_code pc_plan_check_end(pc_time end_ps, pc_error *error) {
+    if (end_ps < TIME_MOST) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "iteration: runs over; expected one under 26 days");
+}
+
 pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *begin_ps, pc_time *done_ps,
                        pc_time *iteration_ps, pc_error *error) {
     pc_time end = 0;
     for (int d = 0; d < plan->devices; d++) end = later(end, done_ps[d]);
-    if (end >= TIME_MOST || plan->spec->overhead_ps >= TIME_MOST)
-        return pc_error_set(error, PC_ERROR_INPUT, "iteration: runs over; expected one under 26 days");
+    pc_code code = pc_plan_check_end(later(end, plan->spec->overhead_ps), error);
+    if (code) return code;
     meet_ends(plan, without, done_ps);
     *iteration_ps = last_step(plan, begin_ps, done_ps) + plan->spec->overhead_ps;
     return PC_OK;

@@ -17,6 +17,9 @@ void pc_plan_find_backlog(const pc_iteration_plan *plan, const pc_schedule *sche
 void pc_plan_reduce_gradients(const pc_iteration_plan *plan, int without, const pc_pipeline_ends *ends,
                               const pc_time *backlog_ps, pc_time *done_ps);
 
+/* PC_ERROR_INPUT where the last stage is done so late that what follows may run over. */
+pc_code pc_plan_check_end(pc_time end_ps, pc_error *error);
+
 /* The iteration from its first gathering of parameters to its last step, overhead included, given when each stage's own
  * work begins (begin_ps), and when the stage has its gradients (done_ps, overwritten: POST_VALIDATION, with how long
  * the stage takes from where its own work begins to its own step's end). */

@@ -113,7 +113,8 @@ static void note_activations(const pc_iteration_plan *plan, int device, pc_time 
 }
 
 pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
-                                 const pc_time *start_ps, pc_iteration *iteration, pc_error *error) {
+                                 const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
+                                 pc_error *error) {
     pc_pass_index index;
     int worst = -1;
     pc_time full_ps = 0;
@@ -128,6 +129,10 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
         if (step_bytes > found.peak) x->buffers += step_bytes - found.peak;
         x->peak_bytes = x->parameters + x->gradients + x->optimizer + x->buffers + found.peak;
         x->peak_ps = found.peak_ps;
+        if (seen) {
+            x->peak_bytes = seen->peak_bytes[d];
+            found.full_ps = seen->overdrawn_ps[d];
+        }
         if (x->peak_bytes - x->capacity_bytes <= missing) continue;
         missing = x->peak_bytes - x->capacity_bytes;
         full_ps = found.full_ps;
@@ -136,4 +141,18 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
     if (worst >= 0) note_activations(plan, worst, full_ps, iteration);
     pc_pass_index_free(&index);
     return PC_OK;
+}
+
+void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, int64_t position,
+                        int64_t asked_bytes, int64_t level_bytes, pc_time when_ps, pc_iteration *iteration) {
+    int device = pc_stage_of_position(schedule, position);
+    char name[PC_PASS_NAME_SIZE];
+    pc_pass_name(schedule, schedule->passes[position], name);
+    iteration->status = PC_ITERATION_OUT_OF_MEMORY;
+    pc_write_message(
+        iteration->message, sizeof iteration->message,
+        "stage %d: %s waits for %.4g GiB of memory for ever from %.4g s on: %.4g of %.4g GiB are taken, and "
+        "no pass that can run gives any back",
+        device, name, (double)asked_bytes / BYTES_PER_GIB, pc_time_to_seconds(when_ps),
+        (double)level_bytes / BYTES_PER_GIB, (double)plan->device[device].capacity_bytes / BYTES_PER_GIB);
 }

@@ -12,9 +12,22 @@ pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteratio
  * fit. */
 void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration);
 
+/* What the engine saw of each device's memory: the most that it held, in all, and when that first was more than its
+ * capacity, -1: never. */
+typedef struct pc_memory_seen {
+    const int64_t *peak_bytes;
+    const pc_time *overdrawn_ps;
+} pc_memory_seen;
+
 /* Adds the activations of a schedule whose passes start at these times, by position; out of memory, as above, where
- * some stage's peak is more than its capacity. */
+ * some stage's peak is more than its capacity. `seen`: NULL where the order alone has to say when. */
 pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
-                                 const pc_time *start_ps, pc_iteration *iteration, pc_error *error);
+                                 const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
+                                 pc_error *error);
+
+/* Out of memory, where passes wait for it: `pass` of a device asks for so many bytes, in vain from when_ps on, since it
+ * holds so many. */
+void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, int64_t position,
+                        int64_t asked_bytes, int64_t level_bytes, pc_time when_ps, pc_iteration *iteration);
 
 #endif

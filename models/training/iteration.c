@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "models/schedule/timing.h"
+#include "models/training/events.h"
 #include "models/training/expand.h"
 #include "models/training/finish.h"
 #include "models/training/footprint.h"
@@ -34,7 +35,8 @@ typedef struct iteration_run {
     pc_pipeline_ends ends;
     pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices]; one block, with the next */
     pc_time *ready_ps;                                    /* [devices][chunks] */
-    pc_time alone_ps;                                     /* the iteration by closed costs */
+    pc_time alone_ps;                                     /* the folded iteration by closed costs */
+    pc_time met_ps;                                       /* what it takes longer for what meets on links */
 } iteration_run;
 
 static void close_run(iteration_run *run) {
@@ -79,9 +81,9 @@ static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
                             "iteration: jitter %g%s; expected 0 to 10, and replicas expanded or samples where it is "
                             "not 0",
                             spec->jitter, has_replicas ? "" : " of folded replicas");
-    if (spec->expands && (spec->network == PC_NETWORK_FLOWS || spec->granularity == PC_GRANULARITY_OPERATIONS))
+    if (spec->expands && spec->granularity == PC_GRANULARITY_OPERATIONS)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "iteration: expanded replicas over network flows; expected the closed network, by passes");
+                            "iteration: expanded replicas by operations; expected them by passes");
     return check_bad_days(spec, error);
 }
 
@@ -284,17 +286,17 @@ typedef struct timed {
 
 /* Pipeline and data parallelism: what an iteration loses where these take no time, everything alone. What it takes
  * longer for meetings on links is data parallelism's; the wait for the slowest replica is a bubble. */
-static pc_code fill_in_exposed(iteration_run *run, const timed *found, pc_iteration *iteration, pc_error *error) {
+static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_error *error) {
     const pc_iteration_plan *plan = &run->plan;
     stage_sums sums = sum_busiest(run);
     pc_exposed *x = &iteration->exposed;
-    pc_time without_pp, without_dp, met_ps = plan->spec->expands ? 0 : found->whole_ps - run->alone_ps;
+    pc_time without_pp, without_dp;
     pc_code code = run_without(run, PC_WITHOUT_TRANSFERS, &without_pp, error);
     if (!code) code = run_without(run, PC_WITHOUT_DATA_PARALLEL, &without_dp, error);
     if (code) return code;
     x->tp = sums.tp_s;
     x->pp = positive(pc_time_to_seconds(run->alone_ps - without_pp));
-    x->dp = positive(pc_time_to_seconds(run->alone_ps - without_dp + met_ps));
+    x->dp = positive(pc_time_to_seconds(run->alone_ps - without_dp + run->met_ps));
     x->optimizer = pc_time_to_seconds(pc_plan_step_ps(plan));
     double known = sums.compute_s + x->tp + x->pp + x->dp + x->optimizer + pc_time_to_seconds(plan->spec->overhead_ps);
     x->bubble = positive(iteration->iteration_s - known);
@@ -334,11 +336,13 @@ static pc_code time_expanded(iteration_run *run, pc_timing *timing, const pc_cos
     return code ? code : end_pipelines(run, without, result->end_ps, iteration_ps, error);
 }
 
-static pc_code conclude(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
-    pc_code code = pc_footprint_activations(&run->plan, &run->schedule, &run->costs, x->start_ps, iteration, error);
+static pc_code conclude(iteration_run *run, const timed *x, const pc_memory_seen *seen, bool with_trace,
+                        pc_iteration *iteration, pc_error *error) {
+    pc_code code =
+        pc_footprint_activations(&run->plan, &run->schedule, &run->costs, x->start_ps, seen, iteration, error);
     if (code || iteration->status) return code;
     code = finish(run, x, with_trace, iteration, error);
-    return code ? code : fill_in_exposed(run, x, iteration, error);
+    return code ? code : fill_in_exposed(run, iteration, error);
 }
 
 static bool wants_flows(const iteration_run *run) {
@@ -347,31 +351,90 @@ static bool wants_flows(const iteration_run *run) {
     return spec->granularity == PC_GRANULARITY_OPERATIONS || pc_plan_meets(&run->plan);
 }
 
-static pc_code run_flows(iteration_run *run, bool with_trace, pc_iteration *iteration, pc_error *error) {
-    pc_flows_result found = {0};
-    pc_code code = pc_flows_run(&run->plan, &run->schedule, &found, error);
+/* ---- on the engine ---- */
+
+/* By closed costs, all stages as they are: folded again, where passes ran in another order; and expanded, where over
+ * flows replicas differ. */
+static pc_code find_met(iteration_run *run, const pc_flows_spec *how, pc_time whole_ps, pc_error *error) {
+    pc_timing_result unused;
+    pc_time closed_ps = run->alone_ps;
+    pc_code code = PC_OK;
+    if (how->waits_for_memory) code = run_closed(run, &run->costs, 0, &unused, &run->alone_ps, error);
+    if (!code && run->plan.spec->expands && !how->is_closed)
+        code = run_pipelines(run, time_expanded, &run->costs, 0, &unused, &closed_ps, error);
+    else
+        closed_ps = run->alone_ps;
+    run->met_ps = how->is_closed ? 0 : whole_ps - closed_ps;
+    return code;
+}
+
+static pc_code take_found(iteration_run *run, const pc_flows_spec *how, pc_flows_result *found, pc_time whole_ps,
+                          bool with_trace, pc_iteration *iteration, pc_error *error) {
+    const pc_memory_seen seen = {found->peak_bytes, found->overdrawn_ps};
+    pc_code code = how->waits_for_memory ? pc_events_reorder(&run->schedule, found, error) : PC_OK;
+    timed x = {found->start_ps, found->end_ps, found->arrival_ps, whole_ps};
+    if (!code) code = find_met(run, how, whole_ps, error);
+    if (!code) code = conclude(run, &x, how->has_memory ? &seen : NULL, with_trace, iteration, error);
+    if (code || iteration->status) return code;
+    if (!how->is_closed)
+        iteration->link_utilisation_max = whole_ps > 0 ? (double)found->link_filled_ps / (double)whole_ps : 0;
+    iteration->replay.way = how->has_memory ? PC_WAY_EVENTS : PC_WAY_FLOWS;
+    iteration->replay.engine = found->trace;
+    found->trace = (pc_engine_trace){0};
+    return PC_OK;
+}
+
+static pc_code run_program(iteration_run *run, const pc_flows_spec *how, bool with_trace, pc_iteration *iteration,
+                           pc_error *error) {
+    pc_flows_result found;
+    pc_time whole_ps;
+    pc_code code = pc_events_run(&run->plan, &run->schedule, how, &found, &whole_ps, error);
     if (code) return code;
-    timed x = {found.start_ps, found.end_ps, found.arrival_ps, 0};
-    pc_ends_clear(&run->ends);
-    pc_ends_take(&run->schedule, &run->costs, found.start_ps, found.end_ps, &run->ends);
-    code = pc_plan_finish(&run->plan, 0, run->ends.begin_ps, found.done_ps, &x.whole_ps, error);
-    if (!code) code = conclude(run, &x, with_trace, iteration, error);
-    if (!code && !iteration->status)
-        iteration->link_utilisation_max = x.whole_ps > 0 ? (double)found.link_filled_ps / (double)x.whole_ps : 0;
+    if (found.is_stuck)
+        pc_footprint_stuck(&run->plan, &run->schedule, found.stuck, found.stuck_bytes, found.stuck_level_bytes,
+                           found.stuck_ps, iteration);
+    else
+        code = take_found(run, how, &found, whole_ps, with_trace, iteration, error);
     pc_flows_free(&found);
     return code;
 }
 
+static pc_code run_on_engine(iteration_run *run, bool is_whole, bool with_trace, pc_iteration *iteration,
+                             pc_error *error) {
+    const pc_iteration_spec *spec = run->plan.spec;
+    pc_flows_spec how = {.replicas = spec->expands ? run->plan.cut.dp : 1,
+                         .is_closed = !wants_flows(run),
+                         .has_memory = is_whole,
+                         .waits_for_memory = is_whole && spec->waits_for_memory,
+                         .with_trace = is_whole && with_trace};
+    pc_replica_times *times = NULL;
+    pc_time *block = NULL;
+    pc_code code = PC_OK;
+    if (spec->expands) code = pc_events_draw(&run->plan, &run->schedule, how.is_closed, &times, &block, error);
+    how.times = times;
+    if (!code) code = run_program(run, &how, with_trace, iteration, error);
+    pc_free(times);
+    pc_free(block);
+    return code;
+}
+
+/* ---- one schedule ---- */
+
+/* The engine is asked where the network is flows, where all of it is to be run there, and where passes wait for memory
+ * that they have not: a shortcut knows neither. */
 static pc_code time_schedule(iteration_run *run, bool with_trace, pc_iteration *iteration, pc_error *error) {
+    const pc_iteration_spec *spec = run->plan.spec;
     pc_timing_result result;
     pc_time whole_ps;
     pc_code code = run_closed(run, &run->costs, 0, &result, &run->alone_ps, error);
     if (code) return code;
-    if (wants_flows(run)) return run_flows(run, with_trace, iteration, error);
+    bool waits = spec->waits_for_memory && result.out_of_memory, is_whole = spec->engine == PC_ENGINE_EVENTS || waits;
+    run->met_ps = 0;
+    if (is_whole || wants_flows(run)) return run_on_engine(run, is_whole, with_trace, iteration, error);
     whole_ps = run->alone_ps;
-    if (run->plan.spec->expands) code = run_pipelines(run, time_expanded, &run->costs, 0, &result, &whole_ps, error);
+    if (spec->expands) code = run_pipelines(run, time_expanded, &run->costs, 0, &result, &whole_ps, error);
     timed x = {result.start_ps, result.end_ps, NULL, whole_ps};
-    return code ? code : conclude(run, &x, with_trace, iteration, error);
+    return code ? code : conclude(run, &x, NULL, with_trace, iteration, error);
 }
 
 static void clear(pc_iteration *iteration) {

@@ -11,8 +11,16 @@
 enum { OUT, IN, WAYS };
 enum { TO_ITSELF, TO_NEXT, TO_BEFORE, ROUTES };
 
-static int64_t link_index(int device, pc_lane lane, int way) {
-    return ((int64_t)device * PC_LANES + lane) * WAYS + way;
+int64_t pc_lanes_link(int place, pc_lane lane, int way) {
+    return ((int64_t)place * PC_LANES + lane) * WAYS + way;
+}
+
+double pc_lanes_bytes_per_s(const pc_lanes *lanes, pc_lane lane) {
+    const pc_machine *machine = &lanes->plan->spec->machine;
+    if (lane == PC_LANE_DOMAIN) return pc_domain_rate(machine);
+    if (lane == PC_LANE_NIC || pc_leaf_gpus(machine) == 0) return lanes->nic_bytes_per_s;
+    double share = pc_leaf_rate(machine) / (double)pc_leaf_gpus(machine);
+    return share < lanes->nic_bytes_per_s ? share : lanes->nic_bytes_per_s;
 }
 
 /* ---- what is sent ---- */
@@ -69,14 +77,66 @@ static pc_code fill_messages(pc_lanes *x, pc_error *error) {
     return code;
 }
 
+/* ---- what takes a given time ---- */
+
+/* What fills a link longer than this counts less of it, and more latency: the engine's bytes a second are doubles, in
+ * which a longer time may lose a picosecond. 19 minutes. */
+static const pc_time FILL_MOST = INT64_C(1) << 50;
+
+static pc_time longest_fill(const pc_sending *s) {
+    pc_time most = 0;
+    for (int lane = 0; lane < PC_LANES; lane++)
+        if (s->fill_ps[lane] > most) most = s->fill_ps[lane];
+    return most;
+}
+
+pc_time pc_sendings_alone_ps(const pc_sendings *sendings) {
+    pc_time sum = 0;
+    for (int i = 0; i < sendings->count; i++) sum += sendings->phase[i].latency_ps + longest_fill(&sendings->phase[i]);
+    return sum;
+}
+
+static void limit_fill(pc_sending *s, pc_time most_ps) {
+    for (int lane = 0; lane < PC_LANES; lane++)
+        if (s->fill_ps[lane] > most_ps) s->fill_ps[lane] = most_ps;
+}
+
+/* Takes away what it can of `less_ps`, and returns the rest. */
+static pc_time shorten(pc_sending *s, pc_time less_ps) {
+    pc_time of_latency = s->latency_ps < less_ps ? s->latency_ps : less_ps, fill = longest_fill(s);
+    pc_time of_fill = fill < less_ps - of_latency ? fill : less_ps - of_latency;
+    s->latency_ps -= of_latency;
+    limit_fill(s, fill - of_fill);
+    return less_ps - of_latency - of_fill;
+}
+
+void pc_sendings_fit(pc_sendings *sendings, pc_time whole_ps) {
+    if (whole_ps == 0) *sendings = (pc_sendings){0};
+    if (whole_ps == 0) return;
+    if (sendings->count == 0) sendings->phase[sendings->count++] = (pc_sending){0};
+    for (int i = 0; i < sendings->count; i++) {
+        pc_sending *s = &sendings->phase[i];
+        pc_time fill = longest_fill(s);
+        limit_fill(s, FILL_MOST);
+        s->latency_ps += fill - longest_fill(s);
+    }
+    pc_time more_ps = whole_ps - pc_sendings_alone_ps(sendings);
+    if (more_ps > 0) sendings->phase[sendings->count - 1].latency_ps += more_ps;
+    for (int i = sendings->count - 1; more_ps < 0 && i >= 0; i--) more_ps = -shorten(&sendings->phase[i], -more_ps);
+}
+
 /* ---- links ---- */
 
-pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, pc_lanes *lanes, pc_error *error) {
+pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, int replicas, bool is_shared, pc_lanes *lanes,
+                      pc_error *error) {
     const pc_machine *machine = &plan->spec->machine;
-    size_t count = (size_t)plan->devices * PC_LANES;
-    pc_link link = {0, LANE_BYTES_PER_S, false};
+    size_t count = (size_t)replicas * (size_t)plan->devices * PC_LANES;
+    pc_link link = {0, LANE_BYTES_PER_S, !is_shared};
     pc_lanes made = {.plan = plan,
                      .program = program,
+                     .replicas = replicas,
+                     .is_shared = is_shared,
+                     .processor = PC_NO_RESOURCE,
                      .message = pc_alloc((size_t)plan->devices, sizeof *made.message),
                      .route = pc_alloc(count * ROUTES, sizeof *made.route),
                      .load_ps = pc_alloc(count * WAYS, sizeof *made.load_ps),
@@ -101,13 +161,19 @@ void pc_lanes_free(pc_lanes *lanes) {
     pc_free(lanes->message);
     pc_free(lanes->route);
     pc_free(lanes->load_ps);
+    pc_free(lanes->notes);
     memset(lanes, 0, sizeof *lanes);
 }
 
+static bool is_next(const pc_lanes *x, int from, int to) {
+    int devices = x->plan->devices;
+    return to % devices == (from + 1) % devices;
+}
+
 static pc_code find_route(pc_lanes *x, int from, int to, pc_lane lane, int32_t *route, pc_error *error) {
-    int direction = to == from ? TO_ITSELF : to == (from + 1) % x->plan->devices ? TO_NEXT : TO_BEFORE;
+    int direction = to == from ? TO_ITSELF : is_next(x, from, to) ? TO_NEXT : TO_BEFORE;
     int32_t *known = &x->route[((int64_t)from * PC_LANES + lane) * ROUTES + direction];
-    const int32_t links[] = {(int32_t)link_index(from, lane, OUT), (int32_t)link_index(to, lane, IN)};
+    const int32_t links[] = {(int32_t)pc_lanes_link(from, lane, OUT), (int32_t)pc_lanes_link(to, lane, IN)};
     pc_code code = *known < 0 ? pc_program_add_route(x->program, links, 2, known, error) : PC_OK;
     *route = *known;
     return code;
@@ -134,15 +200,39 @@ static pc_code add_edges(pc_lanes *x, const journey *j, pc_time more_ps, int32_t
     return code || waits ? code : pc_program_add_edge(x->program, x->start, task, more_ps, error);
 }
 
-static pc_code add_flow(pc_lanes *x, pc_time fill_ps, pc_lane lane, const journey *j, bool is_part, int32_t *number,
+static pc_code keep_note(pc_lanes *x, pc_lane lane, const pc_sending *s, const journey *j, int32_t task,
+                         pc_error *error) {
+    if (!x->keeps_notes) return PC_OK;
+    if (x->note_count == x->note_room) {
+        int64_t room = x->note_room ? 2 * x->note_room : 256;
+        pc_flow_note *notes = pc_realloc(x->notes, (size_t)room, sizeof *notes);
+        if (!notes) return pc_error_no_memory(error);
+        x->notes = notes;
+        x->note_room = room;
+    }
+    pc_flow_note note = x->now;
+    note.task = task;
+    note.from = j->from;
+    note.to = j->to;
+    note.lane = lane;
+    note.latency_ps = s->latency_ps;
+    note.fill_ps = s->fill_ps[lane];
+    x->notes[x->note_count++] = note;
+    return PC_OK;
+}
+
+static pc_code add_flow(pc_lanes *x, const pc_sending *s, pc_lane lane, const journey *j, bool is_part, int32_t *number,
                         pc_error *error) {
     pc_task task = pc_task_default();
+    pc_time fill_ps = s->fill_ps[lane];
     task.is_part = is_part;
+    if (!is_part) task.processor = x->processor;
     task.flow_bytes = fill_ps;
     pc_code code = find_route(x, j->from, j->to, lane, &task.route, error);
     if (!code) code = pc_program_add_task(x->program, &task, number, error);
-    x->load_ps[link_index(j->from, lane, OUT)] += fill_ps;
-    x->load_ps[link_index(j->to, lane, IN)] += fill_ps;
+    if (!code) code = keep_note(x, lane, s, j, *number, error);
+    x->load_ps[pc_lanes_link(j->from, lane, OUT)] += fill_ps;
+    x->load_ps[pc_lanes_link(j->to, lane, IN)] += fill_ps;
     return code;
 }
 
@@ -153,20 +243,21 @@ static pc_code add_sending(pc_lanes *x, const pc_sending *s, const journey *j, i
     pc_code code = PC_OK;
     for (int lane = 0; !code && lane < PC_LANES; lane++)
         if (s->fill_ps[lane] > 0)
-            code = add_flow(x, s->fill_ps[lane], (pc_lane)lane, j, number >= 0, number >= 0 ? &part : &number, error);
+            code = add_flow(x, s, (pc_lane)lane, j, number >= 0, number >= 0 ? &part : &number, error);
     if (!code && number < 0) code = pc_program_add_task(x->program, &nothing, &number, error);
     *done = number;
     return code ? code : add_edges(x, j, s->latency_ps, number, error);
 }
 
-pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_sendings *sendings, const pc_after *after,
+pc_code pc_lanes_add_collective(pc_lanes *lanes, int place, int to, const pc_sendings *sendings, const pc_after *after,
                                 int count, int32_t *done, pc_error *error) {
     static const pc_sending nothing = {0};
     pc_after before = {-1, 0};
-    journey j = {device, device, after, count};
+    journey j = {place, to, after, count};
     pc_code code = PC_OK;
     for (int i = 0; !code && i < sendings->count; i++) {
         code = add_sending(lanes, &sendings->phase[i], &j, &before.task, error);
+        lanes->now.ready_task = before.task;
         j.after = &before;
         j.count = 1;
     }
@@ -175,17 +266,23 @@ pc_code pc_lanes_add_collective(pc_lanes *lanes, int device, const pc_sendings *
     return code;
 }
 
-pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_device, int to_device, int32_t *done,
-                             pc_error *error) {
-    bool is_next = to_device == (from_device + 1) % lanes->plan->devices;
+pc_time pc_lanes_gathering_ps(const pc_lanes *lanes, pc_time whole_ps) {
+    return whole_ps < lanes->plan->gathering_ps ? whole_ps : lanes->plan->gathering_ps;
+}
+
+pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_place, int to_place, pc_time whole_ps,
+                             int32_t *done, pc_error *error) {
+    int devices = lanes->plan->devices;
     const pc_after after = {from, 0};
-    const journey j = {from_device, to_device, &after, 1};
-    return add_sending(lanes, &lanes->message[is_next ? from_device : to_device], &j, done, error);
+    const journey j = {from_place, to_place, &after, 1};
+    pc_sendings sent = {1, {lanes->message[(is_next(lanes, from_place, to_place) ? from_place : to_place) % devices]}};
+    if (whole_ps >= 0) pc_sendings_fit(&sent, whole_ps - pc_lanes_gathering_ps(lanes, whole_ps));
+    return add_sending(lanes, &sent.phase[0], &j, done, error);
 }
 
 pc_time pc_lanes_filled_ps(const pc_lanes *lanes) {
     pc_time most = 0;
-    int64_t count = link_index(lanes->plan->devices, PC_LANE_DOMAIN, OUT);
+    int64_t count = pc_lanes_link(lanes->replicas * lanes->plan->devices, PC_LANE_DOMAIN, OUT);
     for (int64_t i = 0; i < count; i++)
         if (lanes->load_ps[i] > most) most = lanes->load_ps[i];
     return most;

@@ -73,6 +73,11 @@ static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_erro
     return pc_plan_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
 }
 
+double pc_plan_tied_bytes(const pc_iteration_plan *plan) {
+    double rows = (double)pc_model_padded_vocab(&plan->spec->model, plan->cut.tp) / plan->cut.tp;
+    return rows * (double)plan->spec->model.hidden * pc_cut_gradient_bytes(&plan->cut);
+}
+
 static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
     double number = 4; /* bytes of an fp32 number */
     double loss_s = alone(plan, &plan->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
@@ -84,9 +89,7 @@ static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
     int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
     if (code || !plan->spec->model.is_tied || first == last) return code;
     pc_group pair = pc_plan_pair(plan, first, last);
-    double rows = (double)pc_model_padded_vocab(&plan->spec->model, plan->cut.tp) / plan->cut.tp;
-    double bytes = rows * (double)plan->spec->model.hidden * pc_cut_gradient_bytes(&plan->cut);
-    pc_alone tied = alone(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
+    pc_alone tied = alone(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_plan_tied_bytes(plan));
     plan->tied_bytes = tied.sent_bytes;
     return pc_plan_time("tied embedding", tied.seconds, 1, &plan->tied_ps, error);
 }

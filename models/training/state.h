@@ -11,6 +11,9 @@ pc_code pc_plan_add_state(pc_iteration_plan *plan, pc_error *error);
 /* Two ranks on different stages, as a group. */
 pc_group pc_plan_pair(const pc_iteration_plan *plan, int stage, int other);
 
+/* The tied embedding's gradient, of one rank. */
+double pc_plan_tied_bytes(const pc_iteration_plan *plan);
+
 enum { PC_PARAMETER_BYTES = 2 };
 
 /* The bytes of one of the chunk's buckets, by bytes a parameter. */

@@ -1,0 +1,137 @@
+#include "models/training/events.h"
+
+#include "engine/alloc.h"
+#include "models/training/expand.h"
+#include "models/training/finish.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- at its own pace ---- */
+
+typedef struct held_program {
+    const pc_iteration_plan *plan;
+    const pc_schedule *schedule;
+    pc_flows_spec how;
+    pc_error *error;
+} held_program;
+
+static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *step_end_ps) {
+    held_program *x = context;
+    pc_flows_result found;
+    x->how.held_device = device;
+    x->how.held_ps = held_ps;
+    pc_code code = pc_flows_run(x->plan, x->schedule, &x->how, &found, x->error);
+    if (code) return code;
+    *step_end_ps = found.step_end_ps[device];
+    pc_flows_free(&found);
+    return PC_OK;
+}
+
+static pc_code find_pace(held_program *x, const pc_flows_result *result, pc_time *iteration_ps) {
+    int devices = x->plan->devices;
+    pc_time *period_ps = pc_alloc((size_t)devices, sizeof *period_ps), longest = 0;
+    if (!period_ps) return pc_error_no_memory(x->error);
+    for (int d = 0; d < devices; d++) {
+        period_ps[d] = result->step_end_ps[d] - result->begin_ps[d];
+        if (period_ps[d] > longest) longest = period_ps[d];
+    }
+    *iteration_ps = longest + x->plan->spec->overhead_ps;
+    x->how.with_trace = false;
+    pc_code code = pc_plan_own_pace(x->plan, result->begin_ps, period_ps, time_held, x, iteration_ps);
+    pc_free(period_ps);
+    return code;
+}
+
+pc_code pc_events_run(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_flows_spec *how,
+                      pc_flows_result *result, pc_time *iteration_ps, pc_error *error) {
+    held_program held = {plan, schedule, *how, error};
+    pc_flows_result made;
+    *iteration_ps = 0;
+    pc_code code = pc_flows_run(plan, schedule, how, &made, error);
+    if (code) return code;
+    *iteration_ps = made.whole_ps;
+    if (!made.is_stuck) code = pc_plan_check_end(made.whole_ps, error);
+    if (!code && !made.is_stuck && plan->spec->step == PC_STEP_POST_VALIDATION)
+        code = find_pace(&held, &made, iteration_ps);
+    if (code)
+        pc_flows_free(&made);
+    else
+        *result = made;
+    return code;
+}
+
+/* ---- replicas ---- */
+
+pc_code pc_events_draw(const pc_iteration_plan *plan, const pc_schedule *schedule, bool is_closed,
+                       pc_replica_times **times, pc_time **block, pc_error *error) {
+    int without = is_closed ? 0 : PC_WITHOUT_TRANSFERS;
+    size_t replicas = (size_t)plan->cut.dp, passes = (size_t)schedule->offsets[schedule->devices];
+    pc_expansion expansion = {.replicas = plan->cut.dp,
+                              .jitter = plan->spec->jitter,
+                              .seed = plan->spec->seed,
+                              .plan = plan,
+                              .without = without};
+    pc_costs costs = {0};
+    pc_replica_times *made = pc_alloc(replicas, sizeof *made);
+    pc_time *durations = pc_alloc(replicas * passes, sizeof *durations);
+    pc_code code =
+        made && durations ? pc_iteration_plan_costs(plan, without, &costs, error) : pc_error_no_memory(error);
+    if (!code) code = pc_expand_draw(schedule, &costs, &expansion, durations, error);
+    for (size_t r = 0; !code && r < replicas; r++) made[r].duration_ps = durations + r * passes;
+    pc_costs_free(&costs);
+    if (code) {
+        pc_free(made);
+        pc_free(durations);
+        return code;
+    }
+    *times = made;
+    *block = durations;
+    return PC_OK;
+}
+
+/* ---- the order in which passes ran ---- */
+
+typedef struct ran {
+    pc_time start_ps, end_ps;
+    int64_t position;
+} ran;
+
+/* Passes of no time that start at once keep their order. */
+static int compare_ran(const void *a, const void *b) {
+    const ran *x = a, *y = b;
+    if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
+    if (x->end_ps != y->end_ps) return x->end_ps < y->end_ps ? -1 : 1;
+    return (x->position > y->position) - (x->position < y->position);
+}
+
+static bool reorder_times(pc_time *times_ps, const ran *order, int64_t count) {
+    pc_time *moved = pc_alloc((size_t)count, sizeof *moved);
+    for (int64_t i = 0; moved && i < count; i++) moved[i] = times_ps[order[i].position];
+    if (moved) memcpy(times_ps, moved, (size_t)count * sizeof *moved);
+    pc_free(moved);
+    return moved;
+}
+
+static bool reorder_passes(pc_pass *passes, const ran *order, int64_t count) {
+    pc_pass *moved = pc_alloc((size_t)count, sizeof *moved);
+    for (int64_t i = 0; moved && i < count; i++) moved[i] = passes[order[i].position];
+    if (moved) memcpy(passes, moved, (size_t)count * sizeof *moved);
+    pc_free(moved);
+    return moved;
+}
+
+pc_code pc_events_reorder(pc_schedule *schedule, pc_flows_result *result, pc_error *error) {
+    int64_t passes = schedule->offsets[schedule->devices];
+    ran *order = pc_alloc((size_t)passes, sizeof *order);
+    if (!order) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < passes; i++) order[i] = (ran){result->start_ps[i], result->end_ps[i], i};
+    for (int d = 0; d < schedule->devices; d++)
+        qsort(order + schedule->offsets[d], (size_t)(schedule->offsets[d + 1] - schedule->offsets[d]), sizeof *order,
+              compare_ran);
+    bool moved = reorder_passes(schedule->passes, order, passes) && reorder_times(result->start_ps, order, passes) &&
+                 reorder_times(result->end_ps, order, passes) && reorder_times(result->arrival_ps, order, passes) &&
+                 (result->trace.queue_count == 0 || reorder_times(result->trace.queue_ready_ps, order, passes));
+    pc_free(order);
+    return moved ? PC_OK : pc_error_no_memory(error);
+}

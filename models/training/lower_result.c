@@ -1,0 +1,112 @@
+/* What came of the program: times of passes and stages, levels of memories. */
+#include "models/training/lowering.h"
+
+#include "engine/alloc.h"
+
+#include <string.h>
+
+static pc_time later(pc_time a, pc_time b) {
+    return a > b ? a : b;
+}
+
+static bool make_result(const lowering *x, pc_flows_result *result) {
+    size_t passes = (size_t)x->passes, devices = (size_t)x->plan->devices;
+    pc_time *block = pc_alloc(3 * passes + 3 * devices, sizeof *block);
+    int64_t *peaks = pc_alloc(devices, sizeof *peaks);
+    *result = (pc_flows_result){.start_ps = block, .peak_bytes = peaks};
+    if (!block || !peaks) return false;
+    result->end_ps = block + passes;
+    result->arrival_ps = block + 2 * passes;
+    result->begin_ps = block + 3 * passes;
+    result->step_end_ps = result->begin_ps + devices;
+    result->overdrawn_ps = result->step_end_ps + devices;
+    return true;
+}
+
+/* After its message, as much later as it is gathered; by closed costs that is when the transfer is over. */
+static pc_time arrival_of(const lowering *x, const pc_simulation_result *found, int device, int64_t position) {
+    pc_predecessor sender;
+    if (!pc_pass_sender(&x->index, device, x->schedule->passes[position], &sender)) return 0;
+    pc_time end_ps = found->end_ps[x->message[position]];
+    if (!x->how.is_closed) return end_ps + x->plan->gathering_ps;
+    pc_time whole_ps = lowering_message_ps(x, 0, sender.stage, sender.position, device);
+    return end_ps + pc_lanes_gathering_ps(&x->lanes, whole_ps);
+}
+
+static void read_passes(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
+    for (int d = 0; d < x->plan->devices; d++)
+        for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
+            result->start_ps[i] = found->start_ps[x->first[i]];
+            result->end_ps[i] = found->end_ps[x->last[i]];
+            result->arrival_ps[i] = arrival_of(x, found, d, i);
+        }
+}
+
+/* So long before the first F of each chunk as that takes to be ready by closed costs (pc_pipeline_ends). */
+static pc_time begin_of(const lowering *x, const pc_simulation_result *found, int replica, int device) {
+    pc_time begin = PC_TIME_MAX;
+    for (int64_t i = x->schedule->offsets[device]; i < x->schedule->offsets[device + 1]; i++) {
+        pc_pass pass = x->schedule->passes[i];
+        if (pass.kind != PC_PASS_F) continue;
+        pc_time before = found->start_ps[x->first[lowering_row(x, replica, i)]] -
+                         lowering_ready_ps(x, replica, device, pass.chunk) - lowering_held_ps(x, device);
+        if (before < begin) begin = before;
+    }
+    return later(begin, 0);
+}
+
+static void read_stages(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
+    for (int d = 0; d < x->plan->devices; d++) {
+        result->begin_ps[d] = PC_TIME_MAX;
+        for (int r = 0; r < x->how.replicas; r++) {
+            pc_time begin_ps = begin_of(x, found, r, d);
+            if (begin_ps < result->begin_ps[d]) result->begin_ps[d] = begin_ps;
+            result->step_end_ps[d] = later(result->step_end_ps[d], found->end_ps[x->step[lowering_place(x, r, d)]]);
+        }
+    }
+    for (int place = 0; place < x->how.replicas * x->plan->devices; place++) {
+        int32_t last = x->overhead[place] == NO_TASK ? x->step[place] : x->overhead[place];
+        result->whole_ps = later(result->whole_ps, found->end_ps[last]);
+    }
+}
+
+/* The pass, of whichever replica, that waits in vain. */
+static void read_stuck(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
+    int64_t rows = x->passes * x->how.replicas, row = 0;
+    while (row < rows && x->first[row] != found->task) row++;
+    result->is_stuck = true;
+    result->stuck = row % x->passes;
+    result->stuck_ps = found->time_ps;
+    result->stuck_level_bytes = found->level_bytes;
+    int device = pc_stage_of_position(x->schedule, result->stuck);
+    pc_pass pass = x->schedule->passes[result->stuck];
+    result->stuck_bytes = pc_costs_taken(&x->costs, device, pass, pc_pass_is_recomputed(&x->index, device, pass));
+}
+
+pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
+    pc_code code = PC_OK;
+    if (!make_result(x, result)) code = pc_error_no_memory(x->error);
+    if (!code && found->outcome == PC_OUTCOME_OUT_OF_MEMORY) {
+        read_stuck(x, found, result);
+        return PC_OK;
+    }
+    if (!code) {
+        read_passes(x, found, result);
+        read_stages(x, found, result);
+        result->link_filled_ps = pc_lanes_filled_ps(&x->lanes);
+    }
+    for (int d = 0; !code && x->how.has_memory && d < x->plan->devices; d++) {
+        result->peak_bytes[d] = found->peak_bytes[d];
+        result->overdrawn_ps[d] = found->overdrawn_ps[d];
+    }
+    if (!code && x->how.with_trace) code = lowering_trace(x, found, &result->trace);
+    if (code) pc_flows_free(result);
+    return code;
+}
+
+void pc_flows_free(pc_flows_result *result) {
+    pc_free(result->start_ps);
+    pc_free(result->peak_bytes);
+    pc_engine_trace_free(&result->trace);
+    memset(result, 0, sizeof *result);
+}

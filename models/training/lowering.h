@@ -1,0 +1,109 @@
+/* lowering.h: an iteration on its way to an engine program; for lower.c and lower_*.c only.
+ *
+ * Positions are those of schedule->passes. What is by replica and position, or by replica and bucket, has a row a
+ * replica. A place is a stage of a replica (lanes.h); processors and memories are numbered as places are.
+ */
+#ifndef PC_MODELS_TRAINING_LOWERING_H
+#define PC_MODELS_TRAINING_LOWERING_H
+
+#include "models/schedule/dependencies.h"
+#include "models/training/lanes.h"
+#include "models/training/lower.h"
+#include "models/training/recipe.h"
+
+enum { NO_TASK = -1 };
+
+typedef struct lowering {
+    const pc_iteration_plan *plan;
+    const pc_schedule *schedule;
+    pc_flows_spec how;
+    int64_t passes;
+    pc_costs costs; /* over flows without transfers */
+    pc_pass_index index;
+    pc_program *program;
+    pc_lanes lanes;
+    pc_recipe *recipes;     /* [sorts][PC_PASS_KINDS], where granularity is operations, over flows */
+    pc_sendings **sendings; /* of each recipe's steps, as far as they are collectives */
+    int32_t *first, *last;  /* a pass's tasks on its processor, by replica and position */
+    int32_t *leaves;  /* with which what it sends to another stage can go: the last, but where it waits for that */
+    int32_t *message; /* with which what it waits for from another stage is there, but for the gathering */
+    int32_t *sent;    /* with which what it sends to another stage is there */
+    int32_t *waiter;  /* with which its processor has waited for what it sent; NULL: the next pass waits */
+    int32_t *sent_to; /* which stage, by position */
+    int32_t *first_f, *last_back; /* [devices][chunks]: positions of the first F, of the last pass with gradients */
+    int64_t *bucket;              /* [devices][chunks]: where the chunk's buckets begin in the two that follow */
+    int32_t *gathered;            /* the tasks with which a bucket of parameters is there, in all replicas */
+    int32_t *reducible;           /* by replica: with which a bucket of gradients can be sent */
+    int32_t *stream;              /* [devices]: the last task of the stage's collectives, in all replicas */
+    int32_t *sender;              /* [places][2]: processors that send, through NICs and into the domain; or NO_TASK */
+    int32_t *afters;              /* [replicas]: what a collective waits for */
+    int32_t *ended; /* [devices]: with which the stage has its gradients, and all that comes before its step */
+    int32_t *step, *overhead; /* [places]: the optimizer's step; the constant, or NO_TASK */
+    /* Of the pass at work: its tasks on the processor, and how much of its time is over with each; what it takes and
+     * gives. */
+    int32_t *spine;
+    pc_time *over_ps;
+    int64_t spine_count, spine_room;
+    int64_t take_bytes, give_bytes;
+    pc_error *error;
+} lowering;
+
+static inline int64_t lowering_cell(const lowering *x, int device, int chunk) {
+    return (int64_t)device * x->plan->chunks + chunk;
+}
+
+static inline int lowering_place(const lowering *x, int replica, int device) {
+    return replica * x->plan->devices + device;
+}
+
+static inline int64_t lowering_row(const lowering *x, int replica, int64_t position) {
+    return replica * x->passes + position;
+}
+
+static inline int64_t lowering_buckets(const lowering *x) {
+    return x->bucket[(int64_t)x->plan->devices * x->plan->chunks];
+}
+
+static inline pc_code lowering_add_edge(lowering *x, int32_t from, int32_t to, pc_time delay_ps) {
+    return from == NO_TASK ? PC_OK : pc_program_add_edge(x->program, from, to, delay_ps, x->error);
+}
+
+/* Until when the stage's own work is held back. */
+static inline pc_time lowering_held_ps(const lowering *x, int device) {
+    return device == x->how.held_device ? x->how.held_ps : 0;
+}
+
+/* By closed costs: how long a pass takes in a replica, what it waits for with it; how long what it sends is on its way,
+ * all in all; when F of a chunk may start. */
+pc_time lowering_duration_ps(const lowering *x, int replica, int device, int64_t position);
+pc_time lowering_message_ps(const lowering *x, int replica, int device, int64_t position, int to);
+pc_time lowering_ready_ps(const lowering *x, int replica, int device, int chunk);
+
+/* lower_passes.c: what a stage's processor does in a replica. */
+pc_code lowering_add_passes(lowering *x, int replica, int device);
+
+/* lower_traffic.c: collectives of data parallelism before and behind the passes; messages; and what keeps their order.
+ */
+pc_code lowering_add_gathers(lowering *x, int device);
+pc_code lowering_add_reductions(lowering *x, int device);
+pc_code lowering_add_transfers(lowering *x, int replica);
+
+/* lower_tail.c: from each stage's last pass and gradient to the end of the iteration. */
+pc_code lowering_add_tail(lowering *x);
+
+/* A task that needs nothing, behind what it is to wait for: nothing yet. */
+pc_code lowering_add_meeting(lowering *x, int32_t *task);
+
+/* A collective of a stage in every replica, which begins when `before` and all of `afters` [replicas] are over, and
+ * ends in all at once, with *done. From each replica's stage to its stage `to`. It could go with the last of `afters`;
+ * where that is NULL, with lanes.now.ready_task. */
+pc_code lowering_add_collective(lowering *x, int device, int to, const pc_sendings *sendings, pc_after before,
+                                const int32_t *afters, int32_t *done);
+
+/* lower_result.c: what came of it. */
+pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_flows_result *result);
+
+/* lower_trace.c: what the engine saw. */
+pc_code lowering_trace(const lowering *x, const pc_simulation_result *found, pc_engine_trace *trace);
+
+#endif

@@ -1,0 +1,263 @@
+/* A whole iteration on the engine, event by event, is the shortcut's, bit for bit: over every named schedule, closed and
+ * over flows, replicas folded and expanded, whatever is sharded, overlaps or fits. And what the engine saw of it agrees
+ * with itself. */
+#include "tests/support.h"
+
+#include "models/schedule/generate.h"
+#include "tests/iteration_example.h"
+
+#include <math.h>
+
+/* ---- settings ---- */
+
+static bool toss(test_random *random) {
+    return test_between(random, 0, 1);
+}
+
+/* Searches take their time: a third as often as the others. */
+static void draw_schedule(test_random *random, pc_iteration_spec *spec) {
+    int count;
+    const pc_generator *all = pc_generators(&count);
+    do spec->generator = &all[test_between(random, 0, count - 1)];
+    while (spec->generator->searches && test_between(random, 0, 2) > 0);
+    spec->cut.chunks = spec->generator->chunks_default;
+}
+
+static pc_iteration_spec draw_spec(test_random *random) {
+    pc_iteration_spec spec = random_spec(random);
+    draw_schedule(random, &spec);
+    spec.cut.pp = 1 << test_between(random, 0, 2);
+    if (spec.cut.dp > 8) spec.cut.dp = 3;
+    spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
+    spec.cut.zero = (int)test_between(random, 0, 3);
+    spec.cut.gradient_bytes = toss(random) ? 4 : 2;
+    spec.network = toss(random) ? PC_NETWORK_CLOSED : toss(random) ? PC_NETWORK_FLOWS : PC_NETWORK_AUTO;
+    spec.expands = spec.cut.dp > 1 && test_between(random, 0, 3) == 0;
+    if (spec.expands) spec.jitter = toss(random) ? 0 : 0.2;
+    spec.seed = test_draw(random);
+    spec.overlaps_tp = toss(random);
+    spec.overhead_ps = toss(random) ? 0 : 123456789;
+    spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
+    spec.machine.oversubscription = 2;
+    if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
+    return spec;
+}
+
+/* A room in which some stages' activations fit and others' may not: between what is held all the time and the peak, of
+ * the stage that holds most. */
+static void tighten(test_random *random, const pc_iteration *x, pc_iteration_spec *spec) {
+    int64_t fixed = 0, peak = 0;
+    for (int d = 0; d < x->devices; d++) {
+        const pc_device_memory *m = &x->memory[d];
+        int64_t held = m->peak_bytes - m->activations;
+        if (held > fixed) fixed = held;
+        if (m->peak_bytes > peak) peak = m->peak_bytes;
+    }
+    spec->memory_limit_bytes = fixed + (int64_t)((double)(peak - fixed) * (double)test_between(random, 20, 105) / 100);
+}
+
+/* ---- equality ---- */
+
+static pc_iteration run(const pc_iteration_spec *spec, pc_engine_mode engine) {
+    pc_iteration_spec asked = *spec;
+    pc_iteration iteration;
+    pc_error error = {0};
+    asked.engine = engine;
+    if (pc_iteration_run(&asked, NULL, true, &iteration, &error)) fail_msg("%s", error.message);
+    return iteration;
+}
+
+static void same_number(double a, double b, const char *what) {
+    if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b))) fail_msg("%s: %.17g; expected %.17g", what, a, b);
+}
+
+static void same_times(const pc_time *a, const pc_time *b, int64_t count, const char *what) {
+    for (int64_t i = 0; i < count; i++)
+        if (a[i] != b[i]) fail_msg("%s %ld: %ld; expected %ld", what, (long)i, (long)a[i], (long)b[i]);
+}
+
+static void same_trace(const pc_replay_trace *a, const pc_replay_trace *b) {
+    assert_int_equal(a->pass_count, b->pass_count);
+    same_times(a->pass_start_ps, b->pass_start_ps, b->pass_count, "start");
+    same_times(a->pass_end_ps, b->pass_end_ps, b->pass_count, "end");
+    assert_memory_equal(a->pass, b->pass, (size_t)b->pass_count * sizeof *b->pass);
+    assert_int_equal(a->level_count, b->level_count);
+    same_times(a->level_time_ps, b->level_time_ps, b->level_count, "level's time");
+    same_times(a->level_bytes, b->level_bytes, b->level_count, "level");
+    assert_int_equal(a->transfer_count, b->transfer_count);
+    same_times(a->transfer_start_ps, b->transfer_start_ps, b->transfer_count, "transfer's start");
+    same_times(a->transfer_end_ps, b->transfer_end_ps, b->transfer_count, "transfer's end");
+}
+
+static void same_memory(const pc_iteration *a, const pc_iteration *b) {
+    assert_int_equal(a->devices, b->devices);
+    for (int d = 0; d < b->devices; d++) {
+        const pc_device_memory *x = &a->memory[d], *y = &b->memory[d];
+        assert_int_equal(x->peak_bytes, y->peak_bytes);
+        assert_int_equal(x->peak_ps, y->peak_ps);
+        assert_int_equal(x->activations, y->activations);
+        assert_int_equal(x->buffers, y->buffers);
+    }
+}
+
+static void same_exposed(const pc_exposed *a, const pc_exposed *b) {
+    same_number(a->tp, b->tp, "tp");
+    same_number(a->pp, b->pp, "pp");
+    same_number(a->dp, b->dp, "dp");
+    same_number(a->optimizer, b->optimizer, "optimizer");
+    same_number(a->bubble, b->bubble, "bubble");
+}
+
+static void same_iteration(const pc_iteration *a, const pc_iteration *b) {
+    assert_int_equal(a->status, b->status);
+    assert_string_equal(a->message, b->message);
+    same_number(a->iteration_s, b->iteration_s, "iteration");
+    if (b->status != PC_ITERATION_INFEASIBLE) same_memory(a, b);
+    if (b->status) return;
+    same_exposed(&a->exposed, &b->exposed);
+    same_number(a->link_utilisation_max, b->link_utilisation_max, "utilisation");
+    same_number(a->standard_error_s, b->standard_error_s, "error");
+    same_number(a->mfu, b->mfu, "mfu");
+    assert_true(a->replay.trace_hash == b->replay.trace_hash);
+    same_trace(&a->replay.trace, &b->replay.trace);
+}
+
+/* ---- what the engine saw ---- */
+
+/* Levels of the replay are those of activations; the engine's all that is held, the step's bytes with it. */
+static void check_levels(const pc_iteration *x) {
+    const pc_engine_trace *seen = &x->replay.engine;
+    const pc_replay_trace *trace = &x->replay.trace;
+    int64_t row = 0, level = 0;
+    for (int d = 0; d < x->devices; d++) {
+        int64_t fixed = 0, most = 0;
+        for (bool is_first = true; row < seen->memory_count && seen->memory_device[row] == d; row++, is_first = false) {
+            if (is_first) fixed = seen->memory_bytes[row];
+            if (seen->memory_bytes[row] > most) most = seen->memory_bytes[row];
+            if (is_first || level == trace->level_count || trace->level_device[level] != d) continue;
+            if (seen->memory_time_ps[row] != trace->level_time_ps[level]) fail_msg("device %d level %ld row %ld of %ld: %ld not %ld, bytes %ld not %ld", d, (long)level, (long)row, (long)seen->memory_count, (long)seen->memory_time_ps[row], (long)trace->level_time_ps[level], (long)(seen->memory_bytes[row] - fixed), (long)trace->level_bytes[level]);
+            assert_int_equal(seen->memory_bytes[row] - fixed, trace->level_bytes[level]);
+            level++;
+        }
+        assert_int_equal(most, x->memory[d].peak_bytes);
+        assert_int_equal(seen->memory_capacity_bytes[d], x->memory[d].capacity_bytes);
+    }
+    assert_int_equal(row, seen->memory_count);
+    assert_int_equal(level, trace->level_count);
+}
+
+static void check_flows(const pc_engine_trace *seen) {
+    for (int64_t i = 0; i < seen->flow_count; i++) {
+        assert_true(seen->flow_ready_ps[i] <= seen->flow_end_ps[i]);
+        assert_true(seen->flow_start_ps[i] + seen->flow_alone_ps[i] <= seen->flow_end_ps[i] + 1);
+        assert_true(i == 0 || seen->flow_start_ps[i - 1] <= seen->flow_start_ps[i]);
+        assert_true(seen->flow_out[i] >= 0 && seen->flow_out[i] < seen->link_count);
+        assert_true(seen->flow_in[i] >= 0 && seen->flow_in[i] < seen->link_count);
+        if (!seen->link_shared[seen->flow_out[i]])
+            assert_int_equal(seen->flow_start_ps[i] + seen->flow_alone_ps[i], seen->flow_end_ps[i]);
+    }
+}
+
+/* A load over time is what went over the link. */
+static void check_loads(const pc_engine_trace *seen) {
+    double *carried = calloc((size_t)seen->link_count + 1, sizeof *carried);
+    double *sent = calloc((size_t)seen->link_count + 1, sizeof *sent);
+    double *load = calloc((size_t)seen->link_count + 1, sizeof *load);
+    pc_time *since = calloc((size_t)seen->link_count + 1, sizeof *since);
+    assert_true(carried && sent && load && since);
+    for (int64_t i = 0; i < seen->load_count; i++) {
+        int32_t l = seen->load_link[i];
+        assert_true(i == 0 || seen->load_time_ps[i - 1] <= seen->load_time_ps[i]);
+        carried[l] += load[l] * (double)(seen->load_time_ps[i] - since[l]) / 1e12;
+        load[l] = seen->load_bytes_per_s[i];
+        since[l] = seen->load_time_ps[i];
+        if (seen->link_shared[l]) assert_true(load[l] <= seen->link_bytes_per_s[l] * (1 + 1e-9));
+    }
+    for (int64_t i = 0; i < seen->flow_count; i++) {
+        sent[seen->flow_out[i]] += seen->flow_bytes[i];
+        sent[seen->flow_in[i]] += seen->flow_bytes[i];
+    }
+    for (int64_t l = 0; l < seen->link_count; l++) {
+        assert_true(load[l] == 0 && sent[l] > 0);
+        if (fabs(carried[l] - sent[l]) > 1e-6 * sent[l] + 1e3) fail_msg("%g bytes; expected %g", carried[l], sent[l]);
+    }
+    free(carried);
+    free(sent);
+    free(load);
+    free(since);
+}
+
+static void check_seen(const pc_iteration_spec *spec, const pc_iteration *x) {
+    const pc_engine_trace *seen = &x->replay.engine;
+    int replicas = spec->expands ? spec->cut.dp : 1;
+    assert_int_equal(x->replay.way, PC_WAY_EVENTS);
+    assert_int_equal(seen->queue_count, x->replay.trace.pass_count);
+    for (int64_t i = 0; i < seen->queue_count; i++)
+        assert_true(seen->queue_ready_ps[i] >= 0 && seen->queue_ready_ps[i] <= x->replay.trace.pass_start_ps[i]);
+    assert_int_equal(seen->work_count, replicas * x->devices * (spec->overhead_ps > 0 ? 2 : 1));
+    assert_true((int64_t)seen->event_count > 2 * replicas * seen->queue_count);
+    check_levels(x);
+    check_flows(seen);
+    check_loads(seen);
+}
+
+/* ---- the tests ---- */
+
+static pc_engine_way shortcut_of(const pc_iteration_spec *spec, const pc_iteration *x) {
+    (void)spec;
+    return isnan(x->link_utilisation_max) ? PC_WAY_PATHS : PC_WAY_FLOWS;
+}
+
+/* Returns what came of it. */
+static pc_iteration_status compare(const pc_iteration_spec *spec) {
+    pc_iteration shortcut = run(spec, PC_ENGINE_AUTO), events = run(spec, PC_ENGINE_EVENTS);
+    pc_iteration_status status = shortcut.status;
+    same_iteration(&events, &shortcut);
+    if (!status) {
+        assert_int_equal(shortcut.replay.way, shortcut_of(spec, &shortcut));
+        assert_int_equal(shortcut.replay.engine.link_count + shortcut.replay.engine.queue_count, 0);
+        check_seen(spec, &events);
+    }
+    pc_iteration_free(&shortcut);
+    pc_iteration_free(&events);
+    return status;
+}
+
+static void describe(const pc_iteration_spec *x, char text[512]) {
+    snprintf(text, 512,
+             "%s p%d m%ld t%d d%d zero %d net %d ops %d expand %d jitter %g p2p %d grad %d par %d step %d bucket %ld limit "
+             "%ld",
+             x->generator->name, x->cut.pp, (long)x->cut.microbatches, x->cut.tp, x->cut.dp, x->cut.zero, x->network,
+             x->granularity, x->expands, x->jitter, x->overlaps_p2p, x->overlaps_gradients, x->overlaps_parameters,
+             x->step, (long)x->bucket_bytes, (long)x->memory_limit_bytes);
+}
+
+static void test_events_are_the_shortcut(void **state) {
+    (void)state;
+    test_random random = {2019};
+    long cases = test_cases(test_part(120, 40)), done[3] = {0};
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = draw_spec(&random);
+        char text[512];
+        describe(&spec, text);
+        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
+        done[compare(&spec)]++;
+        if (i % 3) continue;
+        pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
+        if (!roomy.status) {
+            tighten(&random, &roomy, &spec);
+            done[compare(&spec)]++;
+        }
+        pc_iteration_free(&roomy);
+    }
+    print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
+    assert_true(done[PC_ITERATION_OK] > cases / 2);
+    test_count("iterations, shortcut and events", done[0] + done[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events_are_the_shortcut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
