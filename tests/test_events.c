@@ -135,7 +135,7 @@ static void check_levels(const pc_iteration *x) {
             if (is_first) fixed = seen->memory_bytes[row];
             if (seen->memory_bytes[row] > most) most = seen->memory_bytes[row];
             if (is_first || level == trace->level_count || trace->level_device[level] != d) continue;
-            if (seen->memory_time_ps[row] != trace->level_time_ps[level]) fail_msg("device %d level %ld row %ld of %ld: %ld not %ld, bytes %ld not %ld", d, (long)level, (long)row, (long)seen->memory_count, (long)seen->memory_time_ps[row], (long)trace->level_time_ps[level], (long)(seen->memory_bytes[row] - fixed), (long)trace->level_bytes[level]);
+            assert_int_equal(seen->memory_time_ps[row], trace->level_time_ps[level]);
             assert_int_equal(seen->memory_bytes[row] - fixed, trace->level_bytes[level]);
             level++;
         }

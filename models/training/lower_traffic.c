@@ -126,10 +126,12 @@ static pc_code add_reductions_of(lowering *x, int device, bool of_last, bool of_
     return code;
 }
 
-/* By closed costs the last ones come behind all others (finish.h). */
+/* By closed costs the last ones come behind all others, and none waits for parameters, each having a stream of its own
+ * (finish.h). */
 pc_code lowering_add_reductions(lowering *x, int device) {
     bool has_others = x->plan->cut.zero == 2;
     if (!pc_plan_reduces_behind(x->plan)) return PC_OK;
+    if (x->how.is_closed) x->stream[device] = NO_TASK;
     if (!x->how.is_closed || !has_others) return add_reductions_of(x, device, true, has_others);
     pc_code code = add_reductions_of(x, device, false, true);
     return code ? code : add_reductions_of(x, device, true, false);
