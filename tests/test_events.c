@@ -255,9 +255,83 @@ static void test_events_are_the_shortcut(void **state) {
     test_count("iterations, shortcut and events", done[0] + done[1]);
 }
 
+/* ---- passes that wait for memory ---- */
+
+/* A walk over the order in which passes ran is possible, fits, and is nowhere later: a device may have waited for a pass
+ * which it then passed over, since by then that one waited for memory on another. */
+static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iteration *x) {
+    const pc_replay_trace *trace = &x->replay.trace;
+    int64_t counts[64] = {0};
+    pc_schedule schedule;
+    pc_costs costs;
+    pc_replay replay;
+    pc_error error = {0};
+    for (int64_t i = 0; i < trace->pass_count; i++) counts[trace->pass_device[i]]++;
+    assert_int_equal(pc_schedule_create("ran", spec->cut.pp, (int)spec->cut.microbatches, spec->cut.chunks,
+                                        spec->generator->placement, counts, &schedule, NULL),
+                     PC_OK);
+    memcpy(schedule.passes, trace->pass, (size_t)trace->pass_count * sizeof *trace->pass);
+    assert_int_equal(pc_iteration_costs(spec, NULL, &costs, NULL), PC_OK);
+    if (pc_replay_run(&schedule, &costs, true, &replay, &error)) fail_msg("%s", error.message);
+    assert_false(replay.out_of_memory);
+    for (int64_t i = 0; i < trace->pass_count; i++)
+        assert_true(replay.trace.pass_start_ps[i] <= trace->pass_start_ps[i]);
+    pc_replay_free(&replay);
+    pc_costs_free(&costs);
+    pc_schedule_free(&schedule);
+}
+
+static void check_waited(const pc_iteration_spec *spec, const pc_iteration *x) {
+    for (int d = 0; d < x->devices; d++) assert_true(x->memory[d].peak_bytes <= x->memory[d].capacity_bytes);
+    check_levels(x);
+    check_flows(&x->replay.engine);
+    check_loads(&x->replay.engine);
+    if (isnan(x->link_utilisation_max) && !spec->expands) check_order_that_ran(spec, x);
+}
+
+/* What fits is as if nobody could wait. What does not ends in an order that fits, or says which pass waits for ever;
+ * whichever way it was to be run. */
+static void test_passes_wait_for_memory(void **state) {
+    (void)state;
+    test_random random = {77};
+    long cases = test_cases(test_part(120, 40)), waited = 0, stuck = 0;
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = draw_spec(&random);
+        char text[512];
+        describe(&spec, text);
+        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
+        pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
+        if (roomy.status) {
+            pc_iteration_free(&roomy);
+            continue;
+        }
+        spec.waits_for_memory = true;
+        pc_iteration asked = run(&spec, PC_ENGINE_AUTO);
+        same_iteration(&asked, &roomy);
+        assert_int_equal(asked.replay.way, roomy.replay.way);
+        pc_iteration_free(&asked);
+        tighten(&random, &roomy, &spec);
+        pc_iteration x = run(&spec, PC_ENGINE_AUTO), events = run(&spec, PC_ENGINE_EVENTS);
+        same_iteration(&x, &events);
+        if (x.status) {
+            assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+            stuck++;
+        } else if (x.replay.way == PC_WAY_EVENTS) {
+            check_waited(&spec, &x);
+            waited++;
+        }
+        pc_iteration_free(&x);
+        pc_iteration_free(&events);
+        pc_iteration_free(&roomy);
+    }
+    print_message("%ld waited, %ld for ever\n", waited, stuck);
+    assert_true(waited > cases / 8 && stuck > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_are_the_shortcut),
+        cmocka_unit_test(test_passes_wait_for_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

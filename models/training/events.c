@@ -28,6 +28,7 @@ static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *st
     return PC_OK;
 }
 
+/* Where flows meet, a stage that is held back may meet more: what all take without is a pace, too. */
 static pc_code find_pace(held_program *x, const pc_flows_result *result, pc_time *iteration_ps) {
     int devices = x->plan->devices;
     pc_time *period_ps = pc_alloc((size_t)devices, sizeof *period_ps), longest = 0;
@@ -36,9 +37,10 @@ static pc_code find_pace(held_program *x, const pc_flows_result *result, pc_time
         period_ps[d] = result->step_end_ps[d] - result->begin_ps[d];
         if (period_ps[d] > longest) longest = period_ps[d];
     }
-    *iteration_ps = longest + x->plan->spec->overhead_ps;
+    pc_time most_ps = *iteration_ps = longest + x->plan->spec->overhead_ps;
     x->how.with_trace = false;
     pc_code code = pc_plan_own_pace(x->plan, result->begin_ps, period_ps, time_held, x, iteration_ps);
+    if (*iteration_ps > most_ps) *iteration_ps = most_ps;
     pc_free(period_ps);
     return code;
 }

@@ -69,19 +69,40 @@ pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteratio
 
 /* ---- activations ---- */
 
-void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration) {
+typedef int64_t activations_of(const pc_iteration_plan *plan, const pc_costs *costs, int device);
+
+static int64_t least_activations(const pc_iteration_plan *plan, const pc_costs *costs, int device) {
+    return pc_generator_least_memory(plan->spec->generator, costs, device);
+}
+
+/* Of the chunk whose are most. */
+static int64_t one_activation(const pc_iteration_plan *plan, const pc_costs *costs, int device) {
+    int64_t most = 0;
+    for (int c = 0; c < plan->chunks; c++) {
+        int64_t bytes = costs->activation_bytes[pc_costs_index(costs, device, c)];
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+/* Out of memory where some stage has no room for these; the stage that lacks most. */
+static void need_room(const pc_iteration_plan *plan, const pc_costs *costs, activations_of *activations,
+                      pc_iteration *iteration) {
     int worst = -1;
     int64_t missing = 0;
     for (int d = 0; d < plan->devices; d++) {
-        int64_t least = pc_generator_least_memory(plan->spec->generator, costs, d);
         pc_device_memory *x = &iteration->memory[d];
-        int64_t too_much = pc_iteration_plan_fixed(plan, d) + least - x->capacity_bytes;
+        int64_t too_much = pc_iteration_plan_fixed(plan, d) + activations(plan, costs, d) - x->capacity_bytes;
         if (too_much <= missing) continue;
         missing = too_much;
         worst = d;
     }
     if (worst >= 0)
         note(plan, worst, "activations", "of one microbatch", plan->device[worst].capacity_bytes + missing, iteration);
+}
+
+void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration) {
+    need_room(plan, costs, least_activations, iteration);
 }
 
 typedef struct climb {
@@ -143,16 +164,18 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
     return PC_OK;
 }
 
-void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, int64_t position,
-                        int64_t asked_bytes, int64_t level_bytes, pc_time when_ps, pc_iteration *iteration) {
-    int device = pc_stage_of_position(schedule, position);
+void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+                        const pc_pass_stuck *stuck, pc_iteration *iteration) {
+    int device = pc_stage_of_position(schedule, stuck->position);
     char name[PC_PASS_NAME_SIZE];
-    pc_pass_name(schedule, schedule->passes[position], name);
+    need_room(plan, costs, one_activation, iteration);
+    if (iteration->status) return;
+    pc_pass_name(schedule, schedule->passes[stuck->position], name);
     iteration->status = PC_ITERATION_OUT_OF_MEMORY;
     pc_write_message(
         iteration->message, sizeof iteration->message,
-        "stage %d: %s waits for %.4g GiB of memory for ever from %.4g s on: %.4g of %.4g GiB are taken, and "
-        "no pass that can run gives any back",
-        device, name, (double)asked_bytes / BYTES_PER_GIB, pc_time_to_seconds(when_ps),
-        (double)level_bytes / BYTES_PER_GIB, (double)plan->device[device].capacity_bytes / BYTES_PER_GIB);
+        "stage %d: %s waits for %.4g GiB of memory: %.4g of %.4g GiB are taken, and from %.4g s on no pass "
+        "can run that gives any back",
+        device, name, (double)stuck->asked_bytes / BYTES_PER_GIB, (double)stuck->level_bytes / BYTES_PER_GIB,
+        (double)plan->device[device].capacity_bytes / BYTES_PER_GIB, pc_time_to_seconds(stuck->when_ps));
 }

@@ -25,9 +25,16 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
                                  const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
                                  pc_error *error);
 
-/* Out of memory, where passes wait for it: `pass` of a device asks for so many bytes, in vain from when_ps on, since it
- * holds so many. */
-void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, int64_t position,
-                        int64_t asked_bytes, int64_t level_bytes, pc_time when_ps, pc_iteration *iteration);
+/* A pass that waits in vain for memory. */
+typedef struct pc_pass_stuck {
+    int64_t position;
+    int64_t asked_bytes, level_bytes; /* what it takes, and what its device holds in all */
+    pc_time when_ps;                  /* since when nothing can give any back */
+} pc_pass_stuck;
+
+/* Out of memory, where passes wait for it: for the activations of one microbatch, where a stage has not even room for
+ * those; else as it says. */
+void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+                        const pc_pass_stuck *stuck, pc_iteration *iteration);
 
 #endif

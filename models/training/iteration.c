@@ -391,8 +391,7 @@ static pc_code run_program(iteration_run *run, const pc_flows_spec *how, bool wi
     pc_code code = pc_events_run(&run->plan, &run->schedule, how, &found, &whole_ps, error);
     if (code) return code;
     if (found.is_stuck)
-        pc_footprint_stuck(&run->plan, &run->schedule, found.stuck, found.stuck_bytes, found.stuck_level_bytes,
-                           found.stuck_ps, iteration);
+        pc_footprint_stuck(&run->plan, &run->schedule, &run->costs, &found.stuck, iteration);
     else
         code = take_found(run, how, &found, whole_ps, with_trace, iteration, error);
     pc_flows_free(&found);

@@ -11,6 +11,7 @@
 #include "engine/program.h"
 #include "engine/simulation.h"
 #include "models/schedule/engine_trace.h"
+#include "models/training/footprint.h"
 #include "models/training/plan.h"
 
 /* Whether two sorts of traffic can meet on a link: collectives of data parallelism that overlap passes, and transfers
@@ -48,15 +49,14 @@ typedef struct pc_flows_result {
     pc_time *begin_ps;      /* [devices]: when the stage's own work begins, the earliest */
     pc_time *step_end_ps;   /* [devices]: when the stage's step ends, the latest */
     pc_time whole_ps;       /* when the last one ends, and the constant behind it */
-    pc_time link_filled_ps; /* how long the link is filled that is filled longest */
+    pc_time link_filled_ps; /* how long the link is filled that is filled longest; what comes behind the stages' last
+                             * gradients (the tied embedding's, loss, norm) is left out */
     /* Where it has memories: of the first replica's. */
     int64_t *peak_bytes;   /* [devices] */
     pc_time *overdrawn_ps; /* [devices]: when what it holds first was more than its capacity; -1: never */
-    /* Where passes wait: whether some wait for ever, the first of which is at `stuck`, a position, asks for so much,
-     * and finds the rest taken. Times are then no times. */
+    /* Where passes wait: whether some wait for ever, the first of which this is. Times are then no times. */
     bool is_stuck;
-    int64_t stuck, stuck_bytes, stuck_level_bytes;
-    pc_time stuck_ps;
+    pc_pass_stuck stuck;
     pc_engine_trace trace; /* if asked for */
 } pc_flows_result;
 

@@ -74,13 +74,15 @@ static void read_stages(const lowering *x, const pc_simulation_result *found, pc
 static void read_stuck(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
     int64_t rows = x->passes * x->how.replicas, row = 0;
     while (row < rows && x->first[row] != found->task) row++;
+    int64_t position = row % x->passes;
+    int device = pc_stage_of_position(x->schedule, position);
+    pc_pass pass = x->schedule->passes[position];
+    bool is_recomputed = pc_pass_is_recomputed(&x->index, device, pass);
     result->is_stuck = true;
-    result->stuck = row % x->passes;
-    result->stuck_ps = found->time_ps;
-    result->stuck_level_bytes = found->level_bytes;
-    int device = pc_stage_of_position(x->schedule, result->stuck);
-    pc_pass pass = x->schedule->passes[result->stuck];
-    result->stuck_bytes = pc_costs_taken(&x->costs, device, pass, pc_pass_is_recomputed(&x->index, device, pass));
+    result->stuck = (pc_pass_stuck){.position = position,
+                                    .asked_bytes = pc_costs_taken(&x->costs, device, pass, is_recomputed),
+                                    .level_bytes = found->level_bytes,
+                                    .when_ps = found->time_ps};
 }
 
 pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
@@ -93,7 +95,7 @@ pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_f
     if (!code) {
         read_passes(x, found, result);
         read_stages(x, found, result);
-        result->link_filled_ps = pc_lanes_filled_ps(&x->lanes);
+        result->link_filled_ps = x->filled_ps;
     }
     for (int d = 0; !code && x->how.has_memory && d < x->plan->devices; d++) {
         result->peak_bytes[d] = found->peak_bytes[d];

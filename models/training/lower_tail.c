@@ -31,13 +31,15 @@ static pc_code add_meeting_of(lowering *x, const int32_t *tasks, int count, int3
 
 /* ---- what comes before the step ---- */
 
-/* With its last pass and its gradients, in every replica. */
+/* With its last pass and its gradients, in every replica; with all passes, where any may run last. */
 static pc_code end_stage(lowering *x, int device) {
-    int64_t last = x->schedule->offsets[device + 1] - 1;
+    int64_t behind = x->schedule->offsets[device + 1];
+    int64_t first = x->how.waits_for_memory ? x->schedule->offsets[device] : behind - 1;
     pc_code code = lowering_add_meeting(x, &x->ended[device]);
     if (!code) code = lowering_add_edge(x, x->stream[device], x->ended[device], 0);
-    for (int r = 0; !code && r < x->how.replicas; r++)
-        code = lowering_add_edge(x, x->last[lowering_row(x, r, last)], x->ended[device], 0);
+    for (int r = 0; r < x->how.replicas; r++)
+        for (int64_t i = first; !code && i < behind; i++)
+            code = lowering_add_edge(x, x->last[lowering_row(x, r, i)], x->ended[device], 0);
     return code;
 }
 

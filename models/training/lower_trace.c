@@ -119,8 +119,7 @@ static void fill_in_flow(const lowering *x, const pc_simulation_result *found, c
     t->flow_ready_ps[row] = found->end_ps[note->ready_task];
     t->flow_start_ps[row] = from->start_ps;
     t->flow_alone_ps[row] = note->latency_ps + note->fill_ps;
-    t->flow_end_ps[row] =
-        x->lanes.is_shared ? found->end_ps[note->task] : from->start_ps + t->flow_alone_ps[row];
+    t->flow_end_ps[row] = x->lanes.is_shared ? found->end_ps[note->task] : from->start_ps + t->flow_alone_ps[row];
 }
 
 static bool add_flows(const lowering *x, const pc_simulation_result *found, const int32_t *row_of, pc_engine_trace *t) {

@@ -85,6 +85,24 @@ pc_code lowering_add_gathers(lowering *x, int device) {
     return code;
 }
 
+/* Where passes need not run in their order, the one that stands last may run earlier: then a chunk's gradients wait for
+ * all that add to them. */
+static pc_code wait_for_others(lowering *x, int device, int64_t position) {
+    int chunk = x->schedule->passes[position].chunk;
+    int32_t all;
+    if (!x->how.waits_for_memory) return PC_OK;
+    pc_code code = lowering_add_meeting(x, &all);
+    if (!code) code = lowering_add_edge(x, x->stream[device], all, 0);
+    for (int r = 0; r < x->how.replicas; r++)
+        for (int64_t i = x->schedule->offsets[device]; !code && i < x->schedule->offsets[device + 1]; i++) {
+            pc_pass pass = x->schedule->passes[i];
+            if (i != position && pass.chunk == chunk && pc_pass_adds_gradients(pass))
+                code = lowering_add_edge(x, x->last[lowering_row(x, r, i)], all, 0);
+        }
+    x->stream[device] = all;
+    return code;
+}
+
 /* Of every replica: the end of a pass, or what a bucket waits for. */
 static const int32_t *after_pass(const lowering *x, int64_t position) {
     for (int r = 0; r < x->how.replicas; r++) x->afters[r] = x->last[lowering_row(x, r, position)];
@@ -108,6 +126,7 @@ static pc_code add_reduction(lowering *x, int device, int64_t position) {
     pc_sendings bucket;
     pc_code code = bucket_sendings(x, device, pass.chunk, pc_plan_reduction(plan), pc_cut_gradient_bytes(&plan->cut),
                                    is_last ? 1 : chunk->buckets, chunk->reduce_ps, &bucket);
+    if (!code && is_last) code = wait_for_others(x, device, position);
     x->lanes.now = (pc_flow_note){.sort = PC_FLOW_REDUCE, .chunk = pass.chunk, .microbatch = -1};
     if (!is_last) return code ? code : add_to_stream(x, device, &bucket, after_pass(x, position));
     for (int64_t k = x->bucket[at]; !code && k < x->bucket[at + 1]; k++)
