@@ -80,15 +80,13 @@ static pc_code check_model(const pc_setting *setting, pc_problem *problem) {
     return code;
 }
 
-/* Replicas are simulated one by one only where nothing joins them but what is known in advance. */
+/* Noise is of whole passes. */
 static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
-    bool has_flows = pc_setting_whole(setting, PC_KEY_NETWORK, PC_NETWORK_AUTO) == PC_NETWORK_FLOWS;
     bool has_operations = pc_setting_whole(setting, PC_KEY_GRANULARITY, PC_GRANULARITY_PASS) != PC_GRANULARITY_PASS;
     bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
-    if (!expands || (!has_flows && !has_operations)) return PC_OK;
-    return pc_problem_blame(problem, "expand", "stands beside %s; expected %s with it",
-                            has_flows ? "network: flows" : "granularity: operations",
-                            has_flows ? "network: closed" : "granularity: pass");
+    if (!expands || !has_operations) return PC_OK;
+    return pc_problem_blame(problem, "expand",
+                            "stands beside granularity: operations; expected granularity: pass with it");
 }
 
 /* Pieces of a loss that is not computed in pieces. */

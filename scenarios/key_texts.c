@@ -164,8 +164,7 @@ static const pc_key_text texts[] = {
     SETTING("network", "`auto`",
             "with `closed` every message takes what it takes alone; with `flows` they share links; `auto` chooses"),
     SETTING("pass_overhead", "0", "what every pass takes beyond its kernels and collectives, as a fraction of them"),
-    SETTING("expand", "`false`",
-            "whether every replica is simulated for itself; not with `network: flows` or `granularity: operations`"),
+    SETTING("expand", "`false`", "whether every replica is simulated for itself; not with `granularity: operations`"),
     SETTING(
         "jitter", "0",
         "relative standard deviation of every pass's time, lognormal; or `profile`: as the profile's kernels scatter. "

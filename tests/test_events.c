@@ -1,6 +1,6 @@
-/* A whole iteration on the engine, event by event, is the shortcut's, bit for bit: over every named schedule, closed and
- * over flows, replicas folded and expanded, whatever is sharded, overlaps or fits. And what the engine saw of it agrees
- * with itself. */
+/* A whole iteration on the engine, event by event, is the shortcut's, bit for bit: over every named schedule, closed
+ * and over flows, replicas folded and expanded, whatever is sharded, overlaps or fits. And what the engine saw of it
+ * agrees with itself. */
 #include "tests/support.h"
 
 #include "models/schedule/generate.h"
@@ -23,10 +23,24 @@ static void draw_schedule(test_random *random, pc_iteration_spec *spec) {
     spec->cut.chunks = spec->generator->chunks_default;
 }
 
+/* Iterations of bad days: slow GPUs, bad links, noise. */
+static void draw_bad_days(test_random *random, pc_iteration_spec *spec) {
+    int64_t gpus = (int64_t)spec->cut.tp * spec->cut.pp * spec->cut.dp;
+    spec->jitter = toss(random) ? 0 : 0.1;
+    spec->bad_days = (pc_bad_days){.samples = test_between(random, 1, 3),
+                                   .gpu_jitter = toss(random) ? 0 : 0.05,
+                                   .link_jitter = toss(random) ? 0 : 0.3,
+                                   .slow_gpus = test_between(random, 0, gpus < 3 ? gpus : 3),
+                                   .slow_factor = 1.5,
+                                   .bad_links = test_between(random, 0, gpus < 3 ? gpus : 3),
+                                   .bad_factor = 0.25};
+}
+
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
     draw_schedule(random, &spec);
-    spec.cut.pp = 1 << test_between(random, 0, 2);
+    static const int pps[] = {1, 2, 3, 4};
+    spec.cut.pp = pps[test_between(random, 0, 3)];
     if (spec.cut.dp > 8) spec.cut.dp = 3;
     spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
     spec.cut.zero = (int)test_between(random, 0, 3);
@@ -40,6 +54,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
     spec.machine.oversubscription = 2;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
+    if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
     return spec;
 }
 
@@ -118,6 +133,8 @@ static void same_iteration(const pc_iteration *a, const pc_iteration *b) {
     same_number(a->link_utilisation_max, b->link_utilisation_max, "utilisation");
     same_number(a->standard_error_s, b->standard_error_s, "error");
     same_number(a->mfu, b->mfu, "mfu");
+    same_number(a->bad_days.good_s, b->bad_days.good_s, "good day");
+    if (b->bad_days.samples > 0) same_times(a->sample_ps, b->sample_ps, b->bad_days.samples, "sample");
     assert_true(a->replay.trace_hash == b->replay.trace_hash);
     same_trace(&a->replay.trace, &b->replay.trace);
 }
@@ -225,11 +242,11 @@ static pc_iteration_status compare(const pc_iteration_spec *spec) {
 
 static void describe(const pc_iteration_spec *x, char text[512]) {
     snprintf(text, 512,
-             "%s p%d m%ld t%d d%d zero %d net %d ops %d expand %d jitter %g p2p %d grad %d par %d step %d bucket %ld limit "
-             "%ld",
+             "%s p%d m%ld t%d d%d zero %d net %d ops %d expand %d jitter %g samples %ld p2p %d grad %d par %d step %d "
+             "bucket %ld limit %ld",
              x->generator->name, x->cut.pp, (long)x->cut.microbatches, x->cut.tp, x->cut.dp, x->cut.zero, x->network,
-             x->granularity, x->expands, x->jitter, x->overlaps_p2p, x->overlaps_gradients, x->overlaps_parameters,
-             x->step, (long)x->bucket_bytes, (long)x->memory_limit_bytes);
+             x->granularity, x->expands, x->jitter, (long)x->bad_days.samples, x->overlaps_p2p, x->overlaps_gradients,
+             x->overlaps_parameters, x->step, (long)x->bucket_bytes, (long)x->memory_limit_bytes);
 }
 
 static void test_events_are_the_shortcut(void **state) {
@@ -257,8 +274,8 @@ static void test_events_are_the_shortcut(void **state) {
 
 /* ---- passes that wait for memory ---- */
 
-/* A walk over the order in which passes ran is possible, fits, and is nowhere later: a device may have waited for a pass
- * which it then passed over, since by then that one waited for memory on another. */
+/* A walk over the order in which passes ran is possible, fits, and is nowhere later: a device may have waited for a
+ * pass which it then passed over, since by then that one waited for memory on another. */
 static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iteration *x) {
     const pc_replay_trace *trace = &x->replay.trace;
     int64_t counts[64] = {0};

@@ -306,8 +306,8 @@ static void test_bad_input(void **state) {
     spec.jitter = 0.1;
     expect_error(&spec, "jitter 0.1 of folded replicas");
     spec.expands = true;
-    spec.network = PC_NETWORK_FLOWS;
-    expect_error(&spec, "expanded replicas over network flows");
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    expect_error(&spec, "expanded replicas by operations");
     spec = example_spec();
     spec.machine.network.bandwidth_bytes_per_s = 1e-3;
     expect_error(&spec, "expected at most 7200 s");

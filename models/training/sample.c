@@ -6,6 +6,7 @@
 #include "models/training/conditions.h"
 #include "models/training/expand.h"
 #include "models/training/finish.h"
+#include "models/training/sample_events.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -75,8 +76,9 @@ typedef struct worker {
     pc_time *held_ready_ps; /* [devices][chunks]: of the costs, where held_device is not -1 and held back so long */
     pc_time held_ps;
     int held_device;
-    int64_t *distinct; /* [replicas]: those that were timed in this sample */
-    pc_error error;    /* of the first sample that failed here */
+    int64_t *distinct;       /* [replicas]: those that were timed in this sample */
+    pc_sample_events events; /* where the engine is to run them */
+    pc_error error;          /* of the first sample that failed here */
 } worker;
 
 static void close_worker(worker *w) {
@@ -91,6 +93,7 @@ static void close_worker(worker *w) {
     pc_free(w->duration_ps);
     pc_ends_free(&w->ends);
     pc_free(w->distinct);
+    pc_sample_events_close(&w->events);
 }
 
 static bool make_arrays(const samples_run *run, worker *w) {
@@ -116,6 +119,10 @@ static bool make_arrays(const samples_run *run, worker *w) {
     return true;
 }
 
+static bool runs_on_engine(const samples_run *run) {
+    return run->plan->spec->engine == PC_ENGINE_EVENTS;
+}
+
 static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
     if (!make_arrays(run, w)) return pc_error_no_memory(error);
     w->held_device = -1;
@@ -125,6 +132,8 @@ static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
     if (!code) code = pc_iteration_plan_costs(run->plan, 0, &w->costs, error);
     if (!code) code = pc_ends_create(run->base->devices, run->base->chunks, &w->ends, error);
     if (!code) code = pc_ends_add_buckets(run->plan, run->schedule, &w->ends, error);
+    if (!code && runs_on_engine(run))
+        code = pc_sample_events_open(run->plan, run->schedule, run->base->replicas, &w->events, error);
     return code;
 }
 
@@ -275,10 +284,8 @@ static void draw_transfers(const samples_run *run, int64_t sample, int64_t repli
         pc_pass pass = schedule->passes[i];
         int32_t h = hop[pass.chunk * PC_PASS_KINDS + pass.kind];
         pc_time time = h < 0 ? 0 : pc_time_drawn((double)w->hop_ps[h] * pc_factors_draw(&run->transfers, &w->rng));
-        if (is_delay)
-            w->delay_ps[i] = time;
-        else
-            w->duration_ps[i] += time;
+        w->delay_ps[i] = time;
+        if (!is_delay) w->duration_ps[i] += time;
     }
 }
 
@@ -293,13 +300,32 @@ static void take_replica(const samples_run *run, const pc_costs *costs, const pc
     pc_ends_take(run->schedule, costs, found->start_ps, found->end_ps, &w->ends);
 }
 
-/* Where sample is not -1, with noise of its own. */
+/* What was not drawn is as the costs say. */
+static void keep_replica(const samples_run *run, bool is_drawn, worker *w) {
+    const pc_schedule *schedule = run->schedule;
+    bool has_transfers = is_drawn && (pc_factors_vary(&run->transfers) || !run->plan->spec->overlaps_p2p);
+    for (int d = 0; d < run->base->devices; d++)
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_pass pass = schedule->passes[i];
+            int64_t cell = pc_costs_index(&w->costs, d, pass.chunk);
+            int32_t h = run->base->hop[cell * PC_PASS_KINDS + pass.kind];
+            if (!is_drawn) w->duration_ps[i] = pc_costs_duration(&w->costs, d, pass.chunk, pass.kind);
+            if (!has_transfers) w->delay_ps[i] = h < 0 ? 0 : w->hop_ps[h];
+        }
+    pc_sample_events_keep(&w->events, w->duration_ps, w->delay_ps, w->costs.ready_ps);
+}
+
+/* Where sample is not -1, with noise of its own. On the engine all are run together, later. */
 static pc_code time_replica(const samples_run *run, int64_t sample, int64_t replica, worker *w) {
     pc_timing_result found;
     bool is_drawn = sample >= 0 && run->varies;
     bool has_delays = is_drawn && pc_factors_vary(&run->transfers) && run->plan->spec->overlaps_p2p;
     set_costs(run, replica, w);
     if (is_drawn) draw_replica(run, sample, replica, w);
+    if (runs_on_engine(run)) {
+        keep_replica(run, is_drawn, w);
+        return PC_OK;
+    }
     pc_costs costs = w->costs;
     if (w->held_device >= 0) {
         costs.ready_ps = w->held_ready_ps;
@@ -313,7 +339,21 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
 
 /* ---- one sample ---- */
 
+static pc_code run_on_engine(worker *w, pc_time *iteration_ps) {
+    pc_flows_result found;
+    pc_code code = pc_sample_events_run(&w->events, &w->plan, w->held_device, w->held_ps, &found, &w->error);
+    if (code) return code;
+    *iteration_ps = found.whole_ps;
+    for (int d = 0; d < w->plan.devices; d++) {
+        w->ends.begin_ps[d] = found.begin_ps[d];
+        w->done_ps[d] = found.step_end_ps[d] - found.begin_ps[d];
+    }
+    pc_flows_free(&found);
+    return pc_plan_check_end(*iteration_ps, &w->error);
+}
+
 static pc_code end_sample(const samples_run *run, worker *w, pc_time *iteration_ps) {
+    if (runs_on_engine(run)) return run_on_engine(w, iteration_ps);
     pc_plan_find_backlog(&w->plan, run->schedule, w->ends.pass_ps, w->backlog_ps);
     pc_plan_reduce_gradients(&w->plan, 0, &w->ends, w->backlog_ps, w->done_ps);
     return pc_plan_finish(&w->plan, 0, w->ends.begin_ps, w->done_ps, iteration_ps, &w->error);
