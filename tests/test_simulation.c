@@ -318,6 +318,53 @@ static void test_order_stands_behind_what_waits(void **state) {
     assert_int_equal(x->result.ready_ps[c], 20);
 }
 
+/* Stages a and b; b's second task waits for a's second, which waits for memory that only b's third task, through a's
+ * third, gives back. a: 10 of 10 at 0 to 1, then 10 more asked at 1. b: 1 to 2; then passes over what is held up, 2
+ * to 3. So a's third, 3 to 4, gives back; its second 4 to 5; b's second 5 to 6. */
+static void test_passes_over_what_is_held_up(void **state) {
+    fixture *x = *state;
+    int32_t a = add_processor(x, PC_PROCESSOR_IN_ORDER), b = add_processor(x, PC_PROCESSOR_IN_ORDER);
+    int32_t memory = add_memory(x, 10, PC_MEMORY_WAIT);
+    int32_t a0 = add_pass(x, a, memory, 1, 10, 0), a1 = add_pass(x, a, memory, 1, 10, 10);
+    int32_t a2 = add_pass(x, a, memory, 1, 0, 10), b0 = add_task(x, b, 1), b1 = add_task(x, b, 1);
+    int32_t b2 = add_task(x, b, 1), message = add_task(x, PC_NO_RESOURCE, 0);
+    add_edge(x, a0, b0, 0);
+    add_edge(x, a1, message, 0); /* through another one */
+    add_edge(x, message, b1, 0);
+    add_edge(x, b0, b2, 0);
+    add_edge(x, b2, a2, 0);
+    run(x);
+    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    check_task(x, b0, 1, 2);
+    check_task(x, b2, 2, 3);
+    check_task(x, a2, 3, 4);
+    check_task(x, a1, 4, 5);
+    check_task(x, b1, 5, 6);
+}
+
+/* What goes on with a task that is put aside comes with it, and nothing in between: at 1 the second pass, of 1 + 2,
+ * asks in vain; the third, 1 to 2, gives back; then both pieces, 2 to 3 to 5, and only then the last, which was ready
+ * at 0. */
+static void test_pieces_stay_together(void **state) {
+    fixture *x = *state;
+    int32_t p = add_processor(x, PC_PROCESSOR_IN_ORDER), memory = add_memory(x, 10, PC_MEMORY_WAIT), piece;
+    pc_task task = pc_task_default();
+    add_pass(x, p, memory, 1, 10, 0);
+    int32_t whole = add_pass(x, p, memory, 1, 10, 0);
+    task.processor = p;
+    task.memory = memory;
+    task.duration_ps = 2;
+    task.give_bytes = 10;
+    task.goes_on = true;
+    assert_int_equal(pc_program_add_task(x->program, &task, &piece, NULL), PC_OK);
+    int32_t gives = add_pass(x, p, memory, 1, 0, 10), last = add_task(x, p, 1);
+    run(x);
+    check_task(x, gives, 1, 2);
+    check_task(x, whole, 2, 3);
+    check_task(x, piece, 3, 5);
+    check_task(x, last, 5, 6);
+}
+
 /* Two processors, one first come, that wait for one memory; and a task that waits for it without a processor. All ask
  * at 1 for 6 of 10, of which 8 are held to 4: in the order of their asking, one after the other, each for 2. The second
  * processor does what takes nothing meanwhile. */
@@ -681,6 +728,8 @@ int main(void) {
         WITH_FIXTURE(test_memory_is_overdrawn),
         WITH_FIXTURE(test_waits_for_memory),
         WITH_FIXTURE(test_order_stands_behind_what_waits),
+        WITH_FIXTURE(test_passes_over_what_is_held_up),
+        WITH_FIXTURE(test_pieces_stay_together),
         WITH_FIXTURE(test_one_memory_of_many),
         WITH_FIXTURE(test_many_memories_of_one),
         WITH_FIXTURE(test_waits_for_ever),
