@@ -46,8 +46,8 @@ typedef struct pc_link {
  * WAIT: the task is put aside, and its processor goes on with the next one of its order. That one may be put aside in
  * turn; so is one that is not ready because it waits, itself or over others, for one that waits for memory; but if it
  * is merely not ready yet, the processor waits for it. When bytes are given back, and when the processor is free again,
- * the tasks that were put aside are tried first, in their order. Where nothing goes on any more and some wait for
- * memory, the run was out of it. */
+ * the tasks that were put aside are tried first, in their order; what goes on with one of them comes right behind it.
+ * Where nothing goes on any more and some wait for memory, the run was out of it. */
 typedef enum pc_memory_policy { PC_MEMORY_FAIL, PC_MEMORY_WAIT, PC_MEMORY_NOTE } pc_memory_policy;
 
 typedef struct pc_task {

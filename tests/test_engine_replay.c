@@ -96,9 +96,11 @@ static long judge_named(const pc_generator *generator, test_random *random, int 
     long judged = 0;
     for (int k = 0; k < 3; k++) {
         int microbatches = k == 0 ? 1 : k == 1 ? devices : 2 * devices + 1;
-        pc_schedule shape = {.devices = devices, .chunks = generator->chunks_default}, s;
+        int64_t no_passes[16] = {0};
+        pc_schedule shape = {.devices = devices, .chunks = generator->chunks_default, .offsets = no_passes}, s;
         pc_costs costs;
         draw_costs(random, &shape, &costs);
+        if (generator->recomputes) costs.recomputes_in_b = false; /* R do it */
         pc_generate_request request = {.devices = devices,
                                        .microbatches = microbatches,
                                        .chunks = shape.chunks,

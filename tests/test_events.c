@@ -289,7 +289,8 @@ static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iterati
                      PC_OK);
     memcpy(schedule.passes, trace->pass, (size_t)trace->pass_count * sizeof *trace->pass);
     assert_int_equal(pc_iteration_costs(spec, NULL, &costs, NULL), PC_OK);
-    if (pc_replay_run(&schedule, &costs, true, &replay, &error)) fail_msg("%s", error.message);
+    const pc_replay_options with_trace = {.with_trace = true};
+    if (pc_replay_run(&schedule, &costs, &with_trace, &replay, &error)) fail_msg("%s", error.message);
     assert_false(replay.out_of_memory);
     for (int64_t i = 0; i < trace->pass_count; i++)
         assert_true(replay.trace.pass_start_ps[i] <= trace->pass_start_ps[i]);
