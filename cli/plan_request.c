@@ -83,9 +83,10 @@ static const option_spec own_options[] = {
     [HELP] = {"help", 'h', NULL},
 };
 
-/* Microbatches follow from the batch in a plan, and its days are good. */
+/* Microbatches follow from the batch in a plan, its days are good, and it is of what fits. */
 static bool is_for_plans(const run_flag *flag) {
-    return strcmp(flag->key, "microbatches") != 0 && !run_flag_is_of_samples(flag);
+    return strcmp(flag->key, "microbatches") != 0 && strcmp(flag->key, "out_of_memory") != 0 &&
+           strcmp(flag->key, "engine") != 0 && !run_flag_is_of_samples(flag);
 }
 
 /* `flags` says which key each of the options stands for. */

@@ -29,6 +29,8 @@ const run_flag run_flags[] = {
     {"sequence-parallel", "YES", "sequence_parallel", NULL, "true or false (default true where tp > 1)"},
     {"rank-order", "ORDER", "rank_order", NULL, "which ranks are neighbours: tp-dp-pp and so on"},
     {"memory", "SIZE", "memory", "memory", "a GPU's memory, such as 80G, in place of the machine's"},
+    {"out-of-memory", "KIND", "out_of_memory", NULL, "what a pass does that does not fit: fail (default) or wait"},
+    {"engine", "KIND", "engine", NULL, "how to work a run out: auto (default) or events, which changes no result"},
     {"pass-overhead", "FRACTION", "pass_overhead", NULL, "what a pass takes beyond its kernels"},
     {"network", "MODE", "network", NULL, "auto, closed or flows"},
     {"granularity", "KIND", "granularity", NULL, "pass or operations"},

@@ -336,11 +336,39 @@ static void note_assumed(const session *s, look_notes *notes) {
                           files > 1 || pc_scenario_has_models(s->scenarios[i]));
 }
 
+/* Runs that fit, by the way in which they were worked out. */
+static pc_code count_ways(const session *s, int64_t count[PC_ENGINE_WAYS], pc_error *error) {
+    pc_run_row row;
+    for (int64_t i = 0; i < s->count; i++) {
+        pc_code code = read_row(s, i, &row, error);
+        if (code) return code;
+        for (int way = 0; way < PC_ENGINE_WAYS; way++)
+            count[way] += row.status == PC_RUN_OK && strcmp(row.engine, pc_engine_way_name((pc_engine_way)way)) == 0;
+    }
+    return PC_OK;
+}
+
+static pc_code note_engine(const session *s, look_notes *notes, pc_error *error) {
+    int64_t count[PC_ENGINE_WAYS] = {0};
+    int ways = 0;
+    pc_code code = count_ways(s, count, error);
+    for (int way = 0; way < PC_ENGINE_WAYS; way++) ways += count[way] > 0;
+    for (int way = 0; !code && way < PC_ENGINE_WAYS; way++)
+        if (count[way] > 0 && ways == 1)
+            look_note(notes, "engine: %s", pc_engine_way_words((pc_engine_way)way));
+        else if (count[way] > 0)
+            look_note(notes, "engine, %" PRId64 " run%s: %s", count[way], count[way] > 1 ? "s" : "",
+                      pc_engine_way_words((pc_engine_way)way));
+    return code;
+}
+
 static pc_code print_table(session *s, pc_error *error) {
     const run_request *r = s->request;
     const char *swept[PC_SCENARIO_SWEPT_MAX];
     look_notes notes = {.count = 0};
     note_assumed(s, &notes);
+    pc_code code = r->format == PC_FORMAT_TABLE ? note_engine(s, &notes, error) : PC_OK;
+    if (code) return code;
     pc_table_look look = look_of(&r->look, &notes);
     look.swept = swept;
     look.names_repeat = r->path_count == 1 && pc_scenario_only_sweeps(s->scenarios[0], swept, &look.swept_count);

@@ -35,6 +35,11 @@ static const char help[] =
     "input)\n"
     "      --memory-limit X        the most activations a device may hold, in microbatches of a stage; or X,X,... one "
     "a device\n"
+    "      --out-of-memory KIND    what a pass does that does not fit into --memory-limit: fail (default), or wait "
+    "until "
+    "others\n"
+    "                              have given back enough\n"
+    "      --engine KIND           how to work it out: auto (default), or events, one by one, which changes no result\n"
     "      --format FORMAT         table, json, text (the passes) or torch-csv (default table)\n"
     "      --figure FILE           draw building block, timeline and memory: .svg, .png or .pdf\n"
     "\n"
@@ -42,7 +47,21 @@ static const char help[] =
 
 /* ---- arguments ---- */
 
-enum { DEVICES, MICROBATCHES, CHUNKS, TIMES, COMM, RELEASE_B, KEEP, MEMORY_LIMIT, FORMAT, FIGURE, HELP };
+enum {
+    DEVICES,
+    MICROBATCHES,
+    CHUNKS,
+    TIMES,
+    COMM,
+    RELEASE_B,
+    KEEP,
+    MEMORY_LIMIT,
+    OUT_OF_MEMORY,
+    ENGINE,
+    FORMAT,
+    FIGURE,
+    HELP
+};
 static const option_spec options[] = {
     {"devices", 'p', "DEVICES"},
     {"microbatches", 'm', "MICROBATCHES"},
@@ -52,6 +71,8 @@ static const option_spec options[] = {
     {"release-b", 0, "FRACTION"},
     {"keep", 0, "FRACTION"},
     {"memory-limit", 0, "X"},
+    {"out-of-memory", 0, "KIND"},
+    {"engine", 0, "KIND"},
     {"format", 0, "FORMAT"},
     {"figure", 0, "FILE"},
     {"help", 'h', NULL},
@@ -80,6 +101,20 @@ static bool parse_format(const char *text, schedule_format *format) {
     int index;
     if (!argument_word("--format", "format", "table|json|text|torch-csv", text, &index)) return false;
     *format = (schedule_format)index;
+    return true;
+}
+
+static bool parse_engine(const char *text, pc_engine_mode *engine) {
+    int index;
+    if (!argument_word("--engine", "way", "auto|events", text, &index)) return false;
+    *engine = (pc_engine_mode)index;
+    return true;
+}
+
+static bool parse_out_of_memory(const char *text, bool *waits) {
+    int index;
+    if (!argument_word("--out-of-memory", "word", "fail|wait", text, &index)) return false;
+    *waits = index == 1;
     return true;
 }
 
@@ -120,6 +155,10 @@ static bool take_option(schedule_request *r, int option, const char *value) {
     case MEMORY_LIMIT:
         r->memory_limit = value;
         return true;
+    case OUT_OF_MEMORY:
+        return parse_out_of_memory(value, &r->waits_for_memory);
+    case ENGINE:
+        return parse_engine(value, &r->engine);
     case FORMAT:
         return parse_format(value, &r->format);
     case FIGURE:
@@ -206,6 +245,19 @@ static int report_too_little(const answer *a, int device, double enough) {
     return EXIT_DID_NOT_FIT;
 }
 
+/* Says which pass waits for memory that nobody gives back. */
+static int report_standstill(const answer *a) {
+    const pc_out_of_memory *oom = &a->replay.oom;
+    char name[PC_PASS_NAME_SIZE];
+    pc_pass_name(&a->schedule, oom->pass, name);
+    report_usage(
+        "--memory-limit: %.6g is too little for %s: %s on device %d waits for %.6g where %.6g are held, and nothing "
+        "else can run",
+        a->limit[oom->device], a->request->name, name, oom->device, in_microbatches(a, oom->requested_bytes),
+        in_microbatches(a, oom->level_bytes));
+    return EXIT_DID_NOT_FIT;
+}
+
 /* EXIT_DID_NOT_FIT, after having said so, where the schedule holds more than --memory-limit. */
 static int judge_memory(const answer *a) {
     int worst = 0;
@@ -277,13 +329,18 @@ static pc_code prepare(const schedule_request *r, const schedule_shape *shape, a
     return code ? code : request_costs(r, shape, a->report.time_unit_ps, &a->costs, error);
 }
 
+static void limit_memory(answer *a) {
+    for (int d = 0; d < a->costs.devices; d++)
+        if (a->limit[d] < 1e9) a->costs.memory_capacity_bytes[d] = (int64_t)(a->limit[d] * a->report.microbatch_bytes);
+}
+
 /* Gives the costs the limits, for a search to keep. EXIT_DID_NOT_FIT where no schedule can. */
 static int set_limits(answer *a, const pc_generator *generator) {
     for (int d = 0; d < a->costs.devices; d++) {
         int64_t least = pc_generator_least_memory(generator, &a->costs, d);
         if (in_microbatches(a, least) > a->limit[d]) return report_too_little(a, d, in_microbatches(a, least));
-        if (a->limit[d] < 1e9) a->costs.memory_capacity_bytes[d] = (int64_t)(a->limit[d] * a->report.microbatch_bytes);
     }
+    limit_memory(a);
     return EXIT_DONE;
 }
 
@@ -323,8 +380,11 @@ static pc_code work_out(const schedule_request *r, answer *a, int *status, pc_er
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
     double made = now_s();
-    code = pc_replay_run(&a->schedule, &a->costs, &(pc_replay_options){.with_trace = r->figure != NULL}, &a->replay,
-                         error);
+    const pc_replay_options how = {
+        .with_trace = r->figure != NULL, .engine = r->engine, .waits_for_memory = r->waits_for_memory};
+    if (r->waits_for_memory) limit_memory(a);
+    code = pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
+    if (!code && a->replay.out_of_memory) *status = report_standstill(a);
     a->report.schedule = &a->schedule;
     a->report.block = a->block.devices ? &a->block : NULL;
     a->report.replay = &a->replay;

@@ -4,6 +4,7 @@
 
 #include "engine/error.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/replay.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -19,6 +20,8 @@ typedef struct schedule_request {
     const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL where not given */
     schedule_format format;
     const char *figure;
+    pc_engine_mode engine;
+    bool waits_for_memory;
 } schedule_request;
 
 /* Who the schedule is for, as far as costs depend on it. */

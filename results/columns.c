@@ -127,6 +127,7 @@ static const pc_column columns[] = {
     COLUMN(layout, TEXT, "",
            "layers over model parts: even, ends, own, or a list of each part's, as --layout takes it"),
     COLUMN(parameters, REAL, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them"),
+    COLUMN(engine, TEXT, "", "how the run was worked out: paths, flows (events for these alone) or events (for all)"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -26,8 +26,8 @@ typedef struct pc_schedule_report {
 
 /* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
  * JSON: the fields name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span,
- * bubble_rate_makespan, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash, and
- * block: null, or an object with microbatches, interval, passes (microbatch, device, chunk, kind, start, duration; all
+ * bubble_rate_makespan, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash, engine
+ * (pc_engine_way_name), and block: null, or an object with microbatches, interval, passes (microbatch, device, chunk, kind, start, duration; all
  * in cells), lifespan (in cells, a list a device of a number for every chunk and microbatch that visits it) and
  * peak_bound (a number a device, in microbatches of a stage). Numbers read back exactly. PC_ERROR_IO where the stream
  * fails. */

@@ -330,6 +330,8 @@ static void fill_iteration(const pc_setting *setting, pc_iteration_spec *spec) {
     spec->overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
     spec->expands = is_on(setting, PC_KEY_EXPAND, false);
+    spec->engine = (pc_engine_mode)pc_setting_whole(setting, PC_KEY_ENGINE, PC_ENGINE_AUTO);
+    spec->waits_for_memory = pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) == 1; /* the second of its words */
     spec->seed = (uint64_t)pc_setting_whole(setting, PC_KEY_SEED, 0);
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->plans_equal = pc_setting_plans_equal(setting);

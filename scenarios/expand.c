@@ -419,6 +419,8 @@ static pc_run_spec describe(const pc_setting *setting) {
         snprintf(spec.layout, sizeof spec.layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
     spec.trace = pc_setting_whole(setting, PC_KEY_TRACE, 0) != 0;
     spec.overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
+    spec.engine = (pc_engine_mode)pc_setting_whole(setting, PC_KEY_ENGINE, PC_ENGINE_AUTO);
+    spec.waits_for_memory = pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) == 1; /* the second of its words */
     spec.plans_equal = pc_setting_plans_equal(setting);
     if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
         snprintf(spec.model, sizeof spec.model, "%s", setting->value[PC_KEY_MODEL_NAME].text);

@@ -117,6 +117,14 @@ static const pc_key_text texts[] = {
     SETTING("memory", "no limit; on clusters the GPU's, less what it reserves",
             "a device's room: for activations where times are given, for everything on clusters. What does not fit has "
             "the status `out_of_memory`"),
+    SETTING(
+        "out_of_memory", "`fail`",
+        "what a pass does that does not fit: with `fail` the run ends there; with `wait` it waits until others have "
+        "given back enough, and its device goes on with the next ones that can"),
+    SETTING(
+        "engine", "`auto`",
+        "how the run is worked out, which changes no result: with `events` the engine runs everything, event by event; "
+        "`auto` takes a shortcut where it gives the same to the picosecond"),
     SETTING("overhead", "0", "a constant added to every iteration"),
     SETTING("trace", "`false`",
             "whether the results file keeps every pass, and memory over time; on clusters also what it is taken by"),

@@ -143,6 +143,8 @@ static const struct key_rule {
     [PC_KEY_RELEASE_B] = {"activation.release_b", FRACTION, TIMES, 0, 0, NULL},
     [PC_KEY_KEEP] = {"activation.keep", FRACTION, TIMES, 0, 0, NULL},
     [PC_KEY_MEMORY] = {"memory", SIZE, ANY, 0, 0, NULL},
+    [PC_KEY_OUT_OF_MEMORY] = {"out_of_memory", WORD, ANY, 0, 0, "fail|wait"},
+    [PC_KEY_ENGINE] = {"engine", WORD, ANY, 0, 0, "auto|events"},
     [PC_KEY_OVERHEAD] = {"overhead", TIME, ANY, 0, 0, NULL},
     [PC_KEY_TRACE] = {"trace", SWITCH, ANY, 0, 0, NULL},
 };
@@ -390,6 +392,14 @@ pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error) 
     return PC_OK;
 }
 
+/* A device's room; what a pass does that finds too little is said elsewhere. */
+static pc_code parse_memory(const char *text, pc_value *value, pc_error *error) {
+    if (strcmp(text, "wait") == 0 || strcmp(text, "fail") == 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: no size; expected a size such as 80 GiB, or out_of_memory: %s",
+                            text, text);
+    return pc_value_parse_size(text, value, error);
+}
+
 pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *error) {
     const struct key_rule *rule = &keys[key];
     switch (rule->kind) {
@@ -406,7 +416,7 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
     case TIME:
         return pc_parse_time(text, &value->whole, error);
     case SIZE:
-        return pc_value_parse_size(text, value, error);
+        return key == PC_KEY_MEMORY ? parse_memory(text, value, error) : pc_value_parse_size(text, value, error);
     case BANDWIDTH:
         return pc_parse_bandwidth(text, &value->real, error);
     case FRACTION:

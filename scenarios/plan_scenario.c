@@ -43,6 +43,8 @@ static pc_code check_place(const pc_setting *setting, pc_problem *problem) {
         return pc_problem_blame(problem, "expand", "true; expected false in a plan, whose replicas are alike");
     if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
         return pc_problem_blame(problem, "samples", "of bad days; expected none in a plan, and them in runs of it");
+    if (pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) != 0)
+        return pc_problem_blame(problem, "out_of_memory", "wait; expected fail in a plan, which is of what fits");
     return PC_OK;
 }
 

@@ -125,6 +125,8 @@ static const cyaml_schema_field_t job_fields[] = {
     GROUP("transfer", pc_raw_setting, transfer_fields),                                                                \
     GROUP("activation", pc_raw_setting, activation_fields),                                                            \
     SETTING_TEXT("memory", PC_KEY_MEMORY),                                                                             \
+    SETTING_TEXT("out_of_memory", PC_KEY_OUT_OF_MEMORY),                                                               \
+    SETTING_TEXT("engine", PC_KEY_ENGINE),                                                                             \
     SETTING_TEXT("overhead", PC_KEY_OVERHEAD),                                                                         \
     SETTING_TEXT("trace", PC_KEY_TRACE),                                                                               \
     SETTING_TEXT("gpus", PC_KEY_GPUS),                                                                                 \

@@ -96,6 +96,8 @@ typedef enum pc_key {
     PC_KEY_RELEASE_B,
     PC_KEY_KEEP,
     PC_KEY_MEMORY,
+    PC_KEY_OUT_OF_MEMORY,
+    PC_KEY_ENGINE,
     PC_KEY_OVERHEAD,
     PC_KEY_TRACE,
     PC_KEYS

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #if defined(__x86_64__) || defined(__aarch64__)
-_Static_assert(sizeof(pc_run_spec) == 2488, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1384, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2504, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1392, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
@@ -66,6 +66,8 @@ static const field common[] = {
     RUN(has_activation),
     RUN(trace),
     RUN(overhead_ps),
+    RUN(engine),
+    RUN(waits_for_memory),
     RUN(is_cluster),
     RUN(profile_hash),
     RUN(has_profile_jitter),
@@ -136,6 +138,8 @@ static const field of_cluster[] = {
     ITERATION(granularity),
     ITERATION(network),
     ITERATION_REAL(pass_overhead),
+    ITERATION(engine),
+    ITERATION(waits_for_memory),
     ITERATION(overhead_ps),
     ITERATION(memory_limit_bytes),
     ITERATION(expands),

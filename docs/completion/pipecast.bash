@@ -8,7 +8,7 @@ _pipecast_options() {
         echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h --model= \
             --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
             --seq-len= --attention= --layout= --recompute= --zero= --cross-entropy= --cross-entropy-chunks= \
-            --sequence-parallel= --rank-order= --memory= \
+            --sequence-parallel= --rank-order= --memory= --out-of-memory= --engine= \
             --pass-overhead= --network= --granularity= --samples= --jitter= --gpu-jitter= --slow-gpus= --slow-stage= \
             --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
         ;;
@@ -19,7 +19,7 @@ _pipecast_options() {
             --cross-entropy= --cross-entropy-chunks= --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
         ;;
     schedule)
-        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= \
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --engine= \
             --format= --figure= --help -h
         ;;
     figure)
@@ -93,6 +93,8 @@ _pipecast_columns() {
 # What may stand behind an option.
 _pipecast_values() {
     case $1:$2 in
+    run:--out-of-memory | schedule:--out-of-memory) _pipecast_words fail wait ;;
+    run:--engine | schedule:--engine) _pipecast_words auto events ;;
     schedule:--format) _pipecast_words table json text torch-csv ;;
     list:--format) _pipecast_words table markdown ;;
     *:--format) _pipecast_words table csv json ;;

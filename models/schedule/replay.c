@@ -12,6 +12,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+const char *pc_engine_way_name(pc_engine_way way) {
+    static const char *const names[] = {"paths", "flows", "events"};
+    return names[way];
+}
+
+const char *pc_engine_way_words(pc_engine_way way) {
+    static const char *const words[] = {
+        "longest paths; nothing shares a link or waits for memory, so events would give the same, to the picosecond",
+        "events for flows, which share links; nothing waits for memory, so all between flows follows from the devices' "
+        "orders, and events for all would give the same, to the picosecond",
+        "events for everything: passes, transfers, links and memories"};
+    return words[way];
+}
+
 /* ---- the schedule as a program: task i is the pass at position i; transfers come after them ---- */
 
 typedef struct lowering {

@@ -31,7 +31,13 @@ typedef enum pc_engine_mode { PC_ENGINE_AUTO, PC_ENGINE_EVENTS } pc_engine_mode;
 /* How it was. PATHS: as longest paths, which is the engine's result where nothing shares a link and everything fits.
  * FLOWS: on the engine, which has events for flows alone; when a pass starts is known as soon as all that it waits for
  * is. EVENTS: on the engine, all of it. */
-typedef enum pc_engine_way { PC_WAY_PATHS, PC_WAY_FLOWS, PC_WAY_EVENTS } pc_engine_way;
+typedef enum pc_engine_way { PC_WAY_PATHS, PC_WAY_FLOWS, PC_WAY_EVENTS, PC_ENGINE_WAYS } pc_engine_way;
+
+/* "paths", "flows", "events". */
+PC_API const char *pc_engine_way_name(pc_engine_way way);
+
+/* What that is, and why it may be done: "longest paths; nothing shares a link and ...". For headings. */
+PC_API const char *pc_engine_way_words(pc_engine_way way);
 
 /* What did not fit: the first pass, in simulated time, for which a device's memory was too small. */
 typedef struct pc_out_of_memory {

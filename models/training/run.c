@@ -182,24 +182,28 @@ static void start_row(const pc_run_spec *spec, pc_run_row *row) {
     if (!spec->is_cluster && spec->has_activation) row->memory_limit_gib = least_capacity_gib(&spec->costs);
 }
 
-static void note_out_of_memory(const pc_schedule *schedule, const pc_out_of_memory *oom, pc_run_row *row) {
+/* What did not fit, or what waited first when nothing could run any more. */
+static void note_out_of_memory(const pc_schedule *schedule, const pc_out_of_memory *oom, bool waits_for_memory,
+                               pc_run_row *row) {
     int64_t missing = oom->requested_bytes - (oom->capacity_bytes - oom->level_bytes);
     row->status = PC_RUN_OUT_OF_MEMORY;
     pc_write_message(
         row->message, sizeof row->message,
-        "device %d: %s of microbatch %d, chunk %d at %.6g s asks for %.4g GiB and finds %.4g GiB of %.4g GiB free: "
+        "device %d: %s of microbatch %d, chunk %d at %.6g s %s %.4g GiB and finds %.4g GiB of %.4g GiB free: "
         "%.4g GiB too much (%s)",
         oom->device, pc_pass_kind_name((pc_pass_kind)oom->pass.kind), oom->pass.microbatch, oom->pass.chunk,
-        pc_time_to_seconds(oom->time_ps), (double)oom->requested_bytes / BYTES_PER_GIB,
-        (double)(oom->capacity_bytes - oom->level_bytes) / BYTES_PER_GIB, (double)oom->capacity_bytes / BYTES_PER_GIB,
-        (double)missing / BYTES_PER_GIB, schedule->name);
+        pc_time_to_seconds(oom->time_ps),
+        waits_for_memory ? "waits, and nothing else can run: it asks for" : "asks for",
+        (double)oom->requested_bytes / BYTES_PER_GIB, (double)(oom->capacity_bytes - oom->level_bytes) / BYTES_PER_GIB,
+        (double)oom->capacity_bytes / BYTES_PER_GIB, (double)missing / BYTES_PER_GIB, schedule->name);
 }
 
 static pc_code finish_row(const pc_run_spec *spec, const pc_schedule *schedule, const pc_replay *replay,
                           pc_run_row *row, pc_error *error) {
     pc_time iteration_ps;
+    snprintf(row->engine, sizeof row->engine, "%s", pc_engine_way_name(replay->way));
     if (replay->out_of_memory) {
-        note_out_of_memory(schedule, &replay->oom, row);
+        note_out_of_memory(schedule, &replay->oom, spec->waits_for_memory, row);
         return PC_OK;
     }
     if (!pc_time_add(replay->makespan_ps, spec->overhead_ps, &iteration_ps))
@@ -219,8 +223,9 @@ static pc_code finish_row(const pc_run_spec *spec, const pc_schedule *schedule, 
 
 static pc_code replay_row(const pc_run_spec *spec, const pc_schedule *schedule, pc_run_row *row, pc_run_detail *detail,
                           pc_error *error) {
-    pc_code code =
-        pc_replay_run(schedule, &spec->costs, &(pc_replay_options){.with_trace = spec->trace}, &detail->replay, error);
+    const pc_replay_options options = {
+        .with_trace = spec->trace, .engine = spec->engine, .waits_for_memory = spec->waits_for_memory};
+    pc_code code = pc_replay_run(schedule, &spec->costs, &options, &detail->replay, error);
     return code ? code : finish_row(spec, schedule, &detail->replay, row, error);
 }
 
@@ -367,6 +372,8 @@ static void finish_cluster_row(const pc_run_spec *spec, const pc_iteration *iter
     row->status = statuses[iteration->status];
     snprintf(row->message, sizeof row->message, "%s", iteration->message);
     if (iteration->status != PC_ITERATION_INFEASIBLE) fill_memory(iteration, row);
+    if (iteration->replay.devices > 0)
+        snprintf(row->engine, sizeof row->engine, "%s", pc_engine_way_name(iteration->replay.way));
     if (iteration->status != PC_ITERATION_OK) return;
     fill_rates(spec, iteration, row);
     fill_times(iteration, row);

@@ -46,6 +46,8 @@ typedef struct pc_run_spec {
     bool has_activation;     /* whether costs.activation_bytes were given: otherwise memory columns are empty */
     bool trace;              /* whether the results file keeps every pass and the memory curves */
     pc_time overhead_ps;     /* constant added to every iteration */
+    pc_engine_mode engine;   /* of given costs, as the next; on clusters the iteration says it */
+    bool waits_for_memory;   /* see pc_replay_options */
     pc_costs costs;          /* empty where is_cluster */
     bool is_cluster;
     pc_iteration_spec iteration; /* where is_cluster; its lists are those below */
@@ -147,6 +149,7 @@ typedef struct pc_run_row {
     double goodput_p50, goodput_p50_low, goodput_p50_high;
     double goodput_p95, goodput_p95_low, goodput_p95_high;
     double failures_mean, checkpoint_interval_s;
+    char engine[16]; /* pc_engine_way_name; empty where nothing was run */
 } pc_run_row;
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */

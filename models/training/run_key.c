@@ -215,6 +215,10 @@ static void add_iteration(pc_run_key *key, const pc_run_spec *spec) {
         x->scatters_boundary, x->bucket_bytes,       x->step,        x->granularity,        x->network,
         x->overhead_ps,       x->memory_limit_bytes, x->expands,     (int64_t)x->seed};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) add_integer(key, numbers[i]);
+    if (x->engine != PC_ENGINE_AUTO || x->waits_for_memory) { /* so that known keys stay */
+        add_integer(key, x->engine);
+        add_integer(key, x->waits_for_memory);
+    }
     add_real(key, x->pass_overhead);
     add_real(key, x->jitter);
     add_bad_days(key, &x->bad_days);
@@ -237,6 +241,10 @@ pc_run_key pc_run_key_of(const pc_run_spec *spec) {
                                spec->is_cluster,
                                (int64_t)spec->profile_hash};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) add_integer(&key, numbers[i]);
+    if (spec->engine != PC_ENGINE_AUTO || spec->waits_for_memory) {
+        add_integer(&key, spec->engine);
+        add_integer(&key, spec->waits_for_memory);
+    }
     add_real(&key, spec->gpu_hour_price);
     add_text(&key, spec->infeasible, sizeof spec->infeasible);
     if (spec->is_cluster)
