@@ -1,6 +1,7 @@
 #include "tests/store_example.h"
 
 #include "results/columns.h"
+#include "tests/engine_example.h"
 
 /* --- rows and a trace --- */
 
@@ -81,6 +82,11 @@ void add_transfers(example *made) {
     trace->transfer_end_ps = made->transfer_end;
 }
 
+void add_engine(example *made) {
+    made->replay.way = PC_WAY_EVENTS;
+    made->replay.engine = engine_example();
+}
+
 void make_example(example *made) {
     static const pc_time starts[PASSES] = {0, 1, 3, 5, 1, 2, 3, 4}; /* F0 F1 BW0 BW1 | F0 BW0 F1 BW1, in seconds */
     static const int16_t kinds[PASSES] = {PC_PASS_F, PC_PASS_F,  PC_PASS_BW, PC_PASS_BW,
@@ -123,6 +129,7 @@ pc_code add_example(pc_results_writer *writer, pc_error *error) {
     make_example(&made);
     pc_run_detail detail = {.replay = made.replay}, full = detail;
     add_transfers(&made);
+    add_engine(&made);
     full.replay = made.replay;
     full.block = made.block;
     pc_run_row rows[] = {ok_row(1), infeasible_row(2), ok_row(3)};

@@ -36,7 +36,11 @@ void make_example(example *made);
 /* Gives the example's replay its transfers: two F to device 1, two BW to device 0, all at once. */
 void add_transfers(example *made);
 
-/* Runs 1, 2 and 3: the first and the last with a trace, the last out of memory; the second infeasible. */
+/* And what the engine saw (engine_example.h). */
+void add_engine(example *made);
+
+/* Runs 1, 2 and 3: the first and the last with a trace, the first the engine's too, the last out of memory; the second
+ * infeasible. */
 pc_code add_example(pc_results_writer *writer, pc_error *error);
 pc_code write_example(const char *path, pc_error *error);
 

@@ -1,6 +1,7 @@
 /* The results file: what is written comes back, here and in other readers. */
 #include "engine/alloc.h"
 #include "results/columns.h"
+#include "tests/engine_example.h"
 #include "tests/store_example.h"
 
 static void assert_rows_equal(const pc_run_row *a, const pc_run_row *b) {
@@ -159,6 +160,52 @@ static void traces_come_back(void **state) {
     pc_results_close(reader);
 }
 
+#define SAME(field, count) assert_memory_equal(found->field, wanted.field, (count) * sizeof *wanted.field)
+
+static void assert_engine_traces_equal(const pc_engine_trace *found) {
+    const pc_engine_trace wanted = engine_example();
+    assert_int_equal(found->link_count, ENGINE_LINKS);
+    SAME(link_replica, ENGINE_LINKS), SAME(link_device, ENGINE_LINKS), SAME(link_peer, ENGINE_LINKS);
+    SAME(link_sort, ENGINE_LINKS), SAME(link_is_in, ENGINE_LINKS), SAME(link_shared, ENGINE_LINKS);
+    SAME(link_bytes_per_s, ENGINE_LINKS);
+    assert_int_equal(found->load_count, ENGINE_LOADS);
+    SAME(load_link, ENGINE_LOADS), SAME(load_time_ps, ENGINE_LOADS), SAME(load_bytes_per_s, ENGINE_LOADS);
+    assert_int_equal(found->flow_count, ENGINE_FLOWS);
+    SAME(flow_sort, ENGINE_FLOWS), SAME(flow_replica, ENGINE_FLOWS), SAME(flow_from, ENGINE_FLOWS);
+    SAME(flow_to, ENGINE_FLOWS), SAME(flow_chunk, ENGINE_FLOWS), SAME(flow_microbatch, ENGINE_FLOWS);
+    SAME(flow_out, ENGINE_FLOWS), SAME(flow_in, ENGINE_FLOWS), SAME(flow_bytes, ENGINE_FLOWS);
+    SAME(flow_ready_ps, ENGINE_FLOWS), SAME(flow_start_ps, ENGINE_FLOWS), SAME(flow_end_ps, ENGINE_FLOWS);
+    SAME(flow_alone_ps, ENGINE_FLOWS);
+    assert_int_equal(found->queue_count, ENGINE_PASSES);
+    SAME(queue_ready_ps, ENGINE_PASSES);
+    assert_int_equal(found->memory_count, ENGINE_LEVELS);
+    SAME(memory_device, ENGINE_LEVELS), SAME(memory_time_ps, ENGINE_LEVELS), SAME(memory_bytes, ENGINE_LEVELS);
+    assert_int_equal(found->devices, ENGINE_DEVICES);
+    SAME(memory_capacity_bytes, ENGINE_DEVICES);
+    assert_int_equal(found->work_count, ENGINE_WORK);
+    SAME(work_sort, ENGINE_WORK), SAME(work_replica, ENGINE_WORK), SAME(work_device, ENGINE_WORK);
+    SAME(work_start_ps, ENGINE_WORK), SAME(work_end_ps, ENGINE_WORK);
+    assert_int_equal(found->event_count, 42);
+}
+
+/* Run 1 has what the engine saw; run 3, as other ways and older files, has nothing of it. */
+static void engine_traces_come_back(void **state) {
+    const folder *at = *state;
+    pc_results_reader *reader;
+    pc_trace_record found = {0};
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    assert_int_equal(pc_results_open(at->file, &reader, NULL), PC_OK);
+    assert_int_equal(pc_results_read_trace(reader, 1, &found, NULL), PC_OK);
+    assert_int_equal(found.replay.way, PC_WAY_EVENTS);
+    assert_engine_traces_equal(&found.replay.engine);
+    pc_trace_record_free(&found);
+    assert_int_equal(pc_results_read_trace(reader, 3, &found, NULL), PC_OK);
+    assert_int_equal(found.replay.engine.queue_count, 0);
+    assert_int_equal(found.replay.engine.link_count, 0);
+    pc_trace_record_free(&found);
+    pc_results_close(reader);
+}
+
 static void many_rows_come_back(void **state) {
     const folder *at = *state;
     enum { COUNT = 40000 }; /* more than a chunk of the numbers holds */
@@ -269,8 +316,10 @@ static void h5py_reads_all_of_it(void **state) {
              "assert list(trace['pass_kind']) == [0, 0, 3, 3, 0, 3, 0, 3]\n"
              "assert list(trace['pass_microbatch']) == [0, 1, 0, 1, 0, 0, 1, 1]\n"
              "assert list(trace['pass_start_ps'][4:] // 10**12) == [1, 2, 3, 4]\n"
-             "assert all(d.attrs['unit'] and d.attrs['description'] for d in trace.values())\n"
-             "assert len(trace) == 26 and trace.attrs['block_interval'] == 3\n"
+             "engine = trace['engine']\n"
+             "columns = [d for d in trace.values() if d != engine] + list(engine.values())\n"
+             "assert all(d.attrs['unit'] and d.attrs['description'] for d in columns)\n"
+             "assert len(trace) == 27 and trace.attrs['block_interval'] == 3\n"
              "sent = [list(trace['transfer_' + name]) for name in ['from', 'to', 'chunk', 'kind', 'microbatch']]\n"
              "assert sent == [[1, 1, 0, 0], [0, 0, 1, 1], [0] * 4, [3, 3, 0, 0], [0, 1, 0, 1]], sent\n"
              "assert list(trace['transfer_start_ps'][:] // 10**12) == [3, 5, 1, 2]\n"
@@ -286,6 +335,27 @@ static void h5py_reads_all_of_it(void **state) {
              "assert list(memory['device_peak_ps']) == [77, 78] and memory['device_peak_ps'].attrs['unit'] == 'ps'\n"
              "assert list(memory['device_capacity_bytes']) == [88, 89]\n"
              "assert all(d.attrs['unit'] and d.attrs['description'] for d in memory.values())\n");
+}
+
+static void h5py_reads_what_the_engine_saw(void **state) {
+    const folder *at = *state;
+    assert_int_equal(write_example(at->file, NULL), PC_OK);
+    run_h5py(at, "r",
+             "t = f['traces/1/engine']\n"
+             "assert t.attrs['event_count'] == 42 and len(t) == 33\n"
+             "assert all(len(column.shape) == 1 for column in t.values())\n"
+             "assert t['link_bytes_per_s'].attrs['unit'] == 'B/s' and t['flow_bytes'].attrs['unit'] == 'B'\n"
+             "sorts = {n: h5py.check_enum_dtype(t[n + '_sort'].dtype) for n in ['link', 'flow', 'work']}\n"
+             "numbered = lambda names: {name: i for i, name in enumerate(names.split())}\n"
+             "assert sorts['link'] == numbered('stages domain nic uplink'), sorts\n"
+             "assert sorts['flow'] == numbered('message tensor gather reduce tied loss norm'), sorts\n"
+             "assert sorts['work'] == numbered('optimizer overhead'), sorts\n"
+             "assert list(t['link_sort']) == [0, 0, 2, 2] and list(t['link_peer']) == [1, 0, -1, -1]\n"
+             "assert list(t['load_bytes_per_s'][6:]) == [2e9, 2e9, 4e9, 4e9, 0, 0]\n"
+             "assert list(t['flow_bytes']) == [5e8, 5e8, 1e9, 2e9, 1e9] and t['flow_end_ps'][0] == 1.5e12\n"
+             "assert list(t['memory_capacity_bytes']) == [2**32, 0] and len(t['memory_bytes']) == 6\n"
+             "assert list(t['work_end_ps'][:] // 10**10) == [600, 575, 650]\n"
+             "assert 'engine' not in f['traces/3']\n");
 }
 
 static void h5dump_reads_all_of_it(void **state) {
@@ -354,12 +424,14 @@ int main(void) {
         TEST(no_transfers_are_told_from_unknown_ones),
         TEST(traces_come_back),
         TEST(transfers_and_blocks_come_back),
+        TEST(engine_traces_come_back),
         TEST(many_rows_come_back),
         TEST(no_rows_come_back),
         TEST(same_rows_give_the_same_bytes),
         TEST(two_writers_do_not_meet),
         TEST(a_run_number_has_one_trace),
         TEST(h5py_reads_all_of_it),
+        TEST(h5py_reads_what_the_engine_saw),
         TEST(h5dump_reads_all_of_it),
         TEST(the_documented_example_works),
         TEST(scenario_names_may_be_anything),

@@ -197,7 +197,7 @@ static void missing_columns_are_not_defined(void **state) {
 /* Copies of the example, "<folder>/0.h5" and on, each changed by one piece of Python; a single start of Python for all.
  */
 static void change_copies(const folder *at, const char *const *changes, size_t count) {
-    char lines[8192];
+    char lines[32768];
     int used = snprintf(lines, sizeof lines, "f.close()\nimport shutil\n");
     assert_int_equal(write_example(at->file, NULL), PC_OK);
     for (size_t i = 0; i < count; i++)
@@ -327,9 +327,11 @@ static void traces_out_of_range_are_refused(void **state) {
 
 /* What goes between stages, and the block: all of it or nothing, and nothing out of range. */
 /* What is done to a trace, and the part of it that the message names. */
-static const struct {
+struct damage {
     const char *change, *part;
-} damages[] = {
+};
+
+static const struct damage damages[] = {
     {"t['transfer_from'][0] = 2", "transfer_from"},
     {"t['transfer_to'][0] = -1", "transfer_to"},
     {"t['transfer_to'][0] = 1", "transfer_to"},
@@ -363,30 +365,96 @@ static const struct {
     {"t.attrs['placement'] = 'bidirectional'", "placement"},
 };
 
-static void transfers_and_blocks_out_of_range_are_refused(void **state) {
-    enum { COUNT = sizeof damages / sizeof damages[0] };
-    const folder *at = *state;
-    char lines[COUNT][160];
-    const char *with_trace[COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(lines[i], sizeof lines[i], "t = f['traces/1']; %s", damages[i].change);
+/* What the engine saw: orders are kept, and every index leads to what is there. */
+static const struct damage engine_damages[] = {
+    {"del t.attrs['event_count']", "event_count"},
+    {"t.attrs['event_count'] = -1", "event_count"},
+    {"del t['flow_sort']", "flow_sort"},
+    {"t['link_replica'][0] = -1", "link_replica"},
+    {"t['link_device'][3] = 2", "link_device"},
+    {"t['link_sort'][0] = 4", "link_sort"},
+    {"t['link_peer'][0] = 2", "link_peer"},
+    {"t['link_peer'][2] = 0", "link_peer"},
+    {"t['link_is_in'][1] = 2", "link_is_in"},
+    {"t['link_shared'][1] = 77", "link_shared"},
+    {"t['link_bytes_per_s'][1] = 0", "link_bytes_per_s"},
+    {"t['link_bytes_per_s'][1] = numpy.nan", "link_bytes_per_s"},
+    {"del t['link_bytes_per_s']; t['link_bytes_per_s'] = [1, 2, 3, 4]", "link_bytes_per_s"},
+    {"del t['link_sort']; t['link_sort'] = numpy.zeros(4, dtype='u1')", "link_sort"},
+    {"t['load_link'][0] = 4", "load_link"},
+    {"t['load_link'][0] = -1", "load_link"},
+    {"t['load_time_ps'][0] = -1", "load_time_ps"},
+    {"t['load_time_ps'][5] = 1", "load_time_ps"},
+    {"t['load_bytes_per_s'][0] = -1", "load_bytes_per_s"},
+    {"t['load_bytes_per_s'][0] = numpy.inf", "load_bytes_per_s"},
+    {"del t['load_link']; t['load_link'] = numpy.zeros(11, dtype='i4')", "load_time_ps"},
+    {"t['flow_sort'][0] = 7", "flow_sort"},
+    {"t['flow_replica'][0] = -3", "flow_replica"},
+    {"t['flow_from'][0] = 2", "flow_from"},
+    {"t['flow_to'][0] = -1", "flow_to"},
+    {"t['flow_chunk'][0] = 1", "flow_chunk"},
+    {"t['flow_microbatch'][0] = 2", "flow_microbatch"},
+    {"t['flow_microbatch'][0] = -2", "flow_microbatch"},
+    {"t['flow_out'][0] = -1", "flow_out"},
+    {"t['flow_in'][0] = 4", "flow_in"},
+    {"t['flow_bytes'][0] = numpy.nan", "flow_bytes"},
+    {"t['flow_ready_ps'][0] = -1", "flow_ready_ps"},
+    {"t['flow_start_ps'][0] = 1", "flow_start_ps"},
+    {"t['flow_start_ps'][1] = 6 * 10**12; t['flow_end_ps'][1] = 7 * 10**12", "flow_start_ps"},
+    {"t['flow_end_ps'][0] = 1", "flow_end_ps"},
+    {"t['flow_alone_ps'][0] = -1", "flow_alone_ps"},
+    {"t['queue_ready_ps'][0] = 1", "queue_ready_ps"},
+    {"t['queue_ready_ps'][0] = -1", "queue_ready_ps"},
+    {"del t['queue_ready_ps']; t['queue_ready_ps'] = numpy.zeros(7, dtype='i8')", "queue_ready_ps"},
+    {"t['memory_device'][0] = 1", "memory_device"},
+    {"t['memory_device'][5] = 2", "memory_device"},
+    {"t['memory_time_ps'][2] = 5", "memory_time_ps"},
+    {"t['memory_time_ps'][3] = -5", "memory_time_ps"},
+    {"t['memory_bytes'][3] = -5", "memory_bytes"},
+    {"t['memory_capacity_bytes'][1] = -5", "memory_capacity_bytes"},
+    {"del t['memory_capacity_bytes']; t['memory_capacity_bytes'] = [1, 2, 3]", "memory_capacity_bytes"},
+    {"t['work_sort'][0] = 2", "work_sort"},
+    {"t['work_replica'][0] = -1", "work_replica"},
+    {"t['work_device'][0] = 2", "work_device"},
+    {"t['work_start_ps'][0] = -1", "work_start_ps"},
+    {"t['work_end_ps'][0] = 1", "work_end_ps"},
+    {"del f['traces/1/engine']; f['traces/1/engine'] = [1]", "engine"},
+    {"del f['traces/1/engine']; f['traces/1/engine'] = h5py.SoftLink('/traces/3')", "engine"},
+};
+
+enum { DAMAGES_MAX = 64 };
+
+static void assert_each_refused(const folder *at, const char *group, const struct damage *list, size_t count) {
+    char lines[DAMAGES_MAX][160];
+    const char *with_trace[DAMAGES_MAX];
+    assert_true(count <= DAMAGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(lines[i], sizeof lines[i], "t = f['%s']; %s", group, list[i].change);
         with_trace[i] = lines[i];
     }
-    change_copies(at, with_trace, COUNT);
-    for (int i = 0; i < COUNT; i++) {
+    change_copies(at, with_trace, count);
+    for (size_t i = 0; i < count; i++) {
         char path[160];
-        snprintf(path, sizeof path, "%s/%d.h5", at->path, i);
-        assert_trace_refused(path, damages[i].part);
+        snprintf(path, sizeof path, "%s/%zu.h5", at->path, i);
+        assert_trace_refused(path, list[i].part);
     }
 }
 
-/* A file as pipecast wrote it before it knew of transfers and blocks. */
+static void transfers_and_blocks_out_of_range_are_refused(void **state) {
+    assert_each_refused(*state, "traces/1", damages, sizeof damages / sizeof *damages);
+}
+
+static void engine_traces_out_of_range_are_refused(void **state) {
+    assert_each_refused(*state, "traces/1/engine", engine_damages, sizeof engine_damages / sizeof *engine_damages);
+}
+
+/* A file as pipecast wrote it before it knew of transfers and blocks, and of the engine's trace. */
 static void older_traces_are_read(void **state) {
     const folder *at = *state;
     assert_int_equal(write_example(at->file, NULL), PC_OK);
     run_h5py(at, "r+",
              "t = f['traces/1']\n"
-             "for name in [n for n in t if n.startswith(('transfer_', 'block_'))]: del t[name]\n"
+             "for name in [n for n in t if n.startswith(('transfer_', 'block_', 'engine'))]: del t[name]\n"
              "del t.attrs['block_interval']");
     pc_results_reader *reader;
     pc_trace_record record;
@@ -394,6 +462,7 @@ static void older_traces_are_read(void **state) {
     assert_int_equal(pc_results_read_trace(reader, 1, &record, NULL), PC_OK);
     assert_false(record.has_transfers);
     assert_int_equal(record.block.devices, 0);
+    assert_int_equal(record.replay.engine.link_count, 0);
     assert_int_equal(record.replay.trace.pass_count, PASSES);
     pc_trace_record_free(&record);
     pc_results_close(reader);
@@ -549,6 +618,7 @@ int main(void) {
         TEST(a_length_decides_no_allocation),
         TEST(traces_out_of_range_are_refused),
         TEST(transfers_and_blocks_out_of_range_are_refused),
+        TEST(engine_traces_out_of_range_are_refused),
         TEST(older_traces_are_read),
         TEST(damaged_scenarios_are_refused),
         TEST(truncated_files_are_refused),

@@ -87,6 +87,12 @@ typedef struct pc_engine_trace {
 
 PC_API void pc_engine_trace_free(pc_engine_trace *trace);
 
+/* "stages", "domain", "nic", "uplink"; "message", "tensor", "gather", "reduce", "tied", "loss", "norm"; "optimizer",
+ * "overhead". */
+PC_API const char *pc_link_sort_name(pc_link_sort sort);
+PC_API const char *pc_flow_sort_name(pc_flow_sort sort);
+PC_API const char *pc_work_sort_name(pc_work_sort sort);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
-/* store_columns.h: private to results/store_*.c: datasets of whole numbers in a trace's group, said once for writing
- * and reading. */
+/* store_columns.h: private to results/store_*.c: datasets of numbers in a trace's group, said once for writing and
+ * reading. */
 #ifndef PC_RESULTS_STORE_COLUMNS_H
 #define PC_RESULTS_STORE_COLUMNS_H
 
@@ -9,10 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum pc_store_element { PC_STORE_INT16, PC_STORE_INT32, PC_STORE_INT64, PC_STORE_KIND } pc_store_element;
+typedef enum pc_store_element {
+    PC_STORE_UINT8,
+    PC_STORE_INT16,
+    PC_STORE_INT32,
+    PC_STORE_INT64,
+    PC_STORE_REAL,
+    PC_STORE_KIND,      /* pc_pass_kind, an int16_t in memory */
+    PC_STORE_LINK_SORT, /* of engine_trace.h, as the next: a uint8_t; in the file all of these have names */
+    PC_STORE_FLOW_SORT,
+    PC_STORE_WORK_SORT
+} pc_store_element;
 
-/* A column's values may stand apart in memory, as the fields of a pc_pass do: `stride` bytes from one to the next. A
- * KIND is an int16_t in memory. */
+/* A column's values may stand apart in memory, as the fields of a pc_pass do: `stride` bytes from one to the next. */
 typedef struct pc_store_column {
     const char *name, *unit, *description;
     pc_store_element element;

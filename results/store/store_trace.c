@@ -1,4 +1,4 @@
-#include "results/store/store_columns.h"
+#include "results/store/store_arrays.h"
 #include "results/store/store_private.h"
 
 #include "engine/alloc.h"
@@ -10,13 +10,7 @@
 #include <string.h>
 
 /* What a trace is made of, said once for writing and reading. */
-typedef enum trace_axis { AXIS_PASS, AXIS_LEVEL, AXIS_TRANSFER, AXIS_DEVICE } trace_axis;
-
-typedef struct trace_column {
-    pc_store_column stored;
-    trace_axis along;
-    size_t array; /* offset in pc_replay of the pointer to the values */
-} trace_column;
+enum { AXIS_PASS, AXIS_LEVEL, AXIS_TRANSFER, AXIS_DEVICE, AXES };
 
 #define PLAIN(column_name, axis_name, kind, member, type, unit_text, text)                                             \
     { {column_name, unit_text, text, PC_STORE_##kind, sizeof(type), 0}, AXIS_##axis_name, offsetof(pc_replay, member) }
@@ -26,7 +20,7 @@ typedef struct trace_column {
             offsetof(pc_replay, member)                                                                                \
     }
 
-static const trace_column columns[] = {
+static const pc_store_array columns[] = {
     PLAIN("pass_device", PASS, INT32, trace.pass_device, int32_t, "1", "stage of the pipeline that runs the pass"),
     PASS("pass_chunk", PASS, INT16, trace.pass, chunk, "chunk of the stage, from 0"),
     PASS("pass_kind", PASS, KIND, trace.pass, kind,
@@ -43,10 +37,8 @@ static const trace_column columns[] = {
     PLAIN("device_peak_bytes", DEVICE, INT64, device_peak_bytes, int64_t, "B", "peak activation memory of the stage"),
 };
 
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
-
 /* What goes between stages; older files say nothing of it. */
-static const trace_column transfer_columns[] = {
+static const pc_store_array transfer_columns[] = {
     PLAIN("transfer_from", TRANSFER, INT32, trace.transfer_from, int32_t, "1", "stage that sends"),
     PLAIN("transfer_to", TRANSFER, INT32, trace.transfer_to, int32_t, "1", "stage that receives"),
     PASS("transfer_chunk", TRANSFER, INT16, trace.transfer_pass, chunk, "chunk of the pass that waits for it"),
@@ -57,7 +49,9 @@ static const trace_column transfer_columns[] = {
     PLAIN("transfer_end_ps", TRANSFER, INT64, trace.transfer_end_ps, pc_time, "ps", "time when it has arrived"),
 };
 
-enum { TRANSFER_COLUMN_COUNT = sizeof transfer_columns / sizeof transfer_columns[0] };
+static const pc_store_arrays of_all = {columns, sizeof columns / sizeof columns[0], 4 * PC_PASSES_MAX};
+static const pc_store_arrays of_transfers = {transfer_columns, sizeof transfer_columns / sizeof transfer_columns[0],
+                                             4 * PC_PASSES_MAX};
 
 #define MEMORY(column_name, field, unit_text, text)                                                                    \
     { column_name, unit_text, text, PC_STORE_INT64, sizeof(pc_device_memory), offsetof(pc_device_memory, field) }
@@ -75,31 +69,6 @@ static const pc_store_column memory_columns[] = {
 };
 
 enum { MEMORY_COLUMN_COUNT = sizeof memory_columns / sizeof memory_columns[0] };
-
-static int64_t *axis_count(pc_replay *replay, trace_axis along, int64_t *devices) {
-    switch (along) {
-    case AXIS_PASS:
-        return &replay->trace.pass_count;
-    case AXIS_LEVEL:
-        return &replay->trace.level_count;
-    case AXIS_TRANSFER:
-        return &replay->trace.transfer_count;
-    case AXIS_DEVICE:
-        break;
-    }
-    return devices;
-}
-
-/* The arrays are reached by their offset; all object pointers look the same here. */
-static void *array_of(const pc_replay *replay, const trace_column *column) {
-    void *array;
-    memcpy(&array, (const char *)replay + column->array, sizeof array);
-    return array;
-}
-
-static void set_array(pc_replay *replay, const trace_column *column, void *array) {
-    memcpy((char *)replay + column->array, &array, sizeof array);
-}
 
 /* --- writing --- */
 
@@ -135,20 +104,6 @@ static bool describe_out_of_memory(hid_t group, const pc_replay *replay) {
            pc_h5_put_integer(group, "oom_capacity_bytes", oom->capacity_bytes);
 }
 
-/* A trace may have no memory levels. */
-static pc_code write_columns(hid_t group, const trace_column *list, int list_count, const pc_replay *replay,
-                             pc_error *error) {
-    pc_replay shape = *replay; /* of which only the counts are looked at */
-    int64_t devices = replay->devices;
-    pc_code code = PC_OK;
-    for (int i = 0; i < list_count && !code; i++) {
-        const void *array = array_of(replay, &list[i]);
-        int64_t count = array ? *axis_count(&shape, list[i].along, &devices) : 0;
-        code = pc_store_column_write(group, &list[i].stored, count, array, error);
-    }
-    return code;
-}
-
 static pc_code write_memory(hid_t group, const pc_run_detail *detail, pc_error *error) {
     pc_code code = PC_OK;
     bool is_known = detail->memory && detail->devices == detail->replay.devices;
@@ -161,11 +116,16 @@ pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_
     const pc_replay *replay = &detail->replay;
     if (!describe_shape(group, schedule) || !describe_times(group, replay) || !describe_out_of_memory(group, replay))
         return pc_store_fail(error);
-    pc_code code = write_columns(group, columns, COLUMN_COUNT, replay, error);
+    const int64_t lengths[AXES] = {[AXIS_PASS] = replay->trace.pass_count,
+                                   [AXIS_LEVEL] = replay->trace.level_count,
+                                   [AXIS_TRANSFER] = replay->trace.transfer_count,
+                                   [AXIS_DEVICE] = replay->devices};
+    pc_code code = pc_store_arrays_write(group, &of_all, replay, lengths, error);
     if (!code && replay->trace.transfer_from)
-        code = write_columns(group, transfer_columns, TRANSFER_COLUMN_COUNT, replay, error);
+        code = pc_store_arrays_write(group, &of_transfers, replay, lengths, error);
     if (!code) code = write_memory(group, detail, error);
-    return code ? code : pc_store_block_write(group, &detail->block, error);
+    if (!code) code = pc_store_block_write(group, &detail->block, error);
+    return code ? code : pc_store_engine_write(group, replay, error);
 }
 
 /* --- reading --- */
@@ -260,45 +220,16 @@ static pc_code read_out_of_memory(hid_t group, pc_trace_record *record, pc_error
     return code;
 }
 
-/* Makes the array that the column belongs to where no column before it has. */
-static pc_code make_array(pc_replay *replay, const trace_column *column, int64_t count, pc_error *error) {
-    if (array_of(replay, column)) return PC_OK;
-    void *array = pc_alloc((size_t)count, column->stored.stride);
-    if (!array) return pc_error_no_memory(error);
-    set_array(replay, column, array);
-    return PC_OK;
-}
-
-/* The first column along an axis says how long it is, within reason; the others must agree. */
-static pc_code agree_on_count(int64_t *known, int64_t found, const char *name, pc_error *error) {
-    if (*known < 0 && found <= 4 * PC_PASSES_MAX) *known = found;
-    return *known == found ? PC_OK : pc_store_refuse(error, name);
-}
-
-static pc_code read_column(hid_t group, const trace_column *column, pc_trace_record *record, pc_error *error) {
-    int64_t count = 0, devices = record->devices, *known = axis_count(&record->replay, column->along, &devices);
-    hid_t dataset;
-    pc_code code = pc_store_column_open(group, &column->stored, &dataset, &count, error);
-    if (code) return code;
-    code = agree_on_count(known, count, column->stored.name, error);
-    if (!code) code = make_array(&record->replay, column, count, error);
-    if (!code) code = pc_store_column_read(dataset, &column->stored, count, array_of(&record->replay, column), error);
-    H5Dclose(dataset);
+static pc_code read_columns(hid_t group, pc_trace_record *record, pc_error *error) {
+    pc_replay_trace *trace = &record->replay.trace;
+    int64_t lengths[AXES] = {-1, -1, -1, record->devices};
+    pc_code code = pc_store_arrays_read(group, &of_all, &record->replay, lengths, error);
+    record->has_transfers = !code && pc_h5_has(group, transfer_columns[0].stored.name);
+    if (record->has_transfers) code = pc_store_arrays_read(group, &of_transfers, &record->replay, lengths, error);
+    trace->pass_count = lengths[AXIS_PASS];
+    trace->level_count = lengths[AXIS_LEVEL];
+    trace->transfer_count = record->has_transfers ? lengths[AXIS_TRANSFER] : 0;
     return code;
-}
-
-static pc_code read_columns(hid_t group, const trace_column *list, int list_count, pc_trace_record *record,
-                            pc_error *error) {
-    pc_code code = PC_OK;
-    for (int i = 0; i < list_count && !code; i++) code = read_column(group, &list[i], record, error);
-    return code;
-}
-
-static pc_code read_transfers(hid_t group, pc_trace_record *record, pc_error *error) {
-    if (!pc_h5_has(group, transfer_columns[0].stored.name)) return PC_OK;
-    record->has_transfers = true;
-    record->replay.trace.transfer_count = -1;
-    return read_columns(group, transfer_columns, TRANSFER_COLUMN_COUNT, record, error);
 }
 
 /* All of it, or nothing where the first is not there. */
@@ -369,17 +300,16 @@ static pc_code check_transfers(const pc_trace_record *record, pc_error *error) {
 
 pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *error) {
     pc_trace_record record = {0};
-    record.replay.trace.pass_count = record.replay.trace.level_count = -1;
     pc_code code = read_shape(group, &record, error);
     if (!code) code = read_times(group, &record.replay, error);
     if (!code) code = read_out_of_memory(group, &record, error);
     record.replay.devices = record.devices;
-    if (!code) code = read_columns(group, columns, COLUMN_COUNT, &record, error);
-    if (!code) code = read_transfers(group, &record, error);
+    if (!code) code = read_columns(group, &record, error);
     if (!code) code = read_memory(group, &record, error);
     if (!code) code = check_passes(&record, error);
     if (!code) code = check_transfers(&record, error);
     if (!code) code = pc_store_block_read(group, &record, error);
+    if (!code) code = pc_store_engine_read(group, &record, error);
     if (code)
         pc_trace_record_free(&record);
     else

@@ -22,11 +22,11 @@ typedef struct fake_space {
 enum { SLOTS = 64, NATIVES = 16, READ_MAX = 4096 };
 
 /* The first ones are HDF5's own, for good. */
-enum { NATIVE_INT16 = 1, NATIVE_INT32, NATIVE_INT64, NATIVE_DOUBLE, NATIVE_TEXT };
+enum { NATIVE_INT16 = 1, NATIVE_INT32, NATIVE_INT64, NATIVE_DOUBLE, NATIVE_TEXT, NATIVE_UINT8 };
 static fake_type types[SLOTS] = {
     [NATIVE_INT16] = {true, FAKE_INTEGER, 2, false, false}, [NATIVE_INT32] = {true, FAKE_INTEGER, 4, false, false},
     [NATIVE_INT64] = {true, FAKE_INTEGER, 8, false, false}, [NATIVE_DOUBLE] = {true, FAKE_REAL, 8, false, false},
-    [NATIVE_TEXT] = {true, FAKE_TEXT, 1, false, true},
+    [NATIVE_TEXT] = {true, FAKE_TEXT, 1, false, true},      [NATIVE_UINT8] = {true, FAKE_INTEGER, 1, false, false},
 };
 static fake_space spaces[SLOTS];
 
@@ -34,7 +34,8 @@ hid_t H5T_NATIVE_INT16_g = FAKE_TYPE_ID + NATIVE_INT16, H5T_NATIVE_INT32_g = FAK
       H5T_NATIVE_INT64_g = FAKE_TYPE_ID + NATIVE_INT64, H5T_NATIVE_DOUBLE_g = FAKE_TYPE_ID + NATIVE_DOUBLE,
       H5T_C_S1_g = FAKE_TYPE_ID + NATIVE_TEXT, H5T_STD_I8LE_g = FAKE_TYPE_ID + NATIVE_INT16,
       H5T_STD_I16LE_g = FAKE_TYPE_ID + NATIVE_INT16, H5T_STD_I32LE_g = FAKE_TYPE_ID + NATIVE_INT32,
-      H5T_STD_I64LE_g = FAKE_TYPE_ID + NATIVE_INT64, H5T_IEEE_F64LE_g = FAKE_TYPE_ID + NATIVE_DOUBLE;
+      H5T_STD_I64LE_g = FAKE_TYPE_ID + NATIVE_INT64, H5T_IEEE_F64LE_g = FAKE_TYPE_ID + NATIVE_DOUBLE,
+      H5T_NATIVE_UINT8_g = FAKE_TYPE_ID + NATIVE_UINT8, H5T_STD_U8LE_g = FAKE_TYPE_ID + NATIVE_UINT8;
 
 void fake_require_inside(const fake_node *node) {
     if (node->kind != 2 || node->layout < FAKE_VIRTUAL) return;
