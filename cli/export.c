@@ -13,31 +13,42 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: pipecast export RESULTS.h5 --run RUN --to chrome|csv|torch-csv [-o FILE]\n"
+    "usage: pipecast export RESULTS.h5 --run RUN --to chrome|csv|torch-csv [--table NAME] [-o FILE]\n"
     "       pipecast export RESULTS.h5 --to csv|json [--scenario NAME] [-o FILE]\n"
     "\n"
     "With --run, writes what one run did, which must have kept its trace (`trace: true` in the scenario): every pass,\n"
     "every transfer between stages, and the memory of every stage over time. Without, writes the table of all runs, "
     "as\n"
     "`pipecast run --format csv|json` does.\n"
+    "Of a run with `engine: events` there is more: every link with its load over time and all that is sent over it,\n"
+    "what each pass waited for its device, and all that each device holds.\n"
     "\n"
     "      --run RUN          its name, SCENARIO/NAME where several scenarios have one of that name, or its number\n"
     "      --to FORMAT        chrome: JSON that Perfetto (ui.perfetto.dev) and chrome://tracing open, a process a\n"
     "                         stage; csv: a line an event, or a line a run; torch-csv: the order of passes of every\n"
     "                         stage, as PyTorch's pipelining runtime and `--schedule FILE.csv` read it; json: the\n"
     "                         table of runs\n"
+    "      --table NAME       of a run as csv, one table: passes, transfers, levels (activation memory); and with\n"
+    "                         `engine: events` links, loads, flows, queue, memory (all that is held), work\n"
+    "                         (default: passes, transfers, levels and the building block in one)\n"
     "      --scenario NAME    the runs of this scenario alone\n"
     "  -o, --output FILE      where to (default: standard output)\n"
     "\n"
     "example: pipecast export timelines.h5 --run v-min --to chrome -o v-min.json\n"
+    "example: pipecast export timelines.h5 --run v-min --to csv --table loads -o loads.csv\n"
     "example: pipecast export table5.h5 --to csv -o table5.csv\n";
 
-enum { RUN, TO, SCENARIO, OUTPUT, HELP };
-static const option_spec options[] = {{"run", 0, "RUN"},       {"to", 0, "FORMAT"}, {"scenario", 0, "NAME"},
-                                      {"output", 'o', "FILE"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
+/* In the order of pc_export_sort. */
+static const char table_names[] = "passes|transfers|levels|links|loads|flows|queue|memory|work";
+
+enum { RUN, TO, TABLE, SCENARIO, OUTPUT, HELP };
+static const option_spec options[] = {{"run", 0, "RUN"},       {"to", 0, "FORMAT"},     {"table", 0, "NAME"},
+                                      {"scenario", 0, "NAME"}, {"output", 'o', "FILE"}, {"help", 'h', NULL},
+                                      {NULL, 0, NULL}};
 
 typedef struct request {
-    const char *path, *run, *to, *scenario, *output; /* NULL where not given; without output to standard output */
+    const char *path, *run, *to, *table, *scenario,
+        *output; /* NULL where not given; without output to standard output */
 } request;
 
 /* ---- what is written ---- */
@@ -75,11 +86,14 @@ static pc_code write_run(const request *r, const pc_results_reader *reader, FILE
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
     pc_code code = find_traced_run(reader, r->path, r->run, NULL, &row, &record, error);
+    int sort;
     if (code) return code;
     if (strcmp(r->to, "chrome") == 0)
         code = pc_export_chrome(row, &record, stream, error);
     else if (strcmp(r->to, "torch-csv") == 0)
         code = pc_export_torch_csv(row, &record, stream, error);
+    else if (r->table && argument_word("--table", "table", table_names, r->table, &sort))
+        code = pc_export_table((pc_export_sort)sort, &record, stream, error);
     else
         code = pc_export_csv(row, &record, stream, error);
     if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: run %s", r->path, r->run);
@@ -146,6 +160,9 @@ static int check_request(const request *r) {
     if (!r->run && (strcmp(r->to, "chrome") == 0 || strcmp(r->to, "torch-csv") == 0))
         return report_usage("--to: %s shows one run; expected --run RUN beside it", r->to);
     if (!r->run && !argument_word("--to", "format", "csv|json|chrome|torch-csv", r->to, &index)) return EXIT_BAD_INPUT;
+    if (r->table && (!r->run || strcmp(r->to, "csv") != 0))
+        return report_usage("--table: one of a run's tables, as csv; expected --run RUN and --to csv beside it");
+    if (r->table && !argument_word("--table", "table", table_names, r->table, &index)) return EXIT_BAD_INPUT;
     if (r->run && r->scenario)
         return report_usage("--scenario: stands beside --run; expected --run SCENARIO/NAME instead");
     return 0;
@@ -153,7 +170,8 @@ static int check_request(const request *r) {
 
 int command_export(int argc, char **argv) {
     request r = {0};
-    const char **const values[] = {[RUN] = &r.run, [TO] = &r.to, [SCENARIO] = &r.scenario, [OUTPUT] = &r.output};
+    const char **const values[] = {
+        [RUN] = &r.run, [TO] = &r.to, [TABLE] = &r.table, [SCENARIO] = &r.scenario, [OUTPUT] = &r.output};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "export"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;

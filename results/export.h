@@ -17,9 +17,12 @@ extern "C" {
  * and one of transfers sent to each other stage (several, where they overlap), and a counter of memory: activations,
  * and beside them on clusters what is held all the time. Process and thread numbers count from 1. Every pass is one
  * complete event ("ph": "X") with its microbatch, chunk and kind in `args`; a transfer is one too, with those of the
- * pass that waits for it, and a flow (arrow) joins it to that pass. `ts` and `dur` are microseconds, exact to the
- * picosecond. PC_ERROR_INPUT, and nothing written, where the trace contradicts itself; PC_ERROR_IO where the stream
- * fails. */
+ * pass that waits for it, and a flow (arrow) joins it to that pass. Where the engine ran all of it, passes say how long
+ * they waited for their device (`waited_us`), links are a process of their own, with a thread for each and further ones
+ * where what goes over it overlaps, on which everything sent is an event (bytes, ready_us, waited_us, alone_us) and the
+ * load in GB/s a counter; stages have a counter of all that they hold, and a thread of the work that is no pass. `ts`
+ * and `dur` are microseconds, exact to the picosecond. PC_ERROR_INPUT, and nothing written, where the trace contradicts
+ * itself; PC_ERROR_IO where the stream fails. */
 PC_API pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The same as CSV: a header and a line an event: event (pass, transfer, level, block), device, to_device, kind, chunk,
@@ -33,6 +36,24 @@ PC_API pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *recor
  * that was read from such a file, that file in its canonical form. PC_ERROR_INPUT, and nothing written, where the
  * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO where the stream fails. */
 PC_API pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+
+/* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as in
+ * the results file, empty where there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and nothing
+ * written, of a run that it did not run whole. */
+typedef enum pc_export_sort {
+    PC_EXPORT_PASSES,
+    PC_EXPORT_TRANSFERS,
+    PC_EXPORT_LEVELS, /* activation memory */
+    PC_EXPORT_LINKS,
+    PC_EXPORT_LOADS,
+    PC_EXPORT_FLOWS,
+    PC_EXPORT_QUEUE,
+    PC_EXPORT_MEMORY, /* all that a stage's GPU holds */
+    PC_EXPORT_WORK,
+    PC_EXPORT_SORTS
+} pc_export_sort;
+
+PC_API pc_code pc_export_table(pc_export_sort sort, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,13 +7,18 @@
 /* --- damage --- */
 
 /* What stands in the trace leads wherever an export follows it. */
-static void export_both(const pc_run_row *row, const pc_trace_record *record) {
+static void export_all(const pc_run_row *row, const pc_trace_record *record) {
     pc_error error = {0};
     FILE *sink = fopen("/dev/null", "w");
     assert_non_null(sink);
     pc_code code = pc_export_chrome(row, record, sink, &error);
     assert_true(code == PC_OK || (code == PC_ERROR_INPUT && error.message[0]));
     assert_int_equal(pc_export_csv(row, record, sink, &error), PC_OK);
+    for (int sort = 0; sort < PC_EXPORT_SORTS; sort++) {
+        bool is_there = sort < PC_EXPORT_LINKS || record->replay.engine.queue_count > 0;
+        code = pc_export_table((pc_export_sort)sort, record, sink, &error);
+        assert_int_equal(code, is_there ? PC_OK : PC_ERROR_INPUT);
+    }
     fclose(sink);
 }
 
@@ -25,7 +30,7 @@ static int read_traces(const pc_results_reader *reader) {
         pc_error error = {0};
         pc_code code = pc_results_read_trace(reader, pc_results_row(reader, i)->run, &record, &error);
         assert_true(code == PC_OK || (code == PC_ERROR_INPUT && error.message[0]));
-        if (!code) export_both(pc_results_row(reader, i), &record);
+        if (!code) export_all(pc_results_row(reader, i), &record);
         count += !code;
         pc_trace_record_free(&record);
     }
@@ -93,6 +98,11 @@ static void every_refused_allocation_of_an_export_is_reported(void **state) {
         while (next_refusal(&x))
             x.code = (chrome ? pc_export_chrome : pc_export_csv)(pc_results_row(reader, 0), &record, sink, NULL);
         assert_true(x.tried > (chrome ? 5 : 1)); /* offsets, index, two of transfers, text */
+    }
+    for (int sort = 0; sort < PC_EXPORT_SORTS; sort++) {
+        refusals x = {.most = 100};
+        while (next_refusal(&x)) x.code = pc_export_table((pc_export_sort)sort, &record, sink, NULL);
+        assert_true(x.tried > (sort == PC_EXPORT_LINKS ? 2 : 1)); /* use, text */
     }
     fclose(sink);
     pc_trace_record_free(&record);

@@ -25,7 +25,7 @@ _pipecast_options() {
     figure)
         echo --output= -o= --list --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
-    export) echo --run= --to= --scenario= --output= -o= --help -h ;;
+    export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
     merge) echo --quiet -q --help -h ;;
     calibrate)
@@ -125,6 +125,7 @@ _pipecast_values() {
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
     export:--to) _pipecast_words chrome csv torch-csv json ;;
+    export:--table) _pipecast_words passes transfers levels links loads flows queue memory work ;;
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;

@@ -15,7 +15,7 @@ import numpy
 
 END, GROUP, DATASET, ATTRIBUTE = range(4)
 INTEGER, REAL, TEXT, ENUM, VARIABLE_TEXT, COMPOUND = range(6)
-DATA_MAX = 64
+DATA_MAX = 128
 UNREAD = {"unit", "description", "missing", "CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST"}
 
 

@@ -39,6 +39,11 @@ static void use_trace(const pc_run_row *row, const pc_trace_record *record) {
     pc_run_detail detail = pc_trace_record_detail(record);
     fuzz_require(shape.devices >= 1 && detail.replay.devices == shape.devices, "a trace has devices");
     fuzz_check_error(pc_export_csv(row, record, held_nowhere(), &error), &error);
+    for (int sort = 0; sort < PC_EXPORT_SORTS; sort++) {
+        pc_code code = pc_export_table((pc_export_sort)sort, record, held_nowhere(), &error);
+        fuzz_check_error(code, &error);
+        fuzz_require(!code || record->replay.engine.queue_count == 0, "what the engine saw can be written");
+    }
     int64_t all = (int64_t)record->devices * record->chunks * record->microbatches;
     /* Of a run that ended for want of memory the shape alone decides what is made room for: 450 MB at most. */
     if (all < 1 << 16) fuzz_check_error(pc_export_chrome(row, record, held_nowhere(), &error), &error);
