@@ -4,6 +4,7 @@
 #include "cli/find_run.h"
 
 #include "results/figures/figure.h"
+#include "results/figures/links.h"
 #include "results/replace.h"
 #include "results/store/store.h"
 
@@ -13,17 +14,22 @@
 
 static const char help[] =
     "usage: pipecast figure RESULTS.h5 [NAME] -o FILE.svg|.png|.pdf\n"
+    "       pipecast figure RESULTS.h5 links [--run RUN] [--top K] -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 --x COLUMN --y COLUMN[,COLUMN]... -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 --list\n"
     "\n"
-    "Draws a chart of runs, or the timeline of one. NAME is that of a chart that a scenario declares, or of a run "
+    "Draws a chart of runs, or of one run the timeline or the load of its links. NAME is that of a chart that a "
+    "scenario declares, or of a run "
     "that\n"
     "kept its trace, or its number in the table; SCENARIO/NAME where several scenarios have one of that name. "
     "Default:\n"
-    "the first run that kept a trace.\n"
+    "the first run that kept a trace. `links` draws how much of their bandwidth links have to carry over time, and of\n"
+    "what, of a run with `engine: events` and `trace: true`.\n"
     "\n"
     "  -o FILE             where to; the ending says the format\n"
     "  --list              print what the file has to draw\n"
+    "  --run RUN           of links: the run's name or number (default: the first that the engine ran whole)\n"
+    "  --top K             of links: the K busiest of each sort (default 6, at most 64)\n"
     "\n"
     "Charts of your own; columns are those of `pipecast run --format csv`:\n"
     "  --x COLUMN          what goes along\n"
@@ -36,21 +42,24 @@ static const char help[] =
     "  --title TEXT\n"
     "\n"
     "example: pipecast figure table5.h5 1.5B-m24.zb-h1 -o timeline.svg\n"
+    "example: pipecast figure cluster.h5 links --run flows.1f1b --top 8 -o links.svg\n"
     "example: pipecast figure table5.h5 --x microbatches --y bubble_rate_span --series schedule --panels model\n"
     "             --style lines --published -o bubbles.svg\n";
 
 #define BYTES_PER_GIB 0x1p30
 
-enum { OUTPUT, LIST, X, Y, SERIES, PANELS, STYLE, PUBLISHED, SCENARIO, TITLE, HELP };
+enum { OUTPUT, LIST, RUN, TOP, X, Y, SERIES, PANELS, STYLE, PUBLISHED, SCENARIO, TITLE, HELP };
 static const option_spec options[] = {
-    {"output", 'o', "FILE"}, {"list", 0, NULL},       {"x", 0, "COLUMN"},    {"y", 0, "COLUMN,..."},
-    {"series", 0, "COLUMN"}, {"panels", 0, "COLUMN"}, {"style", 0, "STYLE"}, {"published", 0, NULL},
-    {"scenario", 0, "NAME"}, {"title", 0, "TEXT"},    {"help", 'h', NULL},   {NULL, 0, NULL},
+    {"output", 'o', "FILE"}, {"list", 0, NULL},      {"run", 0, "RUN"},       {"top", 0, "K"},
+    {"x", 0, "COLUMN"},      {"y", 0, "COLUMN,..."}, {"series", 0, "COLUMN"}, {"panels", 0, "COLUMN"},
+    {"style", 0, "STYLE"},   {"published", 0, NULL}, {"scenario", 0, "NAME"}, {"title", 0, "TEXT"},
+    {"help", 'h', NULL},     {NULL, 0, NULL},
 };
 
 typedef struct request {
-    const char *path, *name, *output;
+    const char *path, *name, *output, *run;
     bool lists;
+    int64_t top; /* 0 where it is not given */
     chart_request chart;
 } request;
 
@@ -62,6 +71,7 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
              row->schedule, record->devices, record->microbatches);
     pc_write_message(subtitle, sizeof subtitle, "iteration %.4g s; bubble rate %.4f (span), %.4f (makespan)",
                      row->iteration_s, row->bubble_rate_span, row->bubble_rate_makespan);
+    bool holds_all = record->memory && record->replay.engine.memory_count > 0; /* else it is activations alone */
     pc_timeline timeline = {.title = title,
                             .subtitle = subtitle,
                             .time_unit = "ms",
@@ -69,6 +79,8 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
                             .devices = record->devices,
                             .chunks = record->chunks,
                             .trace = &record->replay.trace,
+                            .engine = &record->replay.engine,
+                            .memory_heading = holds_all ? "Memory: all that a device holds" : NULL,
                             .block = record->block.devices ? &record->block : NULL,
                             .memory = true,
                             .memory_unit_bytes = BYTES_PER_GIB,
@@ -87,7 +99,34 @@ static pc_code draw_timeline(const pc_results_reader *reader, const request *ask
     return code;
 }
 
+/* --- links --- */
+
+static pc_code draw_links(const pc_results_reader *reader, const request *asked, pc_error *error) {
+    pc_trace_record record = {0};
+    const pc_run_row *row = NULL;
+    char title[3 * PC_LABEL_SIZE], subtitle[4 * PC_LABEL_SIZE];
+    pc_code code = find_engine_run(reader, asked->path, asked->run, &row, &record, error);
+    if (code) return code;
+    snprintf(title, sizeof title, "Load of links: %s%s%s", row->scenario, row->scenario[0] ? "/" : "", row->name);
+    snprintf(subtitle, sizeof subtitle, "%s%s%s: %d devices, %d microbatches", row->model, row->model[0] ? ", " : "",
+             row->schedule, record.devices, record.microbatches);
+    pc_links_figure figure = {.title = title,
+                              .subtitle = subtitle,
+                              .time_unit = "ms",
+                              .time_unit_ps = 1e9,
+                              .end_ps = record.replay.makespan_ps,
+                              .trace = &record.replay.engine,
+                              .most = asked->top ? (int)asked->top : PC_LINKS_MOST};
+    code = pc_figure_links(&figure, asked->output, error);
+    pc_trace_record_free(&record);
+    return code;
+}
+
 /* --- what is asked for --- */
+
+static bool wants_links(const request *asked) {
+    return asked->name && strcmp(asked->name, "links") == 0;
+}
 
 /* Charts that this pipecast cannot read, as a newer one may declare them, do not stand in a run's way. */
 static bool is_run(const pc_results_reader *reader, const request *asked) {
@@ -101,11 +140,21 @@ static pc_code draw_picture(const pc_results_reader *reader, const request *aske
     pc_nearest charts = {.word = asked->name};
     if (chart_is_requested(&asked->chart))
         return draw_requested_chart(reader, asked->path, &asked->chart, asked->output, error);
+    if (asked->run || asked->top) return draw_links(reader, asked, error);
     pc_code code = PC_OK;
     if (asked->name)
         code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, &charts, error);
     if (code == PC_ERROR_INPUT && !is_chart && is_run(reader, asked)) code = PC_OK;
+    if (!code && !is_chart && wants_links(asked) && !is_run(reader, asked)) return draw_links(reader, asked, error);
     return code || is_chart ? code : draw_timeline(reader, asked, &charts, error);
+}
+
+static void print_run(const char *what, const pc_run_row *row) {
+    printf("%s  ", what);
+    print_plain(stdout, row->scenario);
+    putchar('/');
+    print_plain(stdout, row->name);
+    putchar('\n');
 }
 
 static pc_code list_pictures(const pc_results_reader *reader, const char *path, pc_error *error) {
@@ -113,11 +162,8 @@ static pc_code list_pictures(const pc_results_reader *reader, const char *path, 
     for (int64_t i = 0; i < pc_results_run_count(reader); i++) { /* also behind charts that cannot be read */
         const pc_run_row *row = pc_results_row(reader, i);
         if (!pc_results_has_trace(reader, row->run)) continue;
-        printf("run    ");
-        print_plain(stdout, row->scenario);
-        putchar('/');
-        print_plain(stdout, row->name);
-        putchar('\n');
+        print_run("run  ", row);
+        if (pc_results_has_engine_trace(reader, row->run)) print_run("links", row);
     }
     return code;
 }
@@ -140,25 +186,32 @@ static int answer_request(const request *asked) {
     return asked->lists ? finish_output(EXIT_DONE) : EXIT_DONE;
 }
 
-static void take_option(int option, const char *value, request *asked) {
-    const char **places[] = {
-        [OUTPUT] = &asked->output,           [X] = &asked->chart.x,           [Y] = &asked->chart.y,
-        [SERIES] = &asked->chart.series,     [PANELS] = &asked->chart.panels, [STYLE] = &asked->chart.style,
-        [SCENARIO] = &asked->chart.scenario, [TITLE] = &asked->chart.title};
+/* False, and the message printed, where the value is none. */
+static bool take_option(int option, const char *value, request *asked) {
+    const char **places[] = {[OUTPUT] = &asked->output,       [RUN] = &asked->run,
+                             [X] = &asked->chart.x,           [Y] = &asked->chart.y,
+                             [SERIES] = &asked->chart.series, [PANELS] = &asked->chart.panels,
+                             [STYLE] = &asked->chart.style,   [SCENARIO] = &asked->chart.scenario,
+                             [TITLE] = &asked->chart.title};
+    if (option == TOP) return argument_integer("--top", value, 1, PC_LINKS_LIMIT, &asked->top);
     if (option == LIST)
         asked->lists = true;
     else if (option == PUBLISHED)
         asked->chart.published = true;
     else
         *places[option] = value;
+    return true;
 }
 
 static int check_request(const request *asked) {
     bool has_chart = chart_is_requested(&asked->chart);
     if (!asked->path) return report_usage("figure: no results file; expected RESULTS.h5");
-    if (asked->lists && (asked->output || asked->name || has_chart))
+    if (asked->lists && (asked->output || asked->name || asked->run || asked->top || has_chart))
         return report_usage("figure: --list stands alone; expected nothing but RESULTS.h5 beside it");
     if (!asked->lists && !asked->output) return report_usage("figure: no output; expected -o FILE.svg, .png or .pdf");
+    if ((asked->run || asked->top) && !wants_links(asked))
+        return report_usage("figure: %s is of links; expected RESULTS.h5 links beside it",
+                            asked->run ? "--run" : "--top");
     if (asked->name && has_chart)
         return report_usage("figure: '%s' and the options of a chart; expected one or the other", asked->name);
     return EXIT_DONE;
@@ -173,9 +226,9 @@ int command_figure(int argc, char **argv) {
             fputs(help, stdout);
             return finish_output(EXIT_DONE);
         }
-        if (option >= 0)
-            take_option(option, x.value, &asked);
-        else if (!asked.path)
+        if (option >= 0 && !take_option(option, x.value, &asked)) return EXIT_BAD_INPUT;
+        if (option >= 0) continue;
+        if (!asked.path)
             asked.path = x.value;
         else if (!asked.name)
             asked.name = x.value;

@@ -106,3 +106,28 @@ pc_code find_traced_run(const pc_results_reader *reader, const char *path, const
     pc_code code = find_run(reader, path, name, others, row, error);
     return code ? code : pc_results_read_trace(reader, (*row)->run, record, error);
 }
+
+static pc_code find_first_engine_run(const pc_results_reader *reader, const char *path, const pc_run_row **row,
+                                     pc_error *error) {
+    for (int64_t i = 0; i < pc_results_run_count(reader); i++) {
+        *row = pc_results_row(reader, i);
+        if (pc_results_has_engine_trace(reader, (*row)->run)) return PC_OK;
+    }
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: no run kept a trace of the engine; expected a scenario with `engine: events` and `trace: "
+                        "true`",
+                        path);
+}
+
+pc_code find_engine_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
+                        pc_trace_record *record, pc_error *error) {
+    pc_code code =
+        name ? find_run(reader, path, name, NULL, row, error) : find_first_engine_run(reader, path, row, error);
+    if (!code && !pc_results_has_engine_trace(reader, (*row)->run))
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "%s: run %s kept no trace of the engine; expected one of a scenario with `engine: events` and "
+            "`trace: true`",
+            path, name);
+    return code ? code : pc_results_read_trace(reader, (*row)->run, record, error);
+}

@@ -18,6 +18,10 @@ pc_code find_run(const pc_results_reader *reader, const char *path, const char *
 pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const pc_nearest *others,
                         const pc_run_row **row, pc_trace_record *record, pc_error *error);
 
+/* The same of a run that kept what the engine saw; the first one likewise. */
+pc_code find_engine_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
+                        pc_trace_record *record, pc_error *error);
+
 /* Which scenario of the file a word probably means: pc_nearest_hint. */
 const char *scenario_hint(const pc_results_reader *reader, const char *name, char text[PC_NEAREST_TEXT]);
 

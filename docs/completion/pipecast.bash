@@ -23,7 +23,7 @@ _pipecast_options() {
             --format= --figure= --help -h
         ;;
     figure)
-        echo --output= -o= --list --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
+        echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
     export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
@@ -75,10 +75,12 @@ _pipecast_names() {
     } < <("$pipecast" list "$1" 2>/dev/null) | sort -u
 }
 
-# What `figure --list` says can be drawn of the results file that stands on the line: all, or only what is a run.
+# What `figure --list` says can be drawn of the results file that stands on the line: all, or only what is a run, or has
+# links.
 _pipecast_drawn() {
     local kind name title
     while read -r kind name title; do
+        [[ -z ${1:-} && $kind == links ]] && name=links
         [[ ${1:-$kind} == "$kind" ]] && echo "$name"
     done < <("$pipecast" figure "$file" --list 2>/dev/null)
 }
@@ -125,6 +127,7 @@ _pipecast_values() {
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
     export:--to) _pipecast_words chrome csv torch-csv json ;;
+    figure:--run) _pipecast_words $(_pipecast_drawn links) ;;
     export:--table) _pipecast_words passes transfers levels links loads flows queue memory work ;;
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;

@@ -24,11 +24,13 @@ typedef struct pc_timeline {
     const char *time_unit; /* "ms"; "" for times without a unit */
     double time_unit_ps;   /* picoseconds in one of it */
     int devices, chunks;
-    const pc_replay_trace *trace; /* with at least one pass */
-    const pc_block *block;        /* of the same placement; NULL: no panel for it */
-    bool memory;                  /* a panel for it; there is none where the trace has no levels */
-    double memory_unit_bytes;     /* bytes in one unit of memory */
-    const char *memory_unit;      /* "GiB"; plain text */
+    const pc_replay_trace *trace;  /* with at least one pass */
+    const pc_engine_trace *engine; /* where it has memory levels, the panel shows those; NULL: activations' */
+    const char *memory_heading;    /* plain text; NULL: "Activation memory" */
+    const pc_block *block;         /* of the same placement; NULL: no panel for it */
+    bool memory;                   /* a panel for it; there is none where the trace has no levels */
+    double memory_unit_bytes;      /* bytes in one unit of memory */
+    const char *memory_unit;       /* "GiB"; plain text */
 } pc_timeline;
 
 /* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
@@ -40,7 +42,8 @@ PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_err
 /* A schedule in up to three panels, one below the other. The building block, and its repetitions in pale, as figures 1
  * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. The timeline: devices down,
  * time across; F, B, W, BW and R in colours that a colour-blind reader tells apart, lighter and darker for the chunks;
- * microbatch numbers where they fit; legend and title. And the activation memory of each device, on the same axis.
+ * microbatch numbers where they fit; legend and title. And the memory of each device, on the same axis: activations, or
+ * what the engine saw it hold, with a line at its capacity where that is less than twice the peak.
  * In svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
 PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 

@@ -60,15 +60,27 @@ static pc_code begin_block(pc_figure *figure, pc_error *error) {
     return PC_OK;
 }
 
+static pc_figure_levels find_levels(const pc_timeline *timeline) {
+    const pc_replay_trace *trace = timeline->trace;
+    const pc_engine_trace *engine = timeline->engine;
+    if (!engine || engine->memory_count == 0)
+        return (pc_figure_levels){trace->level_count, trace->level_device, trace->level_time_ps, trace->level_bytes,
+                                  NULL};
+    return (pc_figure_levels){engine->memory_count, engine->memory_device, engine->memory_time_ps, engine->memory_bytes,
+                              engine->devices ? engine->memory_capacity_bytes : NULL};
+}
+
 static void begin_memory(pc_figure *figure) {
     const pc_timeline *timeline = figure->timeline;
-    figure->has_memory = timeline->memory && timeline->trace->level_count > 0;
-    figure->memory = (pc_figure_panel){.name = "memory",
-                                       .heading = "Activation memory",
-                                       .label = timeline->time_unit,
-                                       .unit_ps = timeline->time_unit_ps,
-                                       .devices = timeline->devices,
-                                       .trace = timeline->trace};
+    figure->levels = find_levels(timeline);
+    figure->has_memory = timeline->memory && figure->levels.count > 0;
+    figure->memory =
+        (pc_figure_panel){.name = "memory",
+                          .heading = timeline->memory_heading ? timeline->memory_heading : "Activation memory",
+                          .label = timeline->time_unit,
+                          .unit_ps = timeline->time_unit_ps,
+                          .devices = timeline->devices,
+                          .trace = timeline->trace};
 }
 
 /* --- widths --- */

@@ -19,19 +19,32 @@ typedef struct curve {
     int64_t peak; /* in bytes */
 } curve;
 
-static curve next_curve(const pc_replay_trace *trace, int64_t first) {
+static curve next_curve(const pc_figure_levels *levels, int64_t first) {
     curve found = {first, first, 0};
-    for (; found.last < trace->level_count && trace->level_device[found.last] == trace->level_device[first];
-         found.last++)
-        if (trace->level_bytes[found.last] > found.peak) found.peak = trace->level_bytes[found.last];
+    for (; found.last < levels->count && levels->device[found.last] == levels->device[first]; found.last++)
+        if (levels->bytes[found.last] > found.peak) found.peak = levels->bytes[found.last];
     return found;
 }
 
-static int64_t highest_peak(const pc_replay_trace *trace) {
+static int64_t highest_peak(const pc_figure_levels *levels) {
     int64_t highest = 0;
-    for (int64_t i = 0; i < trace->level_count; i++)
-        if (trace->level_bytes[i] > highest) highest = trace->level_bytes[i];
+    for (int64_t i = 0; i < levels->count; i++)
+        if (levels->bytes[i] > highest) highest = levels->bytes[i];
     return highest;
+}
+
+/* A capacity far above all peaks would leave no room for what there is to see. */
+static bool shows_capacity(const pc_figure *figure, int device, int64_t highest) {
+    int64_t capacity = figure->levels.capacity ? figure->levels.capacity[device] : 0;
+    return capacity > 0 && capacity / 2 < highest;
+}
+
+/* How high a band is: the highest peak, or a capacity that is shown above it. */
+static int64_t band_bytes(const pc_figure *figure, int64_t highest) {
+    int64_t most = highest;
+    for (int d = 0; d < figure->memory.devices; d++)
+        if (shows_capacity(figure, d, highest) && figure->levels.capacity[d] > most) most = figure->levels.capacity[d];
+    return most;
 }
 
 static double in_memory_units(const pc_figure *figure, int64_t bytes) {
@@ -41,19 +54,19 @@ static double in_memory_units(const pc_figure *figure, int64_t bytes) {
 /* --- the curves: time, level and device; a blank line between two devices --- */
 
 static void add_point(const pc_figure *figure, pc_text *script, pc_time time, int64_t bytes, int device) {
-    pc_text_printf(script, "%.9g %.9g %d\n", (double)time / figure->memory.unit_ps, in_memory_units(figure, bytes),
-                   device);
+    pc_text_printf(script, "%.9g %.9g %d\n", fmin((double)time / figure->memory.unit_ps, figure->memory.end),
+                   in_memory_units(figure, bytes), device);
 }
 
 /* A vertical line from level to level. What is given back and taken again in the same instant is no dip; but a peak of
  * no duration is one, for the device needs that memory. */
 static int64_t add_step(const pc_figure *figure, pc_text *script, const curve *of, int64_t *i, int64_t level) {
-    const pc_replay_trace *trace = figure->timeline->trace;
-    int device = trace->level_device[*i];
-    pc_time time = trace->level_time_ps[*i];
+    const pc_figure_levels *levels = &figure->levels;
+    int device = levels->device[*i];
+    pc_time time = levels->time_ps[*i];
     int64_t top = 0, after = level;
-    for (; *i < of->last && trace->level_time_ps[*i] == time; ++*i) {
-        after = trace->level_bytes[*i];
+    for (; *i < of->last && levels->time_ps[*i] == time; ++*i) {
+        after = levels->bytes[*i];
         if (after > top) top = after;
     }
     if (after == level && top <= level) return level;
@@ -64,7 +77,7 @@ static int64_t add_step(const pc_figure *figure, pc_text *script, const curve *o
 }
 
 static void add_curve(const pc_figure *figure, pc_text *script, const curve *of) {
-    int device = figure->timeline->trace->level_device[of->first];
+    int device = figure->levels.device[of->first];
     int64_t level = 0;
     add_point(figure, script, 0, 0, device);
     for (int64_t i = of->first; i < of->last;) level = add_step(figure, script, of, &i, level);
@@ -74,11 +87,11 @@ static void add_curve(const pc_figure *figure, pc_text *script, const curve *of)
 
 /* The curves that reach the highest peak, or those that do not; how many there are. */
 static int add_curves(const pc_figure *figure, pc_text *script, const char *name, int64_t highest, bool reaching) {
-    const pc_replay_trace *trace = figure->timeline->trace;
+    const pc_figure_levels *levels = &figure->levels;
     int count = 0;
     pc_text_printf(script, "$memory_%s << EOD\n", name);
-    for (int64_t i = 0; i < trace->level_count;) {
-        curve found = next_curve(trace, i);
+    for (int64_t i = 0; i < levels->count;) {
+        curve found = next_curve(levels, i);
         i = found.last;
         if ((found.peak == highest) != reaching) continue;
         add_curve(figure, script, &found);
@@ -120,12 +133,12 @@ static double add_rules(const pc_figure *figure, pc_text *script, double highest
 /* --- peaks --- */
 
 static void add_peaks(const pc_figure *figure, pc_text *script) {
-    const pc_replay_trace *trace = figure->timeline->trace;
+    const pc_figure_levels *levels = &figure->levels;
     int step = pc_figure_label_step(figure, &figure->memory);
     pc_text_printf(script, "$memory_peaks << EOD\n");
-    for (int64_t i = 0; i < trace->level_count;) {
-        curve found = next_curve(trace, i);
-        int device = trace->level_device[i];
+    for (int64_t i = 0; i < levels->count;) {
+        curve found = next_curve(levels, i);
+        int device = levels->device[i];
         if (device % step == 0) pc_text_printf(script, "%d %.4g\n", device, in_memory_units(figure, found.peak));
         i = found.last;
     }
@@ -140,11 +153,11 @@ static const char *joint(int named, int count) {
     return named == count - 1 ? " and " : ", ";
 }
 
-static void name_each(const pc_replay_trace *trace, int64_t highest, int count, pc_text *text) {
+static void name_each(const pc_figure_levels *levels, int64_t highest, int count, pc_text *text) {
     int named = 0;
-    for (int64_t i = 0; i < trace->level_count;) {
-        curve found = next_curve(trace, i);
-        if (found.peak == highest) pc_text_printf(text, "%s%d", joint(named++, count), trace->level_device[i]);
+    for (int64_t i = 0; i < levels->count;) {
+        curve found = next_curve(levels, i);
+        if (found.peak == highest) pc_text_printf(text, "%s%d", joint(named++, count), levels->device[i]);
         i = found.last;
     }
     pc_text_printf(text, " (dark)");
@@ -158,18 +171,29 @@ static void name_reaching(const pc_figure *figure, int64_t highest, int count, p
     else if (count > NAMED_MAX)
         pc_text_printf(text, "%d devices (dark)", count);
     else
-        name_each(figure->timeline->trace, highest, count, text);
+        name_each(&figure->levels, highest, count, text);
+}
+
+static bool shows_any_capacity(const pc_figure *figure, int64_t highest) {
+    for (int d = 0; d < figure->memory.devices; d++)
+        if (shows_capacity(figure, d, highest)) return true;
+    return false;
 }
 
 static void add_second_line(const pc_figure *figure, pc_text *script, int64_t highest, int count, double step) {
     const char *unit = figure->timeline->memory_unit;
+    int64_t band = band_bytes(figure, highest);
     pc_text text = {0};
     pc_text_printf(&text, "at most %.4g", in_memory_units(figure, highest));
     if (unit && *unit) pc_text_printf(&text, " %s", unit);
     pc_text_printf(&text, ", on ");
     name_reaching(figure, highest, count, &text);
-    pc_text_printf(&text, "; a band is that high");
+    if (band > highest)
+        pc_text_printf(&text, "; a band is %.4g high", in_memory_units(figure, band));
+    else
+        pc_text_printf(&text, "; a band is that high");
     if (step > 0) pc_text_printf(&text, ", with a line every %.4g", step);
+    if (shows_any_capacity(figure, highest)) pc_text_printf(&text, "; the red line is the capacity");
     pc_figure_add_text(figure, script, text.data, figure->margin_left,
                        figure->memory.heading_y + pc_figure_length(figure, SECOND_LINE_Y), PC_STYLE_TEXT_FONT, "");
     script->failed = script->failed || text.failed;
@@ -185,12 +209,26 @@ static void add_curve_plots(pc_text *script, const char *name, const char *fill,
                    name, fill, name, line);
 }
 
+/* A row for each line; how many there are. */
+static int add_capacities(const pc_figure *figure, pc_text *script, int64_t highest) {
+    int count = 0;
+    pc_text_printf(script, "$memory_capacities << EOD\n");
+    for (int d = 0; d < figure->memory.devices; d++) {
+        if (!shows_capacity(figure, d, highest)) continue;
+        pc_text_printf(script, "%.9g %d\n", in_memory_units(figure, figure->levels.capacity[d]), d);
+        count++;
+    }
+    pc_text_printf(script, "EOD\n");
+    return count;
+}
+
 void pc_figure_add_memory(const pc_figure *figure, pc_text *script) {
-    int64_t highest = highest_peak(figure->timeline->trace);
-    double top = highest > 0 ? in_memory_units(figure, highest) : 1, end = figure->memory.end;
+    int64_t highest = highest_peak(&figure->levels), band = band_bytes(figure, highest);
+    double top = band > 0 ? in_memory_units(figure, band) : 1, end = figure->memory.end;
     add_bands(figure, script);
     int others = add_curves(figure, script, "others", highest, false);
     int reaching = add_curves(figure, script, "highest", highest, true);
+    int capacities = figure->levels.capacity ? add_capacities(figure, script, highest) : 0;
     double step = add_rules(figure, script, top);
     add_peaks(figure, script);
     add_second_line(figure, script, highest, reaching, step);
@@ -205,6 +243,11 @@ void pc_figure_add_memory(const pc_figure *figure, pc_text *script) {
         pc_text_printf(script,
                        ", $memory_rules using (0):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 0.6 "
                        "linecolor rgb '#ffffff'",
+                       end);
+    if (capacities)
+        pc_text_printf(script,
+                       ", $memory_capacities using (0):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 1 "
+                       "linecolor rgb '#c00000'",
                        end);
     pc_text_printf(script,
                    ", $memory_peaks using (%.9g):1:2 with labels left offset screen %.6f,0 font '%s,%.4g' "

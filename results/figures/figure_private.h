@@ -60,6 +60,15 @@ typedef struct pc_figure_panel {
     int number_font[PC_PASS_KINDS]; /* 0 where numbers do not fit */
 } pc_figure_panel;
 
+/* The changes of devices' memory, device by device and in each in the order of time. */
+typedef struct pc_figure_levels {
+    int64_t count;
+    const int32_t *device;
+    const pc_time *time_ps;
+    const int64_t *bytes;
+    const int64_t *capacity; /* of each device, 0 where there is none; NULL: of none */
+} pc_figure_levels;
+
 typedef struct pc_figure {
     const pc_timeline *timeline;
     const pc_figure_format *format;
@@ -68,6 +77,7 @@ typedef struct pc_figure {
     double margin_left, margin_right, legend_y;
     bool has_block, has_memory;
     pc_figure_panel block, passes, memory;
+    pc_figure_levels levels;
     pc_replay_trace repeated; /* the block and its repetitions; owned */
     pc_svg_notes *notes;      /* what every pass says under the pointer */
 } pc_figure;

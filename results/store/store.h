@@ -103,6 +103,9 @@ PC_API pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t n
 /* Whether the run of this number kept its trace. */
 PC_API bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
 
+/* Whether it kept what the engine saw, too. */
+PC_API bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run);
+
 /* The trace of the run whose number is `run`: shape, passes, levels, and what pc_replay says of each device. Free both
  * with pc_trace_record_free. PC_ERROR_INPUT where that run kept none. */
 typedef struct pc_trace_record {

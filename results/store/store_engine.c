@@ -201,8 +201,12 @@ static pc_code read_group(hid_t group, pc_trace_record *record, pc_error *error)
     return check(record, lengths, error);
 }
 
+bool pc_store_engine_is_there(hid_t group) {
+    return pc_h5_has(group, group_name);
+}
+
 pc_code pc_store_engine_read(hid_t group, pc_trace_record *record, pc_error *error) {
-    if (!pc_h5_has(group, group_name)) return PC_OK; /* another way, or an older pipecast's */
+    if (!pc_store_engine_is_there(group)) return PC_OK; /* another way, or an older pipecast's */
     hid_t inside = pc_h5_group_open(group, group_name);
     if (inside < 0) return pc_store_refuse(error, group_name);
     pc_code code = read_group(inside, record, error);

@@ -373,6 +373,17 @@ bool pc_results_has_trace(const pc_results_reader *reader, int64_t run) {
     return is_there;
 }
 
+bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run) {
+    char name[24];
+    snprintf(name, sizeof name, "%" PRId64, run);
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    hid_t group = open_trace(reader->file, name);
+    bool is_there = group >= 0 && pc_store_engine_is_there(group);
+    if (group >= 0) H5Gclose(group);
+    pc_h5_quiet_end(quiet);
+    return is_there;
+}
+
 static pc_code read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);

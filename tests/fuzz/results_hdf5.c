@@ -3,6 +3,7 @@
 #include "results/compare.h"
 #include "results/export.h"
 #include "results/figures/figure_private.h"
+#include "results/figures/links_private.h"
 #include "results/store/store.h"
 #include "results/table.h"
 #include "tests/fuzz/fake_hdf5.h"
@@ -47,6 +48,10 @@ static void use_trace(const pc_run_row *row, const pc_trace_record *record) {
     int64_t all = (int64_t)record->devices * record->chunks * record->microbatches;
     /* Of a run that ended for want of memory the shape alone decides what is made room for: 450 MB at most. */
     if (all < 1 << 16) fuzz_check_error(pc_export_chrome(row, record, held_nowhere(), &error), &error);
+    pc_links_figure links = {.trace = &record->replay.engine, .most = 2};
+    pc_links_data data;
+    if (repeats_blocks) fuzz_check_error(pc_links_collect(&links, &data, &error), &error);
+    if (repeats_blocks) pc_links_free(&data);
     if (record->block.devices == 0 || !repeats_blocks) return;
     pc_replay_trace repeated = {0};
     int64_t full;

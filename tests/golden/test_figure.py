@@ -60,7 +60,9 @@ def run(*arguments, **options):
     return subprocess.run([PIPECAST, *arguments], capture_output=True, text=True, timeout=120, **options)
 
 
-class Figures(unittest.TestCase):
+class Drawn(unittest.TestCase):
+    """A results file of small.yaml, and drawing from it."""
+
     @classmethod
     def setUpClass(cls):
         if not shutil.which("gnuplot"):
@@ -84,6 +86,8 @@ class Figures(unittest.TestCase):
     def shapes(self, path, word):
         return [element for element in xml.parse(path).iter() if word in element.get("class", "").split()]
 
+
+class Figures(Drawn):
     def test_every_pass_says_what_it_is(self):
         """Kind, microbatch, chunk, stage and both times, of every pass once, as the trace has them."""
         for name in ("a.1f1b.m4", "a.v-min.m2"):
@@ -245,6 +249,121 @@ class Figures(unittest.TestCase):
         one, two = (re.sub('data-run="[0-9]+"', "", path.read_text()) for path in
                     (self.folder / "z.svg", self.draw("bars")))
         self.assertEqual(one, two)  # but for the numbers of the runs
+
+
+LINKS = """
+scenario: links
+setting:
+  devices: 4
+  microbatches: 8
+  microbatch_size: 1
+  times: {F: 10 us, B: 11 us, W: 9 us}
+  transfer: {size: 40 kB, latency: 1 us, bandwidth: 400 Gbit/s}
+  activation: {size: 2 GiB}
+  trace: true
+sweep: {schedule: [1f1b, zb-h1]}
+"""
+
+
+@unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+class Links(Drawn):
+    """The load of links, of a run to which with_h5py.add_engine gave what the engine might have seen."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.folder / "links.yaml").write_text(LINKS)
+        cls.results = str(cls.folder / "links.h5")
+        done = run("run", str(cls.folder / "links.yaml"), "-o", cls.results, "--format", "csv")
+        assert done.returncode == 0, done
+        with_h5py.add_engine(cls.results, 2)
+
+    def links(self):
+        text = run("export", self.results, "--run", "2", "--to", "csv", "--table", "links").stdout
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def test_pieces_carry_what_the_links_do(self):
+        """Load x time, summed over the pieces of a link, is what went over it; pieces of a colour do not overlap."""
+        pieces = self.shapes(self.draw("links", "--top", "64"), "load")
+        carried, ends = collections.Counter(), collections.defaultdict(float)
+        for piece in pieces:
+            start, end = float(piece.get("data-start")), float(piece.get("data-end"))
+            key = piece.get("data-link"), piece.get("data-colour")
+            self.assertLess(start, end)
+            self.assertGreaterEqual(start, ends[key] - 1e-9)
+            ends[key] = end
+            carried[key[0]] += float(piece.get("data-bytes-per-s")) * (end - start) * 1e-3
+        links = self.links()
+        self.assertEqual(set(carried), {link["link"] for link in links})
+        for link in links:
+            self.assertAlmostEqual(carried[link["link"]] / float(link["carried_bytes"]), 1, delta=1e-6)
+        said = {piece.find(SVG + "title").text.split(":")[0] for piece in pieces}
+        self.assertEqual(said, {link["name"] for link in links})
+
+    def test_the_words(self):
+        text = self.draw("links", "--top", "3").read_text()
+        for words in ("Load of links: links/links.zb-h1", "zb-h1: 4 devices, 8 microbatches", "messages",
+                      "reductions of gradients", "tied embedding, loss and norm",
+                      "Links between stages: the 3 busiest of 6, 50 GB/s each", "Shares of NICs: 50 GB/s each",
+                      "stage 0 NIC out", "stage 0 NIC in", "Time [ms]"):
+            self.assertIn(f">{words}</text>", text)
+        self.assertIn("the line 100%; nothing is shared: each flow has all of it, as if alone</text>", text)
+        self.assertNotIn("tensor parallelism", text)
+
+    def test_which_run(self):
+        default = self.draw("links").read_bytes()
+        for name in ("links.zb-h1", "links/links.zb-h1", "2"):
+            self.assertEqual(self.draw("links", "--run", name, name="named.svg").read_bytes(), default)
+        self.assertEqual(self.draw("links", "--top=6").read_bytes(), default)
+
+    def test_the_memory_panel_has_what_the_engine_saw(self):
+        """3 GiB at most on each, of which activations of 1F1B have more; devices 0 and 2 have room for 4."""
+        text = self.draw("2", name="t.svg").read_text()
+        self.assertIn(">at most 3 GiB, on all 4 devices; a band is 4 high, with a line every 1; the red line is the "
+                      "capacity</text>", text)
+        self.assertNotIn("the red line", self.draw("1", name="t.svg").read_text())
+
+    def test_the_list(self):
+        done = run("figure", self.results, "--list")
+        self.assertEqual(done.stdout.splitlines(), ["run    links/links.1f1b", "run    links/links.zb-h1",
+                                                    "links  links/links.zb-h1"])
+
+    def test_formats_and_sizes(self):
+        svg, png, pdf = (self.draw("links", name="x." + ending) for ending in ("svg", "png", "pdf"))
+        root = xml.parse(svg).getroot()
+        self.assertEqual(struct.unpack(">II", png.read_bytes()[16:24]),
+                         (float(root.get("width")), float(root.get("height"))))
+        for path in (svg, png, pdf):
+            self.assertEqual(path.read_bytes(), self.draw("links", name="y" + path.suffix).read_bytes())
+
+    def test_what_is_refused(self):
+        out, expected = ["-o", "refused.svg"], "expected {} `engine: events` and `trace: true`"
+        cases = [
+            (f"{self.results}: run 1 kept no trace of the engine; " + expected.format("one of a scenario with"),
+             ["links", "--run", "1", *out]),
+            (f"{self.results}: no run 'nobody'; expected the name or number of one, or SCENARIO/NAME",
+             ["links", "--run", "nobody", *out]),
+            ("figure: --run is of links; expected RESULTS.h5 links beside it", ["--run", "2", *out]),
+            ("figure: --top is of links; expected RESULTS.h5 links beside it", ["links.zb-h1", "--top", "2", *out]),
+            ("--top: 65: out of range; expected a whole number from 1 to 64", ["links", "--top", "65", *out]),
+        ]
+        for message, arguments in cases:
+            done = run("figure", self.results, *arguments, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: {message}\n"))
+        untraced = str(self.folder / "r.h5")
+        done = run("figure", untraced, "links", *out, cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {untraced}: no run kept a trace of the engine; "
+                                                             + expected.format("a scenario with") + "\n"))
+        self.assertFalse((self.folder / "refused.svg").exists())
+
+    def test_a_run_or_chart_of_that_name_is_meant_first(self):
+        """With --run it is the links all the same."""
+        self.results, whole = str(self.folder / "named.h5"), self.results
+        self.addCleanup(setattr, self, "results", whole)
+        shutil.copyfile(whole, self.results)
+        with_h5py.work_on(self.results, "f['runs/name'][1] = b'links'")
+        self.assertTrue(self.shapes(self.draw("links"), "pass"))
+        self.assertTrue(self.shapes(self.draw("links", "--run", "2"), "load"))
 
 
 if __name__ == "__main__":
