@@ -28,7 +28,7 @@ static pc_code list_flows(pc_chrome *x, pc_error *error) {
     if (!x->flows) return pc_error_no_memory(error);
     for (int64_t i = 0; i < trace->flow_count; i++) {
         int32_t out = trace->flow_out[i], in = trace->flow_in[i];
-        x->flows[x->flow_count++] = flow_slice(x, i, out);
+        if (out >= 0) x->flows[x->flow_count++] = flow_slice(x, i, out);
         if (in >= 0 && in != out) x->flows[x->flow_count++] = flow_slice(x, i, in);
     }
     return pc_chrome_place(x, x->flows, x->flow_count, error);

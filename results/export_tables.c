@@ -94,7 +94,7 @@ static void add_flow(tables *x, int64_t i) {
     add_integer(x, trace->flow_to[i]);
     add_known(x, trace->flow_chunk[i]);
     add_known(x, trace->flow_microbatch[i]);
-    add_integer(x, trace->flow_out[i]);
+    add_known(x, trace->flow_out[i]);
     add_known(x, trace->flow_in[i]);
     add_real(x, trace->flow_bytes[i]);
     add_integer(x, trace->flow_ready_ps[i]);

@@ -57,7 +57,7 @@ typedef struct pc_engine_trace {
     int32_t *flow_from, *flow_to; /* devices; the same one for a collective */
     int32_t *flow_chunk;          /* whose parameters or gradients; of a message the sender's; -1 where none */
     int32_t *flow_microbatch;     /* of a message; -1 where none */
-    int32_t *flow_out, *flow_in;  /* indices of links; flow_in -1 where there is one link alone */
+    int32_t *flow_out, *flow_in;  /* indices of links; -1: flow_in where there is one link alone, both where none is */
     double *flow_bytes;
     pc_time *flow_ready_ps; /* when all it waits for was there */
     pc_time *flow_start_ps; /* when it could leave: after those before it; its latency begins */

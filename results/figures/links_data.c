@@ -148,7 +148,7 @@ static void list_events(sweep *x) {
                   (event){trace->load_time_ps[i], 0, trace->load_bytes_per_s[i], x->row_of[trace->load_link[i]], 0, 0});
     for (int64_t i = 0; i < trace->flow_count; i++) {
         int32_t out = trace->flow_out[i], in = trace->flow_in[i];
-        add_flow(x, i, out);
+        if (out >= 0) add_flow(x, i, out);
         if (in >= 0 && in != out) add_flow(x, i, in);
     }
     if (x->count > 0) qsort(x->events, (size_t)x->count, sizeof *x->events, compare_events);

@@ -36,7 +36,8 @@ static const pc_store_array columns[] = {
     COLUMN(flow_to, FLOW, INT32, int32_t, "1", "stage that receives; the one that sends for a collective"),
     COLUMN(flow_chunk, FLOW, INT32, int32_t, "1", "chunk it is of; -1 where it is of none"),
     COLUMN(flow_microbatch, FLOW, INT32, int32_t, "1", "microbatch it is of; -1 where it is of none"),
-    COLUMN(flow_out, FLOW, INT32, int32_t, "1", "link that it leaves by, from 0"),
+    COLUMN(flow_out, FLOW, INT32, int32_t, "1",
+           "link that it leaves by, from 0; -1 where it takes a given time, over no link"),
     COLUMN(flow_in, FLOW, INT32, int32_t, "1", "link that it comes in by; -1 where there is one link alone"),
     COLUMN(flow_bytes, FLOW, REAL, double, "B", "what is sent"),
     COLUMN(flow_ready_ps, FLOW, INT64, pc_time, "ps", "time when all that it waits for is there"),
@@ -123,7 +124,7 @@ static const char *fault_of_flow(const pc_trace_record *record, const pc_engine_
     if (!is_within(trace->flow_to[i], 0, record->devices)) return "flow_to";
     if (!is_within(trace->flow_chunk[i], -1, record->chunks)) return "flow_chunk";
     if (!is_within(trace->flow_microbatch[i], -1, record->microbatches)) return "flow_microbatch";
-    if (!is_within(trace->flow_out[i], 0, trace->link_count)) return "flow_out";
+    if (!is_within(trace->flow_out[i], -1, trace->link_count)) return "flow_out";
     if (!is_within(trace->flow_in[i], -1, trace->link_count)) return "flow_in";
     if (!is_amount(trace->flow_bytes[i])) return "flow_bytes";
     return fault_of_flow_times(trace, i);

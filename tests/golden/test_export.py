@@ -340,7 +340,7 @@ class Engine(Format):
                 self.assertEqual(picoseconds(args["waited_us"]), seen["flow_start_ps"][i] - seen["flow_ready_ps"][i])
                 self.assertEqual(picoseconds(args["alone_us"]), seen["flow_alone_ps"][i])
         both = {i: [labels[str(x)] for x in {seen["flow_out"][i], seen["flow_in"][i]} - {-1}]
-                for i in range(len(seen["flow_out"]))}
+                for i in range(len(seen["flow_out"])) if seen["flow_out"][i] >= 0}
         self.assertEqual({i: sorted(at) for i, at in flows.items()}, {i: sorted(at) for i, at in both.items()})
         loads = [(event["name"], picoseconds(event["ts"]), float(event["args"]["load"]) * 1e9)
                  for event in found if event["ph"] == "C"]

@@ -30,6 +30,7 @@ links = len(pairs) + 2  # and the NICs of stage 0, both ways, where nothing is s
 last = max(int(x) for x in t['pass_end_ps'])
 flows = [(start, end, 0, a, b, 0, m, pairs.index((a, b)), -1, 40000.) for start, end, a, b, m in sent]
 flows += [(last, last + 10**6, 3, 0, 0, 0, -1, links - 2, links - 1, 50000.),
+          (last, last + 10**5, 5, 1, 0, -1, -1, -1, -1, 0.),  # takes a given time, over no link
           (last + 5 * 10**5, last + 2 * 10**6, 4, 0, 0, -1, -1, links - 2, links - 1, 30000.)]
 times = sorted({x for flow in flows for x in flow[:2]})
 loads, load = [], [0.] * links
