@@ -6,6 +6,7 @@
 #include "results/store/build.h"
 #include "results/store/journal_private.h"
 #include "results/store/sealed.h"
+#include "tests/engine_example.h"
 #include "tests/store_example.h"
 
 #include <signal.h>
@@ -24,6 +25,7 @@ static pc_code add_record(pc_journal *journal, int64_t run, pc_error *error) {
     example made;
     make_example(&made);
     add_transfers(&made);
+    add_engine(&made);
     pc_run_detail detail = {.replay = made.replay, .devices = DEVICES, .memory = made.memory, .block = made.block};
     pc_run_row row = run == 3 ? infeasible_row(run) : ok_row(run);
     return pc_journal_add(journal, key((uint64_t)run), (uint64_t)run * 10, &row, &made.schedule,
@@ -77,12 +79,17 @@ static void records_come_back(void **state) {
     assert_records(journal, RECORDS);
     example wanted;
     pc_trace_record record;
+    const pc_engine_trace made_by_engine = engine_example();
     make_example(&wanted);
     assert_int_equal(pc_journal_trace(journal, 0, &record, NULL), PC_OK);
     assert_memory_equal(record.replay.trace.pass_start_ps, wanted.start, sizeof wanted.start);
     assert_memory_equal(record.memory, wanted.memory, sizeof wanted.memory);
     assert_int_equal(record.block.interval, 3);
     assert_true(record.has_transfers);
+    assert_int_equal(record.replay.way, PC_WAY_EVENTS);
+    assert_int_equal(record.replay.engine.flow_count, made_by_engine.flow_count);
+    assert_memory_equal(record.replay.engine.flow_end_ps, made_by_engine.flow_end_ps,
+                        (size_t)made_by_engine.flow_count * sizeof(pc_time));
     pc_trace_record_free(&record);
     assert_int_equal(add_record(journal, 1, NULL), PC_OK);
     assert_int_equal(pc_journal_count(journal), RECORDS + 1);

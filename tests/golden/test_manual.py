@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import with_h5py
+
 PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 PAGE, COMPLETION = ROOT / "docs/man/pipecast.1", ROOT / "docs/completion/pipecast.bash"
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
@@ -247,6 +249,20 @@ class Completion(Options):
             (["figure", "b.h5", "--x", ""], []),  # which is none
             (["figure", "titled.h5", ""], ["t/by-batch", "t/t.1f1b"]),  # and none of the words of a title
             (["figure", "titled.h5", "Mi"], []),
+        ]:
+            with self.subTest(words):
+                self.assertEqual(self.complete(*words), expected)
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_runs_that_have_links(self):
+        done = run("run", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "4", "--pp", "4", "--microbatches", "8",
+                   "--schedule", "1f1b,zb-h1", "--trace", "true", "-o", str(self.folder / "sub/e.h5"))
+        self.assertEqual(done.returncode, 0, done)
+        with_h5py.add_engine(str(self.folder / "sub/e.h5"), 2)
+        for words, expected in [
+            (["figure", "sub/e.h5", ""], ["flags/flags.1f1b", "flags/flags.zb-h1", "links"]),
+            (["figure", "sub/e.h5", "links", "--run", ""], ["flags/flags.zb-h1"]),
+            (["export", "sub/e.h5", "--run", "2", "--to", "csv", "--table", "l"], ["levels", "links", "loads"]),
         ]:
             with self.subTest(words):
                 self.assertEqual(self.complete(*words), expected)
