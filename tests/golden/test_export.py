@@ -183,7 +183,7 @@ class Format(Export):
         processes = {pid: args["name"] for (what, pid, _), args in names.items() if what == "process_name"}
         stages = trace["otherData"]["devices"]
         wanted = {pid: f"stage {pid - 1}" for pid in range(1, stages + 1)}
-        wanted.update({stages + 1: "links"} if "events" in trace["otherData"] else {})
+        wanted.update({stages + 1: "links"} if any(event.get("cat") == "flow" for event in events) else {})
         self.assertEqual(processes, wanted)
         self.check_arrows(events, slices)
         return events, names
@@ -427,6 +427,69 @@ class Engine(Format):
         for to in ("chrome", "csv"):
             arguments = ["--run", self.RUN, "--to", to]
             self.assertEqual(self.good("export", merged, *arguments), self.good("export", self.results, *arguments))
+
+
+@unittest.skipUnless("--engine" in run("run", "--help").stdout, "this pipecast has no `engine: events`")
+class OnEngine(Format):
+    """The same scenarios, each run whole on the engine."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.results, paths = os.path.join(folder.name, "engine.h5"), []
+        for name, text in SCENARIOS.items():
+            paths.append(os.path.join(folder.name, name))
+            text = text.replace("trace: true}", "trace: true, engine: events}")
+            with open(paths[-1], "w", encoding="utf-8") as stream:
+                stream.write(text.replace("  trace: true\n", "  trace: true\n  engine: events\n"))
+        text = cls.good("run", *paths, "-o", cls.results, "--format", "csv")
+        cls.runs = {f"{row['scenario']}/{row['name']}": row for row in csv.DictReader(io.StringIO(text))}
+
+    def table(self, name, table):
+        text = self.good("export", self.results, "--run", name, "--to", "csv", "--table", table)
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def test_the_format(self):
+        for name in SEEN:
+            with self.subTest(name):
+                events, _ = self.check_format(self.chrome(name))
+                waits = [event["args"]["waited_us"] for event in events if event.get("cat") == "pass"]
+                self.assertTrue(waits and all(wait >= 0 for wait in waits))
+
+    def test_what_links_carry(self):
+        """Their load over time is the sum of what is sent over them; where it is shared, no more than the bandwidth."""
+        for name in SEEN:
+            links, flows = self.table(name, "links"), self.table(name, "flows")
+            self.assertEqual(bool(links), not name.startswith(("first/x.", "first/at-once.")), name)
+            for link in links:
+                with self.subTest(name, link=link["name"]):
+                    over = sum(float(flow["bytes"]) for flow in flows if link["link"] in (flow["out"], flow["in"]))
+                    self.assertAlmostEqual(float(link["carried_bytes"]) / over, 1, delta=1e-6)
+                    if link["shared"] == "1":
+                        self.assertLessEqual(float(link["peak_bytes_per_s"]), float(link["bytes_per_s"]) * (1 + 1e-9))
+
+    def test_messages_are_the_transfers(self):
+        for name in SEEN:
+            if self.runs[name]["dp"] not in ("", "1") or self.runs[name]["tp"] not in ("", "1"):
+                continue
+            sent = collections.Counter((row["from"], row["to"]) for row in self.table(name, "transfers"))
+            flows = [row for row in self.table(name, "flows") if row["sort"] == "message"]
+            self.assertEqual(collections.Counter((row["from"], row["to"]) for row in flows), sent, name)
+            for row in flows:
+                self.assertLessEqual(int(row["ready_ps"]), int(row["start_ps"]))
+                self.assertLessEqual(int(row["start_ps"]), int(row["end_ps"]))
+
+    def test_memory_is_what_the_table_says(self):
+        for name in SEEN:
+            held = [int(row["bytes"]) for row in self.table(name, "memory")]
+            column = "memory_gib_max" if self.runs[name]["machine"] else "activation_gib_max"
+            self.assertEqual(max(held, default=0) / 2**30, float(self.runs[name][column] or 0), name)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
+    def test_links_can_be_drawn(self):
+        for name in ("first/link.v-half", "second/x.zb-h1", "second/flows.zb-h1"):
+            self.good("figure", self.results, "links", "--run", name, "-o", os.path.join(self.folder, "f.svg"))
 
 
 class Tables(Export):
