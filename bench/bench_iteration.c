@@ -1,5 +1,6 @@
 /* Whole training iterations: GPT-3 175B, TP 8, folded, with memory curves, as a run inside a sweep does them; and with
- * every data-parallel replica expanded and each pass 5% noisy, up to 131,072 GPUs. */
+ * every data-parallel replica expanded and each pass 5% noisy, up to 131,072 GPUs. By events: the engine runs it whole,
+ * and keeps its trace. */
 #include "bench/bench.h"
 #include "bench/example.h"
 #include "models/training/iteration.h"
@@ -16,16 +17,19 @@ typedef struct example {
     int chunks;
     pc_network_mode network;
     bool expands;
+    pc_engine_mode engine;
     int rounds;
 } example;
 
 static const example examples[] = {
-    {"4,096 GPUs, folded, closed", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, 501},
-    {"4,096 GPUs, folded, flows", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, 501},
-    {"4,096 GPUs, folded, auto", 8, 64, 24, "1f1b", 1, PC_NETWORK_AUTO, false, 501},
-    {"4,096 GPUs, v-half, closed", 8, 64, 24, "v-half", 2, PC_NETWORK_CLOSED, false, 51},
-    {"16,384 GPUs, expanded, jitter", 16, 128, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, 5},
-    {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, 3},
+    {"4,096 GPUs, folded, closed", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 501},
+    {"4,096 GPUs, folded, flows", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_AUTO, 501},
+    {"4,096 GPUs, folded, auto", 8, 64, 24, "1f1b", 1, PC_NETWORK_AUTO, false, PC_ENGINE_AUTO, 501},
+    {"4,096 GPUs, closed, by events", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_EVENTS, 501},
+    {"4,096 GPUs, flows, by events", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_EVENTS, 501},
+    {"4,096 GPUs, v-half, closed", 8, 64, 24, "v-half", 2, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 51},
+    {"16,384 GPUs, expanded, jitter", 16, 128, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 5},
+    {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 3},
 };
 
 static int compare(const void *a, const void *b) {
@@ -37,6 +41,7 @@ static pc_iteration_spec spec_of(const example *x) {
     pc_iteration_spec spec = bench_gpt3_spec(x->schedule, x->chunks, x->pp, x->dp, x->microbatches);
     spec.network = x->network;
     spec.expands = x->expands;
+    spec.engine = x->engine;
     spec.jitter = x->expands ? 0.05 : 0;
     return spec;
 }

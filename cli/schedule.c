@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "engine/alloc.h"
 
+#include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/given.h"

@@ -3,6 +3,7 @@
  * agrees with itself. */
 #include "tests/support.h"
 
+#include "engine/alloc.h"
 #include "models/schedule/generate.h"
 #include "tests/iteration_example.h"
 
@@ -252,7 +253,7 @@ static void describe(const pc_iteration_spec *x, char text[512]) {
 static void test_events_are_the_shortcut(void **state) {
     (void)state;
     test_random random = {2019};
-    long cases = test_cases(test_part(120, 40)), done[3] = {0};
+    long cases = test_cases(120), done[3] = {0};
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
@@ -312,7 +313,7 @@ static void check_waited(const pc_iteration_spec *spec, const pc_iteration *x) {
 static void test_passes_wait_for_memory(void **state) {
     (void)state;
     test_random random = {77};
-    long cases = test_cases(test_part(120, 40)), waited = 0, stuck = 0;
+    long cases = test_cases(120), waited = 0, stuck = 0;
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
@@ -346,10 +347,80 @@ static void test_passes_wait_for_memory(void **state) {
     assert_true(waited > cases / 8 && stuck > 0);
 }
 
+/* One stage, two microbatches, forward first, and room for the activations of one: the second F waits for the first
+ * backward pass, and a device that does one pass after the other takes no longer for that. */
+static void test_a_stage_that_waits_is_as_fast(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.generator = pc_generator_find("gpipe");
+    spec.cut.pp = 1;
+    spec.cut.dp = 1;
+    spec.cut.microbatches = 2;
+    spec.memory_limit_bytes = INT64_C(1) << 40;
+    pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
+    int64_t one = roomy.memory[0].activations / 2;
+    spec.memory_limit_bytes = roomy.memory[0].peak_bytes - one;
+    spec.waits_for_memory = true;
+    pc_iteration x = run(&spec, PC_ENGINE_AUTO);
+    assert_int_equal(x.status, PC_ITERATION_OK);
+    assert_int_equal(x.replay.way, PC_WAY_EVENTS);
+    assert_int_equal(x.memory[0].activations, one);
+    same_number(x.iteration_s, roomy.iteration_s, "iteration");
+    const pc_pass expected[] = {{0, 0, PC_PASS_F}, {0, 0, PC_PASS_BW}, {1, 0, PC_PASS_F}, {1, 0, PC_PASS_BW}};
+    assert_memory_equal(x.replay.trace.pass, expected, sizeof expected);
+    assert_int_equal(x.replay.engine.queue_ready_ps[2], 0);
+    pc_iteration_free(&x);
+    spec.memory_limit_bytes -= one;
+    x = run(&spec, PC_ENGINE_AUTO);
+    assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+    assert_non_null(strstr(x.message, "stage 0: activations of one microbatch: "));
+    pc_iteration_free(&x);
+    pc_iteration_free(&roomy);
+}
+
+/* ---- a lack of memory of ours ---- */
+
+static long fail_each_allocation(const pc_iteration_spec *spec) {
+    for (long i = 0;; i++) {
+        pc_iteration iteration;
+        pc_error error = {0};
+        pc_alloc_fail_after(i);
+        pc_code code = pc_iteration_run(spec, NULL, true, &iteration, &error);
+        pc_alloc_fail_after(-1);
+        if (!code) {
+            pc_iteration_free(&iteration);
+            return i;
+        }
+        assert_int_equal(code, PC_ERROR_NO_MEMORY);
+    }
+}
+
+static void test_a_lack_of_memory_is_said(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.engine = PC_ENGINE_EVENTS;
+    spec.step = PC_STEP_POST_VALIDATION;
+    spec.cut.microbatches = 4;
+    spec.cut.dp = 2;
+    assert_true(fail_each_allocation(&spec) > 100);
+    spec.waits_for_memory = true;
+    spec.network = PC_NETWORK_FLOWS;
+    spec.expands = true;
+    spec.overlaps_p2p = false;
+    assert_true(fail_each_allocation(&spec) > 100);
+    spec.expands = false;
+    spec.network = PC_NETWORK_CLOSED;
+    spec.jitter = 0.1;
+    spec.bad_days = (pc_bad_days){.samples = 1, .link_jitter = 0.1};
+    assert_true(fail_each_allocation(&spec) > 100);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_are_the_shortcut),
         cmocka_unit_test(test_passes_wait_for_memory),
+        cmocka_unit_test(test_a_stage_that_waits_is_as_fast),
+        cmocka_unit_test(test_a_lack_of_memory_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
