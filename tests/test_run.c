@@ -180,6 +180,42 @@ static void test_out_of_memory(void **state) {
     pc_run_spec_free(&spec);
 }
 
+static void expect_run(const pc_run_spec *spec, pc_run_status status, const char *engine, const char *message) {
+    pc_run_row row;
+    pc_run_detail detail;
+    assert_int_equal(pc_run(spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(row.status, status);
+    assert_string_equal(row.engine, engine);
+    assert_string_equal(row.message, message);
+    if (status == PC_RUN_OK && spec->waits_for_memory) assert_true(row.activation_gib_max <= 1.75);
+    pc_run_detail_free(&detail);
+}
+
+/* The same three halves fit where passes wait; of room for less than one, the first waits for ever. */
+static void test_engines(void **state) {
+    (void)state;
+    pc_run_spec spec = make_spec("1f1b", 4, 8);
+    spec.has_activation = true;
+    for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = INT64_C(7) << 28;
+    expect_run(
+        &spec, PC_RUN_OUT_OF_MEMORY, "events",
+        "device 0: F of microbatch 3, chunk 0 at 3e-06 s asks for 0.5 GiB and finds 0.25 GiB of 1.75 GiB free: 0.25 "
+        "GiB too much (1f1b)");
+    spec.waits_for_memory = true;
+    expect_run(&spec, PC_RUN_OK, "events", "");
+    spec.costs.memory_capacity_bytes[0] = INT64_C(1) << 28;
+    expect_run(
+        &spec, PC_RUN_OUT_OF_MEMORY, "events",
+        "device 0: F of microbatch 0, chunk 0 at 0 s waits, and nothing else can run: it asks for 0.5 GiB and finds "
+        "0.25 GiB of 0.25 GiB free: 0.25 GiB too much (1f1b)");
+    for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = 0;
+    spec.costs.activation_bytes[0] = 1;
+    expect_run(&spec, PC_RUN_OK, "paths", "");
+    spec.engine = PC_ENGINE_EVENTS;
+    expect_run(&spec, PC_RUN_OK, "events", "");
+    pc_run_spec_free(&spec);
+}
+
 /* A time that the schedule needs and nobody gave is an error that names the run. */
 static void test_missing_time(void **state) {
     (void)state;
@@ -200,7 +236,7 @@ int main(void) {
         cmocka_unit_test(test_layers_of_part), cmocka_unit_test(test_row),
         cmocka_unit_test(test_undefined),      cmocka_unit_test(test_infeasible),
         cmocka_unit_test(test_recompute),      cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_missing_time),
+        cmocka_unit_test(test_engines),        cmocka_unit_test(test_missing_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

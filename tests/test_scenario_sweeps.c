@@ -116,6 +116,34 @@ static void test_plans(void **state) {
     pc_scenario_free(scenario);
 }
 
+/* Both kinds of settings know them, and neither says anything by itself. */
+static void test_engine_and_memory(void **state) {
+    (void)state;
+    pc_scenario *scenario =
+        load_base_with("cases: [{name: a}, {name: b, engine: events, out_of_memory: wait}]\n", NULL, 0);
+    pc_run_spec a = spec_of(scenario, 0), b = spec_of(scenario, 1);
+    assert_true(a.engine == PC_ENGINE_AUTO && !a.waits_for_memory);
+    assert_true(b.engine == PC_ENGINE_EVENTS && b.waits_for_memory);
+    pc_run_spec_free(&a);
+    pc_run_spec_free(&b);
+    pc_scenario_free(scenario);
+    static const char *const sets[] = {"setting.model.from=gpt3-1.3b",
+                                       "setting.machine=dgx-a100",
+                                       "setting.tp=1",
+                                       "setting.pp=4",
+                                       "setting.global_batch=16",
+                                       "setting.engine=events",
+                                       "setting.out_of_memory=wait"};
+    for (int count = 5; count <= 7; count += 2) {
+        scenario = load_with(NULL, sets, count);
+        a = spec_of(scenario, 0);
+        assert_int_equal(a.iteration.engine, count == 7 ? PC_ENGINE_EVENTS : PC_ENGINE_AUTO);
+        assert_int_equal(a.iteration.waits_for_memory, count == 7);
+        pc_run_spec_free(&a);
+        pc_scenario_free(scenario);
+    }
+}
+
 static void test_on_a_cluster(void **state) {
     (void)state;
     static const char *const sets[] = {"setting.model.from=gpt3-1.3b",
@@ -205,6 +233,8 @@ int main(void) {
         cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_memory_set),
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_engine_and_memory),
+        cmocka_unit_test(test_engine_and_memory),
         cmocka_unit_test(test_on_a_cluster),
         cmocka_unit_test(test_sweep_of_no_number),
         cmocka_unit_test(test_size_texts),

@@ -560,6 +560,7 @@ class BadInput(Plan):
         for text, message in (
                 ("microbatches: 4", "setting.microbatches: follow from the other choices; expected global_batch"),
                 ("expand: true", "setting.expand: true; expected false in a plan, whose replicas are alike"),
+                ("out_of_memory: wait", "setting.out_of_memory: wait; expected fail in a plan, which is of what fits"),
                 ("samples: 10", "setting.samples: of bad days; expected none in a plan, and them in runs of it"),
                 ("recompute: 'full,none'", "setting.recompute: a word for every part; expected none, selective or full, for a "
                  "plan chooses the parts"),

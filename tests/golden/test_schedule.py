@@ -24,7 +24,7 @@ class Schedule(Command):
             list(answer),
             ["name", "devices", "microbatches", "chunks", "placement", "span", "makespan", "bubble_rate_span",
              "bubble_rate_makespan", "peak_activation", "max_peak_activation", "generate_s", "replay_s", "trace_hash",
-             "block"])
+             "engine", "block"])
         self.assertEqual(round(answer["bubble_rate_span"], 4), 0.2431)
         # What the authors' public generator gives for these times, in its microseconds: 1456749.
         self.assertEqual(answer["span"], 1456.749)
@@ -115,6 +115,34 @@ class Schedule(Command):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr, "pipecast: --memory-limit: 3.5 is too little for 1f1b; expected at least 4\n")
         self.good("schedule", "1f1b", "-p", "4", "-m", "8", "--memory-limit", "4")
+
+    def test_event_by_event(self):
+        """The same answer, to the last bit, and it says how it came."""
+        for arguments in (["1f1b", "-p", "8", "-m", "24", "--comm", "0.601"], ["v-half", "-p", "4", "-m", "8"]):
+            paths, events = self.answer(*arguments), self.answer(*arguments, "--engine", "events")
+            self.assertEqual((paths["engine"], events["engine"]), ("paths", "events"))
+            for field in set(paths) - {"generate_s", "replay_s", "engine"}:
+                self.assertEqual(paths[field], events[field], field)
+        table = self.good("schedule", "1f1b", "-p", "4", "-m", "8")
+        self.assertIn("  engine                 longest paths; nothing shares a link or waits for memory, so events "
+                      "would give the same, to the picosecond\n", table)
+        table = self.good("schedule", "1f1b", "-p", "4", "-m", "8", "--engine", "events")
+        self.assertIn("  engine                 events for everything: passes, transfers, links and memories\n", table)
+        self.bad(2, "--engine: unknown way 'event' (did you mean events?); expected auto or events",
+                 "schedule", "1f1b", "-p", "4", "-m", "8", "--engine", "event")
+
+    def test_passes_wait_for_memory(self):
+        """GPipe with room for one microbatch a device: each goes through alone, m p (F + B + W) = 8 4 3."""
+        shape = ["gpipe", "-p", "4", "-m", "8"]
+        done = run("schedule", *shape, "--memory-limit", "1", "--out-of-memory", "fail")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "pipecast: --memory-limit: 1 is too little for gpipe; expected at least 8\n"))
+        answer = self.answer(*shape, "--memory-limit", "1", "--out-of-memory", "wait")
+        self.assertEqual((answer["span"], answer["peak_activation"], answer["engine"]), (96, [1] * 4, "events"))
+        enough = self.answer(*shape, "--memory-limit", "8", "--out-of-memory", "wait")
+        self.assertEqual((enough["span"], enough["engine"]), (self.answer(*shape)["span"], "paths"))
+        self.bad(1, "--memory-limit: 0.5 is too little for gpipe: F0 on device 0 waits for 1 where 0 are held, and nothing "
+                 "else can run", "schedule", *shape, "--memory-limit", "0.5", "--out-of-memory", "wait")
 
     def answer(self, *arguments):
         return json.loads(self.good("schedule", *arguments, "--format", "json"))
