@@ -260,6 +260,7 @@ static pc_code read_sweep_entry(pc_scenario *scenario, const pc_document *from, 
         if (!code) code = push_value(to, value, &cause);
     }
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    if (code == PC_ERROR_IO) return pc_error_set(error, code, "%s", cause.message);
     if (!code) return PC_OK;
     snprintf(path, sizeof path, "sweep.%s[%u]", rule->name, index);
     return pc_source_refuse(&from->source, path, error, "%s", cause.message);
@@ -315,10 +316,11 @@ static pc_code check_sweep_alternatives(const pc_scenario *scenario, pc_error *e
 static pc_code find_references(pc_scenario *scenario, const pc_document *from, const char *prefix, pc_setting *setting,
                                pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
+    pc_error cause = {0};
     pc_place place = pc_loaded_place(scenario, from);
-    pc_code code = pc_references_find(&scenario->references, &place, setting, error);
-    if (code != PC_ERROR_INPUT) return code;
-    pc_error cause = *error;
+    pc_code code = pc_references_find(&scenario->references, &place, setting, &cause);
+    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
+    if (code != PC_ERROR_INPUT) return code ? pc_error_set(error, code, "%s", cause.message) : PC_OK;
     snprintf(path, sizeof path, "%s.%s", prefix, pc_key_path(PC_KEY_SCHEDULE));
     return pc_source_refuse(&from->source, path, error, "%s", cause.message);
 }

@@ -51,22 +51,29 @@ static pc_code add(pc_reference **list, pc_key key, const pc_place *place, const
     return reference->name ? PC_OK : pc_error_no_memory(error);
 }
 
+/* The file's own error stays with it. */
+static pc_code read_schedule(pc_reference *reference, pc_error *error) {
+    const char *text = reference->text;
+    reference->path = pc_place_join(reference->place.folder, text);
+    if (!reference->path) return pc_error_no_memory(error);
+    pc_code code = pc_place_check(&reference->place, text, reference->path, &reference->error);
+    if (!code) code = pc_given_schedule_read(reference->path, reference->name, &reference->schedule, &reference->error);
+    return code;
+}
+
 /* Text to generator. A file is read once, however often it is named, so that its generators are one. */
 static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_value *value, pc_error *error) {
     const char *text = value->text;
+    pc_code code = PC_OK;
     value->generator = pc_generator_find(text);
     if (value->generator) return PC_OK;
     pc_reference *reference = find(*list, PC_KEY_SCHEDULE, place, text);
     if (!reference) {
-        pc_code code = add(list, PC_KEY_SCHEDULE, place, text, error);
-        if (code) return code;
-        reference = *list;
-        reference->path = pc_place_join(place->folder, text);
-        if (!reference->path) return pc_error_no_memory(error);
-        code = pc_place_check(place, text, reference->path, error);
-        if (!code) code = pc_given_schedule_read(reference->path, reference->name, &reference->schedule, error);
-        if (code) return code;
+        code = add(list, PC_KEY_SCHEDULE, place, text, error);
+        if (!code) code = read_schedule(reference = *list, error);
+        if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     }
+    if (reference->error.code) return pc_error_set(error, reference->error.code, "%s", reference->error.message);
     value->generator = pc_given_schedule_generator(reference->schedule);
     return PC_OK;
 }

@@ -223,7 +223,8 @@ class Completion(Options):
         self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, ",".join(words)), done)
 
     def test_names_are_those_that_list_has(self):
-        self.assertEqual(self.complete("run", "--schedule", ""), self.names("schedules"))
+        self.assertEqual(self.complete("run", "--schedule", ""), self.names("schedules") + ["sub", "e.csv"])  # or a file
+        self.assertEqual(self.complete("plan", "--schedule", ""), self.names("schedules"))
         self.assertEqual(self.complete("run", "--model", "gpt3"), [n for n in self.names("models") if n.startswith("gpt3")])
         self.assertEqual(self.complete("run", "--machine", "=", "dgx-"),
                          [n for n in self.names("machines") if n.startswith("dgx-")])

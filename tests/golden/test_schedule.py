@@ -283,7 +283,7 @@ class Schedule(Command):
         pathlib.Path(path).write_text("0F0,0B0\n1F0,1B0,1B0\n")
         done = run("schedule", path)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, f"pipecast: {path}: schedule: stage 1, place 2: BW0 stands at place 1 already; "
+        self.assertEqual(done.stderr, f"pipecast: {path}:2: schedule: stage 1, place 2: BW0 stands at place 1 already; "
                                       "expected every pass once\n")
         done = run("schedule", str(GOLDEN / "1f1b_p4_m8.csv"), "-p", "8", "-m", "8")
         self.assertIn("1f1b_p4_m8.csv: 4 devices; expected the 8 that the command line says", done.stderr)
