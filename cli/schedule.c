@@ -4,14 +4,17 @@
 #include "cli/cli.h"
 #include "engine/alloc.h"
 
+#include "models/schedule/block_write.h"
 #include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/given.h"
+#include "models/schedule/given_block.h"
 #include "models/schedule/replay.h"
 #include "models/workload/activation.h"
 #include "results/figures/figure.h"
 #include "results/report.h"
+#include "scenarios/block_file.h"
 #include "scenarios/units.h"
 
 #include <inttypes.h>
@@ -20,11 +23,11 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: pipecast schedule NAME|FILE.csv -p DEVICES -m MICROBATCHES [OPTIONS]\n"
+    "usage: pipecast schedule NAME|FILE.csv|--block FILE.yaml -p DEVICES -m MICROBATCHES [OPTIONS]\n"
     "\n"
-    "Generates the schedule NAME (pipecast list schedules), or loads FILE.csv as PyTorch's pipelining runtime writes "
-    "it;\n"
-    "checks it, replays it, and says what it costs.\n"
+    "Generates the schedule NAME (pipecast list schedules), loads FILE.csv as PyTorch's pipelining runtime writes it, "
+    "or\n"
+    "makes one of a building block of your own; checks it, replays it, and says what it costs.\n"
     "\n"
     "  -p, --devices DEVICES       pipeline stages\n"
     "  -m, --microbatches N        microbatches of an iteration\n"
@@ -41,7 +44,9 @@ static const char help[] =
     "others\n"
     "                              have given back enough\n"
     "      --engine KIND           how to work it out: auto (default), or events, one by one, which changes no result\n"
-    "      --format FORMAT         table, json, text (the passes) or torch-csv (default table)\n"
+    "      --block FILE            a building block (YAML) in place of a name\n"
+    "      --block-steps STEPS     what is done with it: none, squeeze or reorder (default the file's, else reorder)\n"
+    "      --format FORMAT         table, json, text (the passes), torch-csv or block (default table)\n"
     "      --figure FILE           draw building block, timeline and memory: .svg, .png or .pdf\n"
     "\n"
     "example: pipecast schedule 1f1b -p 8 -m 24 --times 18.522,18.086,9.337 --comm 0.601 --format json\n";
@@ -59,6 +64,8 @@ enum {
     MEMORY_LIMIT,
     OUT_OF_MEMORY,
     ENGINE,
+    BLOCK,
+    BLOCK_STEPS,
     FORMAT,
     FIGURE,
     HELP
@@ -74,6 +81,8 @@ static const option_spec options[] = {
     {"memory-limit", 0, "X"},
     {"out-of-memory", 0, "KIND"},
     {"engine", 0, "KIND"},
+    {"block", 0, "FILE"},
+    {"block-steps", 0, "STEPS"},
     {"format", 0, "FORMAT"},
     {"figure", 0, "FILE"},
     {"help", 'h', NULL},
@@ -100,7 +109,7 @@ static bool parse_times(const char *text, double times[3]) {
 
 static bool parse_format(const char *text, schedule_format *format) {
     int index;
-    if (!argument_word("--format", "format", "table|json|text|torch-csv", text, &index)) return false;
+    if (!argument_word("--format", "format", "table|json|text|torch-csv|block", text, &index)) return false;
     *format = (schedule_format)index;
     return true;
 }
@@ -160,6 +169,11 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return parse_out_of_memory(value, &r->waits_for_memory);
     case ENGINE:
         return parse_engine(value, &r->engine);
+    case BLOCK:
+        r->block = value;
+        return true;
+    case BLOCK_STEPS:
+        return argument_word("--block-steps", "steps", "none|squeeze|reorder", value, &r->block_steps);
     case FORMAT:
         return parse_format(value, &r->format);
     case FIGURE:
@@ -177,6 +191,7 @@ typedef struct answer {
     const schedule_request *request;
     double *limit; /* a number a device, in microbatches */
     pc_costs costs;
+    pc_given_block *given; /* the block of one's own; NULL where there is none */
     pc_schedule schedule;
     pc_block block; /* the one that the schedule repeats; without devices where there is none */
     pc_replay replay;
@@ -188,11 +203,19 @@ static void free_answer(answer *a) {
     pc_block_free(&a->block);
     pc_schedule_free(&a->schedule);
     pc_costs_free(&a->costs);
+    pc_given_block_free(a->given);
     pc_free(a->limit);
 }
 
 static double in_microbatches(const answer *a, int64_t bytes) {
     return (double)bytes / a->report.microbatch_bytes;
+}
+
+/* What was given was read from a file already; it is written as its numbers for these devices. */
+static pc_code print_block(const answer *a, pc_error *error) {
+    pc_block_text_request wanted = {
+        .schedule = &a->schedule, .block = a->block.devices ? &a->block : NULL, .costs = &a->costs};
+    return pc_block_write(&wanted, stdout, error);
 }
 
 static pc_code print_answer(const answer *a, pc_error *error) {
@@ -203,6 +226,8 @@ static pc_code print_answer(const answer *a, pc_error *error) {
         return pc_schedule_report_write(&a->report, true, stdout, error);
     case FORMAT_TORCH_CSV:
         return pc_schedule_write_torch_csv(&a->schedule, stdout, error);
+    case FORMAT_BLOCK:
+        return print_block(a, error);
     case FORMAT_TEXT:
         pc_schedule_write_text(&a->schedule, stdout);
         break;
@@ -289,14 +314,29 @@ static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *
     return code;
 }
 
-static pc_code find_generator(const schedule_request *r, const pc_generator **generator, pc_error *error) {
+/* A block that is for one number of devices says which. */
+static pc_code open_block(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
+    pc_code code = pc_block_file_read(r->block, &a->given, error);
+    if (!code && r->block_steps >= 0) code = pc_given_block_set_steps(a->given, (pc_block_steps)r->block_steps, error);
+    if (code) return code;
+    *generator = pc_given_block_generator(a->given);
+    r->name = (*generator)->name;
+    if (r->devices == 0) r->devices = (*generator)->given->devices;
+    return PC_OK;
+}
+
+static pc_code find_named(const schedule_request *r, const pc_generator **generator, pc_error *error) {
     *generator = pc_generator_find(r->name);
-    if (!*generator) {
-        char names[512], hint[PC_NEAREST_TEXT];
-        pc_generator_names(names, sizeof names);
-        return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule '%s'%s; expected %s, or a FILE.csv", r->name,
-                            pc_generator_hint(r->name, hint), names);
-    }
+    if (*generator) return PC_OK;
+    char names[512], hint[PC_NEAREST_TEXT];
+    pc_generator_names(names, sizeof names);
+    return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule '%s'%s; expected %s, a FILE.csv, or --block FILE",
+                        r->name, pc_generator_hint(r->name, hint), names);
+}
+
+static pc_code find_generator(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
+    pc_code code = r->block ? open_block(r, a, generator, error) : find_named(r, generator, error);
+    if (code) return code;
     if (r->devices == 0 || r->microbatches == 0)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",
                             r->devices == 0 ? "-p" : "-m", r->devices == 0 ? "-p DEVICES" : "-m MICROBATCHES");
@@ -355,16 +395,16 @@ static pc_code generate(const schedule_request *r, const pc_generator *generator
 }
 
 /* Makes or loads the schedule. *status is EXIT_DID_NOT_FIT where that cannot be, which has been said then. */
-static pc_code make(const schedule_request *r, answer *a, int *status, pc_error *error) {
+static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error) {
     const pc_generator *generator;
     schedule_shape shape;
-    if (pc_schedule_is_file(r->name)) {
+    if (!r->block && pc_schedule_is_file(r->name)) {
         pc_code code = load(r, &a->schedule, error);
         if (code) return code;
         shape = shape_of_loaded(&a->schedule);
         return prepare(r, &shape, a, error);
     }
-    pc_code code = find_generator(r, &generator, error);
+    pc_code code = find_generator(r, a, &generator, error);
     if (code) return code;
     shape = shape_of(r, generator);
     code = prepare(r, &shape, a, error);
@@ -372,8 +412,17 @@ static pc_code make(const schedule_request *r, answer *a, int *status, pc_error 
     return code || *status != EXIT_DONE ? code : generate(r, generator, a, error);
 }
 
+/* A block that is left as it is keeps to its grid. */
+static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
+    const pc_replay_options how = {
+        .with_trace = r->figure != NULL, .engine = r->engine, .waits_for_memory = r->waits_for_memory};
+    if (a->given && pc_given_block_draft(a->given)->steps == PC_BLOCK_NONE)
+        return pc_given_block_replay(a->given, &a->schedule, &a->costs, how.with_trace, &a->replay, error);
+    return pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
+}
+
 /* Fills in the answer; what it holds so far stays the caller's to free, also on failure. */
-static pc_code work_out(const schedule_request *r, answer *a, int *status, pc_error *error) {
+static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error) {
     double start = now_s();
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
     if (!code) code = make(r, a, status, error);
@@ -381,10 +430,8 @@ static pc_code work_out(const schedule_request *r, answer *a, int *status, pc_er
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
     double made = now_s();
-    const pc_replay_options how = {
-        .with_trace = r->figure != NULL, .engine = r->engine, .waits_for_memory = r->waits_for_memory};
     if (r->waits_for_memory) limit_memory(a);
-    code = pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
+    code = replay(a, r, error);
     if (!code && a->replay.out_of_memory) *status = report_standstill(a);
     a->report.schedule = &a->schedule;
     a->report.block = a->block.devices ? &a->block : NULL;
@@ -394,7 +441,7 @@ static pc_code work_out(const schedule_request *r, answer *a, int *status, pc_er
     return code;
 }
 
-static int answer_request(const schedule_request *r) {
+static int answer_request(schedule_request *r) {
     pc_error error = {0};
     answer a = {.request = r};
     int status = EXIT_DONE;
@@ -411,7 +458,7 @@ static int answer_request(const schedule_request *r) {
 }
 
 int command_schedule(int argc, char **argv) {
-    schedule_request r = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION};
+    schedule_request r = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION, .block_steps = -1};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {
@@ -420,6 +467,9 @@ int command_schedule(int argc, char **argv) {
         }
         if (option == ARGUMENT_ERROR || !take_option(&r, option, x.value)) return EXIT_BAD_INPUT;
     }
-    if (!r.name) return report_usage("schedule: no name; expected NAME or FILE.csv (pipecast list schedules)");
+    if (r.name && r.block) return report_usage("--block: stands beside the name '%s'; expected one of the two", r.name);
+    if (r.block_steps >= 0 && !r.block) return report_usage("--block-steps: no block; expected it with --block FILE");
+    if (!r.name && !r.block)
+        return report_usage("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)");
     return answer_request(&r);
 }

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV } schedule_format;
+typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV, FORMAT_BLOCK } schedule_format;
 
 typedef struct schedule_request {
-    const char *name;
+    const char *name;                      /* as messages call it; of a block what stands in its file */
+    const char *block;                     /* the file of a block in place of a name; NULL where not given */
+    int block_steps;                       /* a pc_block_steps; -1 where not given */
     int64_t devices, microbatches, chunks; /* 0 where not given */
     double times[3];                       /* F, B, W */
     double comm, release_b, keep;
