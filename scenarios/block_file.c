@@ -182,8 +182,9 @@ static pc_code read_placement(const pc_source *source, const raw_block *raw, pc_
 
 /* "own.yaml:12: passes[3]", or "options: passes[3]". */
 static char *place_of(const pc_source *source, const char *path) {
-    char text[PC_SOURCE_NAME_SIZE + PC_KEY_PATH_SIZE + WORD_SIZE];
-    snprintf(text, sizeof text, "%s:%zu: %s", source->name, pc_source_line(source, path), path);
+    char text[PC_SOURCE_NAME_SIZE + PC_KEY_PATH_SIZE + WORD_SIZE], line[WORD_SIZE] = "";
+    if (source->size <= SOURCE_SIZE_USUAL) snprintf(line, sizeof line, ":%zu", pc_source_line(source, path));
+    snprintf(text, sizeof text, "%s%s: %s", source->name, line, path);
     return pc_strdup(text);
 }
 

@@ -242,14 +242,32 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
     return PC_OK;
 }
 
+/* "block:STEPS:FILE", of {block: FILE, steps: STEPS}: flatten.h. */
+static pc_code parse_block(const char *text, pc_value *value, pc_error *error) {
+    const char *steps = text + 6, *path = strchr(steps, ':');
+    char word[32];
+    int64_t index;
+    if (!path || !path[1])
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: no block's file; expected {block: FILE}", text);
+    snprintf(word, sizeof word, "%.*s", (int)(path - steps < 31 ? path - steps : 31), steps);
+    if (*word && pc_word_parse("none|squeeze|reorder", word, &index, error)) return PC_ERROR_INPUT;
+    if (strcmp(word, "none") == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "steps none, which leaves a block on its own grid; expected squeeze or reorder, for a run "
+                            "has times of its own");
+    return parse_line(text, PATH_SIZE, value, error);
+}
+
 /* The text stays until references are found (references.h): only then is it known from where a file's path counts. */
 static pc_code parse_schedule(const char *text, pc_value *value, pc_error *error) {
     char names[512], hint[PC_NEAREST_TEXT];
+    if (strncmp(text, "block:", 6) == 0) return parse_block(text, value, error);
     if (pc_schedule_is_file(text)) return parse_line(text, PATH_SIZE, value, error);
     pc_generator_names(names, sizeof names);
     if (!pc_generator_find(text))
-        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown schedule%s; expected one of %s, or a FILE.csv",
-                            shown(text), pc_generator_hint(text, hint), names);
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%.40s: unknown schedule%s; expected one of %s, a FILE.csv, or {block: FILE}", shown(text),
+                            pc_generator_hint(text, hint), names);
     value->text = text;
     return PC_OK;
 }
@@ -511,7 +529,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [BANDWIDTH] = "bandwidth",
         [FRACTION] = "number, 0 to 1",
         [LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
-        [SCHEDULE] = "name of `pipecast list schedules`, or the path of a `FILE.csv`",
+        [SCHEDULE] = "name of `pipecast list schedules`, the path of a `FILE.csv`, or `{block: FILE}`",
         [SWITCH] = "`true` or `false`",
         [RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
         [ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",

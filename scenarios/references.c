@@ -1,6 +1,7 @@
 #include "scenarios/references.h"
 
 #include "engine/alloc.h"
+#include "scenarios/block_file.h"
 
 #include <string.h>
 
@@ -51,14 +52,36 @@ static pc_code add(pc_reference **list, pc_key key, const pc_place *place, const
     return reference->name ? PC_OK : pc_error_no_memory(error);
 }
 
+/* Of "block:STEPS:FILE" the file; else the text itself. */
+static const char *path_of(const char *text) {
+    return strncmp(text, "block:", 6) == 0 ? strchr(text + 6, ':') + 1 : text;
+}
+
+/* What keys.c has let through; a run has times of its own, and no grid. */
+static pc_code read_block(pc_reference *reference, const char *steps, pc_error *error) {
+    static const char *const words[PC_BLOCK_STEPS] = {"none:", "squeeze:", "reorder:"};
+    pc_code code = pc_block_file_read(reference->path, &reference->block, error);
+    for (int i = 0; i < PC_BLOCK_STEPS && !code; i++)
+        if (strncmp(steps, words[i], strlen(words[i])) == 0)
+            code = pc_given_block_set_steps(reference->block, (pc_block_steps)i, error);
+    if (!code && pc_given_block_draft(reference->block)->steps == PC_BLOCK_NONE)
+        code = pc_error_set(error, PC_ERROR_INPUT,
+                            "%.200s: steps: none; expected {block: FILE, steps: squeeze} or reorder, for a run has "
+                            "times of its own",
+                            reference->path);
+    return code;
+}
+
 /* The file's own error stays with it. */
 static pc_code read_schedule(pc_reference *reference, pc_error *error) {
-    const char *text = reference->text;
-    reference->path = pc_place_join(reference->place.folder, text);
+    const char *text = reference->text, *path = path_of(text);
+    pc_error *own = &reference->error;
+    reference->path = pc_place_join(reference->place.folder, path);
     if (!reference->path) return pc_error_no_memory(error);
-    pc_code code = pc_place_check(&reference->place, text, reference->path, &reference->error);
-    if (!code) code = pc_given_schedule_read(reference->path, reference->name, &reference->schedule, &reference->error);
-    return code;
+    pc_code code = pc_place_check(&reference->place, path, reference->path, own);
+    if (code) return code;
+    return path != text ? read_block(reference, text + 6, own)
+                        : pc_given_schedule_read(reference->path, reference->name, &reference->schedule, own);
 }
 
 /* Text to generator. A file is read once, however often it is named, so that its generators are one. */
@@ -74,7 +97,8 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
         if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     }
     if (reference->error.code) return pc_error_set(error, reference->error.code, "%s", reference->error.message);
-    value->generator = pc_given_schedule_generator(reference->schedule);
+    value->generator = reference->block ? pc_given_block_generator(reference->block)
+                                        : pc_given_schedule_generator(reference->schedule);
     return PC_OK;
 }
 
@@ -110,6 +134,7 @@ void pc_references_free(pc_reference *list) {
         pc_free(list->name);
         pc_free(list->path);
         pc_given_schedule_free(list->schedule);
+        pc_given_block_free(list->block);
         pc_free(list);
         list = next;
     }

@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "models/machine/machine.h"
 #include "models/schedule/given.h"
+#include "models/schedule/given_block.h"
 #include "scenarios/library_private.h"
 #include "scenarios/place.h"
 #include "scenarios/setting.h"
@@ -25,7 +26,8 @@ typedef struct pc_reference {
     pc_error error;   /* why it could not be read; its code is PC_OK otherwise */
     pc_model_file model;
     pc_machine machine;          /* of another GPU its `gpu` alone */
-    pc_given_schedule *schedule; /* owned */
+    pc_given_schedule *schedule; /* owned, as `block` is: a schedule has one of the two */
+    pc_given_block *block;
     struct pc_reference *next;
 } pc_reference;
 

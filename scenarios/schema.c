@@ -1,5 +1,6 @@
 #include "scenarios/schema.h"
 
+#include "scenarios/flatten.h"
 #include "scenarios/scenario.h"
 #include "scenarios/schema_tree.h"
 #include "scenarios/yaml.h"
@@ -325,7 +326,11 @@ static const cyaml_schema_value_t *schema_of(const pc_source *source) {
 
 pc_code pc_raw_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error) {
     void *data;
-    pc_code code = pc_yaml_load(source, schema_of(source), sizeof **raw, &data, error);
+    pc_source flat;
+    pc_code code = pc_source_flatten(source, &flat, error);
+    if (code) return code;
+    code = pc_yaml_load(flat.text ? &flat : source, schema_of(source), sizeof **raw, &data, error);
+    pc_source_free(&flat);
     if (!code) *raw = data;
     return code;
 }
