@@ -203,13 +203,18 @@ static pc_code read_numbers(const pc_source *source, const char *path, const raw
     return code;
 }
 
-static pc_code read_offset(const pc_source *source, const char *path, const raw_line *raw, pc_block_line *line,
-                           pc_error *error) {
+static pc_code read_offset(const pc_source *source, const char *path, const raw_line *raw, bool is_end,
+                           pc_block_line *line, pc_error *error) {
     char key[PC_KEY_PATH_SIZE + WORD_SIZE];
     if ((raw->offset != NULL) == (raw->offsets.text != NULL))
         return pc_source_refuse(source, path, error, "%s; expected offset, a rule, or offsets, a number a device",
                                 raw->offset ? "has both offset and offsets" : "has no offset");
     snprintf(key, sizeof key, "%s.offset", path);
+    line->is_free = raw->offset && strcmp(raw->offset, "free") == 0;
+    if (line->is_free && (line->kind != PC_PASS_W || is_end))
+        return pc_source_refuse(source, key, error, "free, of %s; expected a rule: only a block's W can have it",
+                                is_end ? "an end" : pc_pass_kind_name(line->kind));
+    if (line->is_free) return PC_OK;
     if (raw->offset) return read_rule(source, key, raw->offset, PC_RULE_ALL_NAMES, &line->rule, error);
     return read_numbers(source, path, &raw->offsets, line, error);
 }
@@ -233,7 +238,7 @@ static pc_code read_line(const pc_source *source, const char *path, const raw_li
         code = pc_source_refuse(source, key, error, "missing; expected which microbatch of the iteration, -1 the last");
     line->kind = (pc_pass_kind)kind;
     line->chunk = (int)chunk;
-    return code ? code : read_offset(source, path, raw, line, error);
+    return code ? code : read_offset(source, path, raw, is_end, line, error);
 }
 
 static pc_code read_lines(const pc_source *source, const char *key, const raw_line *raw, unsigned count,

@@ -1,6 +1,7 @@
 #include "models/schedule/given_block.h"
 
 #include "engine/alloc.h"
+#include "models/schedule/block_fill.h"
 #include "models/schedule/dependencies.h"
 #include "models/schedule/given.h"
 
@@ -70,19 +71,39 @@ static pc_code put_line(const pc_block_line *line, int microbatch, int chunk, in
     return PC_OK;
 }
 
-static pc_code put_lines(const pc_block_line *line, int m, pc_block *block, pc_error *error) {
+/* Whether the line is about this chunk, which this microbatch of the block visits. A line that names both is, in any
+ * case: then the check says what is wrong. */
+static bool is_meant(const pc_block_line *line, const pc_block *block, int microbatch, int chunk) {
     bool has_chunk = line->chunk != PC_BLOCK_EVERY, has_microbatch = line->microbatch != PC_BLOCK_EVERY;
+    if ((has_chunk && chunk != line->chunk) || (has_microbatch && microbatch != line->microbatch)) return false;
+    return (has_chunk && has_microbatch) || pc_placement_visits(block->placement, chunk, microbatch);
+}
+
+/* Those of one kind that stand in free cells. */
+static pc_code fill_free(const pc_block_draft *draft, pc_block *block, pc_error *error) {
+    bool has_any = false;
+    bool *is_free = pc_alloc((size_t)block->microbatches * (size_t)block->chunks, sizeof *is_free);
+    if (!is_free) return pc_error_no_memory(error);
+    for (int k = 0; k < draft->pass_count; k++)
+        for (int i = 0; draft->passes[k].is_free && i < block->microbatches; i++)
+            for (int c = 0; c < block->chunks; c++)
+                if (is_meant(&draft->passes[k], block, i, c)) has_any = is_free[(int64_t)i * block->chunks + c] = true;
+    pc_error cause = {0};
+    pc_code code = has_any ? pc_block_fill_w(is_free, block, &cause) : PC_OK;
+    pc_free(is_free);
+    return code ? pc_error_set(error, code, "%s: %s", draft->place, cause.message) : PC_OK;
+}
+
+static pc_code put_lines(const pc_block_line *line, int m, pc_block *block, pc_error *error) {
     if (line->chunk >= block->chunks)
         return pc_error_set(error, PC_ERROR_INPUT, "%s.chunk: %d; expected 0 to %d", line->place, line->chunk,
                             block->chunks - 1);
-    if (has_microbatch && line->microbatch >= block->microbatches)
+    if (line->microbatch >= block->microbatches)
         return pc_error_set(error, PC_ERROR_INPUT, "%s.microbatch: %" PRId64 "; expected 0 to %d", line->place,
                             line->microbatch, block->microbatches - 1);
     for (int i = 0; i < block->microbatches; i++)
         for (int c = 0; c < block->chunks; c++) {
-            bool is_meant = (!has_chunk || c == line->chunk) && (!has_microbatch || i == line->microbatch);
-            bool visits = pc_placement_visits(block->placement, c, i);
-            if (!is_meant || (!visits && !(has_chunk && has_microbatch))) continue;
+            if (line->is_free || !is_meant(line, block, i, c)) continue;
             pc_code code = put_line(line, i, c, m, block, error);
             if (code) return code;
         }
@@ -93,7 +114,7 @@ static pc_code fill_block(const pc_block_draft *draft, int m, pc_block *block, p
     pc_code code = PC_OK;
     memcpy(block->duration, draft->duration, sizeof draft->duration);
     for (int i = 0; i < draft->pass_count && !code; i++) code = put_lines(&draft->passes[i], m, block, error);
-    return code;
+    return code ? code : fill_free(draft, block, error);
 }
 
 pc_code pc_given_block_make(const pc_given_block *given, int devices, int microbatches, pc_block *block,
@@ -168,8 +189,8 @@ static pc_code generate(const pc_generator *self, const pc_generate_request *req
 /* ---- the given one ---- */
 
 static uint64_t hash_line(uint64_t hash, const pc_block_line *line) {
-    const int64_t numbers[] = {(int64_t)line->kind, line->chunk, line->microbatch, line->offset_count,
-                               line->rule.count};
+    const int64_t numbers[] = {(int64_t)line->kind, line->chunk,      line->microbatch,
+                               line->offset_count,  line->rule.count, line->is_free};
     hash = pc_given_hash(hash, numbers, sizeof numbers);
     hash = pc_rule_hash(&line->rule, hash);
     return pc_given_hash(hash, line->offset, (size_t)line->offset_count * sizeof *line->offset);

@@ -41,6 +41,7 @@ typedef struct pc_block_line {
     pc_pass_kind kind;
     int chunk;          /* or PC_BLOCK_EVERY */
     int64_t microbatch; /* of the block, or PC_BLOCK_EVERY. In `ends`: of the iteration; from its end where negative */
+    bool is_free;       /* a W that starts in the first free cell after its B; no rule and no numbers then */
     pc_rule rule;       /* where it has no numbers */
     int64_t *offset;    /* offset_count numbers, one a device, or NULL; owned, as the rule is */
     int offset_count;
