@@ -252,6 +252,7 @@ static pc_code draw(const answer *a, pc_error *error) {
                             .chunks = schedule->chunks,
                             .trace = &a->replay.trace,
                             .block = a->report.block,
+                            .explains_block = a->given != NULL,
                             .memory = true,
                             .memory_unit_bytes = a->report.microbatch_bytes,
                             .memory_unit = "microbatches"};
@@ -435,6 +436,8 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     if (!code && a->replay.out_of_memory) *status = report_standstill(a);
     a->report.schedule = &a->schedule;
     a->report.block = a->block.devices ? &a->block : NULL;
+    a->report.costs = &a->costs;
+    a->report.describes_block = a->given != NULL;
     a->report.replay = &a->replay;
     a->report.generate_s = made - start;
     a->report.replay_s = now_s() - made;

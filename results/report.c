@@ -64,7 +64,17 @@ static void add_lifespans(const pc_block *block, int device, pc_text *text) {
     pc_text_printf(text, "]");
 }
 
-static void add_block(const pc_block *block, pc_text *text) {
+static double bound_of(const pc_block *block, int device) {
+    int visited = pc_placement_visited(block->placement, block->chunks);
+    return (double)pc_block_peak_bound(block, device) / visited;
+}
+
+static double peak_of(const pc_schedule_report *report, int device) {
+    return in_microbatches(report, pc_block_peak(report->block, report->costs, device, report->schedule->microbatches));
+}
+
+static void add_block(const pc_schedule_report *report, pc_text *text) {
+    const pc_block *block = report->block;
     if (!block) {
         pc_text_printf(text, ",\"block\":null");
         return;
@@ -74,10 +84,13 @@ static void add_block(const pc_block *block, pc_text *text) {
     add_block_passes(block, text);
     pc_text_printf(text, "],\"lifespan\":[");
     for (int d = 0; d < block->devices; d++) add_lifespans(block, d, text);
-    int visited = pc_placement_visited(block->placement, block->chunks);
     for (int d = 0; d < block->devices; d++) {
         pc_text_printf(text, d ? "," : "],\"peak_bound\":[");
-        add_number(text, (double)pc_block_peak_bound(block, d) / visited);
+        add_number(text, bound_of(block, d));
+    }
+    for (int d = 0; report->costs && d < block->devices; d++) {
+        pc_text_printf(text, d ? "," : "],\"peak\":[");
+        add_number(text, peak_of(report, d));
     }
     pc_text_printf(text, "]}");
 }
@@ -99,11 +112,37 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "replay_s", report->replay_s);
     pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"", replay->trace_hash);
     pc_text_printf(text, ",\"engine\":\"%s\"", pc_engine_way_name(replay->way));
-    add_block(report->block, text);
+    add_block(report, text);
     pc_text_printf(text, "}\n");
 }
 
 /* ---- for people ---- */
+
+enum { LIFESPANS_MAX = 8 /* of a device on its line; the JSON has them all */ };
+
+static void add_lifespans_of(const pc_block *block, int device, pc_text *text) {
+    int count = 0;
+    for (int c = 0; c < block->chunks; c++)
+        for (int i = 0; i < block->microbatches; i++) {
+            if (!pc_placement_visits(block->placement, c, i)) continue;
+            if (count++ < LIFESPANS_MAX) pc_text_printf(text, " %" PRId64, pc_block_lifespan(block, i, device, c));
+        }
+    if (count > LIFESPANS_MAX) pc_text_printf(text, " ...");
+}
+
+/* Device by device: how long its chunks live, in cells, and what that makes it hold. */
+static void add_block_lines(const pc_schedule_report *report, pc_text *text) {
+    const pc_block *block = report->block;
+    pc_text_printf(text, "  block                  interval %" PRId64 " cells, %d microbatch%s\n", block->interval,
+                   block->microbatches, block->microbatches > 1 ? "es" : "");
+    pc_text_printf(text, "\n  device  bound  repeated  here  lifespan of each chunk in cells\n");
+    for (int d = 0; d < block->devices; d++) {
+        pc_text_printf(text, "  %6d  %5.4g  %8.4g  %4.4g ", d, bound_of(block, d), peak_of(report, d),
+                       in_microbatches(report, report->replay->device_peak_bytes[d]));
+        add_lifespans_of(block, d, text);
+        pc_text_printf(text, "\n");
+    }
+}
 
 static void add_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_schedule *schedule = report->schedule;
@@ -122,6 +161,7 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     for (int d = 0; d < replay->devices; d++)
         pc_text_printf(text, " %.4g", in_microbatches(report, replay->device_peak_bytes[d]));
     pc_text_printf(text, "\n  engine                 %s\n", pc_engine_way_words(replay->way));
+    if (report->describes_block && report->block && report->costs) add_block_lines(report, text);
 }
 
 pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error) {

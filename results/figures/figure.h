@@ -28,6 +28,7 @@ typedef struct pc_timeline {
     const pc_engine_trace *engine; /* where it has memory levels, the panel shows those; NULL: activations' */
     const char *memory_heading;    /* plain text; NULL: "Activation memory" */
     const pc_block *block;         /* of the same placement; NULL: no panel for it */
+    bool explains_block;           /* with a block: a panel of its lifespans, and the stable phase marked */
     bool memory;                   /* a panel for it; there is none where the trace has no levels */
     double memory_unit_bytes;      /* bytes in one unit of memory */
     const char *memory_unit;       /* "GiB"; plain text */
@@ -39,12 +40,13 @@ PC_API pc_code pc_figure_check_path(const char *path, pc_error *error);
 /* PC_OK where a timeline of so many passes can be drawn; for checking before work, too. */
 PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
 
-/* A schedule in up to three panels, one below the other. The building block, and its repetitions in pale, as figures 1
- * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. The timeline: devices down,
- * time across; F, B, W, BW and R in colours that a colour-blind reader tells apart, lighter and darker for the chunks;
- * microbatch numbers where they fit; legend and title. And the memory of each device, on the same axis: activations, or
- * what the engine saw it hold, with a line at its capacity where that is less than twice the peak.
- * In svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
+/* A schedule in up to four panels, one below the other. The building block, and its repetitions in pale, as figures 1
+ * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. A bar for each of its
+ * lifespans, from the start of F to the end of W. The timeline, the time in which it repeats itself shaded: devices
+ * down, time across; F, B, W, BW and R in colours that a colour-blind reader tells apart, lighter and darker for the
+ * chunks; microbatch numbers where they fit; legend and title. And the memory of each device, on the same axis:
+ * activations, or what the engine saw it hold, with a line at its capacity where that is less than twice the peak. In
+ * svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
 PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 
 #ifdef __cplusplus

@@ -57,7 +57,14 @@ static pc_code begin_block(pc_figure *figure, pc_error *error) {
     if (code) return code;
     pc_figure_survey_passes(&figure->block);
     figure->has_block = figure->block.end > 0;
-    return PC_OK;
+    figure->has_lifespans = figure->has_block && figure->timeline->explains_block;
+    figure->lifespans =
+        (pc_figure_panel){.name = "lifespans",
+                          .heading = "Lifespans in cells: from the start of F to the end of W, a bar for "
+                                     "each chunk",
+                          .end = figure->block.end,
+                          .devices = block->devices};
+    return figure->has_lifespans ? pc_figure_find_stable(figure->timeline, &figure->stable, error) : PC_OK;
 }
 
 static pc_figure_levels find_levels(const pc_timeline *timeline) {
@@ -111,6 +118,8 @@ static void choose_cell_axis(pc_figure *figure) {
     cell = fmax(1, floor(pc_figure_length(figure, cell)));
     figure->block.pixels_per_unit = fmin(cell, plot_width(figure) / figure->block.end);
     figure->block.right = figure->margin_left + figure->block.end * figure->block.pixels_per_unit;
+    figure->lifespans.pixels_per_unit = figure->block.pixels_per_unit;
+    figure->lifespans.right = figure->block.right;
 }
 
 /* --- heights --- */
@@ -125,6 +134,7 @@ static double row_height(const pc_figure *figure, double together, double least,
 
 static void choose_rows(pc_figure *figure) {
     figure->block.row = row_height(figure, 260, 9, 30);
+    figure->lifespans.row = figure->block.row;
     figure->passes.row = row_height(figure, 420, 20, 44);
     figure->memory.row = row_height(figure, 256, 16, 56);
 }
@@ -144,9 +154,11 @@ static void place_panels(pc_figure *figure) {
     figure->legend_y = pc_figure_length(figure, has_subtitle ? LEGEND_Y_SUBTITLE : LEGEND_Y);
     double y = figure->legend_y + pc_figure_length(figure, LEGEND_BELOW);
     if (figure->has_block || figure->has_memory) figure->passes.heading = "Timeline";
+    if (figure->stable.interval > 0) figure->passes.heading = pc_figure_stable_heading(figure);
     if (figure->has_memory) figure->passes.label = NULL; /* it stands below the memory */
     if (figure->has_block) y = place(figure, &figure->block, y, MARK_HEIGHT) + gap;
-    y = place(figure, &figure->passes, y, 0);
+    if (figure->has_lifespans) y = place(figure, &figure->lifespans, y, 0) + gap;
+    y = place(figure, &figure->passes, y, figure->stable.interval > 0 ? MARK_HEIGHT : 0);
     if (figure->has_memory) y = place(figure, &figure->memory, y + gap, SECOND_LINE);
     figure->height = ceil(y + pc_figure_length(figure, MARGIN_BOTTOM));
 }

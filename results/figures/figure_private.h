@@ -1,4 +1,4 @@
-/* figure_private.h: private to results/figure*.c: a picture is up to three panels, one below the other, which are laid
+/* figure_private.h: private to results/figure*.c: a picture is up to four panels, one below the other, which are laid
  * out in pixels from the top left corner and then written as one script.
  *
  * Lengths below, but for those of the panels, are those of a picture of usual width. A wide one is looked at scaled
@@ -69,14 +69,21 @@ typedef struct pc_figure_levels {
     const int64_t *capacity; /* of each device, 0 where there is none; NULL: of none */
 } pc_figure_levels;
 
+/* The time in which all devices do the same again every interval; an interval of 0: there is none. */
+typedef struct pc_figure_phase {
+    pc_time begin, end, interval;
+} pc_figure_phase;
+
 typedef struct pc_figure {
     const pc_timeline *timeline;
     const pc_figure_format *format;
     double width, height;
     double scale; /* of lengths and fonts */
     double margin_left, margin_right, legend_y;
-    bool has_block, has_memory;
-    pc_figure_panel block, passes, memory;
+    bool has_block, has_lifespans, has_memory;
+    pc_figure_panel block, lifespans, passes, memory;
+    pc_figure_phase stable;
+    char stable_heading[128];
     pc_figure_levels levels;
     pc_replay_trace repeated; /* the block and its repetitions; owned */
     pc_svg_notes *notes;      /* what every pass says under the pointer */
@@ -147,6 +154,22 @@ void pc_figure_block_free(pc_replay_trace *trace);
 
 /* The bar above the plot that is an interval long. */
 void pc_figure_add_interval(const pc_figure *figure, pc_text *script);
+
+/* --- figure_lifespan.c: how long the block's chunks are held --- */
+
+void pc_figure_add_lifespans(const pc_figure *figure, pc_text *script);
+
+/* --- figure_stable.c: where a schedule repeats itself --- */
+
+/* The stable phase of a timeline that has a block: the longest time around its middle in which every pass comes again
+ * an interval later, and has come an interval before. */
+pc_code pc_figure_find_stable(const pc_timeline *timeline, pc_figure_phase *phase, pc_error *error);
+
+/* The heading of the timeline, which says what is shaded; the figure's own. */
+const char *pc_figure_stable_heading(pc_figure *figure);
+
+/* The shade behind the passes, and a bar above them. */
+void pc_figure_add_stable(const pc_figure *figure, pc_text *script);
 
 /* --- figure_memory.c: a step curve a device --- */
 

@@ -150,8 +150,15 @@ static void add_block(const pc_figure *figure, pc_text *script) {
     end_panel(script);
 }
 
+static void add_lifespans(const pc_figure *figure, pc_text *script) {
+    begin_panel(figure, &figure->lifespans, script);
+    pc_figure_add_lifespans(figure, script);
+    end_panel(script);
+}
+
 static void add_timeline(const pc_figure *figure, pc_text *script) {
     begin_panel(figure, &figure->passes, script);
+    if (figure->stable.interval > 0) pc_figure_add_stable(figure, script);
     pc_figure_add_passes(figure, &figure->passes, script);
     end_panel(script);
 }
@@ -170,6 +177,7 @@ void pc_figure_add_script(const pc_figure *figure, pc_text *script) {
                        pc_figure_length(figure, SUBTITLE_Y), PC_STYLE_HEADING_FONT, "");
     add_legend(figure, script);
     if (figure->has_block) add_block(figure, script);
+    if (figure->has_lifespans) add_lifespans(figure, script);
     add_timeline(figure, script);
     if (figure->has_memory) add_memory(figure, script);
     pc_text_printf(script, "unset multiplot\n");
