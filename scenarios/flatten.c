@@ -196,9 +196,14 @@ static void flatten(flat_text *flat) {
     yaml_parser_delete(&parser);
 }
 
-/* Most texts have none, and are not read once more. */
+/* Most schedules are a word behind their key; then the text need not be read once more. */
 static bool may_have_one(const pc_source *source) {
-    return strstr(source->text, "schedule") && strstr(source->text, "block");
+    for (const char *at = source->text; (at = strstr(at, "schedule")); at++) {
+        const char *next = at + strlen("schedule");
+        next += strspn(next, "\"' \t:");
+        if (strchr("{[#\r\n!&", *next)) return true; /* at the end of the text, too */
+    }
+    return false;
 }
 
 pc_code pc_source_flatten(const pc_source *source, pc_source *flat, pc_error *error) {

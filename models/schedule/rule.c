@@ -350,10 +350,9 @@ static const char *work_out(const pc_rule_node *nodes, int32_t at, const int64_t
 }
 
 pc_code pc_rule_value(const pc_rule *rule, const int64_t values[PC_RULE_NAMES], int64_t *value, pc_error *error) {
-    if (rule->count == 0) {
-        *value = 0;
-        return PC_OK;
-    }
-    const char *wrong = work_out(rule->nodes, rule->count - 1, values, value);
-    return wrong ? pc_error_set(error, PC_ERROR_INPUT, "%s; expected a number within 2^40 of zero", wrong) : PC_OK;
+    int64_t found = 0;
+    const char *wrong = rule->count == 0 ? NULL : work_out(rule->nodes, rule->count - 1, values, &found);
+    if (wrong) return pc_error_set(error, PC_ERROR_INPUT, "%s; expected a number within 2^40 of zero", wrong);
+    *value = found;
+    return PC_OK;
 }
