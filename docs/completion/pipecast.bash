@@ -19,7 +19,7 @@ _pipecast_options() {
             --cross-entropy= --cross-entropy-chunks= --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
         ;;
     schedule)
-        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --engine= \
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --engine= --block= --block-steps= \
             --format= --figure= --help -h
         ;;
     figure)
@@ -97,7 +97,9 @@ _pipecast_values() {
     case $1:$2 in
     run:--out-of-memory | schedule:--out-of-memory) _pipecast_words fail wait ;;
     run:--engine | schedule:--engine) _pipecast_words auto events ;;
-    schedule:--format) _pipecast_words table json text torch-csv ;;
+    schedule:--format) _pipecast_words table json text torch-csv block ;;
+    schedule:--block) _pipecast_files .yaml ;;
+    schedule:--block-steps) _pipecast_words none squeeze reorder ;;
     list:--format) _pipecast_words table markdown ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;

@@ -43,7 +43,7 @@ class Block(Command):
 
     def test_parallel_chunks_are_not_balanced(self):
         """Lifespans without W's wait: chunk 0 of device d from d to the end of B, 4p-1-d, and chunk 1 from p+d to 3p-1-d:
-        6p - 4d together; of V-Min 4p on every device. On 8 devices the first one holds 5 and the last 2, of V-Min all
+        6p - 4d together; of V-Min 4p + 2 on every device. On 8 devices the first one holds 5 and the last 2, of V-Min all
         3.5 to 4, at the same number of cells."""
         parallel = self.block(str(BLOCKS / "parallel.yaml"), "-p", "8", "-m", "64")
         folded = self.block(str(BLOCKS / "v-min.yaml"), "-p", "8", "-m", "64")
