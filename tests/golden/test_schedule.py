@@ -153,7 +153,7 @@ class Schedule(Command):
         # (p+2)/3, p/2+1 and p microbatches; and of V-Min on one device a chunk more, for two lives that take turns.
         for name, bound in (("v-min", 2.5), ("v-half", 3), ("v-zb", 4)):
             block = self.answer(name, "-p", str(p), "-m", "8")["block"]
-            self.assertEqual(list(block), ["microbatches", "interval", "passes", "lifespan", "peak_bound"])
+            self.assertEqual(list(block), ["microbatches", "interval", "passes", "lifespan", "peak_bound", "peak"])
             self.assertEqual((block["microbatches"], len(block["passes"])), (1, 6 * p))
             start = {(x["device"], x["chunk"], x["kind"]): x["start"] for x in block["passes"]}
             self.assertEqual({x["duration"] for x in block["passes"]}, {1})
@@ -227,10 +227,10 @@ class Schedule(Command):
     def test_bad_input(self):
         shape = ["-p", "4", "-m", "8"]
         cases = [
-            ("schedule: no name; expected NAME or FILE.csv (pipecast list schedules)", []),
+            ("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)", []),
             ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, "
              "1f1b-interleaved-low-memory, 1f1b-v, zb-h1, zb-h2, zb-1p, zb-2p, zb-two-thirds, v-min, v-half, v-zb, zb-v, "
-             "v-adaptive, gems, chimera, or a FILE.csv", ["2f2b", *shape]),
+             "v-adaptive, gems, chimera, a FILE.csv, or --block FILE", ["2f2b", *shape]),
             ("schedule: -p is missing; expected -p DEVICES", ["1f1b", "-m", "8"]),
             ("-p: 0: out of range; expected a whole number from 1 to 65536", ["1f1b", "-p", "0", "-m", "8"]),
             ("-p: 1000000000: out of range; expected a whole number from 1 to 65536",
@@ -263,7 +263,7 @@ class Schedule(Command):
              ["1f1b-r", *shape, "--format", "torch-csv"]),
             ("chimera: has two replicas of the model; expected one, which PyTorch's runtime knows",
              ["chimera", *shape, "--format", "torch-csv"]),
-            ("--format: unknown format 'xml'; expected table, json, text or torch-csv",
+            ("--format: unknown format 'xml'; expected table, json, text, torch-csv or block",
              ["1f1b", *shape, "--format", "xml"]),
             ("schedule: unknown option '--frmat' (did you mean --format?); expected one that `pipecast schedule --help` lists",
              ["1f1b", *shape, "--frmat", "json"]),
