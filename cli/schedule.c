@@ -213,8 +213,10 @@ static double in_microbatches(const answer *a, int64_t bytes) {
 
 /* What was given was read from a file already; it is written as its numbers for these devices. */
 static pc_code print_block(const answer *a, pc_error *error) {
-    pc_block_text_request wanted = {
-        .schedule = &a->schedule, .block = a->block.devices ? &a->block : NULL, .costs = &a->costs};
+    pc_block_text_request wanted = {.schedule = &a->schedule,
+                                    .block = a->block.devices ? &a->block : NULL,
+                                    .costs = &a->costs,
+                                    .is_own = a->given != NULL};
     return pc_block_write(&wanted, stdout, error);
 }
 
@@ -409,7 +411,8 @@ static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error
     if (code) return code;
     shape = shape_of(r, generator);
     code = prepare(r, &shape, a, error);
-    if (!code && generator->searches) *status = set_limits(a, generator);
+    /* A block keeps to the memory that it holds repeated, which is judged when that is known. */
+    if (!code && generator->searches && !a->given) *status = set_limits(a, generator);
     return code || *status != EXIT_DONE ? code : generate(r, generator, a, error);
 }
 

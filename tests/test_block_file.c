@@ -382,7 +382,7 @@ static void go_round(const pc_generator *generator, int p, int m, int v, const p
     pc_error error = {0};
     pc_generate_request request = {.devices = p, .microbatches = m, .chunks = v, .costs = costs, .threads = 1};
     if (pc_generate(generator, &request, &schedule, &block, &error)) fail_msg("%s: %s", generator->name, error.message);
-    pc_block_text_request wanted = {&schedule, block.devices ? &block : NULL, costs};
+    pc_block_text_request wanted = {&schedule, block.devices ? &block : NULL, costs, false};
     char *text = write_text(&wanted);
     pc_given_block *given = read_good(text);
     if (pc_generate(pc_given_block_generator(given), &request, &again, NULL, &error))

@@ -60,6 +60,8 @@ typedef struct recipe {
     pc_block_steps steps;
     pc_block_line *ends; /* end_count of them, a number a device each; owned */
     int end_count;
+    bool is_reordered; /* whether the block alone, reordered, gives the schedule at its own times */
+    bool is_own;
     pc_block whole; /* `block`, where that is the whole iteration; owned */
 } recipe;
 
@@ -213,21 +215,23 @@ static bool can_reorder(const pc_block_text_request *wanted) {
            !pc_schedule_has(wanted->schedule, PC_PASS_R);
 }
 
-/* Tries what is enough, the shortest text first. */
+/* Whether the block alone, reordered at the schedule's own times, gives it too. */
+static pc_code judge_reorder(const pc_block_text_request *wanted, recipe *x, pc_error *error) {
+    recipe reordered = {.block = x->block, .steps = PC_BLOCK_REORDER};
+    return can_reorder(wanted) ? judge(wanted, &reordered, &x->is_reordered, error) : PC_OK;
+}
+
+/* The block; with its ends, which the times that it is read back at do not change; or all. */
 static pc_code find_recipe(const pc_block_text_request *wanted, const grid *g, recipe *x, pc_error *error) {
     bool is_right = false;
     pc_code code = PC_OK;
-    *x = (recipe){.block = wanted->block, .steps = PC_BLOCK_SQUEEZE};
+    *x = (recipe){.block = wanted->block, .steps = PC_BLOCK_SQUEEZE, .is_own = wanted->is_own};
     if (wanted->block) code = judge(wanted, x, &is_right, error);
     if (code || is_right) return code;
-    x->steps = PC_BLOCK_REORDER;
-    if (wanted->block && can_reorder(wanted)) code = judge(wanted, x, &is_right, error);
-    if (code || is_right) return code;
-    x->steps = PC_BLOCK_SQUEEZE;
-    if (wanted->block && 2 * count_rows(g, wanted->block, find_shift(g, wanted->block)) <= rows_of(g)) {
+    if (wanted->block) {
         code = list_ends(g, wanted->block, x, error);
         if (!code) code = judge(wanted, x, &is_right, error);
-        if (code || is_right) return code;
+        if (code || is_right) return code ? code : judge_reorder(wanted, x, error);
         free_ends(x);
     }
     code = take_whole(wanted->schedule, g, x, error);
@@ -291,10 +295,22 @@ static void write_passes(const pc_block *block, int64_t *offset, FILE *stream) {
             }
 }
 
+/* A name of its own, for those of named schedules are taken: of a file without its folder, and without what no name may
+ * have. */
+static void write_name(const char *name, bool is_own, FILE *stream) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *slash = strrchr(name, '/');
+    size_t most = PC_SCHEDULE_NAME_SIZE - 1 - strlen(is_own ? "" : "own-");
+    fprintf(stream, "block: %s", is_own ? "" : "own-");
+    if (slash) name = slash + 1;
+    for (size_t i = 0; name[i] && i < most; i++) fputc(strchr(allowed, name[i]) ? name[i] : '_', stream);
+    fprintf(stream, "\n");
+}
+
 static void write_head(const pc_schedule *schedule, const recipe *x, FILE *stream) {
     const pc_block *block = x->block;
-    fprintf(stream, "block: own-%s\n", schedule->name);
-    fprintf(stream, "title: what %s repeats on %d devices, with %d microbatches\n", schedule->name, schedule->devices,
+    write_name(schedule->name, x->is_own, stream);
+    fprintf(stream, "title: as repeated on %d devices, with %d microbatches\n", schedule->devices,
             schedule->microbatches);
     fprintf(stream, "devices: %d\nchunks: %d\nplacement: %s\n", block->devices, block->chunks,
             pc_placement_name(block->placement));
@@ -302,7 +318,7 @@ static void write_head(const pc_schedule *schedule, const recipe *x, FILE *strea
     if (block->microbatches > 1) fprintf(stream, "microbatches: %d\n", block->microbatches);
     fprintf(stream, "steps: %s", pc_block_steps_name(x->steps));
     if (block == &x->whole) fprintf(stream, "  # the whole iteration: it repeats no block that is shorter");
-    if (x->steps == PC_BLOCK_REORDER) fprintf(stream, "  # gives the same schedule at the same times");
+    if (x->is_reordered) fprintf(stream, "  # reorder, without the ends, gives the same at the times it was made for");
     fprintf(stream, "\n");
 }
 

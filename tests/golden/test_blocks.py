@@ -130,14 +130,13 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
         self.assertIn(expected, result.stderr)
 
     def test_memory_limit(self):
-        """What the repeated block holds does not fit: one line, and status 2 as for other searches; without reordering
-        it is judged when it is done."""
+        """What the repeated block holds does not fit: it is shown, and what would do is said."""
         v_min = str(BLOCKS / "v-min.yaml")
-        result = run("schedule", "--block", v_min, "-p", "4", "-m", "8", "--memory-limit", "1.5")
-        self.assertIn("holds more than the memory limit", result.stderr)
-        result = run("schedule", "--block", v_min, "-p", "4", "-m", "8", "--memory-limit", "1.5", "--block-steps",
-                     "squeeze")
-        self.assertEqual(result.returncode, 1)
+        for steps in ("none", "squeeze", "reorder"):
+            result = run("schedule", "--block", v_min, "-p", "4", "-m", "8", "--memory-limit", "1.5", "--block-steps",
+                         steps)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("--memory-limit: 1.5 is too little for v-min-own; expected at least 2", result.stderr)
 
     # ---- figures ----
 
@@ -157,16 +156,19 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
 
     def test_every_name_reads_back(self):
         for name in NAMES:
-            made = ("-p", "4", "-m", "10", "--times", "1,1,1")
-            text = self.good("schedule", name, *made, "--format", "block")
-            own = self.write("own.yaml", text)
-            again = self.good("schedule", "--block", own, "-m", "10", "--format", "text")
-            self.assertEqual(again, self.good("schedule", name, *made, "--format", "text"), name)
+            for times in ("1,1,1", "18,17,9"):
+                made = ("-p", "4", "-m", "10", "--times", times)
+                own = self.write("own.yaml", self.good("schedule", name, *made, "--format", "block"))
+                again = self.good("schedule", "--block", own, "-m", "10", "--format", "text")
+                self.assertEqual(again, self.good("schedule", name, *made, "--format", "text"), name)
+                # And what is written of that is the same but for its name, which it keeps.
+                text = self.good("schedule", "--block", own, "-m", "10", "--format", "block")
+                self.assertEqual(text.splitlines()[0], f"block: own-{name}")
 
     def test_a_block_is_golden(self):
         self.assertEqual(self.good("schedule", "zb-h1", "-p", "4", "-m", "8", "--format", "block"), """\
 block: own-zb-h1
-title: what zb-h1 repeats on 4 devices, with 8 microbatches
+title: as repeated on 4 devices, with 8 microbatches
 devices: 4
 chunks: 1
 placement: linear
@@ -181,8 +183,8 @@ passes:
     def test_a_file_of_passes_has_a_block_too(self):
         """Of an order that was loaded the whole iteration is the block."""
         order = self.write("order.csv", self.good("schedule", "zb-h1", "-p", "3", "-m", "6", "--format", "torch-csv"))
-        own = self.write("own.yaml", self.good("schedule", order, "--format", "block").replace("own-", "own").replace(
-            "/", "_"))
+        own = self.write("own.yaml", self.good("schedule", order, "--format", "block"))
+        self.assertTrue(pathlib.Path(own).read_text().startswith("block: own-order.csv\n"))
         self.assertEqual(self.good("schedule", "--block", own, "-m", "6", "--format", "text"),
                          self.good("schedule", order, "--format", "text"))
 
