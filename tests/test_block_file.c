@@ -64,8 +64,7 @@ static void test_a_file_says_what_is_wrong_with_it(void **state) {
         {"block: own\nplacement: linear\ninterval: p - 9\n" PAIR, "interval: -5 with p = 4"},
         {"block: own\nplacement: linear\ninterval: 1/(p-4)\n" PAIR, "interval: divides by zero"},
         {HEAD "microbatches: 0\n" PAIR, "microbatches: 0"},
-        {HEAD "microbatches: 16777217\n" PAIR, "microbatches: 16777217"},
-        {HEAD "microbatches: 9000000\n" PAIR, "too large"},
+        {HEAD "microbatches: 1025\n" PAIR, "microbatches: 1025 with p = 4 and m = 8; expected 1 to 1024"},
         {HEAD "steps: squeese\n" PAIR, "steps: squeese: unknown"},
         {HEAD "devices: 5\n" PAIR, "for 5 devices, not 4"},
         {HEAD "durations: {F: 0}\n" PAIR, "durations.F: 0"},
@@ -281,6 +280,27 @@ static void test_reordering_keeps_memory(void **state) {
     }
     pc_given_block_free(given);
     pc_given_block_free(squeezed);
+}
+
+/* Without a word on how large activations are, chunks count: V-Min of 4 devices idles 11 cells, and would idle none
+ * without a limit. */
+static void test_reordering_counts_chunks(void **state) {
+    (void)state;
+    pc_given_block *given = read_good(V_MIN);
+    pc_costs costs;
+    pc_schedule schedule;
+    pc_replay replay;
+    make(given, 4, 32, &costs, &schedule);
+    pc_schedule_free(&schedule);
+    for (int i = 0; i < 8; i++) costs.activation_bytes[i] = costs.activation_kept_bytes[i] = 0;
+    pc_generate_request request = {.devices = 4, .microbatches = 32, .costs = &costs};
+    assert_int_equal(pc_generate(pc_given_block_generator(given), &request, &schedule, NULL, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(replay.span_ps, 6 * 32 + 11);
+    pc_replay_free(&replay);
+    pc_schedule_free(&schedule);
+    pc_costs_free(&costs);
+    pc_given_block_free(given);
 }
 
 /* Too little memory for the repeated block is a refusal, and so are times that are missing. */
@@ -502,6 +522,7 @@ int main(void) {
         cmocka_unit_test(test_the_papers_blocks_idle_as_they_should),
         cmocka_unit_test(test_free_cells_are_those_of_the_rule),
         cmocka_unit_test(test_reordering_keeps_memory),
+        cmocka_unit_test(test_reordering_counts_chunks),
         cmocka_unit_test(test_reordering_needs_memory_and_times),
         cmocka_unit_test(test_left_as_it_is),
         cmocka_unit_test(test_content_is_hashed),

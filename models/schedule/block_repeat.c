@@ -239,14 +239,41 @@ static pc_code improve(const pc_plan *plan, const pc_block *block, pc_plan_order
     return code;
 }
 
+static bool has_activations(const pc_costs *costs) {
+    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
+        if (costs->activation_bytes[i] > 0) return true;
+    return false;
+}
+
+/* The same costs, with activations that count chunks if nobody said how large they are: a limit of none would be no
+ * limit. Free them with pc_costs_free. */
+static pc_code copy_counting(const pc_costs *costs, pc_costs *copy, pc_error *error) {
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, copy, error);
+    if (code) return code;
+    size_t cells = (size_t)costs->devices * (size_t)costs->chunks;
+    bool has_any = has_activations(costs);
+    memcpy(copy->duration_ps, costs->duration_ps, cells * PC_PASS_KINDS * sizeof *costs->duration_ps);
+    memcpy(copy->activation_bytes, costs->activation_bytes, cells * sizeof *costs->activation_bytes);
+    memcpy(copy->activation_b_bytes, costs->activation_b_bytes, cells * sizeof *costs->activation_b_bytes);
+    memcpy(copy->memory_capacity_bytes, costs->memory_capacity_bytes,
+           (size_t)costs->devices * sizeof *costs->memory_capacity_bytes);
+    for (size_t i = 0; i < cells && !has_any; i++) copy->activation_bytes[i] = 1;
+    for (int d = 0; d < costs->devices && !has_any; d++) copy->memory_capacity_bytes[d] = 0;
+    copy->transfer = costs->transfer;
+    return PC_OK;
+}
+
 /* The limit of a device is what the repeated block holds there. */
 static pc_code make_plan(const pc_block *block, const pc_costs *costs, const pc_schedule *schedule, pc_plan *plan,
                          pc_error *error) {
+    pc_costs counting = {0};
     int64_t *limit = pc_alloc((size_t)schedule->devices, sizeof *limit);
-    pc_code code = limit ? pc_schedule_peaks(schedule, costs, limit, error) : pc_error_no_memory(error);
+    pc_code code = limit ? copy_counting(costs, &counting, error) : pc_error_no_memory(error);
+    if (!code) code = pc_schedule_peaks(schedule, &counting, limit, error);
     if (!code)
-        code = pc_plan_create(costs, block->placement, block->duration[PC_PASS_W] > 0, schedule->microbatches, limit,
-                              plan, error);
+        code = pc_plan_create(&counting, block->placement, block->duration[PC_PASS_W] > 0, schedule->microbatches,
+                              limit, plan, error);
+    pc_costs_free(&counting);
     pc_free(limit);
     return code;
 }

@@ -117,6 +117,15 @@ static pc_code fill_block(const pc_block_draft *draft, int m, pc_block *block, p
     return code ? code : fill_free(draft, block, error);
 }
 
+enum { MICROBATCHES_USUAL = 1024 };
+
+/* A block of more than an iteration has, or than a group has that goes once round the devices, is none that somebody
+ * wants; it would only take memory. */
+static int64_t most_microbatches(int devices, int microbatches) {
+    int64_t most = devices > microbatches ? devices : microbatches;
+    return most > MICROBATCHES_USUAL ? most + 1 : MICROBATCHES_USUAL;
+}
+
 pc_code pc_given_block_make(const pc_given_block *given, int devices, int microbatches, pc_block *block,
                             pc_error *error) {
     const pc_block_draft *draft = &given->draft;
@@ -128,8 +137,8 @@ pc_code pc_given_block_make(const pc_given_block *given, int devices, int microb
     pc_code code =
         shape_rule(draft, &draft->interval, "interval", devices, microbatches, PC_BLOCK_CELLS_MAX, &interval, error);
     if (!code)
-        code = shape_rule(draft, &draft->microbatches, "microbatches", devices, microbatches, PC_MICROBATCHES_MAX,
-                          &count, error);
+        code = shape_rule(draft, &draft->microbatches, "microbatches", devices, microbatches,
+                          most_microbatches(devices, microbatches), &count, error);
     if (!code) code = pc_schedule_check_size(devices, count, draft->chunks, error);
     if (!code && draft->placement == PC_PLACEMENT_BIDIRECTIONAL && count % 2 != 0)
         code = pc_error_set(error, PC_ERROR_INPUT,
