@@ -108,6 +108,40 @@ static void test_pairs_share_links(void **state) {
     pc_iteration_plan_free(&plan);
 }
 
+/* Phases that take 7 + 100 and 5 + 30 are fitted to a time: more is latency of the last one, less is taken from its
+ * latency first, then from what it sends, then from the phase before; and what fills a link for longer than 2^50 ps
+ * counts as latency. */
+static void test_sendings_take_a_given_time(void **state) {
+    (void)state;
+    static const pc_sendings two = {2, {{7, {100, 60, 0}}, {5, {0, 20, 30}}}};
+    pc_sendings x = two;
+    pc_sendings_fit(&x, 150);
+    assert_int_equal(x.phase[1].latency_ps, 5 + 8);
+    x = two;
+    pc_sendings_fit(&x, 142 - 3);
+    assert_int_equal(x.phase[1].latency_ps, 2);
+    x = two;
+    pc_sendings_fit(&x, 142 - 20);
+    assert_int_equal(x.phase[1].latency_ps, 0);
+    assert_int_equal(x.phase[1].fill_ps[PC_LANE_UPLINK], 15);
+    assert_int_equal(x.phase[1].fill_ps[PC_LANE_NIC], 15);
+    x = two;
+    pc_sendings_fit(&x, 90);
+    assert_int_equal(x.phase[0].latency_ps, 0);
+    assert_int_equal(x.phase[0].fill_ps[PC_LANE_DOMAIN], 90);
+    assert_int_equal(x.phase[0].fill_ps[PC_LANE_NIC], 60);
+    x = two;
+    pc_sendings_fit(&x, 0);
+    assert_int_equal(x.count + pc_sendings_alone_ps(&x), 0);
+    pc_sendings_fit(&x, 9);
+    assert_int_equal(x.phase[0].latency_ps, 9);
+    x = two;
+    x.phase[0].fill_ps[PC_LANE_DOMAIN] = (INT64_C(1) << 50) + 11;
+    pc_sendings_fit(&x, pc_sendings_alone_ps(&x));
+    assert_int_equal(x.phase[0].latency_ps, 7 + 11);
+    assert_int_equal(x.phase[0].fill_ps[PC_LANE_DOMAIN], INT64_C(1) << 50);
+}
+
 /* Two stages a node: a message takes what its own hop takes, there and back, and on a node meets nothing on NICs. */
 static void test_messages_by_their_hops(void **state) {
     (void)state;
@@ -363,6 +397,7 @@ static void test_operations_take_what_passes_take(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs_share_links),
+        cmocka_unit_test(test_sendings_take_a_given_time),
         cmocka_unit_test(test_messages_by_their_hops),
         cmocka_unit_test(test_uplinks),
         cmocka_unit_test(test_no_link_carries_more_than_it_can),
