@@ -46,17 +46,26 @@ static pc_time last_time(const pc_links_figure *figure) {
     return last;
 }
 
-/* From the busiest on; those that differ by rounding alone in the order of links. */
+static int compare(int64_t a, int64_t b) {
+    return (a > b) - (a < b);
+}
+
+/* In the order in which they stand in the picture. */
+static int compare_places(const void *a, const void *b) {
+    const pc_links_row *x = a, *y = b;
+    int order = compare(x->replica, y->replica);
+    if (order == 0) order = compare(x->device, y->device);
+    if (order == 0) order = compare(x->peer, y->peer);
+    if (order == 0) order = compare(x->is_in, y->is_in);
+    return order ? order : compare(x->link, y->link);
+}
+
+/* From the busiest on; those that differ by rounding alone in the order of the picture. */
 static int compare_means(const void *a, const void *b) {
     const pc_links_row *x = a, *y = b;
     double mean_x = round(x->mean / SAME), mean_y = round(y->mean / SAME);
     if (mean_x != mean_y) return mean_x < mean_y ? 1 : -1;
-    return (x->link > y->link) - (x->link < y->link);
-}
-
-static int compare_links(const void *a, const void *b) {
-    const pc_links_row *x = a, *y = b;
-    return (x->link > y->link) - (x->link < y->link);
+    return compare_places(a, b);
 }
 
 /* The links of a sort that carry anything, into `found`; how many there are. */
@@ -67,7 +76,12 @@ static int64_t list_links(const pc_links_data *data, const pc_link_use *use, pc_
     for (int64_t i = 0; i < trace->link_count; i++) {
         double bytes = use[i].carried_bytes;
         if (trace->link_sort[i] != sort || !(bytes > 0)) continue;
-        found[count++] = (pc_links_row){.link = i, .mean = bytes / seconds / trace->link_bytes_per_s[i]};
+        found[count++] = (pc_links_row){.link = i,
+                                        .replica = trace->link_replica[i],
+                                        .device = trace->link_device[i],
+                                        .peer = trace->link_peer[i],
+                                        .is_in = trace->link_is_in[i],
+                                        .mean = bytes / seconds / trace->link_bytes_per_s[i]};
     }
     return count;
 }
@@ -78,7 +92,7 @@ static void choose_rows(const pc_link_use *use, int most, pc_links_row *found, p
         if (count == 0) continue;
         int kept = count < most ? (int)count : most;
         qsort(found, (size_t)count, sizeof *found, compare_means);
-        qsort(found, (size_t)kept, sizeof *found, compare_links);
+        qsort(found, (size_t)kept, sizeof *found, compare_places);
         data->panels[data->panel_count++] =
             (pc_links_panel){.sort = (pc_link_sort)sort, .of = count, .first = data->row_count, .count = kept};
         for (int i = 0; i < kept; i++) data->rows[data->row_count++] = found[i];

@@ -19,8 +19,9 @@ enum { PC_LINKS_COLOURS = 5, PC_LINKS_COLUMNS = 1000 /* of a row: its pixels */ 
 /* A link that is drawn. */
 typedef struct pc_links_row {
     int64_t link;
-    double mean; /* of load over bandwidth; */
-    double most; /* the most of it in a column */
+    int32_t replica, device, peer, is_in; /* of the link */
+    double mean;                          /* of load over bandwidth; */
+    double most;                          /* the most of it in a column */
 } pc_links_row;
 
 typedef struct pc_links_panel {
@@ -35,7 +36,7 @@ typedef struct pc_links_data {
     const pc_engine_trace *trace;
     pc_time end_ps;
     int row_count;
-    pc_links_row *rows; /* by sort, and in it in the order of links */
+    pc_links_row *rows; /* by sort, and in it by replica, stage, peer and direction */
     double *loads;      /* [row][column][colour]: means of load over bandwidth */
     int panel_count;
     pc_links_panel panels[PC_LINK_SORTS];

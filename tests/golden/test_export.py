@@ -120,7 +120,7 @@ class Export(unittest.TestCase):
         """The trace's datasets, and its attributes, as h5py has them."""
         if not Export.traces:
             code = ("import json\n"
-                    "def read(t): return [{n: t[n][:].tolist() for n in t}, dict((n, str(t.attrs[n])) for n in t.attrs)]\n"
+                    "def read(t): return [{n: t[n][:].tolist() for n in t if n != 'engine'}, dict((n, str(t.attrs[n])) for n in t.attrs)]\n"
                     "print(json.dumps({number: read(f['traces'][number]) for number in f['traces']}))")
             Export.traces = json.loads(with_h5py.work_on(self.results, code, "r"))
         return Export.traces[self.rows[name]["run"]]
@@ -194,8 +194,9 @@ class Chrome(Format):
         for name in SEEN:
             with self.subTest(name):
                 events, names = self.check_format(self.chrome(name))
-                of_transfers = [args["name"] for key, args in names.items()
-                                if key[0] == "thread_name" and args["name"] != "passes"]
+                links = [key[1] for key, args in names.items() if args == {"name": "links"}]
+                of_transfers = [args["name"] for key, args in names.items() if key[0] == "thread_name"
+                                and key[1] not in links and args["name"] not in ("passes", "work")]
                 self.assertTrue(all(text.startswith("to stage ") for text in of_transfers))
                 # F every 1 us, and transfers of 2.8 us, or of 1.8 us at least: some are under way together.
                 self.assertEqual(any(text.endswith("(2)") for text in of_transfers),
@@ -217,7 +218,7 @@ class Chrome(Format):
             trace, attributes = self.stored(name)
             found = {"pass": [], "transfer": []}
             for event in self.chrome(name)["traceEvents"]:
-                if event["ph"] != "X":
+                if event["ph"] != "X" or event["cat"] not in found:
                     continue
                 start = picoseconds(event["ts"])
                 args, end = event["args"], start + picoseconds(event["dur"])
@@ -246,10 +247,10 @@ class Chrome(Format):
                 levels[device].append((time, level))
             found = collections.defaultdict(list)
             for event in self.chrome(name)["traceEvents"]:
-                if event["ph"] != "C":
+                if event["name"] != "memory [GiB]":
                     continue
                 device, held = event["pid"] - 1, dict(event["args"])
-                self.assertEqual(event["name"], "memory [GiB]")
+                self.assertEqual(event["ph"], "C")
                 found[device].append((picoseconds(event["ts"]), int(float(held.pop("activations")) * 2**30)))
                 known = {kind: trace[f"device_{kind}_bytes"][device] for kind in HELD
                          if "device_buffers_bytes" in trace}

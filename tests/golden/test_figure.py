@@ -258,7 +258,7 @@ setting:
   microbatches: 8
   microbatch_size: 1
   times: {F: 10 us, B: 11 us, W: 9 us}
-  transfer: {size: 40 kB, latency: 1 us, bandwidth: 400 Gbit/s}
+  transfer: {time: 1800 ns}
   activation: {size: 2 GiB}
   trace: true
 sweep: {schedule: [1f1b, zb-h1]}

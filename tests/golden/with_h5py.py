@@ -59,6 +59,7 @@ columns = dict(
     work_start_ps=[last] * devices + [last + 10**6], work_end_ps=[last + 10**6] * devices + [last + 2 * 10**6])
 names = {'link_sort': 'stages domain nic uplink', 'flow_sort': 'message tensor gather reduce tied loss norm',
          'work_sort': 'optimizer overhead'}
+if 'engine' in t: del t['engine']
 g = t.create_group('engine')
 g.attrs['event_count'] = 7
 for name, values in columns.items():
