@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PASSES_MAX = 1 << 20, WORD_SIZE = 24 };
+enum { PASSES_MAX = 1 << 20, WORD_SIZE = 24, SOURCE_SIZE_USUAL = 65536 /* bytes */ };
 
 /* ---- the file as text ---- */
 
@@ -180,7 +180,7 @@ static pc_code read_placement(const pc_source *source, const raw_block *raw, pc_
 
 /* ---- passes ---- */
 
-/* "own.yaml:12: passes[3]", or "options: passes[3]". */
+/* "own.yaml:12: passes[3]". Each line is looked up by reading the whole text: in a long one it is left out. */
 static char *place_of(const pc_source *source, const char *path) {
     char text[PC_SOURCE_NAME_SIZE + PC_KEY_PATH_SIZE + WORD_SIZE], line[WORD_SIZE] = "";
     if (source->size <= SOURCE_SIZE_USUAL) snprintf(line, sizeof line, ":%zu", pc_source_line(source, path));
