@@ -303,7 +303,7 @@ static void write_name(const char *name, bool is_own, FILE *stream) {
     size_t most = PC_SCHEDULE_NAME_SIZE - 1 - strlen(is_own ? "" : "own-");
     fprintf(stream, "block: %s", is_own ? "" : "own-");
     if (slash) name = slash + 1;
-    for (size_t i = 0; name[i] && i < most; i++) fputc(strchr(allowed, name[i]) ? name[i] : '_', stream);
+    for (size_t i = 0; i < most && name[i]; i++) fputc(strchr(allowed, name[i]) ? name[i] : '_', stream);
     fprintf(stream, "\n");
 }
 

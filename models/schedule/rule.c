@@ -95,6 +95,7 @@ static bool read_number(reader *r, int32_t *node) {
 }
 
 /* min(a, b, ...): from left to right. */
+/* NOLINTNEXTLINE(misc-no-recursion): PC_RULE_DEPTH_MAX deep at most, as read_choice counts */
 static bool read_arguments(reader *r, rule_operation operation, int32_t *node) {
     if (!need(r, "(", "'(' and numbers") || !read_choice(r, node)) return false;
     while (take(r, ",")) {
@@ -117,6 +118,7 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as read_arguments */
 static bool read_name(reader *r, int32_t *node) {
     size_t length = 0;
     char expected[96] = "a number, min, max, a bracket, or one of ";
@@ -138,6 +140,7 @@ static bool read_name(reader *r, int32_t *node) {
     return true;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as read_arguments */
 static bool read_operand(reader *r, int32_t *node) {
     skip_spaces(r);
     if (*r->at >= '0' && *r->at <= '9') return read_number(r, node);
@@ -151,6 +154,7 @@ static bool is_too_deep(reader *r) {
     return true;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as read_arguments */
 static bool read_signed(reader *r, int32_t *node) {
     rule_operation operation = NEGATE;
     skip_spaces(r);
@@ -192,6 +196,7 @@ static bool take_operator(reader *r, const level *of, rule_operation *operation)
 }
 
 /* From the left to the right; as deep as there are levels, whatever the text. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are levels */
 static bool read_level(reader *r, int at, int32_t *node) {
     rule_operation operation;
     if (at == LEVELS) return read_signed(r, node);
@@ -204,6 +209,7 @@ static bool read_level(reader *r, int at, int32_t *node) {
     return true;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as read_arguments */
 static bool read_choice(reader *r, int32_t *node) {
     int32_t yes, no;
     if (is_too_deep(r)) return false;
@@ -315,6 +321,7 @@ static bool combine(rule_operation operation, int64_t a, int64_t b, int64_t *val
 }
 
 /* NULL where it is worked out; else what is wrong. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the text is long, which is bounded */
 static const char *work_out(const pc_rule_node *nodes, int32_t at, const int64_t *values, int64_t *value) {
     const pc_rule_node *node = &nodes[at];
     const char *wrong;
