@@ -3,10 +3,12 @@ import collections
 import statistics
 
 import cells
+import claims_figures
 import zero_bubble
 from controllable import FIGURE5, FIGURE6, FIGURE7, FIGURE8, FIGURE9, FIGURE10, FIGURE12, TABLE1, case_of, label
 from document import Heading, Table
 from limits import best_cuts, by_setting
+from own_models import FIGURE9_MODELS, FIGURE10_MODELS
 
 
 def verdict(checks):
@@ -105,38 +107,61 @@ def repeating(results):
 
 def drop(results):
     """Bubble rate at one half of 1F1B's memory and a little above, where there are the most microbatches."""
-    words, falls = [], []
-    groups = by_setting(results.rows(FIGURE9))
-    for rows in groups.values():
-        if rows[0].microbatches != 16 * rows[0].pp:
-            continue
-        of = {round(row.memory_limit_gib, 6): row.bubble_rate_span for row in rows}
-        words.append(f"{rows[0].model}: {cells.percent(of[0.5])} at 0.5, {cells.percent(of[0.575])} at 0.575, "
-                     f"{cells.percent(of[0.65])} at 0.65")
-        falls.append((of[0.5] - of[0.575]) > 3 * (of[0.575] - of[0.65]))
-    return [("The bubble rate of the adaptive schedule drops suddenly just above one half of 1F1B's memory",
-             "; ".join(words), falls)]
+    words, checks = [], []
+    for scenario in (FIGURE9, FIGURE9_MODELS):
+        for rows in by_setting(results.rows(scenario)).values():
+            if rows[0].microbatches == 16 * rows[0].pp:
+                words.append(_drop_of(rows))
+                checks += _is_drop(rows)
+    return [("The bubble rate of the adaptive schedule drops suddenly just above one half of 1F1B's memory (figure 9)",
+             f"at 0.5, 0.575 and 0.65, and between which limits from 0.5 on it falls most steeply: {'; '.join(words)}", checks)]
+
+
+def _steepest(rows):
+    """The two neighbouring limits, from one half on, between which the bubble rate falls most for the memory added."""
+    points = sorted((row.memory_limit_gib, row.bubble_rate_span) for row in rows
+                    if row.status == "ok" and row.memory_limit_gib >= 0.5)
+    return max(zip(points, points[1:]), key=lambda pair: (pair[0][1] - pair[1][1]) / (pair[1][0] - pair[0][0]))
+
+
+def _at(rows):
+    of = {round(row.memory_limit_gib, 6): row.bubble_rate_span for row in rows}
+    return [of[limit] for limit in (0.5, 0.575, 0.65)]
+
+
+def _drop_of(rows):
+    (low, _), (high, _) = _steepest(rows)
+    return f"{rows[0].model}: {', '.join(map(cells.percent, _at(rows)))}, {low:g} to {high:g}"
+
+
+def _is_drop(rows):
+    """Falls by more just above one half than after, and most steeply there."""
+    half, above, beyond = _at(rows)
+    _, (high, _) = _steepest(rows)
+    return [half - above > 3 * (above - beyond), high <= 0.6]
 
 
 def adaptive(results):
     better, count = 0, 0
-    of = {(case_of(row), row.memory_limit_gib, row.schedule): row for row in results.rows(FIGURE10)}
-    for (name, limit, schedule), row in of.items():
-        other = of.get((name, limit, "zb-2p"))
-        if schedule == "v-adaptive" and row.status == "ok" and other.status == "ok":
-            count += 1
-            better += row.bubble_rate_span < other.bubble_rate_span
+    for scenario in (FIGURE10, FIGURE10_MODELS):
+        of = {(case_of(row), row.memory_limit_gib, row.schedule): row for row in results.rows(scenario)}
+        for (name, limit, schedule), row in of.items():
+            other = of.get((name, limit, "zb-2p"))
+            if schedule == "v-adaptive" and row.status == "ok" and other.status == "ok":
+                count += 1
+                better += row.bubble_rate_span < other.bubble_rate_span
     return [("At the same memory limit the V schedule has the smaller bubble", f"in {better} of {count} settings and limits",
              [better == count, 2 * better > count])]
 
 
+# Those of which values are published.
 SEQUENCES = {"s1024": "sequence of 1,024", "s3072": "of 3,072"}
 
 
 def grid(results):
     best = best_cuts(results)
     words, gains_words, is_same, over = [], [], [], []
-    for name in dict.fromkeys(name for name, _ in best):
+    for name in dict.fromkeys(name for name, _ in best if name in SEQUENCES):
         of = {schedule: row for (case, schedule), row in best.items() if case == name}
         ours, theirs = (max(of, key=lambda one: of[one][column]) for column in ("mfu", "published_best_mfu"))
         gain, published = (of[first][column] / of["1F1B"][column] - 1
@@ -167,7 +192,8 @@ def single_passes(results):
 
 
 def of_controllable_memory(results):
-    return [*memory_shares(results), *throughput(results), *adapted(results), *repeating(results), *drop(results),
+    return [*memory_shares(results), *throughput(results), *claims_figures.of_figures(results),
+            *adapted(results), *repeating(results), *drop(results),
             *adaptive(results), *grid(results), *single_passes(results)]
 
 
