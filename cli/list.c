@@ -71,9 +71,9 @@ static pc_code list_file(const char *path, pc_error *error) {
     return PC_OK;
 }
 
-/* Models and machines lie among the scenarios and are none. */
+/* Models, machines and blocks lie among the scenarios and are none. */
 static bool is_library(const char *name) {
-    return strcmp(name, "models") == 0 || strcmp(name, "machines") == 0;
+    return strcmp(name, "models") == 0 || strcmp(name, "machines") == 0 || strcmp(name, "blocks") == 0;
 }
 
 static pc_code refuse_folder(const char *folder, int cause, pc_error *error) {

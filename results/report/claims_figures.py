@@ -1,6 +1,7 @@
 """Claims of 'Controllable Memory' that its figures make: throughput, what grows, what is sent."""
 import collections
 
+import balance
 import cells
 from controllable import FIGURE6, FIGURE7, label
 from growth import causes, growth, idle
@@ -84,4 +85,4 @@ COMMUNICATION = 0.02  # of an iteration: little
 
 
 def of_figures(results):
-    return [*best_throughput(results), *growing(results), *communication(results)]
+    return [*best_throughput(results), *growing(results), *balance.claim(results), *communication(results)]

@@ -23,6 +23,7 @@ IS_PART = "PC_TEST_PART" in os.environ  # as in command.py
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "results/report"))
 
+import balance  # noqa: E402
 import claims  # noqa: E402
 import claims_figures  # noqa: E402
 import controllable  # noqa: E402
@@ -40,9 +41,10 @@ from markdown import to_markdown  # noqa: E402
 import zero_bubble  # noqa: E402
 from results import Event, Results, Row  # noqa: E402
 
-QUICK = ("controllable_memory_timelines", "controllable_memory_table1", "controllable_memory_table2",
-         "controllable_memory_table5", "controllable_memory_table8", "controllable_memory_figure5", "controllable_memory_figure7",
-         "controllable_memory_figure12", "controllable_memory_growth", "zero_bubble_table2", "zero_bubble_table9")
+QUICK = ("controllable_memory_balance", "controllable_memory_timelines", "controllable_memory_table1",
+         "controllable_memory_table2", "controllable_memory_table5", "controllable_memory_table8",
+         "controllable_memory_figure5", "controllable_memory_figure7", "controllable_memory_figure12",
+         "controllable_memory_growth", "zero_bubble_table2", "zero_bubble_table9")
 SEARCHED = ("controllable_memory_figure7", "controllable_memory_growth")
 if IS_PART:  # their searches take half a minute and more with sanitizers
     QUICK = tuple(name for name in QUICK if name not in SEARCHED)
@@ -165,6 +167,14 @@ class Claims(unittest.TestCase):
         rows = [Row(row) for row in self.grown(9.5, 0.25)]
         self.assertAlmostEqual(growth.idle(rows[0]), 9.5 + 0.25 * 32)
         self.assertAlmostEqual(growth.growth(rows), 0.25)
+
+    def test_balance(self):
+        for held, expected in (({"parallel": (9, 4), "v-shaped": (6, 6)}, "yes"), ({"parallel": (9, 4), "v-shaped": (8, 5)}, "in part"),
+                               ({"parallel": (6, 6), "v-shaped": (9, 4)}, "**no**")):
+            traces = {name: [Event("level", device, *[None] * 6, level * 2**26, *[None] * 3) for device, levels in enumerate(of)
+                             for level in (1, levels, 2)] for name, of in held.items()}
+            made = Made(*({"name": name, "schedule": name, "pp": 16} for name in held), traces=traces)
+            self.verdicts(balance.claim, made, [expected])
 
     def test_communication(self):
         for factor, share, expected in ((2, 0.01, "yes"), (2, 0.05, "in part"), (3, 0.05, "**no**")):
@@ -430,6 +440,23 @@ class Paper(unittest.TestCase):
         for rows in of.values():
             rates = [row.bubble_rate_span for row in sorted(rows, key=lambda row: row.microbatches)]
             self.assertEqual(rates, sorted(rates, reverse=True))
+
+    def test_memory_over_devices_by_algebra(self):
+        """Of device d the F of chunk 0 and its B are 4p - 1 - 2d cells apart in both blocks; those of chunk 1 2p - 1 - 2d in
+        the parallel one, 2d + 1 in the V: together 6p - 2 - 4d, or 4p. W, one of the six cells behind B, ends 2 to 7 cells
+        after B begins. Of a chunk that lives L cells a device holds L / 6 on average, and never more than L / 6 rounded up,
+        at most 5/6 more; a chunk is half a stage's."""
+        rows = {(row.pp, row.schedule): row for row in self.results.rows(balance.BALANCE)}
+        self.assertEqual(sorted({p for p, _ in rows}), [4, 16, 32])
+        for (p, block), row in rows.items():
+            for device, held in enumerate(balance.peaks(self.results, row)):
+                apart = 6 * p - 2 - 4 * device if block == "parallel" else 4 * p
+                chunks = round(held * p * 2)
+                self.assertGreaterEqual(chunks, (apart + 2 * 2) / 6)
+                self.assertLessEqual(chunks, (apart + 2 * 7) / 6 + 2 * 5 / 6)
+            self.assertEqual(row.bubble_rate_span, rows[p, "v-shaped"].bubble_rate_span)
+        fullest, least = (pick(balance.peaks(self.results, rows[32, "parallel"])) for pick in (max, min))
+        self.assertGreater(fullest, 2.5 * least)
 
     @needs_searched
     def test_what_is_sent_by_algebra(self):
