@@ -303,6 +303,33 @@ static void test_incomplete_costs(void **state) {
     pc_costs_free(&costs);
 }
 
+/* ---- hops ---- */
+
+/* Where hops have delays of their own, those count, and the common one does not: with all of them 0 the schedule is
+ * that of free transfers, whatever transfer.delay_ps is; with all of them equal, that of the common delay. Also where
+ * no activation has a size, for those are counted at costs of their own. */
+static void test_hop_delays(void **state) {
+    (void)state;
+    enum { P = 4, M = 12 };
+    for (int i = 0; i < 4; i++) {
+        pc_costs common = equal_costs(P, 2, i < 2 ? 50 : 0), hops = equal_costs(P, 2, i < 2 ? 50 : 0);
+        pc_generate_request request = {P, M, 0, &common, 1, false};
+        pc_schedule a, b;
+        common.transfer.delay_ps = i % 2;
+        assert_int_equal(pc_costs_add_hop_delays(&hops, NULL), PC_OK);
+        for (int d = 0; d < P; d++) hops.hop_delay_ps[d] = i % 2;
+        hops.transfer.delay_ps = 9;
+        assert_int_equal(pc_generate(pc_generator_find("v-half"), &request, &a, NULL, NULL), PC_OK);
+        request.costs = &hops;
+        assert_int_equal(pc_generate(pc_generator_find("v-half"), &request, &b, NULL, NULL), PC_OK);
+        assert_memory_equal(a.passes, b.passes, (size_t)a.offsets[P] * sizeof *a.passes);
+        pc_schedule_free(&a);
+        pc_schedule_free(&b);
+        pc_costs_free(&common);
+        pc_costs_free(&hops);
+    }
+}
+
 /* ---- threads, and memory that is refused ---- */
 
 /* Unequal stages, so that the search goes all its way; m is longer than the short iteration too. */
@@ -377,13 +404,10 @@ static void test_every_allocation_fails_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_costs),
-        cmocka_unit_test(test_least_memory),
-        cmocka_unit_test(test_limits_of_devices),
-        cmocka_unit_test(test_least_memory_of_others),
-        cmocka_unit_test(test_incomplete_costs),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_random_costs),      cmocka_unit_test(test_least_memory),
+        cmocka_unit_test(test_limits_of_devices), cmocka_unit_test(test_least_memory_of_others),
+        cmocka_unit_test(test_incomplete_costs),  cmocka_unit_test(test_hop_delays),
+        cmocka_unit_test(test_threads),           cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

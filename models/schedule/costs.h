@@ -51,8 +51,7 @@ typedef struct pc_costs {
     int64_t *memory_capacity_bytes; /* [devices]; a device's room for activations; 0 is "no limit" */
     pc_transfer transfer;
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
-    pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between device d and (d+1) mod p, both ways.
-                            * What searches for a schedule goes by transfer.delay_ps all the same */
+    pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */
     pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
 } pc_costs;
 

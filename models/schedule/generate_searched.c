@@ -337,7 +337,11 @@ static pc_code count_chunks(const pc_costs *costs, pc_costs *counting, pc_error 
     memcpy(counting->duration_ps, costs->duration_ps, (size_t)cells * PC_PASS_KINDS * sizeof *costs->duration_ps);
     for (int64_t i = 0; i < cells; i++) counting->activation_bytes[i] = 1;
     counting->transfer = costs->transfer;
-    return PC_OK;
+    if (costs->hop_delay_ps) code = pc_costs_add_hop_delays(counting, error);
+    if (!code && costs->hop_delay_ps)
+        memcpy(counting->hop_delay_ps, costs->hop_delay_ps, (size_t)costs->devices * sizeof *costs->hop_delay_ps);
+    if (code) pc_costs_free(counting);
+    return code;
 }
 
 pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,

@@ -33,8 +33,10 @@ pc_pass pc_plan_to_pass(const pc_plan *plan, pc_plan_pass pass) {
 /* ---- the table of what waits for what ---- */
 
 /* A transfer that shares its link is planned for as if it were alone. */
-static pc_time transfer_delay(const pc_transfer *transfer) {
-    if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0)) return transfer->delay_ps;
+static pc_time transfer_delay(const pc_costs *costs, int from, int to) {
+    const pc_transfer *transfer = &costs->transfer;
+    if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0))
+        return pc_costs_delay(costs, from, to);
     double seconds = (double)transfer->size_bytes / transfer->bandwidth_bytes_per_s;
     return transfer->latency_ps + (pc_time)ceil(seconds * (double)PC_PICOSECONDS_PER_SECOND);
 }
@@ -66,8 +68,9 @@ static void fill_cell(const pc_costs *costs, const pc_plan *plan, int device, in
     cell->taken = bytes_taken(costs, device, pass);
     cell->before = cell_before(plan, part, (pc_pass_kind)pass.kind);
     cell->own = pass.kind == PC_PASS_W ? device * plan->types + type - plan->chunks : PC_PLAN_NONE;
+    int from = cell->before / plan->types;
     cell->before_delay =
-        cell->before == PC_PLAN_NONE || cell->before / plan->types == device ? 0 : transfer_delay(&costs->transfer);
+        cell->before == PC_PLAN_NONE || from == device ? 0 : transfer_delay(costs, from, device);
 }
 
 static void link_after(pc_plan *plan) {
