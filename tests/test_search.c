@@ -330,6 +330,114 @@ static void test_hop_delays(void **state) {
     }
 }
 
+/* ---- no answer is better than the one that is given ---- */
+
+/* Costs of a generator's shape: F, B and W of every chunk of their own and BW as long as both, or the same for all;
+ * sizes of every device; a delay, and in half of the cases one for every hop. */
+static pc_costs contest_costs(test_random *random, int p, int chunks) {
+    pc_costs costs;
+    bool by_stage = test_between(random, 0, 3) > 0;
+    assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
+    for (int i = 0; i < p * chunks; i++) {
+        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
+        for (int kind = PC_PASS_F; kind <= PC_PASS_W; kind++)
+            times[kind] = by_stage || i == 0 ? test_between(random, 1, 20) : costs.duration_ps[kind];
+        times[PC_PASS_BW] = times[PC_PASS_B] + times[PC_PASS_W];
+        costs.activation_bytes[i] = 100;
+        costs.activation_b_bytes[i] = 40;
+    }
+    costs.transfer.delay_ps = test_between(random, 0, 8);
+    if (test_between(random, 0, 1)) {
+        assert_int_equal(pc_costs_add_hop_delays(&costs, NULL), PC_OK);
+        for (int d = 0; d < p; d++) costs.hop_delay_ps[d] = test_between(random, 0, 8);
+    }
+    return costs;
+}
+
+/* The span, at `costs`, of what a name makes for `planned`. */
+static pc_time span_planned(const char *name, int m, const pc_costs *costs, const pc_costs *planned, bool equal) {
+    pc_generate_request request = {costs->devices, m, 0, planned, 1, equal};
+    pc_schedule s;
+    pc_replay replay;
+    pc_error error = {0};
+    if (pc_generate(pc_generator_find(name), &request, &s, NULL, &error)) fail_msg("%s: %s", name, error.message);
+    assert_int_equal(pc_replay_run(&s, costs, false, &replay, NULL), PC_OK);
+    pc_time span = replay.span_ps;
+    pc_replay_free(&replay);
+    pc_schedule_free(&s);
+    return span;
+}
+
+/* All stages take the mean of all, and all hops the mean of the hops; rounded down. */
+static pc_costs mean_costs(const pc_costs *costs) {
+    pc_costs mean;
+    int cells = costs->devices * costs->chunks;
+    assert_int_equal(pc_costs_create(costs->devices, costs->chunks, &mean, NULL), PC_OK);
+    for (int kind = 0; kind < PC_PASS_R; kind++) {
+        pc_time sum = 0;
+        for (int i = 0; i < cells; i++) sum += costs->duration_ps[i * PC_PASS_KINDS + kind];
+        for (int i = 0; i < cells; i++) mean.duration_ps[i * PC_PASS_KINDS + kind] = sum / cells;
+    }
+    for (int i = 0; i < cells; i++) {
+        mean.activation_bytes[i] = costs->activation_bytes[i];
+        mean.activation_b_bytes[i] = costs->activation_b_bytes[i];
+    }
+    mean.transfer = costs->transfer;
+    if (costs->hop_delay_ps && costs->devices > 1) {
+        pc_time sum = 0;
+        for (int d = 0; d < costs->devices - 1; d++) sum += costs->hop_delay_ps[d];
+        mean.transfer.delay_ps = sum / (costs->devices - 1);
+    }
+    return mean;
+}
+
+/* Names of one placement, each of which may hold what those before it may; no name that searches, and has B and W
+ * apart, is beaten by one before it, nor by itself planned for equal times or for the mean stage. Of names with the
+ * same limits none is beaten by another at all.
+ */
+static void check_contest(test_random *random, const char *const *names, int count, int chunks, bool with_mean) {
+    int p = (int)test_between(random, 1, 5), m = (int)test_between(random, 1, 14);
+    pc_costs costs = contest_costs(random, p, chunks), mean = mean_costs(&costs);
+    pc_time span[8];
+    for (int i = 0; i < count; i++) {
+        span[i] = span_planned(names[i], m, &costs, &costs, false);
+        if (with_mean && span[i] > span_planned(names[i], m, &costs, &costs, true))
+            fail_msg("%s, p=%d m=%d: beaten by itself for equal times", names[i], p, m);
+        if (with_mean && span[i] > span_planned(names[i], m, &costs, &mean, false))
+            fail_msg("%s, p=%d m=%d: beaten by itself for the mean stage", names[i], p, m);
+        bool is_beatable = !pc_generator_find(names[i])->searches || !pc_generator_find(names[i])->splits;
+        for (int k = 0; k < i && !is_beatable; k++)
+            if (searched_microbatches(names[k], p) <= searched_microbatches(names[i], p) && span[i] > span[k])
+                fail_msg("%s, p=%d m=%d: %lld, but %s %lld", names[i], p, m, (long long)span[i], names[k],
+                         (long long)span[k]);
+    }
+    for (int i = 1; i < count; i++)
+        if (pc_generator_find(names[i])->searches && pc_generator_find(names[i - 1])->searches &&
+            pc_generator_find(names[i])->splits == pc_generator_find(names[i - 1])->splits &&
+            searched_microbatches(names[i], p) == searched_microbatches(names[i - 1], p))
+            assert_int_equal(span[i], span[i - 1]);
+    pc_costs_free(&costs);
+    pc_costs_free(&mean);
+}
+
+static void test_no_name_is_beaten(void **state) {
+    (void)state;
+    static const char *const folded[] = {"v-min", "v-half", "1f1b-v", "v-zb", "zb-v", "v-adaptive"};
+    static const char *const split[] = {"v-min", "v-half", "v-zb", "v-adaptive"};
+    static const char *const linear[] = {"1f1b", "zb-h1", "zb-two-thirds", "zb-1p", "zb-2p"};
+    static const char *const ahead[] = {"zb-h2", "eager-1f1b", "zb-2p"};
+    static const char *const searched[] = {"zb-two-thirds", "zb-1p", "zb-2p"};
+    test_random random = {29};
+    long cases = test_cases(2000) / 50; /* some 50 searches each */
+    for (long i = 0; i < cases; i++) {
+        check_contest(&random, split, 4, 2, true);
+        check_contest(&random, searched, 3, 1, true);
+        check_contest(&random, linear, 5, 1, false);
+        check_contest(&random, ahead, 3, 1, false);
+        if (i % 8 == 0) check_contest(&random, folded, 6, 2, false);
+    }
+}
+
 /* ---- threads, and memory that is refused ---- */
 
 /* Unequal stages, so that the search goes all its way; m is longer than the short iteration too. */
@@ -404,10 +512,15 @@ static void test_every_allocation_fails_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_costs),      cmocka_unit_test(test_least_memory),
-        cmocka_unit_test(test_limits_of_devices), cmocka_unit_test(test_least_memory_of_others),
-        cmocka_unit_test(test_incomplete_costs),  cmocka_unit_test(test_hop_delays),
-        cmocka_unit_test(test_threads),           cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_random_costs),
+        cmocka_unit_test(test_least_memory),
+        cmocka_unit_test(test_limits_of_devices),
+        cmocka_unit_test(test_least_memory_of_others),
+        cmocka_unit_test(test_incomplete_costs),
+        cmocka_unit_test(test_hop_delays),
+        cmocka_unit_test(test_no_name_is_beaten),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

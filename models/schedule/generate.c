@@ -195,7 +195,7 @@ static const pc_generator generators[] = {
     {"v-min", "V-shaped, a third of the memory of 1F1B", V, SEARCHED, pc_generate_searched, PC_SEARCHED_V_MIN},
     {"v-half", "V-shaped, half the memory of 1F1B", V, SEARCHED, pc_generate_searched, PC_SEARCHED_V_HALF},
     {"v-zb", "V-shaped, no bubble for equal times, the memory of 1F1B", V, SEARCHED, pc_generate_searched,
-     PC_SEARCHED_V_ZB},
+     PC_SEARCHED_ZB_V},
     {"zb-v", "the best V in the memory of 1F1B, at the given times", V, SEARCHED, pc_generate_searched,
      PC_SEARCHED_ZB_V},
     {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, ADAPTIVE,
@@ -337,14 +337,6 @@ static pc_code check_costs(const pc_generator *generator, const pc_generate_requ
                         costs ? costs->devices : 0, costs ? costs->chunks : 0, request->devices, request->chunks);
 }
 
-static void fill_equal_times(pc_costs *costs) {
-    for (int i = 0; i < costs->devices * costs->chunks; i++) {
-        pc_time *duration = &costs->duration_ps[(int64_t)i * PC_PASS_KINDS];
-        duration[PC_PASS_F] = duration[PC_PASS_B] = duration[PC_PASS_W] = duration[PC_PASS_R] = 1;
-        duration[PC_PASS_BW] = 2;
-    }
-}
-
 /* For costs that have the memory of the request's, and nothing else. */
 static pc_code generate_at_equal_times(const pc_generator *generator, const pc_generate_request *request,
                                        pc_schedule *schedule, pc_block *block, pc_error *error) {
@@ -352,7 +344,7 @@ static pc_code generate_at_equal_times(const pc_generator *generator, const pc_g
     pc_costs times;
     pc_code code = pc_costs_create(costs->devices, costs->chunks, &times, error);
     if (code) return code;
-    fill_equal_times(&times);
+    pc_searched_equal_times(&times);
     pc_costs equal = *costs;
     equal.duration_ps = times.duration_ps;
     equal.transfer = times.transfer;
@@ -386,7 +378,7 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
 }
 
 static void fill_equal_costs(pc_costs *costs) {
-    fill_equal_times(costs);
+    pc_searched_equal_times(costs);
     for (int i = 0; i < costs->devices * costs->chunks; i++) costs->activation_bytes[i] = 1;
 }
 

@@ -35,7 +35,7 @@ pc_code pc_block_begin(const pc_generator *generator, const pc_generate_request 
 void pc_block_put(pc_block *block, int device, pc_pass pass, int64_t cell);
 pc_block_rule pc_block_of_gpipe, pc_block_of_1f1b, pc_block_of_1f1b_r, pc_block_of_interleaved, pc_block_of_zb_h;
 
-/* Those of generate_searched.c; a generator's `extra`. */
+/* Those that search; a generator's `extra`. */
 typedef enum pc_searched_schedule {
     PC_SEARCHED_ZB_1P,
     PC_SEARCHED_ZB_2P,
@@ -43,10 +43,20 @@ typedef enum pc_searched_schedule {
     PC_SEARCHED_ZB_V,
     PC_SEARCHED_V_MIN,
     PC_SEARCHED_V_HALF,
-    PC_SEARCHED_V_ZB,
     PC_SEARCHED_V_ADAPTIVE,
     PC_SEARCHED_1F1B_V
 } pc_searched_schedule;
+
+/* In generate_searched.c. The memory that each device's limit by this name is, beside the costs' capacities; 0: none.
+ * One search at the request's costs, whose times must be given and whose activations must have sizes, within that. And
+ * whether two names differ in no more than their limit. */
+void pc_searched_limits(const pc_generator *self, const pc_costs *costs, int64_t *limit);
+pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+                        pc_schedule *schedule, pc_block *block, pc_error *error);
+bool pc_searched_are_one(const pc_generator *a, const pc_generator *b);
+
+/* In generate_answers.c. The times of `plan: equal`, for all chunks; and the schedule of a name that searches. */
+void pc_searched_equal_times(pc_costs *costs);
 pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                              pc_block *block, pc_error *error);
 

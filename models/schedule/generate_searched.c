@@ -1,5 +1,6 @@
 /* The schedules that come from building blocks: a family of blocks, a memory limit, and the search (search.h) that
- * repeats, squeezes and reorders them at the given costs. They differ in nothing else.
+ * repeats, squeezes and reorders them at the given costs. They differ in nothing else. What of several such searches a
+ * name gives is in generate_answers.c.
  *
  * Memory is counted here in microbatches of a stage, m; with v chunks a unit of the public generators is m/v.
  */
@@ -10,7 +11,6 @@
 #include "models/schedule/search/pattern.h"
 #include "models/schedule/search/search.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,7 +189,8 @@ static int64_t named_limit(pc_searched_schedule name, int p) {
     }
 }
 
-static void fill_limits(pc_searched_schedule name, const pc_costs *costs, int64_t *limit) {
+void pc_searched_limits(const pc_generator *self, const pc_costs *costs, int64_t *limit) {
+    pc_searched_schedule name = (pc_searched_schedule)self->extra;
     int64_t microbatches = named_limit(name, costs->devices);
     for (int d = 0; d < costs->devices; d++) {
         bool is_users = name == PC_SEARCHED_V_ADAPTIVE && costs->memory_capacity_bytes[d] > 0;
@@ -216,9 +217,6 @@ static void add_family(pc_searched_schedule name, int p, int room, pattern_list 
         return;
     case PC_SEARCHED_V_HALF:
         add_uniform_v(list, p, 2);
-        return;
-    case PC_SEARCHED_V_ZB:
-        add_uniform_v(list, p, 5);
         return;
     case PC_SEARCHED_ZB_V:
     case PC_SEARCHED_V_ADAPTIVE:
@@ -261,35 +259,6 @@ static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
     }
 }
 
-static pc_code check_times(const pc_generator *self, const pc_costs *costs, pc_error *error) {
-    static const pc_pass_kind split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W}, whole[] = {PC_PASS_F, PC_PASS_BW};
-    for (int d = 0; d < costs->devices; d++)
-        for (int c = 0; c < costs->chunks; c++)
-            for (int i = 0; i < (self->splits ? 3 : 2); i++) {
-                pc_pass_kind kind = self->splits ? split[i] : whole[i];
-                if (pc_costs_duration(costs, d, c, kind) == PC_TIME_NOT_GIVEN)
-                    return pc_error_set(error, PC_ERROR_INPUT,
-                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
-                                        "the schedule is made for it",
-                                        self->name, pc_pass_kind_name(kind), c, d);
-            }
-    return PC_OK;
-}
-
-/* Reordering leaves the block it starts from where that saves time: what the schedule then repeats takes its place. */
-static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_block repeated;
-    pc_code code = pc_block_of_schedule(schedule, &repeated, error);
-    if (code) {
-        pc_schedule_free(schedule);
-        pc_block_free(block);
-    } else if (repeated.devices > 0) {
-        pc_block_free(block);
-        *block = repeated;
-    }
-    return code;
-}
-
 static pc_code run_search(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
                           const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_search search = {.name = self->name,
@@ -302,60 +271,26 @@ static pc_code run_search(const pc_generator *self, const pc_generate_request *r
                         .effort = effort_for((pc_searched_schedule)self->extra, is_tightened(request->costs, limit)),
                         .patterns = list->patterns,
                         .pattern_count = list->count};
-    pc_code code = pc_search_run(&search, schedule, block, error);
-    return code || !block ? code : replace_block(schedule, block, error);
+    return pc_search_run(&search, schedule, block, error);
 }
 
-static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
-                                    pc_block *block, pc_error *error) {
+pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+                        pc_schedule *schedule, pc_block *block, pc_error *error) {
     const pc_costs *costs = request->costs;
     pattern_list list = {0};
-    int64_t *limit = pc_alloc((size_t)costs->devices, sizeof *limit);
-    if (limit) {
-        fill_limits((pc_searched_schedule)self->extra, costs, limit);
-        add_family((pc_searched_schedule)self->extra, costs->devices, room_for(costs, limit), &list);
-    }
-    pc_code code = !limit || list.failed ? pc_error_no_memory(error)
-                                         : run_search(self, request, limit, &list, schedule, block, error);
-    pc_free(limit);
+    add_family((pc_searched_schedule)self->extra, costs->devices, room_for(costs, limit), &list);
+    pc_code code =
+        list.failed ? pc_error_no_memory(error) : run_search(self, request, limit, &list, schedule, block, error);
     pc_free(list.patterns);
     return code;
 }
 
-static bool has_activations(const pc_costs *costs) {
-    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
-        if (costs->activation_bytes[i] > 0) return true;
-    return false;
+/* ---- which names are one search ---- */
+
+static bool is_adaptive(const pc_generator *name) {
+    return name->extra == PC_SEARCHED_ZB_V || name->extra == PC_SEARCHED_V_ADAPTIVE;
 }
 
-/* The same costs with activations that count chunks: a schedule keeps to its name's number of microbatches also where
- * nobody said how large they are. */
-static pc_code count_chunks(const pc_costs *costs, pc_costs *counting, pc_error *error) {
-    pc_code code = pc_costs_create(costs->devices, costs->chunks, counting, error);
-    if (code) return code;
-    int64_t cells = (int64_t)costs->devices * costs->chunks;
-    memcpy(counting->duration_ps, costs->duration_ps, (size_t)cells * PC_PASS_KINDS * sizeof *costs->duration_ps);
-    for (int64_t i = 0; i < cells; i++) counting->activation_bytes[i] = 1;
-    counting->transfer = costs->transfer;
-    if (costs->hop_delay_ps) code = pc_costs_add_hop_delays(counting, error);
-    if (!code && costs->hop_delay_ps)
-        memcpy(counting->hop_delay_ps, costs->hop_delay_ps, (size_t)costs->devices * sizeof *costs->hop_delay_ps);
-    if (code) pc_costs_free(counting);
-    return code;
-}
-
-pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
-                             pc_block *block, pc_error *error) {
-    pc_code code = check_times(self, request->costs, error);
-    if (!code) code = pc_generator_check_memory(self, request->costs, error);
-    if (code || has_activations(request->costs))
-        return code ? code : search_within_limits(self, request, schedule, block, error);
-    pc_costs counting;
-    pc_generate_request counted = *request;
-    code = count_chunks(request->costs, &counting, error);
-    if (code) return code;
-    counted.costs = &counting;
-    code = search_within_limits(self, &counted, schedule, block, error);
-    pc_costs_free(&counting);
-    return code;
+bool pc_searched_are_one(const pc_generator *a, const pc_generator *b) {
+    return a->extra == b->extra || (is_adaptive(a) && is_adaptive(b));
 }

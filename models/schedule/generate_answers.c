@@ -1,0 +1,330 @@
+/* What a name that searches tries: its search at the costs (generate_searched.c), the answers of the same search for
+ * equal times and for the mean stage, and those of all names of its placement whose limits are within its own. Each is
+ * judged at the costs, so that the schedule is never longer than any of them. A search is a local one: what it finds
+ * for other times, or within less memory, is now and then shorter than what it finds for these.
+ *
+ * An answer is what one search gives, and nothing is made of it afterwards. So the answers that a name tries hold all
+ * that the names within its limits try, and all that it tries itself for equal times or for the mean stage.
+ */
+#include "models/schedule/generate_private.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/search/answers.h"
+#include "models/schedule/search/bound.h"
+#include "models/schedule/search/coarse.h"
+
+#include <string.h>
+
+enum { LARGE = 8192 }; /* passes; see is_hopeless */
+
+/* ---- times to search for ---- */
+
+typedef enum search_times { TIMES_COSTS, TIMES_EQUAL, TIMES_MEAN, TIMES } search_times;
+
+static int64_t cells_of(const pc_costs *costs) {
+    return (int64_t)costs->devices * costs->chunks;
+}
+
+void pc_searched_equal_times(pc_costs *costs) {
+    for (int64_t i = 0; i < cells_of(costs); i++) {
+        pc_time *duration = &costs->duration_ps[i * PC_PASS_KINDS];
+        duration[PC_PASS_F] = duration[PC_PASS_B] = duration[PC_PASS_W] = duration[PC_PASS_R] = 1;
+        duration[PC_PASS_BW] = 2;
+    }
+}
+
+/* Rounded down; the sum may be larger than a number can be. */
+static pc_time mean_of(const pc_time *times, int64_t count, int64_t stride) {
+    pc_time whole = 0, rest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        whole += times[i * stride] / count;
+        rest += times[i * stride] % count;
+    }
+    return whole + rest / count;
+}
+
+/* Of every kind the mean over all chunks, and of the hops between neighbours. */
+static void fill_mean_times(const pc_costs *costs, pc_costs *mean) {
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        pc_time time = costs->duration_ps[kind] == PC_TIME_NOT_GIVEN
+                           ? PC_TIME_NOT_GIVEN
+                           : mean_of(costs->duration_ps + kind, cells_of(costs), PC_PASS_KINDS);
+        for (int64_t i = 0; i < cells_of(costs); i++) mean->duration_ps[i * PC_PASS_KINDS + kind] = time;
+    }
+    mean->transfer = costs->transfer;
+    if (costs->hop_delay_ps && costs->devices > 1)
+        mean->transfer.delay_ps = mean_of(costs->hop_delay_ps, costs->devices - 1, 1);
+}
+
+/* Whole backward passes that take what their B and W do, for a search that is to have them. */
+static void fill_whole_times(const pc_costs *costs, pc_costs *made) {
+    for (int64_t i = 0; i < cells_of(costs); i++) {
+        const pc_time *from = &costs->duration_ps[i * PC_PASS_KINDS];
+        made->duration_ps[i * PC_PASS_KINDS + PC_PASS_BW] = from[PC_PASS_B] + from[PC_PASS_W];
+    }
+}
+
+/* The costs with other times; `times` owns them and must outlive the result. */
+static pc_costs costs_at(const pc_costs *costs, search_times kind, const pc_costs *times) {
+    pc_costs made = *costs;
+    made.duration_ps = times->duration_ps;
+    if (kind == TIMES_COSTS) return made;
+    made.transfer = times->transfer;
+    made.hop_delay_ps = made.ready_ps = NULL;
+    return made;
+}
+
+static pc_code make_times(const pc_costs *costs, search_times kind, bool has_whole, pc_costs *times, pc_error *error) {
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, times, error);
+    if (code) return code;
+    if (kind == TIMES_EQUAL) pc_searched_equal_times(times);
+    if (kind == TIMES_MEAN) fill_mean_times(costs, times);
+    if (kind == TIMES_COSTS)
+        memcpy(times->duration_ps, costs->duration_ps,
+               (size_t)cells_of(costs) * PC_PASS_KINDS * sizeof *times->duration_ps);
+    if (has_whole) fill_whole_times(times, times);
+    return PC_OK;
+}
+
+/* ---- one name's answers ---- */
+
+/* The asking name's contest, and what it is about. */
+typedef struct contest {
+    const pc_generator *asker;
+    const pc_generate_request *request; /* its costs have sizes */
+    bool with_block;
+    pc_answers answers;
+} contest;
+
+/* Whether other times are the costs' own, in another unit. */
+static pc_code is_same_search(const contest *c, const pc_costs *costs, bool *same, pc_error *error) {
+    pc_plan plan;
+    pc_code code =
+        pc_plan_create(costs, c->asker->placement, c->asker->splits, c->answers.plan->microbatches, NULL, &plan, error);
+    if (code) return code;
+    *same = pc_plan_has_times_of(c->answers.plan, &plan);
+    pc_plan_free(&plan);
+    return PC_OK;
+}
+
+/* *span becomes the answer's at the costs. */
+static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *costs, const int64_t *limit,
+                         pc_time *span, pc_error *error) {
+    pc_generate_request request = *c->request;
+    pc_schedule schedule = {0};
+    pc_block block = {0};
+    request.costs = costs;
+    pc_code code = pc_searched_run(name, &request, limit, &schedule, c->with_block ? &block : NULL, error);
+    if (!code) *span = pc_answers_offer(&c->answers, &schedule, &block);
+    return code;
+}
+
+/* Of a large plan, whether a name idles so much longer than the best so far, at these costs, that its answers for other
+ * times are not worth their while. */
+static bool is_hopeless(const contest *c, pc_time span) {
+    const pc_plan *plan = c->answers.plan;
+    pc_time work = 0;
+    if (plan->devices * plan->passes < LARGE) return false;
+    for (int d = 0; d < plan->devices; d++) {
+        pc_time own = 0;
+        for (int type = 0; type < plan->types; type++) own += plan->cells[d * plan->types + type].duration;
+        if (own > work) work = own;
+    }
+    work *= plan->microbatches;
+    return (span - work) / 2 > c->answers.best.span - work;
+}
+
+static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, const int64_t *limit, pc_time *span,
+                      pc_error *error) {
+    pc_costs times;
+    bool same = false;
+    pc_code code = make_times(c->request->costs, kind, c->asker->splits && !name->splits, &times, error);
+    if (code) return code;
+    pc_costs costs = costs_at(c->request->costs, kind, &times);
+    if (kind != TIMES_COSTS) code = is_same_search(c, &costs, &same, error);
+    if (!code && !same) code = search_at(c, name, &costs, limit, span, error);
+    pc_costs_free(&times);
+    return code;
+}
+
+/* Asks one name, or the asker itself, for its answers, until one is as short as any within its limits can be. */
+static pc_code ask(contest *c, const pc_generator *name, const int64_t *limit, pc_time least, pc_error *error) {
+    pc_time span = 0;
+    pc_code code = PC_OK;
+    for (int kind = TIMES_COSTS; kind < TIMES && !code && !pc_answers_reach(&c->answers, least); kind++) {
+        code = ask_at(c, name, (search_times)kind, limit, &span, error);
+        if (!code && is_hopeless(c, span)) break;
+    }
+    return code;
+}
+
+/* ---- the others ---- */
+
+/* Whether `within` limits no device to more than the asker's plan does; the same limits count as well. */
+static bool is_within(const pc_plan *within, const pc_plan *plan) {
+    for (int d = 0; d < plan->devices; d++)
+        if (within->limit[d] > plan->limit[d]) return false;
+    return true;
+}
+
+static bool is_same_limit(const pc_plan *a, const pc_plan *b) {
+    return memcmp(a->limit, b->limit, (size_t)a->devices * sizeof *a->limit) == 0;
+}
+
+/* Whether capacities leave a name less than its own limit. */
+static bool is_tightened(const pc_plan *plan, const int64_t *limit) {
+    for (int d = 0; d < plan->devices; d++)
+        if (limit[d] == 0 || plan->limit[d] < limit[d]) return true;
+    return false;
+}
+
+/* What a name's own schedules are planned for: its limits, and its kinds of passes. */
+static pc_code plan_of(const contest *c, const pc_generator *name, const int64_t *limit, pc_plan *plan,
+                       pc_error *error) {
+    pc_costs times;
+    pc_code code = make_times(c->request->costs, TIMES_COSTS, c->asker->splits && !name->splits, &times, error);
+    if (code) return code;
+    pc_costs costs = costs_at(c->request->costs, TIMES_COSTS, &times);
+    code = pc_plan_create(&costs, name->placement, name->splits, c->answers.plan->microbatches, limit, plan, error);
+    pc_costs_free(&times);
+    return code;
+}
+
+/* Whole backward passes within less than the memory that they are made for take long to find, and then idle far more
+ * than those that are apart: that is not tried. */
+static pc_code ask_other(contest *c, const pc_generator *name, int64_t *limit, pc_error *error) {
+    const pc_plan *own = c->answers.plan;
+    pc_plan plan;
+    pc_searched_limits(name, c->request->costs, limit);
+    pc_code code = plan_of(c, name, limit, &plan, error);
+    if (code) return code;
+    bool is_asked = is_within(&plan, own) && !(pc_searched_are_one(name, c->asker) && is_same_limit(&plan, own)) &&
+                    (name->splits || !is_tightened(&plan, limit));
+    if (is_asked) code = ask(c, name, limit, pc_plan_least_span(&plan), error);
+    pc_plan_free(&plan);
+    return code;
+}
+
+/* An order that looks at no costs; it counts if it keeps the limits. */
+static pc_code offer_static(contest *c, const pc_generator *name, pc_error *error) {
+    pc_schedule schedule = {0};
+    pc_block block = {0};
+    pc_code code = pc_generate(name, c->request, &schedule, c->with_block ? &block : NULL, error);
+    if (!code) pc_answers_offer(&c->answers, &schedule, &block);
+    return code;
+}
+
+static bool is_other(const pc_generator *name, const pc_generator *asker) {
+    return name != asker && name->placement == asker->placement && !name->recomputes &&
+           (asker->splits || !name->splits) && name->chunks_default == asker->chunks_default;
+}
+
+static pc_code ask_others(contest *c, int64_t *limit, pc_error *error) {
+    int count;
+    const pc_generator *all = pc_generators(&count);
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++)
+        if (!all[i].searches && is_other(&all[i], c->asker)) code = offer_static(c, &all[i], error);
+    for (int i = count - 1; i >= 0 && !code; i--)
+        if (all[i].searches && is_other(&all[i], c->asker)) code = ask_other(c, &all[i], limit, error);
+    return code;
+}
+
+/* ---- the answer ---- */
+
+/* Reordering leaves the block it starts from where that saves time: what the schedule then repeats takes its place. */
+static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_block repeated;
+    pc_code code = pc_block_of_schedule(schedule, &repeated, error);
+    if (code) {
+        pc_schedule_free(schedule);
+        pc_block_free(block);
+    } else if (repeated.devices > 0) {
+        pc_block_free(block);
+        *block = repeated;
+    }
+    return code;
+}
+
+static pc_code find_answer(contest *c, int64_t *limit, pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_code code = ask(c, c->asker, limit, c->answers.least, error);
+    if (!code) code = ask_others(c, limit, error);
+    if (!code) code = pc_plan_to_schedule(c->answers.plan, &c->answers.best, c->asker->name, schedule, error);
+    if (code || !block) return code;
+    *block = c->answers.block;
+    c->answers.block = (pc_block){0};
+    return replace_block(schedule, block, error);
+}
+
+static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                                    pc_block *block, pc_error *error) {
+    const pc_costs *costs = request->costs;
+    contest c = {.asker = self, .request = request, .with_block = block != NULL};
+    pc_plan plan = {0};
+    int64_t *limit = pc_alloc((size_t)costs->devices, sizeof *limit);
+    if (!limit) return pc_error_no_memory(error);
+    pc_searched_limits(self, costs, limit);
+    pc_code code =
+        pc_plan_create(costs, self->placement, self->splits, (int)request->microbatches, limit, &plan, error);
+    if (!code) code = pc_answers_create(&plan, &c.answers, error);
+    if (!code) code = find_answer(&c, limit, schedule, block, error);
+    pc_answers_free(&c.answers);
+    pc_plan_free(&plan);
+    pc_free(limit);
+    return code;
+}
+
+/* ---- what a request must give ---- */
+
+static pc_code check_times(const pc_generator *self, const pc_costs *costs, pc_error *error) {
+    static const pc_pass_kind split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W}, whole[] = {PC_PASS_F, PC_PASS_BW};
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++)
+            for (int i = 0; i < (self->splits ? 3 : 2); i++) {
+                pc_pass_kind kind = self->splits ? split[i] : whole[i];
+                if (pc_costs_duration(costs, d, c, kind) == PC_TIME_NOT_GIVEN)
+                    return pc_error_set(error, PC_ERROR_INPUT,
+                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
+                                        "the schedule is made for it",
+                                        self->name, pc_pass_kind_name(kind), c, d);
+            }
+    return PC_OK;
+}
+
+static bool has_activations(const pc_costs *costs) {
+    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
+        if (costs->activation_bytes[i] > 0) return true;
+    return false;
+}
+
+/* The same costs with activations that count chunks: a schedule keeps to its name's number of microbatches also where
+ * nobody said how large they are. */
+static pc_code count_chunks(const pc_costs *costs, pc_costs *counting, pc_error *error) {
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, counting, error);
+    if (code) return code;
+    int64_t cells = (int64_t)costs->devices * costs->chunks;
+    memcpy(counting->duration_ps, costs->duration_ps, (size_t)cells * PC_PASS_KINDS * sizeof *costs->duration_ps);
+    for (int64_t i = 0; i < cells; i++) counting->activation_bytes[i] = 1;
+    counting->transfer = costs->transfer;
+    if (costs->hop_delay_ps) code = pc_costs_add_hop_delays(counting, error);
+    if (!code && costs->hop_delay_ps)
+        memcpy(counting->hop_delay_ps, costs->hop_delay_ps, (size_t)costs->devices * sizeof *costs->hop_delay_ps);
+    if (code) pc_costs_free(counting);
+    return code;
+}
+
+pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                             pc_block *block, pc_error *error) {
+    pc_code code = check_times(self, request->costs, error);
+    if (!code) code = pc_generator_check_memory(self, request->costs, error);
+    if (code || has_activations(request->costs))
+        return code ? code : search_within_limits(self, request, schedule, block, error);
+    pc_costs counting;
+    pc_generate_request counted = *request;
+    code = count_chunks(request->costs, &counting, error);
+    if (code) return code;
+    counted.costs = &counting;
+    code = search_within_limits(self, &counted, schedule, block, error);
+    pc_costs_free(&counting);
+    return code;
+}
