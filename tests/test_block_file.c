@@ -225,7 +225,7 @@ static void test_the_papers_blocks_idle_as_they_should(void **state) {
             pc_schedule schedule;
             pc_replay replay;
             make(given, p, m, &costs, &schedule);
-            assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+            assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
             assert_int_equal(replay.span_ps, 6 * m + idle);
             pc_replay_free(&replay);
             pc_schedule_free(&schedule);
@@ -269,8 +269,8 @@ static void test_reordering_keeps_memory(void **state) {
         pc_generate_request request = {.devices = p, .microbatches = m, .costs = &costs};
         assert_int_equal(pc_generate(pc_given_block_generator(given), &request, &a, NULL, NULL), PC_OK);
         assert_int_equal(pc_generate(pc_given_block_generator(squeezed), &request, &b, NULL, NULL), PC_OK);
-        assert_int_equal(pc_replay_run(&a, &costs, false, &ra, NULL), PC_OK);
-        assert_int_equal(pc_replay_run(&b, &costs, false, &rb, NULL), PC_OK);
+        assert_int_equal(pc_replay_run(&a, &costs, NULL, &ra, NULL), PC_OK);
+        assert_int_equal(pc_replay_run(&b, &costs, NULL, &rb, NULL), PC_OK);
         assert_true(ra.span_ps <= rb.span_ps);
         for (int d = 0; d < p; d++) assert_true(ra.device_peak_bytes[d] <= rb.device_peak_bytes[d]);
         pc_replay_free(&ra);
@@ -296,7 +296,7 @@ static void test_reordering_counts_chunks(void **state) {
     for (int i = 0; i < 8; i++) costs.activation_bytes[i] = costs.activation_kept_bytes[i] = 0;
     pc_generate_request request = {.devices = 4, .microbatches = 32, .costs = &costs};
     assert_int_equal(pc_generate(pc_given_block_generator(given), &request, &schedule, NULL, NULL), PC_OK);
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_int_equal(replay.span_ps, 6 * 32 + 11);
     pc_replay_free(&replay);
     pc_schedule_free(&schedule);

@@ -45,7 +45,7 @@ static void expect_peaks(const pc_schedule *schedule, pc_costs *costs, const int
     for (int over_links = 0; over_links < 2; over_links++) {
         pc_replay replay;
         if (over_links) costs->transfer = (pc_transfer){PC_TRANSFER_LINK, 0, 1, 1e12, 5};
-        assert_int_equal(pc_replay_run(schedule, costs, false, &replay, NULL), PC_OK);
+        assert_int_equal(pc_replay_run(schedule, costs, NULL, &replay, NULL), PC_OK);
         for (int d = 0; d < schedule->devices; d++) {
             assert_int_equal(peaks[d], expected[d]);
             assert_int_equal(timed.stages[d].peak_bytes, expected[d]);
@@ -134,12 +134,12 @@ static void test_levels(void **state) {
     pc_costs costs = make_costs(1, 1);
     assert_int_equal(pc_schedule_create("short", 1, 2, 1, PC_PLACEMENT_LINEAR, lengths, &schedule, NULL), PC_OK);
     assert_int_equal(read_order("F0 F1 B0 W0 B1 W1", schedule.passes), 6);
-    assert_int_equal(pc_replay_run(&schedule, &costs, true, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL), PC_OK);
     assert_int_equal(replay.trace.level_count, 8);
     for (int i = 0; i < 8; i++) assert_int_equal(replay.trace.level_bytes[i], levels[i]);
     pc_replay_free(&replay);
     costs.memory_capacity_bytes[0] = KEPT + WHOLE - 1;
-    assert_int_equal(pc_replay_run(&schedule, &costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.pass.kind, PC_PASS_B);
     assert_int_equal(replay.oom.requested_bytes, WHOLE - KEPT);

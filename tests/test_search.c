@@ -361,7 +361,7 @@ static pc_time span_planned(const char *name, int m, const pc_costs *costs, cons
     pc_replay replay;
     pc_error error = {0};
     if (pc_generate(pc_generator_find(name), &request, &s, NULL, &error)) fail_msg("%s: %s", name, error.message);
-    assert_int_equal(pc_replay_run(&s, costs, false, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&s, costs, NULL, &replay, NULL), PC_OK);
     pc_time span = replay.span_ps;
     pc_replay_free(&replay);
     pc_schedule_free(&s);
