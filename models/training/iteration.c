@@ -9,7 +9,7 @@
 #include "models/training/lower.h"
 #include "models/training/plan.h"
 #include "models/training/sample.h"
-#include "models/training/traffic.h"
+#include "models/training/stage_sums.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -225,55 +225,6 @@ static pc_code run_without(iteration_run *run, int without, pc_time *iteration_p
 
 /* ---- results ---- */
 
-/* What the passes of one stage come to. */
-typedef struct stage_sums {
-    double compute_s, tp_s, standard_error_s, flops;
-} stage_sums;
-
-static stage_sums sum_stage(const iteration_run *run, int d) {
-    const pc_iteration_plan *plan = &run->plan;
-    stage_sums sums = {0};
-    for (int c = 0; c < plan->chunks; c++)
-        for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-            const pc_pass_cost *x = &pc_plan_part(plan, d, c)->pass[kind];
-            int64_t visits = pc_placement_visited(plan->placement, plan->chunks);
-            double times = (double)plan->cut.microbatches * (double)visits / plan->chunks;
-            sums.compute_s += times * x->compute_s * plan->pace;
-            sums.tp_s += times * x->tp_s * plan->pace;
-            sums.standard_error_s += times * x->standard_error_s * plan->pace;
-            sums.flops += times * x->flops;
-        }
-    return sums;
-}
-
-/* Of the stage whose passes take longest, what they wait for other stages and replicas aside. */
-static stage_sums sum_busiest(const iteration_run *run) {
-    stage_sums most = sum_stage(run, 0);
-    for (int d = 1; d < run->plan.devices; d++) {
-        stage_sums sums = sum_stage(run, d);
-        if (sums.compute_s + sums.tp_s > most.compute_s + most.tp_s) most = sums;
-    }
-    return most;
-}
-
-static void fill_in_rates(const iteration_run *run, pc_iteration *iteration) {
-    const pc_iteration_plan *plan = &run->plan;
-    const pc_cut *cut = &plan->cut;
-    double gpus = (double)cut->tp * cut->pp * cut->dp, peak = plan->spec->machine.gpu.matrix_flops_per_s;
-    double flops = 0;
-    for (int d = 0; d < plan->devices; d++) flops += sum_stage(run, d).flops;
-    iteration->sequences = (double)cut->microbatch_size * (double)cut->microbatches * cut->dp;
-    iteration->model_flops =
-        iteration->sequences * pc_model_flops_per_sequence(&plan->spec->model, cut->tp, cut->seq_len);
-    iteration->hardware_flops = flops * cut->tp * cut->dp;
-    double of_a_gpu = iteration->iteration_s * gpus;
-    iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / 1e12 : 0;
-    iteration->mfu = iteration->tflops_per_gpu * 1e12 / peak;
-    iteration->hfu = of_a_gpu > 0 ? iteration->hardware_flops / of_a_gpu / peak : 0;
-    iteration->sent = pc_plan_sent(plan);
-    pc_costs_longest(&run->costs, iteration->longest_ps);
-}
-
 static double positive(double x) {
     return x > 0 ? x : 0;
 }
@@ -288,7 +239,7 @@ typedef struct timed {
  * longer for meetings on links is data parallelism's; the wait for the slowest replica is a bubble. */
 static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_error *error) {
     const pc_iteration_plan *plan = &run->plan;
-    stage_sums sums = sum_busiest(run);
+    pc_stage_sums sums = pc_plan_sum_busiest(plan);
     pc_exposed *x = &iteration->exposed;
     pc_time without_pp, without_dp;
     pc_code code = run_without(run, PC_WITHOUT_TRANSFERS, &without_pp, error);
@@ -309,7 +260,7 @@ static pc_code finish(iteration_run *run, const timed *x, bool with_trace, pc_it
     iteration->iteration_s = pc_time_to_seconds(x->whole_ps);
     pc_code code = pc_replay_from_times(&run->schedule, &run->costs, x->start_ps, x->end_ps, x->arrival_ps, with_trace,
                                         &iteration->replay, error);
-    if (!code) fill_in_rates(run, iteration);
+    if (!code) pc_plan_fill_in_rates(&run->plan, &run->costs, iteration);
     return code;
 }
 
