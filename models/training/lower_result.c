@@ -26,9 +26,10 @@ static bool make_result(const lowering *x, pc_flows_result *result) {
 /* After its message, as much later as it is gathered; by closed costs that is when the transfer is over. */
 static pc_time arrival_of(const lowering *x, const pc_simulation_result *found, int device, int64_t position) {
     pc_predecessor sender;
-    if (!pc_pass_sender(&x->index, device, x->schedule->passes[position], &sender)) return 0;
+    if (x->message[position] == NO_TASK) return 0;
     pc_time end_ps = found->end_ps[x->message[position]];
-    if (!x->how.is_closed) return end_ps + x->plan->gathering_ps;
+    if (!x->how.is_closed || !pc_pass_sender(&x->index, device, x->schedule->passes[position], &sender))
+        return end_ps + x->plan->gathering_ps;
     pc_time whole_ps = lowering_message_ps(x, 0, sender.stage, sender.position, device);
     return end_ps + pc_lanes_gathering_ps(&x->lanes, whole_ps);
 }
