@@ -205,6 +205,18 @@ static void check_loads(const pc_engine_trace *seen) {
     free(since);
 }
 
+static int64_t count_flows(const pc_engine_trace *seen, pc_flow_sort sort) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < seen->flow_count; i++) count += seen->flow_sort[i] == sort;
+    return count;
+}
+
+/* Whether both ends of the model, on different stages if there are several, hold the tied matrix. */
+static bool tied_ends(const pc_iteration_spec *spec) {
+    bool is_v = spec->generator->placement == PC_PLACEMENT_V && spec->cut.chunks % 2 == 0;
+    return spec->model.is_tied && !is_v;
+}
+
 static void check_seen(const pc_iteration_spec *spec, const pc_iteration *x) {
     const pc_engine_trace *seen = &x->replay.engine;
     int replicas = spec->expands ? spec->cut.dp : 1;
@@ -214,6 +226,10 @@ static void check_seen(const pc_iteration_spec *spec, const pc_iteration *x) {
         assert_true(seen->queue_ready_ps[i] >= 0 && seen->queue_ready_ps[i] <= x->replay.trace.pass_start_ps[i]);
     assert_int_equal(seen->work_count, replicas * x->devices * (spec->overhead_ps > 0 ? 2 : 1));
     assert_true((int64_t)seen->event_count > 2 * replicas * seen->queue_count);
+    bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && spec->cut.tp > 1;
+    assert_true((count_flows(seen, PC_FLOW_TENSOR) > 0) == has_tensor_flows);
+    assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == (x->devices > 1));
+    assert_true((count_flows(seen, PC_FLOW_TIED) > 0) == (tied_ends(spec) && x->devices > 1));
     check_levels(x);
     check_flows(seen);
     check_loads(seen);

@@ -258,6 +258,7 @@ pc_code pc_lanes_add_collective(pc_lanes *lanes, int place, int to, const pc_sen
     for (int i = 0; !code && i < sendings->count; i++) {
         code = add_sending(lanes, &sendings->phase[i], &j, &before.task, error);
         lanes->now.ready_task = before.task;
+        lanes->now.ready_delay_ps = 0;
         j.after = &before;
         j.count = 1;
     }

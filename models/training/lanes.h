@@ -39,11 +39,12 @@ typedef struct pc_sendings {
     pc_sending phase[PC_COLLECTIVE_PHASES];
 } pc_sendings;
 
-/* What a flow is, for the trace: its task; what it belongs to; and the task with whose end it could go. */
+/* What a flow is, for the trace: its task; what it belongs to; and the task so long after whose end it could go. */
 typedef struct pc_flow_note {
     pc_flow_sort sort;
     int32_t chunk, microbatch; /* -1: none */
     int32_t ready_task;
+    pc_time ready_delay_ps;
     int32_t task;
     int32_t from, to; /* places */
     pc_lane lane;

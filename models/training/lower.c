@@ -98,7 +98,7 @@ static pc_code make_recipes(lowering *x) {
     const pc_iteration_plan *plan = x->plan;
     size_t count = (size_t)plan->sort_count * PC_PASS_KINDS;
     pc_code code = PC_OK;
-    if (plan->spec->granularity == PC_GRANULARITY_PASS || x->how.is_closed) return PC_OK;
+    if (plan->spec->granularity == PC_GRANULARITY_PASS || x->how.times) return PC_OK;
     x->recipes = pc_alloc(count, sizeof *x->recipes);
     x->sendings = pc_alloc(count, sizeof *x->sendings);
     if (!x->recipes || !x->sendings) return pc_error_no_memory(x->error);

@@ -117,12 +117,18 @@ static pc_code add_step(lowering *x, int place, const pc_step_of_pass *step, con
     return code ? code : add_collective_step(x, place, step, sendings, now);
 }
 
+/* Behind the steps that are repeated together with this one. */
+static int end_of_block(const pc_recipe *recipe, int first) {
+    int behind = first + 1;
+    while (behind < recipe->count && recipe->steps[behind].repeat == recipe->steps[first].repeat) behind++;
+    return behind;
+}
+
 /* Block by block. */
 static pc_code add_blocks(lowering *x, int place, const pc_recipe *recipe, const pc_sendings *sendings, progress *now) {
     pc_code code = PC_OK;
     for (int first = 0, behind; !code && first < recipe->count; first = behind) {
-        for (behind = first + 1; behind < recipe->count; behind++)
-            if (recipe->steps[behind].repeat != recipe->steps[first].repeat) break;
+        behind = end_of_block(recipe, first);
         for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
             for (int i = first; !code && i < behind; i++)
                 code = add_step(x, place, &recipe->steps[i], &sendings[i], now);
@@ -229,13 +235,64 @@ static int32_t spine_at(const lowering *x, pc_time over_ps) {
     return x->spine[at];
 }
 
+static pc_code add_tensor_flow(lowering *x, int place, pc_pass pass, const pc_sendings *sendings, double seconds) {
+    pc_after after = {x->spine[0], 0};
+    int32_t done;
+    pc_code code = pc_plan_time("collective", seconds, 1, &after.delay_ps, x->error);
+    if (code) return code;
+    x->lanes.now = (pc_flow_note){.sort = PC_FLOW_TENSOR,
+                                  .chunk = pass.chunk,
+                                  .microbatch = pass.microbatch,
+                                  .ready_task = after.task,
+                                  .ready_delay_ps = after.delay_ps};
+    return pc_lanes_add_collective(&x->lanes, place, place, sendings, &after, 1, &done, x->error);
+}
+
+/* How far the steps of a pass have come, alone, and what lasts beside the next. */
+typedef struct alone {
+    double now_s, beside_s;
+} alone;
+
+static pc_code add_step_beside(lowering *x, int place, pc_pass pass, const pc_step_of_pass *step,
+                               const pc_sendings *sendings, double stretch, alone *time) {
+    if (!step->is_collective) {
+        time->now_s += step->seconds > time->beside_s ? step->seconds : time->beside_s;
+        time->beside_s = 0;
+        return PC_OK;
+    }
+    pc_code code = add_tensor_flow(x, place, pass, sendings, stretch * time->now_s);
+    *(step->runs_beside ? &time->beside_s : &time->now_s) += step->seconds;
+    return code;
+}
+
+/* By operations, a pass's collectives of tensor parallelism as flows beside it, each when the steps before it are over.
+ * Nothing waits for them: they take what they take alone, which the pass's time has in it. */
+static pc_code add_steps_beside(lowering *x, int place, pc_pass pass) {
+    int at =
+        x->plan->chunks_of[lowering_cell(x, place % x->plan->devices, pass.chunk)].sort * PC_PASS_KINDS + pass.kind;
+    const pc_recipe *recipe = &x->recipes[at];
+    bool is_launched = recipe->launches_s > recipe->alone_s && recipe->alone_s > 0;
+    double stretch = is_launched ? recipe->launches_s / recipe->alone_s : 1;
+    alone time = {0, 0};
+    pc_code code = PC_OK;
+    for (int first = 0, behind; !code && first < recipe->count; first = behind) {
+        behind = end_of_block(recipe, first);
+        for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
+            for (int i = first; !code && i < behind; i++)
+                code = add_step_beside(x, place, pass, &recipe->steps[i], &x->sendings[at][i], stretch, &time);
+    }
+    return code;
+}
+
 static pc_code add_closed_pass(lowering *x, int replica, int device, int64_t position) {
     pc_pass pass = x->schedule->passes[position];
     int place = lowering_place(x, replica, device), to = pc_plan_receiver(x->plan, device, pass);
     pc_time duration_ps = lowering_duration_ps(x, replica, device, position);
     bool waits = to >= 0 && !x->plan->spec->overlaps_p2p;
     pc_time waits_ps = waits ? lowering_message_ps(x, replica, device, position, to) : 0;
-    pc_code code = add_cut_pass(x, place, position, duration_ps, waits_ps);
+    pc_code code = x->recipes ? add_to_spine(x, place, 0, NO_TASK, PIECE) : PC_OK; /* from which they are counted */
+    if (!code) code = add_cut_pass(x, place, position, duration_ps, waits_ps);
+    if (!code && x->recipes) code = add_steps_beside(x, place, pass);
     if (code) return code;
     x->leaves[lowering_row(x, replica, position)] =
         waits ? spine_at(x, duration_ps - waits_ps) : x->spine[x->spine_count - 1];

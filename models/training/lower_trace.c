@@ -116,7 +116,7 @@ static void fill_in_flow(const lowering *x, const pc_simulation_result *found, c
     t->flow_out[row] = row_of[pc_lanes_link(note->from, note->lane, 0)];
     t->flow_in[row] = row_of[pc_lanes_link(note->to, note->lane, 1)];
     t->flow_bytes[row] = pc_time_to_seconds(note->fill_ps) * pc_lanes_bytes_per_s(&x->lanes, note->lane);
-    t->flow_ready_ps[row] = found->end_ps[note->ready_task];
+    t->flow_ready_ps[row] = found->end_ps[note->ready_task] + note->ready_delay_ps;
     t->flow_start_ps[row] = from->start_ps;
     t->flow_alone_ps[row] = note->latency_ps + note->fill_ps;
     t->flow_end_ps[row] = x->lanes.is_shared ? found->end_ps[note->task] : from->start_ps + t->flow_alone_ps[row];

@@ -188,7 +188,8 @@ static pc_code add_message(lowering *x, int replica, pc_predecessor from, int de
         x->how.is_closed ? lowering_message_ps(x, replica, from.stage, from.position, device) : PC_TIME_NOT_GIVEN;
     pc_time gathering_ps = x->how.is_closed ? pc_lanes_gathering_ps(&x->lanes, whole_ps) : x->plan->gathering_ps;
     int32_t done;
-    x->lanes.now = (pc_flow_note){PC_FLOW_MESSAGE, pass.chunk, pass.microbatch, x->leaves[sender], 0, 0, 0, 0, 0, 0};
+    x->lanes.now = (pc_flow_note){
+        .sort = PC_FLOW_MESSAGE, .chunk = pass.chunk, .microbatch = pass.microbatch, .ready_task = x->leaves[sender]};
     x->lanes.processor = PC_NO_RESOURCE;
     pc_code code = PC_OK;
     if (x->how.waits_for_memory && !x->how.is_closed && x->plan->spec->overlaps_p2p)

@@ -22,7 +22,7 @@ typedef struct lowering {
     pc_pass_index index;
     pc_program *program;
     pc_lanes lanes;
-    pc_recipe *recipes;     /* [sorts][PC_PASS_KINDS], where granularity is operations, over flows */
+    pc_recipe *recipes;     /* [sorts][PC_PASS_KINDS], where granularity is operations; but of no times of their own */
     pc_sendings **sendings; /* of each recipe's steps, as far as they are collectives */
     int32_t *first, *last;  /* a pass's tasks on its processor, by replica and position */
     int32_t *leaves;  /* with which what it sends to another stage can go: the last, but where it waits for that */
