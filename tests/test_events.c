@@ -416,7 +416,7 @@ static void test_a_lack_of_memory_is_said(void **state) {
     pc_iteration_spec spec = example_spec();
     spec.engine = PC_ENGINE_EVENTS;
     spec.step = PC_STEP_POST_VALIDATION;
-    spec.cut.microbatches = 4;
+    spec.cut.microbatches = spec.cut.pp = 2;
     spec.cut.dp = 2;
     assert_true(fail_each_allocation(&spec) > 100);
     spec.waits_for_memory = true;
