@@ -1,6 +1,7 @@
 #include "results/export.h"
 
 #include "engine/alloc.h"
+#include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "results/export_private.h"
 
@@ -143,7 +144,8 @@ pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record
     if (code) return code;
     snprintf(view.schedule.name, sizeof view.schedule.name, "%.*s", PC_SCHEDULE_NAME_SIZE - 1, row->schedule);
     errno = 0;
-    code = pc_schedule_write_torch_csv(&view.schedule, stream, error);
+    code = pc_schedule_check_complete(&view.index, error);
+    if (!code) code = pc_schedule_write_torch_csv(&view.schedule, stream, error);
     if (!code && (fflush(stream) != 0 || ferror(stream)))
         code = pc_error_set(error, PC_ERROR_IO, "cannot write the trace: %s", errno ? strerror(errno) : "stream error");
     pc_trace_view_free(&view);

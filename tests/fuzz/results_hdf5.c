@@ -52,6 +52,7 @@ static void use_trace(const pc_run_row *row, const pc_trace_record *record) {
     pc_links_data data;
     if (repeats_blocks) fuzz_check_error(pc_links_collect(&links, &data, &error), &error);
     if (repeats_blocks) pc_links_free(&data);
+    if (all < 1 << 16) fuzz_check_error(pc_export_torch_csv(row, record, held_nowhere(), &error), &error);
     if (record->block.devices == 0 || !repeats_blocks) return;
     pc_replay_trace repeated = {0};
     int64_t full;

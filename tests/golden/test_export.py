@@ -573,12 +573,15 @@ class Bad(Export):
         self.assertEqual(self.good("export", copy, "--to", "csv"), self.csv)
 
     def test_a_full_disk(self):
-        for name in ("table", "trace"):
-            arguments = [self.results, "--to", "csv"] + (["--run", "second/x.zb-h1"] if name == "trace" else [])
+        of_run = ["--run", "second/x.zb-h1"]
+        for name, arguments in (("table", ["--to", "csv"]), ("trace", ["--to", "csv", *of_run]), ("trace", ["--to", "torch-csv", *of_run])):
+            arguments = [self.results, *arguments]
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([PIPECAST, "export", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
             self.assertEqual((done.returncode, done.stderr),
                              (3, f"pipecast: standard output: cannot write the {name}: No space left on device\n"))
+            if "torch-csv" in arguments:
+                continue  # shorter than what fits below
             path = os.path.join(self.folder, "old.csv")
             with open(path, "w", encoding="utf-8") as stream:
                 stream.write("old")
