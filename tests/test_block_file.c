@@ -9,6 +9,8 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/given_block.h"
 #include "models/schedule/replay.h"
+#include "models/training/run.h"
+#include "models/training/run_key.h"
 
 #include <inttypes.h>
 
@@ -375,6 +377,66 @@ static void test_content_is_hashed(void **state) {
     pc_given_block_free(first);
 }
 
+/* And so are the runs of them. */
+static void test_content_is_in_the_key_of_a_run(void **state) {
+    (void)state;
+    static const char *const texts[] = {HEAD PAIR, "title: another\n" HEAD PAIR, "steps: squeeze\n" HEAD PAIR};
+    pc_run_key keys[3];
+    for (int i = 0; i < 3; i++) {
+        pc_given_block *given = read_good(texts[i]);
+        pc_run_spec spec = pc_run_spec_default();
+        spec.generator = pc_given_block_generator(given);
+        keys[i] = pc_run_key_of(&spec);
+        pc_given_block_free(given);
+    }
+    assert_true(pc_run_key_equal(keys[0], keys[1]));
+    assert_false(pc_run_key_equal(keys[0], keys[2]));
+}
+
+/* Whatever allocation fails, of reading, making, reordering and writing: the error says so, and nothing is lost (which
+ * the sanitizers see). */
+static pc_code do_all(const pc_costs *costs, pc_error *error) {
+    pc_given_block *given = NULL;
+    pc_schedule schedule = {0};
+    pc_block block = {0};
+    pc_replay replay = {0};
+    pc_generate_request request = {.devices = 3, .microbatches = 5, .costs = costs};
+    pc_code code = pc_block_text_read("own.yaml", V_MIN "stages: [0, 1, 2, 2, 1, 0]\n", &given, error);
+    if (code == PC_ERROR_INPUT) code = pc_block_text_read("own.yaml", "devices: 3\n" V_MIN, &given, error);
+    if (!code) code = pc_generate(pc_given_block_generator(given), &request, &schedule, &block, error);
+    pc_block_text_request wanted = {&schedule, &block, costs, false};
+    FILE *nowhere = fopen("/dev/null", "w");
+    if (!code) code = pc_block_write(&wanted, nowhere, error);
+    fclose(nowhere);
+    if (!code) code = pc_given_block_set_steps(given, PC_BLOCK_NONE, error);
+    pc_schedule_free(&schedule);
+    if (!code) code = pc_generate(pc_given_block_generator(given), &request, &schedule, NULL, error);
+    if (!code) code = pc_given_block_replay(given, &schedule, costs, true, &replay, error);
+    pc_replay_free(&replay);
+    pc_schedule_free(&schedule);
+    pc_block_free(&block);
+    pc_given_block_free(given);
+    return code;
+}
+
+static void test_any_allocation_may_fail(void **state) {
+    (void)state;
+    pc_costs costs;
+    pc_error error = {0};
+    assert_int_equal(pc_costs_create(3, 2, &costs, NULL), PC_OK);
+    fill_equal(&costs);
+    assert_int_equal(do_all(&costs, &error), PC_OK);
+    long count = 0;
+    for (pc_code code = PC_ERROR_NO_MEMORY; code; count++) {
+        pc_alloc_fail_after(count);
+        code = do_all(&costs, &error);
+        pc_alloc_fail_after(-1);
+        if (code) assert_int_equal(code, PC_ERROR_NO_MEMORY);
+    }
+    assert_true(count > 100);
+    pc_costs_free(&costs);
+}
+
 /* ---- there and back ---- */
 
 static char *write_text(const pc_block_text_request *wanted) {
@@ -527,6 +589,8 @@ int main(void) {
         cmocka_unit_test(test_reordering_needs_memory_and_times),
         cmocka_unit_test(test_left_as_it_is),
         cmocka_unit_test(test_content_is_hashed),
+        cmocka_unit_test(test_content_is_in_the_key_of_a_run),
+        cmocka_unit_test(test_any_allocation_may_fail),
         cmocka_unit_test(test_every_name_reads_back),
         cmocka_unit_test(test_names_read_back_at_other_times),
         cmocka_unit_test(test_ends_move_passes),
