@@ -320,8 +320,8 @@ static bool load_with_refusal(const char *path, const char *const *sets, int set
 
 static void test_no_memory(void **state) {
     (void)state;
-    static const char *const files[] = {"good/minimal.yaml", "good/merge.yaml",   "good/sweep.yaml",
-                                        "good/stages.yaml",  "good/cluster.yaml", "good/figures.yaml"};
+    static const char *const files[] = {"good/minimal.yaml", "good/merge.yaml",   "good/sweep.yaml", "good/stages.yaml",
+                                        "good/cluster.yaml", "good/figures.yaml", "good/block.yaml"};
     static const char *const sets[] = {"setting.overhead=1 ms", "sweep.microbatches=[6, 12]"};
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         char path[PATH_SIZE];
