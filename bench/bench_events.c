@@ -1,8 +1,10 @@
 /* Events a second inside real iterations: GPT-3 175B on DGX A100, TP 8, transfers and collectives as flows over links.
- * An event is the start or the end of a pass, a part of one, a message or a collective's flow: two a task. Most need no
- * place in the queue (engine/ahead.c): those that had one are counted beside them. The run is the engine's alone, of a
- * program built before; the iteration is all of pc_iteration_run. The last rows replay a schedule on the engine, where
- * memory is taken and given back, and a pass has one or two events. Times are the thread's own. */
+ * An event is what the engine takes out of its queue and handles: the start or the end of a pass, a part of one, a
+ * message or a collective's flow, or rates that are shared anew. Each program runs in two ways, which give the same
+ * times: as `engine: auto` runs it, ahead (engine/ahead.c), where flows alone have events; and event by event. The
+ * first way's starts and ends a second, two a task, are not events. The runs are the engine's alone, of a program built
+ * before; the iteration is all of pc_iteration_run, ahead. The last rows replay a schedule event by event, where memory
+ * is taken and given back. Times are the thread's own. */
 #include "bench/bench.h"
 #include "bench/example.h"
 #include "engine/simulation.h"
@@ -51,12 +53,13 @@ static pc_program *make_program(const pc_iteration_spec *spec) {
 }
 
 /* What took least; `keep` gets the result of the last run. */
-static double least_run_s(const pc_program *program, pc_simulation *simulation, int rounds,
+static double least_run_s(const pc_program *program, pc_simulation *simulation, bool every_event, int rounds,
                           pc_simulation_result *keep) {
+    const pc_simulation_options options = {.every_event = every_event};
     double least = INFINITY;
     for (int i = 0; i < rounds; i++) {
         double begin = bench_own_s();
-        if (pc_simulation_run(simulation, program, NULL, keep, NULL)) abort();
+        if (pc_simulation_run(simulation, program, &options, keep, NULL)) abort();
         double taken = bench_own_s() - begin;
         if (taken < least) least = taken;
     }
@@ -80,18 +83,24 @@ static void measure(const example *x) {
     pc_iteration_spec spec = spec_of(x);
     pc_program *program = make_program(&spec);
     pc_simulation *simulation;
-    pc_simulation_result result = {0};
+    pc_simulation_result ahead = {0}, all = {0};
     if (pc_simulation_create(&simulation, NULL)) abort();
-    double run_s = least_run_s(program, simulation, x->rounds, &result);
-    double whole_s = least_iteration_s(&spec, x->rounds), events = 2.0 * pc_program_task_count(program);
-    printf("%-36s %8.0f events, %7.0f through the queue; run %8.3f ms: %5.1f M events/s; iteration %8.3f ms: %5.1f M\n",
-           x->name, events, (double)result.event_count, 1e3 * run_s, 1e-6 * events / run_s, 1e3 * whole_s,
-           1e-6 * events / whole_s);
+    double ahead_s = least_run_s(program, simulation, false, x->rounds, &ahead);
+    double all_s = least_run_s(program, simulation, true, x->rounds, &all);
+    double whole_s = least_iteration_s(&spec, x->rounds), both = 2.0 * pc_program_task_count(program);
+    if (ahead.trace_hash != all.trace_hash) abort();
+    printf("%-36s %8.0f starts and ends\n", x->name, both);
+    printf("  ahead:          %8.0f events, run %8.3f ms: %5.1f M starts and ends/s, %5.1f M events/s; iteration %8.3f "
+           "ms\n",
+           (double)ahead.event_count, 1e3 * ahead_s, 1e-6 * both / ahead_s, 1e-6 * (double)ahead.event_count / ahead_s,
+           1e3 * whole_s);
+    printf("  event by event: %8.0f events, run %8.3f ms: %5.1f M starts and ends/s, %5.1f M events/s\n",
+           (double)all.event_count, 1e3 * all_s, 1e-6 * both / all_s, 1e-6 * (double)all.event_count / all_s);
     pc_simulation_free(simulation);
     pc_program_free(program);
 }
 
-/* The whole replay on the engine, its program with it. */
+/* The whole replay event by event, its program with it. */
 static void measure_replay(const char *name, int devices, int microbatches, int rounds) {
     pc_schedule schedule;
     pc_costs costs;
@@ -102,13 +111,14 @@ static void measure_replay(const char *name, int devices, int microbatches, int 
     for (int64_t i = 0; i < cells * PC_PASS_KINDS; i++) costs.duration_ps[i] = 1000000 + 7919 * (i % 13);
     for (int64_t i = 0; i < cells; i++) costs.activation_bytes[i] = 1000;
     costs.transfer.delay_ps = 50000;
-    double least = INFINITY, events = 2.0 * (double)schedule.offsets[devices];
+    double least = INFINITY, events = 0;
     for (int i = 0; i < rounds; i++) {
         pc_replay replay;
         double begin = bench_own_s();
         if (pc_replay_run(&schedule, &costs, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &replay, NULL)) abort();
         double taken = bench_own_s() - begin;
         if (taken < least) least = taken;
+        events = (double)replay.engine.event_count;
         pc_replay_free(&replay);
     }
     printf("replay of %s, p = %d, m = %d: %.0f events; with its program %.3f ms: %.1f M events/s\n", name, devices,

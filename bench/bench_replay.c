@@ -1,6 +1,7 @@
 /* Timing a schedule in the three ways that give the same times: a workspace that is kept (as a search does), the whole
- * replay, and the replay on the engine. Each round does all three, so that a noisy machine troubles them alike, and
- * each twice, so that none finds the caches as another left them; the best second time counts. */
+ * replay as `engine: auto` does it, which is over longest paths and has no events, and the replay event by event. Each
+ * round does all three, so that a noisy machine troubles them alike, and each twice, so that none finds the caches as
+ * another left them; the best second time counts. */
 #include "bench/bench.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
@@ -67,7 +68,7 @@ static void measure(const char *name, int devices, int microbatches, int rounds)
             if (taken < best[way]) best[way] = taken;
         }
     double ns = 1e9 / (double)x.schedule.offsets[devices];
-    printf("%-6s p=%-3d m=%-4d timing %6.1f  replay %6.1f  on the engine %6.1f ns a pass   engine/replay %.1f\n", name,
+    printf("%-6s p=%-3d m=%-4d timing %6.1f  replay %6.1f  by events %6.1f ns a pass   events/replay %.1f\n", name,
            devices, microbatches, best[0] * ns, best[1] * ns, best[2] * ns, best[2] / best[1]);
     pc_timing_free(x.timing);
     pc_costs_free(&x.costs);

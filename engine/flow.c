@@ -327,10 +327,9 @@ static void end_flow(pc_simulation *s, int32_t number, int32_t task) {
     if (--s->waiting[task] == 0) pc_task_finish(s, task);
 }
 
-/* One that ends at this instant may still meet others that begin at it. */
+/* For a picosecond at least: one that ends at this instant may still meet others that begin at it. */
 static bool lasts_a_while(int64_t bytes, double rate) {
-    pc_time lasts;
-    return !pc_time_from_seconds((double)bytes / rate, &lasts) || lasts > 0;
+    return (double)bytes >= rate * 1e-12;
 }
 
 static bool is_shared(const pc_program *program, int32_t route) {
@@ -344,6 +343,7 @@ static bool is_shared(const pc_program *program, int32_t route) {
 static void begin_flow(pc_simulation *s, int32_t number, int32_t task) {
     const pc_task *t = &s->program->tasks[number];
     s->start[number] = s->start[task];
+    s->ready[number] = s->ready[task];
     if (t->flow_bytes == 0) {
         end_flow(s, number, task);
         return;

@@ -287,6 +287,7 @@ static void forget_later_starts(pc_simulation *s) {
  */
 static void finish_ready_times(pc_simulation *s) {
     bool has_stopped = s->outcome == PC_OUTCOME_OUT_OF_MEMORY;
+    if (s->outcome == PC_OUTCOME_DONE) return;
     for (int32_t t = 0; t < s->program->task_count; t++) {
         if (s->program->tasks[t].is_part)
             s->ready[t] = s->ready[t - 1];
