@@ -90,6 +90,17 @@ class Run(Command):
         self.assertEqual(list(row)[:len(columns)], columns)
         self.assertEqual([row[c] for c in ("tp", "dp", "recompute", "mfu", "memory_gib_max")], [""] * 5)
 
+    def test_how_it_was_worked_out(self):
+        """The same rows by events but for the column that says so, and the key; the table says it above."""
+        rows, by_events = self.rows(TABLE5), self.rows(TABLE5, "--engine", "events")
+        self.assertEqual({row["engine"] for row in rows}, {"paths"})
+        self.assertEqual({row["engine"] for row in by_events}, {"events"})
+        for a, b in zip(rows, by_events):
+            self.assertEqual({**a, "engine": "", "key": ""}, {**b, "engine": "", "key": ""})
+            self.assertNotEqual(a["key"], b["key"])
+        self.assertIn("\nengine: events for everything: passes, transfers, links and memories\n",
+                      self.good("run", TABLE5, "--engine", "events"))
+
     def test_json_is_the_csv(self):
         from_json = json.loads(self.good("run", TABLE5, "--format", "json"))
         for a, b in zip(self.rows(TABLE5), from_json):
