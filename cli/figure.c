@@ -29,7 +29,7 @@ static const char help[] =
     "  -o FILE             where to; the ending says the format\n"
     "  --list              print what the file has to draw\n"
     "  --run RUN           of links: the run's name or number (default: the first that the engine ran whole)\n"
-    "  --top K             of links: the K busiest of each sort (default 6, at most 64)\n"
+    "  --top K             of links: the K busiest of each sort (default 8, at most 64)\n"
     "\n"
     "Charts of your own; columns are those of `pipecast run --format csv`:\n"
     "  --x COLUMN          what goes along\n"

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { PC_LINKS_MOST = 6, PC_LINKS_LIMIT = 64 /* of a sort: drawn by default, and at most */ };
+enum { PC_LINKS_MOST = 8, PC_LINKS_LIMIT = 64 /* of a sort: drawn by default, and at most */ };
 
 typedef struct pc_links_figure {
     const char *title;    /* plain text */

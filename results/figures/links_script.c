@@ -36,7 +36,8 @@ enum {
 
 #define BAND_BOTTOM 0.44 /* of a row, down from its middle */
 #define BAND_HEIGHT 0.88
-#define OVERLAP     0.4 /* of a pixel */
+#define OVERLAP     0.4  /* of a pixel */
+#define MEAN_LEAST  0.01 /* percent: below it a number is of no interest */
 
 typedef struct picture {
     const pc_links_figure *figure;
@@ -257,8 +258,13 @@ static int64_t count_pieces(const pc_links_data *data) {
 static void add_means(const picture *x, int index) {
     const pc_links_panel *panel = &x->data->panels[index];
     pc_text_printf(x->script, "$means_%d << EOD\n", index);
-    for (int i = 0; i < panel->count; i++)
-        pc_text_printf(x->script, "%d %.3g%%\n", i, 100 * x->data->rows[panel->first + i].mean);
+    for (int i = 0; i < panel->count; i++) {
+        double mean = 100 * x->data->rows[panel->first + i].mean;
+        if (mean < MEAN_LEAST)
+            pc_text_printf(x->script, "%d <%g%%\n", i, MEAN_LEAST);
+        else
+            pc_text_printf(x->script, "%d %.3g%%\n", i, mean);
+    }
     pc_text_printf(x->script, "EOD\n");
 }
 

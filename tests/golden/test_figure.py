@@ -314,7 +314,7 @@ class Links(Drawn):
         default = self.draw("links").read_bytes()
         for name in ("links.zb-h1", "links/links.zb-h1", "2"):
             self.assertEqual(self.draw("links", "--run", name, name="named.svg").read_bytes(), default)
-        self.assertEqual(self.draw("links", "--top=6").read_bytes(), default)
+        self.assertEqual(self.draw("links", "--top=8").read_bytes(), default)
 
     def test_the_memory_panel_has_what_the_engine_saw(self):
         """3 GiB at most on each, of which activations of 1F1B have more; devices 0 and 2 have room for 4."""
