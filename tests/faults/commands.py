@@ -12,6 +12,9 @@ FILES = {
                    " trace: true}\n"
                    "sweep: {memory: [9 GiB, 1 GiB]}\n"
                    "figures: [{name: bubble, x: memory_limit_gib, y: [bubble_rate_span]}]\n",
+    "links.yaml": "scenario: links\n"
+                  "setting: {schedule: 1f1b, devices: 2, microbatches: 3, times: {F: 1 ms, BW: 2 ms}, activation: {size: 1 GiB},"
+                  " transfer: {size: 1 MB, bandwidth: 10 GB/s}, trace: true}\n",
     "cluster.yaml": f"scenario: cluster\nsetting: {{model: {TINY}, machine: dgx-a100, tp: 2, pp: 2, dp: 2, microbatches: 3}}\n"
                     "cases: [{name: closed}, {name: flows, network: flows, granularity: operations, trace: true}]\n",
     "days.yaml": f"scenario: days\nsetting: {{model: {TINY}, machine: dgx-a100, gpus: 4, pp: 2, microbatches: 3, "
@@ -29,6 +32,7 @@ FILES = {
 # What others then work with: file -> how it is made.
 MADE = {
     "a.h5": ("run", "closed.yaml", "-q", "-o", "a.h5"),
+    "e.h5": ("run", "links.yaml", "-q", "-o", "e.h5"),
     "s1.h5": ("run", "closed.yaml", "-q", "-o", "s1.h5", "--shard", "1/2"),
     "s2.h5": ("run", "closed.yaml", "-q", "-o", "s2.h5", "--shard", "2/2"),
     "p.h5": ("profile", "fit", "gemm.csv", "-o", "p.h5", "--gpu", "a100-sxm-80gb", "--processors", "108"),
@@ -67,6 +71,8 @@ CASES = [
     case("figure a.h5 -o r.svg", "a.h5", writes="r.svg", old="1f1b.csv", draws=True),
     case("figure a.h5 bubble -o r.svg", "a.h5", writes="r.svg", old="1f1b.csv", draws=True),
     case("export a.h5 --run 1 --to chrome -o r.json", "a.h5", writes="r.json", old="1f1b.csv"),
+    case("export e.h5 --run 1 --to chrome -o r.json", "e.h5", writes="r.json", old="1f1b.csv"),
+    case("export e.h5 --run 1 --to csv --table transfers", "e.h5"),
     case("export a.h5 --to csv", "a.h5"),
     case("compare a.h5 s1.h5", "a.h5", "s1.h5"),
     case("merge r.h5 s1.h5 s2.h5", "s1.h5", "s2.h5", writes="r.h5", old="s1.h5"),
