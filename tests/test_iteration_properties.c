@@ -237,6 +237,33 @@ static pc_iteration_spec draw_slow(test_random *random) {
     return spec;
 }
 
+/* What a search is planned for, its own costs, is no worse a plan than equal times: the iteration is no longer, over
+ * whatever network, with and without a wait for the global norm, though the search goes by the span of the passes
+ * alone.
+ */
+static void test_planned_for_costs_is_no_slower_than_for_equal_times(void **state) {
+    (void)state;
+    static const char *const names[] = {"zb-1p", "zb-2p", "v-min", "v-half", "v-zb", "v-adaptive"};
+    test_random random = {37};
+    for (long i = 0; i < test_cases(60) / 2; i++) {
+        pc_iteration_spec spec = draw_slow(&random);
+        spec.generator = pc_generator_find(names[i % 6]);
+        spec.cut.chunks = spec.generator->chunks_default;
+        spec.cut.pp = (int)test_between(&random, 2, 4);
+        spec.plans_equal = false;
+        pc_iteration costs, equal;
+        pc_code code = pc_iteration_run(&spec, NULL, false, &costs, NULL);
+        spec.plans_equal = true;
+        assert_int_equal(pc_iteration_run(&spec, NULL, false, &equal, NULL), code);
+        if (code) continue;
+        assert_int_equal(costs.status, equal.status);
+        if (costs.status == PC_ITERATION_OK && costs.iteration_s > equal.iteration_s)
+            check_near(costs.iteration_s, equal.iteration_s, 0, &spec);
+        pc_iteration_free(&costs);
+        pc_iteration_free(&equal);
+    }
+}
+
 /* That a stage goes on while what it sent is under way is no slower than to wait for it: by closed costs never, for no
  * path is longer. Over flows messages of two stages may meet on their way into a third, and gradients, which do not
  * when stages wait; one that is in more of a hurry may so come later. Of 5,000 drawn at random that was by 1.0% at most
@@ -428,6 +455,7 @@ int main(void) {
         cmocka_unit_test(test_sharing_is_bounded),
         cmocka_unit_test(test_flows_that_meet),
         cmocka_unit_test(test_to_go_on_is_no_slower_than_to_wait),
+        cmocka_unit_test(test_planned_for_costs_is_no_slower_than_for_equal_times),
         cmocka_unit_test(test_expanded_is_folded),
         cmocka_unit_test(test_the_same_spec_gives_the_same_iteration),
         cmocka_unit_test(test_odd_specs_are_answered),

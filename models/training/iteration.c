@@ -112,8 +112,8 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
 
 /* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
  * whether that fits or not, and so see no capacities. */
-static pc_code generate(const iteration_run *run, const pc_costs *planned, bool with_block, pc_schedule *schedule,
-                        pc_iteration *iteration, pc_error *error) {
+static pc_code generate(const iteration_run *run, const pc_costs *planned, bool equal, bool with_block,
+                        pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
     pc_costs costs = *planned;
     int64_t *no_limits = pc_alloc((size_t)run->plan.devices, sizeof *no_limits);
@@ -125,7 +125,7 @@ static pc_code generate(const iteration_run *run, const pc_costs *planned, bool 
                                    .chunks = run->plan.chunks,
                                    .costs = &costs,
                                    .threads = 1, /* runs go on beside each other */
-                                   .plans_equal = run->plan.spec->plans_equal};
+                                   .plans_equal = equal};
     pc_code code =
         pc_generate(run->plan.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
     pc_free(no_limits);
@@ -403,12 +403,21 @@ static void clear(pc_iteration *iteration) {
                                 .bad_days = pc_bad_days_none()};
 }
 
-/* ---- a second schedule ---- */
+/* ---- other schedules ---- */
+
+/* What a searched schedule is made for. */
+typedef pc_code search_schedule(const iteration_run *run, bool with_block, pc_schedule *schedule,
+                                pc_iteration *iteration, pc_error *error);
+
+static pc_code search_first(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
+                            pc_error *error) {
+    return generate(run, &run->costs, run->plan.spec->plans_equal, with_block, schedule, iteration, error);
+}
 
 /* Searches take messages for delays, however many are under way. Where that was wrong, because the iteration takes more
  * than a hundredth longer over flows than by closed costs, what is searched as if stages waited for what they send may
  * be better: it has them send less at once. */
-static bool wants_another(const iteration_run *run, const pc_iteration *iteration) {
+static bool wants_waiting(const iteration_run *run, const pc_iteration *iteration) {
     const pc_iteration_spec *spec = run->plan.spec;
     return spec->generator->searches && !spec->plans_equal && spec->overlaps_p2p && run->plan.devices > 1 &&
            wants_flows(run) && iteration->iteration_s > 1.01 * pc_time_to_seconds(run->alone_ps);
@@ -423,9 +432,21 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
     plan.spec = &waiting;
     pc_code code = pc_iteration_plan_costs(&plan, 0, &costs, error);
     if (code) return code;
-    code = generate(run, &costs, with_block, schedule, iteration, error);
+    code = generate(run, &costs, false, with_block, schedule, iteration, error);
     pc_costs_free(&costs);
     return code;
+}
+
+/* Searches go by the span of the passes; what comes before and after them, and meetings of flows, can make a longer one
+ * the shorter iteration. Planned for equal times is found soon, and is what one would compare with. */
+static bool wants_equal(const iteration_run *run) {
+    const pc_iteration_spec *spec = run->plan.spec;
+    return spec->generator->searches && !spec->plans_equal && run->plan.devices > 1;
+}
+
+static pc_code search_equal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
+                            pc_error *error) {
+    return generate(run, &run->costs, true, with_block, schedule, iteration, error);
 }
 
 static void swap_schedules(pc_schedule *a, pc_schedule *b) {
@@ -435,12 +456,13 @@ static void swap_schedules(pc_schedule *a, pc_schedule *b) {
 }
 
 /* The shorter one stays. */
-static pc_code try_another(iteration_run *run, bool with_trace, pc_iteration *iteration, pc_error *error) {
+static pc_code try_another(iteration_run *run, search_schedule *search, bool with_trace, pc_iteration *iteration,
+                           pc_error *error) {
     pc_iteration other;
     pc_schedule schedule = {0};
     clear(&other);
     pc_code code = pc_footprint_fixed(&run->plan, &other, error);
-    if (!code) code = search_waiting(run, with_trace, &schedule, &other, error);
+    if (!code) code = search(run, with_trace, &schedule, &other, error);
     swap_schedules(&run->schedule, &schedule);
     if (!code && !other.status) code = time_schedule(run, with_trace, &other, error);
     if (!code && !other.status && other.iteration_s < iteration->iteration_s) {
@@ -460,10 +482,12 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     iteration_run run = {0};
     clear(&made);
     pc_code code = prepare(spec, cost, &run, &made, error);
-    if (!code && !made.status) code = generate(&run, &run.costs, with_trace, &run.schedule, &made, error);
+    if (!code && !made.status) code = search_first(&run, with_trace, &run.schedule, &made, error);
     if (!code && !made.status) code = open_timing(&run, error);
     if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);
-    if (!code && !made.status && wants_another(&run, &made)) code = try_another(&run, with_trace, &made, error);
+    if (!code && !made.status && wants_waiting(&run, &made))
+        code = try_another(&run, search_waiting, with_trace, &made, error);
+    if (!code && !made.status && wants_equal(&run)) code = try_another(&run, search_equal, with_trace, &made, error);
     if (!code && !made.status && spec->bad_days.samples > 0)
         code = pc_samples_run(&run.plan, &run.schedule, &made, error);
     close_run(&run);
