@@ -3,6 +3,7 @@ import balance
 import cells
 import claims
 import controllable
+import engine
 import growth
 import in_numbers
 import limits
@@ -142,7 +143,7 @@ PARTS = [*CONTROLLABLE_MEMORY, *zero_bubble.PARTS]
 
 
 def build(results):
-    blocks = [*START, *claims.section(results),
+    blocks = [*START, *claims.section(results), *engine.section(results),
               Heading(2, "Pipeline Parallelism with Controllable Memory"), *_parts(CONTROLLABLE_MEMORY, results),
               Heading(2, "Zero Bubble Pipeline Parallelism"), *_parts(zero_bubble.PARTS, results), *differs(results), *ABSENT]
     return Document(TITLE, blocks)

@@ -27,6 +27,7 @@ import balance  # noqa: E402
 import claims  # noqa: E402
 import claims_figures  # noqa: E402
 import controllable  # noqa: E402
+import engine  # noqa: E402
 import growth  # noqa: E402
 import headline  # noqa: E402
 import in_numbers  # noqa: E402
@@ -167,6 +168,16 @@ class Claims(unittest.TestCase):
         rows = [Row(row) for row in self.grown(9.5, 0.25)]
         self.assertAlmostEqual(growth.idle(rows[0]), 9.5 + 0.25 * 32)
         self.assertAlmostEqual(growth.growth(rows), 0.25)
+
+    def test_engine(self):
+        made = Made()
+        made.scenarios = lambda: ["a", "b"]
+        made.rows = lambda scenario, **_: [Row(engine=way) for way in {"a": ["events", "events"], "b": ["paths", "events"]}[scenario]]
+        self.assertEqual(engine.ways(made), {"a": {"events": 2}, "b": {"paths": 1, "events": 1}})
+        text = to_markdown(Document("", engine.section(made)))
+        self.assertIn("Of 4 runs 3 were run on the engine", text)
+        self.assertIn("1 were worked out by longest paths", text)
+        self.assertNotIn("None was worked out", text)
 
     def test_balance(self):
         for held, expected in (({"parallel": (9, 4), "v-shaped": (6, 6)}, "yes"), ({"parallel": (9, 4), "v-shaped": (8, 5)}, "in part"),
@@ -349,6 +360,13 @@ class Paper(unittest.TestCase):
     def test_every_scenario_is_on_the_page(self):
         read = {name for names, _ in paper.PARTS for name in names}
         self.assertEqual({file.stem for file in (ROOT / "scenarios/paper").glob("*.yaml")}, read)
+
+    def test_what_asks_for_the_engine_is_run_on_it(self):
+        """And that are all."""
+        for file in (ROOT / "scenarios/paper").glob("*.yaml"):
+            self.assertIn("\nsetting:\n  engine: events\n", file.read_text("utf-8"), file)
+        for scenario, counted in engine.ways(self.results).items():
+            self.assertEqual(list(counted), ["events"], scenario)
 
     def test_parts_stand_on_the_page(self):
         page = (ROOT / "results/paper/README.md").read_text(encoding="utf-8")
