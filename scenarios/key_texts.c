@@ -83,7 +83,8 @@ static const pc_key_text texts[] = {
             "m, microbatches of a pipeline in an iteration"),
     SETTING("microbatch_size", "no rates per sample; 1 on clusters", "sequences in a microbatch"),
     SETTING("chunks", "the schedule's own",
-            "v, model parts on a device; schedules that always have the same number ignore it, but for a file, whose number it must be"),
+            "v, model parts on a device; schedules that always have the same number ignore it, but for a file, whose "
+            "number it must be"),
     GROUP("times", "`{F, B, W, BW, R}`", "required, or `stages`",
           "times of a whole stage, alike on all. A chunk takes 1/v of them; a chunk of a replica, which is a whole "
           "stage, all of them"),
