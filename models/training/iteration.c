@@ -319,6 +319,10 @@ static pc_code find_met(iteration_run *run, const pc_flows_spec *how, pc_time wh
     return code;
 }
 
+static pc_engine_way way_of(const pc_flows_spec *how) {
+    return how->has_memory ? PC_WAY_EVENTS : PC_WAY_FLOWS;
+}
+
 static pc_code take_found(iteration_run *run, const pc_flows_spec *how, pc_flows_result *found, pc_time whole_ps,
                           bool with_trace, pc_iteration *iteration, pc_error *error) {
     const pc_memory_seen seen = {found->peak_bytes, found->overdrawn_ps};
@@ -326,10 +330,11 @@ static pc_code take_found(iteration_run *run, const pc_flows_spec *how, pc_flows
     timed x = {found->start_ps, found->end_ps, found->arrival_ps, whole_ps};
     if (!code) code = find_met(run, how, whole_ps, error);
     if (!code) code = conclude(run, &x, how->has_memory ? &seen : NULL, with_trace, iteration, error);
-    if (code || iteration->status) return code;
+    if (code) return code;
+    iteration->replay.way = way_of(how);
+    if (iteration->status) return PC_OK;
     if (!how->is_closed)
         iteration->link_utilisation_max = whole_ps > 0 ? (double)found->link_filled_ps / (double)whole_ps : 0;
-    iteration->replay.way = how->has_memory ? PC_WAY_EVENTS : PC_WAY_FLOWS;
     iteration->replay.engine = found->trace;
     found->trace = (pc_engine_trace){0};
     return PC_OK;
@@ -341,6 +346,7 @@ static pc_code run_program(iteration_run *run, const pc_flows_spec *how, bool wi
     pc_time whole_ps;
     pc_code code = pc_events_run(&run->plan, &run->schedule, how, &found, &whole_ps, error);
     if (code) return code;
+    iteration->replay.way = way_of(how);
     if (found.is_stuck)
         pc_footprint_stuck(&run->plan, &run->schedule, &run->costs, &found.stuck, iteration);
     else
