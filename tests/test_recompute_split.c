@@ -34,7 +34,7 @@ static pc_costs make_costs(int p, int chunks) {
     return costs;
 }
 
-/* By all who say what a device holds at most: the check, the timing, the replay by paths and over links. */
+/* By all who say what a device holds at most: the check, the timing, the replay by paths, by events, and over links. */
 static void expect_peaks(const pc_schedule *schedule, pc_costs *costs, const int64_t *expected) {
     int64_t peaks[16];
     pc_timing *timing = NULL;
@@ -42,10 +42,11 @@ static void expect_peaks(const pc_schedule *schedule, pc_costs *costs, const int
     assert_int_equal(pc_schedule_peaks(schedule, costs, peaks, NULL), PC_OK);
     assert_int_equal(pc_timing_create(&timing, NULL), PC_OK);
     assert_int_equal(pc_timing_run(timing, schedule, costs, &timed, NULL), PC_OK);
-    for (int over_links = 0; over_links < 2; over_links++) {
+    for (int way = 0; way < 3; way++) {
+        const pc_replay_options options = {.engine = way == 1 ? PC_ENGINE_EVENTS : PC_ENGINE_AUTO};
         pc_replay replay;
-        if (over_links) costs->transfer = (pc_transfer){PC_TRANSFER_LINK, 0, 1, 1e12, 5};
-        assert_int_equal(pc_replay_run(schedule, costs, NULL, &replay, NULL), PC_OK);
+        if (way == 2) costs->transfer = (pc_transfer){PC_TRANSFER_LINK, 0, 1, 1e12, 5};
+        assert_int_equal(pc_replay_run(schedule, costs, &options, &replay, NULL), PC_OK);
         for (int d = 0; d < schedule->devices; d++) {
             assert_int_equal(peaks[d], expected[d]);
             assert_int_equal(timed.stages[d].peak_bytes, expected[d]);

@@ -337,6 +337,9 @@ static void every_field_of_given_costs_counts(void **state) {
     other.costs.ready_ps = NULL;
     expect_new(&seen, &other, "nothing that is ready later");
     other = base;
+    other.costs.recomputes_in_b = true;
+    expect_new(&seen, &other, "recomputes_in_b");
+    other = base;
     other.generator = pc_generator_find("1f1b");
     expect_new(&seen, &other, "generator");
     pc_run_spec_free(&base);

@@ -74,6 +74,7 @@ static void add_costs(pc_run_key *key, const pc_costs *costs) {
     add_transfer(key, &costs->transfer);
     add_integers(key, costs->hop_delay_ps, costs->devices);
     add_integers(key, costs->ready_ps, chunks);
+    if (costs->recomputes_in_b) add_integer(key, 1); /* no other key changes by it */
 }
 
 /* ---- a model on a machine ---- */
