@@ -73,7 +73,7 @@ static const pc_key_text texts[] = {
     SETTING("profile", "the machine's roofline and transfers",
             "what was measured on the machine's GPU (a profile, HDF5), in place of its roofline"),
     SETTING("schedule", "required; `1f1b` on clusters",
-            "the pipeline schedule; a file has its own p, m and v, which need not be said again"),
+            "the pipeline schedule; a CSV file has its own p, m and v, which need not be said again"),
     SETTING(
         "plan", "`costs`",
         "what a schedule that searches is made for: the run's own costs; or as if F, B and W took the same time and "
