@@ -28,6 +28,7 @@ import claims  # noqa: E402
 import claims_figures  # noqa: E402
 import controllable  # noqa: E402
 import engine  # noqa: E402
+import explanations  # noqa: E402
 import growth  # noqa: E402
 import headline  # noqa: E402
 import in_numbers  # noqa: E402
@@ -343,6 +344,32 @@ class Tables(unittest.TestCase):
         for line in ("| 1F1B     |           0.637 | 49.0% |           54.5 |                33.8 |        6.9% |      47.1% |"
                      "                  +1.9 |", "ours 0.8 to 1.2 GiB", "|          512 | 1F1B-R   | out of memory   | –"):
             self.assertIn(line, text)
+
+
+class Explanations(unittest.TestCase):
+    """A verdict follows the run that takes the cause away."""
+
+    def test_planned_for_equal_times(self):
+        """Ours 45.6%, the paper 43.7%: the plan is the reason where the other plan comes to the paper's, one of two where
+        it goes half a point down, and none where it does not."""
+        for equal, expected in ((0.437, "yes"), (0.450, "in part"), (0.455, "**no**")):
+            made = Made({"name": "38.5B.m512.v-min", "model": "38.5B", "microbatches": 512, "schedule": "v-min",
+                         "recompute": "none", "mfu": 0.456, "published_mfu": 0.437},
+                        {"name": "many.equal.v-min", "schedule": "v-min", "mfu": equal})
+            self.assertEqual(explanations.planned(made)[-1], expected)
+
+    def test_causes_of_a_bubble(self):
+        """Of 12 points of bubble the larger part must go with its cause."""
+        for passes, transfers, expected in ((0.05, 0.11, ["yes", "**no**"]), (0.11, 0.05, ["**no**", "yes"])):
+            of = {"as-they-are": 0.12, "equal-passes": passes, "free-transfers": transfers, "neither": 0.03}
+            made = Made(*[{"name": f"{name}.v-min", "bubble_rate_span": rate} for name, rate in of.items()])
+            self.assertEqual([line[-1] for line in explanations.unequal_passes(made)], expected)
+
+    def test_collectives(self):
+        for alone, expected in ((0.005, "yes"), (0.03, "in part"), (0.07, "**no**")):
+            made = Made({"name": "a", "tp": 1, "mfu": 0.6 + alone, "published_mfu": 0.6},
+                        {"name": "b", "tp": 8, "mfu": 0.56, "published_mfu": 0.5})
+            self.assertEqual(explanations.collectives(made)[-1], expected)
 
 
 class Paper(unittest.TestCase):
