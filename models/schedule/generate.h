@@ -28,6 +28,8 @@ typedef struct pc_generate_request {
     int threads;           /* for searches; 0: one a processor. The result does not depend on it */
     bool plans_equal;      /* searches take F, B and W (and R) for equally long, BW for twice that, and transfers for
                             * free, whatever `costs` say: the memory alone is theirs */
+    bool searches_once;    /* searches give what they find for these costs, and not the shortest of several answers
+                            * (docs/searches.md): for who judges by more than the span of the passes */
 } pc_generate_request;
 
 /* Of a schedule that a file gives: what a named one does not have (given.h). */

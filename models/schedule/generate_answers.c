@@ -151,7 +151,8 @@ static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, c
 static pc_code ask(contest *c, const pc_generator *name, const int64_t *limit, pc_time least, pc_error *error) {
     pc_time span = 0;
     pc_code code = PC_OK;
-    for (int kind = TIMES_COSTS; kind < TIMES && !code && !pc_answers_reach(&c->answers, least); kind++) {
+    int behind = c->request->searches_once ? TIMES_COSTS + 1 : TIMES;
+    for (int kind = TIMES_COSTS; kind < behind && !code && !pc_answers_reach(&c->answers, least); kind++) {
         code = ask_at(c, name, (search_times)kind, limit, &span, error);
         if (!code && is_hopeless(c, span)) break;
     }
@@ -248,7 +249,7 @@ static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *e
 
 static pc_code find_answer(contest *c, int64_t *limit, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_code code = ask(c, c->asker, limit, c->answers.least, error);
-    if (!code) code = ask_others(c, limit, error);
+    if (!code && !c->request->searches_once) code = ask_others(c, limit, error);
     if (!code) code = pc_plan_to_schedule(c->answers.plan, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;
     *block = c->answers.block;

@@ -110,9 +110,12 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
     return code;
 }
 
+/* What a search is to give: the shortest of its answers; its answer for equal times; the one that it finds first. */
+typedef enum search_for { SEARCH_SHORTEST, SEARCH_EQUAL, SEARCH_ONCE } search_for;
+
 /* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
  * whether that fits or not, and so see no capacities. */
-static pc_code generate(const iteration_run *run, const pc_costs *planned, bool equal, bool with_block,
+static pc_code generate(const iteration_run *run, const pc_costs *planned, search_for what, bool with_block,
                         pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
     pc_costs costs = *planned;
@@ -125,7 +128,8 @@ static pc_code generate(const iteration_run *run, const pc_costs *planned, bool 
                                    .chunks = run->plan.chunks,
                                    .costs = &costs,
                                    .threads = 1, /* runs go on beside each other */
-                                   .plans_equal = equal};
+                                   .plans_equal = what == SEARCH_EQUAL,
+                                   .searches_once = what == SEARCH_ONCE};
     pc_code code =
         pc_generate(run->plan.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
     pc_free(no_limits);
@@ -417,7 +421,8 @@ typedef pc_code search_schedule(const iteration_run *run, bool with_block, pc_sc
 
 static pc_code search_first(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                             pc_error *error) {
-    return generate(run, &run->costs, run->plan.spec->plans_equal, with_block, schedule, iteration, error);
+    return generate(run, &run->costs, run->plan.spec->plans_equal ? SEARCH_EQUAL : SEARCH_SHORTEST, with_block,
+                    schedule, iteration, error);
 }
 
 /* Searches take messages for delays, however many are under way. Where that was wrong, because the iteration takes more
@@ -438,21 +443,29 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
     plan.spec = &waiting;
     pc_code code = pc_iteration_plan_costs(&plan, 0, &costs, error);
     if (code) return code;
-    code = generate(run, &costs, false, with_block, schedule, iteration, error);
+    code = generate(run, &costs, SEARCH_SHORTEST, with_block, schedule, iteration, error);
     pc_costs_free(&costs);
     return code;
 }
 
 /* Searches go by the span of the passes; what comes before and after them, and meetings of flows, can make a longer one
- * the shorter iteration. Planned for equal times is found soon, and is what one would compare with. */
-static bool wants_equal(const iteration_run *run) {
+ * the shorter iteration. Planned for equal times is found soon, and is what one would compare with; and planned as if
+ * every hop took as long as the slowest, stages wait less for messages that meet others. */
+static bool wants_others(const iteration_run *run) {
     const pc_iteration_spec *spec = run->plan.spec;
     return spec->generator->searches && !spec->plans_equal && run->plan.devices > 1;
 }
 
 static pc_code search_equal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                             pc_error *error) {
-    return generate(run, &run->costs, true, with_block, schedule, iteration, error);
+    return generate(run, &run->costs, SEARCH_EQUAL, with_block, schedule, iteration, error);
+}
+
+static pc_code search_slowest_hop(const iteration_run *run, bool with_block, pc_schedule *schedule,
+                                  pc_iteration *iteration, pc_error *error) {
+    pc_costs costs = run->costs;
+    costs.hop_delay_ps = NULL; /* transfer.delay_ps is the slowest one's */
+    return generate(run, &costs, SEARCH_ONCE, with_block, schedule, iteration, error);
 }
 
 static void swap_schedules(pc_schedule *a, pc_schedule *b) {
@@ -493,7 +506,9 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);
     if (!code && !made.status && wants_waiting(&run, &made))
         code = try_another(&run, search_waiting, with_trace, &made, error);
-    if (!code && !made.status && wants_equal(&run)) code = try_another(&run, search_equal, with_trace, &made, error);
+    if (!code && !made.status && wants_others(&run)) code = try_another(&run, search_equal, with_trace, &made, error);
+    if (!code && !made.status && wants_others(&run))
+        code = try_another(&run, search_slowest_hop, with_trace, &made, error);
     if (!code && !made.status && spec->bad_days.samples > 0)
         code = pc_samples_run(&run.plan, &run.schedule, &made, error);
     close_run(&run);
