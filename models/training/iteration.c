@@ -449,8 +449,8 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
 }
 
 /* Searches go by the span of the passes; what comes before and after them, and meetings of flows, can make a longer one
- * the shorter iteration. Planned for equal times is found soon, and is what one would compare with; and planned as if
- * every hop took as long as the slowest, stages wait less for messages that meet others. */
+ * the shorter iteration. Planned for equal times is found soon, and is what one would compare with; and over flows,
+ * planned as if every hop took as long as the slowest, stages wait less for messages that meet others. */
 static bool wants_others(const iteration_run *run) {
     const pc_iteration_spec *spec = run->plan.spec;
     return spec->generator->searches && !spec->plans_equal && run->plan.devices > 1;
@@ -507,7 +507,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     if (!code && !made.status && wants_waiting(&run, &made))
         code = try_another(&run, search_waiting, with_trace, &made, error);
     if (!code && !made.status && wants_others(&run)) code = try_another(&run, search_equal, with_trace, &made, error);
-    if (!code && !made.status && wants_others(&run))
+    if (!code && !made.status && wants_others(&run) && wants_flows(&run))
         code = try_another(&run, search_slowest_hop, with_trace, &made, error);
     if (!code && !made.status && spec->bad_days.samples > 0)
         code = pc_samples_run(&run.plan, &run.schedule, &made, error);

@@ -6,6 +6,7 @@ from document import Details, Figure, Heading, Paragraph, Table
 
 TIMELINES, TABLE1, TABLE2, TABLE3, TABLE5 = (f"controllable_memory_{name}" for name in
                                              ("timelines", "table1", "table2", "table3", "table5"))
+TABLE3_RECOMPUTED = f"{TABLE3}_r"
 FIGURE5, FIGURE6, FIGURE7, FIGURE8 = (f"controllable_memory_figure{n}" for n in (5, 6, 7, 8))
 FIGURE9, FIGURE10, FIGURE12 = (f"controllable_memory_figure{n}" for n in (9, 10, 12))
 

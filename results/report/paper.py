@@ -134,8 +134,8 @@ CONTROLLABLE_MEMORY = [
     ((growth.GROWTH,), growth.table), ((balance.BALANCE,), balance.table),
     ((controllable.FIGURE8,), limits.figure8), ((controllable.FIGURE9,), limits.figure9),
     ((own_models.FIGURE9_MODELS,), own_models.figure9), ((controllable.FIGURE10,), limits.figure10),
-    ((own_models.FIGURE10_MODELS,), own_models.figure10), ((controllable.TABLE3,), limits.table3),
-    ((controllable.TABLE3,), limits.raw_grid), ((controllable.TABLE5,), tables.table5),
+    ((own_models.FIGURE10_MODELS,), own_models.figure10), ((controllable.TABLE3, controllable.TABLE3_RECOMPUTED), limits.table3),
+    ((controllable.TABLE3, controllable.TABLE3_RECOMPUTED), limits.raw_grid), ((controllable.TABLE5,), tables.table5),
     ((controllable.FIGURE12,), limits.figure12), ((offsets.TABLE8,), offsets.table8)]
 PARTS = [*CONTROLLABLE_MEMORY, *zero_bubble.PARTS, *explanations.PARTS]
 

@@ -212,7 +212,8 @@ TABLE3 = {  # best MFU in percent, by the case and the schedule (with recompute:
 def table3_best(pipecast, root):
     """The row of the highest MFU for each case and schedule."""
     best = {}
-    for row in run(pipecast, root / "scenarios/paper/controllable_memory_table3.yaml"):
+    rows = [row for name in ("table3", "table3_r") for row in run(pipecast, root / f"scenarios/paper/controllable_memory_{name}.yaml")]
+    for row in rows:
         case = case_of(row).split(".")[0]
         key = case.removesuffix("-r"), row["schedule"] + ("-r" if case.endswith("-r") else "")
         if row["status"] == "ok" and number(row, "mfu") > number(best.get(key, {"mfu": "-1"}), "mfu"):
