@@ -72,6 +72,7 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
   bubble rate, makespan  0.1111
   peak activation        2 of a stage's microbatches
   device by device       2 1
+  engine                 longest paths; nothing shares a link or waits for memory, so events would give the same, to the picosecond
   block                  interval 3 cells, 1 microbatch
 
   device  bound  repeated  here  lifespan of each chunk in cells

@@ -25,8 +25,8 @@ def setUpModule():
     folder = tempfile.TemporaryDirectory()
     unittest.addModuleCleanup(folder.cleanup)
     text, copy = TABLE5.read_text(), pathlib.Path(folder.name, TABLE5.name)
-    quick = text.replace("zb-h2, zb-1p, zb-2p]", "zb-h2]")
-    assert quick != text
+    quick = text.replace("zb-h2, zb-1p, zb-2p]", "zb-h2]").replace("  engine: events\n", "")
+    assert len(quick) < len(text) - len("  engine: events\n")
     copy.write_text(quick)
     TABLE5 = str(copy)
 
