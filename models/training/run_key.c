@@ -1,29 +1,18 @@
 #include "models/training/run_key.h"
 
+#include "engine/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the hash: two lanes of 64 bits, each word stirred into both ---- */
-
-/* The two lanes' multipliers and shifts are those of the finalizers of splitmix64 and MurmurHash3; each stirring is a
- * bijection of the lane, so that two lists of words that differ in one differ in both lanes. */
-static uint64_t stir_high(uint64_t x) {
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-static uint64_t stir_low(uint64_t x) {
-    x = (x ^ (x >> 33)) * UINT64_C(0xff51afd7ed558ccd);
-    x = (x ^ (x >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return x ^ (x >> 33);
-}
+/* ---- the hash ---- */
 
 static void add(pc_run_key *key, uint64_t word) {
-    key->high = stir_high(key->high ^ word) + UINT64_C(0x9e3779b97f4a7c15); /* so that zeros are counted */
-    key->low = stir_low(key->low ^ word) + UINT64_C(0xd1b54a32d192ed03);
+    pc_hash hash = {key->high, key->low};
+    pc_hash_add(&hash, word);
+    *key = (pc_run_key){hash.high, hash.low};
 }
 
 static void add_integer(pc_run_key *key, int64_t value) {
