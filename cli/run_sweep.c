@@ -35,7 +35,8 @@ typedef struct session {
     sweep_files files;
     sweep plan;
     progress bar;
-    int64_t to_do; /* when it began; the plan is made anew when all is done */
+    pc_search_memo *memo; /* of all runs */
+    int64_t to_do;        /* when it began; the plan is made anew when all is done */
     _Atomic int64_t done;
     bool any_unfit;
     utilisation used;
@@ -216,6 +217,7 @@ static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_erro
     pc_code code = make_spec(s, s->plan.to_do[index], spec, error);
     if (code) return code;
     spec->iteration.threads = threads_of_a_run(s);
+    spec->memo = spec->iteration.memo = s->memo;
     spec->trace = spec->trace && s->request->output;
     return PC_OK;
 }
@@ -260,6 +262,8 @@ static void say_interrupted(void *context) {
 static pc_code run_all(session *s, pc_error *error) {
     const run_request *r = s->request;
     s->to_do = s->plan.to_do_count;
+    pc_code code = agree(s, pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &s->memo, error), error);
+    if (code) return code;
     if (is_first(s)) say_plan(s);
     progress_start(&s->bar, s->plan.to_do_count, r->is_quiet || !is_first(s));
     if (is_first(s) && (r->output || s->bar.is_shown)) {
@@ -267,7 +271,7 @@ static pc_code run_all(session *s, pc_error *error) {
         interrupt_watch(&s->interrupt, say_interrupted, s);
     }
     if (!s->interrupt.is_watched) interrupt_end(&s->interrupt);
-    pc_code code = ranks_run(s->ranks, s->plan.to_do_count, jobs_of(s), make_run, take_result, s, error);
+    code = ranks_run(s->ranks, s->plan.to_do_count, jobs_of(s), make_run, take_result, s, error);
     progress_end(&s->bar);
     if (!code) code = pc_journal_sync(s->files.own, error);
     return agree(s, code, error);
@@ -405,6 +409,7 @@ static void close_session(session *s) {
     sweep_free(&s->plan);
     sweep_files_close(&s->files);
     run_profiles_close(&s->profiles);
+    pc_search_memo_free(s->memo);
     for (int i = 0; s->scenarios && i < s->request->path_count; i++) pc_scenario_free(s->scenarios[i]);
     pc_free(s->scenarios);
     pc_free(s->first_run);

@@ -55,6 +55,7 @@ static void run_trial(const plan_search *search, plan_trial *trial) {
     pc_plan_choice choice = plan_choice_of(&search->numbers, trial->candidate->rank.number);
     pc_iteration_spec spec = pc_plan_spec(search->space, &choice);
     pc_iteration iteration;
+    spec.memo = search->memo;
     trial->code = pc_iteration_run(&spec, search->space->bases[choice.base].cost, false, &iteration, &trial->error);
     trial->status = trial->code == PC_ERROR_INPUT ? PC_ITERATION_INFEASIBLE : PC_ITERATION_OK;
     if (trial->code == PC_ERROR_INPUT) trial->code = PC_OK;
@@ -300,8 +301,10 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
         (plan_best){.ranking = &search.ranking,
                     .numbers = request->objective_count == 1 && !request->all_variants ? &search.numbers : NULL,
                     .top = request->objective_count == 1 ? request->top : 0};
-    code = search_all(&search, error);
+    code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
+    if (!code) code = search_all(&search, error);
     if (!code) code = give_answer(&search, answer, error);
+    pc_search_memo_free(search.memo);
     plan_best_free(&search.best);
     pc_free(search.scouted);
     return code;

@@ -41,6 +41,7 @@ typedef struct plan_search {
     plan_best best;
     pc_plan_log log;
     int threads;
+    pc_search_memo *memo;  /* of all simulations; owned */
     int passes;            /* done */
     int64_t kept;          /* in this pass */
     int64_t kept_of_frame; /* likewise; 0: any number */

@@ -8,6 +8,7 @@
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
+#include "models/schedule/search_memo.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,8 @@ typedef struct pc_generate_request {
                             * free, whatever `costs` say: the memory alone is theirs */
     bool searches_once;    /* searches give what they find for these costs, and not the shortest of several answers
                             * (docs/searches.md): for who judges by more than the span of the passes */
+    pc_search_memo *memo;  /* of searches that were done for other requests; NULL: none. The result does not depend on
+                            * it. Borrowed */
 } pc_generate_request;
 
 /* Of a schedule that a file gives: what a named one does not have (given.h). */

@@ -48,12 +48,19 @@ typedef enum pc_searched_schedule {
 } pc_searched_schedule;
 
 /* In generate_searched.c. The memory that each device's limit by this name is, beside the costs' capacities; 0: none.
- * One search at the request's costs, whose times must be given and whose activations must have sizes, within that. And
- * whether two names differ in no more than their limit. */
+ * One search at the request's costs, whose times must be given and whose activations must have sizes, within that. A
+ * name's family and effort as a number, and so whether two names differ in no more than their limit. And whether a name
+ * makes another effort because some device has less room than its limit. */
 void pc_searched_limits(const pc_generator *self, const pc_costs *costs, int64_t *limit);
+pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+                         pc_schedule *schedule, pc_block *block, pc_error *error);
+int pc_searched_number(const pc_generator *self);
+bool pc_searched_are_one(const pc_generator *a, const pc_generator *b);
+bool pc_searched_is_tightened(const pc_generator *self, const pc_costs *costs, const int64_t *limit);
+
+/* In generate_remembered.c. The same search, or what the request's memo has of it. */
 pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
                         pc_schedule *schedule, pc_block *block, pc_error *error);
-bool pc_searched_are_one(const pc_generator *a, const pc_generator *b);
 
 /* In generate_answers.c. The times of `plan: equal`, for all chunks; and the schedule of a name that searches. */
 void pc_searched_equal_times(pc_costs *costs);

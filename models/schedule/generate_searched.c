@@ -235,7 +235,8 @@ static void add_family(pc_searched_schedule name, int p, int room, pattern_list 
     }
 }
 
-static bool is_tightened(const pc_costs *costs, const int64_t *limit) {
+bool pc_searched_is_tightened(const pc_generator *self, const pc_costs *costs, const int64_t *limit) {
+    if (self->extra != PC_SEARCHED_1F1B_V) return false;
     for (int d = 0; d < costs->devices; d++)
         if (costs->memory_capacity_bytes[d] > 0 && costs->memory_capacity_bytes[d] < limit[d]) return true;
     return false;
@@ -261,21 +262,22 @@ static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
 
 static pc_code run_search(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
                           const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_search search = {.name = self->name,
-                        .costs = request->costs,
-                        .placement = self->placement,
-                        .splits = self->splits,
-                        .microbatches = (int)request->microbatches,
-                        .limit = limit,
-                        .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
-                        .effort = effort_for((pc_searched_schedule)self->extra, is_tightened(request->costs, limit)),
-                        .patterns = list->patterns,
-                        .pattern_count = list->count};
+    pc_search search = {
+        .name = self->name,
+        .costs = request->costs,
+        .placement = self->placement,
+        .splits = self->splits,
+        .microbatches = (int)request->microbatches,
+        .limit = limit,
+        .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
+        .effort = effort_for((pc_searched_schedule)self->extra, pc_searched_is_tightened(self, request->costs, limit)),
+        .patterns = list->patterns,
+        .pattern_count = list->count};
     return pc_search_run(&search, schedule, block, error);
 }
 
-pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
-                        pc_schedule *schedule, pc_block *block, pc_error *error) {
+pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+                         pc_schedule *schedule, pc_block *block, pc_error *error) {
     const pc_costs *costs = request->costs;
     pattern_list list = {0};
     add_family((pc_searched_schedule)self->extra, costs->devices, room_for(costs, limit), &list);
@@ -287,10 +289,10 @@ pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *req
 
 /* ---- which names are one search ---- */
 
-static bool is_adaptive(const pc_generator *name) {
-    return name->extra == PC_SEARCHED_ZB_V || name->extra == PC_SEARCHED_V_ADAPTIVE;
+int pc_searched_number(const pc_generator *self) {
+    return self->extra == PC_SEARCHED_V_ADAPTIVE ? PC_SEARCHED_ZB_V : self->extra;
 }
 
 bool pc_searched_are_one(const pc_generator *a, const pc_generator *b) {
-    return a->extra == b->extra || (is_adaptive(a) && is_adaptive(b));
+    return pc_searched_number(a) == pc_searched_number(b);
 }

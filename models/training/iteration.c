@@ -1,6 +1,7 @@
 #include "models/training/iteration.h"
 
 #include "engine/alloc.h"
+#include "engine/hash.h"
 #include "models/schedule/timing.h"
 #include "models/training/events.h"
 #include "models/training/expand.h"
@@ -26,11 +27,16 @@ pc_iteration_spec pc_iteration_spec_default(void) {
     };
 }
 
-/* One run's things; all owned but for the plan's spec. */
+enum { SCHEDULES_MOST = 4 }; /* that a run times */
+
+/* One run's things; all owned where nothing else is said, but for the plan's spec. */
 typedef struct iteration_run {
     pc_iteration_plan plan;
     pc_costs costs;
     pc_schedule schedule;
+    pc_search_memo *memo, *own_memo; /* of searches: the spec's, or its own, which alone is owned */
+    pc_hash timed[SCHEDULES_MOST];   /* of the schedules that were timed */
+    int timed_count;
     pc_timing *timing, *held; /* held: of runs beside the one that counts */
     pc_pipeline_ends ends;
     pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices]; one block, with the next */
@@ -47,6 +53,7 @@ static void close_run(iteration_run *run) {
     pc_schedule_free(&run->schedule);
     pc_costs_free(&run->costs);
     pc_iteration_plan_free(&run->plan);
+    pc_search_memo_free(run->own_memo);
 }
 
 /* ---- before the passes ---- */
@@ -129,7 +136,8 @@ static pc_code generate(const iteration_run *run, const pc_costs *planned, searc
                                    .costs = &costs,
                                    .threads = 1, /* runs go on beside each other */
                                    .plans_equal = what == SEARCH_EQUAL,
-                                   .searches_once = what == SEARCH_ONCE};
+                                   .searches_once = what == SEARCH_ONCE,
+                                   .memo = run->memo};
     pc_code code =
         pc_generate(run->plan.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
     pc_free(no_limits);
@@ -138,6 +146,13 @@ static pc_code generate(const iteration_run *run, const pc_costs *planned, searc
         return PC_OK;
     }
     return code ? pc_error_set(error, code, "%s", why.message) : PC_OK;
+}
+
+static pc_code open_memo(iteration_run *run, pc_error *error) {
+    pc_code code = PC_OK;
+    if (!run->plan.spec->memo) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &run->own_memo, error);
+    run->memo = run->plan.spec->memo ? run->plan.spec->memo : run->own_memo;
+    return code;
 }
 
 static pc_code open_timing(iteration_run *run, pc_error *error) {
@@ -468,6 +483,19 @@ static pc_code search_slowest_hop(const iteration_run *run, bool with_block, pc_
     return generate(run, &costs, SEARCH_ONCE, with_block, schedule, iteration, error);
 }
 
+/* Notes a schedule that is to be timed; false where one of the same passes was: it would take as long. */
+static bool add_timed(iteration_run *run, const pc_schedule *schedule) {
+    pc_hash hash = {UINT64_C(0x7061737365732069), UINT64_C(0x6e206f7264657273)};
+    for (int64_t i = 0; i < schedule->offsets[schedule->devices]; i++) {
+        pc_pass pass = schedule->passes[i];
+        pc_hash_add(&hash, (uint64_t)pass.microbatch << 32 | (uint64_t)pass.chunk << 16 | (uint64_t)pass.kind);
+    }
+    for (int i = 0; i < run->timed_count; i++)
+        if (pc_hash_equal(run->timed[i], hash)) return false;
+    run->timed[run->timed_count++] = hash;
+    return true;
+}
+
 static void swap_schedules(pc_schedule *a, pc_schedule *b) {
     pc_schedule other = *a;
     *a = *b;
@@ -482,9 +510,10 @@ static pc_code try_another(iteration_run *run, search_schedule *search, bool wit
     clear(&other);
     pc_code code = pc_footprint_fixed(&run->plan, &other, error);
     if (!code) code = search(run, with_trace, &schedule, &other, error);
+    bool is_timed = !code && !other.status && add_timed(run, &schedule);
     swap_schedules(&run->schedule, &schedule);
-    if (!code && !other.status) code = time_schedule(run, with_trace, &other, error);
-    if (!code && !other.status && other.iteration_s < iteration->iteration_s) {
+    if (is_timed) code = time_schedule(run, with_trace, &other, error);
+    if (is_timed && !code && !other.status && other.iteration_s < iteration->iteration_s) {
         pc_iteration_free(iteration);
         *iteration = other;
     } else {
@@ -501,8 +530,10 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     iteration_run run = {0};
     clear(&made);
     pc_code code = prepare(spec, cost, &run, &made, error);
+    if (!code && !made.status && spec->generator->searches) code = open_memo(&run, error);
     if (!code && !made.status) code = search_first(&run, with_trace, &run.schedule, &made, error);
     if (!code && !made.status) code = open_timing(&run, error);
+    if (!code && !made.status && spec->generator->searches) add_timed(&run, &run.schedule);
     if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);
     if (!code && !made.status && wants_waiting(&run, &made))
         code = try_another(&run, search_waiting, with_trace, &made, error);

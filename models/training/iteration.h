@@ -72,7 +72,9 @@ typedef struct pc_iteration_spec {
                                  * or samples */
     uint64_t seed;
     pc_bad_days bad_days; /* its samples go by the closed network, whatever the good day's */
-    int threads;          /* for expanded replicas and samples; 0: one. What comes out does not depend on it */
+    int threads;          /* for expanded replicas and samples; 0: one. What comes out does not depend on it, nor on the
+                           * next */
+    pc_search_memo *memo; /* of searches for schedules that other iterations had; NULL: this one's alone. Borrowed */
 } pc_iteration_spec;
 
 /* All overlaps on, scattered boundary, NORM, PASS, AUTO, no overhead, order TP, DP, PP; the

@@ -246,7 +246,8 @@ static pc_code work_out_row(const pc_run_spec *spec, pc_run_row *row, pc_run_det
                                    .chunks = spec->chunks,
                                    .costs = &spec->costs,
                                    .threads = 1, /* runs go on beside each other */
-                                   .plans_equal = spec->plans_equal};
+                                   .plans_equal = spec->plans_equal,
+                                   .memo = spec->memo};
     pc_code code = pc_generate(spec->generator, &request, &schedule, spec->trace ? &detail->block : NULL, &why);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(why.message, row);

@@ -62,6 +62,8 @@ typedef struct pc_run_spec {
     bool has_profile_jitter; /* passes are to scatter as that profile's kernels do: who opens it fills in
                               * iteration.bad_days.passes */
     double gpu_hour_price;   /* in any currency */
+    pc_search_memo *memo;    /* of searches for schedules that other runs had, where costs are given; on clusters the
+                              * iteration has it. NULL: none. What comes out does not depend on it. Borrowed */
     char infeasible[256];    /* a rule that the numbers break, known before the run; empty where there is none */
     /* What others measured or published for this run, to stand beside ours; NaN where nobody did. */
     double published_bubble_rate_span;

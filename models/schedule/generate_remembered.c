@@ -1,0 +1,169 @@
+/* One search, of those that generate_answers.c compares, and its answer where a memo has it.
+ *
+ * What a search is asked for is reduced to what can decide its answer, and searched in that form, with a memo or
+ * without. So the memo's key is a hash of all that the search is given, and what two requests differ in beside it
+ * cannot count.
+ */
+#include "models/schedule/generate_private.h"
+
+#include "engine/alloc.h"
+#include "models/schedule/search_memo_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what decides the answer ---- */
+
+typedef struct question {
+    pc_costs costs; /* owned */
+    int64_t *limit; /* a number a device; owned */
+} question;
+
+static void free_question(question *x) {
+    pc_costs_free(&x->costs);
+    pc_free(x->limit);
+}
+
+static pc_code create_question(const pc_costs *costs, question *x, pc_error *error) {
+    *x = (question){.limit = pc_alloc((size_t)costs->devices, sizeof *x->limit)};
+    if (!x->limit) return pc_error_no_memory(error);
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, &x->costs, error);
+    x->costs.transfer = costs->transfer;
+    if (!code && costs->hop_delay_ps) code = pc_costs_add_hop_delays(&x->costs, error);
+    if (code) free_question(x);
+    return code;
+}
+
+/* Times of its kinds of passes alone. */
+static void fill_times(const pc_generator *name, const pc_costs *from, pc_costs *to) {
+    for (int64_t i = 0; i < (int64_t)from->devices * from->chunks * PC_PASS_KINDS; i++)
+        if (pc_generator_has_kind(name, (pc_pass_kind)(i % PC_PASS_KINDS))) to->duration_ps[i] = from->duration_ps[i];
+}
+
+/* What F keeps counts where B recomputes alone: there is no R. */
+static void fill_bytes(const pc_costs *from, pc_costs *to) {
+    size_t bytes = (size_t)from->devices * (size_t)from->chunks * sizeof *from->activation_bytes;
+    memcpy(to->activation_bytes, from->activation_bytes, bytes);
+    memcpy(to->activation_b_bytes, from->activation_b_bytes, bytes);
+    if (from->recomputes_in_b) memcpy(to->activation_kept_bytes, from->activation_kept_bytes, bytes);
+    to->recomputes_in_b = from->recomputes_in_b;
+}
+
+/* No placement of theirs leads from the last device to the first; but of two devices that is the way back
+ * (pc_costs_delay). Hops that all take the same are a delay of all. */
+static void fill_hops(const pc_costs *from, pc_costs *to) {
+    int hops = from->devices == 2 ? 2 : from->devices - 1;
+    bool are_equal = true;
+    if (!from->hop_delay_ps) return;
+    memset(to->hop_delay_ps, 0, (size_t)from->devices * sizeof *to->hop_delay_ps);
+    for (int d = 0; d < hops; d++) {
+        to->hop_delay_ps[d] = from->hop_delay_ps[d];
+        are_equal = are_equal && from->hop_delay_ps[d] == from->hop_delay_ps[0];
+    }
+    to->transfer.delay_ps = are_equal && hops > 0 ? from->hop_delay_ps[0] : 0;
+    if (!are_equal) return;
+    pc_free(to->hop_delay_ps);
+    to->hop_delay_ps = NULL;
+}
+
+/* The name's limit and the device's room are one limit, but for a name that makes more effort where there is less room
+ * than its limit (generate_searched.c). */
+static void fill_limits(const pc_generator *name, const pc_costs *from, const int64_t *limit, question *x) {
+    bool is_apart = pc_searched_is_tightened(name, from, limit);
+    for (int d = 0; d < from->devices; d++) {
+        int64_t room = from->memory_capacity_bytes[d];
+        x->limit[d] = is_apart || room == 0 || (limit[d] > 0 && limit[d] <= room) ? limit[d] : room;
+        x->costs.memory_capacity_bytes[d] = is_apart ? room : 0;
+    }
+}
+
+static pc_code make_question(const pc_generator *name, const pc_costs *costs, const int64_t *limit, question *x,
+                             pc_error *error) {
+    pc_code code = create_question(costs, x, error);
+    if (code) return code;
+    fill_times(name, costs, &x->costs);
+    fill_bytes(costs, &x->costs);
+    fill_hops(costs, &x->costs);
+    fill_limits(name, costs, limit, x);
+    return PC_OK;
+}
+
+/* ---- its key ---- */
+
+static void add_numbers(pc_hash *hash, const int64_t *numbers, int64_t count) {
+    pc_hash_add(hash, numbers ? (uint64_t)count : UINT64_MAX);
+    for (int64_t i = 0; numbers && i < count; i++) pc_hash_add(hash, (uint64_t)numbers[i]);
+}
+
+static void add_transfer(pc_hash *hash, const pc_transfer *transfer) {
+    uint64_t bandwidth;
+    memcpy(&bandwidth, &transfer->bandwidth_bytes_per_s, sizeof bandwidth);
+    const uint64_t words[] = {(uint64_t)transfer->mode, (uint64_t)transfer->delay_ps, (uint64_t)transfer->latency_ps,
+                              bandwidth, (uint64_t)transfer->size_bytes};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) pc_hash_add(hash, words[i]);
+}
+
+/* All of the costs, whatever a search looks at: what is to be left out make_question leaves out. */
+static void add_costs(pc_hash *hash, const pc_costs *costs) {
+    int64_t cells = (int64_t)costs->devices * costs->chunks;
+    pc_hash_add(hash, (uint64_t)costs->devices);
+    pc_hash_add(hash, (uint64_t)costs->chunks);
+    add_numbers(hash, costs->duration_ps, cells * PC_PASS_KINDS);
+    add_numbers(hash, costs->activation_bytes, cells);
+    add_numbers(hash, costs->activation_b_bytes, cells);
+    add_numbers(hash, costs->activation_kept_bytes, cells);
+    pc_hash_add(hash, costs->recomputes_in_b);
+    add_numbers(hash, costs->memory_capacity_bytes, costs->devices);
+    add_transfer(hash, &costs->transfer);
+    add_numbers(hash, costs->hop_delay_ps, costs->devices);
+    add_numbers(hash, costs->ready_ps, cells);
+}
+
+/* Names that are one search have one number; the schedule gets the name of the one that asks. */
+static pc_hash key_of(const pc_generator *name, int64_t microbatches, bool with_block, const question *x) {
+    pc_hash hash = {UINT64_C(0x7365617263686573), UINT64_C(0x72656d656d626572)};
+    const int numbers[] = {pc_searched_number(name), name->placement, name->splits, with_block};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) pc_hash_add(&hash, (uint64_t)numbers[i]);
+    pc_hash_add(&hash, (uint64_t)microbatches);
+    add_costs(&hash, &x->costs);
+    add_numbers(&hash, x->limit, x->costs.devices);
+    return hash;
+}
+
+/* ---- the answer ---- */
+
+static pc_code remember(const pc_generator *self, const pc_generate_request *request, const question *x,
+                        pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_hash key = key_of(self, request->microbatches, block != NULL, x);
+    pc_search_memo_work work;
+    bool found;
+    pc_code code = pc_search_memo_begin(request->memo, key, &work, schedule, block, &found, error);
+    if (code) return code;
+    if (found) {
+        snprintf(schedule->name, sizeof schedule->name, "%s", self->name);
+        return PC_OK;
+    }
+    code = pc_searched_find(self, request, x->limit, schedule, block, error);
+    if (code) {
+        pc_search_memo_end(request->memo, &work, NULL, NULL, NULL);
+        return code;
+    }
+    code = pc_search_memo_end(request->memo, &work, schedule, block, error);
+    if (!code) return PC_OK;
+    pc_schedule_free(schedule);
+    if (block) pc_block_free(block);
+    return code;
+}
+
+pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+                        pc_schedule *schedule, pc_block *block, pc_error *error) {
+    question x;
+    pc_generate_request asked = *request;
+    pc_code code = make_question(self, request->costs, limit, &x, error);
+    if (code) return code;
+    asked.costs = &x.costs;
+    code = request->memo ? remember(self, &asked, &x, schedule, block, error)
+                         : pc_searched_find(self, &asked, x.limit, schedule, block, error);
+    free_question(&x);
+    return code;
+}
