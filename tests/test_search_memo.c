@@ -310,13 +310,17 @@ static void make_one(void *context, int worker, int64_t index) {
 
 static void check_threads(const example *x, size_t bytes_max) {
     shared work = {.x = x, .memo = new_memo(bytes_max)};
+    pc_search_memo *one = new_memo(bytes_max); /* of one thread, which asks once */
     pc_parallel_run(THREADS, (int64_t)ROUNDS * REQUESTS, make_one, &work);
     for (int i = 0; i < ROUNDS * REQUESTS; i++) {
-        made alone = make(x, i / ROUNDS, NULL);
+        made alone = make(x, i / ROUNDS, i % ROUNDS ? NULL : one);
         if (!is_same(&work.made[i], &alone)) fail_msg("%s: another answer", x->name[i / ROUNDS]->name);
         free_made(&work.made[i]);
         free_made(&alone);
     }
+    if (pc_search_memo_count(work.memo).forgotten == 0)
+        assert_int_equal(pc_search_memo_count(work.memo).kept, pc_search_memo_count(one).kept);
+    pc_search_memo_free(one);
     pc_search_memo_free(work.memo);
 }
 
