@@ -45,7 +45,7 @@ def figure10(results):
             body.append([name, label(of[0]), *[cells.percent(at_limit(of, limit)) for limit in limits]])
     return [
         Heading(3, "Figure 10 for the paper's own models"),
-        Paragraph("At 4p and 16p microbatches; pass times as in the table of figure 9 for these models. A dash: it does not fit."),
+        Paragraph("At 4p microbatches; pass times as in the table of figure 9 for these models. A dash: it does not fit."),
         Figure("figure10-models.svg", "Bubble rate of both against the memory limit, 1F1B's memory = 1, models of table 2",
                "The V schedule lies below the zero-bubble scheduler"),
         Table(["setting", "schedule", f"limit {limits[0]:g}", *[f"{limit:g}" for limit in limits[1:]]], body)]

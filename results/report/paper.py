@@ -112,8 +112,8 @@ ABSENT = [
         "has the first.",
         "Of 'Controllable Memory' no points of figures 6, 9 and 10 are known, and of figure 8 none of MFU: their shapes "
         "alone are compared, above. Figure 6 in numbers has the paper's points only where figure 7 or table 4 has the same run. Figures 9 and 10 "
-        "for the paper's own models are on pass times of the cluster model, since no measured ones are at hand; of figure 10 with "
-        "4p and 16p microbatches alone. Of the grid search at a sequence of 16,384 neither the paper's values nor its batch is at "
+        "for the paper's own models are on pass times of the cluster model, since no measured ones are at hand; of figure 9 with "
+        "4p and 16p microbatches alone, of figure 10 with 4p. Of the grid search at a sequence of 16,384 neither the paper's values nor its batch is at "
         "hand. The claims on what V-Min idles and on what V-shaped schedules send have no number of the paper beside them.",
         "Of 'Zero Bubble': figures 1, 4, 6 and 10 are drawings; figure 5 is table 4, figure 8 the gallery's ZB-V, and figure 11 "
         "a run of table 5 (`pipecast figure reproduced/paper.h5 1.5B-m32.zb-2p -o figure11.svg`). Tables 1, 3 and 6 go into the "
