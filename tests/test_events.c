@@ -326,6 +326,13 @@ static void check_waited(const pc_iteration_spec *spec, const pc_iteration *x) {
     if (isnan(x->link_utilisation_max) && !spec->expands) check_order_that_ran(spec, x);
 }
 
+/* What a pass waits for in vain is in the result: some stage needs more than it has. */
+static void check_lacks(const pc_iteration *x) {
+    bool lacks = false;
+    for (int d = 0; d < x->devices; d++) lacks |= x->memory[d].peak_bytes > x->memory[d].capacity_bytes;
+    assert_true(lacks || !strstr(x->message, " waits for "));
+}
+
 /* What fits is as if nobody could wait. What does not ends in an order that fits, or says which pass waits for ever;
  * whichever way it was to be run. */
 static void test_passes_wait_for_memory(void **state) {
@@ -352,6 +359,7 @@ static void test_passes_wait_for_memory(void **state) {
         same_iteration(&x, &events);
         if (x.status) {
             assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+            check_lacks(&x);
             stuck++;
         } else if (x.replay.way == PC_WAY_EVENTS) {
             check_waited(&spec, &x);
@@ -392,6 +400,8 @@ static void test_a_stage_that_waits_is_as_fast(void **state) {
     x = run(&spec, PC_ENGINE_AUTO);
     assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
     assert_non_null(strstr(x.message, "stage 0: activations of one microbatch: "));
+    assert_int_equal(x.memory[0].peak_bytes, roomy.memory[0].peak_bytes - one); /* the first microbatch's */
+    assert_int_equal(x.memory[0].activations, one);
     pc_iteration_free(&x);
     pc_iteration_free(&roomy);
 }

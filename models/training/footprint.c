@@ -85,9 +85,9 @@ static int64_t one_activation(const pc_iteration_plan *plan, const pc_costs *cos
     return most;
 }
 
-/* Out of memory where some stage has no room for these; the stage that lacks most. */
-static void need_room(const pc_iteration_plan *plan, const pc_costs *costs, activations_of *activations,
-                      pc_iteration *iteration) {
+/* Out of memory where some stage has no room for these: the stage that lacks most, which is returned; -1 for none. */
+static int need_room(const pc_iteration_plan *plan, const pc_costs *costs, activations_of *activations,
+                     pc_iteration *iteration) {
     int worst = -1;
     int64_t missing = 0;
     for (int d = 0; d < plan->devices; d++) {
@@ -99,6 +99,7 @@ static void need_room(const pc_iteration_plan *plan, const pc_costs *costs, acti
     }
     if (worst >= 0)
         note(plan, worst, "activations", "of one microbatch", plan->device[worst].capacity_bytes + missing, iteration);
+    return worst;
 }
 
 void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration) {
@@ -164,12 +165,25 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
     return PC_OK;
 }
 
+/* What a stage had to hold to go on, which is more than it can. */
+static void say_peak(const pc_iteration_plan *plan, int device, int64_t bytes, pc_time when_ps,
+                     pc_iteration *iteration) {
+    pc_device_memory *x = &iteration->memory[device];
+    x->activations = bytes - pc_iteration_plan_fixed(plan, device);
+    x->peak_bytes = bytes;
+    x->peak_ps = when_ps;
+}
+
 void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
                         const pc_pass_stuck *stuck, pc_iteration *iteration) {
     int device = pc_stage_of_position(schedule, stuck->position);
     char name[PC_PASS_NAME_SIZE];
-    need_room(plan, costs, one_activation, iteration);
-    if (iteration->status) return;
+    int full = need_room(plan, costs, one_activation, iteration);
+    if (full >= 0) {
+        say_peak(plan, full, pc_iteration_plan_fixed(plan, full) + one_activation(plan, costs, full), 0, iteration);
+        return;
+    }
+    say_peak(plan, device, stuck->level_bytes + stuck->asked_bytes, stuck->when_ps, iteration);
     pc_pass_name(schedule, schedule->passes[stuck->position], name);
     iteration->status = PC_ITERATION_OUT_OF_MEMORY;
     pc_write_message(
