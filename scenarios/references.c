@@ -4,6 +4,7 @@
 #include "scenarios/block_file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* "dgx-h100" of "own/dgx-h100.yaml", with nothing in it that a run's name may not have. */
 static char *short_name(const char *text) {
@@ -72,6 +73,14 @@ static pc_code read_block(pc_reference *reference, const char *steps, pc_error *
     return code;
 }
 
+/* A pipe or device that a scenario names could keep the program waiting. What is not there is for the reader to say. */
+static pc_code read_csv(pc_reference *reference, pc_error *error) {
+    struct stat status;
+    if (stat(reference->path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: is no regular file; expected a CSV file", reference->path);
+    return pc_given_schedule_read(reference->path, reference->name, &reference->schedule, error);
+}
+
 /* The file's own error stays with it. */
 static pc_code read_schedule(pc_reference *reference, pc_error *error) {
     const char *text = reference->text, *path = path_of(text);
@@ -80,8 +89,7 @@ static pc_code read_schedule(pc_reference *reference, pc_error *error) {
     if (!reference->path) return pc_error_no_memory(error);
     pc_code code = pc_place_check(&reference->place, path, reference->path, own);
     if (code) return code;
-    return path != text ? read_block(reference, text + 6, own)
-                        : pc_given_schedule_read(reference->path, reference->name, &reference->schedule, own);
+    return path != text ? read_block(reference, text + 6, own) : read_csv(reference, own);
 }
 
 /* Text to generator. A file is read once, however often it is named, so that its generators are one. */

@@ -180,6 +180,13 @@ class Files(ScheduleFile):
         self.refused("--schedule: x.csv: empty; expected a line for each rank", "run", *CLUSTER, "--schedule", "x.csv",
                      cwd=os.path.dirname(self.file("x.csv", "\n")))
 
+    def test_a_pipe_is_refused(self):
+        """Nobody writes into it: read, it would keep the program waiting."""
+        os.mkfifo(self.path("pipe.csv"))
+        self.refused("pipe.csv: is no regular file; expected a CSV file", "run", self.scenario("pipe.csv"))
+        os.symlink("/dev/zero", self.path("zero.csv"))
+        self.refused("zero.csv: is no regular file; expected a CSV file", "run", *CLUSTER, "--schedule", self.path("zero.csv"))
+
     def test_where_a_path_counts_from(self):
         """From the scenario's folder, and not out of it; in options and sets from where we are, and wherever the user likes."""
         order = self.csv_of("zb-h1")
