@@ -317,10 +317,24 @@ static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *
     return code;
 }
 
+static bool keeps_grid(const answer *a) {
+    return a->given && pc_given_block_draft(a->given)->steps == PC_BLOCK_NONE;
+}
+
+/* On a grid nothing is left to wait for, or for events to say. */
+static pc_code refuse_on_grid(const schedule_request *r, const answer *a, pc_error *error) {
+    if (!keeps_grid(a) || (!r->waits_for_memory && r->engine == PC_ENGINE_AUTO)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s, of a block with steps none, whose passes start where their cells do; expected "
+                        "--block-steps squeeze or reorder",
+                        r->waits_for_memory ? "--out-of-memory: wait" : "--engine: events");
+}
+
 /* A block that is for one number of devices says which. */
 static pc_code open_block(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
     pc_code code = pc_block_file_read(r->block, &a->given, error);
     if (!code && r->block_steps >= 0) code = pc_given_block_set_steps(a->given, (pc_block_steps)r->block_steps, error);
+    if (!code) code = refuse_on_grid(r, a, error);
     if (code) return code;
     *generator = pc_given_block_generator(a->given);
     r->name = (*generator)->name;
@@ -373,9 +387,12 @@ static pc_code prepare(const schedule_request *r, const schedule_shape *shape, a
     return code ? code : request_costs(r, shape, a->report.time_unit_ps, &a->costs, error);
 }
 
+/* A capacity of 0 is none: a limit of 0 is one byte, in which nothing fits either. */
 static void limit_memory(answer *a) {
-    for (int d = 0; d < a->costs.devices; d++)
-        if (a->limit[d] < 1e9) a->costs.memory_capacity_bytes[d] = (int64_t)(a->limit[d] * a->report.microbatch_bytes);
+    for (int d = 0; d < a->costs.devices; d++) {
+        int64_t bytes = a->limit[d] < 1e9 ? (int64_t)(a->limit[d] * a->report.microbatch_bytes) : 0;
+        if (a->limit[d] < 1e9) a->costs.memory_capacity_bytes[d] = bytes > 0 ? bytes : 1;
+    }
 }
 
 /* Gives the costs the limits, for a search to keep. EXIT_DID_NOT_FIT where no schedule can. */
@@ -420,7 +437,7 @@ static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error
 static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
     const pc_replay_options how = {
         .with_trace = r->figure != NULL, .engine = r->engine, .waits_for_memory = r->waits_for_memory};
-    if (a->given && pc_given_block_draft(a->given)->steps == PC_BLOCK_NONE)
+    if (keeps_grid(a))
         return pc_given_block_replay(a->given, &a->schedule, &a->costs, how.with_trace, &a->replay, error);
     return pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
 }
@@ -441,6 +458,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.block = a->block.devices ? &a->block : NULL;
     a->report.costs = &a->costs;
     a->report.describes_block = a->given != NULL;
+    a->report.keeps_grid = keeps_grid(a);
     a->report.replay = &a->replay;
     a->report.generate_s = made - start;
     a->report.replay_s = now_s() - made;

@@ -111,7 +111,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "generate_s", report->generate_s);
     add_field(text, "replay_s", report->replay_s);
     pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"", replay->trace_hash);
-    pc_text_printf(text, ",\"engine\":\"%s\"", pc_engine_way_name(replay->way));
+    pc_text_printf(text, ",\"engine\":\"%s\"", report->keeps_grid ? "cells" : pc_engine_way_name(replay->way));
     add_block(report, text);
     pc_text_printf(text, "}\n");
 }
@@ -160,7 +160,9 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "  device by device      ");
     for (int d = 0; d < replay->devices; d++)
         pc_text_printf(text, " %.4g", in_microbatches(report, replay->device_peak_bytes[d]));
-    pc_text_printf(text, "\n  engine                 %s\n", pc_engine_way_words(replay->way));
+    pc_text_printf(text, "\n  engine                 %s\n",
+                   report->keeps_grid ? "none; every pass starts where its cell does"
+                                      : pc_engine_way_words(replay->way));
     if (report->describes_block && report->block && report->costs) add_block_lines(report, text);
 }
 

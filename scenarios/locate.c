@@ -77,7 +77,7 @@ static pc_code scan_events(event_scan *scan, yaml_parser_t *parser) {
         yaml_event_delete(&event);
         if (code) return code;
     }
-    if (scan->documents == 0) return refuse_line(scan, 0, "empty", "a mapping with the key scenario and others");
+    if (scan->documents == 0) return refuse_line(scan, 0, "empty", "a mapping of keys");
     return PC_OK;
 }
 

@@ -158,7 +158,7 @@ static void test_large_file(void **state) {
 
 static void test_not_text(void **state) {
     (void)state;
-    assert_refused("", 0, ":1: empty; expected a mapping with the key scenario and others");
+    assert_refused("", 0, ":1: empty; expected a mapping of keys");
     assert_refused("# nothing\n", 10, ":1: empty");
     assert_refused("a: b\n\x7f"
                    "ELF\x01\x02\0\0\0",

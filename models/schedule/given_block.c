@@ -167,13 +167,16 @@ static const pc_given_block *given_of(const pc_generator *generator) {
     return (const pc_given_block *)(const void *)generator->given;
 }
 
+/* What is wrong with an end names the file and its line already. */
 static pc_code repeat(const pc_given_block *given, const pc_block *block, int microbatches, pc_schedule *schedule,
                       int64_t **cells, pc_error *error) {
     const pc_block_draft *draft = &given->draft;
     pc_error cause = {0};
     pc_code code =
         pc_schedule_of_block(block, draft->ends, draft->end_count, draft->name, microbatches, schedule, cells, &cause);
-    if (code) pc_error_set(error, code, "%s: %s", draft->place, cause.message);
+    size_t length = strlen(draft->place);
+    bool is_placed = strncmp(cause.message, draft->place, length) == 0 && cause.message[length] == ':';
+    if (code) pc_error_set(error, code, "%s%s%s", is_placed ? "" : draft->place, is_placed ? "" : ": ", cause.message);
     return code;
 }
 

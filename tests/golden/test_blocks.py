@@ -116,12 +116,28 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
                 ("-m is missing", ("--block", own, "-p", "4")),
                 ("1 chunk", ("--block", own, "-p", "4", "-m", "4", "-v", "2")),
                 ("No such file", ("--block", own + "x", "-p", "4", "-m", "4")),
+                ("empty; expected a mapping of keys", ("--block", self.write("e.yaml", ""), "-p", "4", "-m", "4")),
+                ("--engine: events, of a block with steps none", ("--block", own, "--block-steps", "none", "-p", "4", "-m", "4", "--engine", "events")),
+                ("--out-of-memory: wait, of a block with steps none", ("--block", own, "--block-steps", "none", "-p", "4", "-m", "4",
+                                                                       "--memory-limit", "2", "--out-of-memory", "wait")),
                 ("no regular file", ("--block", "/dev/null", "-p", "4", "-m", "4")),
                 ("F of chunk 0 and BW of chunk 0 collide on device 0: both take cell 0 of the interval of 3",
                  ("--block", clash, "-p", "2", "-m", "4"))):
             if expected == "1 chunk":
                 expected = "2 chunks a device; expected 1"
             self.bad(expected, "schedule", *arguments)
+
+    def test_an_end_is_named_once(self):
+        own = self.write("own.yaml", OWN + "ends: [{kind: F, microbatch: 9, offset: 0}]\n")
+        self.bad(f"pipecast: {own}:7: ends[0]: microbatch 9 of an iteration of 4", "schedule", "--block", own, "-p", "2",
+                 "-m", "4")
+
+    def test_a_grid_is_not_called_longest_paths(self):
+        own = self.write("own.yaml", OWN)
+        self.assertEqual(self.block(own, "-p", "4", "-m", "8", "--block-steps", "none")["engine"], "cells")
+        self.assertEqual(self.block(own, "-p", "4", "-m", "8")["engine"], "paths")
+        self.assertIn("every pass starts where its cell does",
+                      self.good("schedule", "--block", own, "-p", "4", "-m", "8", "--block-steps", "none"))
 
     def bad(self, expected, *arguments):
         """Status 2, nothing on standard output, one line that has what is expected."""
@@ -138,6 +154,12 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
                          steps)
             self.assertEqual(result.returncode, 1)
             self.assertIn("--memory-limit: 1.5 is too little for v-min-own; expected at least 2", result.stderr)
+
+    def test_a_limit_of_zero_is_one(self):
+        """What waits for memory where there is none says so, and no table of a run without limit follows."""
+        result = run("schedule", "1f1b", "-p", "4", "-m", "8", "--memory-limit", "0", "--out-of-memory", "wait")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("F0 on device 0 waits for 1 where 0 are held, and nothing else can run", result.stderr)
 
     # ---- figures ----
 
