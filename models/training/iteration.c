@@ -150,6 +150,7 @@ static pc_code generate(const iteration_run *run, const pc_costs *planned, searc
 
 static pc_code open_memo(iteration_run *run, pc_error *error) {
     pc_code code = PC_OK;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
     if (!run->plan.spec->memo) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &run->own_memo, error);
     run->memo = run->plan.spec->memo ? run->plan.spec->memo : run->own_memo;
     return code;
@@ -436,6 +437,7 @@ typedef pc_code search_schedule(const iteration_run *run, bool with_block, pc_sc
 
 static pc_code search_first(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                             pc_error *error) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
     return generate(run, &run->costs, run->plan.spec->plans_equal ? SEARCH_EQUAL : SEARCH_SHORTEST, with_block,
                     schedule, iteration, error);
 }

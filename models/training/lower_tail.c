@@ -95,7 +95,7 @@ static pc_code norm_sendings(const lowering *x, pc_sendings sendings[3]) {
 /* All stages wait for the last one's gradients, and for each other. */
 static pc_code add_norm(lowering *x, int32_t *known) {
     pc_sendings sendings[3];
-    int32_t meeting;
+    int32_t meeting = NO_TASK;
     pc_code code = norm_sendings(x, sendings);
     if (!code) code = add_meeting_of(x, x->ended, x->plan->devices, &meeting);
     if (!code) code = lowering_add_meeting(x, known);

@@ -20,7 +20,7 @@ static pc_code add_edges_from(lowering *x, const int32_t *from, int32_t to) {
 /* It begins when all replicas can, and is over when all are. */
 static pc_code add_to_all(lowering *x, int device, int to, const pc_sendings *sendings, pc_after before,
                           const int32_t *afters, int32_t *done) {
-    int32_t ready = NO_TASK, one, all;
+    int32_t ready = NO_TASK, one, all = NO_TASK;
     pc_flow_note now = x->lanes.now;
     pc_code code = afters && afters[0] != NO_TASK ? lowering_add_meeting(x, &ready) : PC_OK;
     if (!code && ready != NO_TASK) code = add_edges_from(x, afters, ready);
