@@ -142,7 +142,7 @@ static bool is_same_block(const pc_block *a, const pc_block *b) {
 }
 
 static void check_threads(const random_case *c, const pc_schedule *s, const pc_block *block, int threads) {
-    pc_generate_request request = {c->devices, c->microbatches, c->chunks, &c->costs, threads, false};
+    pc_generate_request request = {c->devices, c->microbatches, c->chunks, &c->costs, threads, false, false, NULL};
     pc_schedule again;
     pc_block again_block;
     expect(pc_generate(c->generator, &request, &again, &again_block, NULL) == PC_OK, c, "it runs on more threads");
@@ -154,7 +154,7 @@ static void check_threads(const random_case *c, const pc_schedule *s, const pc_b
 }
 
 static void check_case(test_random *random, const random_case *c) {
-    pc_generate_request request = {c->devices, c->microbatches, c->chunks, &c->costs, 1, false};
+    pc_generate_request request = {c->devices, c->microbatches, c->chunks, &c->costs, 1, false, false, NULL};
     pc_schedule s = {0};
     pc_block block;
     pc_error error = {0};
@@ -205,7 +205,7 @@ static pc_costs equal_costs(int p, int chunks, int64_t bytes) {
 }
 
 static pc_time span_of(const char *name, int p, int m, const pc_costs *costs) {
-    pc_generate_request request = {p, m, 0, costs, 1, false};
+    pc_generate_request request = {p, m, 0, costs, 1, false, false, NULL};
     pc_schedule s;
     pc_replay replay;
     pc_error error = {0};
@@ -241,7 +241,7 @@ static void test_least_memory(void **state) {
             char expected[200];
             pc_error error = {0};
             pc_schedule s;
-            pc_generate_request request = {p, 4, 0, &costs, 1, false};
+            pc_generate_request request = {p, 4, 0, &costs, 1, false, false, NULL};
             costs.memory_capacity_bytes[d] = 99;
             snprintf(expected, sizeof expected,
                      "v-adaptive: device %d has 99 bytes for activations; expected at least 100, which one microbatch "
@@ -287,7 +287,7 @@ static void test_least_memory_of_others(void **state) {
 static void test_incomplete_costs(void **state) {
     (void)state;
     pc_costs costs = equal_costs(3, 2, 50);
-    pc_generate_request request = {3, 4, 0, &costs, 1, false};
+    pc_generate_request request = {3, 4, 0, &costs, 1, false, false, NULL};
     pc_schedule s;
     pc_error error = {0};
     costs.duration_ps[(2 * 2 + 1) * PC_PASS_KINDS + PC_PASS_W] = PC_TIME_NOT_GIVEN;
@@ -313,7 +313,7 @@ static void test_hop_delays(void **state) {
     enum { P = 4, M = 12 };
     for (int i = 0; i < 4; i++) {
         pc_costs common = equal_costs(P, 2, i < 2 ? 50 : 0), hops = equal_costs(P, 2, i < 2 ? 50 : 0);
-        pc_generate_request request = {P, M, 0, &common, 1, false};
+        pc_generate_request request = {P, M, 0, &common, 1, false, false, NULL};
         pc_schedule a, b;
         common.transfer.delay_ps = i % 2;
         assert_int_equal(pc_costs_add_hop_delays(&hops, NULL), PC_OK);
@@ -356,7 +356,7 @@ static pc_costs contest_costs(test_random *random, int p, int chunks) {
 
 /* The span, at `costs`, of what a name makes for `planned`. */
 static pc_time span_planned(const char *name, int m, const pc_costs *costs, const pc_costs *planned, bool equal) {
-    pc_generate_request request = {costs->devices, m, 0, planned, 1, equal};
+    pc_generate_request request = {costs->devices, m, 0, planned, 1, equal, false, NULL};
     pc_schedule s;
     pc_replay replay;
     pc_error error = {0};
@@ -476,7 +476,7 @@ static void test_threads(void **state) {
         for (int m = 8; m <= 40; m += 32) {
             random_case c = {pc_generator_find(names[n]), {0}, 3, m, 0, -1};
             c.costs = unequal_costs(3, c.generator->chunks_default);
-            pc_generate_request request = {c.devices, m, 0, &c.costs, 1, false};
+            pc_generate_request request = {c.devices, m, 0, &c.costs, 1, false, false, NULL};
             pc_schedule s;
             pc_block block;
             if (strcmp(names[n], "1f1b-v") == 0 && m > 8) request.microbatches = c.microbatches = 9;
@@ -491,7 +491,7 @@ static void test_threads(void **state) {
 
 /* Every allocation of a search fails once. What is written on success only is not written then. */
 static void sweep_allocations(const char *name, int p, int m, const pc_costs *costs) {
-    pc_generate_request request = {p, m, 0, costs, 1, false};
+    pc_generate_request request = {p, m, 0, costs, 1, false, false, NULL};
     const pc_generator *g = pc_generator_find(name);
     long count = 1;
     for (long i = -1; i < count; i++) {

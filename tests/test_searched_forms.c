@@ -22,7 +22,7 @@ static pc_timing_totals measure_within(pc_timing *timing, const char *name, int 
         costs.activation_bytes[i] = 1;
     }
     for (int d = 0; d < p; d++) costs.memory_capacity_bytes[d] = limit;
-    pc_generate_request request = {p, m, v, &costs, 1, false};
+    pc_generate_request request = {p, m, v, &costs, 1, false, false, NULL};
     if (pc_generate(g, &request, &s, NULL, &error)) fail_msg("%s p=%d m=%d: %s", name, p, m, error.message);
     if (pc_timing_run(timing, &s, &costs, &result, &error)) fail_msg("%s p=%d m=%d: %s", name, p, m, error.message);
     if (result.out_of_memory) fail_msg("%s p=%d m=%d: over %lld", name, p, m, (long long)limit);
