@@ -343,6 +343,7 @@ static pc_time ready_at(const pocket *x, int d, int64_t i) {
     return ready;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as passes wait for each other, a few hundred here */
 static bool is_held_up(const pocket *x, int d, int64_t i) {
     pc_predecessor before[PC_PREDECESSORS_MAX];
     int count = pc_pass_predecessors(&x->index, d, x->schedule->passes[i], before);

@@ -84,6 +84,7 @@ static pc_iteration run(const pc_iteration_spec *spec, pc_engine_mode engine) {
 }
 
 static void same_number(double a, double b, const char *what) {
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bit for bit is what is asked */
     if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b))) fail_msg("%s: %.17g; expected %.17g", what, a, b);
 }
 
