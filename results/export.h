@@ -37,9 +37,9 @@ PC_API pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *recor
  * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO where the stream fails. */
 PC_API pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
-/* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as in
- * the results file, empty where there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and nothing
- * written, of a run that it did not run whole. */
+/* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as
+ * in the results file, empty where there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
+ * nothing written, of a run that it did not run whole. */
 typedef enum pc_export_sort {
     PC_EXPORT_PASSES,
     PC_EXPORT_TRANSFERS,

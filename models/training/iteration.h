@@ -64,8 +64,8 @@ typedef struct pc_iteration_spec {
     pc_engine_mode engine;
     bool waits_for_memory; /* a pass that does not fit waits until others have given back enough, and its device goes on
                             * with the next ones of its order that can; else the run is out of memory */
-    double pass_overhead;       /* relative: every pass takes 1 + this of what the cost model says */
-    pc_time overhead_ps;        /* a constant an iteration: data loading, logging */
+    double pass_overhead;  /* relative: every pass takes 1 + this of what the cost model says */
+    pc_time overhead_ps;   /* a constant an iteration: data loading, logging */
     int64_t memory_limit_bytes; /* a device's room in all; 0: the GPU's own less what it reserves */
     bool expands;               /* every data-parallel replica is simulated for itself */
     double jitter;              /* relative standard deviation of every pass's time, lognormal, mean 1; needs expands

@@ -69,8 +69,7 @@ static void fill_cell(const pc_costs *costs, const pc_plan *plan, int device, in
     cell->before = cell_before(plan, part, (pc_pass_kind)pass.kind);
     cell->own = pass.kind == PC_PASS_W ? device * plan->types + type - plan->chunks : PC_PLAN_NONE;
     int from = cell->before / plan->types;
-    cell->before_delay =
-        cell->before == PC_PLAN_NONE || from == device ? 0 : transfer_delay(costs, from, device);
+    cell->before_delay = cell->before == PC_PLAN_NONE || from == device ? 0 : transfer_delay(costs, from, device);
 }
 
 static void link_after(pc_plan *plan) {
