@@ -339,7 +339,7 @@ static pc_costs contest_costs(test_random *random, int p, int chunks) {
     bool by_stage = test_between(random, 0, 3) > 0;
     assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
     for (int i = 0; i < p * chunks; i++) {
-        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
+        pc_time *times = costs.duration_ps + (ptrdiff_t)i * PC_PASS_KINDS;
         for (int kind = PC_PASS_F; kind <= PC_PASS_W; kind++)
             times[kind] = by_stage || i == 0 ? test_between(random, 1, 20) : costs.duration_ps[kind];
         times[PC_PASS_BW] = times[PC_PASS_B] + times[PC_PASS_W];
@@ -446,7 +446,7 @@ static void test_adaptive_within_more(void **state) {
     if (!test_part(1, 0)) return;
     pc_costs costs = equal_costs(P, 2, 50);
     for (int i = 0; i < P * 2; i++) {
-        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
+        pc_time *times = costs.duration_ps + (ptrdiff_t)i * PC_PASS_KINDS;
         times[PC_PASS_F] = 9469;
         times[PC_PASS_B] = 9744;
         times[PC_PASS_W] = 7306;
