@@ -46,7 +46,7 @@ static void draw(progress *bar, double now) {
     fprintf(stderr, "\r[%.*s%*s]%s%*s", full, "########################################", width - full, "", words, over,
             "");
     fflush(stderr);
-    bar->drawn = drawn;
+    bar->drawn = drawn + over; /* behind it the cursor stands, and what a key echoes */
 }
 
 static void draw_now_and_then(progress *bar) {

@@ -100,16 +100,10 @@ static void dispatch(pc_simulation *s, int32_t task) {
 /* A first-come processor gets a task that is ready now. */
 static void enqueue(pc_simulation *s, int32_t task) {
     int32_t p = s->program->tasks[task].processor;
-    if (!s->is_busy[p]) {
-        dispatch(s, task);
-        return;
-    }
-    s->queue_next[task] = NO_TASK;
-    if (s->queue_first[p] == NO_TASK)
-        s->queue_first[p] = task;
+    if (s->is_busy[p])
+        pc_task_queue_up(s, task, p);
     else
-        s->queue_next[s->queue_last[p]] = task;
-    s->queue_last[p] = task;
+        dispatch(s, task);
 }
 
 /* All predecessors have ended: s->ready[task] is known, and may lie ahead. */

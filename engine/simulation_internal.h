@@ -168,6 +168,16 @@ static inline size_t more_rows(size_t capacity) {
 /* Ends the run with a fault. */
 void pc_simulation_fail(pc_simulation *simulation, bool *fault);
 
+/* The task is the last of those that wait for a first-come processor. */
+static inline void pc_task_queue_up(pc_simulation *s, int32_t task, int32_t p) {
+    s->queue_next[task] = NO_TASK;
+    if (s->queue_first[p] == NO_TASK)
+        s->queue_first[p] = task;
+    else
+        s->queue_next[s->queue_last[p]] = task;
+    s->queue_last[p] = task;
+}
+
 /* In simulation.c: the task starts, or ends, now. */
 void pc_task_begin(pc_simulation *simulation, int32_t task);
 void pc_task_finish(pc_simulation *simulation, int32_t task);

@@ -256,15 +256,6 @@ void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context)
 
 /* ---- what the simulation tells ---- */
 
-static void queue_up(pc_simulation *s, int32_t task, int32_t p) {
-    s->queue_next[task] = NO_TASK;
-    if (s->queue_first[p] == NO_TASK)
-        s->queue_first[p] = task;
-    else
-        s->queue_next[s->queue_last[p]] = task;
-    s->queue_last[p] = task;
-}
-
 void pc_waiting_ready(pc_simulation *simulation, int32_t task) {
     pc_simulation *s = simulation;
     int32_t p = s->program->tasks[task].processor;
@@ -275,7 +266,7 @@ void pc_waiting_ready(pc_simulation *simulation, int32_t task) {
         s->turn[p].ready_count++;
         call_those_aside(s, p);
     } else {
-        if (s->program->processor_order[p] != PC_PROCESSOR_IN_ORDER) queue_up(s, task, p);
+        if (s->program->processor_order[p] != PC_PROCESSOR_IN_ORDER) pc_task_queue_up(s, task, p);
         if (s->queue_first[p] == task || s->turn[p].next_piece == task) call_turn(s, p);
     }
 }

@@ -200,9 +200,7 @@ static pc_code build(lowering *x) {
     if (!code) code = add_devices(x);
     for (int d = 0; !code && d < x->plan->devices; d++) code = add_stage(x, d);
     for (int r = 0; !code && r < x->how.replicas; r++) code = lowering_add_transfers(x, r);
-    if (code) return code;
-    x->filled_ps = pc_lanes_filled_ps(&x->lanes);
-    code = lowering_add_tail(x);
+    if (!code) code = lowering_add_tail(x);
     return code ? code : pc_program_seal(x->program, x->error);
 }
 

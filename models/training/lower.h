@@ -49,8 +49,7 @@ typedef struct pc_flows_result {
     pc_time *begin_ps;      /* [devices]: when the stage's own work begins, the earliest */
     pc_time *step_end_ps;   /* [devices]: when the stage's step ends, the latest */
     pc_time whole_ps;       /* when the last one ends, and the constant behind it */
-    pc_time link_filled_ps; /* how long the link is filled that is filled longest; what comes behind the stages' last
-                             * gradients (the tied embedding's, loss, norm) is left out */
+    pc_time link_filled_ps; /* how long the link is filled that is filled longest */
     /* Where it has memories: of the first replica's. */
     int64_t *peak_bytes;   /* [devices] */
     pc_time *overdrawn_ps; /* [devices]: when what it holds first was more than its capacity; -1: never */

@@ -96,7 +96,7 @@ pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_f
     if (!code) {
         read_passes(x, found, result);
         read_stages(x, found, result);
-        result->link_filled_ps = x->filled_ps;
+        result->link_filled_ps = pc_lanes_filled_ps(&x->lanes);
     }
     for (int d = 0; !code && x->how.has_memory && d < x->plan->devices; d++) {
         result->peak_bytes[d] = found->peak_bytes[d];

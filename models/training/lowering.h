@@ -45,7 +45,6 @@ typedef struct lowering {
     pc_time *over_ps;
     int64_t spine_count, spine_room;
     int64_t take_bytes, give_bytes;
-    pc_time filled_ps; /* how long the link is filled that is filled longest, up to the end of the stages */
     pc_error *error;
 } lowering;
 
