@@ -2,7 +2,7 @@
  * gives at all, for its cores share caches, memory and, where it is virtual, their host. One run is one folded
  * iteration: GPT-3 175B, TP 8, PP 8, 1F1B, 24 microbatches, closed costs. */
 #include "bench/bench.h"
-#include "cli/batch.h"
+#include "sweep/batch.h"
 #include "scenarios/scenario.h"
 
 #include <stdatomic.h>

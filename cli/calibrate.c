@@ -4,10 +4,10 @@
 #include "cli/cli.h"
 #include "cli/version.h"
 
-#include "calib/launched.h"
-#include "calib/measure.h"
+#include "calib/device/launched.h"
+#include "calib/device/measure.h"
 #include "engine/alloc.h"
-#include "results/replace.h"
+#include "storage/replace.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "cli/calibrate_print.h"
 
-#include "calib/profile_cost.h"
+#include "calib/profile/profile_cost.h"
 #include "cli/cli.h"
 #include "scenarios/library.h"
 

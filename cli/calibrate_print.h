@@ -2,7 +2,7 @@
 #ifndef PC_CLI_CALIBRATE_PRINT_H
 #define PC_CLI_CALIBRATE_PRINT_H
 
-#include "calib/profile.h"
+#include "calib/profile/profile.h"
 
 /* The device, its ceilings, and a line a fit, on standard output. */
 void calibrate_print(const pc_profile *profile);

@@ -1,5 +1,5 @@
 /* `pipecast calibrate-rank`: one rank of a group whose transfers are measured. The program starts it by itself. */
-#include "calib/transfers.h"
+#include "calib/device/transfers.h"
 #include "cli/cli.h"
 
 int command_calibrate_rank(int argc, char **argv) {

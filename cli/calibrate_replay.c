@@ -1,6 +1,6 @@
 #include "cli/calibrate_replay.h"
 
-#include "calib/replay.h"
+#include "calib/device/replay.h"
 #include "cli/cli.h"
 #include "scenarios/scenario.h"
 

@@ -2,7 +2,7 @@
 #ifndef PC_CLI_CALIBRATE_REPLAY_H
 #define PC_CLI_CALIBRATE_REPLAY_H
 
-#include "calib/profile.h"
+#include "calib/profile/profile.h"
 #include "engine/error.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 
 #include "engine/alloc.h"
 #include "results/export.h"
-#include "results/replace.h"
+#include "storage/replace.h"
 #include "results/store/store.h"
 #include "results/table.h"
 

@@ -5,7 +5,7 @@
 
 #include "results/figures/figure.h"
 #include "results/figures/links.h"
-#include "results/replace.h"
+#include "storage/replace.h"
 #include "results/store/store.h"
 
 #include <inttypes.h>

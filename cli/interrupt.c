@@ -1,6 +1,6 @@
 #include "cli/interrupt.h"
 
-#include "results/replace.h"
+#include "storage/replace.h"
 
 #include <stddef.h>
 

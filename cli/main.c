@@ -1,6 +1,6 @@
 /* pipecast: picks the subcommand. */
 #include "cli/cli.h"
-#include "cli/ranks.h"
+#include "sweep/ranks.h"
 #include "cli/version.h"
 #include "engine/names.h"
 

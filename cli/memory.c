@@ -8,7 +8,7 @@
 #include "cli/memory.h"
 
 #include "cli/cli.h"
-#include "results/store/h5.h"
+#include "storage/h5.h"
 
 #include <string.h>
 #include <unistd.h>

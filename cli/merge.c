@@ -1,8 +1,8 @@
 /* pipecast merge: several shards of a sweep into one results file. */
-#include "calib/launched.h"
+#include "calib/device/launched.h"
 #include "cli/cli.h"
 #include "cli/run_list.h"
-#include "cli/sweep_files.h"
+#include "sweep/sweep_files.h"
 
 #include "engine/alloc.h"
 #include "results/columns.h"

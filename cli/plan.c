@@ -1,11 +1,11 @@
 /* pipecast plan: the best ways to train a model on a cluster. */
-#include "calib/launched.h"
+#include "calib/device/launched.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_request.h"
 #include "cli/run_profiles.h"
-#include "cli/sweep_files.h"
+#include "sweep/sweep_files.h"
 #include "cli/utilisation.h"
 
 #include "engine/alloc.h"

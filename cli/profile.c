@@ -1,10 +1,10 @@
 /* pipecast profile: shows, fits and compares what was measured. */
 #include "cli/cli.h"
 
-#include "calib/import.h"
-#include "calib/profile.h"
-#include "calib/profile_figure.h"
-#include "calib/profile_show.h"
+#include "calib/import/import.h"
+#include "calib/profile/profile.h"
+#include "calib/profile/profile_figure.h"
+#include "calib/profile/profile_show.h"
 #include "engine/alloc.h"
 #include "results/figures/figure.h"
 #include "scenarios/library.h"

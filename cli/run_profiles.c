@@ -1,8 +1,8 @@
 #include "cli/run_profiles.h"
 
-#include "calib/profile.h"
-#include "calib/profile_cost.h"
-#include "calib/profile_scatter.h"
+#include "calib/profile/profile.h"
+#include "calib/profile/profile_cost.h"
+#include "calib/profile/profile_scatter.h"
 #include "cli/cli.h"
 #include "engine/alloc.h"
 

@@ -1,6 +1,6 @@
 /* device.h: a GPU as the kernels and the measuring program see it: memory, numbers, time.
  *
- * Implemented twice: over the CUDA runtime (kernels/cuda/), and on the host (kernels/emulated/), where the same kernels
+ * Implemented twice: over the CUDA runtime (kernels/cuda/), and on the host (tests/emulated/), where the same kernels
  * run thread by thread, for tests on machines without a GPU. Exactly one of the two is linked. A device is used by one
  * thread at a time. All work goes to one stream, in order.
  */

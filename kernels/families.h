@@ -1,4 +1,4 @@
-/* families.h: all families, each defined beside its kernels (cuda/ and, of GEMMs, emulated/). The table is kernels.c. */
+/* families.h: all families, each defined beside its kernels (cuda/ and, of GEMMs, tests/emulated/). The table is kernels.c. */
 #ifndef PC_KERNELS_FAMILIES_H
 #define PC_KERNELS_FAMILIES_H
 

@@ -1,5 +1,5 @@
 /* gemm.h: what the matrix products are, whoever computes them: over cuBLASLt (kernels/cuda/) or on the host
- * (kernels/emulated/).
+ * (tests/emulated/).
  *
  * Tensors, in this order, all row-major, `batch` of them one behind the other:
  *   gemm_forward          a [m,k]  b [n,k]  c [m,n]  then bias [n] with an epilogue, then pre [m,n] with that of GELU

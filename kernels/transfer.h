@@ -1,7 +1,7 @@
 /* transfer.h: collectives and messages between ranks, one process a GPU.
  *
  * Implemented over NCCL (kernels/cuda/), opened at run time, and, for tests, on the host between processes that share a
- * file (kernels/emulated/). All ranks of a group call the same functions in the same order.
+ * file (tests/emulated/). All ranks of a group call the same functions in the same order.
  */
 #ifndef PC_KERNELS_TRANSFER_H
 #define PC_KERNELS_TRANSFER_H

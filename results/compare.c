@@ -2,7 +2,7 @@
 
 #include "engine/alloc.h"
 #include "results/compare_private.h"
-#include "results/store/sealed.h"
+#include "storage/sealed.h"
 
 #include <errno.h>
 #include <inttypes.h>

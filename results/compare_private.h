@@ -4,7 +4,7 @@
 
 #include "results/columns.h"
 #include "results/compare.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

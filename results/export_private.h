@@ -5,7 +5,7 @@
 #include "engine/error.h"
 #include "models/schedule/dependencies.h"
 #include "results/store/store.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef PC_RESULTS_LINES_H
 #define PC_RESULTS_LINES_H
 
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "results/plan_table.h"
 #include "results/table_private.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 /* Writes the whole of it by way of `text`, which is empty. Call it within a number scope; false where memory is short
  * (text->failed) or the stream fails. */

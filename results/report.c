@@ -1,6 +1,6 @@
 #include "results/report.h"
 
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

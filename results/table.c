@@ -2,7 +2,7 @@
 
 #include "results/columns.h"
 #include "results/table_private.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

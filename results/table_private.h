@@ -5,7 +5,7 @@
 #include "models/training/run.h"
 #include "results/columns.h"
 #include "results/table.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

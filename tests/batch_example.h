@@ -4,7 +4,7 @@
 
 #include "tests/support.h"
 
-#include "cli/batch.h"
+#include "sweep/batch.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

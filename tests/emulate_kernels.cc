@@ -1,5 +1,7 @@
 #include "tests/emulate_kernels.h"
 
+#include "tests/emulated/emulate.h"
+
 #include "kernels/cuda/code.cuh"
 
 __global__ void write_indices(int *seen) {

@@ -1,6 +1,6 @@
 #include "tests/profile_example.h"
 
-#include "calib/fit_private.h"
+#include "calib/fit/fit_private.h"
 #include "engine/alloc.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef PC_TESTS_PROFILE_EXAMPLE_H
 #define PC_TESTS_PROFILE_EXAMPLE_H
 
-#include "calib/profile.h"
+#include "calib/profile/profile.h"
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
 #include "kernels/attention.h"
 #include "kernels/attention_library.h"
 #include "kernels/check.h"
-#include "kernels/emulated/emulated.h"
 #include "kernels/families.h"
+#include "tests/emulated/emulated.h"
 
 /* ---- a device with a library ---- */
 

@@ -3,9 +3,9 @@
 
 #include "engine/alloc.h"
 #include "kernels/dtype.h"
-#include "kernels/emulated/emulated.h"
 #include "kernels/fill.h"
 #include "tests/emulate_kernels.h"
+#include "tests/emulated/emulated.h"
 
 #include <math.h>
 #include <signal.h>

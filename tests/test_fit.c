@@ -1,8 +1,8 @@
 /* Fits of points with known parameters, 5% noise and 2% outliers: what is recovered, and what intervals hold. */
 #include "tests/support.h"
 
-#include "calib/fit.h"
-#include "calib/profile.h"
+#include "calib/fit/fit.h"
+#include "calib/profile/profile.h"
 #include "engine/alloc.h"
 
 #include <math.h>

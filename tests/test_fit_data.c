@@ -2,9 +2,9 @@
  * repository: without them the tests are skipped. */
 #include "tests/support.h"
 
-#include "calib/fit.h"
-#include "calib/import.h"
-#include "calib/profile.h"
+#include "calib/fit/fit.h"
+#include "calib/import/import.h"
+#include "calib/profile/profile.h"
 
 #include <math.h>
 

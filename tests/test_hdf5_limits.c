@@ -1,7 +1,7 @@
 /* HDF5 files that ask for what a results file or a profile has no need of: other files, filters from elsewhere, more
  * memory than they are long. Each is made by h5py, so that it has no seal, of a file that is fine. */
-#include "calib/profile.h"
-#include "results/store/h5.h"
+#include "calib/profile/profile.h"
+#include "storage/h5.h"
 #include "tests/profile_example.h"
 #include "tests/store_example.h"
 

@@ -1,5 +1,5 @@
 /* Others' measurements: what nccl-tests print and tables, taken whole or refused with file, line and cause. */
-#include "calib/import.h"
+#include "calib/import/import.h"
 #include "tests/folder.h"
 #include "tests/refusals.h"
 

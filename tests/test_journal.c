@@ -1,11 +1,11 @@
 /* The journal: what was added comes back, whatever happened to the file's end; what is not ours stays as it is. */
-#include "results/store/journal.h"
+#include "sweep/journal.h"
 
 #include "engine/alloc.h"
 #include "results/columns.h"
 #include "results/store/build.h"
-#include "results/store/journal_private.h"
-#include "results/store/sealed.h"
+#include "storage/sealed.h"
+#include "sweep/journal_private.h"
 #include "tests/engine_example.h"
 #include "tests/store_example.h"
 

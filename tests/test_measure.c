@@ -3,10 +3,10 @@
 #include "tests/folder.h"
 #include "tests/support.h"
 
-#include "calib/measure_private.h"
-#include "calib/statistics.h"
+#include "calib/device/measure_private.h"
+#include "calib/device/statistics.h"
 #include "engine/alloc.h"
-#include "kernels/emulated/emulated.h"
+#include "tests/emulated/emulated.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
 #include "kernels/check.h"
 #include "kernels/dropout.h"
 #include "kernels/dtype.h"
-#include "kernels/emulated/emulated.h"
 #include "kernels/memory_bound.h"
 #include "kernels/reference/memory_bound.h"
+#include "tests/emulated/emulated.h"
 
 #include <math.h>
 

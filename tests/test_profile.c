@@ -1,6 +1,6 @@
 /* The profile's file: what is written comes back, here and in h5py; the same profile, the same bytes; its hash; whose
  * it is. */
-#include "calib/profile_cost.h"
+#include "calib/profile/profile_cost.h"
 #include "tests/profile_example.h"
 #include "tests/store_example.h"
 

@@ -1,7 +1,7 @@
 /* Measured costs: which fit answers for which operation, what stands outside the measured range, which transfers are
  * measured, and that an iteration is made of them. Fits are made by hand: straight lines and rooflines whose answers
  * the tests reckon with. */
-#include "calib/profile_cost.h"
+#include "calib/profile/profile_cost.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 #include "models/machine/collective.h"
@@ -230,7 +230,7 @@ static void another_dtype_stands_in(void **state) {
     pc_profile_free(&profile);
 }
 
-/* Bytes as the workload counts them, and the runs of families that they are (calib/profile_runs.c). */
+/* Bytes as the workload counts them, and the runs of families that they are (calib/profile/profile_runs.c). */
 static void rows_are_runs_of_families(void **state) {
     (void)state;
     const pc_gemm_role F = PC_GEMM_FORWARD, B = PC_GEMM_INPUT_GRADIENT;

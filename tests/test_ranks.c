@@ -2,7 +2,7 @@
  * side of it is tests/golden/test_ranks.py. */
 #include "tests/batch_example.h"
 
-#include "cli/ranks_private.h"
+#include "sweep/ranks_private.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "tests/folder.h"
 
 #include "engine/alloc.h"
-#include "results/replace.h"
+#include "storage/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

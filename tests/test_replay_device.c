@@ -2,10 +2,10 @@
  */
 #include "tests/support.h"
 
-#include "calib/replay_private.h"
+#include "calib/device/replay_private.h"
 #include "engine/alloc.h"
-#include "kernels/emulated/emulated.h"
 #include "models/training/iteration.h"
+#include "tests/emulated/emulated.h"
 #include "tests/iteration_example.h"
 
 #include <math.h>

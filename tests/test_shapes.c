@@ -1,7 +1,7 @@
 /* What is planned to be measured: that it fits, covers, repeats nothing. */
 #include "tests/support.h"
 
-#include "calib/shapes.h"
+#include "calib/device/shapes.h"
 #include "engine/alloc.h"
 
 #include <math.h>

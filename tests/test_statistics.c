@@ -1,8 +1,8 @@
 /* What is kept of samples, and when there are enough of them. */
 #include "tests/support.h"
 
-#include "calib/sampler.h"
-#include "calib/statistics.h"
+#include "calib/device/sampler.h"
+#include "calib/device/statistics.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Which runs of a sweep are to be done: a pure question of keys. */
-#include "cli/sweep.h"
+#include "sweep/sweep.h"
 #include "tests/refusals.h"
 
 static pc_run_key key(uint64_t number) {

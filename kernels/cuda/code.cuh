@@ -1,7 +1,7 @@
 /* code.cuh: what every kernel file includes: CUDA, or its emulation (PC_EMULATED), and what the kernels share.
  *
- * Kernel code is CUDA C++ of the part that emulated/emulate.h knows. Blocks are made of whole warps wherever warps or
- * the block work together.
+ * Kernel code is CUDA C++ of the part that tests/emulated/emulate.h knows. Blocks are made of whole warps wherever
+ * warps or the block work together.
  */
 #ifndef PC_KERNELS_CUDA_CODE_CUH
 #define PC_KERNELS_CUDA_CODE_CUH
@@ -14,9 +14,7 @@
 #include <cstring>
 #include <type_traits>
 
-#ifdef PC_EMULATED
-
-#include "kernels/emulated/emulate.h"
+#ifdef PC_EMULATED /* tests/emulated/emulate.h stands in front of this */
 
 #define PC_LAUNCH(device, kernel, grid, block, shared_bytes, ...)                                                      \
     pc_emulated_launch(device, #kernel, kernel, grid, block, shared_bytes __VA_OPT__(, ) __VA_ARGS__)

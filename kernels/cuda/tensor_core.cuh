@@ -77,7 +77,7 @@ __device__ __forceinline__ void pc_mma_16x16x16(float (&left)[4], float (&right)
 template <class T> __device__ __forceinline__ uint32_t pc_pack(float low, float high);
 
 #ifdef PC_EMULATED
-#include "kernels/emulated/tensor_core.h"
+#include PC_EMULATED_TENSOR_CORE
 #else
 
 __device__ __forceinline__ void pc_copy_async_16(pc_shared_address to, const void *from, bool is_there) {

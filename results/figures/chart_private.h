@@ -7,7 +7,7 @@
 #include "results/columns.h"
 #include "results/figures/chart.h"
 #include "results/figures/figure_svg.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #include "results/figures/gnuplot.h"
 #include "results/figures/pdf.h"
 #include "results/figures/picture.h"
-#include "results/replace.h"
+#include "storage/replace.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include "results/figures/figure.h"
 #include "results/figures/figure_svg.h"
 #include "results/figures/style.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #define PC_RESULTS_FIGURE_SVG_H
 
 #include "engine/error.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #define PC_RESULTS_GNUPLOT_H
 
 #include "engine/error.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #ifdef __cplusplus
 extern "C" {

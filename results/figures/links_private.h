@@ -5,7 +5,7 @@
 
 #include "results/figures/figure_svg.h"
 #include "results/figures/links.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

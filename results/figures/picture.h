@@ -4,7 +4,7 @@
 
 #include "engine/error.h"
 #include "results/figures/figure_svg.h"
-#include "results/text.h"
+#include "storage/text.h"
 
 #include <stdbool.h>
 

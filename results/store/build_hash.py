@@ -9,7 +9,7 @@ import hashlib
 import pathlib
 import sys
 
-FOLDERS = ("engine", "models", "calib", "scenarios", "results")
+FOLDERS = ("engine", "models", "storage", "calib", "scenarios", "results", "sweep")
 PICTURES = "results/figures"
 
 

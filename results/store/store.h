@@ -43,7 +43,7 @@ PC_API pc_code pc_results_add_scenario(pc_results_writer *writer, const char *na
 PC_API pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
                                   const pc_run_detail *detail, pc_error *error);
 
-/* Says what stood at the path when the caller looked whether it may be replaced (results/replace.h); else it is what
+/* Says what stood at the path when the caller looked whether it may be replaced (storage/replace.h); else it is what
  * stood there when the writer was made. */
 struct pc_standing;
 PC_API void pc_results_guard(pc_results_writer *writer, const struct pc_standing *standing);

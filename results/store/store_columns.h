@@ -4,7 +4,7 @@
 #define PC_RESULTS_STORE_COLUMNS_H
 
 #include "engine/error.h"
-#include "results/store/h5.h"
+#include "storage/h5.h"
 
 #include <stddef.h>
 #include <stdint.h>

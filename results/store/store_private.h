@@ -6,8 +6,8 @@
 #define PC_RESULTS_STORE_PRIVATE_H
 
 #include "engine/error.h"
-#include "results/store/h5.h"
-#include "results/store/sealed.h"
+#include "storage/h5.h"
+#include "storage/sealed.h"
 #include "results/store/store.h"
 
 #include <stdbool.h>

@@ -2,10 +2,10 @@
 
 #include "engine/alloc.h"
 #include "results/columns.h"
-#include "results/replace.h"
+#include "storage/replace.h"
 #include "results/store/build.h"
-#include "results/store/h5_disk.h"
-#include "results/text.h"
+#include "storage/h5_disk.h"
+#include "storage/text.h"
 
 #include <hdf5_hl.h>
 

@@ -1,7 +1,7 @@
 /* Fuzz target: the command line. An input is the arguments, one a line; main is the command's own. What opens files,
  * and what simulates or searches, is replaced (meson.build wraps it): the work ends where it would begin. The exit
  * status is one of the documented ones, and with bad input there is one line on standard error, "pipecast: ...". */
-#include "calib/import.h"
+#include "calib/import/import.h"
 #include "cli/run_sweep.h"
 #include "models/planner/planner.h"
 #include "models/schedule/exchange.h"

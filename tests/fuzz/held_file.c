@@ -2,7 +2,7 @@
 #include "tests/fuzz/held_file.h"
 
 #include "results/columns.h"
-#include "results/store/sealed.h"
+#include "storage/sealed.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <inttypes.h>

@@ -15,7 +15,7 @@ const char *held_file_put(const void *bytes, size_t size);
  * up to fake_hdf5.h. */
 const char *held_file_sealed(void);
 
-/* The bytes' seal (results/store/sealed.h). */
+/* The bytes' seal (storage/sealed.h). */
 enum { HELD_SEAL_SIZE = 35 };
 void held_file_seal(const void *bytes, size_t size, char seal[HELD_SEAL_SIZE + 1]);
 

@@ -2,7 +2,7 @@
 #ifndef PC_TESTS_FUZZ_IMPORT_TEXT_H
 #define PC_TESTS_FUZZ_IMPORT_TEXT_H
 
-#include "calib/import.h"
+#include "calib/import/import.h"
 
 #include <stddef.h>
 #include <stdint.h>

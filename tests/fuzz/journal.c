@@ -4,10 +4,10 @@
  * byte (bit 0: wrong hash, bit 1: wrong mark, bit 2: the row is cut, bit 3: it is longer, bit 4: there is no trace),
  * the number of bytes to change in a row that is right (1 byte), for each its place (2 bytes) and what it becomes, and
  * the trace behind its length (2 bytes), as fake_hdf5.h describes it. */
-#include "results/store/journal.h"
+#include "sweep/journal.h"
 #include "results/store/build.h"
-#include "results/store/journal_private.h"
-#include "results/store/sealed.h"
+#include "storage/sealed.h"
+#include "sweep/journal_private.h"
 #include "tests/fuzz/fake_hdf5.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/held_file.h"

@@ -1,4 +1,4 @@
-/* Fuzz target: tables of kernels' and transfers' times (calib/import.h). */
+/* Fuzz target: tables of kernels' and transfers' times (calib/import/import.h). */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/import_text.h"
 

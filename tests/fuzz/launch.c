@@ -1,6 +1,6 @@
-/* Fuzz target: what a launcher left in the environment (calib/launched.h). An input is lines NAME=VALUE; getenv is
- * replaced (meson.build wraps it). Where there are ranks, this one is of them. */
-#include "calib/launched.h"
+/* Fuzz target: what a launcher left in the environment (calib/device/launched.h). An input is lines NAME=VALUE; getenv
+ * is replaced (meson.build wraps it). Where there are ranks, this one is of them. */
+#include "calib/device/launched.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>

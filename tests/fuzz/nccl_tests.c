@@ -1,5 +1,5 @@
-/* Fuzz target: what nccl-tests print (calib/import.h), with and without options. The first byte's lowest bit says
- * which. */
+/* Fuzz target: what nccl-tests print (calib/import/import.h), with and without options. The first byte's lowest bit
+ * says which. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/import_text.h"
 

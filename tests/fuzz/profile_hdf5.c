@@ -1,7 +1,7 @@
 /* Profiles, by what a reader may find in them (fake_hdf5.h): all tables and fits, what is shown and compared of them,
  * and the cost model made of them. */
-#include "calib/profile_cost.h"
-#include "calib/profile_show.h"
+#include "calib/profile/profile_cost.h"
+#include "calib/profile/profile_show.h"
 #include "tests/fuzz/fake_hdf5.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/held_file.h"

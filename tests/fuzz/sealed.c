@@ -1,7 +1,7 @@
 /* The seal: bytes that pipecast did not write, or that were changed since, never get to HDF5.
  *
  * The first byte: bit 0, a results file or a profile; bit 1, a right seal is put behind the rest, which is the file. */
-#include "calib/profile.h"
+#include "calib/profile/profile.h"
 #include "results/store/store.h"
 #include "tests/fuzz/fake_hdf5.h"
 #include "tests/fuzz/fuzz.h"

@@ -26,7 +26,7 @@ SHOWN = DOCUMENTS  # those whose commands are run
 if "PC_TEST_PART" in os.environ:  # those that are read first
     SHOWN = [path for path in DOCUMENTS if path.name in ("README.md", "guide.md", "results-format.md")]
 CUT = "..."
-ROOMS = ("engine", "models", "scenarios", "results", "calib", "kernels", "cli", "tests", "bench", "docs")
+ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench", "docs")
 
 
 # ---- reading a document ----

@@ -108,7 +108,7 @@ class Manual(Options):
 
     def test_environment(self):
         """Every variable that the sources read by name."""
-        read = {name for path in [*ROOT.glob("cli/*.c"), *ROOT.glob("calib/*.c"), *ROOT.glob("results/*.c")]
+        read = {name for path in [*ROOT.glob("cli/*.c"), *ROOT.glob("calib/*/*.c"), *ROOT.glob("sweep/*.c"), *ROOT.glob("storage/*.c"), *ROOT.glob("results/*.c")]
                 for name in re.findall(r'getenv\("([A-Z_]+)"\)', path.read_text())}
         self.assertEqual({name for name in read if name not in page_sections("SH")["ENVIRONMENT"]}, set())
 

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-ROOMS = ("engine", "models", "scenarios", "results", "calib", "kernels", "cli")
+ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli")
 # Function: why no source calls it.
 NEVER = {
     "a shell, or a program found by one": ("system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execvpe", "execve",
@@ -20,9 +20,9 @@ NEVER = {
     "rights": ("setuid", "seteuid", "setgid", "umask", "chmod", "chown"),
 }
 # Who starts a program, each without a shell and with words of its own: gnuplot; the command itself, as ranks.
-STARTERS = {"posix_spawnp": ["results/figures/gnuplot.c"], "posix_spawn": ["calib/transfers.c"]}
+STARTERS = {"posix_spawnp": ["results/figures/gnuplot.c"], "posix_spawn": ["calib/device/transfers.c"]}
 # Who makes a file by name without O_EXCL: the journal, beside the results and by the user's word; a log in a folder of our own.
-MAKERS = ["calib/transfers.c", "results/store/journal.c"]
+MAKERS = ["calib/device/transfers.c", "sweep/journal.c"]
 
 
 def sources():

@@ -14,14 +14,14 @@ import re
 import subprocess
 import sys
 
-ROOMS = ("engine", "models", "scenarios", "results", "calib", "kernels", "cli", "tests", "bench")
+ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench")
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 STANDARDS = {("public", "c"): ["-std=c17", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes"],
              ("public", "c++"): ["-std=c++17", "-Wpedantic", "-Wshadow"],
              ("private", "c"): ["-std=gnu17", "-Wshadow", "-Wstrict-prototypes", "-Wvla"],
              ("private", "c++"): ["-std=c++20", "-DPC_EMULATED", "-Wno-unknown-pragmas"]}
 # Pieces of one other file, cut out of it because they differ by compiler.
-PIECES = {"kernels/emulated/tensor_core.h": "the host's half of kernels/cuda/tensor_core.cuh"}
+PIECES = {"tests/emulated/tensor_core.h": "the host's half of kernels/cuda/tensor_core.cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

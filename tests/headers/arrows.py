@@ -1,4 +1,4 @@
-"""Rejects an include that runs against the arrows: cli -> {scenarios, calib -> results} -> models -> engine.
+"""Rejects an include that runs against the arrows: cli -> sweep -> {scenarios, calib -> results} -> storage; all -> models -> engine.
 
 calib writes files and figures with what results has for that. kernels is reached from calib only; tests and bench may
 include anything; nothing includes them. Within models each folder has its own arrows. An include of the project's is
@@ -13,11 +13,13 @@ import sys
 ALLOWED = {
     "engine": {"engine"},
     "models": {"models", "engine"},
-    "scenarios": {"scenarios", "models", "engine"},
-    "results": {"results", "models", "engine"},
-    "calib": {"calib", "kernels", "results", "models", "engine"},
+    "storage": {"storage", "engine"},
+    "scenarios": {"scenarios", "storage", "models", "engine"},
+    "results": {"results", "storage", "models", "engine"},
+    "calib": {"calib", "kernels", "results", "storage", "models", "engine"},
+    "sweep": {"sweep", "cli", "calib", "scenarios", "results", "storage", "models", "engine"},
     "kernels": {"kernels", "engine"},
-    "cli": {"cli", "scenarios", "results", "calib", "models", "engine"},
+    "cli": {"cli", "sweep", "scenarios", "results", "calib", "storage", "models", "engine"},
 }
 WITHIN_MODELS = {
     "machine": {"machine"},

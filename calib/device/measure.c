@@ -1,0 +1,362 @@
+#include "calib/device/measure_private.h"
+
+#include "calib/device/transfers.h"
+#include "engine/alloc.h"
+#include "kernels/attention_library.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- what it rests on ---- */
+
+static double monotonic_s(void *self) {
+    (void)self;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+pc_measure_seams pc_measure_seams_usual(void) {
+    pc_measure_seams seams = {.now_s = monotonic_s, .check = pc_kernel_check_run, .fit = pc_profile_fit};
+    seams.families = pc_kernel_families(&seams.family_count);
+    return seams;
+}
+
+pc_measure_protocol pc_measure_protocol_of(pc_calibrate_effort effort) {
+    static const pc_measure_protocol protocols[] = {
+        [PC_CALIBRATE_FULL] = {.budget_s = 525,
+                               .transfers_s = 110,
+                               .fits_s = 45,
+                               .settle_window_s = 2,
+                               .settle_most_s = 10,
+                               .sample_s = 600e-6,
+                               .graph_most = 256,
+                               .check_share = 0.15,
+                               .checks_most = 64,
+                               .sentinel_every = 25,
+                               .shape_limit_s = 0.5},
+        [PC_CALIBRATE_QUICK] = {.budget_s = 55,
+                                .transfers_s = 10,
+                                .fits_s = 6,
+                                .settle_window_s = 2,
+                                .settle_most_s = 10,
+                                .sample_s = 300e-6,
+                                .graph_most = 128,
+                                .check_share = 0.15,
+                                .checks_most = 1,
+                                .sentinel_every = 40,
+                                .shape_limit_s = 0.1},
+        [PC_CALIBRATE_TINY] = {.budget_s = 60,
+                               .transfers_s = 10,
+                               .fits_s = 10,
+                               .sample_s = 0,
+                               .graph_most = 8,
+                               .check_share = 1,
+                               .checks_most = 1,
+                               .sentinel_every = 16,
+                               .shape_limit_s = 0.05},
+    };
+    return protocols[effort];
+}
+
+/* ---- the session ---- */
+
+double pc_measure_now(const pc_measure *x) {
+    return x->seams.now_s(x->seams.self);
+}
+
+bool pc_measure_is_interrupted(pc_measure *x) {
+    if (x->request->is_interrupted && *x->request->is_interrupted) x->is_interrupted = true;
+    return x->is_interrupted;
+}
+
+pc_code pc_measure_warn(pc_measure *x, pc_error *error, const char *format, ...) {
+    char line[PC_ERROR_MESSAGE_SIZE];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    size_t before = *x->warnings ? strlen(*x->warnings) : 0, more = strlen(line);
+    char *grown = pc_realloc(*x->warnings, before + more + 2, 1);
+    if (!grown) return pc_error_no_memory(error);
+    snprintf(grown + before, more + 2, "%s\n", line);
+    *x->warnings = grown;
+    return PC_OK;
+}
+
+/* ---- the profile's head ---- */
+
+#define COPY_TEXT(to, from) snprintf((to), sizeof(to), "%s", (from) ? (from) : "")
+
+static void describe_device(pc_measure *x) {
+    static const char *const origins[] = {[PC_CALIBRATE_FULL] = "pipecast calibrate",
+                                          [PC_CALIBRATE_QUICK] = "pipecast calibrate --quick",
+                                          [PC_CALIBRATE_TINY] = "pipecast calibrate, a few small shapes"};
+    pc_profile_device *made = &x->profile->device;
+    COPY_TEXT(made->name, x->about.name);
+    COPY_TEXT(made->origin, origins[x->request->effort]);
+    COPY_TEXT(made->pipecast, x->request->version);
+    COPY_TEXT(made->driver, x->about.driver);
+    COPY_TEXT(made->runtime, x->about.runtime);
+    COPY_TEXT(made->blas, x->about.blas);
+    COPY_TEXT(made->nccl, x->about.nccl);
+    COPY_TEXT(made->attention, x->about.attention);
+    made->compute_major = x->about.compute_major;
+    made->compute_minor = x->about.compute_minor;
+    made->processors = x->about.processors;
+    made->memory_bytes = x->about.memory_bytes;
+    made->reserved_bytes = x->about.reserved_bytes;
+    made->l2_bytes = x->about.l2_bytes;
+}
+
+/* ---- kernels ---- */
+
+static const pc_measured_family *family_of(const pc_measure *x, const pc_kernel_family *family) {
+    for (int i = 0; i < x->seams.family_count; i++)
+        if (x->seams.families[i] == family) return &x->family[i];
+    return NULL;
+}
+
+/* Of a sample: what is launched, and waiting for it; short ones are recorded into a graph first, launch by launch. */
+static double sample_seconds(const pc_measure *x, double launch_s) {
+    const double wait_s = 100e-6, node_s = 4e-6, graph_s = 400e-6;
+    const pc_measure_protocol *protocol = &x->protocol;
+    if (launch_s >= 1e-9 * PC_GRAPH_BELOW_NS) return fmax(launch_s, protocol->sample_s) + wait_s;
+    double nodes = fmin(fmax(protocol->sample_s / launch_s, 1.0), protocol->graph_most);
+    return nodes * (launch_s + node_s) + graph_s + wait_s;
+}
+
+/* Preparing tries algorithms, of attention only against a library; filling writes every set. */
+static double estimate(const pc_measure *x, const pc_planned_shape *planned) {
+    const double fixed_s = 0.02, samples = 40, trials = 40;
+    double launch_s = pc_shape_kernel_seconds(planned, &x->rates), states = planned->sets > 1 ? 2 : 1;
+    double fill_s = (double)planned->set_bytes * planned->sets / (0.1 * x->rates.bytes_per_s);
+    bool is_tried =
+        planned->family->prepare && (planned->family->group != PC_KERNEL_ATTENTION || x->request->attention_library);
+    return fixed_s + fill_s + (is_tried ? trials * launch_s : 0.0) + states * samples * sample_seconds(x, launch_s);
+}
+
+/* A shape that does not fit beside what else lies on the device, or that a library refuses, is left out; only what ends
+ * everything is an error. */
+static pc_code forgive(pc_measure *x, const pc_planned_shape *planned, pc_code code, const pc_error *why,
+                       pc_error *error) {
+    if (code == PC_OK) return PC_OK;
+    if (code == PC_ERROR_NO_MEMORY && x->did_not_fit) {
+        x->out_of_memory++;
+        return PC_OK;
+    }
+    char text[160];
+    pc_shape_text(planned->family, &planned->shape, text, sizeof text);
+    if (code == PC_ERROR_INPUT && x->refused++ < 8)
+        return pc_measure_warn(x, error, "%s: left out: %s", text, why->message);
+    if (code == PC_ERROR_INPUT) return PC_OK;
+    return pc_error_set(error, code, "%s: %s", text, why->message);
+}
+
+static pc_code measure_planned(pc_measure *x, const pc_planned_shape *planned, pc_error *error) {
+    double begun_s = pc_measure_now(x), estimated_s = estimate(x, planned), median_s;
+    if (!pc_budget_allows(&x->budget, estimated_s, begun_s)) {
+        x->out_of_time++;
+        x->out_of_time_tier[planned->tier]++;
+        return PC_OK;
+    }
+    const pc_measured_family *family = family_of(x, planned->family);
+    pc_error why = {0};
+    pc_code code = pc_measure_shape(x, planned, planned->family->name, family->check_error, &median_s, &why);
+    pc_budget_learn(&x->budget, estimated_s, pc_measure_now(x) - begun_s);
+    return forgive(x, planned, code, &why, error);
+}
+
+static void tell(const pc_measure *x, int64_t done, const pc_planned_shape *planned) {
+    char text[160];
+    if (!x->request->progress.step) return;
+    pc_shape_text(planned->family, &planned->shape, text, sizeof text);
+    x->request->progress.step(x->request->progress.self, done, x->plan.count, text);
+}
+
+/* Shapes one by one; behind the first tier the ceilings are known and the sentinels are measured for the first time. */
+static pc_code measure_shapes(pc_measure *x, pc_error *error) {
+    int64_t since_sentinel = 0;
+    bool knows_ceilings = false;
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < x->plan.count && !code; i++) {
+        const pc_planned_shape *planned = &x->plan.shape[i];
+        if (pc_measure_is_interrupted(x)) break;
+        bool is_due = knows_ceilings ? since_sentinel >= x->protocol.sentinel_every : planned->tier != PC_SHAPE_CEILING;
+        if (is_due) {
+            if (!knows_ceilings) pc_measure_ceilings(x);
+            knows_ceilings = true;
+            since_sentinel = 0;
+            code = pc_measure_sentinels(x, error);
+        }
+        if (!code && !family_of(x, planned->family)->is_out) code = measure_planned(x, planned, error);
+        since_sentinel++;
+        if (!code) tell(x, i + 1, planned);
+    }
+    if (!knows_ceilings) pc_measure_ceilings(x);
+    return code || x->is_interrupted ? code : pc_measure_sentinels(x, error);
+}
+
+static pc_code measure_kernels(pc_measure *x, pc_error *error) {
+    pc_code code = pc_measure_check(x, error);
+    if (!code && !pc_measure_is_interrupted(x)) code = pc_measure_settle(x, error);
+    if (!code && !pc_measure_is_interrupted(x)) code = pc_measure_launches(x, error);
+    return code || pc_measure_is_interrupted(x) ? code : measure_shapes(x, error);
+}
+
+/* ---- what went wrong, in words ---- */
+
+static pc_code warn_of_drift(pc_measure *x, pc_error *error) {
+    static const char *const names[PC_SENTINELS] = {"product", "copy"};
+    const double most = 0.02;
+    pc_code code = PC_OK;
+    for (int s = 0; s < PC_SENTINELS && !code; s++)
+        if (fabs(x->worst_drift[s]) > most)
+            code =
+                pc_measure_warn(x, error,
+                                "drift: the same %s took up to %+.1f%% of its first time during the run; expected at "
+                                "most 2%%",
+                                names[s], 100.0 * x->worst_drift[s]);
+    return code;
+}
+
+static pc_code warn_of_time(pc_measure *x, pc_error *error) {
+    char tiers[160] = "";
+    size_t used = 0;
+    if (x->out_of_time == 0) return PC_OK;
+    for (int t = 0; t < PC_SHAPE_TIERS; t++)
+        if (x->out_of_time_tier[t] > 0)
+            used += (size_t)snprintf(tiers + used, sizeof tiers - used, "%s%.0f of %s", used ? ", " : "",
+                                     x->out_of_time_tier[t], pc_shape_tier_name((pc_shape_tier)t));
+    return pc_measure_warn(x, error, "the time was up: %" PRId64 " of %" PRId64 " shapes were left out (%s)",
+                           x->out_of_time, x->plan.count, tiers);
+}
+
+static pc_code warn_of_shapes(pc_measure *x, pc_error *error) {
+    pc_code code = warn_of_time(x, error);
+    if (!code && x->plan.too_large + x->out_of_memory > 0)
+        code = pc_measure_warn(x, error, "%" PRId64 " shapes do not fit into the device's memory and were left out",
+                               x->plan.too_large + x->out_of_memory);
+    if (!code && x->refused > 0)
+        code = pc_measure_warn(x, error, "%" PRId64 " shapes were refused and left out", x->refused);
+    if (!code && x->throttled > 0)
+        code = pc_measure_warn(x, error,
+                               "the clock was held down (power or heat) at %" PRId64 " of %" PRId64
+                               " measurements, which are marked",
+                               x->throttled, x->profile->kernel_count);
+    const char *fault = pc_attention_library_fault(x->device);
+    if (!code && fault[0]) code = pc_measure_warn(x, error, "%s; the library was not used", fault);
+    return code ? code : warn_of_drift(x, error);
+}
+
+/* ---- the whole ---- */
+
+static pc_code open_session(pc_measure *x, pc_error *error) {
+    pc_code code = pc_device_open(x->request->device, &x->device, error);
+    if (code) return code;
+    if (x->seams.opened) x->seams.opened(x->seams.self, x->device);
+    if (x->request->attention_library)
+        code = pc_attention_library_open(x->device, x->request->attention_library, error);
+    if (code) return code;
+    x->about = x->seams.about ? *x->seams.about : *pc_device_about(x->device);
+    x->family = pc_alloc((size_t)x->seams.family_count, sizeof *x->family);
+    if (!x->family) return pc_error_no_memory(error);
+    for (int i = 0; i < x->seams.family_count; i++) x->family[i].check_error = NAN;
+    describe_device(x);
+    return pc_shape_plan_make(x->seams.families, x->seams.family_count, &x->about, x->request->effort, x->request->seed,
+                              &x->plan, error);
+}
+
+static void close_session(pc_measure *x) {
+    pc_shape_plan_free(&x->plan);
+    pc_free(x->family);
+    pc_attention_library_close(x->device);
+    pc_device_close(x->device);
+    x->family = NULL;
+    x->device = NULL;
+}
+
+/* Of what there is, whatever ended the measuring. */
+static pc_code fit(pc_measure *x, pc_error *error) {
+    int64_t left_out = 0;
+    if (x->profile->kernel_count + x->profile->transfer_count == 0) return PC_OK;
+    pc_code code = x->seams.fit(x->profile, &left_out, error);
+    if (code || left_out == 0) return code;
+    return pc_measure_warn(x, error, "%" PRId64 " measurements have too few of their sort for a fit", left_out);
+}
+
+static pc_code measure_transfers(pc_measure *x, pc_error *error) {
+    int devices = 0;
+    pc_code code = pc_device_count(&devices, error);
+    double left_s = x->start_s + x->protocol.budget_s - x->protocol.fits_s - pc_measure_now(x);
+    if (code || left_s <= 0.0) return code;
+    double budget_s = fmin(left_s, x->protocol.transfers_s);
+    const pc_launched *launched = x->request->launched;
+    if (!launched) return pc_measure_transfers(x->request, devices, budget_s, x->profile, x->warnings, error);
+    return pc_measure_launched(x->request, launched, x->request->meeting, devices, budget_s, x->profile, error);
+}
+
+static pc_code measure_device(pc_measure *x, pc_error *error) {
+    pc_code code = open_session(x, error);
+    if (!code && !x->request->without_kernels) {
+        code = measure_kernels(x, error);
+        pc_code warned = warn_of_shapes(x, code ? NULL : error);
+        if (!code) code = warned;
+    }
+    close_session(x); /* ranks need the device's memory */
+    return code;
+}
+
+/* Ranks of a launcher meet first: they do not wait for kernels, which are rank 0's alone. */
+static pc_code measure_all(pc_measure *x, pc_error *error) {
+    const pc_launched *launched = x->request->launched;
+    bool has_transfers = !x->request->without_transfers;
+    pc_code code = launched && has_transfers ? measure_transfers(x, error) : PC_OK;
+    if (!code && (!launched || launched->rank == 0)) code = measure_device(x, error);
+    if (!code && !launched && has_transfers && !pc_measure_is_interrupted(x)) code = measure_transfers(x, error);
+    return code;
+}
+
+/* Kernels end early enough for what comes behind them. */
+static void make_budget(pc_measure *x) {
+    pc_measure_protocol *protocol = &x->protocol;
+    if (x->request->budget_s > 0.0) {
+        double share = x->request->budget_s / protocol->budget_s;
+        protocol->budget_s *= share;
+        protocol->transfers_s *= share;
+        protocol->fits_s *= share;
+    }
+    if (x->request->without_transfers) protocol->transfers_s = 0.0;
+    x->budget = pc_budget_until(x->start_s + protocol->budget_s - protocol->transfers_s - protocol->fits_s);
+}
+
+pc_code pc_calibrate_with(const pc_calibrate_request *request, const pc_measure_seams *seams, pc_profile *profile,
+                          char **warnings, pc_error *error) {
+    *warnings = NULL;
+    pc_measure *x = pc_alloc(1, sizeof *x);
+    if (!x) return pc_error_no_memory(error);
+    x->request = request;
+    x->seams = *seams;
+    x->protocol = pc_measure_protocol_of(request->effort);
+    x->profile = profile;
+    x->warnings = warnings;
+    x->rates =
+        (pc_shape_rates){.flops_per_s = 1e14, .bytes_per_s = 1e12, .launch_s = 5e-6}; /* until they are measured */
+    x->start_s = pc_measure_now(x);
+    make_budget(x);
+    pc_code code = measure_all(x, error);
+    pc_error of_fit = {0};
+    pc_code fitted = fit(x, code ? &of_fit : error);
+    profile->device.is_complete = !code && !fitted && !pc_measure_is_interrupted(x) && x->out_of_time == 0;
+    pc_free(x);
+    return code ? code : fitted;
+}
+
+pc_code pc_calibrate(const pc_calibrate_request *request, pc_profile *profile, char **warnings, pc_error *error) {
+    pc_measure_seams seams = pc_measure_seams_usual();
+    return pc_calibrate_with(request, &seams, profile, warnings, error);
+}

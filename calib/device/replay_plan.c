@@ -1,0 +1,213 @@
+/* What the stage runs: the order of its passes, as the simulation of the whole iteration has it; and what the
+ * simulation says of each pass, of the layers alone. */
+#include "calib/device/replay_private.h"
+
+#include "calib/profile/profile_cost.h"
+#include "engine/alloc.h"
+#include "models/cost/roofline.h"
+#include "models/schedule/dependencies.h"
+#include "models/workload/operation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The model and cut as both sides have them, and the cost model, while a plan is made. */
+typedef struct setting {
+    const pc_replay_request *request;
+    pc_model model;
+    pc_cut cut;
+    pc_cost_model cost;
+    pc_profile_cost *fitted; /* or NULL */
+} setting;
+
+/* ---- what can be ---- */
+
+static pc_code check_recompute(const pc_iteration_spec *spec, pc_error *error) {
+    bool recomputes =
+        spec->generator->recomputes || spec->cut.recompute_of_part || spec->cut.recompute == PC_RECOMPUTE_FULL;
+    if (!recomputes) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "replay: %s with recomputation; expected a schedule and a cut that recompute nothing",
+                        spec->generator->name);
+}
+
+static pc_code check_request(const pc_replay_request *x, pc_error *error) {
+    if (x->warm_ups < 1 || x->repeats < 1)
+        return pc_error_set(error, PC_ERROR_INPUT, "replay: %d warm-ups and %d repeats; expected 1 and more of both",
+                            x->warm_ups, x->repeats);
+    if (x->stage < 0 || x->stage >= x->spec->cut.pp)
+        return pc_error_set(error, PC_ERROR_INPUT, "replay: stage %d; expected 0 to %d", x->stage, x->spec->cut.pp - 1);
+    return check_recompute(x->spec, error);
+}
+
+/* ---- the order ---- */
+
+static int64_t count_passes(const pc_replay_trace *trace, int stage) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < trace->pass_count; i++) count += trace->pass_device[i] == stage;
+    return count;
+}
+
+static pc_code take_order(const pc_iteration *iteration, int stage, pc_replay_plan *plan, pc_error *error) {
+    const pc_replay_trace *trace = &iteration->replay.trace;
+    if (iteration->status)
+        return pc_error_set(error, PC_ERROR_INPUT, "replay: the scenario's run is no schedule that could be run: %s",
+                            iteration->message);
+    plan->pass = pc_alloc((size_t)count_passes(trace, stage), sizeof *plan->pass);
+    if (!plan->pass) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < trace->pass_count; i++)
+        if (trace->pass_device[i] == stage) plan->pass[plan->pass_count++] = trace->pass[i];
+    return PC_OK;
+}
+
+/* Of one replica, and without noise: neither changes an order. */
+static pc_code find_order(const setting *x, pc_replay_plan *plan, pc_error *error) {
+    pc_iteration_spec spec = *x->request->spec;
+    pc_iteration iteration;
+    spec.expands = false;
+    spec.jitter = 0;
+    pc_code code = pc_iteration_run(&spec, &x->cost, true, &iteration, error);
+    if (code) return code;
+    code = take_order(&iteration, x->request->stage, plan, error);
+    pc_iteration_free(&iteration);
+    return code;
+}
+
+/* ---- what both sides have ---- */
+
+static void leave_out(pc_replay_plan *plan, const char *what) {
+    size_t length = strlen(plan->left_out);
+    snprintf(plan->left_out + length, sizeof plan->left_out - length, "%s%s", length ? "; " : "", what);
+}
+
+/* Of one GPU and whole layers; attention as the kernels have it. */
+static void adapt(setting *x, pc_replay_plan *plan) {
+    x->model = x->request->spec->model;
+    x->cut = x->request->spec->cut;
+    if (x->cut.chunks == 0) x->cut.chunks = x->request->spec->generator->chunks_default;
+    x->cut.recompute = PC_RECOMPUTE_NONE;
+    if (x->cut.tp > 1) leave_out(plan, "collectives of tensor parallelism");
+    if (x->cut.tp > 1 && x->cut.sequence_parallel) leave_out(plan, "sequence parallelism (norms are of all tokens)");
+    x->cut.sequence_parallel = false;
+    if (x->model.attention != PC_ATTENTION_FLASH) leave_out(plan, "the attention matrix (flash attention instead)");
+    x->model.attention = PC_ATTENTION_FLASH;
+}
+
+/* ---- the simulated side ---- */
+
+/* Without collectives, whose launches would count too. */
+static void drop_collectives(pc_operations *operations) {
+    int kept = 0;
+    for (int i = 0; i < operations->count; i++)
+        if (operations->list[i].kind < PC_OPERATION_ALL_REDUCE) operations->list[kept++] = operations->list[i];
+    operations->count = kept;
+}
+
+static pc_code cost_pass(const setting *x, const pc_part *part, pc_pass_kind kind, pc_replay_chunk *chunk,
+                         pc_error *error) {
+    pc_operations operations;
+    pc_code code = pc_pass_operations(&x->model, &x->cut, part, kind, false, &operations, error);
+    if (code) return code;
+    drop_collectives(&operations);
+    pc_pass_estimate sum = pc_cost_pass(&x->cost, &operations);
+    chunk->launch_bound_s[kind] = sum.launch_bound_s;
+    chunk->pass_s[kind] = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
+    return PC_OK;
+}
+
+static pc_code make_chunk(const setting *x, int number, pc_replay_plan *plan, pc_error *error) {
+    const pc_generator *generator = x->request->spec->generator;
+    int parts = pc_placement_parts(generator->placement, x->cut.pp, x->cut.chunks);
+    int of_part = pc_placement_part(generator->placement, x->cut.pp, x->request->stage, number);
+    pc_part part = pc_cut_part(&x->model, &x->cut, parts, of_part);
+    pc_replay_chunk *chunk = &plan->chunk[number];
+    if (part.has_embedding) leave_out(plan, "the embedding");
+    if (part.has_head) leave_out(plan, "the head and the loss");
+    part.has_embedding = part.has_head = false;
+    part.recompute = PC_RECOMPUTE_NONE;
+    chunk->layers = part.layers;
+    chunk->parameters = pc_part_parameters(&x->model, &x->cut, &part, false);
+    pc_code code = pc_part_activations(&x->model, &x->cut, &part, (pc_pass_forms){.splits = generator->splits},
+                                       &chunk->activation, error);
+    for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+        code = cost_pass(x, &part, (pc_pass_kind)kind, chunk, error);
+    return code;
+}
+
+static pc_code make_chunks(const setting *x, pc_replay_plan *plan, pc_error *error) {
+    int64_t layers = 0;
+    pc_code code = PC_OK;
+    plan->chunk = pc_alloc((size_t)plan->chunks, sizeof *plan->chunk);
+    if (!plan->chunk) return pc_error_no_memory(error);
+    for (int c = 0; !code && c < plan->chunks; c++) {
+        code = make_chunk(x, c, plan, error);
+        layers += plan->chunk[c].layers;
+    }
+    if (code || layers > 0) return code;
+    return pc_error_set(error, PC_ERROR_INPUT, "replay: stage %d has no layers; expected another stage",
+                        x->request->stage);
+}
+
+static pc_code open_cost(setting *x, pc_error *error) {
+    const pc_replay_request *request = x->request;
+    x->cost = pc_roofline(&request->spec->machine.gpu);
+    if (!request->profile || request->profile->fit_count == 0) return PC_OK;
+    pc_code code = pc_profile_cost_make(request->profile, &request->spec->machine, &x->fitted, error);
+    if (!code) x->cost = pc_profile_cost_model(x->fitted);
+    return code;
+}
+
+static pc_code fill_in(setting *x, pc_replay_plan *plan, pc_error *error) {
+    pc_code code = open_cost(x, error);
+    if (!code) code = find_order(x, plan, error);
+    if (code) return code;
+    adapt(x, plan);
+    plan->is_roofline = !x->fitted;
+    plan->model = x->model;
+    plan->cut = x->cut;
+    plan->stage = x->request->stage;
+    plan->microbatches = (int)x->cut.microbatches;
+    plan->chunks = x->cut.chunks;
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", x->request->spec->generator->name);
+    return make_chunks(x, plan, error);
+}
+
+pc_code pc_replay_plan_make(const pc_replay_request *request, pc_replay_plan *plan, pc_error *error) {
+    setting x = {.request = request};
+    memset(plan, 0, sizeof *plan);
+    pc_code code = check_request(request, error);
+    if (!code) code = fill_in(&x, plan, error);
+    pc_profile_cost_free(x.fitted);
+    if (code) pc_replay_plan_free(plan);
+    return code;
+}
+
+pc_code pc_replay_check(const pc_replay_request *request, pc_error *error) {
+    pc_replay_request of_roofline = *request;
+    pc_replay_plan plan;
+    of_roofline.profile = NULL;
+    pc_code code = pc_replay_plan_make(&of_roofline, &plan, error);
+    if (!code) pc_replay_plan_free(&plan);
+    return code;
+}
+
+void pc_replay_plan_free(pc_replay_plan *plan) {
+    pc_free(plan->pass);
+    pc_free(plan->chunk);
+    memset(plan, 0, sizeof *plan);
+}
+
+int64_t pc_replay_plan_peak(const pc_replay_plan *plan, const int64_t *taken, const int64_t *b_frees) {
+    int64_t level = 0, peak = 0;
+    for (int64_t i = 0; i < plan->pass_count; i++) {
+        pc_pass pass = plan->pass[i];
+        int64_t all = taken[pass.chunk], early = b_frees[pass.chunk];
+        if (pass.kind == PC_PASS_F) level += all;
+        if (level > peak) peak = level;
+        if (pass.kind == PC_PASS_B) level -= early;
+        if (pass.kind == PC_PASS_W) level -= all - early;
+        if (pass.kind == PC_PASS_BW) level -= all;
+    }
+    return peak;
+}

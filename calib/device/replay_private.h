@@ -1,0 +1,66 @@
+/* replay_private.h: the parts of a replay on a device: what is run and what is simulated (plan), the device's side
+ * (session), both together (replay_device.c). Private to calib/replay_*.c and their tests.
+ */
+#ifndef PC_CALIB_DEVICE_REPLAY_PRIVATE_H
+#define PC_CALIB_DEVICE_REPLAY_PRIVATE_H
+
+#include "calib/device/replay.h"
+#include "kernels/layer.h"
+#include "models/cost/cost.h"
+#include "models/schedule/schedule.h"
+#include "models/workload/memory.h"
+
+/* ---- the plan ---- */
+
+/* One of the stage's chunks, its layers alone. Of the kinds that the schedule has: seconds a pass. */
+typedef struct pc_replay_chunk {
+    int64_t layers;
+    int64_t parameters;
+    pc_part_activation activation;
+    double pass_s[PC_PASS_KINDS]; /* simulated: kernels, or their launches where those take longer */
+    double launch_bound_s[PC_PASS_KINDS];
+} pc_replay_chunk;
+
+typedef struct pc_replay_plan {
+    pc_model model; /* as both sides have them: flash attention, no sequence parallelism */
+    pc_cut cut;
+    int stage, microbatches, chunks;
+    int64_t pass_count;
+    pc_pass *pass; /* the stage's, in order; owned, as chunk is */
+    pc_replay_chunk *chunk;
+    char schedule[PC_SCHEDULE_NAME_SIZE];
+    char left_out[512];
+    bool is_roofline;
+} pc_replay_plan;
+
+/* PC_ERROR_INPUT where the spec cannot be run so. Free with pc_replay_plan_free. */
+pc_code pc_replay_plan_make(const pc_replay_request *request, pc_replay_plan *plan, pc_error *error);
+void pc_replay_plan_free(pc_replay_plan *plan);
+
+/* Bytes of activations that the stage holds at most, F taking `taken[chunk]` and B giving back `b_frees[chunk]` of it,
+ * W the rest. */
+int64_t pc_replay_plan_peak(const pc_replay_plan *plan, const int64_t *taken, const int64_t *b_frees);
+
+/* ---- the session ---- */
+
+/* A layer of the plan, on one GPU. */
+pc_code pc_replay_layer(const pc_replay_plan *plan, pc_layer *layer, pc_error *error);
+
+/* What a replay found on the device. */
+typedef struct pc_replay_measured {
+    double *pass_s;                     /* by pass: the mean over repeats */
+    double *busy_s;                     /* by repeat: the sum of its passes */
+    int64_t state_bytes, working_bytes; /* allocated before the first pass */
+    int64_t held_bytes, peak_bytes;     /* beside those: the most between two passes, and at any time */
+} pc_replay_measured;
+
+/* Runs the plan's passes on an open device: `warm_ups` times, then `repeats` times that count. `measured` has room for
+ * all passes and repeats. Gives back all that it allocates. */
+pc_code pc_replay_session(pc_device *device, const pc_replay_plan *plan, int warm_ups, int repeats,
+                          pc_replay_measured *measured, pc_error *error);
+
+/* All of pc_replay_on_device but opening the device. */
+pc_code pc_replay_with_device(pc_device *device, const pc_replay_request *request, pc_replay_outcome *outcome,
+                              pc_error *error);
+
+#endif

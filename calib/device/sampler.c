@@ -1,0 +1,63 @@
+#include "calib/device/sampler.h"
+
+#include "calib/device/statistics.h"
+
+#include <math.h>
+
+/* ---- samples of a shape ---- */
+
+pc_sampler_rule pc_sampler_rule_default(double limit_s) {
+    return (pc_sampler_rule){.least = 30, .most = 200, .steadiness = 0.10, .floor = 0.002, .limit_s = limit_s};
+}
+
+/* The range of the end alone shows whether the beginning (a first warm-up, a clock on its way) still decides the range
+ * of all. */
+static bool is_steady(const pc_sampler_rule *rule, const double *samples, int64_t count, double *room) {
+    double all = pc_relative_range(samples, count, room);
+    int64_t first = count / 3;
+    double end = pc_relative_range(samples + first, count - first, room);
+    if (all <= rule->floor && end <= rule->floor) return true;
+    return fabs(end - all) <= rule->steadiness * all;
+}
+
+bool pc_sampler_is_done(const pc_sampler_rule *rule, const double *samples, int64_t count, double spent_s,
+                        double *room) {
+    if (count < rule->least) return false;
+    if (count >= rule->most || spent_s >= rule->limit_s) return true;
+    return is_steady(rule, samples, count, room);
+}
+
+/* ---- settling ---- */
+
+bool pc_settling_add(pc_settling *x, double at_s, double reading, double window_s, double tolerance) {
+    if (isnan(reading)) {
+        x->is_begun = false;
+        return false;
+    }
+    double least = x->is_begun ? fmin(x->least, reading) : reading;
+    double most = x->is_begun ? fmax(x->most, reading) : reading;
+    if (!x->is_begun || most > least * (1.0 + tolerance)) {
+        *x = (pc_settling){.is_begun = true, .since_s = at_s, .least = reading, .most = reading};
+    } else {
+        x->least = least;
+        x->most = most;
+    }
+    return at_s - x->since_s >= window_s;
+}
+
+/* ---- time ---- */
+
+static const double SPARE = 1.2, LEARNING = 0.1;
+
+pc_budget pc_budget_until(double end_s) {
+    return (pc_budget){.end_s = end_s, .factor = 1.0};
+}
+
+bool pc_budget_allows(const pc_budget *budget, double estimate_s, double now_s) {
+    return now_s + SPARE * budget->factor * estimate_s <= budget->end_s;
+}
+
+void pc_budget_learn(pc_budget *budget, double estimate_s, double actual_s) {
+    if (!(estimate_s > 0.0) || !(actual_s >= 0.0)) return;
+    budget->factor += LEARNING * (actual_s / estimate_s - budget->factor);
+}

@@ -1,0 +1,209 @@
+#include "calib/device/shapes.h"
+
+#include "engine/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *pc_shape_tier_name(pc_shape_tier tier) {
+    static const char *const names[PC_SHAPE_TIERS] = {
+        [PC_SHAPE_CEILING] = "ceilings", [PC_SHAPE_COARSE] = "coarse grid", [PC_SHAPE_MODELS] = "shapes of models",
+        [PC_SHAPE_FINE] = "fine grid",   [PC_SHAPE_HALF] = "fp16",
+    };
+    return names[tier];
+}
+
+/* ---- random numbers ---- */
+
+/* splitmix64 (Steele, Lea, Flood 2014, 'Fast splittable pseudorandom number generators'). */
+static uint64_t draw(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+int64_t pc_shape_draw(pc_shape_builder *builder, int64_t least, int64_t most, int64_t step) {
+    double part = (double)(draw(&builder->random) >> 11) * 0x1p-53;
+    double drawn = (double)least * exp(part * log((double)most / (double)least));
+    int64_t whole = (int64_t)(drawn / (double)step + 0.5) * step;
+    return whole < least ? least : whole > most ? most : whole;
+}
+
+/* ---- adding ---- */
+
+/* Bytes of all tensors, each rounded up; 0 where the family refuses the shape. */
+static int64_t bytes_of_set(const pc_kernel_family *family, const pc_kernel_shape *shape) {
+    pc_tensor tensors[PC_KERNEL_TENSORS];
+    int count = 0;
+    int64_t sum = 0;
+    if (family->tensors(shape, tensors, &count, NULL)) return 0;
+    for (int i = 0; i < count; i++) {
+        int64_t bytes = tensors[i].count * pc_dtype_bytes(tensors[i].dtype);
+        sum += (bytes + PC_SHAPE_ALIGNMENT - 1) / PC_SHAPE_ALIGNMENT * PC_SHAPE_ALIGNMENT;
+    }
+    return sum;
+}
+
+/* Field by field: a struct's padding has no value. */
+static bool is_same_shape(const pc_kernel_shape *a, const pc_kernel_shape *b) {
+    return a->dtype == b->dtype && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
+           a->heads == b->heads && a->kv_heads == b->kv_heads && a->is_causal == b->is_causal &&
+           a->accumulates == b->accumulates && a->epilogue == b->epilogue && !(a->probability < b->probability) &&
+           !(a->probability > b->probability) && a->seed == b->seed;
+}
+
+static bool is_there(const pc_shape_plan *plan, const pc_kernel_family *family, const pc_kernel_shape *shape) {
+    for (int64_t i = plan->count; i-- > 0;)
+        if (plan->shape[i].family == family && is_same_shape(&plan->shape[i].shape, shape)) return true;
+    return false;
+}
+
+static bool make_room(pc_shape_plan *plan) {
+    if (plan->count < plan->room) return true;
+    int64_t room = plan->room ? 2 * plan->room : 256;
+    pc_planned_shape *grown = pc_realloc(plan->shape, (size_t)room, sizeof *grown);
+    if (!grown) return false;
+    plan->shape = grown;
+    plan->room = room;
+    return true;
+}
+
+/* As many as touch three times what the cache holds, and no more than a few GiB: of a table of which a launch reads few
+ * rows, that is fewer. */
+static int32_t sets_for(int64_t touched_bytes, int64_t set_bytes, int64_t l2_bytes, int64_t usable_bytes) {
+    const int64_t most_bytes = (int64_t)4 << 30;
+    int64_t room = usable_bytes < most_bytes ? usable_bytes : most_bytes, fit = room / set_bytes;
+    if (touched_bytes > set_bytes || touched_bytes < 1) touched_bytes = set_bytes;
+    int64_t wanted = (PC_SHAPE_L2_TIMES * l2_bytes + touched_bytes - 1) / touched_bytes;
+    int64_t sets = wanted < fit ? wanted : fit;
+    return sets < 1 ? 1 : (int32_t)sets;
+}
+
+static pc_planned_shape planned(const pc_kernel_family *family, const pc_kernel_shape *shape, pc_shape_tier tier,
+                                int64_t set_bytes, int64_t l2_bytes, int64_t usable_bytes) {
+    return (pc_planned_shape){.family = family,
+                              .shape = *shape,
+                              .tier = tier,
+                              .set_bytes = set_bytes,
+                              .sets = sets_for(family->bytes(shape), set_bytes, l2_bytes, usable_bytes)};
+}
+
+void pc_shape_add(pc_shape_builder *b, pc_shape_tier tier, const pc_kernel_shape *shape) {
+    if (b->code || is_there(b->plan, b->family, shape)) return;
+    int64_t bytes = bytes_of_set(b->family, shape);
+    if (bytes == 0) return;
+    if (bytes > b->usable_bytes) {
+        b->plan->too_large++;
+        return;
+    }
+    if (!make_room(b->plan)) {
+        b->code = pc_error_no_memory(b->error);
+        return;
+    }
+    b->plan->shape[b->plan->count++] = planned(b->family, shape, tier, bytes, b->l2_bytes, b->usable_bytes);
+}
+
+/* ---- the plan ---- */
+
+/* What the context, the library's workspace and fragments may take is left alone. */
+static int64_t usable(const pc_device_info *info) {
+    return (info->memory_bytes - info->reserved_bytes) / 10 * 9;
+}
+
+/* Fisher and Yates, within each tier, which end up one behind the other. */
+static void order(pc_shape_plan *plan, uint64_t *random) {
+    for (int64_t i = plan->count; i-- > 1;) {
+        int64_t j = (int64_t)(draw(random) % (uint64_t)(i + 1));
+        pc_planned_shape kept = plan->shape[i];
+        plan->shape[i] = plan->shape[j];
+        plan->shape[j] = kept;
+    }
+    int64_t done = 0;
+    for (int tier = 0; tier < PC_SHAPE_TIERS; tier++)
+        for (int64_t i = done; i < plan->count; i++) {
+            if ((int)plan->shape[i].tier != tier) continue;
+            pc_planned_shape found = plan->shape[i];
+            memmove(plan->shape + done + 1, plan->shape + done, (size_t)(i - done) * sizeof *plan->shape);
+            plan->shape[done++] = found;
+        }
+}
+
+static void add_family(pc_shape_builder *b, pc_calibrate_effort effort) {
+    if (b->family->group == PC_KERNEL_GEMM)
+        pc_shapes_of_gemm(b, effort);
+    else if (b->family->group == PC_KERNEL_ATTENTION)
+        pc_shapes_of_attention(b, effort);
+    else
+        pc_shapes_of_rows(b, effort);
+}
+
+pc_code pc_shape_plan_make(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
+                           pc_calibrate_effort effort, uint64_t seed, pc_shape_plan *plan, pc_error *error) {
+    pc_shape_plan made = {0};
+    pc_shape_builder b = {
+        .plan = &made, .usable_bytes = usable(info), .l2_bytes = info->l2_bytes, .random = seed, .error = error};
+    for (int i = 0; i < family_count && !b.code; i++) {
+        b.family = families[i];
+        add_family(&b, effort);
+    }
+    if (b.code) {
+        pc_shape_plan_free(&made);
+        return b.code;
+    }
+    order(&made, &b.random);
+    *plan = made;
+    return PC_OK;
+}
+
+void pc_shape_plan_free(pc_shape_plan *plan) {
+    pc_free(plan->shape);
+    *plan = (pc_shape_plan){0};
+}
+
+/* ---- sentinels ---- */
+
+bool pc_shape_sentinel(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
+                       pc_calibrate_effort effort, int number, pc_planned_shape *sentinel) {
+    static const char *const names[] = {"gemm_forward", "copy"};
+    const int64_t side = effort == PC_CALIBRATE_TINY ? 32 : 4096, rows = effort == PC_CALIBRATE_TINY ? 8 : 8192;
+    const pc_kernel_shape shapes[] = {
+        {.dtype = PC_BF16, .batch = 1, .m = side, .n = side, .k = side},
+        {.dtype = PC_BF16, .m = rows, .n = effort == PC_CALIBRATE_TINY ? 64 : 8192},
+    };
+    if (number < 0 || number >= (int)(sizeof names / sizeof *names)) return false;
+    for (int i = 0; i < family_count; i++) {
+        if (strcmp(families[i]->name, names[number]) != 0) continue;
+        int64_t bytes = bytes_of_set(families[i], &shapes[number]);
+        if (bytes == 0 || bytes > usable(info)) return false;
+        *sentinel = planned(families[i], &shapes[number], PC_SHAPE_CEILING, bytes, info->l2_bytes, usable(info));
+        return true;
+    }
+    return false;
+}
+
+/* ---- estimates, words ---- */
+
+double pc_shape_kernel_seconds(const pc_planned_shape *x, const pc_shape_rates *rates) {
+    const double share = 0.5; /* of the rates */
+    double compute = (double)x->family->flops(&x->shape) / rates->flops_per_s;
+    double memory = (double)x->family->bytes(&x->shape) / rates->bytes_per_s;
+    return rates->launch_s + fmax(compute, memory) / share;
+}
+
+void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *x, char *text, int size) {
+    char sizes[96], more[96] = "";
+    if (family->group == PC_KERNEL_ATTENTION)
+        snprintf(sizes, sizeof sizes,
+                 "%" PRId64 " x %" PRId64 " heads (%" PRId64 "), %" PRId64 " x %" PRId64 " x %" PRId64, x->batch,
+                 x->heads, x->kv_heads, x->m, x->n, x->k);
+    else if (family->group == PC_KERNEL_GEMM)
+        snprintf(sizes, sizeof sizes, "%" PRId64 " of %" PRId64 " x %" PRId64 " x %" PRId64, x->batch, x->m, x->n,
+                 x->k);
+    else
+        snprintf(sizes, sizeof sizes, "%" PRId64 " x %" PRId64, x->m, x->n);
+    if (x->is_causal) snprintf(more, sizeof more, ", causal");
+    snprintf(text, (size_t)size, "%s %s %s%s", family->name, pc_dtype_name(x->dtype), sizes, more);
+}

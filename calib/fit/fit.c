@@ -1,0 +1,375 @@
+#include "calib/fit/fit.h"
+
+#include "calib/fit/fit_private.h"
+#include "calib/profile/profile.h"
+#include "engine/alloc.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pc_fit_free(pc_fit *fit) {
+    pc_free(fit->x);
+    pc_free(fit->seconds);
+    pc_free(fit->residual);
+    pc_free(fit->weight);
+    memset(fit, 0, sizeof *fit);
+}
+
+static bool is_roofline(pc_fit_form form) {
+    return form == PC_FIT_GEMM || form == PC_FIT_ATTENTION;
+}
+
+static int dimensions_of(pc_fit_form form) {
+    return is_roofline(form) ? 4 : 1;
+}
+
+/* ---- what parameters are called ---- */
+
+pc_parameter_label pc_fit_label(pc_fit_form form, int i) {
+    return is_roofline(form) ? pc_roofline_label(form, i) : pc_transfer_label(i);
+}
+
+void pc_fit_name_parameters(pc_fit *fit) {
+    for (int i = 0; i < fit->parameter_count; i++) {
+        pc_parameter_label label = pc_fit_label(fit->key.form, i);
+        snprintf(fit->parameter_name[i], sizeof fit->parameter_name[i], "%s", label.name);
+        snprintf(fit->parameter_unit[i], sizeof fit->parameter_unit[i], "%s", label.unit);
+    }
+}
+
+/* ---- points, in order: same points, same fit, whatever order they come in ---- */
+
+enum { ROW = PC_FIT_DIMENSIONS + 1 };
+
+static int by_shape(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    for (int i = 0; i < ROW; i++)
+        if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+static pc_code check_points(int dimensions, const double *x, const double *seconds, int64_t count, pc_error *error) {
+    static const double least = 1e-12, most = 1e18;
+    for (int64_t i = 0; i < count; i++) {
+        for (int d = 0; d < dimensions; d++) {
+            double value = x[i * dimensions + d];
+            if (!(value >= least && value <= most))
+                return pc_error_set(error, PC_ERROR_INPUT, "point %lld: a size of %g; expected more than zero",
+                                    (long long)i + 1, value);
+        }
+        if (!(seconds[i] >= least && seconds[i] <= most))
+            return pc_error_set(error, PC_ERROR_INPUT, "point %lld: %g s; expected more than zero", (long long)i + 1,
+                                seconds[i]);
+    }
+    return PC_OK;
+}
+
+static void take_range(pc_fit *fit) {
+    for (int d = 0; d < fit->dimensions; d++) {
+        fit->least[d] = HUGE_VAL, fit->most[d] = 0.0;
+        for (int64_t i = 0; i < fit->count; i++) {
+            double value = fit->x[i * fit->dimensions + d];
+            if (value < fit->least[d]) fit->least[d] = value;
+            if (value > fit->most[d]) fit->most[d] = value;
+        }
+    }
+}
+
+static pc_code take_points(pc_fit *fit, const double *x, const double *seconds, int64_t count, pc_error *error) {
+    size_t n = (size_t)count;
+    int dimensions = fit->dimensions;
+    fit->count = count;
+    fit->x = pc_alloc(n * (size_t)dimensions, sizeof *fit->x);
+    fit->seconds = pc_alloc(n, sizeof *fit->seconds);
+    fit->residual = pc_alloc(n, sizeof *fit->residual);
+    bool has_surface = is_roofline(fit->key.form);
+    if (has_surface) fit->weight = pc_alloc(n, sizeof *fit->weight);
+    double(*row)[ROW] = pc_alloc(n, sizeof *row);
+    bool is_made = fit->x && fit->seconds && fit->residual && row && (fit->weight || !has_surface);
+    for (size_t i = 0; i < n && is_made; i++) {
+        memcpy(row[i], x + i * (size_t)dimensions, (size_t)dimensions * sizeof *x);
+        row[i][dimensions] = seconds[i];
+    }
+    if (is_made) qsort(row, n, sizeof *row, by_shape);
+    for (size_t i = 0; i < n && is_made; i++) {
+        memcpy(fit->x + i * (size_t)dimensions, row[i], (size_t)dimensions * sizeof *x);
+        fit->seconds[i] = row[i][dimensions];
+    }
+    pc_free(row);
+    if (is_made) take_range(fit);
+    return is_made ? PC_OK : pc_error_no_memory(error);
+}
+
+/* ---- one fit ---- */
+
+static pc_code fit_points(const pc_fit_key *key, int32_t processors, const double *x, const double *seconds,
+                          int64_t count, const double *near, pc_fit *fit, pc_error *error) {
+    *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = dimensions_of(key->form)};
+    fit->cv_median = fit->cv_p95 = fit->cv_coverage = NAN;
+    pc_code code = take_points(fit, x, seconds, count, error);
+    if (!code) code = is_roofline(key->form) ? pc_roofline_fit(fit, near, error) : pc_transfer_fit(fit, error);
+    if (code) pc_fit_free(fit);
+    return code;
+}
+
+/* ---- what it says ---- */
+
+typedef struct prediction {
+    double seconds;
+    double known, scatter; /* variances of log(seconds): of what the fit says, of one measurement */
+} prediction;
+
+static prediction predict(const pc_fit *fit, const double *x) {
+    double gradient[PC_FIT_PARAMETERS] = {0}, left, scatter = fit->residual_deviation, variance = 0.0;
+    bool has_rows = is_roofline(fit->key.form);
+    double base = has_rows ? pc_roofline_seconds(fit, x, gradient) : pc_transfer_seconds(fit, x, gradient, &scatter);
+    double surface = has_rows ? pc_surface_at(fit, x, &left) : pc_local_at(fit, *x, &left);
+    int n = fit->parameter_count;
+    for (int a = 0; a < n; a++) {
+        if (gradient[a] == 0.0) continue;
+        for (int b = 0; b < n; b++) variance += gradient[a] * fit->covariance[a * n + b] * gradient[b];
+    }
+    variance = variance > 0.0 ? variance / (base * base) : 0.0;
+    return (prediction){base * exp(surface), variance + left, scatter * scatter};
+}
+
+/* Of Student's distribution, for the scatter is itself estimated. */
+static double student_limit(const pc_fit *fit, double probability) {
+    double freedom = (double)(fit->count - fit->parameter_count);
+    return gsl_cdf_tdist_Pinv(0.5 + 0.5 * probability, freedom > 1.0 ? freedom : 1.0);
+}
+
+pc_estimate pc_fit_predict(const pc_fit *fit, const double *x) {
+    prediction p = predict(fit, x);
+    return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
+}
+
+void pc_fit_interval(const pc_fit *fit, const double *x, double probability, double *low_s, double *high_s) {
+    prediction p = predict(fit, x);
+    double factor = exp(student_limit(fit, probability) * sqrt(p.known + p.scatter));
+    *low_s = p.seconds / factor;
+    *high_s = p.seconds * factor;
+}
+
+double pc_fit_distance(const pc_fit *fit, const double *x, int *dimension) {
+    double farthest = 1.0;
+    *dimension = 0;
+    for (int d = 0; d < fit->dimensions; d++) {
+        double ratio = x[d] < fit->least[d] ? fit->least[d] / x[d] : x[d] / fit->most[d];
+        if (ratio > farthest) farthest = ratio, *dimension = d;
+    }
+    return farthest;
+}
+
+/* ---- cross-validation ---- */
+
+enum { FOLDS = 10 };
+
+/* A point that was foretold by a fit that had not seen it. */
+typedef struct foretold {
+    double error;          /* relative, of seconds */
+    double squared;        /* log(seconds / foretold)^2, over the square of Student's 95% limit */
+    double known, scatter; /* variances: of what the fit says, of one measurement */
+} foretold;
+
+typedef struct folds {
+    int32_t *fold; /* of each point; points of one shape are in one fold, or the fit would have seen them */
+    double *x, *seconds, *work;
+    foretold *told;
+    int64_t count; /* of what was foretold */
+} folds;
+
+static void folds_free(folds *f) {
+    pc_free(f->fold);
+    pc_free(f->x);
+    pc_free(f->seconds);
+    pc_free(f->work);
+    pc_free(f->told);
+}
+
+static bool folds_make(folds *f, const pc_fit *fit) {
+    size_t n = (size_t)fit->count;
+    *f = (folds){0};
+    f->fold = pc_alloc(n, sizeof *f->fold);
+    f->x = pc_alloc(n * (size_t)fit->dimensions, sizeof *f->x);
+    f->seconds = pc_alloc(n, sizeof *f->seconds);
+    f->work = pc_alloc(n, sizeof *f->work);
+    f->told = pc_alloc(n, sizeof *f->told);
+    return f->fold && f->x && f->seconds && f->work && f->told;
+}
+
+static bool is_same_shape(const pc_fit *fit, int64_t a, int64_t b) {
+    size_t size = (size_t)fit->dimensions * sizeof *fit->x;
+    return memcmp(fit->x + a * fit->dimensions, fit->x + b * fit->dimensions, size) == 0;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void shuffle_folds(uint64_t *state, int32_t order[FOLDS]) {
+    for (int k = 0; k < FOLDS; k++) {
+        int at = (int)(next_random(state) % (uint64_t)(k + 1));
+        order[k] = at == k ? k : order[at];
+        order[at] = k;
+    }
+}
+
+/* Deals shapes out in rounds: each round has every fold once, in random order. */
+static void deal_folds(const pc_fit *fit, folds *f) {
+    uint64_t state = 1;
+    int32_t order[FOLDS];
+    int64_t dealt = 0;
+    for (int64_t i = 0; i < fit->count; i++) {
+        if (i > 0 && is_same_shape(fit, i, i - 1)) {
+            f->fold[i] = f->fold[i - 1];
+            continue;
+        }
+        if (dealt % FOLDS == 0) shuffle_folds(&state, order);
+        f->fold[i] = order[dealt++ % FOLDS];
+    }
+}
+
+static void foretell(const pc_fit *part, const double *x, double seconds, folds *f) {
+    prediction p = predict(part, x);
+    double away = log(seconds / p.seconds) / student_limit(part, 0.95);
+    f->told[f->count++] = (foretold){fabs(p.seconds / seconds - 1.0), away * away, p.known, p.scatter};
+}
+
+static pc_code foretell_fold(const pc_fit *fit, folds *f, int fold, pc_error *error) {
+    pc_fit part;
+    int64_t count = 0;
+    size_t row = (size_t)fit->dimensions;
+    for (int64_t i = 0; i < fit->count; i++) {
+        if (f->fold[i] == fold) continue;
+        memcpy(f->x + (size_t)count * row, fit->x + (size_t)i * row, row * sizeof *fit->x);
+        f->seconds[count++] = fit->seconds[i];
+    }
+    if (count == fit->count) return PC_OK;
+    pc_code code = fit_points(&fit->key, fit->processors, f->x, f->seconds, count, fit->parameter, &part, error);
+    if (code == PC_ERROR_INPUT) return PC_OK; /* too few without these */
+    if (code) return code;
+    for (int64_t i = 0; i < fit->count; i++)
+        if (f->fold[i] == fold) foretell(&part, fit->x + (size_t)i * row, fit->seconds[i], f);
+    pc_fit_free(&part);
+    return PC_OK;
+}
+
+/* Of the points that are no outliers (six standard errors away, at most a twentieth of all): those outside of their
+ * interval. `work` takes how much wider, squared, the scatter would have to be for each of them. */
+static int64_t count_outside(const folds *f, int64_t *inliers) {
+    int64_t outliers = 0, outside = 0;
+    for (int64_t i = 0; i < f->count; i++) {
+        const foretold *t = &f->told[i];
+        double wider = (t->squared - t->known) / t->scatter, deviations = t->squared / (t->known + t->scatter);
+        bool is_outlier = deviations > 9.0 && outliers < f->count / 20;
+        outliers += is_outlier;
+        outside += !is_outlier && wider > 1.0;
+        f->work[i] = wider;
+    }
+    *inliers = f->count - outliers;
+    return outside;
+}
+
+/* Scatter that is no bell has more points outside of its intervals than it should. Where these are too many to be
+ * chance, how much wider the scatter has to be taken. */
+static double widening(const folds *f) {
+    int64_t inliers, outside = count_outside(f, &inliers);
+    double n = (double)inliers, expected = 0.05 * n;
+    if ((double)outside <= expected + 2.5 * sqrt(0.95 * expected)) return 1.0;
+    double squared = pc_fit_quantile(f->work, f->count, 0.95 * n / (double)f->count);
+    return squared > 1.0 ? sqrt(squared) : 1.0;
+}
+
+/* What the parameters are thought to be known to follows from the scatter. */
+static void widen(pc_fit *fit, double factor) {
+    int entries = fit->parameter_count * fit->parameter_count;
+    for (int i = 0; i < entries; i++) fit->covariance[i] *= factor * factor;
+    fit->residual_deviation *= factor;
+    if (!is_roofline(fit->key.form)) pc_transfer_widen(fit, factor);
+}
+
+static void conclude(const folds *f, pc_fit *fit) {
+    double wider = widening(f);
+    int64_t held = 0;
+    widen(fit, wider);
+    for (int64_t i = 0; i < f->count; i++) {
+        const foretold *t = &f->told[i];
+        held += t->squared <= t->known + wider * wider * t->scatter;
+        f->work[i] = t->error;
+    }
+    fit->cv_median = pc_fit_quantile(f->work, f->count, 0.5);
+    fit->cv_p95 = pc_fit_quantile(f->work, f->count, 0.95);
+    fit->cv_coverage = (double)held / (double)f->count;
+}
+
+static pc_code cross_validate(pc_fit *fit, pc_error *error) {
+    folds f;
+    pc_code code = folds_make(&f, fit) ? PC_OK : pc_error_no_memory(error);
+    if (!code) deal_folds(fit, &f);
+    for (int fold = 0; fold < FOLDS && !code; fold++) code = foretell_fold(fit, &f, fold, error);
+    if (!code && f.count > 0) conclude(&f, fit);
+    folds_free(&f);
+    return code;
+}
+
+/* ---- the door ---- */
+
+/* GSL ends the program where it meets a fault unless its handler, which all threads share, is off: one fit at a time,
+ * and the handler as it was between them. */
+static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
+
+pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *x, const double *seconds, int64_t count,
+                    pc_fit *fit, pc_error *error) {
+    pc_fit made;
+    pc_code code = check_points(dimensions_of(key->form), x, seconds, count, error);
+    if (code) return code;
+    pthread_mutex_lock(&handler_lock);
+    gsl_error_handler_t *before = gsl_set_error_handler_off();
+    code = fit_points(key, processors, x, seconds, count, NULL, &made, error);
+    if (!code) {
+        code = cross_validate(&made, error);
+        if (code) pc_fit_free(&made);
+    }
+    gsl_set_error_handler(before);
+    pthread_mutex_unlock(&handler_lock);
+    if (!code) *fit = made;
+    return code;
+}
+
+/* ---- its name ---- */
+
+static void add_text(char *name, size_t size, const char *between, const char *text) {
+    size_t used = strlen(name);
+    if (text[0] != '\0' && used < size) snprintf(name + used, size - used, "%s%s", used > 0 ? between : "", text);
+}
+
+static void add_count(char *name, size_t size, int32_t count, const char *what) {
+    char text[48];
+    snprintf(text, sizeof text, "%d %s", (int)count, what);
+    add_text(name, size, ", ", text);
+}
+
+void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
+    if (size == 0) return;
+    name[0] = '\0';
+    add_text(name, size, "", key->subject);
+    if (key->form == PC_FIT_TRANSFER) {
+        if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
+        if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
+        add_text(name, size, ", ", key->link);
+        return;
+    }
+    add_text(name, size, " ", key->dtype);
+    add_text(name, size, " ", key->is_causal ? "causal" : "");
+    add_text(name, size, " ", key->cache == PC_CACHE_HOT ? "hot" : "cold");
+}

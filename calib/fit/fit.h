@@ -1,0 +1,101 @@
+/* fit.h: cost models fitted to measurements: few parameters with a meaning, how sure they are, and how well they
+ * foretell what they have not seen.
+ *
+ * All fits minimise robust residuals of log(seconds), so that an error of 1% counts the same in a microsecond as in a
+ * second, and a few outliers do not pull (GSL: multifit_nlinear with a robust loss by reweighting). Then: covariance of
+ * the parameters, 95% prediction intervals for one fresh measurement, and the error of cross-validation.
+ */
+#ifndef PC_CALIB_FIT_FIT_H
+#define PC_CALIB_FIT_FIT_H
+
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/cost/cost.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* TRANSFER: x = {bytes}; pieces, in each seconds = alpha + bytes / beta. How many, where they begin, and whether they
+ * meet or jump is found from the data. Parameters: alpha, beta and scatter (of log(seconds), in this piece; no error of
+ * its own) of the first; for each further one where it begins and its own three. alpha of the first is not below zero;
+ * that of a piece whose rate is lower than the one before (a cache left behind) may be, and its seconds are not. Beyond
+ * the largest size the last piece goes on.
+ * MEMORY: x = {bytes}; the same form; for kernels that move bytes: norms, elementwise, optimizer.
+ * GEMM: x = {batch, m, n, k}; launch + the longer of whole waves of tiles at `rate` with `ramp`, and bytes at `memory`
+ * (models/cost/roofline.c has the formula), times the exponential of a residual surface.
+ * ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key. */
+typedef enum pc_fit_form { PC_FIT_TRANSFER, PC_FIT_MEMORY, PC_FIT_GEMM, PC_FIT_ATTENTION, PC_FIT_FORMS } pc_fit_form;
+
+enum { PC_FIT_DIMENSIONS = 4, PC_FIT_PARAMETERS = 64 };
+
+/* What a fit is for. Unused texts are empty, unused numbers 0. */
+typedef struct pc_fit_key {
+    pc_fit_form form;
+    char subject[48]; /* the kernel's family ("gemm_forward"), or the collective ("all_reduce") */
+    char dtype[8];
+    char link[32];
+    int32_t cache; /* pc_cache_state */
+    int32_t ranks, nodes;
+    bool is_causal;
+} pc_fit_key;
+
+typedef struct pc_fit {
+    pc_fit_key key;
+    int32_t processors; /* GEMM, ATTENTION: of the device, for waves */
+    int32_t parameter_count;
+    char parameter_name[PC_FIT_PARAMETERS][32];
+    char parameter_unit[PC_FIT_PARAMETERS][16];
+    double parameter[PC_FIT_PARAMETERS];
+    double covariance[PC_FIT_PARAMETERS * PC_FIT_PARAMETERS]; /* parameter_count rows of as many, packed */
+    double residual_deviation; /* robust standard deviation of log(seconds) around the fit, of one measurement; wider
+                                * where cross-validation shows that 95% intervals would else hold too few */
+    int32_t dimensions;
+    double least[PC_FIT_DIMENSIONS], most[PC_FIT_DIMENSIONS]; /* of x, measured: for distances */
+    /* The points it was fitted to; the residual surface stands on them. Owned. */
+    int64_t count;
+    double *x;        /* count rows of `dimensions` */
+    double *seconds;  /* measured */
+    double *residual; /* log(seconds) less log(fit), the surface in it; for figures */
+    /* What is left, where it is more than noise; NULL and zeros: it is not. GEMM, ATTENTION: a Gaussian process over
+     * log x, of each point its weight (fit_surface.c). TRANSFER, MEMORY: a local mean of residuals, of each point its
+     * residual; no length (fit_local.c). Deviations are of log(seconds). */
+    double *weight;
+    double surface_length, surface_amplitude, surface_noise;
+    /* By cross-validation (10 folds, points of one shape in the same one; each shape by itself where there are fewer):
+     * relative errors of points not seen, outliers among them, and the part of them that their 95% interval held. NaN
+     * where there are too few points to leave one out. */
+    double cv_median, cv_p95, cv_coverage;
+} pc_fit;
+
+PC_API void pc_fit_free(pc_fit *fit); /* zeroes it */
+
+/* Fits `count` points: x[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT where they are too few for
+ * the form, with how many it needs (pieces: 5 points of 3 sizes; rooflines: 8 shapes). `processors` for GEMM and
+ * ATTENTION. Same points in any order, same bytes. Threads wait for each other here: GSL has one error handler for all.
+ */
+PC_API pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *x, const double *seconds,
+                           int64_t count, pc_fit *fit, pc_error *error);
+
+/* What it says of x, and the standard error of one fresh measurement (both in seconds). Pure, thread-safe, without
+ * allocation. */
+PC_API pc_estimate pc_fit_predict(const pc_fit *fit, const double *x);
+
+/* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */
+PC_API void pc_fit_interval(const pc_fit *fit, const double *x, double probability, double *low_s, double *high_s);
+
+/* How far x lies outside what was measured: the largest ratio, over the dimensions, to the nearest measured edge; 1
+ * inside. *dimension is the one that is farthest. */
+PC_API double pc_fit_distance(const pc_fit *fit, const double *x, int *dimension);
+
+/* A name for people: "gemm_forward bf16 cold", "all_reduce, 8 ranks, nvlink". */
+PC_API void pc_fit_name(const pc_fit_key *key, char *name, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

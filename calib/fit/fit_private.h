@@ -1,0 +1,125 @@
+/* fit_private.h: private to calib/fit*.c: the parts of a fit. */
+#ifndef PC_CALIB_FIT_FIT_PRIVATE_H
+#define PC_CALIB_FIT_FIT_PRIVATE_H
+
+#include "calib/fit/fit.h"
+
+/* ---- what parameters are called ---- */
+
+typedef struct pc_parameter_label {
+    char name[sizeof((pc_fit){0}.parameter_name[0])];
+    const char *unit;
+} pc_parameter_label;
+
+/* Of parameter `i` of a fit of that form: "alpha 2" and "s". One table, for fits that are made and for those that are
+ * read. */
+pc_parameter_label pc_fit_label(pc_fit_form form, int i);
+pc_parameter_label pc_transfer_label(int i);
+pc_parameter_label pc_roofline_label(pc_fit_form form, int i);
+
+/* Calls all parameters of the fit so. */
+void pc_fit_name_parameters(pc_fit *fit);
+
+/* ---- robust least squares (fit_robust.c) ---- */
+
+/* What a model says of one point, in seconds; `gradient`, where not NULL, takes its derivatives by the parameters. All
+ * parameters are above zero. */
+typedef double (*pc_point_function)(const void *self, const double *parameter, const double *x, double *gradient);
+
+typedef struct pc_robust_problem {
+    pc_point_function seconds_at;
+    const void *self;
+    int parameters, dimensions;
+    const double *x, *seconds; /* rows of `dimensions`; all above zero */
+    int64_t count;
+    double usual_deviation; /* of log residuals, what is known beforehand: counts as much as 5 points. 0: nothing */
+} pc_robust_problem;
+
+typedef struct pc_robust_solution {
+    double parameter[PC_FIT_PARAMETERS];                      /* in: where to start; out: the fit */
+    double covariance[PC_FIT_PARAMETERS * PC_FIT_PARAMETERS]; /* packed */
+    double deviation; /* robust, of log residuals; free of the parameters' bias */
+    double loss;      /* sum of the bounded loss of residuals, in units of the variance: for comparing starts */
+    double *residual; /* of count: log(seconds) less log(fit); the caller's */
+} pc_robust_solution;
+
+/* The parameters by reweighting (Huber, then Tukey's bisquare) around GSL's trust region, in their logarithms. What the
+ * data do not determine stays where it started: each logarithm is known beforehand with a deviation of 3. */
+pc_code pc_robust_fit(const pc_robust_problem *problem, pc_robust_solution *solution, pc_error *error);
+
+/* The spread of residuals around their median: biweight, from the median absolute deviation. `work` has room for count.
+ */
+double pc_robust_deviation(const double *residual, int64_t count, double *work);
+
+/* The middle of the numbers, or any other part of them, between neighbours; sorts them. */
+double pc_fit_quantile(double *numbers, int64_t count, double part);
+
+/* ---- pieces: seconds over bytes (fit_pieces.c finds them, fit_transfer.c fits them) ---- */
+
+enum { PC_PIECES_MAX = (PC_FIT_PARAMETERS + 1) / 4 };
+
+typedef struct pc_pieces {
+    int count;
+    double alpha[PC_PIECES_MAX], gamma[PC_PIECES_MAX]; /* seconds = alpha + gamma * bytes */
+    double end[PC_PIECES_MAX];                         /* the last size of a piece; of the last one infinite */
+    double next[PC_PIECES_MAX];                        /* the first measured size behind it */
+    double deviation;                                  /* of log(seconds) around their neighbours', typically */
+    bool is_joined[PC_PIECES_MAX];                     /* the next piece begins where this one ends */
+} pc_pieces;
+
+/* How many pieces, and which. `x` is sorted. PC_ERROR_NO_MEMORY. */
+pc_code pc_pieces_find(const double *x, const double *seconds, int64_t count, pc_pieces *pieces, pc_error *error);
+
+enum { PC_TRANSFER_POINTS = 5, PC_TRANSFER_SIZES = 3 }; /* a piece has at least so many */
+
+pc_code pc_transfer_fit(pc_fit *fit, pc_error *error);
+/* With the scatter of one measurement there, as a part of it. `gradient` is zero before. */
+double pc_transfer_seconds(const pc_fit *fit, const double *x, double *gradient, double *scatter);
+
+/* Sets the scatter of each piece from residuals of its points. */
+void pc_transfer_scatter(pc_fit *fit, const double *residual, double *work);
+
+void pc_transfer_widen(pc_fit *fit, double factor);
+
+/* What pieces leave (fit_local.c): fits it to fit->residual and takes it from them. fit->weight then has the residuals
+ * that it is the local mean of; surface_noise, what is added to the sum of their weights;
+ * surface_amplitude, their scatter. */
+pc_code pc_local_fit(pc_fit *fit, pc_error *error);
+double pc_local_at(const pc_fit *fit, double x, double *variance);
+
+/* ---- rooflines (fit_gemm.c, fit_attention.c) ---- */
+
+enum { PC_ROOFLINE_PARAMETERS = 4, PC_ROOFLINE_SHAPES = 8 };
+
+/* The parameters of both, in this order. */
+enum { PC_ROOFLINE_FLOPS, PC_ROOFLINE_RAMP, PC_ROOFLINE_MEMORY, PC_ROOFLINE_LAUNCH };
+
+/* What a shape needs, by its key alone. */
+typedef struct pc_roofline_shape {
+    double processors;
+    double operand_bytes, output_bytes; /* an element; output_bytes with what is read of it */
+    double flops;                       /* a product of two numbers and its sum; of attention a query and a key */
+    bool is_backward, is_causal;
+} pc_roofline_shape;
+
+pc_roofline_shape pc_roofline_shape_of(const pc_fit_key *key, int32_t processors);
+double pc_gemm_seconds(const void *shape, const double *parameter, const double *x, double *gradient);
+double pc_attention_seconds(const void *shape, const double *parameter, const double *x, double *gradient);
+/* Sums of an operation beside its time, for where to start. */
+void pc_gemm_work(const pc_roofline_shape *shape, const double *x, double *flops, double *bytes);
+void pc_attention_work(const pc_roofline_shape *shape, const double *x, double *flops, double *bytes);
+
+/* `near`: parameters to start from; NULL: from what is seen, and several times. */
+pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error);
+double pc_roofline_seconds(const pc_fit *fit, const double *x, double *gradient);
+
+/* ---- the surface of what is left (fit_surface.c) ---- */
+
+/* Fits it to fit->residual, takes it from them, and sets fit->residual_deviation to what remains. Where it explains
+ * nothing there is none. */
+pc_code pc_surface_fit(pc_fit *fit, pc_error *error);
+
+/* What it adds to log(seconds) at x, and the variance of that. */
+double pc_surface_at(const pc_fit *fit, const double *x, double *variance);
+
+#endif

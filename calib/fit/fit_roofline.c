@@ -1,0 +1,136 @@
+#include "calib/fit/fit_private.h"
+
+#include "engine/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what the key says of a shape ---- */
+
+static bool ends_in(const char *text, const char *end) {
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+static double bytes_of(const char *dtype) {
+    if (strcmp(dtype, "fp32") == 0 || strcmp(dtype, "tf32") == 0) return 4.0;
+    return strncmp(dtype, "fp8", 3) == 0 ? 1.0 : 2.0;
+}
+
+/* Gradients of weights are added to in fp32. */
+pc_roofline_shape pc_roofline_shape_of(const pc_fit_key *key, int32_t processors) {
+    pc_roofline_shape shape = {.processors = processors, .operand_bytes = bytes_of(key->dtype), .flops = 2.0};
+    shape.output_bytes = ends_in(key->subject, "weight_gradient") ? 8.0 : shape.operand_bytes;
+    shape.is_causal = key->is_causal;
+    shape.is_backward = ends_in(key->subject, "backward");
+    if (key->form == PC_FIT_ATTENTION) shape.flops = shape.is_backward ? 10.0 : 4.0;
+    return shape;
+}
+
+static pc_point_function function_of(pc_fit_form form) {
+    return form == PC_FIT_GEMM ? pc_gemm_seconds : pc_attention_seconds;
+}
+
+double pc_roofline_seconds(const pc_fit *fit, const double *x, double *gradient) {
+    pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
+    return function_of(fit->key.form)(&shape, fit->parameter, x, gradient);
+}
+
+/* ---- the fit ---- */
+
+/* The best rates that were seen, and the shortest time. */
+static void best_seen(const pc_fit *fit, const pc_roofline_shape *shape, double *parameter) {
+    double flops, bytes;
+    parameter[PC_ROOFLINE_FLOPS] = parameter[PC_ROOFLINE_MEMORY] = 0.0;
+    parameter[PC_ROOFLINE_RAMP] = 64.0;
+    parameter[PC_ROOFLINE_LAUNCH] = HUGE_VAL;
+    for (int64_t i = 0; i < fit->count; i++) {
+        const double *x = fit->x + i * fit->dimensions, seconds = fit->seconds[i];
+        if (fit->key.form == PC_FIT_GEMM)
+            pc_gemm_work(shape, x, &flops, &bytes);
+        else
+            pc_attention_work(shape, x, &flops, &bytes);
+        fit->residual[i] = flops / seconds; /* as work: outliers must not be the best */
+        fit->weight[i] = bytes / seconds;
+        if (seconds < parameter[PC_ROOFLINE_LAUNCH]) parameter[PC_ROOFLINE_LAUNCH] = seconds;
+    }
+    parameter[PC_ROOFLINE_FLOPS] = pc_fit_quantile(fit->residual, fit->count, 0.95);
+    parameter[PC_ROOFLINE_MEMORY] = pc_fit_quantile(fit->weight, fit->count, 0.95);
+    parameter[PC_ROOFLINE_LAUNCH] *= 0.5;
+}
+
+enum { STARTS = 3 };
+
+/* The least of tiles and the larger of two times have corners on which a descent can get caught: a few starts. */
+static pc_code fit_from_starts(const pc_robust_problem *problem, const double *seen, size_t starts, double *residual,
+                               pc_robust_solution *best, pc_error *error) {
+    static const double factors[STARTS][PC_ROOFLINE_PARAMETERS] = {
+        {1.0, 1.0, 1.0, 1.0}, {1.1, 4.0, 2.0, 1.0}, {1.0, 0.25, 0.7, 0.3}};
+    best->loss = HUGE_VAL;
+    for (size_t i = 0; i < starts; i++) {
+        pc_robust_solution trial = {.residual = residual};
+        for (int j = 0; j < PC_ROOFLINE_PARAMETERS; j++) trial.parameter[j] = seen[j] * factors[i][j];
+        pc_code code = pc_robust_fit(problem, &trial, error);
+        if (code) return code;
+        if (trial.loss < best->loss) *best = trial;
+    }
+    return PC_OK;
+}
+
+pc_parameter_label pc_roofline_label(pc_fit_form form, int i) {
+    static const char *const names[][2] = {[PC_ROOFLINE_FLOPS] = {"rate", "FLOP/s"},
+                                           [PC_ROOFLINE_RAMP] = {"ramp", "k"},
+                                           [PC_ROOFLINE_MEMORY] = {"memory", "bytes/s"},
+                                           [PC_ROOFLINE_LAUNCH] = {"launch", "s"}};
+    bool is_keys = i == PC_ROOFLINE_RAMP && form == PC_FIT_ATTENTION;
+    pc_parameter_label label = {.unit = is_keys ? "keys" : names[i][1]};
+    snprintf(label.name, sizeof label.name, "%s", names[i][0]);
+    return label;
+}
+
+static void keep_roofline(const pc_robust_solution *solution, pc_fit *fit) {
+    fit->parameter_count = PC_ROOFLINE_PARAMETERS;
+    memcpy(fit->parameter, solution->parameter, sizeof fit->parameter);
+    memcpy(fit->covariance, solution->covariance, sizeof fit->covariance);
+    fit->residual_deviation = solution->deviation;
+    pc_fit_name_parameters(fit);
+    for (int64_t i = 0; i < fit->count; i++)
+        fit->residual[i] = log(fit->seconds[i] / pc_roofline_seconds(fit, fit->x + i * fit->dimensions, NULL));
+}
+
+static int64_t count_shapes(const pc_fit *fit) {
+    int64_t shapes = 0;
+    size_t row = (size_t)fit->dimensions * sizeof *fit->x;
+    for (int64_t i = 0; i < fit->count; i++)
+        shapes += i == 0 || memcmp(fit->x + i * fit->dimensions, fit->x + (i - 1) * fit->dimensions, row) != 0;
+    return shapes;
+}
+
+pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error) {
+    int64_t shapes = count_shapes(fit);
+    if (shapes < PC_ROOFLINE_SHAPES)
+        return pc_error_set(error, PC_ERROR_INPUT, "%lld shapes; expected at least %d", (long long)shapes,
+                            PC_ROOFLINE_SHAPES);
+    if (fit->processors < 1)
+        return pc_error_set(error, PC_ERROR_INPUT, "%d processors; expected how many the GPU has",
+                            (int)fit->processors);
+    pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
+    pc_robust_problem problem = {.seconds_at = function_of(fit->key.form),
+                                 .self = &shape,
+                                 .parameters = PC_ROOFLINE_PARAMETERS,
+                                 .dimensions = fit->dimensions,
+                                 .x = fit->x,
+                                 .seconds = fit->seconds,
+                                 .count = fit->count};
+    pc_robust_solution solution;
+    double seen[PC_ROOFLINE_PARAMETERS];
+    if (near)
+        memcpy(seen, near, sizeof seen);
+    else
+        best_seen(fit, &shape, seen);
+    pc_code code = fit_from_starts(&problem, seen, near ? 1 : STARTS, fit->residual, &solution, error);
+    if (code) return code;
+    keep_roofline(&solution, fit);
+    return pc_surface_fit(fit, error);
+}

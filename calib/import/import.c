@@ -1,0 +1,143 @@
+#include "calib/import/import.h"
+
+#include "calib/import/import_private.h"
+#include "engine/alloc.h"
+#include "engine/names.h"
+#include "storage/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the file ---- */
+
+enum { FILE_MOST = 1 << 26 }; /* bytes: a million rows */
+
+/* All of it, terminated; freed by the caller. */
+static pc_code read_file(const char *path, char **content, pc_error *error) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return pc_error_file(error, path, errno, "a file to read");
+    size_t room = 1 << 16, size = 0;
+    char *bytes = pc_alloc(room, 1);
+    while (bytes) {
+        size += fread(bytes + size, 1, room - 1 - size, file);
+        if (size + 1 < room || room >= FILE_MOST) break;
+        char *more = pc_realloc(bytes, 2 * room, 1);
+        if (!more) pc_free(bytes);
+        bytes = more;
+        room *= 2;
+    }
+    int cause = errno; /* of the reading, where that failed */
+    bool is_failed = ferror(file) != 0, is_too_long = size + 1 >= FILE_MOST;
+    fclose(file);
+    if (!bytes) return pc_error_no_memory(error);
+    bytes[size] = '\0';
+    bool is_text = strlen(bytes) == size;
+    if (!is_failed && !is_too_long && is_text) {
+        *content = bytes;
+        return PC_OK;
+    }
+    pc_free(bytes);
+    if (is_failed) return pc_error_file(error, path, cause, "a file to read");
+    if (is_too_long)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: longer than %d bytes; expected less", path, FILE_MOST);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: has bytes that are no text; expected output of nccl-tests or a CSV",
+                        path);
+}
+
+/* nccl-tests begin with comments that no table has. */
+static bool is_of_nccl_tests(const char *content) {
+    return strstr(content, "# nThread") || (strstr(content, "#wrong") && strstr(content, "algbw")) ||
+           (strstr(content, "algbw") && strstr(content, "(GB/s)"));
+}
+
+/* ---- into the profile ---- */
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static pc_code check_device(const pc_import *import, const pc_profile *profile, pc_error *error) {
+    const char *name = import->options->device ? import->options->device : import->device;
+    const char *before = profile->device.name;
+    if (name[0] == '\0' || before[0] == '\0' || import->options->device || pc_import_same(name, before)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: measured on '%s'; expected '%s', of which the profile is, or one name for both (--device)",
+                        import->text.path, name, before);
+}
+
+static void note_device(const pc_import *import, pc_profile *profile) {
+    pc_profile_device *device = &profile->device;
+    const char *name = import->options->device ? import->options->device : import->device;
+    const char *origin = last_part(import->text.path);
+    size_t used = strlen(device->origin);
+    if (name[0] != '\0') snprintf(device->name, sizeof device->name, "%s", name);
+    snprintf(device->origin + used, sizeof device->origin - used, "%s%s", used > 0 ? ", " : "", origin);
+    if (import->suspect == 0) return;
+    used = strlen(device->origin);
+    snprintf(device->origin + used, sizeof device->origin - used, " (%lld suspect rows left out)",
+             (long long)import->suspect);
+}
+
+/* All or nothing: what does not fit is taken back. */
+static pc_code append(pc_profile *profile, const pc_profile *added, pc_error *error) {
+    int64_t kernels = profile->kernel_count, transfers = profile->transfer_count;
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < added->kernel_count && !code; i++)
+        code = pc_profile_add_kernel(profile, &added->kernel[i], NULL, error);
+    for (int64_t i = 0; i < added->transfer_count && !code; i++)
+        code = pc_profile_add_transfer(profile, &added->transfer[i], NULL, error);
+    if (code) profile->kernel_count = kernels, profile->transfer_count = transfers;
+    return code;
+}
+
+static const char *hint_of(const char *words, const char *word, char text[PC_NEAREST_TEXT]) {
+    pc_nearest nearest = {.word = word};
+    pc_nearest_offer_words(&nearest, words);
+    return pc_nearest_hint(&nearest, text);
+}
+
+pc_code pc_import_check_options(const pc_import_options *options, pc_error *error) {
+    char hint[PC_NEAREST_TEXT];
+    const char *link = options->link, *collective = options->collective;
+    if (collective && !pc_import_collective(collective))
+        return pc_error_set(
+            error, PC_ERROR_INPUT, "the collective '%.40s'%s; expected " PC_IMPORT_COLLECTIVES, collective,
+            hint_of("send_recv|all_reduce|all_gather|reduce_scatter|all_to_all|broadcast", collective, hint));
+    if (link && strcmp(pc_import_link(link), "unknown") == 0 && !pc_import_same(link, "unknown"))
+        return pc_error_set(error, PC_ERROR_INPUT, "the link '%.40s'%s; expected nvlink, pcie, network or loopback",
+                            link, hint_of("nvlink|pcie|network|loopback", link, hint));
+    return PC_OK;
+}
+
+static pc_code read_content(pc_import *import, const char *content, pc_error *error) {
+    pc_code code = is_of_nccl_tests(content) ? pc_import_nccl(import, error) : pc_import_csv(import, error);
+    if (code || import->into->kernel_count + import->into->transfer_count > 0) return code;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: holds no measurement; expected output of nccl-tests, or a CSV of kernels or transfers",
+                        import->text.path);
+}
+
+pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options, pc_error *error) {
+    static const pc_import_options nothing = {0};
+    char *content = NULL;
+    pc_profile added = {0};
+    pc_number_scope scope = {0};
+    pc_code code = options ? pc_import_check_options(options, error) : PC_OK;
+    if (!code) code = read_file(path, &content, error);
+    if (code) return code;
+    pc_import import = {.text = {path, content, 0}, .options = options ? options : &nothing, .into = &added};
+    if (pc_number_scope_enter(&scope)) {
+        code = read_content(&import, content, error);
+        pc_number_scope_leave(&scope);
+    } else {
+        code = pc_error_no_memory(error);
+    }
+    if (!code) code = check_device(&import, profile, error);
+    if (!code) code = append(profile, &added, error);
+    if (!code) note_device(&import, profile);
+    pc_profile_free(&added);
+    pc_free(content);
+    return code;
+}

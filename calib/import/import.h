@@ -1,0 +1,34 @@
+/* import.h: others' measurements into a profile: what nccl-tests print, and tables of kernel times. */
+#ifndef PC_CALIB_IMPORT_IMPORT_H
+#define PC_CALIB_IMPORT_IMPORT_H
+
+#include "calib/profile/profile.h"
+#include "engine/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the user adds where the file does not say. Zero and NULL: nothing. */
+typedef struct pc_import_options {
+    const char *collective; /* of nccl-tests output that does not name its program */
+    const char *link;
+    int ranks, nodes;
+    const char *device; /* its name; of a table with rows of several devices the one whose rows are taken */
+} pc_import_options;
+
+/* PC_ERROR_INPUT where the collective or the link is none that profiles know; in any spelling. */
+PC_API pc_code pc_import_check_options(const pc_import_options *options, pc_error *error);
+
+/* Adds what the file holds to the profile, and the file's name to its origin; names the device where the file or the
+ * user does. Rows that a table itself calls suspect are left out, and counted in the origin. Three forms, told apart by
+ * their content: plain output of nccl-tests (all_reduce_perf and its like); a CSV of kernel times (a column op or
+ * kernel, m, n, k, and time_us, or names like them); a CSV of transfer times (size_bytes, time_us ...).
+ * docs/calibration.md has them. PC_ERROR_INPUT: file:line: what, and what was expected; the profile stays as it was. */
+PC_API pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options,
+                                 pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

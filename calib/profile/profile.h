@@ -1,0 +1,143 @@
+/* profile.h: what was measured on a device, and the fits of it: plain data, and its file.
+ *
+ * A profile comes from `pipecast calibrate`, or from others' measurements through `pipecast profile fit` (import.h).
+ * Raw samples are kept. The file is HDF5; its layout is in docs/profile-format.md.
+ */
+#ifndef PC_CALIB_PROFILE_PROFILE_H
+#define PC_CALIB_PROFILE_PROFILE_H
+
+#include "calib/fit/fit.h"
+#include "engine/api.h"
+#include "engine/error.h"
+#include "models/workload/operation.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PC_PROFILE_VERSION = 1 };
+
+/* Where the numbers come from. Empty texts and zeros: not known (others' measurements say little of their device). */
+typedef struct pc_profile_device {
+    char name[128];   /* as its driver says: "NVIDIA H100 80GB HBM3"; of an import what the user or the file says */
+    char gpu[128];    /* the GPU of the library that it is ("h100-sxm"), where one matches or the user said so */
+    char origin[256]; /* "pipecast calibrate", or the files that were imported */
+    char pipecast[64], driver[64], runtime[64], blas[64], nccl[64], attention[64]; /* versions */
+    int32_t compute_major, compute_minor, processors;
+    int64_t memory_bytes, reserved_bytes, l2_bytes;
+    double sm_clock_hz; /* settled, under load */
+    double
+        copy_bytes_per_s; /* device-to-device copy, read and written bytes: the memory's own ceiling; 0: not measured */
+    double gemm_flops_per_s; /* the best large bf16 product on random data: the matrix units' own ceiling; 0 likewise */
+    double launch_s;         /* host time a kernel launch; 0 likewise */
+    bool is_complete;        /* false: interrupted, or its time was up; it has what was done until then */
+} pc_profile_device;
+
+typedef struct pc_statistics { /* of the raw samples, seconds; imports have the median alone, count 1 */
+    int64_t count;
+    double median, q1, q3, p5, p95, least;
+} pc_statistics;
+
+typedef enum pc_cache_state { PC_CACHE_COLD, PC_CACHE_HOT, PC_CACHE_STATES } pc_cache_state;
+
+/* The names of kernels that are one shape measured again and again, for drift, begin so; they are not fitted. */
+#define PC_PROFILE_SENTINEL "sentinel_"
+
+/* One kernel on one shape. The fields of the shape mean what they mean in models/workload/operation.h. */
+typedef struct pc_kernel_measurement {
+    char kernel[48]; /* the family, "gemm_forward"; imports use the same names */
+    pc_operation_kind kind;
+    pc_gemm_role role;
+    char dtype[8];     /* "bf16" */
+    char epilogue[16]; /* "", "bias", "bias_gelu" */
+    bool is_causal, accumulates;
+    int64_t batch, m, n, k, heads, kv_heads, flops, bytes;
+    pc_cache_state cache;
+    bool in_graph;
+    pc_statistics seconds;
+    double sm_clock_hz;
+    bool is_throttled;
+    char function[96]; /* what ran: a kernel's or a library's algorithm's name */
+    int32_t grid[3], block[3], registers;
+    int64_t shared_bytes;
+    double check_error;   /* of the check before the timing, as a fraction of what is allowed; NaN: not checked */
+    int64_t first_sample; /* in pc_profile.sample: seconds.count of them from here on; -1: none kept */
+} pc_kernel_measurement;
+
+/* One collective or message of one size. Size as in operation.h: the whole tensor; as nccl-tests count it. */
+typedef struct pc_transfer_measurement {
+    char collective[24];  /* "send_recv", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast" */
+    char link[32];        /* "nvlink", "pcie", "network", "loopback"; "unknown" */
+    int32_t ranks, nodes; /* nodes: 1 where not known */
+    bool is_in_place;
+    double size_bytes;
+    pc_statistics seconds;
+    double algbw, busbw; /* bytes/s, as nccl-tests define them: size / time, and times 2(n-1)/n, (n-1)/n or 1 */
+    int64_t wrong;       /* elements that were wrong in the check; -1: not checked */
+    int64_t first_sample;
+} pc_transfer_measurement;
+
+/* Hardware in the loop: one stage's passes run on the device beside the same simulated. */
+typedef struct pc_replay_pass_report {
+    char kind[4]; /* "F", "B", "W", "BW" */
+    int64_t count;
+    double measured_s, simulated_s; /* mean a pass */
+} pc_replay_pass_report;
+enum { PC_REPLAY_PASSES = 8 };
+typedef struct pc_replay_report {
+    char scenario[256], schedule[64];
+    int32_t stage, pass_kind_count;
+    int64_t passes;                 /* in all */
+    double measured_s, simulated_s; /* the stage's busy time: sum of its passes; median of repetitions */
+    int64_t measured_peak_bytes, simulated_peak_bytes; /* the same kinds of memory in both */
+    pc_replay_pass_report pass[PC_REPLAY_PASSES];
+} pc_replay_report;
+
+/* Each array is owned: allocated by engine/alloc.h, freed by pc_profile_free. */
+typedef struct pc_profile {
+    pc_profile_device device;
+    pc_kernel_measurement *kernel;
+    int64_t kernel_count, kernel_room;
+    pc_transfer_measurement *transfer;
+    int64_t transfer_count, transfer_room;
+    double *sample; /* seconds, all raw samples */
+    int64_t sample_count, sample_room;
+    pc_fit *fit;
+    int64_t fit_count, fit_room;
+    pc_replay_report *replay;
+    int64_t replay_count, replay_room;
+} pc_profile;
+
+PC_API void pc_profile_free(pc_profile *profile); /* zeroes it */
+
+/* Append a copy; PC_ERROR_NO_MEMORY, and the profile as it was. `samples` may be NULL (seconds.count is then kept as it
+ * is, first_sample -1). pc_profile_add_fit takes over the fit's arrays. */
+PC_API pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *x, const double *samples,
+                                     pc_error *error);
+PC_API pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *x, const double *samples,
+                                       pc_error *error);
+PC_API pc_code pc_profile_add_fit(pc_profile *profile, pc_fit *fit, pc_error *error);
+PC_API pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *x, pc_error *error);
+
+/* Replaces the file at once or leaves it as it was. Same profile, same bytes. */
+PC_API pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *error);
+/* PC_ERROR_INPUT, one line with the path, where it is no profile, one of another kind of file, truncated, damaged, or
+ * of a newer version. Then free with pc_profile_free. */
+PC_API pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
+
+/* Fits everything that can be fitted of the measurements, in place of the fits that are there (fit.h): a kernel by
+ * family, dtype and cache state; a transfer by collective, ranks, nodes and link. What has too few points is left out
+ * and counted, and so is a transfer with wrong elements. Needs device.processors for GEMMs (108 where it is 0 would be
+ * a guess: PC_ERROR_INPUT says so). */
+PC_API pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
+
+/* A hash of all that decides what a simulation gets from it: device and fits. As 16 hexadecimal digits. */
+PC_API void pc_profile_hash(const pc_profile *profile, char hash[17]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,241 @@
+#include "calib/profile/profile_cost.h"
+
+#include "calib/profile/profile_memo.h"
+#include "calib/profile/profile_notes.h"
+#include "calib/profile/profile_runs.h"
+#include "engine/alloc.h"
+#include "models/cost/roofline.h"
+#include "models/machine/transfer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* From here on outside the measured range, a warning; from there on the roofline takes over. */
+static const double far = 1.25, too_far = 4.0;
+
+struct pc_profile_cost {
+    const pc_profile *profile;
+    pc_machine machine;
+    pc_cost_model roofline;
+    pc_transfer_model transfers;
+    pc_notes *notes;
+    pc_memo *memo;
+};
+
+/* ---- fits ---- */
+
+static const char *const dtypes[] = {[PC_PRECISION_BF16] = "bf16", [PC_PRECISION_FP16] = "fp16"};
+
+/* How well a fit answers for the family: 0 not at all. Buffers are cold in training: what a kernel reads was written
+ * long before. Numbers of 16 bits take as long as others of 16. */
+static int rank_of(const pc_fit *fit, const char *family, const char *dtype, bool is_causal) {
+    const pc_fit_key *key = &fit->key;
+    bool is_kernel = key->form != PC_FIT_TRANSFER && strcmp(key->subject, family) == 0;
+    if (!is_kernel || (key->form == PC_FIT_ATTENTION && key->is_causal != is_causal)) return 0;
+    int exact = strcmp(key->dtype, dtype) == 0 ? 3 : key->dtype[0] == '\0' ? 2 : 1;
+    bool is_half = exact > 1 || strcmp(key->dtype, "bf16") == 0 || strcmp(key->dtype, "fp16") == 0;
+    return is_half ? 2 * exact + (key->cache == PC_CACHE_COLD) : 0;
+}
+
+static int64_t find_fit(const pc_profile_cost *cost, const char *family, const char *dtype, bool is_causal) {
+    int64_t best = -1;
+    int best_rank = 0;
+    for (int64_t i = 0; i < cost->profile->fit_count; i++) {
+        int rank = rank_of(&cost->profile->fit[i], family, dtype, is_causal);
+        if (rank > best_rank) best = i, best_rank = rank;
+    }
+    if (best < 0)
+        pc_notes_missing(cost->notes, family, dtype, is_causal, NULL);
+    else if (best_rank < 4)
+        pc_notes_missing(cost->notes, family, dtype, is_causal, cost->profile->fit[best].key.dtype);
+    return best;
+}
+
+/* ---- one fit, in its range and beyond ---- */
+
+/* Of what is asked of a shape far from the operation's own; as many as can be counted. */
+static int64_t whole(double x) {
+    return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
+}
+
+/* The operation with another shape. FLOPs and bytes go with it, as near as a ratio of two times needs them. */
+static pc_operation reshaped(const pc_operation *of, const pc_fit *fit, const double *x) {
+    pc_operation made = *of;
+    if (fit->dimensions == 1) {
+        made.bytes = whole(x[0]);
+        made.launches = 1;
+        return made;
+    }
+    double b = (double)of->batch, m = (double)of->m, n = (double)of->n, k = (double)of->k;
+    bool is_gemm = of->kind == PC_OPERATION_GEMM;
+    double was = is_gemm ? b * (m * k + k * n + m * n) : b * (m + n) * k;
+    double is = is_gemm ? x[0] * (x[1] * x[3] + x[3] * x[2] + x[1] * x[2]) : x[0] * (x[1] + x[2]) * x[3];
+    made.batch = (int64_t)x[0];
+    made.m = (int64_t)x[1];
+    made.n = (int64_t)x[2];
+    made.k = (int64_t)x[3];
+    made.flops = whole((double)of->flops * (x[0] / b) * (x[1] / m) * (x[2] / n) * (x[3] / k));
+    made.bytes = whole((double)of->bytes * is / was);
+    return made;
+}
+
+/* The nearest point that is at most `too_far` outside, in whole numbers. */
+static void move_in(const pc_fit *fit, const double *x, double *near) {
+    for (int d = 0; d < fit->dimensions; d++) {
+        double least = ceil(fit->least[d] / too_far), most = floor(fit->most[d] * too_far);
+        near[d] = x[d] < least ? least : x[d] > most ? most : x[d];
+    }
+}
+
+static double roofline_s(const pc_profile_cost *cost, const pc_operation *operation, const pc_fit *fit,
+                         const double *x) {
+    pc_operation made = reshaped(operation, fit, x);
+    return cost->roofline.kernel(cost->roofline.self, &made).seconds;
+}
+
+/* The fit, and from `too_far` on the roofline in proportion to what the fit says there: no step where they meet. What
+ * the roofline may be wrong by comes in with the logarithm of the distance. */
+static pc_estimate ask(const pc_profile_cost *cost, int64_t number, const pc_operation *operation, const double *x) {
+    const pc_fit *fit = &cost->profile->fit[number];
+    int dimension = 0;
+    double near[PC_FIT_DIMENSIONS] = {0}, distance = pc_fit_distance(fit, x, &dimension);
+    if (distance <= far) return pc_fit_predict(fit, x);
+    pc_notes_far(cost->notes, number, x, distance, dimension);
+    move_in(fit, x, near);
+    pc_estimate estimate = pc_fit_predict(fit, near);
+    double part = log(distance / far) / log(too_far / far), relative = estimate.standard_error / estimate.seconds;
+    double doubt = cost->machine.gpu.estimated_error * (part < 1.0 ? part : 1.0);
+    if (distance > too_far)
+        estimate.seconds *= roofline_s(cost, operation, fit, x) / roofline_s(cost, operation, fit, near);
+    estimate.standard_error = estimate.seconds * sqrt(relative * relative + doubt * doubt);
+    return estimate;
+}
+
+/* ---- operations ---- */
+
+static pc_estimate ask_run(const pc_profile_cost *cost, int64_t fit, const pc_operation *x, const pc_family_run *run) {
+    double shape[PC_FIT_DIMENSIONS] = {(double)x->batch, (double)x->m, (double)x->n, (double)x->k};
+    bool has_shape = x->kind == PC_OPERATION_GEMM || x->kind == PC_OPERATION_ATTENTION;
+    pc_estimate estimate = ask(cost, fit, x, has_shape ? shape : &run->bytes);
+    return (pc_estimate){run->times * estimate.seconds, run->times * estimate.standard_error};
+}
+
+/* Whether all of its runs are in the profile; their sum. */
+static bool ask_profile(const pc_profile_cost *cost, const pc_operation *x, pc_estimate *sum) {
+    pc_family_run runs[PC_FAMILY_RUNS];
+    int count = pc_operation_runs(x, runs);
+    bool is_causal = x->kind == PC_OPERATION_ATTENTION && x->is_causal;
+    *sum = (pc_estimate){0};
+    for (int i = 0; i < count; i++) {
+        int64_t fit = find_fit(cost, runs[i].family, dtypes[x->precision], is_causal);
+        if (fit < 0) return false;
+        pc_estimate part = ask_run(cost, fit, x, &runs[i]);
+        sum->seconds += part.seconds;
+        sum->standard_error += part.standard_error;
+    }
+    return count > 0;
+}
+
+static pc_estimate answer(const void *self, const pc_operation *operation) {
+    const pc_profile_cost *cost = self;
+    pc_estimate estimate;
+    if (pc_memo_find(cost->memo, operation, &estimate)) return estimate;
+    if (!ask_profile(cost, operation, &estimate)) estimate = cost->roofline.kernel(cost->roofline.self, operation);
+    pc_memo_keep(cost->memo, operation, estimate);
+    return estimate;
+}
+
+/* ---- transfers ---- */
+
+/* The fit of a transfer inside a domain. Loopback sockets are no link of a machine, nor is a network one of a domain.
+ */
+static int64_t find_transfer(const pc_profile_cost *cost, const char *collective, int32_t ranks) {
+    for (int64_t i = 0; i < cost->profile->fit_count; i++) {
+        const pc_fit_key *key = &cost->profile->fit[i].key;
+        bool is_inside = strcmp(key->link, "loopback") != 0 && strcmp(key->link, "network") != 0 && key->nodes <= 1;
+        if (key->form == PC_FIT_TRANSFER && is_inside && key->ranks == ranks && strcmp(key->subject, collective) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* What is smaller than all that was measured takes as long as the smallest; what is larger goes on at the last rate. */
+static double transfer_s(const pc_profile_cost *cost, int64_t number, double size_bytes) {
+    const pc_fit *fit = &cost->profile->fit[number];
+    double x = size_bytes > fit->least[0] ? size_bytes : fit->least[0];
+    if (x > far * fit->most[0]) pc_notes_far(cost->notes, number, &x, x / fit->most[0], 0);
+    return pc_fit_predict(fit, &x).seconds;
+}
+
+static bool collective_s(const void *self, pc_collective collective, const pc_group *group, double size_bytes,
+                         double *seconds) {
+    const pc_profile_cost *cost = self;
+    int64_t fit = group->domains == 1 ? find_transfer(cost, pc_measured_collective_name(collective), group->ranks) : -1;
+    if (fit < 0)
+        pc_notes_unmeasured(cost->notes, collective, group->ranks, group->domains);
+    else
+        *seconds = transfer_s(cost, fit, size_bytes);
+    return fit >= 0;
+}
+
+static bool message_s(const void *self, const pc_hop *hop, double size_bytes, double *seconds) {
+    const pc_profile_cost *cost = self;
+    int64_t fit = hop->in_domain ? find_transfer(cost, pc_measured_collective_name(PC_COLLECTIVES), 2) : -1;
+    if (fit < 0)
+        pc_notes_unmeasured(cost->notes, PC_COLLECTIVES, 2, hop->in_domain ? 1 : 2);
+    else
+        *seconds = transfer_s(cost, fit, size_bytes);
+    return fit >= 0;
+}
+
+/* ---- the model ---- */
+
+/* The machine's file counts what it knows to be taken; a device that says that more is, is right. */
+static void take_over_device(const pc_profile_device *device, pc_machine *machine) {
+    pc_gpu *gpu = &machine->gpu;
+    bool is_possible =
+        device->reserved_bytes > gpu->memory_reserved_bytes && device->reserved_bytes < gpu->memory_bytes;
+    if (is_possible) gpu->memory_reserved_bytes = device->reserved_bytes;
+    if (device->launch_s > 0.0) gpu->launch_s = device->launch_s;
+}
+
+pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machine, pc_profile_cost **result,
+                             pc_error *error) {
+    pc_code code = pc_profile_check_gpu(profile, machine->gpu.name, error);
+    if (code) return code;
+    pc_profile_cost *cost = pc_alloc(1, sizeof *cost);
+    if (!cost) return pc_error_no_memory(error);
+    cost->profile = profile;
+    cost->machine = *machine;
+    cost->notes = pc_notes_make(profile);
+    cost->memo = pc_memo_make();
+    if (!cost->notes || !cost->memo) {
+        pc_profile_cost_free(cost);
+        return pc_error_no_memory(error);
+    }
+    take_over_device(&profile->device, &cost->machine);
+    cost->roofline = pc_roofline(&cost->machine.gpu);
+    cost->transfers = (pc_transfer_model){cost, collective_s, message_s};
+    cost->machine.measured = &cost->transfers;
+    *result = cost;
+    return PC_OK;
+}
+
+void pc_profile_cost_free(pc_profile_cost *cost) {
+    if (!cost) return;
+    pc_notes_free(cost->notes);
+    pc_memo_free(cost->memo);
+    pc_free(cost);
+}
+
+pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost) {
+    return (pc_cost_model){cost, answer, cost->machine.gpu.launch_s};
+}
+
+const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost) {
+    return &cost->machine;
+}
+
+bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line, size_t size) {
+    return pc_notes_line(cost->notes, number, line, size);
+}

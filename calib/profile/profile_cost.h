@@ -1,0 +1,52 @@
+/* profile_cost.h: a profile as a cost model: fits where something was measured, the roofline of the machine elsewhere.
+ */
+#ifndef PC_CALIB_PROFILE_PROFILE_COST_H
+#define PC_CALIB_PROFILE_PROFILE_COST_H
+
+#include "calib/profile/profile.h"
+#include "engine/api.h"
+#include "models/cost/cost.h"
+#include "models/machine/machine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* PC_ERROR_INPUT where the profile is of another GPU than `gpu`, a name as machines have it ("a100-sxm-80gb"), with
+ * both names. A profile that names a GPU of the library has to name this one; otherwise its driver's name ("NVIDIA
+ * A100-SXM4-80GB") has to have the same words in it. */
+PC_API pc_code pc_profile_check_gpu(const pc_profile *profile, const char *gpu, pc_error *error);
+
+typedef struct pc_profile_cost pc_profile_cost;
+
+/* `profile` is borrowed and outlives it, `gpu` and the rest of `machine` are copied. PC_ERROR_INPUT where the profile
+ * is of another GPU than the machine's (pc_profile_check_gpu). Free with pc_profile_cost_free. */
+PC_API pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machine, pc_profile_cost **cost,
+                                    pc_error *error);
+PC_API void pc_profile_cost_free(pc_profile_cost *cost);
+
+/* For pc_iteration_run; borrowed from `cost`. Any number of threads may use it at once.
+ *
+ * An operation is one or more runs of a kernel family (calib/profile/profile_runs.c, docs/calibration.md), cold where
+ * that was measured. Up to 4 times outside the measured range its fit answers, with a warning from 1.25 on; beyond, the
+ * roofline of the machine, in proportion to what the fit says at 4 times. What was not measured, the roofline answers.
+ */
+PC_API pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost);
+
+/* The machine with what was measured in place of what its file says: a launch's host time; memory that is reserved,
+ * where that is more; collectives of as many ranks in one domain as were measured, and messages in it, over anything
+ * but loopback sockets. Borrowed from `cost`. */
+PC_API const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
+
+/* Warnings, a line each, the same for any number of threads: for each sort of operation the shape that was farthest
+ * outside the measured range (with its distance, the dimension and the range), and in one line what is not in the
+ * profile at all (the roofline answers). `number` from 0; false behind the last. */
+PC_API bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,160 @@
+#include "calib/profile/profile_figure.h"
+
+#include "engine/alloc.h"
+#include "results/figures/figure.h"
+#include "results/figures/gnuplot.h"
+#include "results/figures/picture.h"
+#include "results/figures/style.h"
+#include "storage/text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FITS_MAX = 64, KEYS_MAX = 14, WIDTH = 900, HEIGHT = 980 };
+
+static const unsigned colours[] = {PC_STYLE_BLUE,   PC_STYLE_ORANGE, PC_STYLE_GREEN, PC_STYLE_VERMILION,
+                                   PC_STYLE_PURPLE, PC_STYLE_SKY,    PC_STYLE_BLACK};
+enum { COLOURS = sizeof colours / sizeof *colours };
+static const int shapes[] = {7, 9, 5, 11, 13}; /* of gnuplot's points, filled ones, behind all colours */
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+typedef struct chosen {
+    const pc_fit *fit[FITS_MAX];
+    int count;
+} chosen;
+
+/* ---- which ---- */
+
+/* Those whose name has `part` in it; one that is called so exactly stands alone. */
+static void choose(const pc_profile *profile, const char *part, chosen *made) {
+    char name[128];
+    made->count = 0;
+    for (int64_t i = 0; i < profile->fit_count; i++) {
+        pc_fit_name(&profile->fit[i].key, name, sizeof name);
+        bool is_exact = part && strcmp(name, part) == 0;
+        if (part && !strstr(name, part)) continue;
+        if (is_exact) made->count = 0;
+        if (made->count < FITS_MAX) made->fit[made->count++] = &profile->fit[i];
+        if (is_exact) return;
+    }
+}
+
+static pc_code refuse_name(const pc_profile *profile, const char *part, pc_error *error) {
+    char names[640] = "", name[128];
+    size_t used = 0;
+    if (profile->fit_count == 0) return pc_error_set(error, PC_ERROR_INPUT, "the profile has no fits to draw");
+    for (int64_t i = 0; i < profile->fit_count && used < sizeof names; i++) {
+        pc_fit_name(&profile->fit[i].key, name, sizeof name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? "; " : "", name);
+    }
+    return pc_error_set(error, PC_ERROR_INPUT, "--fit: no fit's name has '%.80s' in it; expected one of %s", part,
+                        names);
+}
+
+/* ---- numbers ---- */
+
+/* What a point's time goes with. */
+static double work_of(const pc_fit *fit, const double *x) {
+    if (fit->dimensions == 1) return x[0];
+    return (fit->key.form == PC_FIT_ATTENTION ? 4.0 : 2.0) * x[0] * x[1] * x[2] * x[3];
+}
+
+/* A block of points: predicted and measured microseconds, work, residual in percent. */
+static void add_points(const pc_fit *fit, int number, pc_text *script) {
+    pc_text_printf(script, "$fit%d << EOD\n", number);
+    for (int64_t i = 0; i < fit->count; i++) {
+        const double *x = fit->x + i * fit->dimensions;
+        double residual = fit->residual[i];
+        pc_text_printf(script, "%.9g %.9g %.9g %.9g\n", 1e6 * fit->seconds[i] * exp(-residual), 1e6 * fit->seconds[i],
+                       work_of(fit, x), 100.0 * (exp(residual) - 1.0));
+    }
+    pc_text_printf(script, "EOD\n");
+}
+
+/* ---- panels ---- */
+
+static void add_name(const pc_fit *fit, pc_text *script) {
+    char name[128];
+    pc_fit_name(&fit->key, name, sizeof name);
+    pc_gnuplot_add_string(script, name, 60);
+}
+
+/* Of many fits not every one is named. */
+static void add_series(const chosen *x, const char *columns, bool is_named, pc_text *script) {
+    for (int i = 0; i < x->count; i++) {
+        pc_text_printf(script, ", $fit%d using %s with points pointtype %d pointsize 0.5 linecolor rgb '#%06x' ", i,
+                       columns, shapes[i / COLOURS % SHAPES], colours[i % COLOURS]);
+        if (is_named && i < KEYS_MAX) {
+            pc_text_printf(script, "title ");
+            add_name(x->fit[i], script);
+        } else {
+            pc_text_printf(script, "notitle");
+        }
+    }
+    pc_text_printf(script, "\n");
+}
+
+static void add_times(const chosen *x, pc_text *script) {
+    pc_text_printf(script, "set size 1,0.55\nset origin 0,0.42\nset logscale xy\n"
+                           "set xlabel 'Predicted [us]'\nset ylabel 'Measured [us]'\n"
+                           "plot x with lines linecolor rgb '#888888' notitle");
+    add_series(x, "1:2", true, script);
+}
+
+static void add_residuals(const chosen *x, pc_text *script) {
+    bool is_flops = x->fit[0]->dimensions > 1;
+    double band = x->count == 1 ? 200.0 * x->fit[0]->residual_deviation : 0.0;
+    pc_text_printf(script,
+                   "set size 1,0.40\nset origin 0,0\nunset logscale y\nset xlabel '%s'\nset ylabel 'Residual [%%]'\n",
+                   x->count > 1 ? "Work [bytes; FLOP]"
+                   : is_flops   ? "Work [FLOP]"
+                                : "Size [bytes]");
+    pc_text_printf(script, "plot 0 with lines linecolor rgb '#888888' notitle");
+    if (band > 0.0)
+        pc_text_printf(script,
+                       ", %.9g with lines dashtype 2 linecolor rgb '#888888' notitle, %.9g with lines dashtype 2 "
+                       "linecolor rgb '#888888' notitle",
+                       band, -band);
+    add_series(x, "3:4", false, script);
+}
+
+static void add_title(const pc_profile *profile, pc_text *script) {
+    char title[256];
+    const pc_profile_device *d = &profile->device;
+    snprintf(title, sizeof title, "%.128s: fits and what they were made of",
+             d->name[0] ? d->name : "a GPU without a name");
+    pc_text_printf(script, "set multiplot title ");
+    pc_gnuplot_add_string(script, title, 100);
+    pc_text_printf(script, " noenhanced\n");
+}
+
+static void add_script(const pc_profile *profile, const chosen *x, const char *path, pc_text *script) {
+    pc_picture_begin(script, path, WIDTH, HEIGHT);
+    for (int i = 0; i < x->count; i++) add_points(x->fit[i], i, script);
+    add_title(profile, script);
+    pc_text_printf(script,
+                   "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\nset format xy '%%g'\n"
+                   "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key left top noenhanced samplen 1\n"
+                   "set lmargin 12\nset rmargin 3\n");
+    add_times(x, script);
+    add_residuals(x, script);
+    pc_text_printf(script, "unset multiplot\n");
+}
+
+pc_code pc_profile_figure(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
+    pc_code code = pc_figure_check_path(path, error);
+    if (code) return code;
+    chosen x;
+    pc_number_scope scope = {0};
+    pc_text script = {0};
+    choose(profile, fit, &x);
+    if (x.count == 0) return refuse_name(profile, fit, error);
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    add_script(profile, &x, path, &script);
+    pc_number_scope_leave(&scope);
+    code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+    pc_text_free(&script);
+    return code;
+}

@@ -1,0 +1,164 @@
+#include "calib/profile/profile_tables.h"
+
+#include "engine/alloc.h"
+#include "storage/sealed.h"
+
+#include <string.h>
+
+static const pc_sealed_kind profile_kind = {"pipecast-profile", "a profile", PC_PROFILE_VERSION};
+
+/* ---- writing ---- */
+
+static pc_code fail(pc_error *error) {
+    return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build the file in memory");
+}
+
+static pc_code write_table(hid_t file, const char *name, const pc_fields *fields, const void *rows, int64_t count,
+                           pc_error *error) {
+    hid_t group = pc_h5_group_create(file, name);
+    if (group < 0) return fail(error);
+    pc_code code = pc_fields_write(group, fields, rows, count, error);
+    H5Gclose(group);
+    return code;
+}
+
+static pc_code write_device(hid_t file, const pc_profile_device *device, pc_error *error) {
+    hid_t group = pc_h5_group_create(file, "device");
+    if (group < 0) return fail(error);
+    pc_code code = pc_fields_put(group, &pc_profile_device_fields, device, error);
+    H5Gclose(group);
+    return code;
+}
+
+static pc_code write_samples(hid_t file, const pc_profile *profile, pc_error *error) {
+    hid_t group = pc_h5_group_create(file, "samples");
+    if (group < 0) return fail(error);
+    pc_code code = pc_reals_write(group, "seconds", "s", "raw samples of kernels and transfers, in their order",
+                                  profile->sample, profile->sample_count, error);
+    H5Gclose(group);
+    return code;
+}
+
+static pc_code write_all(hid_t file, const pc_profile *profile, pc_error *error) {
+    if (!pc_sealed_describe(file, &profile_kind)) return fail(error);
+    pc_code code = write_device(file, &profile->device, error);
+    if (!code)
+        code = write_table(file, "kernels", &pc_profile_kernel_fields, profile->kernel, profile->kernel_count, error);
+    if (!code)
+        code = write_table(file, "transfers", &pc_profile_transfer_fields, profile->transfer, profile->transfer_count,
+                           error);
+    if (!code) code = write_samples(file, profile, error);
+    if (!code) code = pc_profile_write_fits(file, profile, error);
+    return code ? code : pc_profile_write_replays(file, profile, error);
+}
+
+static pc_code make_image(const pc_profile *profile, const char *path, char **image, size_t *size, pc_error *error) {
+    hid_t file = pc_h5_memory_file(profile);
+    pc_code code = file < 0 ? fail(error) : write_all(file, profile, error);
+    if (code) pc_error_prefix(error, "%s", path);
+    if (!code) code = pc_sealed_image(file, path, image, size, error);
+    if (file >= 0) H5Fclose(file);
+    return code;
+}
+
+pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *error) {
+    char *image = NULL;
+    size_t size = 0;
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    pc_code code = make_image(profile, path, &image, &size, error);
+    pc_h5_quiet_end(quiet);
+    if (!code) code = pc_sealed_put(path, image, size, error);
+    pc_free(image);
+    return code;
+}
+
+/* ---- reading ---- */
+
+/* The group of that name; -1 with a message where there is none. */
+static hid_t open_group(hid_t file, const char *name, pc_error *error) {
+    hid_t group = pc_h5_group_open(file, name);
+    if (group < 0) pc_error_set(error, PC_ERROR_INPUT, "group '%s' is missing or damaged", name);
+    return group;
+}
+
+static pc_code read_device(hid_t file, pc_profile_device *device, pc_error *error) {
+    hid_t group = open_group(file, "device", error);
+    if (group < 0) return PC_ERROR_INPUT;
+    pc_code code = pc_fields_get(group, "device", &pc_profile_device_fields, device, error);
+    H5Gclose(group);
+    return code;
+}
+
+static pc_code read_table(hid_t file, const char *name, const pc_fields *fields, void **rows, int64_t *count,
+                          pc_error *error) {
+    hid_t group = open_group(file, name, error);
+    if (group < 0) return PC_ERROR_INPUT;
+    pc_code code = pc_fields_read(group, name, fields, rows, count, error);
+    H5Gclose(group);
+    return code;
+}
+
+static pc_code read_samples(hid_t file, pc_profile *profile, pc_error *error) {
+    hid_t group = open_group(file, "samples", error);
+    if (group < 0) return PC_ERROR_INPUT;
+    pc_code code = pc_reals_read(group, "samples", "seconds", -1, &profile->sample, &profile->sample_count, error);
+    H5Gclose(group);
+    return code;
+}
+
+/* Whether a measurement's samples lie among those that there are. */
+static bool has_samples(const pc_profile *profile, const pc_statistics *seconds, int64_t first) {
+    return first < 0 || (first <= profile->sample_count && seconds->count <= profile->sample_count - first);
+}
+
+static pc_code check_samples(const pc_profile *profile, pc_error *error) {
+    for (int64_t i = 0; i < profile->kernel_count; i++)
+        if (!has_samples(profile, &profile->kernel[i].seconds, profile->kernel[i].first_sample))
+            return pc_fields_refuse("kernels", "first_sample", error);
+    for (int64_t i = 0; i < profile->transfer_count; i++)
+        if (!has_samples(profile, &profile->transfer[i].seconds, profile->transfer[i].first_sample))
+            return pc_fields_refuse("transfers", "first_sample", error);
+    return PC_OK;
+}
+
+/* Counts are what there is room for, also of what is read half. */
+static pc_code read_all(hid_t file, pc_profile *profile, pc_error *error) {
+    void *rows = NULL;
+    pc_code code = read_device(file, &profile->device, error);
+    if (code) return code;
+    code = read_table(file, "kernels", &pc_profile_kernel_fields, &rows, &profile->kernel_count, error);
+    profile->kernel = rows;
+    profile->kernel_room = profile->kernel_count;
+    if (code) return code;
+    rows = NULL;
+    code = read_table(file, "transfers", &pc_profile_transfer_fields, &rows, &profile->transfer_count, error);
+    profile->transfer = rows;
+    profile->transfer_room = profile->transfer_count;
+    if (!code) code = read_samples(file, profile, error);
+    profile->sample_room = profile->sample_count;
+    if (!code) code = check_samples(profile, error);
+    if (!code) code = pc_profile_read_fits(file, profile, error);
+    return code ? code : pc_profile_read_replays(file, profile, error);
+}
+
+static pc_code read_file(const char *path, pc_profile *profile, pc_error *error) {
+    hid_t file = -1;
+    pc_code code = pc_sealed_open(path, &profile_kind, &file, error);
+    if (code) return code;
+    code = read_all(file, profile, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+    H5Fclose(file);
+    return code;
+}
+
+pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error) {
+    pc_profile made = {0};
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    pc_code code = read_file(path, &made, error);
+    pc_h5_quiet_end(quiet);
+    if (code)
+        pc_profile_free(&made);
+    else
+        *profile = made;
+    return code;
+}

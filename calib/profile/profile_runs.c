@@ -1,0 +1,74 @@
+/* The workload counts the kernels of an eager Megatron and their bytes; a family's bytes are each of its tensors once,
+ * and its time is that of all kernels that it takes. So an operation of several kernels is one run of a family where
+ * that does the same work (the backward pass of a norm, which reads its inputs twice more), two runs where it is two
+ * families (a gradient, and its sum for a bias), and otherwise as many runs as it has kernels, each of an equal share
+ * of its bytes. */
+#include "calib/profile/profile_runs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static pc_family_run run_of(const char *function, const char *direction, double times, double bytes) {
+    pc_family_run run = {.times = times, .bytes = bytes};
+    snprintf(run.family, sizeof run.family, "%s%s", function, direction);
+    return run;
+}
+
+/* Families that have no direction. */
+static bool is_plain(const char *function) {
+    static const char *const plain[] = {"add", "copy", "bias_gradient", "adam"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (strcmp(function, plain[i]) == 0) return true;
+    return false;
+}
+
+/* Dropout alone is the bias-dropout-residual kernel's work, byte for byte. */
+static const char *family_of(const char *function) {
+    return strcmp(function, "dropout") == 0 ? "residual" : function;
+}
+
+/* What the sum for a bias is of a backward operation's bytes, where that has a second kernel for it: 2 of 7 bytes an
+ * element behind dropout; 2 of 8 for GELU, which reads gradient and input and writes a gradient; for SwiGLU, whose
+ * input and its gradient are twice as wide, 4 of 14. */
+static double bias_share(const pc_operation *x) {
+    if (x->role != PC_GEMM_INPUT_GRADIENT || x->launches != 2) return 0.0;
+    if (strcmp(x->function, "residual") == 0) return 2.0 / 7.0;
+    if (strcmp(x->function, "gelu") == 0) return 2.0 / 8.0;
+    return strcmp(x->function, "swiglu") == 0 ? 4.0 / 14.0 : 0.0;
+}
+
+static int memory_runs(const pc_operation *x, pc_family_run runs[PC_FAMILY_RUNS]) {
+    bool is_backward = x->role != PC_GEMM_FORWARD;
+    const char *direction = is_plain(x->function) ? "" : is_backward ? "_backward" : "_forward";
+    double bytes = (double)x->bytes, launches = x->launches > 0 ? (double)x->launches : 1.0, bias = bias_share(x);
+    if (x->kind == PC_OPERATION_NORM && is_backward) {
+        runs[0] = run_of(x->function, direction, 1.0, bytes * 6.0 / 10.0);
+        return 1;
+    }
+    if (bias > 0.0) {
+        runs[0] = run_of(x->function, direction, 1.0, bytes * (1.0 - bias));
+        runs[1] = run_of("bias_gradient", "", 1.0, bytes * bias);
+        return 2;
+    }
+    if (strcmp(x->function, "rotary") == 0) launches = 1.0; /* queries and keys are one family's */
+    runs[0] = run_of(family_of(x->function), direction, launches, bytes / launches);
+    return 1;
+}
+
+int pc_operation_runs(const pc_operation *x, pc_family_run runs[PC_FAMILY_RUNS]) {
+    static const char *const products[] = {"_forward", "_input_gradient", "_weight_gradient"};
+    switch (x->kind) {
+    case PC_OPERATION_GEMM:
+        runs[0] = run_of("gemm", products[x->role], 1.0, 0.0);
+        return 1;
+    case PC_OPERATION_ATTENTION:
+        runs[0] = run_of("attention", x->role == PC_GEMM_FORWARD ? "_forward" : "_backward", 1.0, 0.0);
+        return 1;
+    case PC_OPERATION_NORM:
+    case PC_OPERATION_ELEMENTWISE:
+    case PC_OPERATION_OPTIMIZER:
+        return x->function && x->bytes > 0 ? memory_runs(x, runs) : 0;
+    default:
+        return 0;
+    }
+}

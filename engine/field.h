@@ -1,0 +1,60 @@
+/* field.h: what a field of a struct is, said once: name, unit, words, type, place, range.
+ *
+ * Of lists of these are made what reads, writes, hashes and describes a struct: the settings of a run, the columns of
+ * its results, the tables of a profile.
+ */
+#ifndef PC_ENGINE_FIELD_H
+#define PC_ENGINE_FIELD_H
+
+#include "engine/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum pc_field_type {
+    PC_FIELD_TEXT,  /* char[size] */
+    PC_FIELD_INT32, /* int32_t */
+    PC_FIELD_INT64, /* int64_t */
+    PC_FIELD_REAL,  /* double, finite */
+    PC_FIELD_ANY,   /* double; NaN is "not known" */
+    PC_FIELD_FLAG,  /* bool, stored as 0 or 1 */
+    PC_FIELD_CHOICE /* an enum or int32_t, stored as one of `choices` */
+} pc_field_type;
+
+typedef struct pc_field {
+    const char *name, *unit, *description;
+    pc_field_type type;
+    size_t place, size;         /* in the struct */
+    const char *const *choices; /* ends with NULL */
+    int64_t least, most;        /* of whole numbers; of numbers `least` alone */
+} pc_field;
+
+/* Where it lies: PC_FIELD_AT(pc_profile, name). */
+#define PC_FIELD_AT(row, member) .place = offsetof(row, member), .size = sizeof(((row *)NULL)->member)
+
+/* What a struct has: text of TEXT and CHOICE, otherwise NULL; the others 0 where they do not apply. */
+typedef struct pc_field_value {
+    const char *text;
+    int64_t integer;
+    double real;
+} pc_field_value;
+pc_field_value pc_field_of(const pc_field *field, const void *row);
+
+static inline bool pc_field_is_text(const pc_field *field) {
+    return field->type == PC_FIELD_TEXT || field->type == PC_FIELD_CHOICE;
+}
+
+static inline bool pc_field_is_real(const pc_field *field) {
+    return field->type == PC_FIELD_REAL || field->type == PC_FIELD_ANY;
+}
+
+/* The way back, for a type of that sort: false where the field cannot have the value (the struct may then have it). */
+bool pc_field_set_text(const pc_field *field, void *row, const char *text);
+bool pc_field_set_integer(const pc_field *field, void *row, int64_t value);
+bool pc_field_set_real(const pc_field *field, void *row, double value);
+
+/* Adds its value to a hash: a text's length and bytes, never padding; all NaNs are one. */
+void pc_field_hash(const pc_field *field, const void *row, pc_hash *hash);
+
+#endif

@@ -1,0 +1,48 @@
+/* ranks_module.h: between the command and pipecast-mpi.so, which alone knows MPI.
+ *
+ * The command itself needs no MPI library and starts without one; it opens the module where a launcher started it as
+ * one of several. All that passes are small messages of whole numbers.
+ */
+#ifndef PC_SWEEP_RANKS_MODULE_H
+#define PC_SWEEP_RANKS_MODULE_H
+
+#include "engine/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Raised with every change of this header: a module beside a command of another build is refused. */
+enum { RANKS_MODULE_LAYOUT = 1 };
+
+/* Numbers in a message, at most: a code and a text. */
+enum { RANKS_MESSAGE_MAX = 2 + PC_ERROR_MESSAGE_SIZE / 8 };
+
+/* What a message is about. Between two ranks those of one kind arrive in the order in which they were sent. */
+typedef enum ranks_kind { RANKS_WORK = 1, RANKS_VERDICT, RANKS_LEAVE } ranks_kind;
+
+/* Called from one thread only, the one that called start. A fault of the network ends the process, and the launcher
+ * then ends the others: such is MPI. */
+typedef struct ranks_module {
+    int64_t layout;   /* RANKS_MODULE_LAYOUT */
+    const char *name; /* of the library, with its version */
+
+    /* Joins the other processes: which one this is, and how many there are. False where there is no way to. */
+    bool (*start)(void *self, int64_t *number, int64_t *count);
+
+    /* Adds `numbers` up over the ranks of this machine; every rank must call it. */
+    void (*sum_on_machine)(void *self, int64_t *numbers, int64_t count);
+
+    void (*send)(void *self, int64_t to, ranks_kind kind, const int64_t *numbers, int64_t count);
+
+    /* Takes a message of that kind, of at most RANKS_MESSAGE_MAX numbers, where one has come: how many numbers; -1
+     * where none has. Does not wait. */
+    int64_t (*receive)(void *self, ranks_kind kind, int64_t *from, int64_t *numbers);
+
+    /* Leaves; every rank must call it. */
+    void (*end)(void *self);
+} ranks_module;
+
+/* What the module exports, by this name. */
+#define RANKS_MODULE_SYMBOL "pc_ranks_module"
+
+#endif

@@ -1,0 +1,359 @@
+#include "sweep/sweep_files.h"
+
+#include "cli/cli.h"
+#include "engine/alloc.h"
+#include "results/store/build.h"
+#include "storage/replace.h"
+#include "sweep/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { BLOCK_ROWS = 4096 }; /* of the results file, read at once: a chunk of its columns */
+
+/* ---- names ---- */
+
+/* "PATH.journal", of rank n > 0 "PATH.journal.n"; the caller frees it. */
+static char *journal_path(const char *path, int rank) {
+    size_t room = strlen(path) + 32;
+    char *name = pc_alloc(room, 1);
+    if (!name) return NULL;
+    if (rank > 0)
+        snprintf(name, room, "%s.journal.%d", path, rank);
+    else
+        snprintf(name, room, "%s.journal", path);
+    return name;
+}
+
+/* The rank whose journal the name is, of the file whose name without folder is `base`; -1: it is none. */
+static int rank_of(const char *name, const char *base) {
+    size_t length = strlen(base);
+    if (strncmp(name, base, length) != 0 || strncmp(name + length, ".journal", 8) != 0) return -1;
+    const char *rest = name + length + 8;
+    if (*rest == '\0') return 0;
+    if (*rest++ != '.' || *rest < '1' || *rest > '9' || strlen(rest) > 6) return -1;
+    return strspn(rest, "0123456789") == strlen(rest) ? (int)strtol(rest, NULL, 10) : -1;
+}
+
+static int compare_ranks(const void *a, const void *b) {
+    int one = *(const int *)a, other = *(const int *)b;
+    return (one > other) - (one < other);
+}
+
+static pc_code add_rank(int **ranks, int *count, int rank, pc_error *error) {
+    int *all = pc_realloc(*ranks, (size_t)*count + 1, sizeof *all);
+    if (!all) return pc_error_no_memory(error);
+    *ranks = all;
+    all[(*count)++] = rank;
+    return PC_OK;
+}
+
+/* The ranks that have journals beside the path, ascending; the caller frees them. */
+static pc_code list_ranks(const char *path, int **ranks, int *count, pc_error *error) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char *folder = pc_strdup(path);
+    if (!folder) return pc_error_no_memory(error);
+    folder[slash ? slash - path + 1 : 0] = '\0';
+    DIR *entries = opendir(*folder ? folder : ".");
+    pc_code code = PC_OK;
+    if (!entries) code = pc_error_set(error, PC_ERROR_IO, "%s: its folder cannot be read: %s", path, strerror(errno));
+    for (const struct dirent *entry; !code && entries && (entry = readdir(entries));) {
+        int rank = rank_of(entry->d_name, base);
+        if (rank >= 0) code = add_rank(ranks, count, rank, error);
+    }
+    if (entries) closedir(entries);
+    pc_free(folder);
+    if (*count > 1) qsort(*ranks, (size_t)*count, sizeof **ranks, compare_ranks);
+    return code;
+}
+
+/* ---- the file that is there ---- */
+
+/* Whoever is at work there would replace what is put in the place now. */
+static pc_code check_free(const char *path, pc_error *error) {
+    char *target, *name;
+    pc_code code = pc_replacement_target(path, &target, error);
+    if (code) return code;
+    name = journal_path(target, 0);
+    code = name ? pc_journal_check_free(name, error) : pc_error_no_memory(error);
+    pc_free(name);
+    pc_free(target);
+    return code;
+}
+
+pc_code sweep_files_check_target(const char *path, pc_standing *found, pc_error *error) {
+    pc_results_reader *reader;
+    pc_code code = pc_replacement_probe(path, error);
+    if (!code) code = check_free(path, error);
+    if (!code) code = pc_replacement_look(path, found, error); /* before it is judged: what comes then is not it */
+    if (code || !found->is_there) return code;
+    if (found->size == 0) /* who made it may be about to write it */
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: is an empty file; expected a results file, or none there; what is no results file is "
+                            "not replaced",
+                            path);
+    code = pc_results_open_part(path, &reader, error);
+    if (!code) pc_results_close(reader);
+    if (code != PC_ERROR_INPUT || !error) return code;
+    size_t length = strlen(error->message);
+    snprintf(error->message + length, sizeof error->message - length, "; what is no results file is not replaced");
+    return code;
+}
+
+/* ---- journals ---- */
+
+static pc_code open_journal(const sweep_files *x, int rank, pc_journal_mode mode, pc_journal **journal,
+                            pc_error *error) {
+    char *name = journal_path(x->path, rank);
+    if (!name) return pc_error_no_memory(error);
+    pc_code code = pc_journal_open(name, mode, journal, error);
+    pc_free(name);
+    return code;
+}
+
+/* Journals of ranks that are not there; held while they go, and nothing but journals. */
+static pc_code remove_left_over(const sweep_files *x, pc_error *error) {
+    int *ranks = NULL, count = 0;
+    pc_code code = list_ranks(x->path, &ranks, &count, error);
+    for (int i = 0; i < count && !code; i++) {
+        pc_journal *journal = NULL;
+        if (ranks[i] >= x->rank_count) code = open_journal(x, ranks[i], PC_JOURNAL_FRESH, &journal, error);
+        pc_journal_remove(journal);
+    }
+    pc_free(ranks);
+    return code;
+}
+
+pc_code sweep_files_open(sweep_files *x, const char *path, int rank, int rank_count, bool is_fresh, bool is_quiet,
+                         pc_error *error) {
+    *x = (sweep_files){.rank = rank, .rank_count = rank_count, .is_fresh = is_fresh, .is_quiet = is_quiet};
+    pc_journal_mode mode = is_fresh ? PC_JOURNAL_FRESH : PC_JOURNAL_GO_ON;
+    if (!path) return pc_journal_open(NULL, mode, &x->own, error);
+    pc_code code = rank == 0 ? sweep_files_check_target(path, &x->standing, error) : PC_OK;
+    if (!code) code = pc_replacement_target(path, &x->path, error);
+    if (!code) code = open_journal(x, rank, mode, &x->own, error);
+    return code || rank > 0 || !is_fresh ? code : remove_left_over(x, error);
+}
+
+static void close_others(sweep_files *x) {
+    for (int i = 0; i < x->journal_count; i++)
+        if (x->journals[i] != x->own) pc_journal_close(x->journals[i]);
+    pc_free(x->journals);
+    pc_free(x->keys);
+    x->journals = NULL;
+    x->keys = NULL;
+    x->journal_count = 0;
+    x->count = 0;
+}
+
+static pc_code open_other(sweep_files *x, int rank, pc_error *error) {
+    pc_code code = open_journal(x, rank, PC_JOURNAL_READ, &x->journals[x->journal_count], error);
+    if (!code) x->journal_count++;
+    return code;
+}
+
+static pc_code open_journals(sweep_files *x, pc_error *error) {
+    int *ranks = NULL, count = 0;
+    pc_code code = x->path ? list_ranks(x->path, &ranks, &count, error) : PC_OK;
+    x->journals = code ? NULL : pc_alloc((size_t)count + 1, sizeof(pc_journal *));
+    if (!code && !x->journals) code = pc_error_no_memory(error);
+    if (!code) x->journals[x->journal_count++] = x->own;
+    for (int i = 0; i < count && !code; i++)
+        if (ranks[i] != x->rank) code = open_other(x, ranks[i], error);
+    pc_free(ranks);
+    return code;
+}
+
+pc_code sweep_files_collect(sweep_files *x, pc_error *error) {
+    close_others(x);
+    pc_code code = open_journals(x, error);
+    if (code) return code;
+    int64_t count = 0;
+    for (int i = 0; i < x->journal_count; i++) count += pc_journal_count(x->journals[i]);
+    x->keys = pc_alloc((size_t)count, sizeof *x->keys);
+    if (!x->keys) return pc_error_no_memory(error);
+    for (int i = 0; i < x->journal_count; i++)
+        for (int64_t k = 0; k < pc_journal_count(x->journals[i]); k++)
+            x->keys[x->count++] = pc_journal_key(x->journals[i], k);
+    return PC_OK;
+}
+
+/* ---- the results file of an earlier time ---- */
+
+/* How many rows stand in the block that begins at `first`. */
+static int64_t block_of(const pc_results_reader *reader, int64_t first) {
+    int64_t left = pc_results_run_count(reader) - first;
+    return left < BLOCK_ROWS ? left : BLOCK_ROWS;
+}
+
+/* All zero, which is nobody's, where a row has none. */
+static pc_run_key key_of_row(const pc_run_row *row) {
+    pc_run_key key = {0, 0};
+    if (!pc_run_key_parse(row->key, &key)) key = (pc_run_key){0, 0};
+    return key;
+}
+
+static pc_code read_keys(const pc_results_reader *reader, pc_run_row *rows, pc_run_key *keys, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int64_t first = 0, count; first < pc_results_run_count(reader) && !code; first += count) {
+        count = block_of(reader, first);
+        code = pc_results_read_row_keys(reader, first, count, rows, error);
+        for (int64_t i = 0; i < count && !code; i++) keys[first + i] = key_of_row(&rows[i]);
+    }
+    return code;
+}
+
+/* Marks, of the keys behind the journals', the first of each that a run has. */
+static pc_code mark_wanted(const sweep_files *x, const pc_run_key *keys, int64_t key_count, const pc_run_key *runs,
+                           int64_t run_count, bool *is_wanted, int64_t *wanted, pc_error *error) {
+    sweep plan = {0};
+    pc_code code = sweep_plan(runs, run_count, keys, key_count, &plan, error);
+    for (int64_t i = 0; i < plan.count && !code; i++) {
+        int64_t row = plan.place[i] - x->count;
+        if (plan.place[i] < 0 || row < 0 || is_wanted[row]) continue;
+        is_wanted[row] = true;
+        ++*wanted;
+    }
+    sweep_free(&plan);
+    return code;
+}
+
+static pc_code take_row_over(sweep_files *x, const pc_results_reader *reader, pc_run_row *row, pc_error *error) {
+    pc_run_key key = key_of_row(row);
+    int64_t run = row->run;
+    row->key[0] = '\0';
+    if (!pc_results_has_trace(reader, run)) return pc_journal_add(x->own, key, 0, row, NULL, NULL, error);
+    pc_trace_record record;
+    pc_code code = pc_results_read_trace(reader, run, &record, error);
+    if (code) return code;
+    pc_schedule shape = pc_trace_record_schedule(&record, row->schedule);
+    pc_run_detail detail = pc_trace_record_detail(&record);
+    code = pc_journal_add(x->own, key, 0, row, &shape, &detail, error);
+    pc_trace_record_free(&record);
+    return code;
+}
+
+static pc_code take_rows_over(sweep_files *x, const pc_results_reader *reader, const bool *is_wanted, pc_run_row *rows,
+                              pc_error *error) {
+    pc_code code = PC_OK;
+    for (int64_t first = 0, count; first < pc_results_run_count(reader) && !code; first += count) {
+        count = block_of(reader, first);
+        code = pc_results_read_rows(reader, first, count, rows, error);
+        for (int64_t i = 0; i < count && !code; i++)
+            if (is_wanted[first + i]) code = take_row_over(x, reader, &rows[i], error);
+    }
+    return code;
+}
+
+/* The file that stands there makes room for this sweep's: who had other runs in it hears so before they go. */
+static pc_code note_dropped(const sweep_files *x, const pc_run_key *rows, int64_t row_count, const pc_run_key *runs,
+                            int64_t run_count, pc_error *error) {
+    sweep plan = {0};
+    if (x->is_quiet) return PC_OK;
+    pc_code code = sweep_plan(rows, row_count, runs, run_count, &plan, error);
+    int64_t dropped = row_count - plan.done_count;
+    if (!code && dropped > 0) {
+        fprintf(stderr, "pipecast: warning: ");
+        print_plain(stderr, x->path);
+        fprintf(stderr, ": %" PRId64 " of its %" PRId64 " run%s not of this sweep and will not be kept\n", dropped,
+                row_count, row_count == 1 ? " is" : "s are");
+    }
+    sweep_free(&plan);
+    return code;
+}
+
+static pc_code take_over(sweep_files *x, const pc_results_reader *reader, const pc_run_key *runs, int64_t run_count,
+                         pc_error *error) {
+    int64_t row_count = pc_results_run_count(reader), wanted = 0;
+    pc_run_row *rows = pc_alloc(BLOCK_ROWS, sizeof *rows);
+    pc_run_key *keys = pc_alloc((size_t)(x->count + row_count), sizeof *keys);
+    bool *is_wanted = pc_alloc((size_t)row_count, sizeof *is_wanted);
+    pc_code code = rows && keys && is_wanted ? PC_OK : pc_error_no_memory(error);
+    if (!code && x->count > 0) memcpy(keys, x->keys, (size_t)x->count * sizeof *keys);
+    if (!code) code = read_keys(reader, rows, keys + x->count, error);
+    if (!code) code = mark_wanted(x, keys, x->count + row_count, runs, run_count, is_wanted, &wanted, error);
+    if (!code) code = note_dropped(x, keys + x->count, row_count, runs, run_count, error);
+    if (!code && wanted > 0) code = take_rows_over(x, reader, is_wanted, rows, error);
+    pc_free(is_wanted);
+    pc_free(keys);
+    pc_free(rows);
+    return code || wanted == 0 ? code : sweep_files_collect(x, error);
+}
+
+bool sweep_files_is_of_this_build(const pc_results_reader *reader) {
+    char build[PC_BUILD_TEXT_SIZE];
+    pc_build_text(build);
+    return strcmp(pc_results_build(reader), build) == 0;
+}
+
+static void note_other_build(const sweep_files *x, const pc_results_reader *reader) {
+    if (x->is_quiet) return;
+    fprintf(stderr, "pipecast: warning: ");
+    print_plain(stderr, x->path);
+    fprintf(stderr, ": of another build of pipecast, whose results may differ: its %" PRId64 " run%s simulated again\n",
+            pc_results_run_count(reader), pc_results_run_count(reader) == 1 ? " is" : "s are");
+}
+
+pc_code sweep_files_take_over(sweep_files *x, const pc_run_key *runs, int64_t count, pc_error *error) {
+    pc_results_reader *reader;
+    if (!x->path || x->is_fresh || !x->standing.is_there) return PC_OK;
+    pc_code code = pc_results_open_part(x->path, &reader, error);
+    if (code) return code;
+    if (sweep_files_is_of_this_build(reader))
+        code = take_over(x, reader, runs, count, error);
+    else
+        note_other_build(x, reader);
+    pc_results_close(reader);
+    return code;
+}
+
+/* ---- records ---- */
+
+static const pc_journal *find_record(const sweep_files *x, int64_t *place) {
+    int i = 0;
+    while (*place >= pc_journal_count(x->journals[i])) *place -= pc_journal_count(x->journals[i++]);
+    return x->journals[i];
+}
+
+pc_code sweep_files_row(const sweep_files *x, int64_t place, pc_run_row *row, pc_error *error) {
+    const pc_journal *journal = find_record(x, &place);
+    return pc_journal_row(journal, place, row, error);
+}
+
+uint64_t sweep_files_labels(const sweep_files *x, int64_t place) {
+    const pc_journal *journal = find_record(x, &place);
+    return pc_journal_labels(journal, place);
+}
+
+pc_code sweep_files_trace(const sweep_files *x, int64_t place, pc_trace_record *record, pc_error *error) {
+    const pc_journal *journal = find_record(x, &place);
+    bool has_trace = false;
+    *record = (pc_trace_record){0};
+    pc_code code = pc_journal_has_trace(journal, place, &has_trace, error);
+    return code || !has_trace ? code : pc_journal_trace(journal, place, record, error);
+}
+
+/* ---- the end ---- */
+
+void sweep_files_remove(sweep_files *x) {
+    close_others(x);
+    if (x->path && x->rank == 0) remove_left_over(x, NULL); /* whose records are in the results file now */
+    pc_journal_remove(x->own);
+    x->own = NULL;
+}
+
+void sweep_files_close(sweep_files *x) {
+    close_others(x);
+    if (x->own && pc_journal_count(x->own) == 0)
+        pc_journal_remove(x->own);
+    else
+        pc_journal_close(x->own);
+    x->own = NULL;
+    pc_free(x->path);
+    x->path = NULL;
+}
