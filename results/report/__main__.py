@@ -1,13 +1,12 @@
 """The report: a page of tables and figures from one results file.
 
-usage: python3 results/report PIPECAST RESULTS.h5 -o FOLDER [--html FILE] [--readme FILE] [--summary]
+usage: python3 results/report PIPECAST RESULTS.h5 -o FOLDER [--html FILE] [--summary]
        python3 results/report PIPECAST RESULTS.h5 --check FOLDER
 """
 import argparse
 import sys
 
 import claims
-import headline
 import make
 import paper
 from document import plain
@@ -33,10 +32,9 @@ def arguments():
     where.add_argument("--check", metavar="FOLDER",
                        help="compares with FOLDER/README.md; exit status 1 where it differs")
     parser.add_argument("--html", metavar="FILE", help="with -o: the same page as one file that needs no other")
-    parser.add_argument("--readme", metavar="FILE", help="with -o: also writes the part of FILE that these results make")
     parser.add_argument("--summary", action="store_true", help="with -o: prints what the papers claim and what ours say")
     parsed = parser.parse_args()
-    for name in ("html", "readme", "summary"):
+    for name in ("html", "summary"):
         if getattr(parsed, name) and not parsed.folder:
             parser.error(f"--{name}: expected with -o")
     return parsed
@@ -54,8 +52,7 @@ def main():
         if difference:
             print(f"report: {difference}", file=sys.stderr)
         return 1 if difference else 0
-    parts = [(wanted.readme, headline.replaced)] if wanted.readme else []
-    drawn, count = make.make(paper.build, wanted.pipecast, wanted.results, wanted.folder, wanted.html, parts)
+    drawn, count = make.make(paper.build, wanted.pipecast, wanted.results, wanted.folder, wanted.html)
     if wanted.summary:
         print_summary(Results(wanted.pipecast, wanted.results))
     print(f"{wanted.folder}/{make.PAGE}: {count} pictures, {drawn} of them drawn anew", file=sys.stderr)

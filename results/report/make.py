@@ -19,9 +19,9 @@ from webpage import to_html
 PAGE = "README.md"
 
 
-def make(build, pipecast, path, folder, html=None, parts=()):
-    """Writes FOLDER/README.md, its pictures and, where asked for, the same page as one file of HTML; and `parts`, pairs
-    of a file and a function (text, results, name) that gives its new text. Returns (pictures drawn, pictures)."""
+def make(build, pipecast, path, folder, html=None):
+    """Writes FOLDER/README.md, its pictures and, where asked for, the same page as one file of HTML.
+    Returns (pictures drawn, pictures)."""
     folder = pathlib.Path(folder)
     _check_targets(folder, html)
     pictures = Pictures(pipecast, path, folder, f"{path}.pictures.json")
@@ -36,8 +36,6 @@ def make(build, pipecast, path, folder, html=None, parts=()):
             if html:
                 texts[pathlib.Path(html)] = to_html(document, lambda one: _read(pictures.where(one)),
                                                     _link_to(folder, html))
-            for name, replaced in parts:
-                texts[pathlib.Path(name)] = replaced(_read(name), results, name)
             _put_in_place(pictures, texts)
     except OSError as error:
         raise of_os_error(error) from error

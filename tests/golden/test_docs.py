@@ -100,6 +100,40 @@ def file_of(block):
     return match and match[1]
 
 
+# ---- prose ----
+
+WORDS_MAX = 40  # of a sentence
+
+
+def paragraphs_of(lines):
+    """The number of the first line of each paragraph or entry of a list, and its text: no code, no tables, no headings."""
+    inside, out, is_fenced = None, [], False
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        is_fence = text.startswith("```")
+        is_fenced ^= is_fence
+        is_entry = re.match(r"(?:[-*]|\d+\.) ", text) is not None
+        is_code = is_fenced or is_fence or (line.startswith("    ") and not inside)
+        if is_code or not text or is_entry or text[0] in "|<#!":
+            inside = None
+        if is_code or not text or text[0] in "|<#!":
+            continue
+        if not inside:
+            inside = [number, ""]
+            out.append(inside)
+        inside[1] += text + " "
+    return out
+
+
+def sentences_of(lines):
+    """Of each sentence the number of the line where its paragraph begins, and its words: what stands between backquotes is
+    one, a number is none."""
+    for number, text in paragraphs_of(lines):
+        plain = re.sub(r"`[^`]*`", "`x`", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text))
+        for sentence in re.split(r"(?<=[.!?:])[)*\"]*\s+(?=[A-Z`*(\"'])", plain):
+            yield number, [word for word in sentence.split() if re.search(r"[A-Za-z`]", word)]
+
+
 # ---- comparing ----
 
 def difference_in_place(first, piece, got):
@@ -306,6 +340,28 @@ class Documents(unittest.TestCase):
         left_out = [path.name for path in DOCUMENTS if path.parent.name == "docs" and path.name != "README.md"
                     and f"]({path.name})" not in index]
         self.assertFalse(left_out, f"docs/README.md does not link to {left_out}")
+
+
+class Prose(unittest.TestCase):
+    """What can be counted of plain English, and the README's promises."""
+
+    def test_no_sentence_is_long(self):
+        long = [f"{path.name}:{number}: {len(words)} words: {' '.join(words[:12])} ..."
+                for path in [*DOCUMENTS, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"] if path.name != "reliability.md"
+                for number, words in sentences_of(path.read_text().splitlines()) if len(words) > WORDS_MAX]
+        self.assertFalse(long, "\n" + "\n".join(long))
+
+    def test_the_readme_is_short_and_says_what_accuracy_says(self):
+        readme, accuracy = (ROOT / "README.md").read_text(), (ROOT / "docs/accuracy.md").read_text()
+        self.assertLess(len(readme.splitlines()), 120)
+        for bar, row in (("SC'21, ten models, mean", "Megatron"), ("SC'21, worst", "Megatron"),
+                         ("Korthikanti 22B and 175B, worst of four", "Korthikanti"),
+                         ("Korthikanti 530B and 1T (looked at while fitting), worst of five", "Korthikanti"),
+                         ("H100 scaling, worst of five", "GPT-3 175B"),
+                         ("measured iterations on 64 to 256 A100 (vTrain, MICRO 2024), mean", "iterations on 64 to 256")):
+            found = re.search(rf"^\| {re.escape(bar)} \| ([^|]+) \|", accuracy, re.M)[1]
+            said = re.search(rf"^\| {re.escape(row)}.*$", readme, re.M)[0]
+            self.assertIn(found, said, bar)
 
 
 class Machinery(unittest.TestCase):

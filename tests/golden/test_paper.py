@@ -1,7 +1,7 @@
 """The page of the papers (results/paper/README.md) says what the scenarios say now.
 
-Quick: the parts of the page whose scenarios take a moment are made anew and must stand on the page, line by line; and
-the README's table likewise. A verdict is yes, in part or no as the runs have it, and no chart draws two runs in one
+Quick: the parts of the page whose scenarios take a moment are made anew and must stand on the page, line by
+line. A verdict is yes, in part or no as the runs have it, and no chart draws two runs in one
 place. Slow: all scenarios, the whole page (report --check).
 
 usage: test_paper.py PIPECAST SOURCE_ROOT [all]
@@ -30,7 +30,6 @@ import controllable  # noqa: E402
 import engine  # noqa: E402
 import explanations  # noqa: E402
 import growth  # noqa: E402
-import headline  # noqa: E402
 import in_numbers  # noqa: E402
 import limits  # noqa: E402
 import offsets  # noqa: E402
@@ -460,11 +459,6 @@ class Paper(unittest.TestCase):
     def test_tables_have_the_models_names(self):
         names = {row.model for scenario in (controllable.FIGURE7, controllable.TABLE2) for row in self.results.rows(scenario)}
         self.assertEqual(names, {"9.6B", "21B", "38.5B", "98.5B"})
-
-    @needs_searched
-    def test_table_of_the_readme(self):
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        self.assertEqual(headline.replaced(text, self.results, "README.md"), text)
 
     @needs_searched
     def test_what_v_min_idles_by_algebra(self):
