@@ -3,10 +3,10 @@
 
 #include "calib/import/import.h"
 #include "calib/profile/profile.h"
-#include "calib/profile/profile_figure.h"
 #include "calib/profile/profile_show.h"
 #include "engine/alloc.h"
 #include "results/figures/figure.h"
+#include "results/figures/fits.h"
 #include "scenarios/library.h"
 
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static int answer_show(const request *r) {
     pc_profile profile = {0};
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
     if (!code) code = pc_profile_read(r->paths[0], &profile, &error);
-    if (!code && r->figure) code = pc_profile_figure(&profile, r->fit, r->figure, &error);
+    if (!code && r->figure) code = pc_figure_fits(&profile, r->fit, r->figure, &error);
     if (!code) {
         code = pc_profile_show(&profile, r->format, stdout, &error);
         if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");

@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "models/training/run.h"
 #include "results/column_choice.h"
+#include "storage/format.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,11 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum pc_format { PC_FORMAT_TABLE, PC_FORMAT_CSV, PC_FORMAT_JSON } pc_format;
-
-/* "table", "csv", "json"; false where the name is none of them. */
-PC_MUST_USE PC_API bool pc_format_parse(const char *name, pc_format *format);
 
 /* When a table is coloured. */
 typedef enum pc_colour_mode { PC_COLOUR_AUTO, PC_COLOUR_ALWAYS, PC_COLOUR_NEVER } pc_colour_mode;

@@ -1,4 +1,4 @@
-/* h5_disk.h: private to results/: an HDF5 file that is built on the disk and outlives a disk that is full.
+/* h5_disk.h: an HDF5 file that is built on the disk and outlives a disk that is full.
  *
  * HDF5 1.10 may crash or hang when it closes a file to which it could not write. So it is not told: what the disk does
  * not take is kept in memory, HDF5 ends in order, and the caller looks at `cause`. What is kept is little, since a

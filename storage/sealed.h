@@ -1,4 +1,4 @@
-/* sealed.h: private to results/ and calib/: HDF5 files that end in a hash of themselves.
+/* sealed.h: what results and profiles have in common: HDF5 files that end in a hash of themselves.
  *
  * A line after the end of what HDF5 reads: the FNV-1a hash of all before it. HDF5 1.10 may crash on a damaged file, so
  * that it only gets to see one whose hash is right. HDF5 ignores the line, and drops it when it changes the file.

@@ -1,4 +1,4 @@
-/* text.h: private to results/: a text that grows, UTF-8 made valid, numbers that no locale changes. */
+/* text.h: a text that grows, UTF-8 made valid, numbers that no locale changes. */
 #ifndef PC_STORAGE_TEXT_H
 #define PC_STORAGE_TEXT_H
 

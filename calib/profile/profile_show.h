@@ -5,7 +5,7 @@
 #include "calib/profile/profile.h"
 #include "engine/api.h"
 #include "engine/error.h"
-#include "results/table.h"
+#include "storage/format.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* picture.h: private to results/ and calib/: a gnuplot script becomes a file, svg, png or pdf by its ending. */
+/* picture.h: private to results/: a gnuplot script becomes a file, svg, png or pdf by its ending. */
 #ifndef PC_RESULTS_PICTURE_H
 #define PC_RESULTS_PICTURE_H
 

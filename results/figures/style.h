@@ -1,4 +1,4 @@
-/* style.h: private to results/ and calib/: what all pictures have in common. */
+/* style.h: private to results/: what all pictures have in common. */
 #ifndef PC_RESULTS_STYLE_H
 #define PC_RESULTS_STYLE_H
 

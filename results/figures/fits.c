@@ -1,4 +1,4 @@
-#include "calib/profile/profile_figure.h"
+#include "results/figures/fits.h"
 
 #include "engine/alloc.h"
 #include "results/figures/figure.h"
@@ -143,7 +143,7 @@ static void add_script(const pc_profile *profile, const chosen *x, const char *p
     pc_text_printf(script, "unset multiplot\n");
 }
 
-pc_code pc_profile_figure(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
+pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
     pc_code code = pc_figure_check_path(path, error);
     if (code) return code;
     chosen x;

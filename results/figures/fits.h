@@ -1,6 +1,6 @@
-/* profile_figure.h: how well fits describe what they were made of, drawn by gnuplot (results/figures/figure.h). */
-#ifndef PC_CALIB_PROFILE_PROFILE_FIGURE_H
-#define PC_CALIB_PROFILE_PROFILE_FIGURE_H
+/* fits.h: how well the fits of a profile describe what they were made of, drawn by gnuplot (figure.h). */
+#ifndef PC_RESULTS_FITS_H
+#define PC_RESULTS_FITS_H
 
 #include "calib/profile/profile.h"
 #include "engine/api.h"
@@ -14,7 +14,7 @@ extern "C" {
  * work (bytes; FLOPs of products and attention), with the band of twice the scatter where it is one fit. `fit` is the
  * name of one, or part of the names of several; NULL: all. svg, png or pdf by the path's ending. PC_ERROR_INPUT where
  * no fit has that name, with those that there are. Same profile, same bytes. */
-PC_API pc_code pc_profile_figure(const pc_profile *profile, const char *fit, const char *path, pc_error *error);
+PC_API pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }
