@@ -1,7 +1,7 @@
 /* How a profile's kernels scatter, from samples of which the distribution is known. */
 #include "tests/support.h"
 
-#include "calib/profile/profile_scatter.h"
+#include "calib/profile/profile_cost.h"
 #include "engine/alloc.h"
 
 #include <gsl/gsl_cdf.h>

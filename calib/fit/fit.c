@@ -1,7 +1,6 @@
 #include "calib/fit/fit.h"
 
 #include "calib/fit/fit_private.h"
-#include "calib/profile/profile.h"
 #include "engine/alloc.h"
 
 #include <gsl/gsl_cdf.h>
@@ -20,18 +19,28 @@ void pc_fit_free(pc_fit *fit) {
     memset(fit, 0, sizeof *fit);
 }
 
-static bool is_roofline(pc_fit_form form) {
+/* ---- what a form has ---- */
+
+bool pc_fit_form_is_roofline(pc_fit_form form) {
     return form == PC_FIT_GEMM || form == PC_FIT_ATTENTION;
 }
 
-static int dimensions_of(pc_fit_form form) {
-    return is_roofline(form) ? 4 : 1;
+const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count) {
+    static const char *const bytes[] = {"bytes"};
+    static const char *const shape[] = {"batch", "m", "n", "k"};
+    bool has_shape = pc_fit_form_is_roofline(form);
+    *count = has_shape ? 4 : 1;
+    return has_shape ? shape : bytes;
 }
 
-/* ---- what parameters are called ---- */
+static int dimensions_of(pc_fit_form form) {
+    int count;
+    pc_fit_form_dimensions(form, &count);
+    return count;
+}
 
 pc_parameter_label pc_fit_label(pc_fit_form form, int i) {
-    return is_roofline(form) ? pc_roofline_label(form, i) : pc_transfer_label(i);
+    return pc_fit_form_is_roofline(form) ? pc_roofline_label(form, i) : pc_transfer_label(i);
 }
 
 void pc_fit_name_parameters(pc_fit *fit) {
@@ -40,6 +49,28 @@ void pc_fit_name_parameters(pc_fit *fit) {
         snprintf(fit->parameter_name[i], sizeof fit->parameter_name[i], "%s", label.name);
         snprintf(fit->parameter_unit[i], sizeof fit->parameter_unit[i], "%s", label.unit);
     }
+}
+
+double pc_fit_standard_error(const pc_fit *fit, int parameter) {
+    return sqrt(fit->covariance[parameter * fit->parameter_count + parameter]);
+}
+
+/* Of pieces three of the first, four of each behind it. */
+bool pc_fit_has_parameters(const pc_fit *fit) {
+    if (pc_fit_form_is_roofline(fit->key.form))
+        return fit->parameter_count == PC_ROOFLINE_PARAMETERS && fit->processors > 0;
+    return fit->parameter_count % 4 == 3 && fit->parameter_count < 4 * PC_PIECES_MAX;
+}
+
+static bool foretells_at(const pc_fit *fit, const double *x) {
+    pc_estimate estimate = pc_fit_predict(fit, x);
+    return estimate.seconds > 0.0 && isfinite(estimate.seconds) && isfinite(estimate.standard_error);
+}
+
+bool pc_fit_foretells(const pc_fit *fit) {
+    bool has_rates = !pc_fit_form_is_roofline(fit->key.form) ||
+                     (fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0);
+    return has_rates && foretells_at(fit, fit->least) && foretells_at(fit, fit->most);
 }
 
 /* ---- points, in order: same points, same fit, whatever order they come in ---- */
@@ -87,7 +118,7 @@ static pc_code take_points(pc_fit *fit, const double *x, const double *seconds, 
     fit->x = pc_alloc(n * (size_t)dimensions, sizeof *fit->x);
     fit->seconds = pc_alloc(n, sizeof *fit->seconds);
     fit->residual = pc_alloc(n, sizeof *fit->residual);
-    bool has_surface = is_roofline(fit->key.form);
+    bool has_surface = pc_fit_form_is_roofline(fit->key.form);
     if (has_surface) fit->weight = pc_alloc(n, sizeof *fit->weight);
     double(*row)[ROW] = pc_alloc(n, sizeof *row);
     bool is_made = fit->x && fit->seconds && fit->residual && row && (fit->weight || !has_surface);
@@ -112,7 +143,8 @@ static pc_code fit_points(const pc_fit_key *key, int32_t processors, const doubl
     *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = dimensions_of(key->form)};
     fit->cv_median = fit->cv_p95 = fit->cv_coverage = NAN;
     pc_code code = take_points(fit, x, seconds, count, error);
-    if (!code) code = is_roofline(key->form) ? pc_roofline_fit(fit, near, error) : pc_transfer_fit(fit, error);
+    if (!code)
+        code = pc_fit_form_is_roofline(key->form) ? pc_roofline_fit(fit, near, error) : pc_transfer_fit(fit, error);
     if (code) pc_fit_free(fit);
     return code;
 }
@@ -126,7 +158,7 @@ typedef struct prediction {
 
 static prediction predict(const pc_fit *fit, const double *x) {
     double gradient[PC_FIT_PARAMETERS] = {0}, left, scatter = fit->residual_deviation, variance = 0.0;
-    bool has_rows = is_roofline(fit->key.form);
+    bool has_rows = pc_fit_form_is_roofline(fit->key.form);
     double base = has_rows ? pc_roofline_seconds(fit, x, gradient) : pc_transfer_seconds(fit, x, gradient, &scatter);
     double surface = has_rows ? pc_surface_at(fit, x, &left) : pc_local_at(fit, *x, &left);
     int n = fit->parameter_count;
@@ -295,7 +327,7 @@ static void widen(pc_fit *fit, double factor) {
     int entries = fit->parameter_count * fit->parameter_count;
     for (int i = 0; i < entries; i++) fit->covariance[i] *= factor * factor;
     fit->residual_deviation *= factor;
-    if (!is_roofline(fit->key.form)) pc_transfer_widen(fit, factor);
+    if (!pc_fit_form_is_roofline(fit->key.form)) pc_transfer_widen(fit, factor);
 }
 
 static void conclude(const folds *f, pc_fit *fit) {
@@ -347,6 +379,12 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *x, 
 }
 
 /* ---- its name ---- */
+
+bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other) {
+    return key->form == other->form && strcmp(key->subject, other->subject) == 0 &&
+           strcmp(key->dtype, other->dtype) == 0 && strcmp(key->link, other->link) == 0 && key->cache == other->cache &&
+           key->ranks == other->ranks && key->nodes == other->nodes && key->is_causal == other->is_causal;
+}
 
 static void add_text(char *name, size_t size, const char *between, const char *text) {
     size_t used = strlen(name);

@@ -33,6 +33,8 @@ typedef enum pc_fit_form { PC_FIT_TRANSFER, PC_FIT_MEMORY, PC_FIT_GEMM, PC_FIT_A
 
 enum { PC_FIT_DIMENSIONS = 4, PC_FIT_PARAMETERS = 64 };
 
+typedef enum pc_cache_state { PC_CACHE_COLD, PC_CACHE_HOT, PC_CACHE_STATES } pc_cache_state;
+
 /* What a fit is for. Unused texts are empty, unused numbers 0. */
 typedef struct pc_fit_key {
     pc_fit_form form;
@@ -94,6 +96,32 @@ PC_API double pc_fit_distance(const pc_fit *fit, const double *x, int *dimension
 
 /* A name for people: "gemm_forward bf16 cold", "all_reduce, 8 ranks, nvlink". */
 PC_API void pc_fit_name(const pc_fit_key *key, char *name, size_t size);
+
+PC_API bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other); /* whether both are for the same */
+
+/* ---- what a form has ---- */
+
+PC_API bool pc_fit_form_is_roofline(pc_fit_form form);
+
+/* The dimensions of its x: names and number. */
+PC_API const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count);
+
+/* Of its parameter `i`: "alpha 2" and "s". One table, for fits that are made and for those that are read. */
+typedef struct pc_parameter_label {
+    char name[32];
+    const char *unit;
+} pc_parameter_label;
+PC_API pc_parameter_label pc_fit_label(pc_fit_form form, int i);
+
+/* Root of the covariance's diagonal. */
+PC_API double pc_fit_standard_error(const pc_fit *fit, int parameter);
+
+/* ---- whether a fit that somebody wrote down is one ---- */
+
+/* As many parameters as its form has, and of a roofline processors. */
+PC_API bool pc_fit_has_parameters(const pc_fit *fit);
+/* Rates above zero, and times at both ends of what was measured: numbers that are each fine may yet foretell none. */
+PC_API bool pc_fit_foretells(const pc_fit *fit);
 
 #ifdef __cplusplus
 }

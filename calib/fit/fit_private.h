@@ -6,14 +6,6 @@
 
 /* ---- what parameters are called ---- */
 
-typedef struct pc_parameter_label {
-    char name[sizeof((pc_fit){0}.parameter_name[0])];
-    const char *unit;
-} pc_parameter_label;
-
-/* Of parameter `i` of a fit of that form: "alpha 2" and "s". One table, for fits that are made and for those that are
- * read. */
-pc_parameter_label pc_fit_label(pc_fit_form form, int i);
 pc_parameter_label pc_transfer_label(int i);
 pc_parameter_label pc_roofline_label(pc_fit_form form, int i);
 

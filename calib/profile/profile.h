@@ -41,8 +41,6 @@ typedef struct pc_statistics { /* of the raw samples, seconds; imports have the 
     double median, q1, q3, p5, p95, least;
 } pc_statistics;
 
-typedef enum pc_cache_state { PC_CACHE_COLD, PC_CACHE_HOT, PC_CACHE_STATES } pc_cache_state;
-
 /* The names of kernels that are one shape measured again and again, for drift, begin so; they are not fitted. */
 #define PC_PROFILE_SENTINEL "sentinel_"
 

@@ -1,7 +1,5 @@
-#include "calib/profile/profile_json.h"
+#include "calib/profile/profile_private.h"
 #include "calib/profile/profile_show.h"
-#include "calib/profile/profile_tables.h"
-#include "storage/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,15 +13,9 @@ typedef struct comparison {
     bool is_within; /* the difference of the logarithms is no more than their two standard errors together allow */
 } comparison;
 
-static bool is_same_key(const pc_fit_key *a, const pc_fit_key *b) {
-    return a->form == b->form && a->cache == b->cache && a->ranks == b->ranks && a->nodes == b->nodes &&
-           a->is_causal == b->is_causal && strcmp(a->subject, b->subject) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
-           strcmp(a->link, b->link) == 0;
-}
-
 static const pc_fit *find_like(const pc_profile *profile, const pc_fit *fit) {
     for (int64_t i = 0; i < profile->fit_count; i++)
-        if (is_same_key(&profile->fit[i].key, &fit->key)) return &profile->fit[i];
+        if (pc_fit_key_is(&profile->fit[i].key, &fit->key)) return &profile->fit[i];
     return NULL;
 }
 

@@ -1,8 +1,6 @@
 #include "calib/profile/profile_cost.h"
 
-#include "calib/profile/profile_memo.h"
-#include "calib/profile/profile_notes.h"
-#include "calib/profile/profile_runs.h"
+#include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 #include "models/machine/transfer.h"

@@ -46,6 +46,19 @@ PC_API const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
  * profile at all (the roofline answers). `number` from 0; false behind the last. */
 PC_API bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line, size_t size);
 
+/* ---- how the times of kernels scatter, as a distribution of factors for what takes them ---- */
+
+/* At probabilities 0, 0.001, ... 1. */
+enum { PC_SCATTER_QUANTILES = 1001 };
+
+/* Of all raw samples, each over the median of its point (a kernel on a shape), every point with the same weight: the
+ * quantiles, linear between samples, over the distribution's mean, which is 1 then. Outliers stay in: the first and the
+ * last quantile are such that the mean of the thousandth at their end is that of the samples there, so that one sample
+ * in a hundred thousand does not count as one in two thousand; the greatest itself may lie beyond. Points without
+ * samples, such as imported ones, and those that only watch for drift (PC_PROFILE_SENTINEL) are left out.
+ * PC_ERROR_INPUT where none has two samples, and where half of a point's are not above zero. */
+PC_API pc_code pc_profile_scatter(const pc_profile *profile, double quantiles[PC_SCATTER_QUANTILES], pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

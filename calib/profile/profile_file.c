@@ -1,4 +1,4 @@
-#include "calib/profile/profile_tables.h"
+#include "calib/profile/profile_private.h"
 
 #include "engine/alloc.h"
 #include "storage/sealed.h"

@@ -1,5 +1,4 @@
-#include "calib/fit/fit_private.h"
-#include "calib/profile/profile_tables.h"
+#include "calib/profile/profile_private.h"
 
 #include "engine/alloc.h"
 #include "models/schedule/schedule.h"
@@ -45,7 +44,7 @@ static void gather_parameters(const pc_fit *fit, parameter_row rows[PC_FIT_PARAM
         memcpy(rows[i].name, fit->parameter_name[i], sizeof rows[i].name);
         memcpy(rows[i].unit, fit->parameter_unit[i], sizeof rows[i].unit);
         rows[i].value = fit->parameter[i];
-        rows[i].standard_error = sqrt(fit->covariance[i * fit->parameter_count + i]);
+        rows[i].standard_error = pc_fit_standard_error(fit, i);
     }
 }
 
@@ -212,35 +211,16 @@ static pc_code write_fit(hid_t group, const pc_fit *fit, pc_error *error) {
     return code ? code : write_points(group, fit, error);
 }
 
-/* As many as its form has: of pieces three of the first, four of each behind it. */
-static bool has_its_parameters(const pc_fit *fit) {
-    bool is_roofline = fit->key.form == PC_FIT_GEMM || fit->key.form == PC_FIT_ATTENTION;
-    if (is_roofline) return fit->parameter_count == PC_ROOFLINE_PARAMETERS && fit->processors > 0;
-    return fit->parameter_count % 4 == 3 && fit->parameter_count < 4 * PC_PIECES_MAX;
-}
-
-/* Of rooflines, rates: what is divided by. */
-static bool has_its_rates(const pc_fit *fit) {
-    bool is_roofline = fit->key.form == PC_FIT_GEMM || fit->key.form == PC_FIT_ATTENTION;
-    return !is_roofline || (fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0);
-}
-
-/* A fit whose numbers are each fine may yet foretell none. */
-static bool foretells(const pc_fit *fit, const double *x) {
-    pc_estimate estimate = pc_fit_predict(fit, x);
-    return estimate.seconds > 0.0 && isfinite(estimate.seconds) && isfinite(estimate.standard_error);
-}
-
 static pc_code read_fit(hid_t group, const char *name, pc_fit *fit, pc_error *error) {
     int dimensions;
     pc_code code = pc_fields_get(group, name, &pc_profile_fit_fields, fit, error);
     if (code) return code;
     pc_fit_form_dimensions(fit->key.form, &dimensions);
     if (fit->dimensions != dimensions) return pc_fields_refuse(name, "dimensions", error);
-    if (!has_its_parameters(fit)) return pc_fields_refuse(name, "parameter_count", error);
+    if (!pc_fit_has_parameters(fit)) return pc_fields_refuse(name, "parameter_count", error);
     code = read_parameters(group, name, fit, error);
     if (!code) code = read_points(group, name, fit, error);
-    if (code || (has_its_rates(fit) && foretells(fit, fit->least) && foretells(fit, fit->most))) return code;
+    if (code || pc_fit_foretells(fit)) return code;
     return pc_fields_refuse(name, "parameter_value", error);
 }
 

@@ -1,4 +1,4 @@
-#include "calib/profile/profile_tables.h"
+#include "calib/profile/profile.h"
 #include "storage/sealed.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "calib/profile/profile_memo.h"
+#include "calib/profile/profile_private.h"
 
 #include "engine/alloc.h"
 

@@ -1,6 +1,5 @@
-#include "calib/profile/profile_notes.h"
+#include "calib/profile/profile_private.h"
 
-#include "calib/profile/profile_tables.h"
 #include "engine/alloc.h"
 
 #include <inttypes.h>

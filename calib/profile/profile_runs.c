@@ -3,7 +3,7 @@
  * that does the same work (the backward pass of a norm, which reads its inputs twice more), two runs where it is two
  * families (a gradient, and its sum for a bias), and otherwise as many runs as it has kernels, each of an equal share
  * of its bytes. */
-#include "calib/profile/profile_runs.h"
+#include "calib/profile/profile_private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "calib/profile/profile_scatter.h"
+#include "calib/profile/profile_cost.h"
 
 #include "engine/alloc.h"
 

@@ -1,4 +1,4 @@
-#include "calib/profile/profile_tables.h"
+#include "calib/profile/profile_private.h"
 
 /* ---- words ---- */
 
@@ -17,18 +17,6 @@ _Static_assert(sizeof(pc_operation_kind) == sizeof(int32_t) && sizeof(pc_fit_for
 
 const char *pc_fit_form_name(pc_fit_form form) {
     return forms[form];
-}
-
-const char *pc_cache_state_name(int32_t cache) {
-    return caches[cache];
-}
-
-const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count) {
-    static const char *const bytes[] = {"bytes"};
-    static const char *const shape[] = {"batch", "m", "n", "k"};
-    bool has_shape = form == PC_FIT_GEMM || form == PC_FIT_ATTENTION;
-    *count = has_shape ? 4 : 1;
-    return has_shape ? shape : bytes;
 }
 
 /* ---- fields ---- */

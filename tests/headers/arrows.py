@@ -23,6 +23,12 @@ WITHIN = {
         "training": {"training", "cost", "machine", "schedule", "workload"},
         "planner": {"planner", "training", "cost", "machine", "schedule", "workload"},
     },
+    "calib": {
+        "fit": {"fit"},
+        "profile": {"profile", "fit"},
+        "import": {"import", "profile", "fit"},
+        "device": {"device", "profile", "fit"},
+    },
 }
 ANYTHING = {"tests", "bench", "docs"}
 GENERATED = {"results/build_hash.h", "cli/version.h"}

@@ -14,12 +14,6 @@ typedef struct point {
     bool is_taken; /* in a group, or of no use */
 } point;
 
-static bool same_key(const pc_fit_key *a, const pc_fit_key *b) {
-    return a->form == b->form && strcmp(a->subject, b->subject) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
-           strcmp(a->link, b->link) == 0 && a->cache == b->cache && a->ranks == b->ranks && a->nodes == b->nodes &&
-           a->is_causal == b->is_causal;
-}
-
 static void copy_text(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from);
 }
@@ -99,16 +93,13 @@ static pc_code grouping_make(grouping *g, const pc_profile *profile, pc_error *e
     return PC_OK;
 }
 
-static bool has_four(pc_fit_form form) {
-    return form == PC_FIT_GEMM || form == PC_FIT_ATTENTION;
-}
-
 static int64_t gather(grouping *g, const pc_fit_key *key, int64_t from) {
     int64_t count = 0;
-    int dimensions = has_four(key->form) ? PC_FIT_DIMENSIONS : 1;
+    int dimensions;
+    pc_fit_form_dimensions(key->form, &dimensions);
     for (int64_t i = from; i < g->count; i++) {
         point *p = &g->point[i];
-        if (p->is_taken || !same_key(&p->key, key)) continue;
+        if (p->is_taken || !pc_fit_key_is(&p->key, key)) continue;
         memcpy(g->x + count * dimensions, p->x, (size_t)dimensions * sizeof *p->x);
         g->seconds[count++] = p->seconds;
         p->is_taken = true;
@@ -120,7 +111,7 @@ static int64_t gather(grouping *g, const pc_fit_key *key, int64_t from) {
 static pc_code fit_group(grouping *g, int64_t at, int32_t processors, pc_profile *fits, pc_error *error) {
     pc_fit fit;
     pc_fit_key key = g->point[at].key;
-    if (has_four(key.form) && processors < 1)
+    if (pc_fit_form_is_roofline(key.form) && processors < 1)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "nothing says how many processors the device has, which fits of %s need; expected their "
                             "number, as `pipecast profile fit --processors N` gives",

@@ -1,0 +1,86 @@
+/* profile_private.h: private to calib/profile/: the parts of a profile's file and of its cost model. */
+#ifndef PC_CALIB_PROFILE_PROFILE_PRIVATE_H
+#define PC_CALIB_PROFILE_PROFILE_PRIVATE_H
+
+#include "calib/profile/profile.h"
+#include "models/cost/cost.h"
+#include "models/machine/collective.h"
+#include "storage/fields.h"
+#include "storage/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* ---- the file: what its groups are made of (docs/profile-format.md) ---- */
+
+extern const pc_fields pc_profile_device_fields;   /* of pc_profile_device */
+extern const pc_fields pc_profile_kernel_fields;   /* of pc_kernel_measurement */
+extern const pc_fields pc_profile_transfer_fields; /* of pc_transfer_measurement */
+extern const pc_fields pc_profile_fit_fields;      /* of pc_fit: all but its arrays */
+extern const pc_fields pc_profile_replay_fields;   /* of pc_replay_report: all but its passes */
+extern const pc_fields pc_profile_pass_fields;     /* of pc_replay_pass_report */
+
+const char *pc_fit_form_name(pc_fit_form form); /* "transfer", "gemm" */
+
+/* The groups of fits and replays: pc_profile.fit and .replay, one group each. */
+pc_code pc_profile_write_fits(hid_t file, const pc_profile *profile, pc_error *error);
+pc_code pc_profile_read_fits(hid_t file, pc_profile *profile, pc_error *error);
+pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
+pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
+
+/* ---- text ---- */
+
+/* Writes the text out and frees it. */
+pc_code pc_text_out(pc_text *text, FILE *stream, pc_error *error);
+
+/* ---- the cost model: an operation of the workload as runs of the kernels that a profile has ---- */
+
+/* `times` runs of a kernel family; `bytes` of each where the family's cost goes by them. */
+typedef struct pc_family_run {
+    char family[48];
+    double times, bytes;
+} pc_family_run;
+
+enum { PC_FAMILY_RUNS = 2 };
+
+/* How many there are: 1 or 2; 0 where no family computes this. */
+int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]);
+
+/* ---- the cost model: answers, remembered ---- */
+
+/* The runs of a sweep ask for the same operations again and again. Any number of threads; what is full forgets nothing
+ * and remembers no more. */
+typedef struct pc_memo pc_memo;
+
+pc_memo *pc_memo_make(void); /* NULL where memory is short */
+void pc_memo_free(pc_memo *memo);
+bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
+void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate);
+
+/* ---- the cost model: what it has to say of the answers that it gave ---- */
+
+/* Any number of threads may add; what is kept does not depend on their order. */
+typedef struct pc_notes pc_notes;
+
+/* `profile` is borrowed. NULL where memory is short. */
+pc_notes *pc_notes_make(const pc_profile *profile);
+void pc_notes_free(pc_notes *notes); /* NULL is fine */
+
+/* A fit was asked for x, `distance` times outside what was measured. `fit` is its number in the profile. */
+void pc_notes_far(pc_notes *notes, int64_t fit, const double *x, double distance, int dimension);
+
+/* Something is not in the profile: `family` for `dtype`; `instead` is the dtype that stood in for it, or NULL: then the
+ * roofline did. Both in static storage. */
+void pc_notes_missing(pc_notes *notes, const char *family, const char *dtype, bool is_causal, const char *instead);
+
+/* A collective of a group that was not measured. PC_COLLECTIVES: a message between stages. */
+void pc_notes_unmeasured(pc_notes *notes, pc_collective collective, int32_t ranks, int32_t domains);
+
+/* The lines: pc_profile_cost_warning. */
+bool pc_notes_line(const pc_notes *notes, int number, char *line, size_t size);
+
+/* "all_reduce"; of PC_COLLECTIVES "send_recv". */
+const char *pc_measured_collective_name(pc_collective collective);
+
+#endif
