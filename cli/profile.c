@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 static const char help[] =
     "usage: pipecast profile show PROFILE.h5 [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
@@ -89,76 +88,15 @@ static int answer_compare(const request *r) {
 
 /* ---- fit ---- */
 
-/* Whether the file begins as HDF5 files do. Of a pipe, what is read here would be lost. */
-static bool is_hdf5(const char *path) {
-    char found[8] = "";
-    struct stat status;
-    FILE *stream = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
-    if (!stream) return false;
-    size_t got = fread(found, 1, sizeof found, stream);
-    fclose(stream);
-    return got == sizeof found && memcmp(found, "\x89HDF\r\n\x1a\n", sizeof found) == 0;
-}
-
-static const double *samples_of(const pc_profile *profile, int64_t first) {
-    return first >= 0 ? profile->sample + first : NULL;
-}
-
-/* What a profile says of its device counts more than what tables say; of several profiles the first one stands. */
-static void add_device(pc_profile_device *to, const pc_profile_device *from, bool is_first) {
-    pc_profile_device was = *to;
-    if (is_first) *to = *from;
-    if (!to->name[0]) snprintf(to->name, sizeof to->name, "%s", was.name);
-    if (!to->gpu[0]) snprintf(to->gpu, sizeof to->gpu, "%s", from->gpu);
-    if (to->processors < 1) to->processors = from->processors;
-    to->is_complete = from->is_complete && (is_first || was.is_complete);
-    snprintf(to->origin, sizeof to->origin, "%.*s%s%.*s", 120, was.origin, was.origin[0] && from->origin[0] ? ", " : "",
-             130, from->origin);
-}
-
-static pc_code check_device(const pc_profile *to, const pc_profile *from, const char *path, pc_error *error) {
-    const char *is = to->device.name, *found = from->device.name;
-    if (!is[0] || !found[0] || strcasecmp(is, found) == 0) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: measured on '%s'; expected '%s', of which the others are, or one name for all (--device)",
-                        path, found, is);
-}
-
-/* What another profile measured. */
-static pc_code append(pc_profile *to, const pc_profile *from, pc_error *error) {
-    pc_code code = PC_OK;
-    for (int64_t i = 0; i < from->kernel_count && !code; i++)
-        code = pc_profile_add_kernel(to, &from->kernel[i], samples_of(from, from->kernel[i].first_sample), error);
-    for (int64_t i = 0; i < from->transfer_count && !code; i++)
-        code = pc_profile_add_transfer(to, &from->transfer[i], samples_of(from, from->transfer[i].first_sample), error);
-    for (int64_t i = 0; i < from->replay_count && !code; i++) code = pc_profile_add_replay(to, &from->replay[i], error);
-    return code;
-}
-
-static pc_code add_profile(const request *r, const char *path, bool is_first, pc_profile *profile, pc_error *error) {
-    pc_profile found = {0};
-    pc_code code = pc_profile_read(path, &found, error);
-    if (!code && !r->device) code = check_device(profile, &found, path, error);
-    if (!code) code = append(profile, &found, error);
-    if (!code) add_device(&profile->device, &found.device, is_first);
-    pc_profile_free(&found);
-    return code;
-}
-
 static pc_code gather(const request *r, pc_profile *profile, pc_error *error) {
     const pc_import_options options = {.collective = r->collective,
                                        .link = r->link,
                                        .ranks = (int)r->ranks,
                                        .nodes = (int)r->nodes,
                                        .device = r->device};
-    int profiles = 0;
     pc_code code = pc_import_check_options(&options, error);
     if (code) return pc_error_prefix(error, "profile fit"), code;
-    for (int i = 0; i < r->path_count && !code; i++)
-        code = is_hdf5(r->paths[i]) ? add_profile(r, r->paths[i], profiles++ == 0, profile, error)
-                                    : pc_profile_import(profile, r->paths[i], &options, error);
-    if (profiles == 0) profile->device.is_complete = true;
-    return code;
+    return pc_profile_import_all(profile, r->paths, r->path_count, &options, error);
 }
 
 /* What the user says counts more than what files say. */

@@ -2,6 +2,7 @@
  * it is. */
 #include "calib/profile/profile_cost.h"
 #include "tests/profile_example.h"
+#include "tests/refusals.h"
 #include "tests/store_example.h"
 
 #include <math.h>
@@ -25,6 +26,35 @@ static void samples_stand_behind_each_other(void **state) {
     pc_profile_free(&profile);
     assert_null(profile.kernel);
     pc_profile_free(&profile);
+}
+
+/* Kernels come before transfers: of the other's eight samples three are the first kernel's, then three the second's,
+ * and its third has none. */
+static void what_another_measured_is_added(void **state) {
+    (void)state;
+    pc_profile other = example_profile(), profile = example_profile();
+    assert_int_equal(pc_profile_append(&profile, &other, NULL), PC_OK);
+    assert_int_equal(profile.kernel_count, 3 + 3);
+    assert_int_equal(profile.transfer_count, 2 + 2);
+    assert_int_equal(profile.replay_count, 1 + 1);
+    assert_int_equal(profile.fit_count, other.fit_count);
+    assert_int_equal(profile.sample_count, 8 + 8);
+    assert_int_equal(profile.kernel[3].first_sample, 8);
+    assert_int_equal(profile.kernel[4].first_sample, 8 + 3);
+    assert_int_equal(profile.kernel[5].first_sample, -1);
+    assert_int_equal(profile.transfer[2].first_sample, 8 + 3 + 3);
+    assert_memory_equal(profile.sample + 8 + 3, other.sample + 5, 3 * sizeof *other.sample);
+    pc_profile_free(&profile);
+    for (refusals x = {.most = 20}; next_refusal(&x);) {
+        pc_error error;
+        pc_profile nothing = {0};
+        x.code = pc_profile_append(&nothing, &other, &error);
+        if (x.code)
+            assert_int_equal(
+                nothing.kernel_count + nothing.transfer_count + nothing.replay_count + nothing.sample_count, 0);
+        pc_profile_free(&nothing);
+    }
+    pc_profile_free(&other);
 }
 
 static void what_is_written_comes_back(void **state) {
@@ -185,9 +215,14 @@ static void profiles_are_of_one_gpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(samples_stand_behind_each_other),       TEST(what_is_written_comes_back), TEST(a_profile_may_be_empty),
-        TEST(the_same_profile_gives_the_same_bytes), TEST(h5py_reads_all_of_it),       TEST(the_hash_is_of_what_counts),
+        TEST(samples_stand_behind_each_other),
+        TEST(what_is_written_comes_back),
+        TEST(a_profile_may_be_empty),
+        TEST(the_same_profile_gives_the_same_bytes),
+        TEST(h5py_reads_all_of_it),
+        TEST(the_hash_is_of_what_counts),
         cmocka_unit_test(profiles_are_of_one_gpu),
+        cmocka_unit_test(what_another_measured_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

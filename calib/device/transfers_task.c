@@ -47,11 +47,7 @@ pc_code pc_rank_take(const char *path, pc_profile *profile, pc_error *error) {
     pc_profile made;
     pc_code code = pc_profile_read(path, &made, error);
     if (code) return code;
-    for (int64_t i = 0; !code && i < made.transfer_count; i++) {
-        const pc_transfer_measurement *x = &made.transfer[i];
-        const double *samples = x->first_sample < 0 ? NULL : made.sample + x->first_sample;
-        code = pc_profile_add_transfer(profile, x, samples, error);
-    }
+    code = pc_profile_append(profile, &made, error);
     pc_profile_free(&made);
     return code;
 }

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 /* ---- the file ---- */
 
@@ -80,18 +82,6 @@ static void note_device(const pc_import *import, pc_profile *profile) {
              (long long)import->suspect);
 }
 
-/* All or nothing: what does not fit is taken back. */
-static pc_code append(pc_profile *profile, const pc_profile *added, pc_error *error) {
-    int64_t kernels = profile->kernel_count, transfers = profile->transfer_count;
-    pc_code code = PC_OK;
-    for (int64_t i = 0; i < added->kernel_count && !code; i++)
-        code = pc_profile_add_kernel(profile, &added->kernel[i], NULL, error);
-    for (int64_t i = 0; i < added->transfer_count && !code; i++)
-        code = pc_profile_add_transfer(profile, &added->transfer[i], NULL, error);
-    if (code) profile->kernel_count = kernels, profile->transfer_count = transfers;
-    return code;
-}
-
 static const char *hint_of(const char *words, const char *word, char text[PC_NEAREST_TEXT]) {
     pc_nearest nearest = {.word = word};
     pc_nearest_offer_words(&nearest, words);
@@ -135,9 +125,64 @@ pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import
         code = pc_error_no_memory(error);
     }
     if (!code) code = check_device(&import, profile, error);
-    if (!code) code = append(profile, &added, error);
+    if (!code) code = pc_profile_append(profile, &added, error);
     if (!code) note_device(&import, profile);
     pc_profile_free(&added);
     pc_free(content);
+    return code;
+}
+
+/* ---- profiles among them ---- */
+
+/* Whether the file begins as HDF5 files do. Of a pipe, what is read here would be lost. */
+static bool is_hdf5(const char *path) {
+    char found[8] = "";
+    struct stat status;
+    FILE *stream = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
+    if (!stream) return false;
+    size_t got = fread(found, 1, sizeof found, stream);
+    fclose(stream);
+    return got == sizeof found && memcmp(found, "\x89HDF\r\n\x1a\n", sizeof found) == 0;
+}
+
+/* What a profile says of its device counts more than what tables say; of several profiles the first one stands. */
+static void take_device(pc_profile_device *to, const pc_profile_device *from, bool is_first) {
+    pc_profile_device was = *to;
+    if (is_first) *to = *from;
+    if (!to->name[0]) snprintf(to->name, sizeof to->name, "%s", was.name);
+    if (!to->gpu[0]) snprintf(to->gpu, sizeof to->gpu, "%s", from->gpu);
+    if (to->processors < 1) to->processors = from->processors;
+    to->is_complete = from->is_complete && (is_first || was.is_complete);
+    snprintf(to->origin, sizeof to->origin, "%.*s%s%.*s", 120, was.origin, was.origin[0] && from->origin[0] ? ", " : "",
+             130, from->origin);
+}
+
+static pc_code check_profile(const pc_profile *to, const pc_profile *from, const char *path, pc_error *error) {
+    const char *is = to->device.name, *found = from->device.name;
+    if (!is[0] || !found[0] || strcasecmp(is, found) == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: measured on '%s'; expected '%s', of which the others are, or one name for all (--device)",
+                        path, found, is);
+}
+
+static pc_code add_profile(pc_profile *profile, const char *path, const pc_import_options *options, bool is_first,
+                           pc_error *error) {
+    pc_profile found = {0};
+    pc_code code = pc_profile_read(path, &found, error);
+    if (!code && !options->device) code = check_profile(profile, &found, path, error);
+    if (!code) code = pc_profile_append(profile, &found, error);
+    if (!code) take_device(&profile->device, &found.device, is_first);
+    pc_profile_free(&found);
+    return code;
+}
+
+pc_code pc_profile_import_all(pc_profile *profile, const char *const *paths, int count,
+                              const pc_import_options *options, pc_error *error) {
+    int profiles = 0;
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++)
+        code = is_hdf5(paths[i]) ? add_profile(profile, paths[i], options, profiles++ == 0, error)
+                                 : pc_profile_import(profile, paths[i], options, error);
+    if (profiles == 0) profile->device.is_complete = true;
     return code;
 }

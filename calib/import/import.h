@@ -28,6 +28,12 @@ PC_API pc_code pc_import_check_options(const pc_import_options *options, pc_erro
 PC_API pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options,
                                  pc_error *error);
 
+/* Adds what each of the files holds, in their order: one of these forms, or a profile, whose fits are left. What a
+ * profile says of its device counts more than what tables say; of several profiles the first one stands. All have to be
+ * of one device, unless options->device says what they are of. PC_ERROR_INPUT: the profile has what came before. */
+PC_API pc_code pc_profile_import_all(pc_profile *profile, const char *const *paths, int count,
+                                     const pc_import_options *options, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

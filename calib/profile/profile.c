@@ -46,26 +46,26 @@ static pc_code add_samples(pc_profile *profile, const double *samples, int64_t c
     return PC_OK;
 }
 
-pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *x, const double *samples,
+pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *kernel, const double *samples,
                               pc_error *error) {
     int64_t first;
     pc_code code = MAKE_ROOM(profile, kernel, 1, error);
-    if (!code) code = add_samples(profile, samples, x->seconds.count, &first, error);
+    if (!code) code = add_samples(profile, samples, kernel->seconds.count, &first, error);
     if (code) return code;
     pc_kernel_measurement *kept = &profile->kernel[profile->kernel_count++];
-    *kept = *x;
+    *kept = *kernel;
     kept->first_sample = first;
     return PC_OK;
 }
 
-pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *x, const double *samples,
+pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *transfer, const double *samples,
                                 pc_error *error) {
     int64_t first;
     pc_code code = MAKE_ROOM(profile, transfer, 1, error);
-    if (!code) code = add_samples(profile, samples, x->seconds.count, &first, error);
+    if (!code) code = add_samples(profile, samples, transfer->seconds.count, &first, error);
     if (code) return code;
     pc_transfer_measurement *kept = &profile->transfer[profile->transfer_count++];
-    *kept = *x;
+    *kept = *transfer;
     kept->first_sample = first;
     return PC_OK;
 }
@@ -78,8 +78,28 @@ pc_code pc_profile_add_fit(pc_profile *profile, pc_fit *fit, pc_error *error) {
     return PC_OK;
 }
 
-pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *x, pc_error *error) {
+pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *report, pc_error *error) {
     pc_code code = MAKE_ROOM(profile, replay, 1, error);
-    if (!code) profile->replay[profile->replay_count++] = *x;
+    if (!code) profile->replay[profile->replay_count++] = *report;
+    return code;
+}
+
+static const double *samples_of(const pc_profile *profile, int64_t first) {
+    return first >= 0 ? profile->sample + first : NULL;
+}
+
+pc_code pc_profile_append(pc_profile *to, const pc_profile *from, pc_error *error) {
+    const pc_profile before = *to;
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < from->kernel_count && !code; i++)
+        code = pc_profile_add_kernel(to, &from->kernel[i], samples_of(from, from->kernel[i].first_sample), error);
+    for (int64_t i = 0; i < from->transfer_count && !code; i++)
+        code = pc_profile_add_transfer(to, &from->transfer[i], samples_of(from, from->transfer[i].first_sample), error);
+    for (int64_t i = 0; i < from->replay_count && !code; i++) code = pc_profile_add_replay(to, &from->replay[i], error);
+    if (!code) return PC_OK;
+    to->kernel_count = before.kernel_count;
+    to->transfer_count = before.transfer_count;
+    to->sample_count = before.sample_count;
+    to->replay_count = before.replay_count;
     return code;
 }

@@ -113,12 +113,14 @@ PC_API void pc_profile_free(pc_profile *profile); /* zeroes it */
 
 /* Append a copy; PC_ERROR_NO_MEMORY, and the profile as it was. `samples` may be NULL (seconds.count is then kept as it
  * is, first_sample -1). pc_profile_add_fit takes over the fit's arrays. */
-PC_API pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *x, const double *samples,
+PC_API pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *kernel, const double *samples,
                                      pc_error *error);
-PC_API pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *x, const double *samples,
-                                       pc_error *error);
+PC_API pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *transfer,
+                                       const double *samples, pc_error *error);
 PC_API pc_code pc_profile_add_fit(pc_profile *profile, pc_fit *fit, pc_error *error);
-PC_API pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *x, pc_error *error);
+PC_API pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *report, pc_error *error);
+/* All that another one measured, with its raw samples, and its replays; its fits are left. */
+PC_API pc_code pc_profile_append(pc_profile *profile, const pc_profile *other, pc_error *error);
 
 /* Replaces the file at once or leaves it as it was. Same profile, same bytes. */
 PC_API pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *error);
