@@ -477,12 +477,12 @@ static void cold_launches_go_round(void **state) {
     x->request = &request;
     x->device = device;
     const pc_kernel_family *family = pc_kernel_family_find("add");
-    pc_planned_shape planned = {.family = family, .shape = {.dtype = PC_BF16, .batch = 1, .m = 3, .n = 50}, .sets = 5};
+    pc_listed_shape listed = {.family = family, .shape = {.dtype = PC_BF16, .batch = 1, .m = 3, .n = 50}, .sets = 5};
     pc_kernel_family copy = w.copies[0];
     copy.tensors = family->tensors;
-    planned.family = &copy;
+    listed.family = &copy;
     pc_bench bench;
-    assert_int_equal(pc_bench_open(&bench, x, &planned, NULL), PC_OK);
+    assert_int_equal(pc_bench_open(&bench, x, &listed, NULL), PC_OK);
     assert_int_equal(bench.tensor_count, 3);
     const char *seen[10];
     for (int i = 0; i < 10; i++) {

@@ -61,11 +61,11 @@ static pc_device *open_device(void) {
     return device;
 }
 
-static pc_replay_plan plan_of(const pc_replay_request *request) {
+static pc_replay_stage stage_of(const pc_replay_request *request) {
     pc_error error = {0};
-    pc_replay_plan plan;
-    if (pc_replay_plan_make(request, &plan, &error)) fail_msg("%s", error.message);
-    return plan;
+    pc_replay_stage stage;
+    if (pc_replay_stage_make(request, &stage, &error)) fail_msg("%s", error.message);
+    return stage;
 }
 
 static pc_replay_outcome replay(pc_device *device, const pc_replay_request *request) {
@@ -84,7 +84,7 @@ enum { SCHEDULES = sizeof schedules / sizeof *schedules };
  * marks. */
 typedef struct fake {
     pc_device *device;
-    const pc_replay_plan *plan;
+    const pc_replay_stage *stage;
     int marks; /* so far, of all iterations */
     double now;
     int64_t *launches; /* by mark */
@@ -97,10 +97,10 @@ static double duration(int kind, int iteration) {
 /* A second passes between passes. */
 static double mark(void *self, int number) {
     fake *x = self;
-    int64_t of_iteration = 2 * x->plan->pass_count;
+    int64_t of_iteration = 2 * x->stage->pass_count;
     int iteration = (int)(x->marks / of_iteration);
     assert_int_equal(number, x->marks % of_iteration);
-    x->now += number % 2 ? duration(x->plan->pass[number / 2].kind, iteration) : 1;
+    x->now += number % 2 ? duration(x->stage->pass[number / 2].kind, iteration) : 1;
     x->launches[number] = pc_emulated_launches(x->device);
     x->marks++;
     return x->now;
@@ -110,16 +110,16 @@ static double mark(void *self, int number) {
 static void check_launches(const fake *x) {
     pc_layer *layer = pc_alloc(1, sizeof *layer);
     assert_non_null(layer);
-    assert_int_equal(pc_replay_layer(x->plan, layer, NULL), PC_OK);
+    assert_int_equal(pc_replay_layer(x->stage, layer, NULL), PC_OK);
     const int64_t f = layer->f.count, b = layer->b.count, w = layer->w.count;
     const int64_t steps[PC_PASS_KINDS] = {[PC_PASS_F] = f, [PC_PASS_B] = b, [PC_PASS_W] = w, [PC_PASS_BW] = b + w};
     assert_true(f != b && b != w && f != w);
-    for (int64_t i = 0; i < x->plan->pass_count; i++) {
+    for (int64_t i = 0; i < x->stage->pass_count; i++) {
         int64_t launches = x->launches[2 * i + 1] - x->launches[2 * i];
-        assert_true(launches >= 2 * steps[x->plan->pass[i].kind]);
+        assert_true(launches >= 2 * steps[x->stage->pass[i].kind]);
         assert_int_equal(launches % 2, 0);
         for (int64_t j = 0; j < i; j++)
-            if (x->plan->pass[j].kind == x->plan->pass[i].kind)
+            if (x->stage->pass[j].kind == x->stage->pass[i].kind)
                 assert_int_equal(launches, x->launches[2 * j + 1] - x->launches[2 * j]);
     }
     pc_free(layer);
@@ -127,10 +127,10 @@ static void check_launches(const fake *x) {
 
 /* With repetitions of factors 1 (warm-up), 1.5, 2 and 2.5: the busy time is the median, the passes' the mean: both 2.
  */
-static void check_times(const pc_replay_plan *plan, const pc_replay_outcome *outcome) {
+static void check_times(const pc_replay_stage *stage, const pc_replay_outcome *outcome) {
     double busy = 0;
     int64_t count = 0;
-    for (int64_t i = 0; i < plan->pass_count; i++) busy += 2 * (plan->pass[i].kind + 1);
+    for (int64_t i = 0; i < stage->pass_count; i++) busy += 2 * (stage->pass[i].kind + 1);
     assert_true(fabs(outcome->report.measured_s - busy) < 1e-9);
     for (int i = 0; i < outcome->report.pass_kind_count; i++) {
         const pc_replay_pass_report *x = &outcome->report.pass[i];
@@ -139,26 +139,26 @@ static void check_times(const pc_replay_plan *plan, const pc_replay_outcome *out
         assert_true(fabs(x->measured_s - 2 * (kind + 1)) < 1e-9);
         count += x->count;
     }
-    assert_int_equal(count, plan->pass_count);
-    assert_int_equal(outcome->report.passes, plan->pass_count);
+    assert_int_equal(count, stage->pass_count);
+    assert_int_equal(outcome->report.passes, stage->pass_count);
 }
 
-static void check_clock(const char *schedule, int stages, int stage) {
+static void check_clock(const char *schedule, int stages, int number) {
     pc_iteration_spec spec = tiny(schedule, stages, false);
-    pc_replay_request request = ask(&spec, stage);
+    pc_replay_request request = ask(&spec, number);
     request.repeats = 3;
-    pc_replay_plan plan = plan_of(&request);
-    fake x = {.device = open_device(), .plan = &plan};
-    x.launches = pc_alloc(2 * (size_t)plan.pass_count, sizeof *x.launches);
+    pc_replay_stage stage = stage_of(&request);
+    fake x = {.device = open_device(), .stage = &stage};
+    x.launches = pc_alloc(2 * (size_t)stage.pass_count, sizeof *x.launches);
     assert_non_null(x.launches);
     pc_emulated_set_clock(x.device, (pc_emulated_clock){.mark = mark, .self = &x});
     pc_replay_outcome outcome = replay(x.device, &request);
-    assert_int_equal(x.marks, 4 * 2 * plan.pass_count);
-    check_times(&plan, &outcome);
+    assert_int_equal(x.marks, 4 * 2 * stage.pass_count);
+    check_times(&stage, &outcome);
     check_launches(&x);
     pc_free(x.launches);
     pc_device_close(x.device);
-    pc_replay_plan_free(&plan);
+    pc_replay_stage_free(&stage);
 }
 
 static void test_passes_run_in_order(void **state) {
@@ -171,16 +171,16 @@ static void test_the_order_is_the_schedules(void **state) {
     (void)state;
     pc_iteration_spec spec = tiny("1f1b", 4, false);
     pc_replay_request request = ask(&spec, 1);
-    pc_replay_plan plan = plan_of(&request);
+    pc_replay_stage stage = stage_of(&request);
     const int p = 4, d = 1, m = 6, ahead = p - d - 1;
-    assert_int_equal(plan.pass_count, 2 * m);
+    assert_int_equal(stage.pass_count, 2 * m);
     for (int i = 0, f = 0, b = 0; i < 2 * m; i++) {
         bool is_f = f < m && f - b <= ahead;
-        assert_int_equal(plan.pass[i].kind, is_f ? PC_PASS_F : PC_PASS_BW);
-        assert_int_equal(plan.pass[i].microbatch, is_f ? f : b);
+        assert_int_equal(stage.pass[i].kind, is_f ? PC_PASS_F : PC_PASS_BW);
+        assert_int_equal(stage.pass[i].microbatch, is_f ? f : b);
         *(is_f ? &f : &b) += 1;
     }
-    pc_replay_plan_free(&plan);
+    pc_replay_stage_free(&stage);
 }
 
 /* The middle stages have layers alone: a pass is simulated at what an iteration says, TP's collectives apart. */
@@ -189,18 +189,18 @@ static void test_simulated_times_are_the_iterations(void **state) {
     for (int i = 0; i < SCHEDULES; i++) {
         pc_iteration_spec spec = tiny(schedules[i], 4, false);
         pc_replay_request request = ask(&spec, 2);
-        pc_replay_plan plan = plan_of(&request);
+        pc_replay_stage stage = stage_of(&request);
         pc_costs costs;
         assert_int_equal(pc_iteration_costs(&spec, NULL, &costs, NULL), PC_OK);
-        for (int64_t n = 0; n < plan.pass_count; n++) {
-            pc_pass pass = plan.pass[n];
+        for (int64_t n = 0; n < stage.pass_count; n++) {
+            pc_pass pass = stage.pass[n];
             double expected = pc_time_to_seconds(pc_costs_duration(&costs, 2, pass.chunk, pass.kind));
-            assert_true(fabs(plan.chunk[pass.chunk].pass_s[pass.kind] - expected) <= 1e-12);
+            assert_true(fabs(stage.chunk[pass.chunk].pass_s[pass.kind] - expected) <= 1e-12);
         }
-        assert_string_equal(plan.left_out, "");
-        assert_true(plan.is_roofline);
+        assert_string_equal(stage.left_out, "");
+        assert_true(stage.is_roofline);
         pc_costs_free(&costs);
-        pc_replay_plan_free(&plan);
+        pc_replay_stage_free(&stage);
     }
 }
 
@@ -213,13 +213,13 @@ typedef struct levels {
     int64_t held, peak;
 } levels;
 
-static levels climb(const pc_replay_plan *plan, int64_t of_a_layer, int64_t gradient) {
+static levels climb(const pc_replay_stage *stage, int64_t of_a_layer, int64_t gradient) {
     levels found = {0, 0};
     int64_t level = 0;
-    for (int64_t i = 0; i < plan->pass_count; i++) {
-        pc_pass pass = plan->pass[i];
-        const pc_part_activation *x = &plan->chunk[pass.chunk].activation;
-        int64_t vectors = plan->chunk[pass.chunk].layers * of_a_layer;
+    for (int64_t i = 0; i < stage->pass_count; i++) {
+        pc_pass pass = stage->pass[i];
+        const pc_part_activation *x = &stage->chunk[pass.chunk].activation;
+        int64_t vectors = stage->chunk[pass.chunk].layers * of_a_layer;
         bool is_b = pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW;
         if (is_b && level + gradient > found.peak) found.peak = level + gradient;
         if (pass.kind == PC_PASS_F) level += x->taken + vectors;
@@ -233,15 +233,15 @@ static levels climb(const pc_replay_plan *plan, int64_t of_a_layer, int64_t grad
     return found;
 }
 
-static void check_memory(const char *schedule, int stages, int stage, bool is_llama) {
+static void check_memory(const char *schedule, int stages, int number, bool is_llama) {
     pc_iteration_spec spec = tiny(schedule, stages, is_llama);
-    pc_replay_request request = ask(&spec, stage);
-    pc_replay_plan plan = plan_of(&request);
+    pc_replay_request request = ask(&spec, number);
+    pc_replay_stage stage = stage_of(&request);
     pc_device *device = open_device();
     pc_replay_outcome x = replay(device, &request);
     const int64_t tokens = TOKENS, h = 32, heads = is_llama ? 4 : 2;
     int64_t vectors = 4 * tokens * (heads + (is_llama ? 2 : 4));
-    levels expected = climb(&plan, vectors, 2 * tokens * h);
+    levels expected = climb(&stage, vectors, 2 * tokens * h);
     assert_int_equal(x.held_activations, expected.held);
     assert_int_equal(x.measured_activations, expected.peak);
     assert_int_equal(x.simulated_activations + x.vector_bytes, expected.held);
@@ -250,7 +250,7 @@ static void check_memory(const char *schedule, int stages, int stage, bool is_ll
     assert_int_equal(x.report.simulated_peak_bytes, x.simulated_state + x.simulated_activations);
     assert_int_equal(pc_emulated_allocations(device), 0);
     pc_device_close(device);
-    pc_replay_plan_free(&plan);
+    pc_replay_stage_free(&stage);
 }
 
 static void test_memory_is_the_simulated_one(void **state) {
@@ -268,17 +268,17 @@ static void check_simulated_memory(const char *schedule) {
     pc_iteration_spec spec = tiny(schedule, 4, false);
     pc_iteration iteration = run_spec(&spec);
     pc_replay_request request = ask(&spec, 1);
-    pc_replay_plan plan = plan_of(&request);
+    pc_replay_stage stage = stage_of(&request);
     int64_t taken[2], b_frees[2], parameters = 0;
-    assert_in_range(plan.chunks, 1, 2);
-    for (int c = 0; c < plan.chunks; c++) {
-        taken[c] = plan.chunk[c].activation.taken;
-        b_frees[c] = plan.chunk[c].activation.b_frees;
-        parameters += plan.chunk[c].parameters;
+    assert_in_range(stage.chunks, 1, 2);
+    for (int c = 0; c < stage.chunks; c++) {
+        taken[c] = stage.chunk[c].activation.taken;
+        b_frees[c] = stage.chunk[c].activation.b_frees;
+        parameters += stage.chunk[c].parameters;
     }
-    assert_int_equal(pc_replay_plan_peak(&plan, taken, b_frees), iteration.replay.device_peak_bytes[1]);
+    assert_int_equal(pc_replay_stage_peak(&stage, taken, b_frees), iteration.replay.device_peak_bytes[1]);
     assert_int_equal(6 * parameters, iteration.memory[1].parameters + iteration.memory[1].gradients);
-    pc_replay_plan_free(&plan);
+    pc_replay_stage_free(&stage);
     pc_iteration_free(&iteration);
 }
 
@@ -336,17 +336,17 @@ static void test_what_is_left_out_is_said(void **state) {
     spec.cut.sequence_parallel = true;
     spec.model.attention = PC_ATTENTION_MATERIALISED;
     pc_replay_request request = ask(&spec, 0);
-    pc_replay_plan plan = plan_of(&request);
-    assert_string_equal(plan.left_out, "collectives of tensor parallelism; sequence parallelism (norms are of all "
-                                       "tokens); the attention matrix (flash attention instead); the embedding; the "
-                                       "head and the loss");
-    pc_replay_plan_free(&plan);
+    pc_replay_stage stage = stage_of(&request);
+    assert_string_equal(stage.left_out, "collectives of tensor parallelism; sequence parallelism (norms are of all "
+                                        "tokens); the attention matrix (flash attention instead); the embedding; the "
+                                        "head and the loss");
+    pc_replay_stage_free(&stage);
 }
 
 static void check_refused(const pc_replay_request *request, const char *words) {
     pc_error error = {0};
-    pc_replay_plan plan;
-    assert_int_equal(pc_replay_plan_make(request, &plan, &error), PC_ERROR_INPUT);
+    pc_replay_stage stage;
+    assert_int_equal(pc_replay_stage_make(request, &stage, &error), PC_ERROR_INPUT);
     if (!strstr(error.message, words)) fail_msg("%s", error.message);
     assert_int_equal(pc_replay_check(request, &error), PC_ERROR_INPUT);
     if (!strstr(error.message, words)) fail_msg("%s", error.message);

@@ -1,7 +1,7 @@
-/* What is planned to be measured: that it fits, covers, repeats nothing. */
+/* What is listed to be measured: that it fits, covers, repeats nothing. */
 #include "tests/support.h"
 
-#include "calib/device/shapes.h"
+#include "calib/device/measure_private.h"
 #include "engine/alloc.h"
 
 #include <math.h>
@@ -16,16 +16,16 @@ static pc_device_info some_device(test_random *random) {
     return info;
 }
 
-static pc_shape_plan plan_of(const pc_device_info *info, pc_calibrate_effort effort, uint64_t seed) {
+static pc_shape_list list_of(const pc_device_info *info, pc_calibrate_effort effort, uint64_t seed) {
     int count;
-    pc_shape_plan plan;
+    pc_shape_list list;
     const pc_kernel_family *const *families = pc_kernel_families(&count);
-    assert_int_equal(pc_shape_plan_make(families, count, info, effort, seed, &plan, NULL), PC_OK);
-    return plan;
+    assert_int_equal(pc_shape_list_make(families, count, info, effort, seed, &list, NULL), PC_OK);
+    return list;
 }
 
 static int compare_shapes(const void *a, const void *b) {
-    const pc_planned_shape *x = a, *y = b;
+    const pc_listed_shape *x = a, *y = b;
     int by_family = strcmp(x->family->name, y->family->name);
     if (by_family) return by_family;
     const int64_t p[] = {x->shape.dtype,    x->shape.batch,     x->shape.m,
@@ -40,7 +40,7 @@ static int compare_shapes(const void *a, const void *b) {
 }
 
 /* What the device has to hold, counted here by the family's own tensors. */
-static void check_memory(const pc_planned_shape *x, const pc_device_info *info) {
+static void check_memory(const pc_listed_shape *x, const pc_device_info *info) {
     pc_tensor tensors[PC_KERNEL_TENSORS];
     int count;
     int64_t bytes = 0;
@@ -62,19 +62,19 @@ static void plans_fit_and_repeat_nothing(void **state) {
         pc_device_info info = some_device(&random);
         pc_calibrate_effort effort = efforts[c % 3];
         uint64_t seed = test_draw(&random);
-        pc_shape_plan plan = plan_of(&info, effort, seed), again = plan_of(&info, effort, seed);
-        assert_int_equal(plan.count, again.count);
-        for (int64_t i = 0; i < plan.count; i++) {
-            assert_int_equal(compare_shapes(&plan.shape[i], &again.shape[i]), 0);
-            check_memory(&plan.shape[i], &info);
-            assert_true(i == 0 || plan.shape[i - 1].tier <= plan.shape[i].tier);
+        pc_shape_list list = list_of(&info, effort, seed), again = list_of(&info, effort, seed);
+        assert_int_equal(list.count, again.count);
+        for (int64_t i = 0; i < list.count; i++) {
+            assert_int_equal(compare_shapes(&list.shape[i], &again.shape[i]), 0);
+            check_memory(&list.shape[i], &info);
+            assert_true(i == 0 || list.shape[i - 1].tier <= list.shape[i].tier);
         }
         qsort(again.shape, (size_t)again.count, sizeof *again.shape, compare_shapes);
         for (int64_t i = 1; i < again.count; i++)
             assert_true(compare_shapes(&again.shape[i - 1], &again.shape[i]) < 0 ||
                         again.shape[i - 1].shape.epilogue != again.shape[i].shape.epilogue);
-        pc_shape_plan_free(&plan);
-        pc_shape_plan_free(&again);
+        pc_shape_list_free(&list);
+        pc_shape_list_free(&again);
     }
 }
 
@@ -85,12 +85,12 @@ static void plans_cover_every_family(void **state) {
     const pc_kernel_family *const *families = pc_kernel_families(&family_count);
     pc_device_info info = {.processors = 108, .memory_bytes = INT64_C(80) << 30, .l2_bytes = 40 << 20};
     for (int e = 0; e < 3; e++) {
-        pc_shape_plan plan = plan_of(&info, efforts[e], 1);
-        assert_int_equal(plan.too_large, 0);
+        pc_shape_list list = list_of(&info, efforts[e], 1);
+        assert_int_equal(list.too_large, 0);
         for (int f = 0; f < family_count; f++) {
             int64_t least = INT64_MAX, most = 0, coarse = 0, causal = 0, fp16 = 0;
-            for (int64_t i = 0; i < plan.count; i++) {
-                const pc_planned_shape *x = &plan.shape[i];
+            for (int64_t i = 0; i < list.count; i++) {
+                const pc_listed_shape *x = &list.shape[i];
                 if (x->family != families[f]) continue;
                 int64_t bytes = x->family->bytes(&x->shape);
                 least = bytes < least ? bytes : least;
@@ -100,21 +100,21 @@ static void plans_cover_every_family(void **state) {
                 fp16 += x->shape.dtype == PC_FP16;
             }
             if (coarse < 7) fail_msg("%s: %d shapes", families[f]->name, (int)coarse);
-            if (families[f]->group == PC_KERNEL_ATTENTION) assert_true(causal >= 10 && plan.count > causal);
+            if (families[f]->group == PC_KERNEL_ATTENTION) assert_true(causal >= 10 && list.count > causal);
             if (efforts[e] == PC_CALIBRATE_TINY) continue;
             bool is_rows = families[f]->group != PC_KERNEL_GEMM && families[f]->group != PC_KERNEL_ATTENTION;
             assert_true(least <= 32 << 20 && most >= 128 << 20);
             if (is_rows && !strstr(families[f]->name, "embedding")) assert_true(least <= 1 << 20 && most >= 900 << 20);
             assert_true((fp16 > 0) == (efforts[e] == PC_CALIBRATE_FULL));
         }
-        pc_shape_plan_free(&plan);
+        pc_shape_list_free(&list);
     }
 }
 
 static void another_seed_is_another_order(void **state) {
     (void)state;
     pc_device_info info = {.processors = 108, .memory_bytes = INT64_C(80) << 30, .l2_bytes = 40 << 20};
-    pc_shape_plan a = plan_of(&info, PC_CALIBRATE_QUICK, 1), b = plan_of(&info, PC_CALIBRATE_QUICK, 2);
+    pc_shape_list a = list_of(&info, PC_CALIBRATE_QUICK, 1), b = list_of(&info, PC_CALIBRATE_QUICK, 2);
     int64_t same = 0;
     assert_int_equal(a.count, b.count);
     for (int64_t i = 0; i < a.count; i++) same += compare_shapes(&a.shape[i], &b.shape[i]) == 0;
@@ -122,8 +122,8 @@ static void another_seed_is_another_order(void **state) {
     qsort(a.shape, (size_t)a.count, sizeof *a.shape, compare_shapes);
     qsort(b.shape, (size_t)b.count, sizeof *b.shape, compare_shapes);
     for (int64_t i = 0; i < a.count; i++) assert_int_equal(compare_shapes(&a.shape[i], &b.shape[i]), 0);
-    pc_shape_plan_free(&a);
-    pc_shape_plan_free(&b);
+    pc_shape_list_free(&a);
+    pc_shape_list_free(&b);
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 /* What is kept of samples, and when there are enough of them. */
 #include "tests/support.h"
 
-#include "calib/device/sampler.h"
+#include "calib/device/measure_private.h"
 #include "calib/device/statistics.h"
 
 #include <math.h>

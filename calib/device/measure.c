@@ -80,12 +80,7 @@ pc_code pc_measure_warn(pc_measure *x, pc_error *error, const char *format, ...)
     va_start(values, format);
     vsnprintf(line, sizeof line, format, values);
     va_end(values);
-    size_t before = *x->warnings ? strlen(*x->warnings) : 0, more = strlen(line);
-    char *grown = pc_realloc(*x->warnings, before + more + 2, 1);
-    if (!grown) return pc_error_no_memory(error);
-    snprintf(grown + before, more + 2, "%s\n", line);
-    *x->warnings = grown;
-    return PC_OK;
+    return pc_warnings_add(x->warnings, line, error);
 }
 
 /* ---- the profile's head ---- */
@@ -113,6 +108,53 @@ static void describe_device(pc_measure *x) {
     made->l2_bytes = x->about.l2_bytes;
 }
 
+/* ---- checks ---- */
+
+/* Every kernel is checked before it is timed: a wrong kernel's time means nothing. */
+
+/* A shape's check failed, or could not be made: the family is out. What is the device's fault goes on as an error. */
+static pc_code put_out(pc_measure *x, int family, const pc_kernel_check *check, pc_code code, pc_error *why,
+                       pc_error *error) {
+    const char *name = x->seams.families[family]->name;
+    x->family[family].is_out = true;
+    if (code == PC_ERROR_IO) {
+        pc_error_prefix(why, "%s: check", name);
+        if (error) *error = *why;
+        return code;
+    }
+    if (code) return pc_measure_warn(x, error, "%s: left out: its check could not be made: %s", name, why->message);
+    return pc_measure_warn(x, error, "%s: left out: wrong result: %s", name, check->message);
+}
+
+static pc_code check_family(pc_measure *x, int family, double until_s, pc_error *error) {
+    const pc_kernel_family *checked = x->seams.families[family];
+    pc_measured_family *kept = &x->family[family];
+    for (int number = 0; number < x->protocol.checks_most && !kept->is_out; number++) {
+        pc_kernel_shape shape;
+        pc_kernel_check check = {0};
+        pc_error why = {0};
+        if (!pc_kernel_check_shape(checked, number, &shape)) break;
+        if (number > 0 && (pc_measure_is_interrupted(x) || pc_measure_now(x) > until_s)) break;
+        pc_code code = x->seams.check(x->device, checked, &shape, x->request->seed + (uint64_t)number, &check, &why);
+        if (code || !check.is_right) {
+            code = put_out(x, family, &check, code, &why, error);
+            if (code) return code;
+        }
+        if (!kept->is_out) kept->check_error = fmax(kept->check_error, check.worst_error); /* NaN gives way */
+    }
+    return PC_OK;
+}
+
+static pc_code check_families(pc_measure *x, pc_error *error) {
+    double until_s = pc_measure_now(x) + x->protocol.check_share * x->protocol.budget_s;
+    for (int i = 0; i < x->seams.family_count; i++) {
+        if (pc_measure_is_interrupted(x)) return PC_OK;
+        pc_code code = check_family(x, i, until_s, error);
+        if (code) return code;
+    }
+    return PC_OK;
+}
+
 /* ---- kernels ---- */
 
 static const pc_measured_family *family_of(const pc_measure *x, const pc_kernel_family *family) {
@@ -131,18 +173,18 @@ static double sample_seconds(const pc_measure *x, double launch_s) {
 }
 
 /* Preparing tries algorithms, of attention only against a library; filling writes every set. */
-static double estimate(const pc_measure *x, const pc_planned_shape *planned) {
+static double estimate(const pc_measure *x, const pc_listed_shape *listed) {
     const double fixed_s = 0.02, samples = 40, trials = 40;
-    double launch_s = pc_shape_kernel_seconds(planned, &x->rates), states = planned->sets > 1 ? 2 : 1;
-    double fill_s = (double)planned->set_bytes * planned->sets / (0.1 * x->rates.bytes_per_s);
+    double launch_s = pc_shape_kernel_seconds(listed, &x->rates), states = listed->sets > 1 ? 2 : 1;
+    double fill_s = (double)listed->set_bytes * listed->sets / (0.1 * x->rates.bytes_per_s);
     bool is_tried =
-        planned->family->prepare && (planned->family->group != PC_KERNEL_ATTENTION || x->request->attention_library);
+        listed->family->prepare && (listed->family->group != PC_KERNEL_ATTENTION || x->request->attention_library);
     return fixed_s + fill_s + (is_tried ? trials * launch_s : 0.0) + states * samples * sample_seconds(x, launch_s);
 }
 
 /* A shape that does not fit beside what else lies on the device, or that a library refuses, is left out; only what ends
  * everything is an error. */
-static pc_code forgive(pc_measure *x, const pc_planned_shape *planned, pc_code code, const pc_error *why,
+static pc_code forgive(pc_measure *x, const pc_listed_shape *listed, pc_code code, const pc_error *why,
                        pc_error *error) {
     if (code == PC_OK) return PC_OK;
     if (code == PC_ERROR_NO_MEMORY && x->did_not_fit) {
@@ -150,32 +192,32 @@ static pc_code forgive(pc_measure *x, const pc_planned_shape *planned, pc_code c
         return PC_OK;
     }
     char text[160];
-    pc_shape_text(planned->family, &planned->shape, text, sizeof text);
+    pc_shape_text(listed->family, &listed->shape, text, sizeof text);
     if (code == PC_ERROR_INPUT && x->refused++ < 8)
         return pc_measure_warn(x, error, "%s: left out: %s", text, why->message);
     if (code == PC_ERROR_INPUT) return PC_OK;
     return pc_error_set(error, code, "%s: %s", text, why->message);
 }
 
-static pc_code measure_planned(pc_measure *x, const pc_planned_shape *planned, pc_error *error) {
-    double begun_s = pc_measure_now(x), estimated_s = estimate(x, planned), median_s;
+static pc_code measure_listed(pc_measure *x, const pc_listed_shape *listed, pc_error *error) {
+    double begun_s = pc_measure_now(x), estimated_s = estimate(x, listed), median_s;
     if (!pc_budget_allows(&x->budget, estimated_s, begun_s)) {
         x->out_of_time++;
-        x->out_of_time_tier[planned->tier]++;
+        x->out_of_time_tier[listed->tier]++;
         return PC_OK;
     }
-    const pc_measured_family *family = family_of(x, planned->family);
+    const pc_measured_family *family = family_of(x, listed->family);
     pc_error why = {0};
-    pc_code code = pc_measure_shape(x, planned, planned->family->name, family->check_error, &median_s, &why);
+    pc_code code = pc_measure_shape(x, listed, listed->family->name, family->check_error, &median_s, &why);
     pc_budget_learn(&x->budget, estimated_s, pc_measure_now(x) - begun_s);
-    return forgive(x, planned, code, &why, error);
+    return forgive(x, listed, code, &why, error);
 }
 
-static void tell(const pc_measure *x, int64_t done, const pc_planned_shape *planned) {
+static void tell(const pc_measure *x, int64_t done, const pc_listed_shape *listed) {
     char text[160];
     if (!x->request->progress.step) return;
-    pc_shape_text(planned->family, &planned->shape, text, sizeof text);
-    x->request->progress.step(x->request->progress.self, done, x->plan.count, text);
+    pc_shape_text(listed->family, &listed->shape, text, sizeof text);
+    x->request->progress.step(x->request->progress.self, done, x->list.count, text);
 }
 
 /* Shapes one by one; behind the first tier the ceilings are known and the sentinels are measured for the first time. */
@@ -183,26 +225,26 @@ static pc_code measure_shapes(pc_measure *x, pc_error *error) {
     int64_t since_sentinel = 0;
     bool knows_ceilings = false;
     pc_code code = PC_OK;
-    for (int64_t i = 0; i < x->plan.count && !code; i++) {
-        const pc_planned_shape *planned = &x->plan.shape[i];
+    for (int64_t i = 0; i < x->list.count && !code; i++) {
+        const pc_listed_shape *listed = &x->list.shape[i];
         if (pc_measure_is_interrupted(x)) break;
-        bool is_due = knows_ceilings ? since_sentinel >= x->protocol.sentinel_every : planned->tier != PC_SHAPE_CEILING;
+        bool is_due = knows_ceilings ? since_sentinel >= x->protocol.sentinel_every : listed->tier != PC_SHAPE_CEILING;
         if (is_due) {
             if (!knows_ceilings) pc_measure_ceilings(x);
             knows_ceilings = true;
             since_sentinel = 0;
             code = pc_measure_sentinels(x, error);
         }
-        if (!code && !family_of(x, planned->family)->is_out) code = measure_planned(x, planned, error);
+        if (!code && !family_of(x, listed->family)->is_out) code = measure_listed(x, listed, error);
         since_sentinel++;
-        if (!code) tell(x, i + 1, planned);
+        if (!code) tell(x, i + 1, listed);
     }
     if (!knows_ceilings) pc_measure_ceilings(x);
     return code || x->is_interrupted ? code : pc_measure_sentinels(x, error);
 }
 
 static pc_code measure_kernels(pc_measure *x, pc_error *error) {
-    pc_code code = pc_measure_check(x, error);
+    pc_code code = check_families(x, error);
     if (!code && !pc_measure_is_interrupted(x)) code = pc_measure_settle(x, error);
     if (!code && !pc_measure_is_interrupted(x)) code = pc_measure_launches(x, error);
     return code || pc_measure_is_interrupted(x) ? code : measure_shapes(x, error);
@@ -233,14 +275,14 @@ static pc_code warn_of_time(pc_measure *x, pc_error *error) {
             used += (size_t)snprintf(tiers + used, sizeof tiers - used, "%s%.0f of %s", used ? ", " : "",
                                      x->out_of_time_tier[t], pc_shape_tier_name((pc_shape_tier)t));
     return pc_measure_warn(x, error, "the time was up: %" PRId64 " of %" PRId64 " shapes were left out (%s)",
-                           x->out_of_time, x->plan.count, tiers);
+                           x->out_of_time, x->list.count, tiers);
 }
 
 static pc_code warn_of_shapes(pc_measure *x, pc_error *error) {
     pc_code code = warn_of_time(x, error);
-    if (!code && x->plan.too_large + x->out_of_memory > 0)
+    if (!code && x->list.too_large + x->out_of_memory > 0)
         code = pc_measure_warn(x, error, "%" PRId64 " shapes do not fit into the device's memory and were left out",
-                               x->plan.too_large + x->out_of_memory);
+                               x->list.too_large + x->out_of_memory);
     if (!code && x->refused > 0)
         code = pc_measure_warn(x, error, "%" PRId64 " shapes were refused and left out", x->refused);
     if (!code && x->throttled > 0)
@@ -267,12 +309,12 @@ static pc_code open_session(pc_measure *x, pc_error *error) {
     if (!x->family) return pc_error_no_memory(error);
     for (int i = 0; i < x->seams.family_count; i++) x->family[i].check_error = NAN;
     describe_device(x);
-    return pc_shape_plan_make(x->seams.families, x->seams.family_count, &x->about, x->request->effort, x->request->seed,
-                              &x->plan, error);
+    return pc_shape_list_make(x->seams.families, x->seams.family_count, &x->about, x->request->effort, x->request->seed,
+                              &x->list, error);
 }
 
 static void close_session(pc_measure *x) {
-    pc_shape_plan_free(&x->plan);
+    pc_shape_list_free(&x->list);
     pc_free(x->family);
     pc_attention_library_close(x->device);
     pc_device_close(x->device);

@@ -9,10 +9,10 @@
 
 /* ---- settling ---- */
 
-static const pc_planned_shape *largest_product(const pc_shape_plan *plan) {
-    const pc_planned_shape *found = NULL;
-    for (int64_t i = 0; i < plan->count && plan->shape[i].tier == PC_SHAPE_CEILING; i++) {
-        const pc_planned_shape *x = &plan->shape[i];
+static const pc_listed_shape *largest_product(const pc_shape_list *list) {
+    const pc_listed_shape *found = NULL;
+    for (int64_t i = 0; i < list->count && list->shape[i].tier == PC_SHAPE_CEILING; i++) {
+        const pc_listed_shape *x = &list->shape[i];
         if (x->family->group != PC_KERNEL_GEMM) continue;
         if (!found || x->family->flops(&x->shape) > found->family->flops(&found->shape)) found = x;
     }
@@ -42,7 +42,7 @@ static pc_code run_until_steady(pc_measure *x, pc_bench *bench, bool *is_steady,
 }
 
 pc_code pc_measure_settle(pc_measure *x, pc_error *error) {
-    const pc_planned_shape *product = largest_product(&x->plan);
+    const pc_listed_shape *product = largest_product(&x->list);
     if (!product) return pc_measure_warn(x, error, "the clock was not settled: no large product fits or is right");
     pc_bench bench;
     bool is_steady = false;
@@ -63,7 +63,7 @@ pc_code pc_measure_settle(pc_measure *x, pc_error *error) {
 /* Many copies of a few bytes, launched one by one: the device waits for the host. */
 pc_code pc_measure_launches(pc_measure *x, pc_error *error) {
     enum { SAMPLES = 30, LAUNCHES = 1000, LAUNCHES_OF_TESTS = 4 };
-    pc_planned_shape tiny = {.shape = {.dtype = PC_BF16, .batch = 1, .m = 1, .n = 8}, .sets = 1};
+    pc_listed_shape tiny = {.shape = {.dtype = PC_BF16, .batch = 1, .m = 1, .n = 8}, .sets = 1};
     pc_bench bench;
     int repeats = x->request->effort == PC_CALIBRATE_TINY ? LAUNCHES_OF_TESTS : LAUNCHES;
     for (int i = 0; i < x->seams.family_count; i++)
@@ -88,11 +88,11 @@ pc_code pc_measure_launches(pc_measure *x, pc_error *error) {
 /* ---- ceilings ---- */
 
 static bool is_of_tier(const pc_measure *x, const pc_kernel_measurement *measured) {
-    for (int64_t i = 0; i < x->plan.count && x->plan.shape[i].tier == PC_SHAPE_CEILING; i++) {
-        const pc_planned_shape *planned = &x->plan.shape[i];
-        if (strcmp(planned->family->name, measured->kernel) == 0 && planned->shape.m == measured->m &&
-            planned->shape.n == measured->n && planned->shape.k == measured->k &&
-            strcmp(pc_dtype_name(planned->shape.dtype), measured->dtype) == 0)
+    for (int64_t i = 0; i < x->list.count && x->list.shape[i].tier == PC_SHAPE_CEILING; i++) {
+        const pc_listed_shape *listed = &x->list.shape[i];
+        if (strcmp(listed->family->name, measured->kernel) == 0 && listed->shape.m == measured->m &&
+            listed->shape.n == measured->n && listed->shape.k == measured->k &&
+            strcmp(pc_dtype_name(listed->shape.dtype), measured->dtype) == 0)
             return true;
     }
     return false;
@@ -123,7 +123,7 @@ static bool is_out(const pc_measure *x, const pc_kernel_family *family) {
 }
 
 pc_code pc_measure_sentinels(pc_measure *x, pc_error *error) {
-    pc_planned_shape sentinel;
+    pc_listed_shape sentinel;
     for (int s = 0; s < PC_SENTINELS; s++) {
         char name[48];
         double median_s;

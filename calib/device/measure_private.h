@@ -1,16 +1,137 @@
-/* measure_private.h: between calib/measure*.c: the session of one calibration, and what tests put in place of a part.
+/* measure_private.h: private to the measuring program and its tests: when there are enough samples, which shapes are
+ * measured, the session of one calibration, and what tests put in place of a part.
  */
 #ifndef PC_CALIB_DEVICE_MEASURE_PRIVATE_H
 #define PC_CALIB_DEVICE_MEASURE_PRIVATE_H
 
 #include "calib/device/measure.h"
-#include "calib/device/sampler.h"
-#include "calib/device/shapes.h"
 #include "kernels/check.h"
+#include "kernels/kernel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- sampler.c: when there are enough samples, when a clock has settled, what still fits into the time ---- */
+
+/* Pure decisions; nothing here looks at a clock or a device. */
+
+typedef struct pc_sampler_rule {
+    int32_t least, most; /* samples */
+    double steadiness;   /* by how much the relative inter-quartile range may differ, as a fraction of it */
+    double floor;        /* ranges below this (a fraction of the median) are steady whatever they do */
+    double limit_s;      /* of a shape; `least` samples are taken all the same */
+} pc_sampler_rule;
+
+/* 30 to 200 samples, 10%, 0.2%, and this limit. */
+pc_sampler_rule pc_sampler_rule_default(double limit_s);
+
+/* Whether these `count` samples, in the order in which they came, `spent_s` seconds after the first began, are enough:
+ * the relative inter-quartile range of all agrees with that of the last two thirds. `room` takes `count` numbers. */
+bool pc_sampler_is_done(const pc_sampler_rule *rule, const double *samples, int64_t count, double spent_s,
+                        double *room);
+
+/* Readings of one number that should stop changing: zero it, then add. */
+typedef struct pc_settling {
+    bool is_begun;
+    double since_s, least, most; /* of the readings since then, which lie within the tolerance of each other */
+} pc_settling;
+
+/* Adds a reading, above 0, taken at `at_s`; true once all readings of the last `window_s` lie within `tolerance` (a
+ * fraction) of each other. NaN begins anew. */
+bool pc_settling_add(pc_settling *settling, double at_s, double reading, double window_s, double tolerance);
+
+/* How the time for measuring is spent: what an estimate says, times what estimates were off by so far. */
+typedef struct pc_budget {
+    double end_s;  /* on the caller's clock; INFINITY: no end */
+    double factor; /* what things took over what was estimated: a running mean, starts at 1 */
+} pc_budget;
+
+pc_budget pc_budget_until(double end_s);
+/* Whether something estimated at `estimate_s` ends in time, with a fifth to spare, if begun at `now_s`. */
+bool pc_budget_allows(const pc_budget *budget, double estimate_s, double now_s);
+/* It took `actual_s`. */
+void pc_budget_learn(pc_budget *budget, double estimate_s, double actual_s);
+
+/* ---- shapes.c: what to measure: of every kernel family the shapes that training meets, by their importance ---- */
+
+/* Pure: knows a device's numbers and no device. */
+
+/* What a shape is for; lower ones are measured first. */
+typedef enum pc_shape_tier {
+    PC_SHAPE_CEILING, /* a large copy and large products: what the device can do at most */
+    PC_SHAPE_COARSE,  /* the least that fits of every family need */
+    PC_SHAPE_MODELS,  /* what layers of well-known models run */
+    PC_SHAPE_FINE,    /* between those: drawn by the seed, odd ones too */
+    PC_SHAPE_HALF,    /* some of them again in fp16 */
+    PC_SHAPE_TIERS
+} pc_shape_tier;
+const char *pc_shape_tier_name(pc_shape_tier tier); /* "coarse grid" */
+
+typedef struct pc_listed_shape {
+    const pc_kernel_family *family;
+    pc_kernel_shape shape;
+    pc_shape_tier tier;
+    int64_t set_bytes; /* of its tensors, each begun at a multiple of PC_SHAPE_ALIGNMENT */
+    int32_t sets;      /* that a cold measurement rotates over: they touch three times the L2 cache; 1 where one does */
+} pc_listed_shape;
+
+enum { PC_SHAPE_ALIGNMENT = 256, PC_SHAPE_L2_TIMES = 3 };
+
+typedef struct pc_shape_list {
+    pc_listed_shape *shape; /* by tier, within a tier in random order; owned */
+    int64_t count, room;
+    int64_t too_large; /* shapes that do not fit into the device's memory and were left out */
+} pc_shape_list;
+
+/* Lists the shapes of `families` (others' shapes and those of families that it does not know are none) that fit into
+ * the device's memory. The same arguments, the same list; no shape twice. Free with pc_shape_list_free. */
+pc_code pc_shape_list_make(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
+                           pc_calibrate_effort effort, uint64_t seed, pc_shape_list *list, pc_error *error);
+void pc_shape_list_free(pc_shape_list *list); /* zeroes it */
+
+/* What is measured again and again, for drift: 0 a product, 1 a copy. False behind the last, or where its family is not
+ * among these. */
+bool pc_shape_sentinel(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
+                       pc_calibrate_effort effort, int number, pc_listed_shape *sentinel);
+
+/* A device's rates, as far as they are known: for estimates. */
+typedef struct pc_shape_rates {
+    double flops_per_s, bytes_per_s, launch_s;
+} pc_shape_rates;
+
+/* A rough time of one launch, of a kernel that reaches half of the rates; to see what fits into the time. */
+double pc_shape_kernel_seconds(const pc_listed_shape *shape, const pc_shape_rates *rates);
+
+/* A line for people: "gemm_forward bf16 8192 x 4096 x 4096". */
+void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *shape, char *text, int size);
+
+/* ---- shapes_matrix.c, shapes_rows.c: the recipes ---- */
+
+/* The recipes of a family add through this; those that the family refuses, that do not fit or that are there already
+ * are dropped. */
+typedef struct pc_shape_builder {
+    pc_shape_list *list;
+    const pc_kernel_family *family;
+    int64_t usable_bytes, l2_bytes;
+    uint64_t random; /* state */
+    pc_code code;
+    pc_error *error;
+} pc_shape_builder;
+
+void pc_shape_add(pc_shape_builder *builder, pc_shape_tier tier, const pc_kernel_shape *shape);
+/* A whole number from least to most, by the logarithm, a multiple of `step` where that is possible. */
+int64_t pc_shape_draw(pc_shape_builder *builder, int64_t least, int64_t most, int64_t step);
+
+void pc_shapes_of_gemm(pc_shape_builder *builder, pc_calibrate_effort effort);
+void pc_shapes_of_attention(pc_shape_builder *builder, pc_calibrate_effort effort);
+/* Everything else; false where the name is not known. */
+bool pc_shapes_of_rows(pc_shape_builder *builder, pc_calibrate_effort effort);
+
+/* ---- the session ---- */
 
 /* What a calibration rests on; pc_calibrate takes pc_measure_seams_usual. */
 typedef struct pc_measure_seams {
@@ -61,7 +182,7 @@ typedef struct pc_measure {
     pc_profile *profile;
     char **warnings;
     pc_measured_family *family; /* one each of seams.families; owned */
-    pc_shape_plan plan;
+    pc_shape_list list;
     pc_shape_rates rates;
     pc_budget budget;
     double start_s;
@@ -77,11 +198,6 @@ double pc_measure_now(const pc_measure *x);
 bool pc_measure_is_interrupted(pc_measure *x);
 /* Adds a line to the warnings. */
 pc_code pc_measure_warn(pc_measure *x, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
-
-/* ---- measure_check.c ---- */
-
-/* Checks every family, and puts those that fail out. */
-pc_code pc_measure_check(pc_measure *x, pc_error *error);
 
 /* ---- measure_shape.c ---- */
 
@@ -100,7 +216,7 @@ typedef struct pc_bench {
 
 /* Allocates, fills with random data, prepares. PC_ERROR_NO_MEMORY where it does not fit on the device; then and on
  * other errors everything is freed. */
-pc_code pc_bench_open(pc_bench *bench, pc_measure *x, const pc_planned_shape *planned, pc_error *error);
+pc_code pc_bench_open(pc_bench *bench, pc_measure *x, const pc_listed_shape *listed, pc_error *error);
 void pc_bench_close(pc_bench *bench);
 
 /* Seconds of `repeats` launches, the sets going round. */
@@ -108,7 +224,7 @@ pc_code pc_bench_time(pc_bench *bench, int repeats, bool in_graph, double *secon
 
 /* Measures cold, and hot where that is another thing, and adds both to the profile under `name`, with the family's
  * check_error. *median_s: the cold one. */
-pc_code pc_measure_shape(pc_measure *x, const pc_planned_shape *planned, const char *name, double check_error,
+pc_code pc_measure_shape(pc_measure *x, const pc_listed_shape *listed, const char *name, double check_error,
                          double *median_s, pc_error *error);
 
 /* ---- measure_ceilings.c ---- */

@@ -37,12 +37,12 @@ static void set_addresses(const pc_bench *b, int64_t set, void *addresses[PC_KER
     for (int t = 0; t < b->tensor_count; t++) addresses[t] = (char *)b->base[t] + set * b->stride[t];
 }
 
-pc_code pc_bench_open(pc_bench *b, pc_measure *x, const pc_planned_shape *planned, pc_error *error) {
+pc_code pc_bench_open(pc_bench *b, pc_measure *x, const pc_listed_shape *listed, pc_error *error) {
     *b = (pc_bench){.device = x->device,
-                    .family = planned->family,
-                    .shape = &planned->shape,
-                    .sets = planned->sets,
-                    .rotation = planned->sets};
+                    .family = listed->family,
+                    .shape = &listed->shape,
+                    .sets = listed->sets,
+                    .rotation = listed->sets};
     void *addresses[PC_KERNEL_TENSORS];
     pc_code code = open_tensors(b, x->request->seed, error);
     set_addresses(b, 0, addresses);
@@ -218,17 +218,17 @@ static pc_code measure_state(pc_measure *x, pc_bench *b, pc_cache_state cache, p
     return pc_profile_add_kernel(x->profile, made, x->sample, error);
 }
 
-pc_code pc_measure_shape(pc_measure *x, const pc_planned_shape *planned, const char *name, double check_error,
+pc_code pc_measure_shape(pc_measure *x, const pc_listed_shape *listed, const char *name, double check_error,
                          double *median_s, pc_error *error) {
     pc_bench bench;
     pc_kernel_attributes attributes = {.registers = -1};
     pc_kernel_measurement made = {.check_error = check_error, .first_sample = -1};
-    pc_code code = pc_bench_open(&bench, x, planned, error);
+    pc_code code = pc_bench_open(&bench, x, listed, error);
     x->did_not_fit = code == PC_ERROR_NO_MEMORY;
     if (code) return code;
     snprintf(made.kernel, sizeof made.kernel, "%s", name);
-    describe_shape(planned->family, &planned->shape, &made);
-    code = planned->family->attributes(x->device, &planned->shape, &attributes, error);
+    describe_shape(listed->family, &listed->shape, &made);
+    code = listed->family->attributes(x->device, &listed->shape, &attributes, error);
     if (!code) {
         describe_kernel(&attributes, &made);
         code = measure_state(x, &bench, PC_CACHE_COLD, &made, error);

@@ -1,5 +1,5 @@
-/* replay_private.h: the parts of a replay on a device: what is run and what is simulated (plan), the device's side
- * (session), both together (replay_device.c). Private to calib/replay_*.c and their tests.
+/* replay_private.h: the parts of a replay on a device: what the stage runs and what is simulated of it, the device's
+ * side (session), both together (replay_device.c). Private to calib/replay_*.c and their tests.
  */
 #ifndef PC_CALIB_DEVICE_REPLAY_PRIVATE_H
 #define PC_CALIB_DEVICE_REPLAY_PRIVATE_H
@@ -10,7 +10,7 @@
 #include "models/schedule/schedule.h"
 #include "models/workload/memory.h"
 
-/* ---- the plan ---- */
+/* ---- replay_stage.c: what is run ---- */
 
 /* One of the stage's chunks, its layers alone. Of the kinds that the schedule has: seconds a pass. */
 typedef struct pc_replay_chunk {
@@ -21,30 +21,30 @@ typedef struct pc_replay_chunk {
     double launch_bound_s[PC_PASS_KINDS];
 } pc_replay_chunk;
 
-typedef struct pc_replay_plan {
+typedef struct pc_replay_stage {
     pc_model model; /* as both sides have them: flash attention, no sequence parallelism */
     pc_cut cut;
-    int stage, microbatches, chunks;
+    int number, microbatches, chunks;
     int64_t pass_count;
     pc_pass *pass; /* the stage's, in order; owned, as chunk is */
     pc_replay_chunk *chunk;
     char schedule[PC_SCHEDULE_NAME_SIZE];
     char left_out[512];
     bool is_roofline;
-} pc_replay_plan;
+} pc_replay_stage;
 
-/* PC_ERROR_INPUT where the spec cannot be run so. Free with pc_replay_plan_free. */
-pc_code pc_replay_plan_make(const pc_replay_request *request, pc_replay_plan *plan, pc_error *error);
-void pc_replay_plan_free(pc_replay_plan *plan);
+/* PC_ERROR_INPUT where the spec cannot be run so. Free with pc_replay_stage_free. */
+pc_code pc_replay_stage_make(const pc_replay_request *request, pc_replay_stage *stage, pc_error *error);
+void pc_replay_stage_free(pc_replay_stage *stage);
 
 /* Bytes of activations that the stage holds at most, F taking `taken[chunk]` and B giving back `b_frees[chunk]` of it,
  * W the rest. */
-int64_t pc_replay_plan_peak(const pc_replay_plan *plan, const int64_t *taken, const int64_t *b_frees);
+int64_t pc_replay_stage_peak(const pc_replay_stage *stage, const int64_t *taken, const int64_t *b_frees);
 
-/* ---- the session ---- */
+/* ---- replay_session.c: the device's side ---- */
 
-/* A layer of the plan, on one GPU. */
-pc_code pc_replay_layer(const pc_replay_plan *plan, pc_layer *layer, pc_error *error);
+/* One of its layers, on one GPU. */
+pc_code pc_replay_layer(const pc_replay_stage *stage, pc_layer *layer, pc_error *error);
 
 /* What a replay found on the device. */
 typedef struct pc_replay_measured {
@@ -54,9 +54,9 @@ typedef struct pc_replay_measured {
     int64_t held_bytes, peak_bytes;     /* beside those: the most between two passes, and at any time */
 } pc_replay_measured;
 
-/* Runs the plan's passes on an open device: `warm_ups` times, then `repeats` times that count. `measured` has room for
+/* Runs the stage's passes on an open device: `warm_ups` times, then `repeats` times that count. `measured` has room for
  * all passes and repeats. Gives back all that it allocates. */
-pc_code pc_replay_session(pc_device *device, const pc_replay_plan *plan, int warm_ups, int repeats,
+pc_code pc_replay_session(pc_device *device, const pc_replay_stage *stage, int warm_ups, int repeats,
                           pc_replay_measured *measured, pc_error *error);
 
 /* All of pc_replay_on_device but opening the device. */

@@ -29,7 +29,7 @@ enum { RECEIVED, RECEIVED_GRADIENT, SENT, SENT_GRADIENT, BETWEEN, BETWEEN_TOO, B
 
 typedef struct session {
     pc_device *device;
-    const pc_replay_plan *plan;
+    const pc_replay_stage *stage;
     pc_layer layer;
     pc_layer_tape tape[PC_LAYER_KINDS];
     bool is_prepared[PC_LAYER_KINDS][2 * PC_LAYER_STEPS];
@@ -56,7 +56,7 @@ typedef struct place {
 static pc_code take(session *s, int64_t bytes, void **address, const char *what, const place *at, pc_error *error) {
     pc_code code = pc_device_allocate(s->device, bytes, address, error);
     if (!code) return PC_OK;
-    int stage = s->plan->stage;
+    int stage = s->stage->number;
     if (!at)
         pc_error_prefix(error, "replay: stage %d: %s, %" PRId64 " bytes", stage, what, bytes);
     else
@@ -104,8 +104,8 @@ static pc_code fill_state(session *s, slots *of, uint64_t seed, pc_error *error)
 static pc_code open_state(session *s, pc_error *error) {
     pc_code code = PC_OK;
     uint64_t seed = 1;
-    for (int c = 0; !code && c < s->plan->chunks; c++) {
-        int64_t layers = s->plan->chunk[c].layers;
+    for (int c = 0; !code && c < s->stage->chunks; c++) {
+        int64_t layers = s->stage->chunk[c].layers;
         s->state[c] = pc_alloc((size_t)layers, sizeof *s->state[c]);
         if (!s->state[c]) return pc_error_no_memory(error);
         for (int64_t l = 0; !code && l < layers; l++, seed += PC_LAYER_SLOTS)
@@ -154,12 +154,12 @@ static pc_code open_working(session *s, pc_error *error) {
     return code;
 }
 
-static pc_layer_shape shape_of(const pc_replay_plan *plan) {
-    const pc_model *model = &plan->model;
-    int64_t t = plan->cut.tp;
+static pc_layer_shape shape_of(const pc_replay_stage *stage) {
+    const pc_model *model = &stage->model;
+    int64_t t = stage->cut.tp;
     return (pc_layer_shape){.dtype = model->precision == PC_PRECISION_FP16 ? PC_FP16 : PC_BF16,
-                            .sequences = plan->cut.microbatch_size,
-                            .seq_len = plan->cut.seq_len,
+                            .sequences = stage->cut.microbatch_size,
+                            .seq_len = stage->cut.seq_len,
                             .hidden = model->hidden,
                             .heads = model->heads / t,
                             .kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t,
@@ -173,31 +173,31 @@ static pc_layer_shape shape_of(const pc_replay_plan *plan) {
                             .dropout = model->has_dropout ? 0.1F : 0.0F};
 }
 
-pc_code pc_replay_layer(const pc_replay_plan *plan, pc_layer *layer, pc_error *error) {
-    pc_layer_shape shape = shape_of(plan);
+pc_code pc_replay_layer(const pc_replay_stage *stage, pc_layer *layer, pc_error *error) {
+    pc_layer_shape shape = shape_of(stage);
     pc_code code = pc_layer_make(&shape, layer, error);
     if (code) pc_error_prefix(error, "replay");
     return code;
 }
 
 static pc_code open_session(session *s, pc_error *error) {
-    size_t chunks = (size_t)s->plan->chunks;
-    pc_code code = pc_replay_layer(s->plan, &s->layer, error);
+    size_t chunks = (size_t)s->stage->chunks;
+    pc_code code = pc_replay_layer(s->stage, &s->layer, error);
     if (code) return code;
     for (int kind = 0; kind < PC_LAYER_KINDS; kind++)
         pc_layer_tape_make(&s->layer, (pc_layer_kind)kind, &s->tape[kind]);
     s->copy = pc_kernel_family_find("copy");
     s->state = pc_alloc(chunks, sizeof *s->state);
-    s->held = pc_alloc(chunks * (size_t)s->plan->microbatches, sizeof *s->held);
-    s->seconds = pc_alloc(2 * (size_t)s->plan->pass_count, sizeof *s->seconds);
+    s->held = pc_alloc(chunks * (size_t)s->stage->microbatches, sizeof *s->held);
+    s->seconds = pc_alloc(2 * (size_t)s->stage->pass_count, sizeof *s->seconds);
     return s->state && s->held && s->seconds && s->copy ? PC_OK : pc_error_no_memory(error);
 }
 
 static void close_session(session *s) {
-    int64_t cells = (int64_t)s->plan->chunks * s->plan->microbatches;
+    int64_t cells = (int64_t)s->stage->chunks * s->stage->microbatches;
     for (int64_t i = 0; s->held && i < cells; i++)
-        give_layers(s, s->held[i], s->plan->chunk[i % s->plan->chunks].layers);
-    for (int c = 0; s->state && c < s->plan->chunks; c++) give_layers(s, s->state[c], s->plan->chunk[c].layers);
+        give_layers(s, s->held[i], s->stage->chunk[i % s->stage->chunks].layers);
+    for (int c = 0; s->state && c < s->stage->chunks; c++) give_layers(s, s->state[c], s->stage->chunk[c].layers);
     for (int i = 0; i < s->exchange_count; i++) give(s, &s->exchanges[i].spare);
     for (int i = 0; i < BOUNDARIES; i++) give(s, &s->boundary[i]);
     pc_device_free(s->device, s->working);
@@ -307,7 +307,7 @@ static pc_code run_layer(session *s, const context *x, pc_layer_kind kind, pc_er
 /* ---- one pass ---- */
 
 static slots **held_of(session *s, pc_pass pass) {
-    return &s->held[(int64_t)pass.microbatch * s->plan->chunks + pass.chunk];
+    return &s->held[(int64_t)pass.microbatch * s->stage->chunks + pass.chunk];
 }
 
 static pc_code receive(session *s, int from, void *to, pc_error *error) {
@@ -359,8 +359,8 @@ static pc_code run_layers(session *s, pc_pass pass, int64_t layers, pc_error *er
 }
 
 static pc_code run_pass(session *s, int64_t number, pc_error *error) {
-    pc_pass pass = s->plan->pass[number];
-    int64_t layers = s->plan->chunk[pass.chunk].layers;
+    pc_pass pass = s->stage->pass[number];
+    int64_t layers = s->stage->chunk[pass.chunk].layers;
     pc_code code = receive_input(s, pass, layers, error);
     if (!code) code = pc_device_mark(s->device, (int)(2 * number), error);
     if (!code) code = run_layers(s, pass, layers, error);
@@ -381,7 +381,7 @@ static pc_code run_iteration(session *s, pc_replay_measured *measured, pc_error 
     measured->held_bytes = 0;
     pc_code code = pc_device_memory_reset_peak(s->device, error);
     if (!code) code = pc_device_allocated(s->device, &base, &peak, error);
-    for (int64_t i = 0; !code && i < s->plan->pass_count; i++) {
+    for (int64_t i = 0; !code && i < s->stage->pass_count; i++) {
         code = run_pass(s, i, error);
         if (!code) code = pc_device_allocated(s->device, &now, &peak, error);
         if (!code && now - base > measured->held_bytes) measured->held_bytes = now - base;
@@ -392,10 +392,10 @@ static pc_code run_iteration(session *s, pc_replay_measured *measured, pc_error 
 }
 
 static pc_code take_times(session *s, int repeat, int repeats, pc_replay_measured *measured, pc_error *error) {
-    pc_code code = pc_device_mark_times(s->device, (int)(2 * s->plan->pass_count), s->seconds, error);
+    pc_code code = pc_device_mark_times(s->device, (int)(2 * s->stage->pass_count), s->seconds, error);
     if (code) return code;
     measured->busy_s[repeat] = 0;
-    for (int64_t i = 0; i < s->plan->pass_count; i++) {
+    for (int64_t i = 0; i < s->stage->pass_count; i++) {
         double pass_s = s->seconds[2 * i + 1] - s->seconds[2 * i];
         measured->pass_s[i] += pass_s / repeats;
         measured->busy_s[repeat] += pass_s;
@@ -404,8 +404,8 @@ static pc_code take_times(session *s, int repeat, int repeats, pc_replay_measure
 }
 
 static pc_code run_all(session *s, int warm_ups, int repeats, pc_replay_measured *measured, pc_error *error) {
-    pc_code code = pc_device_marks(s->device, (int)(2 * s->plan->pass_count), error);
-    memset(measured->pass_s, 0, (size_t)s->plan->pass_count * sizeof *measured->pass_s);
+    pc_code code = pc_device_marks(s->device, (int)(2 * s->stage->pass_count), error);
+    memset(measured->pass_s, 0, (size_t)s->stage->pass_count * sizeof *measured->pass_s);
     for (int i = 0; !code && i < warm_ups + repeats; i++) {
         code = run_iteration(s, measured, error);
         if (!code && i >= warm_ups) code = take_times(s, i - warm_ups, repeats, measured, error);
@@ -423,12 +423,12 @@ static pc_code open_memory(session *s, pc_replay_measured *measured, pc_error *e
     return code ? code : open_working(s, error);
 }
 
-pc_code pc_replay_session(pc_device *device, const pc_replay_plan *plan, int warm_ups, int repeats,
+pc_code pc_replay_session(pc_device *device, const pc_replay_stage *stage, int warm_ups, int repeats,
                           pc_replay_measured *measured, pc_error *error) {
     session *s = pc_alloc(1, sizeof *s); /* too large for the stack */
     if (!s) return pc_error_no_memory(error);
     s->device = device;
-    s->plan = plan;
+    s->stage = stage;
     pc_code code = open_session(s, error);
     if (!code) code = open_memory(s, measured, error);
     if (!code) code = run_all(s, warm_ups, repeats, measured, error);

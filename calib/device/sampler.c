@@ -1,4 +1,4 @@
-#include "calib/device/sampler.h"
+#include "calib/device/measure_private.h"
 
 #include "calib/device/statistics.h"
 

@@ -1,4 +1,4 @@
-#include "calib/device/shapes.h"
+#include "calib/device/measure_private.h"
 
 #include "engine/alloc.h"
 
@@ -55,19 +55,19 @@ static bool is_same_shape(const pc_kernel_shape *a, const pc_kernel_shape *b) {
            !(a->probability > b->probability) && a->seed == b->seed;
 }
 
-static bool is_there(const pc_shape_plan *plan, const pc_kernel_family *family, const pc_kernel_shape *shape) {
-    for (int64_t i = plan->count; i-- > 0;)
-        if (plan->shape[i].family == family && is_same_shape(&plan->shape[i].shape, shape)) return true;
+static bool is_there(const pc_shape_list *list, const pc_kernel_family *family, const pc_kernel_shape *shape) {
+    for (int64_t i = list->count; i-- > 0;)
+        if (list->shape[i].family == family && is_same_shape(&list->shape[i].shape, shape)) return true;
     return false;
 }
 
-static bool make_room(pc_shape_plan *plan) {
-    if (plan->count < plan->room) return true;
-    int64_t room = plan->room ? 2 * plan->room : 256;
-    pc_planned_shape *grown = pc_realloc(plan->shape, (size_t)room, sizeof *grown);
+static bool make_room(pc_shape_list *list) {
+    if (list->count < list->room) return true;
+    int64_t room = list->room ? 2 * list->room : 256;
+    pc_listed_shape *grown = pc_realloc(list->shape, (size_t)room, sizeof *grown);
     if (!grown) return false;
-    plan->shape = grown;
-    plan->room = room;
+    list->shape = grown;
+    list->room = room;
     return true;
 }
 
@@ -82,31 +82,31 @@ static int32_t sets_for(int64_t touched_bytes, int64_t set_bytes, int64_t l2_byt
     return sets < 1 ? 1 : (int32_t)sets;
 }
 
-static pc_planned_shape planned(const pc_kernel_family *family, const pc_kernel_shape *shape, pc_shape_tier tier,
-                                int64_t set_bytes, int64_t l2_bytes, int64_t usable_bytes) {
-    return (pc_planned_shape){.family = family,
-                              .shape = *shape,
-                              .tier = tier,
-                              .set_bytes = set_bytes,
-                              .sets = sets_for(family->bytes(shape), set_bytes, l2_bytes, usable_bytes)};
+static pc_listed_shape listed(const pc_kernel_family *family, const pc_kernel_shape *shape, pc_shape_tier tier,
+                              int64_t set_bytes, int64_t l2_bytes, int64_t usable_bytes) {
+    return (pc_listed_shape){.family = family,
+                             .shape = *shape,
+                             .tier = tier,
+                             .set_bytes = set_bytes,
+                             .sets = sets_for(family->bytes(shape), set_bytes, l2_bytes, usable_bytes)};
 }
 
 void pc_shape_add(pc_shape_builder *b, pc_shape_tier tier, const pc_kernel_shape *shape) {
-    if (b->code || is_there(b->plan, b->family, shape)) return;
+    if (b->code || is_there(b->list, b->family, shape)) return;
     int64_t bytes = bytes_of_set(b->family, shape);
     if (bytes == 0) return;
     if (bytes > b->usable_bytes) {
-        b->plan->too_large++;
+        b->list->too_large++;
         return;
     }
-    if (!make_room(b->plan)) {
+    if (!make_room(b->list)) {
         b->code = pc_error_no_memory(b->error);
         return;
     }
-    b->plan->shape[b->plan->count++] = planned(b->family, shape, tier, bytes, b->l2_bytes, b->usable_bytes);
+    b->list->shape[b->list->count++] = listed(b->family, shape, tier, bytes, b->l2_bytes, b->usable_bytes);
 }
 
-/* ---- the plan ---- */
+/* ---- the list ---- */
 
 /* What the context, the library's workspace and fragments may take is left alone. */
 static int64_t usable(const pc_device_info *info) {
@@ -114,20 +114,20 @@ static int64_t usable(const pc_device_info *info) {
 }
 
 /* Fisher and Yates, within each tier, which end up one behind the other. */
-static void order(pc_shape_plan *plan, uint64_t *random) {
-    for (int64_t i = plan->count; i-- > 1;) {
+static void order(pc_shape_list *list, uint64_t *random) {
+    for (int64_t i = list->count; i-- > 1;) {
         int64_t j = (int64_t)(draw(random) % (uint64_t)(i + 1));
-        pc_planned_shape kept = plan->shape[i];
-        plan->shape[i] = plan->shape[j];
-        plan->shape[j] = kept;
+        pc_listed_shape kept = list->shape[i];
+        list->shape[i] = list->shape[j];
+        list->shape[j] = kept;
     }
     int64_t done = 0;
     for (int tier = 0; tier < PC_SHAPE_TIERS; tier++)
-        for (int64_t i = done; i < plan->count; i++) {
-            if ((int)plan->shape[i].tier != tier) continue;
-            pc_planned_shape found = plan->shape[i];
-            memmove(plan->shape + done + 1, plan->shape + done, (size_t)(i - done) * sizeof *plan->shape);
-            plan->shape[done++] = found;
+        for (int64_t i = done; i < list->count; i++) {
+            if ((int)list->shape[i].tier != tier) continue;
+            pc_listed_shape found = list->shape[i];
+            memmove(list->shape + done + 1, list->shape + done, (size_t)(i - done) * sizeof *list->shape);
+            list->shape[done++] = found;
         }
 }
 
@@ -140,33 +140,33 @@ static void add_family(pc_shape_builder *b, pc_calibrate_effort effort) {
         pc_shapes_of_rows(b, effort);
 }
 
-pc_code pc_shape_plan_make(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
-                           pc_calibrate_effort effort, uint64_t seed, pc_shape_plan *plan, pc_error *error) {
-    pc_shape_plan made = {0};
+pc_code pc_shape_list_make(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
+                           pc_calibrate_effort effort, uint64_t seed, pc_shape_list *list, pc_error *error) {
+    pc_shape_list made = {0};
     pc_shape_builder b = {
-        .plan = &made, .usable_bytes = usable(info), .l2_bytes = info->l2_bytes, .random = seed, .error = error};
+        .list = &made, .usable_bytes = usable(info), .l2_bytes = info->l2_bytes, .random = seed, .error = error};
     for (int i = 0; i < family_count && !b.code; i++) {
         b.family = families[i];
         add_family(&b, effort);
     }
     if (b.code) {
-        pc_shape_plan_free(&made);
+        pc_shape_list_free(&made);
         return b.code;
     }
     order(&made, &b.random);
-    *plan = made;
+    *list = made;
     return PC_OK;
 }
 
-void pc_shape_plan_free(pc_shape_plan *plan) {
-    pc_free(plan->shape);
-    *plan = (pc_shape_plan){0};
+void pc_shape_list_free(pc_shape_list *list) {
+    pc_free(list->shape);
+    *list = (pc_shape_list){0};
 }
 
 /* ---- sentinels ---- */
 
 bool pc_shape_sentinel(const pc_kernel_family *const *families, int family_count, const pc_device_info *info,
-                       pc_calibrate_effort effort, int number, pc_planned_shape *sentinel) {
+                       pc_calibrate_effort effort, int number, pc_listed_shape *sentinel) {
     static const char *const names[] = {"gemm_forward", "copy"};
     const int64_t side = effort == PC_CALIBRATE_TINY ? 32 : 4096, rows = effort == PC_CALIBRATE_TINY ? 8 : 8192;
     const pc_kernel_shape shapes[] = {
@@ -178,7 +178,7 @@ bool pc_shape_sentinel(const pc_kernel_family *const *families, int family_count
         if (strcmp(families[i]->name, names[number]) != 0) continue;
         int64_t bytes = bytes_of_set(families[i], &shapes[number]);
         if (bytes == 0 || bytes > usable(info)) return false;
-        *sentinel = planned(families[i], &shapes[number], PC_SHAPE_CEILING, bytes, info->l2_bytes, usable(info));
+        *sentinel = listed(families[i], &shapes[number], PC_SHAPE_CEILING, bytes, info->l2_bytes, usable(info));
         return true;
     }
     return false;
@@ -186,7 +186,7 @@ bool pc_shape_sentinel(const pc_kernel_family *const *families, int family_count
 
 /* ---- estimates, words ---- */
 
-double pc_shape_kernel_seconds(const pc_planned_shape *x, const pc_shape_rates *rates) {
+double pc_shape_kernel_seconds(const pc_listed_shape *x, const pc_shape_rates *rates) {
     const double share = 0.5; /* of the rates */
     double compute = (double)x->family->flops(&x->shape) / rates->flops_per_s;
     double memory = (double)x->family->bytes(&x->shape) / rates->bytes_per_s;

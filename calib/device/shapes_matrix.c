@@ -1,5 +1,5 @@
 /* What is measured of products and of attention. Sizes of models: scenarios/models/. */
-#include "calib/device/shapes.h"
+#include "calib/device/measure_private.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* What is measured of kernels that move bytes: sizes from 64 KiB to 1 GiB, read and written, in rows as wide as those
  * of models. */
-#include "calib/device/shapes.h"
+#include "calib/device/measure_private.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -120,9 +120,9 @@ static const int64_t gib = 1 << 30;
 static void add_ceiling(pc_shape_builder *b) {
     for (int64_t size = gib; size >= gib / 8; size /= 2) {
         pc_kernel_shape x = {.dtype = PC_BF16, .batch = 1, .m = size / 2 / 8192, .n = 8192};
-        int64_t before = b->plan->count;
+        int64_t before = b->list->count;
         pc_shape_add(b, PC_SHAPE_CEILING, &x);
-        if (b->plan->count > before) return; /* the largest that fits */
+        if (b->list->count > before) return; /* the largest that fits */
     }
 }
 

@@ -222,7 +222,7 @@ static int group_sizes(pc_calibrate_effort effort, int devices, int sizes[RANKS_
     return count;
 }
 
-static pc_code add_warning(char **warnings, const char *line, pc_error *error) {
+pc_code pc_warnings_add(char **warnings, const char *line, pc_error *error) {
     size_t before = *warnings ? strlen(*warnings) : 0;
     char *grown = pc_realloc(*warnings, before + strlen(line) + 2, 1);
     if (!grown) return pc_error_no_memory(error);
@@ -245,7 +245,7 @@ pc_code pc_measure_transfers(const pc_calibrate_request *request, int devices, d
         if (request->is_interrupted && *request->is_interrupted) break;
         pc_code failed = measure_group(&group, profile, &why);
         if (failed == PC_ERROR_NO_MEMORY) code = pc_error_no_memory(error);
-        if (failed && !code) code = add_warning(warnings, why.message, error);
+        if (failed && !code) code = pc_warnings_add(warnings, why.message, error);
         if (request->progress.step) request->progress.step(request->progress.self, i + 1, count, "transfers");
     }
     return code;

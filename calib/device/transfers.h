@@ -37,6 +37,9 @@ pc_code pc_rank_take(const char *path, pc_profile *profile, pc_error *error);
 enum { PC_RANK_ARGUMENTS = 8 };
 pc_code pc_rank_task_parse(int count, char **arguments, pc_rank_task *task, pc_error *error);
 
+/* Adds a line to the caller's warnings (pc_free); NULL before the first. */
+pc_code pc_warnings_add(char **warnings, const char *line, pc_error *error);
+
 /* The largest size that is measured. */
 int64_t pc_transfers_most_bytes(pc_calibrate_effort effort);
 

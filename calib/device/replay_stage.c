@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The model and cut as both sides have them, and the cost model, while a plan is made. */
+/* The model and cut as both sides have them, and the cost model, while what the stage runs is found. */
 typedef struct setting {
     const pc_replay_request *request;
     pc_model model;
@@ -43,54 +43,54 @@ static pc_code check_request(const pc_replay_request *x, pc_error *error) {
 
 /* ---- the order ---- */
 
-static int64_t count_passes(const pc_replay_trace *trace, int stage) {
+static int64_t count_passes(const pc_replay_trace *trace, int number) {
     int64_t count = 0;
-    for (int64_t i = 0; i < trace->pass_count; i++) count += trace->pass_device[i] == stage;
+    for (int64_t i = 0; i < trace->pass_count; i++) count += trace->pass_device[i] == number;
     return count;
 }
 
-static pc_code take_order(const pc_iteration *iteration, int stage, pc_replay_plan *plan, pc_error *error) {
+static pc_code take_order(const pc_iteration *iteration, int number, pc_replay_stage *stage, pc_error *error) {
     const pc_replay_trace *trace = &iteration->replay.trace;
     if (iteration->status)
         return pc_error_set(error, PC_ERROR_INPUT, "replay: the scenario's run is no schedule that could be run: %s",
                             iteration->message);
-    plan->pass = pc_alloc((size_t)count_passes(trace, stage), sizeof *plan->pass);
-    if (!plan->pass) return pc_error_no_memory(error);
+    stage->pass = pc_alloc((size_t)count_passes(trace, number), sizeof *stage->pass);
+    if (!stage->pass) return pc_error_no_memory(error);
     for (int64_t i = 0; i < trace->pass_count; i++)
-        if (trace->pass_device[i] == stage) plan->pass[plan->pass_count++] = trace->pass[i];
+        if (trace->pass_device[i] == number) stage->pass[stage->pass_count++] = trace->pass[i];
     return PC_OK;
 }
 
 /* Of one replica, and without noise: neither changes an order. */
-static pc_code find_order(const setting *x, pc_replay_plan *plan, pc_error *error) {
+static pc_code find_order(const setting *x, pc_replay_stage *stage, pc_error *error) {
     pc_iteration_spec spec = *x->request->spec;
     pc_iteration iteration;
     spec.expands = false;
     spec.jitter = 0;
     pc_code code = pc_iteration_run(&spec, &x->cost, true, &iteration, error);
     if (code) return code;
-    code = take_order(&iteration, x->request->stage, plan, error);
+    code = take_order(&iteration, x->request->stage, stage, error);
     pc_iteration_free(&iteration);
     return code;
 }
 
 /* ---- what both sides have ---- */
 
-static void leave_out(pc_replay_plan *plan, const char *what) {
-    size_t length = strlen(plan->left_out);
-    snprintf(plan->left_out + length, sizeof plan->left_out - length, "%s%s", length ? "; " : "", what);
+static void leave_out(pc_replay_stage *stage, const char *what) {
+    size_t length = strlen(stage->left_out);
+    snprintf(stage->left_out + length, sizeof stage->left_out - length, "%s%s", length ? "; " : "", what);
 }
 
 /* Of one GPU and whole layers; attention as the kernels have it. */
-static void adapt(setting *x, pc_replay_plan *plan) {
+static void adapt(setting *x, pc_replay_stage *stage) {
     x->model = x->request->spec->model;
     x->cut = x->request->spec->cut;
     if (x->cut.chunks == 0) x->cut.chunks = x->request->spec->generator->chunks_default;
     x->cut.recompute = PC_RECOMPUTE_NONE;
-    if (x->cut.tp > 1) leave_out(plan, "collectives of tensor parallelism");
-    if (x->cut.tp > 1 && x->cut.sequence_parallel) leave_out(plan, "sequence parallelism (norms are of all tokens)");
+    if (x->cut.tp > 1) leave_out(stage, "collectives of tensor parallelism");
+    if (x->cut.tp > 1 && x->cut.sequence_parallel) leave_out(stage, "sequence parallelism (norms are of all tokens)");
     x->cut.sequence_parallel = false;
-    if (x->model.attention != PC_ATTENTION_FLASH) leave_out(plan, "the attention matrix (flash attention instead)");
+    if (x->model.attention != PC_ATTENTION_FLASH) leave_out(stage, "the attention matrix (flash attention instead)");
     x->model.attention = PC_ATTENTION_FLASH;
 }
 
@@ -116,14 +116,14 @@ static pc_code cost_pass(const setting *x, const pc_part *part, pc_pass_kind kin
     return PC_OK;
 }
 
-static pc_code make_chunk(const setting *x, int number, pc_replay_plan *plan, pc_error *error) {
+static pc_code make_chunk(const setting *x, int number, pc_replay_stage *stage, pc_error *error) {
     const pc_generator *generator = x->request->spec->generator;
     int parts = pc_placement_parts(generator->placement, x->cut.pp, x->cut.chunks);
     int of_part = pc_placement_part(generator->placement, x->cut.pp, x->request->stage, number);
     pc_part part = pc_cut_part(&x->model, &x->cut, parts, of_part);
-    pc_replay_chunk *chunk = &plan->chunk[number];
-    if (part.has_embedding) leave_out(plan, "the embedding");
-    if (part.has_head) leave_out(plan, "the head and the loss");
+    pc_replay_chunk *chunk = &stage->chunk[number];
+    if (part.has_embedding) leave_out(stage, "the embedding");
+    if (part.has_head) leave_out(stage, "the head and the loss");
     part.has_embedding = part.has_head = false;
     part.recompute = PC_RECOMPUTE_NONE;
     chunk->layers = part.layers;
@@ -135,14 +135,14 @@ static pc_code make_chunk(const setting *x, int number, pc_replay_plan *plan, pc
     return code;
 }
 
-static pc_code make_chunks(const setting *x, pc_replay_plan *plan, pc_error *error) {
+static pc_code make_chunks(const setting *x, pc_replay_stage *stage, pc_error *error) {
     int64_t layers = 0;
     pc_code code = PC_OK;
-    plan->chunk = pc_alloc((size_t)plan->chunks, sizeof *plan->chunk);
-    if (!plan->chunk) return pc_error_no_memory(error);
-    for (int c = 0; !code && c < plan->chunks; c++) {
-        code = make_chunk(x, c, plan, error);
-        layers += plan->chunk[c].layers;
+    stage->chunk = pc_alloc((size_t)stage->chunks, sizeof *stage->chunk);
+    if (!stage->chunk) return pc_error_no_memory(error);
+    for (int c = 0; !code && c < stage->chunks; c++) {
+        code = make_chunk(x, c, stage, error);
+        layers += stage->chunk[c].layers;
     }
     if (code || layers > 0) return code;
     return pc_error_set(error, PC_ERROR_INPUT, "replay: stage %d has no layers; expected another stage",
@@ -158,50 +158,50 @@ static pc_code open_cost(setting *x, pc_error *error) {
     return code;
 }
 
-static pc_code fill_in(setting *x, pc_replay_plan *plan, pc_error *error) {
+static pc_code fill_in(setting *x, pc_replay_stage *stage, pc_error *error) {
     pc_code code = open_cost(x, error);
-    if (!code) code = find_order(x, plan, error);
+    if (!code) code = find_order(x, stage, error);
     if (code) return code;
-    adapt(x, plan);
-    plan->is_roofline = !x->fitted;
-    plan->model = x->model;
-    plan->cut = x->cut;
-    plan->stage = x->request->stage;
-    plan->microbatches = (int)x->cut.microbatches;
-    plan->chunks = x->cut.chunks;
-    snprintf(plan->schedule, sizeof plan->schedule, "%s", x->request->spec->generator->name);
-    return make_chunks(x, plan, error);
+    adapt(x, stage);
+    stage->is_roofline = !x->fitted;
+    stage->model = x->model;
+    stage->cut = x->cut;
+    stage->number = x->request->stage;
+    stage->microbatches = (int)x->cut.microbatches;
+    stage->chunks = x->cut.chunks;
+    snprintf(stage->schedule, sizeof stage->schedule, "%s", x->request->spec->generator->name);
+    return make_chunks(x, stage, error);
 }
 
-pc_code pc_replay_plan_make(const pc_replay_request *request, pc_replay_plan *plan, pc_error *error) {
+pc_code pc_replay_stage_make(const pc_replay_request *request, pc_replay_stage *stage, pc_error *error) {
     setting x = {.request = request};
-    memset(plan, 0, sizeof *plan);
+    memset(stage, 0, sizeof *stage);
     pc_code code = check_request(request, error);
-    if (!code) code = fill_in(&x, plan, error);
+    if (!code) code = fill_in(&x, stage, error);
     pc_profile_cost_free(x.fitted);
-    if (code) pc_replay_plan_free(plan);
+    if (code) pc_replay_stage_free(stage);
     return code;
 }
 
 pc_code pc_replay_check(const pc_replay_request *request, pc_error *error) {
     pc_replay_request of_roofline = *request;
-    pc_replay_plan plan;
+    pc_replay_stage stage;
     of_roofline.profile = NULL;
-    pc_code code = pc_replay_plan_make(&of_roofline, &plan, error);
-    if (!code) pc_replay_plan_free(&plan);
+    pc_code code = pc_replay_stage_make(&of_roofline, &stage, error);
+    if (!code) pc_replay_stage_free(&stage);
     return code;
 }
 
-void pc_replay_plan_free(pc_replay_plan *plan) {
-    pc_free(plan->pass);
-    pc_free(plan->chunk);
-    memset(plan, 0, sizeof *plan);
+void pc_replay_stage_free(pc_replay_stage *stage) {
+    pc_free(stage->pass);
+    pc_free(stage->chunk);
+    memset(stage, 0, sizeof *stage);
 }
 
-int64_t pc_replay_plan_peak(const pc_replay_plan *plan, const int64_t *taken, const int64_t *b_frees) {
+int64_t pc_replay_stage_peak(const pc_replay_stage *stage, const int64_t *taken, const int64_t *b_frees) {
     int64_t level = 0, peak = 0;
-    for (int64_t i = 0; i < plan->pass_count; i++) {
-        pc_pass pass = plan->pass[i];
+    for (int64_t i = 0; i < stage->pass_count; i++) {
+        pc_pass pass = stage->pass[i];
         int64_t all = taken[pass.chunk], early = b_frees[pass.chunk];
         if (pass.kind == PC_PASS_F) level += all;
         if (level > peak) peak = level;
