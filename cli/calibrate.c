@@ -1,17 +1,24 @@
 /* pipecast calibrate: measures the GPU, fits, and writes a profile. */
-#include "cli/calibrate_print.h"
-#include "cli/calibrate_replay.h"
 #include "cli/cli.h"
 #include "cli/version.h"
 
 #include "calib/device/launched.h"
 #include "calib/device/measure.h"
+#include "calib/device/replay.h"
+#include "calib/device/transfers.h"
+#include "calib/profile/profile_cost.h"
 #include "engine/alloc.h"
+#include "scenarios/library.h"
+#include "scenarios/scenario.h"
 #include "storage/replace.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char help[] =
     "usage: pipecast calibrate [OPTIONS]\n"
@@ -83,12 +90,19 @@ static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"help", 'h', NULL},
                                       {NULL, 0, NULL}};
 
-typedef struct request {
+/* What the user asked for of --replay. */
+typedef struct replay_request {
+    const char *path;
+    int stage;           /* -1: the middle one, p / 2 */
+    bool allows_outside; /* of the scenario's folder, what it names */
+} replay_request;
+
+typedef struct calibration {
     pc_calibrate_request calibrate;
     const char *output, *gpu;
     replay_request replay; /* its path is NULL: none */
     bool is_quiet;
-} request;
+} calibration;
 
 /* ---- arguments ---- */
 
@@ -97,7 +111,7 @@ static bool take_number(const char *name, const char *text, int64_t most, int64_
 }
 
 /* False after having printed what is wrong. */
-static bool take(request *x, int option, const char *value) {
+static bool take(calibration *x, int option, const char *value) {
     int64_t number = 0;
     bool is_good = true;
     if (option == OUTPUT) x->output = value;
@@ -120,7 +134,7 @@ static bool take(request *x, int option, const char *value) {
 }
 
 /* EXIT_DONE and *is_help, or the status of what is wrong, said. */
-static int parse(int argc, char **argv, request *x, bool *is_help) {
+static int parse(int argc, char **argv, calibration *x, bool *is_help) {
     arguments in = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "calibrate"};
     for (int option; (option = arguments_next(&in)) != ARGUMENT_END;) {
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
@@ -166,6 +180,193 @@ static void step(void *self, int64_t done, int64_t total, const char *what) {
     progress_step(bar);
 }
 
+/* ---- which GPU it is ---- */
+
+/* The name in the library of the GPU that the profile's device is, by what its driver calls it; "" where it is none of
+ * them. */
+static const char *gpu_of(const pc_profile *profile) {
+    int count;
+    const pc_library_file *gpus = pc_library_files(PC_LIBRARY_GPUS, &count);
+    pc_profile unnamed = {.device = profile->device};
+    unnamed.device.gpu[0] = '\0'; /* so that the driver's name decides */
+    for (int i = 0; i < count; i++)
+        if (!pc_profile_check_gpu(&unnamed, gpus[i].name, NULL)) return gpus[i].name;
+    return "";
+}
+
+/* ---- summary ---- */
+
+static void print_device(const pc_profile_device *x) {
+    printf("device     ");
+    print_plain(stdout, x->name);
+    printf("%s%s%s, %d SMs, %.1f GiB\n", x->gpu[0] ? " (" : "", x->gpu, x->gpu[0] ? ")" : "", x->processors,
+           (double)x->memory_bytes / 0x1p30);
+    if (x->sm_clock_hz > 0.0) printf("clock      %.0f MHz under load\n", x->sm_clock_hz * 1e-6);
+    if (x->gemm_flops_per_s > 0.0)
+        printf("product    %.1f TFLOP/s, the best large one, bf16\n", x->gemm_flops_per_s * 1e-12);
+    if (x->copy_bytes_per_s > 0.0) printf("copy       %.1f GB/s, read and written\n", x->copy_bytes_per_s * 1e-9);
+    if (x->launch_s > 0.0) printf("launch     %.2f us of the host\n", x->launch_s * 1e6);
+}
+
+static void print_fit(const pc_fit *fit, int width) {
+    char name[160];
+    pc_fit_name(&fit->key, name, sizeof name);
+    printf("%-*s  %6" PRId64, width, name, fit->count);
+    if (isnan(fit->cv_median)) /* too few to leave some out */
+        printf("  %9s  %8s  %9s\n", "-", "-", "-");
+    else
+        printf("  %8.2f%%  %7.2f%%  %8.1f%%\n", 100.0 * fit->cv_median, 100.0 * fit->cv_p95, 100.0 * fit->cv_coverage);
+}
+
+static void print_fits(const pc_profile *profile) {
+    int width = 3;
+    for (int64_t i = 0; i < profile->fit_count; i++) {
+        char name[160];
+        pc_fit_name(&profile->fit[i].key, name, sizeof name);
+        if ((int)strlen(name) > width) width = (int)strlen(name);
+    }
+    if (profile->fit_count == 0) return;
+    printf("\nErrors of points that the fit has not seen (cross-validation), and how many of them its 95%% interval "
+           "held:\n");
+    printf("%-*s  points     median      p95   interval\n", width, "fit");
+    for (int64_t i = 0; i < profile->fit_count; i++) print_fit(&profile->fit[i], width);
+}
+
+static void print_summary(const pc_profile *profile) {
+    print_device(&profile->device);
+    printf("measured   %" PRId64 " of kernels, %" PRId64 " of transfers, %" PRId64 " samples\n", profile->kernel_count,
+           profile->transfer_count, profile->sample_count);
+    print_fits(profile);
+}
+
+/* More of a scenario's runs would keep the GPU too long. */
+enum { RUNS_MAX = 8 };
+
+/* ---- --replay: what is printed ---- */
+
+static double difference(double measured, double simulated) {
+    return measured > 0 ? 100 * (simulated - measured) / measured : 0;
+}
+
+static void print_pass(const char *kind, int64_t count, double measured_s, double simulated_s) {
+    printf("%-8s %8" PRId64 " %13.4f %13.4f %9.1f%%\n", kind, count, measured_s * 1e3, simulated_s * 1e3,
+           difference(measured_s, simulated_s));
+}
+
+static void print_bytes(const char *what, int64_t measured, int64_t simulated) {
+    const double mib = 1048576.0;
+    printf("%-17s %13.2f %13.2f %9.1f%%\n", what, (double)measured / mib, (double)simulated / mib,
+           difference((double)measured, (double)simulated));
+}
+
+static void print_outcome(const pc_replay_outcome *x) {
+    const pc_replay_report *report = &x->report;
+    printf("replay of ");
+    print_plain(stdout, report->scenario);
+    printf(": %s, stage %d, %" PRId64 " passes, simulated with %s\n\n", report->schedule, (int)report->stage,
+           report->passes, x->is_roofline ? "the roofline" : "this profile");
+    printf("%-8s %8s %13s %13s %10s\n", "pass", "count", "measured ms", "simulated ms", "off by");
+    for (int i = 0; i < report->pass_kind_count; i++) {
+        const pc_replay_pass_report *pass = &report->pass[i];
+        print_pass(pass->kind, pass->count, pass->measured_s, pass->simulated_s);
+    }
+    print_pass("all", report->passes, report->measured_s, report->simulated_s);
+    printf("\n%-17s %13s %13s %10s\n", "peak", "measured MiB", "simulated MiB", "off by");
+    print_bytes("activations", x->measured_activations, x->simulated_activations);
+    print_bytes("and state", report->measured_peak_bytes, report->simulated_peak_bytes);
+    printf(
+        "\nNot in the simulation: %.2f MiB of statistics and log-sum-exp. In neither: %.2f MiB for work within a pass",
+        (double)x->vector_bytes / 1048576.0, (double)x->working_bytes / 1048576.0);
+    printf("%s%s.\n", x->left_out[0] ? "; " : "", x->left_out);
+}
+
+/* ---- --replay: runs ---- */
+
+typedef struct session {
+    int device, stage;   /* of the request; stage -1: the middle one */
+    const char *gpu;     /* what the user calls the device, or NULL */
+    pc_profile *profile; /* NULL: to check alone */
+    int done;
+} session;
+
+static pc_code measure(session *s, const pc_replay_request *request, pc_error *error) {
+    pc_replay_outcome outcome;
+    pc_code code = pc_replay_on_device(request, &outcome, error);
+    if (!code) code = pc_profile_add_replay(s->profile, &outcome.report, error);
+    if (code) return code;
+    if (s->done > 0) putchar('\n');
+    print_outcome(&outcome);
+    return PC_OK;
+}
+
+/* Whether the run is on a machine of what the user calls the device. */
+static pc_code check_gpu(const session *s, const pc_run_spec *spec, pc_error *error) {
+    const char *gpu = spec->iteration.machine.gpu.name;
+    if (!s->gpu || strcasecmp(s->gpu, gpu) == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "the machine's GPU is %s; expected %s, as --gpu says", gpu, s->gpu);
+}
+
+static pc_code replay_run(session *s, const pc_run_spec *spec, pc_error *error) {
+    if (spec->infeasible[0]) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", spec->name, spec->infeasible);
+    pc_replay_request request = pc_replay_request_default();
+    request.spec = &spec->iteration;
+    request.scenario = spec->name;
+    request.device = s->device;
+    request.stage = s->stage < 0 ? spec->iteration.cut.pp / 2 : s->stage;
+    request.profile = s->profile;
+    pc_code code = check_gpu(s, spec, error);
+    if (!code) code = s->profile ? measure(s, &request, error) : pc_replay_check(&request, error);
+    if (code)
+        pc_error_prefix(error, "%s", spec->name);
+    else
+        s->done++;
+    return code;
+}
+
+/* Those of a model on a machine, not of given costs. */
+static pc_code replay_runs(session *s, const pc_scenario *scenario, pc_error *error) {
+    int64_t count = pc_scenario_run_count(scenario);
+    pc_code code = PC_OK;
+    for (int64_t i = 0; !code && i < count && s->done < RUNS_MAX; i++) {
+        pc_run_spec spec;
+        code = pc_scenario_run_spec(scenario, i, &spec, error);
+        if (code) return code;
+        if (spec.is_cluster) code = replay_run(s, &spec, error);
+        pc_run_spec_free(&spec);
+    }
+    if (code || s->done > 0) return code;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: none of its %" PRId64 " runs is of a model on a machine; expected one",
+                        pc_scenario_name(scenario), count);
+}
+
+static pc_code open_and_replay(const replay_request *r, session *s, pc_error *error) {
+    pc_scenario *scenario;
+    pc_scenario_options loading = {.allows_outside = r->allows_outside};
+    s->stage = r->stage;
+    pc_code code = pc_scenario_load_with(r->path, &loading, &scenario, error);
+    if (!code) {
+        code = replay_runs(s, scenario, error);
+        pc_scenario_free(scenario);
+    }
+    if (code) pc_error_prefix(error, "calibrate: --replay");
+    return code;
+}
+
+/* What of it can be known to fail before anything is measured. `gpu`: what the user calls the device, or NULL. */
+static pc_code check_replay(const replay_request *r, const char *gpu, pc_error *error) {
+    session s = {.gpu = gpu};
+    return open_and_replay(r, &s, error);
+}
+
+/* Runs one stage of the scenario's runs of a model on a machine on GPU `device`, simulates it with the profile's fits,
+ * prints both, and adds the reports to the profile, those made before something went wrong too. */
+static int replay(const replay_request *r, int device, pc_profile *profile) {
+    pc_error error = {0};
+    session s = {.device = device, .profile = profile};
+    return open_and_replay(r, &s, &error) ? report(&error) : EXIT_DONE;
+}
+
 /* ---- the work ---- */
 
 static void print_lines(const char *lines) {
@@ -181,7 +382,7 @@ static bool is_empty(const pc_profile *profile) {
 }
 
 /* After the measuring: the summary, the file, what went wrong. `status`: of that. */
-static int finish(const request *x, pc_profile *profile, int status) {
+static int finish(const calibration *x, pc_profile *profile, int status) {
     pc_error error = {0};
     if (is_empty(profile)) {
         if (status == EXIT_DONE)
@@ -189,7 +390,7 @@ static int finish(const request *x, pc_profile *profile, int status) {
         return status == EXIT_BAD_INPUT ? EXIT_MACHINE : status;
     }
     if (pc_profile_write(profile, x->output, &error)) return report(&error);
-    calibrate_print(profile);
+    print_summary(profile);
     printf("\nwritten to ");
     print_plain(stdout, x->output);
     printf("%s\n", profile->device.is_complete ? "" : " (not complete)");
@@ -199,7 +400,7 @@ static int finish(const request *x, pc_profile *profile, int status) {
     return finish_output(status);
 }
 
-static int calibrate(request *x, pc_profile *profile) {
+static int calibrate(calibration *x, pc_profile *profile) {
     progress bar;
     char *warnings = NULL;
     pc_error error = {0};
@@ -212,10 +413,10 @@ static int calibrate(request *x, pc_profile *profile) {
     print_lines(warnings);
     pc_free(warnings);
     int status = code ? report(&error) : EXIT_DONE;
-    snprintf(profile->device.gpu, sizeof profile->device.gpu, "%s", x->gpu ? x->gpu : calibrate_gpu(profile));
+    snprintf(profile->device.gpu, sizeof profile->device.gpu, "%s", x->gpu ? x->gpu : gpu_of(profile));
     const pc_launched *launched = x->calibrate.launched;
     if (launched && launched->rank > 0) return status; /* rank 0 has everything */
-    if (!code && x->replay.path && !is_interrupted) status = calibrate_replay(&x->replay, x->calibrate.device, profile);
+    if (!code && x->replay.path && !is_interrupted) status = replay(&x->replay, x->calibrate.device, profile);
     return finish(x, profile, status);
 }
 
@@ -226,9 +427,9 @@ static const char *meeting_folder(const char *output, const pc_launched *launche
 }
 
 int command_calibrate(int argc, char **argv) {
-    request x = {.calibrate = {.seed = 1, .is_interrupted = &is_interrupted, .version = PC_VERSION " " PC_COMMIT},
-                 .output = "profile.h5",
-                 .replay = {.stage = -1}};
+    calibration x = {.calibrate = {.seed = 1, .is_interrupted = &is_interrupted, .version = PC_VERSION " " PC_COMMIT},
+                     .output = "profile.h5",
+                     .replay = {.stage = -1}};
     bool is_help = false;
     int status = parse(argc, argv, &x, &is_help);
     if (status != EXIT_DONE) return status;
@@ -241,7 +442,7 @@ int command_calibrate(int argc, char **argv) {
         pc_error_prefix(&error, "calibrate: -o");
         return report(&error);
     }
-    if (x.replay.path && calibrate_replay_check(&x.replay, x.gpu, &error)) return report(&error);
+    if (x.replay.path && check_replay(&x.replay, x.gpu, &error)) return report(&error);
     char *program = realpath("/proc/self/exe", NULL); /* ranks of transfers are this program again */
     x.calibrate.program = program ? program : "pipecast";
     watch_interrupts();
@@ -257,4 +458,13 @@ int command_calibrate(int argc, char **argv) {
     pc_profile_free(&profile);
     free(program);
     return status;
+}
+
+/* `pipecast calibrate-rank`: one rank of a group whose transfers are measured. The program starts it by itself. */
+int command_calibrate_rank(int argc, char **argv) {
+    pc_rank_task task;
+    pc_error error = {0};
+    pc_code code = pc_rank_task_parse(argc - 1, argv + 1, &task, &error);
+    if (!code) code = pc_rank_measure(&task, &error);
+    return code ? report(&error) : EXIT_DONE;
 }
