@@ -1,6 +1,7 @@
 #include "results/table_layout.h"
 
 #include "engine/alloc.h"
+#include "engine/hash.h"
 #include "results/lines.h"
 
 #include <math.h>
@@ -224,20 +225,13 @@ static size_t wider(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-/* FNV-1a: whether all cells say the same matters, and not what. */
-static uint64_t hash_of(const char *text) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static void measure_row(pc_table_layout *table, const pc_run_row *row, pc_text *cell) {
     for (int i = 0; i < table->count && !cell->failed; i++) {
         pc_table_entry *entry = &table->entry[i];
         if (!entry->is_shown) continue;
         pc_table_set_cell(cell, table, entry, row);
         if (cell->failed) return;
-        uint64_t hash = hash_of(cell->data);
+        uint64_t hash = pc_hash_bytes(cell->data, cell->size); /* whether all say the same matters, and not what */
         if (table->rows->index == 0) entry->facts.first = hash;
         entry->facts.differs = entry->facts.differs || hash != entry->facts.first;
         entry->width = wider(entry->width, pc_utf8_length(cell->data));

@@ -20,7 +20,8 @@ typedef struct pc_sealed_kind {
     int64_t version;     /* the newest that is understood; rises when a file can no longer be read by the old rules */
 } pc_sealed_kind;
 
-/* FNV-1a, 64 bits, of more bytes; start from PC_SEALED_HASH_START. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923), of more bytes; start from PC_SEALED_HASH_START. Seals, journals, the
+ * hash of a profile and tests/data/trace_hashes.txt hold its values; what no file holds is hashed by engine/hash.h. */
 #define PC_SEALED_HASH_START UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t pc_sealed_hash(uint64_t hash, const void *bytes, size_t size) {

@@ -92,7 +92,7 @@ static pc_code make_question(const pc_generator *name, const pc_costs *costs, co
 
 static void add_numbers(pc_hash *hash, const int64_t *numbers, int64_t count) {
     pc_hash_add(hash, numbers ? (uint64_t)count : UINT64_MAX);
-    for (int64_t i = 0; numbers && i < count; i++) pc_hash_add(hash, (uint64_t)numbers[i]);
+    if (numbers) pc_hash_add_bytes(hash, numbers, (size_t)count * sizeof *numbers);
 }
 
 static void add_transfer(pc_hash *hash, const pc_transfer *transfer) {

@@ -1,18 +1,12 @@
 #include "models/schedule/given.h"
 
 #include "engine/alloc.h"
+#include "engine/hash.h"
 #include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 
 #include <stdio.h>
 #include <string.h>
-
-uint64_t pc_given_hash(uint64_t hash, const void *bytes, size_t size) {
-    const unsigned char *at = bytes;
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): what was read in full */
-    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 pc_generator pc_generator_of_given(const char *name, pc_placement placement, int chunks, const pc_given *given) {
     return (pc_generator){.name = name,
@@ -65,13 +59,13 @@ static pc_code copy_order(const pc_generator *self, const pc_generate_request *r
 
 static uint64_t hash_of(const pc_schedule *order) {
     const int32_t shape[] = {order->devices, order->microbatches, order->chunks, (int32_t)order->placement};
-    uint64_t hash = pc_given_hash(PC_GIVEN_HASH, shape, sizeof shape);
+    pc_hash hash = {0};
+    pc_hash_add_bytes(&hash, shape, sizeof shape);
     for (int d = 0; d < order->devices; d++) {
         int64_t length = order->offsets[d + 1] - order->offsets[d];
-        hash = pc_given_hash(hash, &length, sizeof length);
-        hash = pc_given_hash(hash, order->passes + order->offsets[d], (size_t)length * sizeof *order->passes);
+        pc_hash_add_bytes(&hash, order->passes + order->offsets[d], (size_t)length * sizeof *order->passes);
     }
-    return hash;
+    return hash.low;
 }
 
 static void describe(pc_given_schedule *x) {

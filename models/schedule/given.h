@@ -33,10 +33,6 @@ PC_API void pc_given_schedule_free(pc_given_schedule *given);
  * generate.h; `name` is borrowed. */
 PC_API pc_generator pc_generator_of_given(const char *name, pc_placement placement, int chunks, const pc_given *given);
 
-/* Adds bytes to a hash (FNV-1a, 64 bits), which begins as PC_GIVEN_HASH. */
-#define PC_GIVEN_HASH UINT64_C(0xcbf29ce484222325)
-PC_API uint64_t pc_given_hash(uint64_t hash, const void *bytes, size_t size);
-
 #ifdef __cplusplus
 }
 #endif

@@ -200,23 +200,25 @@ static pc_code generate(const pc_generator *self, const pc_generate_request *req
 
 /* ---- the given one ---- */
 
-static uint64_t hash_line(uint64_t hash, const pc_block_line *line) {
+static void add_line(pc_hash *hash, const pc_block_line *line) {
     const int64_t numbers[] = {(int64_t)line->kind, line->chunk,      line->microbatch,
                                line->offset_count,  line->rule.count, line->is_free};
-    hash = pc_given_hash(hash, numbers, sizeof numbers);
-    hash = pc_rule_hash(&line->rule, hash);
-    return pc_given_hash(hash, line->offset, (size_t)line->offset_count * sizeof *line->offset);
+    pc_hash_add_bytes(hash, numbers, sizeof numbers);
+    pc_rule_hash(&line->rule, hash);
+    pc_hash_add_bytes(hash, line->offset, (size_t)line->offset_count * sizeof *line->offset);
 }
 
 static uint64_t hash_of(const pc_block_draft *draft) {
     const int64_t numbers[] = {(int64_t)draft->placement, draft->devices,    draft->chunks,
                                (int64_t)draft->steps,     draft->pass_count, draft->end_count};
-    uint64_t hash = pc_given_hash(PC_GIVEN_HASH, numbers, sizeof numbers);
-    hash = pc_given_hash(hash, draft->duration, sizeof draft->duration);
-    hash = pc_rule_hash(&draft->microbatches, pc_rule_hash(&draft->interval, hash));
-    for (int i = 0; i < draft->pass_count; i++) hash = hash_line(hash, &draft->passes[i]);
-    for (int i = 0; i < draft->end_count; i++) hash = hash_line(hash, &draft->ends[i]);
-    return hash;
+    pc_hash hash = {0};
+    pc_hash_add_bytes(&hash, numbers, sizeof numbers);
+    pc_hash_add_bytes(&hash, draft->duration, sizeof draft->duration);
+    pc_rule_hash(&draft->interval, &hash);
+    pc_rule_hash(&draft->microbatches, &hash);
+    for (int i = 0; i < draft->pass_count; i++) add_line(&hash, &draft->passes[i]);
+    for (int i = 0; i < draft->end_count; i++) add_line(&hash, &draft->ends[i]);
+    return hash.low;
 }
 
 static bool has_kind(const pc_block_draft *draft, pc_pass_kind kind) {

@@ -260,14 +260,13 @@ void pc_rule_free(pc_rule *rule) {
     *rule = (pc_rule){0};
 }
 
-uint64_t pc_rule_hash(const pc_rule *rule, uint64_t hash) {
+void pc_rule_hash(const pc_rule *rule, pc_hash *hash) {
     for (int i = 0; i < rule->count; i++) {
         const pc_rule_node *node = &rule->nodes[i];
         const int64_t numbers[] = {(int64_t)node->operation, node->operand[0], node->operand[1], node->operand[2],
                                    node->number};
-        hash = pc_given_hash(hash, numbers, sizeof numbers);
+        pc_hash_add_bytes(hash, numbers, sizeof numbers);
     }
-    return hash;
 }
 
 /* ---- working out ---- */

@@ -11,6 +11,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
+#include "engine/hash.h"
 
 #include <stdint.h>
 
@@ -55,8 +56,8 @@ PC_API pc_code pc_rule_number(int64_t number, pc_rule *rule, pc_error *error);
 /* What it comes to; PC_ERROR_INPUT: too large, or a division by zero. A rule that was never read comes to 0. */
 PC_API pc_code pc_rule_value(const pc_rule *rule, const int64_t values[PC_RULE_NAMES], int64_t *value, pc_error *error);
 
-/* Adds what the rule says to a hash (pc_given_hash). */
-PC_API uint64_t pc_rule_hash(const pc_rule *rule, uint64_t hash);
+/* Adds what the rule says. */
+PC_API void pc_rule_hash(const pc_rule *rule, pc_hash *hash);
 
 /* A zeroed one is fine. */
 PC_API void pc_rule_free(pc_rule *rule);

@@ -488,10 +488,7 @@ static pc_code search_slowest_hop(const iteration_run *run, bool with_block, pc_
 /* Notes a schedule that is to be timed; false where one of the same passes was: it would take as long. */
 static bool add_timed(iteration_run *run, const pc_schedule *schedule) {
     pc_hash hash = {UINT64_C(0x7061737365732069), UINT64_C(0x6e206f7264657273)};
-    for (int64_t i = 0; i < schedule->offsets[schedule->devices]; i++) {
-        pc_pass pass = schedule->passes[i];
-        pc_hash_add(&hash, (uint64_t)pass.microbatch << 32 | (uint64_t)pass.chunk << 16 | (uint64_t)pass.kind);
-    }
+    pc_hash_add_bytes(&hash, schedule->passes, (size_t)schedule->offsets[schedule->devices] * sizeof *schedule->passes);
     for (int i = 0; i < run->timed_count; i++)
         if (pc_hash_equal(run->timed[i], hash)) return false;
     run->timed[run->timed_count++] = hash;

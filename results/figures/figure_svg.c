@@ -196,7 +196,7 @@ static bool finish(finisher *x) {
     return !x->does_not_match && x->note == x->notes_end;
 }
 
-/* FNV-1a. */
+/* FNV-1a: names of parts in published figures hold it. */
 static uint32_t hash_of(const char *bytes, size_t size) {
     uint32_t hash = UINT32_C(2166136261);
     for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)bytes[i]) * UINT32_C(16777619);

@@ -13,6 +13,7 @@
 #include "results/columns.h"
 #include "scenarios/plan_scenario.h"
 #include "scenarios/scenario.h"
+#include "storage/sealed.h"
 #include "tests/determinism/scenarios.h"
 
 #include <inttypes.h>
@@ -28,29 +29,21 @@ typedef struct answers {
 
 /* ---- sums of many numbers ---- */
 
-/* FNV-1a (Fowler, Noll, Vo; RFC 9923), 64 bits. */
 typedef uint64_t digest;
-static const digest digest_start = UINT64_C(0xcbf29ce484222325);
-
-static digest add_bytes(digest sum, const void *bytes, size_t count) {
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < count; i++) sum = (sum ^ byte[i]) * UINT64_C(0x100000001b3);
-    return sum;
-}
 
 /* The signs of what is no number are nobody's. */
 static digest add_real(digest sum, double value) {
     double told = isnan(value) ? 0.0 : value;
-    return add_bytes(add_bytes(sum, isnan(value) ? "n" : "r", 1), &told, sizeof told);
+    return pc_sealed_hash(pc_sealed_hash(sum, isnan(value) ? "n" : "r", 1), &told, sizeof told);
 }
 
 static digest add_integer(digest sum, int64_t value) {
-    return add_bytes(sum, &value, sizeof value);
+    return pc_sealed_hash(sum, &value, sizeof value);
 }
 
 /* What noise is made with, at arguments all over where it is used. */
 static digest sum_of_library(void) {
-    digest sum = digest_start;
+    digest sum = PC_SEALED_HASH_START;
     test_random random = {5};
     for (int i = 0; i < 20000; i++) {
         double x = (double)(test_draw(&random) >> 11) * 0x1p-53;
@@ -62,7 +55,7 @@ static digest sum_of_library(void) {
 /* ---- runs ---- */
 
 static digest sum_of_row(const pc_run_row *row) {
-    digest sum = digest_start;
+    digest sum = PC_SEALED_HASH_START;
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
@@ -73,7 +66,7 @@ static digest sum_of_row(const pc_run_row *row) {
             sum = add_integer(sum, pc_column_integer(&columns[i], row));
         else
             pc_column_text(&columns[i], row, text, sizeof text);
-        sum = add_bytes(sum, text, strlen(text));
+        sum = pc_sealed_hash(sum, text, strlen(text));
     }
     return sum;
 }
@@ -115,7 +108,7 @@ static pc_code answer_run(const answers *all, const char *const *sets, int set_c
 /* ---- plans ---- */
 
 static digest sum_of_answer(const pc_plan_answer *answer) {
-    digest sum = digest_start;
+    digest sum = PC_SEALED_HASH_START;
     for (int64_t i = 0; i < answer->count; i++) {
         const pc_plan_found *found = &answer->found[i];
         sum = add_integer(add_integer(add_integer(sum, found->number), found->memory_bytes), found->memory_limits);

@@ -40,6 +40,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL /* nothing but the loader's own stands behind what is preloaded */
+#include <xxhash.h>
 
 typedef enum kind { ALLOC, OPEN, READ, WRITE, SYNC, TRUNCATE, CLOSE, RENAME, LINK, SPAWN, CLOCK, KINDS } call_kind;
 static const char *const kind_names[KINDS] = {"alloc", "open",   "read", "write", "sync", "truncate",
@@ -91,17 +93,17 @@ static void note_place(void) {
     if (counts->frame_count == 0) counts->frame_count = backtrace(counts->frames, FRAMES);
 }
 
-/* FNV-1a over the addresses in the program that the call goes back to, from its entry, so that they are the same in the
+/* A hash of the addresses in the program that the call goes back to, from its entry, so that they are the same in the
  * next process. */
 static void note_way(long number) {
     void *frames[WAY];
-    uint64_t hash = UINT64_C(0xcbf29ce484222325), entry = getauxval(AT_ENTRY);
+    uint64_t offsets[WAY], entry = getauxval(AT_ENTRY);
     int count = backtrace(frames, WAY);
     for (int i = 0; i < count; i++) {
         uint64_t offset = (uintptr_t)frames[i] - entry + PROGRAM_MAX / 2;
-        hash = (hash ^ (offset < PROGRAM_MAX ? offset : 0)) * UINT64_C(0x100000001b3);
+        offsets[i] = offset < PROGRAM_MAX ? offset : 0;
     }
-    if (number <= PLACES_MAX) counts->places[number - 1] = hash;
+    if (number <= PLACES_MAX) counts->places[number - 1] = XXH3_64bits(offsets, (size_t)count * sizeof *offsets);
 }
 
 /* Counts the call; whether it is to go wrong, errno then says how. */

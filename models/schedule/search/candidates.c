@@ -13,6 +13,7 @@ static bool keeps_limits(const pc_search *search, const pc_plan *plan, const pc_
     return true;
 }
 
+/* Candidates that leave alike are tried in the order of these: another hash would find other schedules. */
 static uint64_t hash_of(const pc_block *block) {
     int64_t count = (int64_t)block->microbatches * block->devices * block->chunks * PC_PASS_KINDS;
     uint64_t hash = (uint64_t)block->interval;

@@ -1,0 +1,53 @@
+/* The small things that stand once, in engine/: hashes. */
+#include "tests/support.h"
+
+#include "engine/hash.h"
+
+/* XXH3's own: of no bytes it is 0x2d06800538d394c2 (xxHash 0.8, tests/sanity_test_vectors.h, length 0, seed 0). */
+static void test_hash_is_xxh3(void **state) {
+    (void)state;
+    assert_true(pc_hash_bytes("", 0) == UINT64_C(0x2d06800538d394c2));
+}
+
+static pc_hash hash_words(const uint64_t *words, int count) {
+    pc_hash hash = {1, 2};
+    for (int i = 0; i < count; i++) pc_hash_add(&hash, words[i]);
+    return hash;
+}
+
+/* Zeros count, so does the order, and what one hash began with. */
+static void test_hash_of_words(void **state) {
+    (void)state;
+    static const uint64_t words[] = {0, 0, 7, 9, 0};
+    pc_hash seen[] = {hash_words(words, 0),     hash_words(words, 1),     hash_words(words, 2),
+                      hash_words(words + 2, 2), hash_words(words + 3, 2), hash_words(words + 2, 3)};
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+        for (size_t k = 0; k < i; k++) assert_false(pc_hash_equal(seen[i], seen[k]));
+    assert_true(pc_hash_equal(hash_words(words + 2, 2), seen[3]));
+    pc_hash other = {2, 2};
+    pc_hash_add(&other, 0);
+    assert_false(pc_hash_equal(other, seen[1]));
+}
+
+static pc_hash hash_texts(const char *one, const char *other) {
+    pc_hash hash = {0};
+    pc_hash_add_bytes(&hash, one, strlen(one));
+    pc_hash_add_bytes(&hash, other, strlen(other));
+    return hash;
+}
+
+static void test_hash_of_bytes(void **state) {
+    (void)state;
+    assert_true(pc_hash_equal(hash_texts("ab", "c"), hash_texts("ab", "c")));
+    assert_false(pc_hash_equal(hash_texts("ab", "c"), hash_texts("a", "bc")));
+    assert_false(pc_hash_equal(hash_texts("ab", ""), hash_texts("", "ab")));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hash_is_xxh3),
+        cmocka_unit_test(test_hash_of_words),
+        cmocka_unit_test(test_hash_of_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
