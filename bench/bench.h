@@ -2,6 +2,8 @@
 #ifndef PC_BENCH_BENCH_H
 #define PC_BENCH_BENCH_H
 
+#include "engine/random.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,17 +23,13 @@ static inline double bench_own_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* xorshift64* (Vigna 2016): one multiplication and three shifts, so that the queue is measured and not the generator.
- */
+/* The faster of the generators, so that the queue is measured and not the numbers. */
 typedef struct bench_random {
     uint64_t state;
 } bench_random;
 
 static inline uint64_t bench_draw(bench_random *random) {
-    random->state ^= random->state >> 12;
-    random->state ^= random->state << 25;
-    random->state ^= random->state >> 27;
-    return random->state * UINT64_C(2685821657736338717);
+    return pc_xorshift64star(&random->state);
 }
 
 /* Exponential delays with the given mean, drawn beforehand. */

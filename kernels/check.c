@@ -1,6 +1,7 @@
 #include "kernels/check.h"
 
 #include "engine/alloc.h"
+#include "engine/random.h"
 #include "kernels/dtype.h"
 #include "kernels/fill.h"
 
@@ -90,7 +91,7 @@ static pc_code fill_one(const bench *b, int i, pc_error *error) {
     memset(h->first, GUARD_BYTE, (size_t)all);
     pc_code code = pc_device_upload(b->device, h->block, h->first, all, error);
     if (code) return code;
-    uint64_t seed = pc_fill_mix(b->seed + (uint64_t)i);
+    uint64_t seed = pc_mix(b->seed + (uint64_t)i);
     code = pc_device_fill(b->device, b->address[i], t->dtype, t->count, is_read(t) ? t->fill : PC_FILL_POISON, t->scale,
                           seed, error);
     return code ? code : pc_device_download(b->device, h->first, h->block, all, error);

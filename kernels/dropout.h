@@ -8,21 +8,17 @@
 #ifndef PC_KERNELS_DROPOUT_H
 #define PC_KERNELS_DROPOUT_H
 
+#include "engine/random.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-#ifdef __CUDACC__
-#define PC_DROPOUT_INLINE __host__ __device__ static inline
-#else
-#define PC_DROPOUT_INLINE static inline
-#endif
 
 /* The numbers of elements 8 * group to 8 * group + 7. */
 typedef struct pc_dropout_bits {
     uint32_t word[4];
 } pc_dropout_bits;
 
-PC_DROPOUT_INLINE pc_dropout_bits pc_dropout_eight(uint64_t seed, uint64_t group) {
+PC_RANDOM_INLINE pc_dropout_bits pc_dropout_eight(uint64_t seed, uint64_t group) {
     uint32_t a = (uint32_t)group, b = (uint32_t)(group >> 32), c = 0, d = 0;
     uint32_t key_a = (uint32_t)seed, key_b = (uint32_t)(seed >> 32);
     for (int round = 0; round < 7; round++) {
@@ -39,17 +35,17 @@ PC_DROPOUT_INLINE pc_dropout_bits pc_dropout_eight(uint64_t seed, uint64_t group
 }
 
 /* Numbers below it are dropped. `probability` is from 0 to below 1. */
-PC_DROPOUT_INLINE uint32_t pc_dropout_threshold(float probability) {
+PC_RANDOM_INLINE uint32_t pc_dropout_threshold(float probability) {
     return (uint32_t)(probability * 65536.0f + 0.5f);
 }
 
 /* Whether element `place` (0 to 7) of a group stays. Chosen, not indexed: on GPUs the words stay in registers. */
-PC_DROPOUT_INLINE bool pc_dropout_stays(const pc_dropout_bits *bits, int place, uint32_t threshold) {
+PC_RANDOM_INLINE bool pc_dropout_stays(const pc_dropout_bits *bits, int place, uint32_t threshold) {
     uint32_t lower = place < 2 ? bits->word[0] : bits->word[1], upper = place < 6 ? bits->word[2] : bits->word[3];
     return (((place < 4 ? lower : upper) >> (16 * (place % 2))) & 0xffffu) >= threshold;
 }
 
-PC_DROPOUT_INLINE bool pc_dropout_keeps(uint64_t seed, int64_t element, uint32_t threshold) {
+PC_RANDOM_INLINE bool pc_dropout_keeps(uint64_t seed, int64_t element, uint32_t threshold) {
     pc_dropout_bits bits = pc_dropout_eight(seed, (uint64_t)element / 8);
     return pc_dropout_stays(&bits, (int)(element % 8), threshold);
 }

@@ -1,32 +1,21 @@
 /* fill.h: the numbers of pc_device_fill, the same on the host and on GPUs, to the last bit.
  *
- * Element i is a function of seed and i alone: splitmix64's mixer (Steele, Lea, Flood: 'Fast splittable pseudorandom
- * number generators', OOPSLA 2014) over a counter. Normal numbers are sums of eight 16-bit uniform ones (Irwin-Hall):
- * within 4.9 standard deviations, and no logarithm or cosine of which two machines have two opinions. Only whole
- * numbers and one multiplication of floats, so that nothing can be contracted.
+ * Element i is a function of seed and i alone: splitmix64's mixer (engine/random.h) over a counter. Normal numbers are
+ * sums of eight 16-bit uniform ones (Irwin-Hall): within 4.9 standard deviations, and no logarithm or cosine of which
+ * two machines have two opinions. Only whole numbers and one multiplication of floats, so that nothing can be
+ * contracted.
  */
 #ifndef PC_KERNELS_FILL_H
 #define PC_KERNELS_FILL_H
 
+#include "engine/random.h"
 #include "kernels/device.h"
 
-#ifdef __CUDACC__
-#define PC_FILL_INLINE static __host__ __device__ inline
-#else
-#define PC_FILL_INLINE static inline
-#endif
-
-PC_FILL_INLINE uint64_t pc_fill_mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+PC_RANDOM_INLINE uint64_t pc_fill_bits(uint64_t seed, uint64_t i) {
+    return pc_mix(pc_mix(seed ^ PC_GOLDEN) + i * PC_GOLDEN);
 }
 
-PC_FILL_INLINE uint64_t pc_fill_bits(uint64_t seed, uint64_t i) {
-    return pc_fill_mix(pc_fill_mix(seed ^ UINT64_C(0x9e3779b97f4a7c15)) + i * UINT64_C(0x9e3779b97f4a7c15));
-}
-
-PC_FILL_INLINE int32_t pc_fill_sum_of_four(uint64_t bits) {
+PC_RANDOM_INLINE int32_t pc_fill_sum_of_four(uint64_t bits) {
     return (int32_t)((bits & 0xffff) + ((bits >> 16) & 0xffff) + ((bits >> 32) & 0xffff) + (bits >> 48));
 }
 
@@ -39,13 +28,13 @@ static inline float pc_fill_factor(pc_fill fill, double scale) {
 }
 
 /* PC_FILL_ZERO, ONE, NORMAL or UNIFORM, before it is rounded to the dtype (so that UNIFORM may come out as `scale`). */
-PC_FILL_INLINE float pc_fill_float(pc_fill fill, float factor, uint64_t seed, uint64_t i) {
+PC_RANDOM_INLINE float pc_fill_float(pc_fill fill, float factor, uint64_t seed, uint64_t i) {
     uint64_t bits = pc_fill_bits(seed, i);
     switch (fill) {
     case PC_FILL_ONE:
         return 1;
     case PC_FILL_NORMAL: /* the mean of eight is 8 (2^16 - 1) / 2 */
-        return (float)(pc_fill_sum_of_four(bits) + pc_fill_sum_of_four(pc_fill_mix(bits)) - 262140) * factor;
+        return (float)(pc_fill_sum_of_four(bits) + pc_fill_sum_of_four(pc_mix(bits)) - 262140) * factor;
     case PC_FILL_UNIFORM:
         return (float)(int32_t)(bits >> 40) * factor;
     default:
@@ -54,14 +43,14 @@ PC_FILL_INLINE float pc_fill_float(pc_fill fill, float factor, uint64_t seed, ui
 }
 
 /* PC_FILL_ZERO, ONE or INDEX; of INDEX 0 .. limit - 1. */
-PC_FILL_INLINE int32_t pc_fill_whole(pc_fill fill, uint64_t limit, uint64_t seed, uint64_t i) {
+PC_RANDOM_INLINE int32_t pc_fill_whole(pc_fill fill, uint64_t limit, uint64_t seed, uint64_t i) {
     if (fill == PC_FILL_INDEX) return (int32_t)(((pc_fill_bits(seed, i) >> 32) * limit) >> 32);
     return fill == PC_FILL_ONE;
 }
 
 /* What an element of a poisoned tensor is made of: NaN in all formats of numbers with a point; the largest whole
  * number. */
-PC_FILL_INLINE uint32_t pc_fill_poison(pc_dtype dtype) {
+PC_RANDOM_INLINE uint32_t pc_fill_poison(pc_dtype dtype) {
     return dtype == PC_FP32 ? 0x7fffffff : dtype == PC_INT32 ? 0x7fffffff : dtype == PC_UINT8 ? 0xff : 0x7fff;
 }
 

@@ -12,16 +12,20 @@
 
 #include <cmocka.h>
 
-/* splitmix64 (Steele, Lea, Flood 2014): seeds tests; the same numbers everywhere. */
+#include "engine/random.h"
+
+/* Seeds tests; the same numbers everywhere. */
 typedef struct test_random {
     uint64_t state;
 } test_random;
 
 static inline uint64_t test_draw(test_random *random) {
-    uint64_t z = (random->state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return pc_splitmix64(&random->state);
+}
+
+/* Evenly from 0 to below 1. */
+static inline double test_draw_unit(test_random *random) {
+    return pc_unit_interval(test_draw(random));
 }
 
 /* A whole number from least to most. */

@@ -118,7 +118,7 @@ static void intervals_hold_the_quantile(void **state) {
     int held[3] = {0};
     for (int i = 0; i < DRAWS; i++) {
         double numbers[COUNT];
-        for (int k = 0; k < COUNT; k++) numbers[k] = (double)(test_draw(&random) >> 11) * 0x1p-53;
+        for (int k = 0; k < COUNT; k++) numbers[k] = test_draw_unit(&random);
         qsort(numbers, COUNT, sizeof *numbers, compare);
         for (int k = 0; k < 3; k++) {
             pc_quantile found = pc_quantile_of(numbers, COUNT, qs[k]);

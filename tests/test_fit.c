@@ -9,16 +9,12 @@
 
 /* ---- noise ---- */
 
-static double uniform(test_random *random) {
-    return (double)(test_draw(random) >> 11) * 0x1p-53;
-}
-
 static double between(test_random *random, double low, double high) {
-    return low * exp(uniform(random) * log(high / low));
+    return low * exp(test_draw_unit(random) * log(high / low));
 }
 
 static double normal(test_random *random) {
-    double u = uniform(random), v = uniform(random);
+    double u = test_draw_unit(random), v = test_draw_unit(random);
     return sqrt(-2.0 * log(u > 0.0 ? u : 0x1p-53)) * cos(6.283185307179586 * v);
 }
 
@@ -30,7 +26,7 @@ static double noisy(test_random *random, double seconds, bool is_lognormal) {
 
 static double with_outliers(test_random *random, double seconds, bool is_lognormal) {
     double x = noisy(random, seconds, is_lognormal);
-    return uniform(random) < 0.02 ? x * between(random, 3.0, 10.0) : x;
+    return test_draw_unit(random) < 0.02 ? x * between(random, 3.0, 10.0) : x;
 }
 
 /* ---- a truth and points of it ---- */
@@ -203,7 +199,7 @@ static double draw_extent(test_random *random, double low, double high) {
 
 /* Any; a few rows, where the memory sets the pace; large with a short k, where the ramp does. */
 static void draw_gemm(test_random *random, double *x) {
-    double sort = uniform(random);
+    double sort = test_draw_unit(random);
     x[0] = 1.0;
     for (int d = 1; d < 4; d++) x[d] = draw_extent(random, 64.0, 16384.0);
     if (sort < 0.3) x[1] = ceil(between(random, 1.0, 64.0));
@@ -253,12 +249,12 @@ static double attention_truth(const double *x) {
 
 /* A fifth so small that hardly more than the launch shows, two fifths of one short wave, where the ramp does. */
 static void draw_attention(test_random *random, double *x) {
-    double sort = uniform(random);
+    double sort = test_draw_unit(random);
     x[0] = ceil(between(random, 1.0, sort < 0.2 ? 16.0 : sort < 0.6 ? 50.0 : 1024.0));
     x[1] = 128.0 * ceil(between(random, 32.0, sort < 0.6 ? 256.0 : 8192.0) / 128.0);
     if (sort < 0.2) x[1] = ceil(between(random, 8.0, 64.0));
     x[2] = x[1];
-    x[3] = uniform(random) < 0.5 ? 64.0 : 128.0;
+    x[3] = test_draw_unit(random) < 0.5 ? 64.0 : 128.0;
 }
 
 static void attention_is_recovered(void **state) {
@@ -335,7 +331,7 @@ static double teeth(const double *x) {
 }
 
 static void draw_even(test_random *random, double *x) {
-    *x = 1e6 + 1e9 * uniform(random);
+    *x = 1e6 + 1e9 * test_draw_unit(random);
 }
 
 static double quiet(test_random *random, double seconds) {

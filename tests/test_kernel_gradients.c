@@ -26,7 +26,7 @@ typedef struct bag {
 /* Sum of twelve uniform numbers less 6: about normal, and bounded. */
 static double draw_normal(test_random *random) {
     double sum = -6;
-    for (int i = 0; i < 12; i++) sum += (double)(test_draw(random) >> 11) * 0x1p-53;
+    for (int i = 0; i < 12; i++) sum += test_draw_unit(random);
     return sum;
 }
 

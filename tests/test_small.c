@@ -1,7 +1,8 @@
-/* The small things that stand once, in engine/: hashes. */
+/* The small things that stand once, in engine/: hashes, random streams. */
 #include "tests/support.h"
 
 #include "engine/hash.h"
+#include "engine/random.h"
 
 /* XXH3's own: of no bytes it is 0x2d06800538d394c2 (xxHash 0.8, tests/sanity_test_vectors.h, length 0, seed 0). */
 static void test_hash_is_xxh3(void **state) {
@@ -43,11 +44,40 @@ static void test_hash_of_bytes(void **state) {
     assert_false(pc_hash_equal(hash_texts("ab", ""), hash_texts("", "ab")));
 }
 
+/* ---- random streams ---- */
+
+/* Of the state 0, as the paper's own program makes them (Steele, Lea, Flood 2014;
+ * https://prng.di.unimi.it/splitmix64.c). */
+static void test_splitmix64(void **state) {
+    (void)state;
+    static const uint64_t wanted[] = {UINT64_C(0xe220a8397b1dcdaf), UINT64_C(0x6e789e6aa1b965f4),
+                                      UINT64_C(0x06c45d188009454f)};
+    uint64_t stream = 0;
+    assert_true(pc_seed_of(0) == wanted[0]);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) assert_true(pc_splitmix64(&stream) == wanted[i]);
+}
+
+/* From the state 1: 1 ^ 1 << 25 is 0x2000001, that ^ it >> 27 is itself, and the product's bits follow. */
+static void test_xorshift64star(void **state) {
+    (void)state;
+    uint64_t stream = 1;
+    uint64_t first = pc_xorshift64star(&stream);
+    assert_true(stream == 0x2000001);
+    assert_true(first == UINT64_C(0x2000001) * UINT64_C(2685821657736338717));
+}
+
+static void test_unit_interval(void **state) {
+    (void)state;
+    assert_true(pc_unit_interval(0) == 0);
+    assert_true(pc_unit_interval(UINT64_MAX) < 1);
+    assert_true(pc_unit_interval(UINT64_C(1) << 63) == 0.5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash_is_xxh3),
-        cmocka_unit_test(test_hash_of_words),
-        cmocka_unit_test(test_hash_of_bytes),
+        cmocka_unit_test(test_hash_is_xxh3),   cmocka_unit_test(test_hash_of_words),
+        cmocka_unit_test(test_hash_of_bytes),  cmocka_unit_test(test_splitmix64),
+        cmocka_unit_test(test_xorshift64star), cmocka_unit_test(test_unit_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

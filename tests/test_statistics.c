@@ -8,11 +8,6 @@
 
 enum { ROOM = 512 };
 
-/* Evenly in [0, 1). */
-static double unit(test_random *random) {
-    return (double)(test_draw(random) >> 11) * 0x1p-53;
-}
-
 static void shuffle(test_random *random, double *x, int count) {
     for (int i = count - 1; i > 0; i--) {
         int j = (int)test_between(random, 0, i);
@@ -70,7 +65,7 @@ static void quantiles_hold_their_share(void **state) {
     double x[ROOM], room[ROOM];
     for (long c = 0; c < test_cases(200); c++) {
         int count = (int)test_between(&random, 30, 200), half = 0, most = 0;
-        for (int i = 0; i < count; i++) x[i] = exp(3.0 * unit(&random));
+        for (int i = 0; i < count; i++) x[i] = exp(3.0 * test_draw_unit(&random));
         pc_statistics s;
         pc_statistics_of(x, count, room, &s);
         assert_true(s.least <= s.p5 && s.p5 <= s.q1 && s.q1 <= s.median && s.median <= s.q3 && s.q3 <= s.p95);
@@ -131,8 +126,8 @@ static void steady_noise_is_soon_enough(void **state) {
     double sum = 0.0;
     long cases = test_cases(200);
     for (long c = 0; c < cases; c++) {
-        double x[ROOM], width = 0.3 * unit(&random);
-        for (int i = 0; i < ROOM; i++) x[i] = 1.0 + width * unit(&random);
+        double x[ROOM], width = 0.3 * test_draw_unit(&random);
+        for (int i = 0; i < ROOM; i++) x[i] = 1.0 + width * test_draw_unit(&random);
         pc_sampler_rule rule = pc_sampler_rule_default(10.0);
         int count = taken(&rule, x, 1e-4);
         assert_in_range(count, 30, 200);
@@ -181,11 +176,13 @@ static void a_budget_learns_and_is_kept(void **state) {
     (void)state;
     test_random random = {4};
     for (long c = 0; c < test_cases(200); c++) {
-        double now = 100.0 * unit(&random), end = now + 100.0, off = exp(1.5 * (2.0 * unit(&random) - 1.0));
+        double now = 100.0 * test_draw_unit(&random), end = now + 100.0,
+               off = exp(1.5 * (2.0 * test_draw_unit(&random) - 1.0));
         pc_budget budget = pc_budget_until(end);
         int begun = 0, left_out = 0;
         for (int i = 0; i < 100000 && left_out < 200; i++) {
-            double estimate = 0.02 + 0.2 * unit(&random), actual = off * estimate * (0.9 + 0.2 * unit(&random));
+            double estimate = 0.02 + 0.2 * test_draw_unit(&random),
+                   actual = off * estimate * (0.9 + 0.2 * test_draw_unit(&random));
             if (!pc_budget_allows(&budget, estimate, now)) {
                 left_out++;
                 continue;

@@ -147,13 +147,6 @@ static void csv_quotes_as_rfc_4180_says(void **state) {
     free(text);
 }
 
-static uint64_t next_random(uint64_t *state) { /* xorshift64 */
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 /* The cell of a row's line, by column number. */
 static const char *find_cell(const char *line, int column) {
     for (; column > 0; column--) line = strchr(line, ',') + 1;
@@ -162,10 +155,10 @@ static const char *find_cell(const char *line, int column) {
 
 static void csv_numbers_read_back_exactly(void **state) {
     (void)state;
-    uint64_t random = 88172645463325252u;
+    test_random random = {11};
     const int column = (int)(pc_column_find("mfu") - pc_columns(&(int){0}));
     for (int i = 0; i < 2000; i++) {
-        uint64_t bits = next_random(&random);
+        uint64_t bits = test_draw(&random);
         pc_run_row row;
         pc_run_row_clear(&row);
         memcpy(&row.mfu, &bits, sizeof bits);

@@ -1,6 +1,7 @@
 #include "calib/device/measure_private.h"
 
 #include "engine/alloc.h"
+#include "engine/random.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,16 +18,8 @@ const char *pc_shape_tier_name(pc_shape_tier tier) {
 
 /* ---- random numbers ---- */
 
-/* splitmix64 (Steele, Lea, Flood 2014, 'Fast splittable pseudorandom number generators'). */
-static uint64_t draw(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 int64_t pc_shape_draw(pc_shape_builder *builder, int64_t least, int64_t most, int64_t step) {
-    double part = (double)(draw(&builder->random) >> 11) * 0x1p-53;
+    double part = pc_unit_interval(pc_splitmix64(&builder->random));
     double drawn = (double)least * exp(part * log((double)most / (double)least));
     int64_t whole = (int64_t)(drawn / (double)step + 0.5) * step;
     return whole < least ? least : whole > most ? most : whole;
@@ -116,7 +109,7 @@ static int64_t usable(const pc_device_info *info) {
 /* Fisher and Yates, within each tier, which end up one behind the other. */
 static void order(pc_shape_list *list, uint64_t *random) {
     for (int64_t i = list->count; i-- > 1;) {
-        int64_t j = (int64_t)(draw(random) % (uint64_t)(i + 1));
+        int64_t j = (int64_t)(pc_splitmix64(random) % (uint64_t)(i + 1));
         pc_listed_shape kept = list->shape[i];
         list->shape[i] = list->shape[j];
         list->shape[j] = kept;

@@ -4,6 +4,7 @@
 
 #include "calib/device/statistics.h"
 #include "engine/alloc.h"
+#include "engine/random.h"
 #include "kernels/device.h"
 #include "kernels/transfer.h"
 
@@ -87,9 +88,7 @@ static pc_code meet(member *r, pc_error *error) {
 /* A whole number below 4 for up to 64 ranks, below 2 for more: their sums stay below 256, which bf16 holds exactly
  * (8 bits), in whatever order they are added. A mix of place and rank, so that what lands elsewhere is seen. */
 static int value_at(int from_rank, int ranks, int64_t place) {
-    uint64_t z = ((uint64_t)place * 64 + (uint64_t)from_rank) * UINT64_C(0x9e3779b97f4a7c15);
-    z ^= z >> 29;
-    return (int)(z * UINT64_C(0xbf58476d1ce4e5b9) >> 61) & (ranks <= 64 ? 3 : 1);
+    return (int)(pc_seed_of((uint64_t)place * 64 + (uint64_t)from_rank) & (ranks <= 64 ? 3 : 1));
 }
 
 static uint16_t bf16_of(int whole) {

@@ -2,6 +2,7 @@
 
 #include "calib/fit/fit_private.h"
 #include "engine/alloc.h"
+#include "engine/random.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -240,17 +241,9 @@ static bool is_same_shape(const pc_fit *fit, int64_t a, int64_t b) {
     return memcmp(fit->x + a * fit->dimensions, fit->x + b * fit->dimensions, size) == 0;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static void shuffle_folds(uint64_t *state, int32_t order[FOLDS]) {
     for (int k = 0; k < FOLDS; k++) {
-        int at = (int)(next_random(state) % (uint64_t)(k + 1));
+        int at = (int)(pc_splitmix64(state) % (uint64_t)(k + 1));
         order[k] = at == k ? k : order[at];
         order[at] = k;
     }

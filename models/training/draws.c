@@ -1,17 +1,11 @@
 #include "models/training/draws.h"
 
 #include "engine/alloc.h"
+#include "engine/random.h"
 
 #include <math.h>
 
 /* ---- streams ---- */
-
-uint64_t pc_mix(uint64_t x) {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
 
 pc_code pc_draws_open(gsl_rng *rng, pc_error *error) {
     *rng = (gsl_rng){.type = gsl_rng_taus2, .state = pc_alloc(1, gsl_rng_taus2->size)};
@@ -24,8 +18,8 @@ void pc_draws_close(gsl_rng *rng) {
 }
 
 void pc_draws_begin(gsl_rng *rng, uint64_t seed, int64_t sample, pc_drawn what, int64_t replica, int stage) {
-    uint64_t of_sample = pc_mix(pc_mix(pc_mix(seed) + (uint64_t)sample) + (uint64_t)what);
-    gsl_rng_set(rng, (unsigned long)pc_mix(pc_mix(of_sample + (uint64_t)replica) + (uint64_t)stage));
+    uint64_t of_sample = pc_seed_of(pc_seed_of(pc_seed_of(seed) + (uint64_t)sample) + (uint64_t)what);
+    gsl_rng_set(rng, (unsigned long)pc_seed_of(pc_seed_of(of_sample + (uint64_t)replica) + (uint64_t)stage));
 }
 
 /* ---- factors ---- */

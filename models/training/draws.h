@@ -12,9 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* splitmix64 (Steele, Lea, Flood 2014): neighbouring numbers become seeds that have nothing in common. */
-uint64_t pc_mix(uint64_t x);
-
 /* A generator whose state is ours: where memory is short, gsl_rng_alloc would end the program. pc_draws_close. */
 pc_code pc_draws_open(gsl_rng *rng, pc_error *error);
 void pc_draws_close(gsl_rng *rng);

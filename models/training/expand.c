@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/parallel.h"
+#include "engine/random.h"
 #include "models/schedule/timing.h"
 #include "models/training/draws.h"
 
@@ -127,7 +128,7 @@ static void merge_ends(const pc_pipeline_ends *from, pc_pipeline_ends *into) {
 /* ---- noise ---- */
 
 static unsigned long stream_seed(uint64_t seed, int64_t replica, int stage) {
-    return (unsigned long)pc_mix(pc_mix(pc_mix(seed) + (uint64_t)replica) + (uint64_t)stage);
+    return (unsigned long)pc_seed_of(pc_seed_of(pc_seed_of(seed) + (uint64_t)replica) + (uint64_t)stage);
 }
 
 /* ---- replicas ---- */

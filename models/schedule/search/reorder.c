@@ -1,6 +1,7 @@
 #include "models/schedule/search/reorder.h"
 
 #include "engine/alloc.h"
+#include "engine/random.h"
 
 #include <string.h>
 
@@ -519,12 +520,8 @@ static pc_time find_releases(pc_reorder *r, const pc_plan_order *order) {
 
 enum { FAR = 64 }; /* passes a device and chunk: as good as all, but keeps the time of a sweep in proportion */
 
-/* The next number of a stream that depends on the seed only (xorshift64*; Vigna 2016, ACM TOMS 42, 30). */
 static uint64_t draw(uint64_t *stream) {
-    *stream ^= *stream >> 12;
-    *stream ^= *stream << 25;
-    *stream ^= *stream >> 27;
-    return *stream * UINT64_C(0x2545f4914f6cdd1d) >> 32;
+    return pc_xorshift64star(stream) >> 32;
 }
 
 static int64_t draw_window(uint64_t *stream, int64_t far) {
@@ -561,7 +558,7 @@ static bool is_better(const pc_plan_order *a, const pc_plan_order *b) {
 }
 
 void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_plan_order *order) {
-    uint64_t stream = (uint64_t)(way / 2) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t stream = (uint64_t)(way / 2) * PC_GOLDEN;
     int patience = stream ? rounds : ROUNDS_WITHOUT_GAIN;
     pc_plan_order_copy(r->plan, order, &r->now);
     for (int round = 0, without_gain = 0; round < rounds && without_gain < patience; round++) {
