@@ -1,8 +1,8 @@
 #include "results/compare.h"
 
 #include "engine/alloc.h"
+#include "engine/index.h"
 #include "results/compare_private.h"
-#include "storage/sealed.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,36 +11,11 @@
 
 /* --- which rows belong together --- */
 
-/* Rows by scenario and name: open addressing, at most half full. */
-typedef struct row_slot {
-    uint64_t hash;
-    int64_t row; /* from 1; 0: free */
-} row_slot;
-
-typedef struct row_index {
-    const pc_run_row *rows;
-    row_slot *slots;
-    size_t slot_count; /* a power of two */
-} row_index;
-
-static uint64_t hash_of(const pc_run_row *row) {
-    uint64_t hash = pc_sealed_hash(PC_SEALED_HASH_START, row->scenario, strnlen(row->scenario, sizeof row->scenario));
-    hash = pc_sealed_hash(hash, "", 1); /* a zero, so that ("a", "bc") is not ("ab", "c") */
-    return pc_sealed_hash(hash, row->name, strnlen(row->name, sizeof row->name));
-}
-
-static bool is_same_run(const pc_run_row *a, const pc_run_row *b) {
-    return strncmp(a->name, b->name, sizeof a->name) == 0 && strncmp(a->scenario, b->scenario, sizeof a->scenario) == 0;
-}
-
-/* Where the row stands, or the free slot where it would. */
-static row_slot *find_slot(const row_index *index, const pc_run_row *row, uint64_t hash) {
-    size_t at = (size_t)(hash ^ hash >> 32) & (index->slot_count - 1);
-    for (;; at = (at + 1) & (index->slot_count - 1)) {
-        row_slot *slot = &index->slots[at];
-        if (slot->row == 0) return slot;
-        if (slot->hash == hash && is_same_run(&index->rows[slot->row - 1], row)) return slot;
-    }
+static pc_hash key_of(const pc_run_row *row) {
+    pc_hash key = {0};
+    pc_hash_add_bytes(&key, row->scenario, strnlen(row->scenario, sizeof row->scenario));
+    pc_hash_add_bytes(&key, row->name, strnlen(row->name, sizeof row->name));
+    return key;
 }
 
 static pc_code refuse_twins(const char *file, const pc_run_row *one, const pc_run_row *other, pc_error *error) {
@@ -51,23 +26,19 @@ static pc_code refuse_twins(const char *file, const pc_run_row *one, const pc_ru
                         file, one->run, other->run, one->name, one->scenario);
 }
 
-static pc_code index_rows(const pc_run_row *rows, int64_t count, const char *file, row_index *index, pc_error *error) {
-    *index = (row_index){.rows = rows, .slot_count = 2};
-    while (index->slot_count / 2 < (size_t)count) index->slot_count *= 2;
-    index->slots = pc_alloc(index->slot_count, sizeof *index->slots);
-    if (!index->slots) return pc_error_no_memory(error);
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t hash = hash_of(&rows[i]);
-        row_slot *slot = find_slot(index, &rows[i], hash);
-        if (slot->row) return refuse_twins(file, &rows[slot->row - 1], &rows[i], error);
-        *slot = (row_slot){hash, i + 1};
+/* Rows by scenario and name. */
+static pc_code index_rows(const pc_run_row *rows, int64_t count, const char *file, pc_index *index, pc_error *error) {
+    pc_code code = pc_index_reserve(index, count, error);
+    for (int64_t i = 0; i < count && !code; i++) {
+        int64_t first = pc_index_add(index, key_of(&rows[i]), i);
+        if (first < i) code = refuse_twins(file, &rows[first], &rows[i], error);
     }
-    return PC_OK;
+    return code;
 }
 
-static void match_rows(pc_comparison *c, const row_index *of_b) {
+static void match_rows(pc_comparison *c, const pc_index *of_b) {
     for (int64_t i = 0; i < c->a_count; i++) {
-        c->b_of_a[i] = find_slot(of_b, &c->a[i], hash_of(&c->a[i]))->row - 1;
+        c->b_of_a[i] = pc_index_find(of_b, key_of(&c->a[i]));
         if (c->b_of_a[i] < 0) continue;
         c->b_is_used[c->b_of_a[i]] = true;
         c->summary.both++;
@@ -79,13 +50,12 @@ static void match_rows(pc_comparison *c, const row_index *of_b) {
 /* One index after the other: that of A only shows that no run stands there twice. */
 static pc_code match(pc_comparison *c, pc_error *error) {
     const pc_compare_options *options = c->options;
-    row_index index;
-    pc_code code = index_rows(c->a, c->a_count, options->name_a ? options->name_a : "a", &index, error);
-    pc_free(index.slots);
-    if (code) return code;
-    code = index_rows(c->b, c->b_count, options->name_b ? options->name_b : "b", &index, error);
-    if (!code) match_rows(c, &index);
-    pc_free(index.slots);
+    pc_index of_a = {0}, of_b = {0};
+    pc_code code = index_rows(c->a, c->a_count, options->name_a ? options->name_a : "a", &of_a, error);
+    pc_index_free(&of_a);
+    if (!code) code = index_rows(c->b, c->b_count, options->name_b ? options->name_b : "b", &of_b, error);
+    if (!code) match_rows(c, &of_b);
+    pc_index_free(&of_b);
     return code;
 }
 

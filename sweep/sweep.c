@@ -1,58 +1,35 @@
 #include "sweep/sweep.h"
 
 #include "engine/alloc.h"
+#include "engine/index.h"
 
-/* Keys of results and runs in one table: open addressing, at most half full. */
-typedef struct key_table {
-    const pc_run_key *results, *runs;
-    int64_t result_count;
-    int64_t *slots; /* a result's number, or result_count + a run's, from 1; 0: free */
-    uint64_t mask;
-} key_table;
-
-static pc_run_key key_of(const key_table *table, int64_t number) {
-    return number < table->result_count ? table->results[number] : table->runs[number - table->result_count];
+static pc_hash key_of(pc_run_key key) {
+    return (pc_hash){key.high, key.low};
 }
 
-/* The number that has this key, or a free slot for it. Keys are hashes already. */
-static int64_t *find_slot(const key_table *table, pc_run_key key) {
-    uint64_t at = (key.low ^ key.high) & table->mask;
-    while (table->slots[at] && !pc_run_key_equal(key_of(table, table->slots[at] - 1), key)) at = (at + 1) & table->mask;
-    return &table->slots[at];
-}
-
-static void add_results(key_table *table) {
-    for (int64_t i = 0; i < table->result_count; i++) {
-        int64_t *slot = find_slot(table, table->results[i]);
-        if (!*slot) *slot = i + 1;
-    }
-}
-
-static void place_run(key_table *table, int64_t run, sweep *plan) {
-    int64_t *slot = find_slot(table, table->runs[run]);
-    plan->place[run] = *slot && *slot <= table->result_count ? *slot - 1 : -1;
-    if (plan->place[run] >= 0) plan->done_count++;
-    if (*slot) return;
-    *slot = table->result_count + run + 1;
-    plan->to_do[plan->to_do_count++] = run;
+/* Results have their numbers, runs those behind them. */
+static void place_run(pc_index *index, int64_t result_count, pc_run_key key, int64_t run, sweep *plan) {
+    int64_t mine = result_count + run, number = pc_index_add(index, key_of(key), mine);
+    plan->place[run] = number < result_count ? number : -1;
+    plan->done_count += number < result_count;
+    if (number == mine) plan->to_do[plan->to_do_count++] = run;
 }
 
 pc_code sweep_plan(const pc_run_key *runs, int64_t run_count, const pc_run_key *results, int64_t result_count,
                    sweep *plan, pc_error *error) {
-    key_table table = {.results = results, .runs = runs, .result_count = result_count, .mask = 1};
-    while (table.mask < 2 * (uint64_t)(run_count + result_count)) table.mask = 2 * table.mask + 1;
+    pc_index index = {0};
     sweep made = {.count = run_count,
                   .place = pc_alloc((size_t)run_count, sizeof *made.place),
                   .to_do = pc_alloc((size_t)run_count, sizeof *made.to_do)};
-    table.slots = pc_alloc((size_t)table.mask + 1, sizeof *table.slots);
-    if (!made.place || !made.to_do || !table.slots) {
-        pc_free(table.slots);
+    pc_code code = made.place && made.to_do ? pc_index_reserve(&index, run_count + result_count, error)
+                                            : pc_error_no_memory(error);
+    if (code) {
         sweep_free(&made);
-        return pc_error_no_memory(error);
+        return code;
     }
-    add_results(&table);
-    for (int64_t run = 0; run < run_count; run++) place_run(&table, run, &made);
-    pc_free(table.slots);
+    for (int64_t i = 0; i < result_count; i++) pc_index_add(&index, key_of(results[i]), i);
+    for (int64_t run = 0; run < run_count; run++) place_run(&index, result_count, runs[run], run, &made);
+    pc_index_free(&index);
     *plan = made;
     return PC_OK;
 }

@@ -1,6 +1,6 @@
 /* sweep.h: which runs of a list have a result already, which repeat another, which are to be done.
  *
- * Pure: keys in, numbers out. A run costs 16 bytes here, and while the plan is made up to 32 more.
+ * Pure: keys in, numbers out. A run costs 16 bytes here, and while the plan is made up to 64 more.
  */
 #ifndef PC_SWEEP_SWEEP_H
 #define PC_SWEEP_SWEEP_H

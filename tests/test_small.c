@@ -1,7 +1,9 @@
-/* The small things that stand once, in engine/: hashes, random streams. */
+/* The small things that stand once, in engine/: hashes, random streams, an index of keys. */
 #include "tests/support.h"
 
+#include "engine/alloc.h"
 #include "engine/hash.h"
+#include "engine/index.h"
 #include "engine/random.h"
 
 /* XXH3's own: of no bytes it is 0x2d06800538d394c2 (xxHash 0.8, tests/sanity_test_vectors.h, length 0, seed 0). */
@@ -73,11 +75,66 @@ static void test_unit_interval(void **state) {
     assert_true(pc_unit_interval(UINT64_C(1) << 63) == 0.5);
 }
 
+/* ---- an index ---- */
+
+/* Even numbers are put in, in an order of their own, and each stands for how many came before it; again, it keeps what
+ * it has; odd ones have none. */
+static void test_index_finds_what_was_put_in(void **state) {
+    (void)state;
+    enum { COUNT = 5000, STEP = 1777 }; /* no common factor: every number comes once */
+    pc_index index = {0};
+    assert_int_equal(pc_index_find(&index, pc_index_key(0)), -1);
+    for (int64_t i = 0; i < COUNT; i++) {
+        uint64_t number = 2 * (uint64_t)(i * STEP % COUNT);
+        assert_int_equal(pc_index_reserve(&index, i + 1, NULL), PC_OK);
+        assert_int_equal(pc_index_add(&index, pc_index_key(number), i), i);
+        assert_int_equal(pc_index_add(&index, pc_index_key(number), COUNT), i);
+        assert_int_equal(index.count, i + 1);
+    }
+    for (int64_t i = 0; i < COUNT; i++) {
+        uint64_t number = 2 * (uint64_t)(i * STEP % COUNT);
+        assert_int_equal(pc_index_find(&index, pc_index_key(number)), i);
+        assert_int_equal(pc_index_find(&index, pc_index_key(number + 1)), -1);
+    }
+    pc_index_free(&index);
+}
+
+/* Keys that want the same slot stand behind each other, round the end of the slots; both halves of a key count. */
+static void test_index_of_keys_that_meet(void **state) {
+    (void)state;
+    pc_index index = {0};
+    assert_int_equal(pc_index_reserve(&index, 40, NULL), PC_OK);
+    uint64_t last = (uint64_t)index.slot_count - 1;
+    for (uint64_t i = 0; i < 40; i++) pc_index_add(&index, (pc_hash){i, last}, (int64_t)i);
+    for (uint64_t i = 0; i < 40; i++) assert_int_equal(pc_index_find(&index, (pc_hash){i, last}), i);
+    assert_int_equal(pc_index_find(&index, (pc_hash){40, last}), -1);
+    pc_index_free(&index);
+}
+
+/* Where memory is short the index stays as it was. */
+static void test_index_without_memory(void **state) {
+    (void)state;
+    pc_index index = {0};
+    assert_int_equal(pc_index_reserve(&index, 1, NULL), PC_OK);
+    pc_index_add(&index, pc_index_key(5), 7);
+    pc_alloc_fail_after(0);
+    assert_int_equal(pc_index_reserve(&index, 1000, NULL), PC_ERROR_NO_MEMORY);
+    pc_alloc_fail_after(-1);
+    assert_int_equal(pc_index_find(&index, pc_index_key(5)), 7);
+    pc_index_free(&index);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash_is_xxh3),   cmocka_unit_test(test_hash_of_words),
-        cmocka_unit_test(test_hash_of_bytes),  cmocka_unit_test(test_splitmix64),
-        cmocka_unit_test(test_xorshift64star), cmocka_unit_test(test_unit_interval),
+        cmocka_unit_test(test_hash_is_xxh3),
+        cmocka_unit_test(test_hash_of_words),
+        cmocka_unit_test(test_hash_of_bytes),
+        cmocka_unit_test(test_splitmix64),
+        cmocka_unit_test(test_xorshift64star),
+        cmocka_unit_test(test_unit_interval),
+        cmocka_unit_test(test_index_finds_what_was_put_in),
+        cmocka_unit_test(test_index_of_keys_that_meet),
+        cmocka_unit_test(test_index_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,12 @@
 
 #include "engine/alloc.h"
 #include "engine/simtime.h"
+#include "engine/index.h"
 #include "models/machine/shares.h"
 
 #include <inttypes.h>
 
 /* ---- links ---- */
-
-/* A row of the route table. */
-typedef struct known_route {
-    int64_t key;   /* from * gpus + to; NO_KEY: an empty row */
-    int32_t route; /* its number in the program */
-} known_route;
-
-enum { NO_KEY = -1 };
 
 struct pc_network {
     pc_machine machine;
@@ -22,8 +15,7 @@ struct pc_network {
     pc_program *program;
     /* The first of each sort; then out of and into each in turn. PC_NO_RESOURCE: there are none. */
     int32_t gpu_links, nic_links, leaf_links;
-    known_route *routes; /* open addressing; a power of two of rows */
-    int64_t route_rows, route_count;
+    pc_index routes; /* by from * gpus + to: their numbers in the program */
 };
 
 typedef enum way { OUT, INTO, WAYS } way;
@@ -88,7 +80,7 @@ pc_code pc_network_create(const pc_machine *machine, int64_t gpus, pc_program *p
 
 void pc_network_free(pc_network *network) {
     if (!network) return;
-    pc_free(network->routes);
+    pc_index_free(&network->routes);
     pc_free(network);
 }
 
@@ -124,30 +116,6 @@ static int32_t list_links(const pc_network *x, int64_t from, int64_t to, int32_t
     return count;
 }
 
-/* The row where the key is, or would be: there is always an empty one. The multiplier is 2^64 over the golden ratio
- * (Knuth, volume 3, section 6.4). */
-static known_route *find_row(known_route *rows, int64_t row_count, int64_t key) {
-    uint64_t hash = (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15);
-    int64_t row = (int64_t)(hash >> 32) & (row_count - 1);
-    while (rows[row].key != NO_KEY && rows[row].key != key) row = (row + 1) & (row_count - 1);
-    return &rows[row];
-}
-
-/* At most half full. */
-static pc_code make_room(pc_network *x, pc_error *error) {
-    if (2 * (x->route_count + 1) <= x->route_rows) return PC_OK;
-    int64_t rows = x->route_rows == 0 ? 64 : 2 * x->route_rows;
-    known_route *grown = pc_realloc(NULL, (size_t)rows, sizeof *grown);
-    if (!grown) return pc_error_no_memory(error);
-    for (int64_t i = 0; i < rows; i++) grown[i].key = NO_KEY;
-    for (int64_t i = 0; i < x->route_rows; i++)
-        if (x->routes[i].key != NO_KEY) *find_row(grown, rows, x->routes[i].key) = x->routes[i];
-    pc_free(x->routes);
-    x->routes = grown;
-    x->route_rows = rows;
-    return PC_OK;
-}
-
 pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, int32_t *route, pc_error *error) {
     pc_network *x = network;
     if (from < 0 || from >= x->gpus || to < 0 || to >= x->gpus || from == to)
@@ -155,17 +123,16 @@ pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, int32_t 
                             "network: a route from GPU %" PRId64 " to GPU %" PRId64
                             "; expected two different ones below %" PRId64,
                             from, to, x->gpus);
-    pc_code code = make_room(x, error);
-    if (code) return code;
-    known_route *row = find_row(x->routes, x->route_rows, from * x->gpus + to);
-    if (row->key == NO_KEY) {
+    pc_hash key = pc_index_key((uint64_t)(from * x->gpus + to));
+    int64_t known = pc_index_find(&x->routes, key);
+    if (known < 0) {
         int32_t links[4], number, count = list_links(x, from, to, links);
-        code = pc_program_add_route(x->program, links, count, &number, error);
+        pc_code code = pc_index_reserve(&x->routes, x->routes.count + 1, error);
+        if (!code) code = pc_program_add_route(x->program, links, count, &number, error);
         if (code) return code;
-        *row = (known_route){from * x->gpus + to, number};
-        x->route_count++;
+        known = pc_index_add(&x->routes, key, number);
     }
-    *route = row->route;
+    *route = (int32_t)known;
     return PC_OK;
 }
 

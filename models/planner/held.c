@@ -1,6 +1,7 @@
 #include "models/planner/held.h"
 
 #include "engine/alloc.h"
+#include "engine/hash.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -93,10 +94,8 @@ static void forget(plan_held *held) {
 
 static plan_held *slot_of(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
                           int chunks, bool recomputes_in_b) {
-    uint64_t mixed = (uint64_t)microbatches * UINT64_C(0x9e3779b97f4a7c15);
-    mixed ^= ((uint64_t)devices << 17 | (uint64_t)chunks << 1 | recomputes_in_b) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed ^= (uint64_t)(uintptr_t)generator * UINT64_C(0x94d049bb133111eb);
-    return &store->slots[(mixed >> 40) % HELD_SLOTS];
+    const int64_t numbers[] = {(intptr_t)generator, devices, microbatches, chunks, recomputes_in_b};
+    return &store->slots[pc_hash_bytes(numbers, sizeof numbers) % HELD_SLOTS];
 }
 
 pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,

@@ -1,6 +1,7 @@
 #include "models/training/plan_memo.h"
 
 #include "engine/alloc.h"
+#include "engine/hash.h"
 #include "models/training/pass_costs.h"
 
 #include <string.h>
@@ -23,17 +24,12 @@ void pc_plan_memo_free(pc_plan_memo *memo) {
     pc_free(memo);
 }
 
-static uint64_t mix(uint64_t x, uint64_t value) {
-    x = (x ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return x ^ (x >> 32);
-}
-
 /* ---- places ---- */
 
 static uint64_t hash_places(const pc_plan_places *x) {
-    uint64_t hash = 0;
-    for (int i = 0; i < PC_AXES; i++) hash = hash * PC_AXES + (uint64_t)x->order.axis[i];
-    return mix(mix(mix(hash, (uint64_t)x->tp), (uint64_t)x->pp), (uint64_t)x->dp);
+    int32_t numbers[PC_AXES + 3] = {x->tp, x->pp, x->dp};
+    for (int i = 0; i < PC_AXES; i++) numbers[3 + i] = (int32_t)x->order.axis[i];
+    return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 static bool is_same_places(const pc_plan_places *a, const pc_plan_places *b) {
@@ -95,13 +91,21 @@ static bool is_same_key(const pc_plan_part_key *a, const pc_plan_part_key *b) {
 }
 
 static uint64_t hash_key(const pc_plan_part_key *x) {
-    uint64_t switches = 0;
-    const bool bits[] = {x->part.has_embedding, x->part.has_head,   x->sequence_parallel, x->overlaps_tp, x->splits,
-                         x->recomputes,         x->shares_embedding};
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) switches = 2 * switches + bits[i];
-    uint64_t hash = mix(switches * 4 + (uint64_t)x->part.recompute, (uint64_t)x->part.layers);
-    hash = mix(mix(mix(hash, (uint64_t)x->microbatch_size), (uint64_t)x->seq_len), (uint64_t)x->tp);
-    return mix(mix(hash, (uint64_t)x->group.in_domain), (uint64_t)x->group.groups_beside);
+    const int64_t numbers[] = {x->part.layers,
+                               x->part.recompute,
+                               x->part.has_embedding,
+                               x->part.has_head,
+                               x->microbatch_size,
+                               x->seq_len,
+                               x->tp,
+                               x->sequence_parallel,
+                               x->overlaps_tp,
+                               x->splits,
+                               x->recomputes,
+                               x->shares_embedding,
+                               x->group.in_domain,
+                               x->group.groups_beside};
+    return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 pc_code pc_plan_memo_find_part(const pc_iteration_plan *plan, pc_part_cost *cost, pc_error *error) {
