@@ -121,9 +121,9 @@ static cudaDataType_t type_of(pc_dtype dtype) {
     return dtype == PC_BF16 ? CUDA_R_16BF : dtype == PC_FP16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
-static pc_code set_operation(pc_blas *blas, pc_blas_plan *plan, cublasLtMatmulDescAttributes_t which, const void *value,
-                             size_t size, pc_error *error) {
-    return check(blas, blas->call.operation_set(plan->operation, which, value, size), "cublasLtMatmulDescSetAttribute",
+static pc_code set_operation(pc_blas *blas, pc_blas_setup *setup, cublasLtMatmulDescAttributes_t which,
+                             const void *value, size_t size, pc_error *error) {
+    return check(blas, blas->call.operation_set(setup->operation, which, value, size), "cublasLtMatmulDescSetAttribute",
                  error);
 }
 
@@ -143,69 +143,69 @@ static pc_code make_layout(pc_blas *blas, pc_dtype dtype, int64_t rows, int64_t 
                  "cublasLtMatrixLayoutSetAttribute", error);
 }
 
-static pc_code make_layouts(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *s, pc_blas_plan *plan,
+static pc_code make_layouts(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *s, pc_blas_setup *setup,
                             pc_error *error) {
     bool is_first_turned = role == PC_KERNEL_FORWARD, is_second_turned = role == PC_KERNEL_WEIGHT_GRADIENT;
     pc_dtype of_result = role == PC_KERNEL_WEIGHT_GRADIENT ? PC_FP32 : s->dtype;
     pc_code code = make_layout(blas, s->dtype, is_first_turned ? s->k : s->n, is_first_turned ? s->n : s->k, s->batch,
-                               &plan->first, error);
+                               &setup->first, error);
     if (code == PC_OK)
         code = make_layout(blas, s->dtype, is_second_turned ? s->m : s->k, is_second_turned ? s->k : s->m, s->batch,
-                           &plan->second, error);
-    if (code == PC_OK) code = make_layout(blas, of_result, s->n, s->m, s->batch, &plan->result, error);
+                           &setup->second, error);
+    if (code == PC_OK) code = make_layout(blas, of_result, s->n, s->m, s->batch, &setup->result, error);
     return code;
 }
 
-static pc_code make_operation(pc_blas *blas, pc_kernel_role role, pc_blas_plan *plan, pc_error *error) {
+static pc_code make_operation(pc_blas *blas, pc_kernel_role role, pc_blas_setup *setup, pc_error *error) {
     int32_t first = role == PC_KERNEL_FORWARD ? CUBLAS_OP_T : CUBLAS_OP_N;
     int32_t second = role == PC_KERNEL_WEIGHT_GRADIENT ? CUBLAS_OP_T : CUBLAS_OP_N;
-    pc_code code = check(blas, blas->call.operation_create(&plan->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+    pc_code code = check(blas, blas->call.operation_create(&setup->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                          "cublasLtMatmulDescCreate", error);
-    if (code == PC_OK) code = set_operation(blas, plan, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, error);
-    if (code == PC_OK) code = set_operation(blas, plan, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, error);
+    if (code == PC_OK) code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, error);
+    if (code == PC_OK) code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, error);
     return code;
 }
 
 /* pre lies as c does: n rows of the column-major result, which the library wants to be a multiple of 8. */
-static pc_code make_epilogue(pc_blas *blas, const pc_kernel_shape *s, pc_blas_plan *plan, pc_error *error) {
-    if (!plan->has_bias) return PC_OK;
-    uint32_t epilogue = plan->has_pre ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_BIAS;
-    pc_code code = set_operation(blas, plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, error);
+static pc_code make_epilogue(pc_blas *blas, const pc_kernel_shape *s, pc_blas_setup *setup, pc_error *error) {
+    if (!setup->has_bias) return PC_OK;
+    uint32_t epilogue = setup->has_pre ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_BIAS;
+    pc_code code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, error);
     int64_t leading = s->n;
-    if (code == PC_OK && plan->has_pre)
-        code = set_operation(blas, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &leading, sizeof leading, error);
+    if (code == PC_OK && setup->has_pre)
+        code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &leading, sizeof leading, error);
     return code;
 }
 
-pc_code pc_blas_plan_make(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, pc_blas_plan *plan,
-                          pc_error *error) {
-    memset(plan, 0, sizeof *plan);
-    plan->accumulates = shape->accumulates;
-    plan->has_bias = shape->epilogue != PC_EPILOGUE_NONE;
-    plan->has_pre = shape->epilogue == PC_EPILOGUE_BIAS_GELU;
-    pc_code code = make_operation(blas, role, plan, error);
-    if (code == PC_OK) code = make_epilogue(blas, shape, plan, error);
-    if (code == PC_OK) code = make_layouts(blas, role, shape, plan, error);
-    if (code != PC_OK) pc_blas_plan_free(blas, plan);
+pc_code pc_blas_setup_make(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, pc_blas_setup *setup,
+                           pc_error *error) {
+    memset(setup, 0, sizeof *setup);
+    setup->accumulates = shape->accumulates;
+    setup->has_bias = shape->epilogue != PC_EPILOGUE_NONE;
+    setup->has_pre = shape->epilogue == PC_EPILOGUE_BIAS_GELU;
+    pc_code code = make_operation(blas, role, setup, error);
+    if (code == PC_OK) code = make_epilogue(blas, shape, setup, error);
+    if (code == PC_OK) code = make_layouts(blas, role, shape, setup, error);
+    if (code != PC_OK) pc_blas_setup_free(blas, setup);
     return code;
 }
 
-void pc_blas_plan_free(pc_blas *blas, pc_blas_plan *plan) {
-    cublasLtMatrixLayout_t layouts[] = {plan->first, plan->second, plan->result};
+void pc_blas_setup_free(pc_blas *blas, pc_blas_setup *setup) {
+    cublasLtMatrixLayout_t layouts[] = {setup->first, setup->second, setup->result};
     for (int i = 0; i < 3; i++)
         if (layouts[i]) (void)blas->call.layout_destroy(layouts[i]);
-    if (plan->operation) (void)blas->call.operation_destroy(plan->operation);
-    memset(plan, 0, sizeof *plan);
+    if (setup->operation) (void)blas->call.operation_destroy(setup->operation);
+    memset(setup, 0, sizeof *setup);
 }
 
 /* Where the epilogue finds bias and pre: also its choice of a way looks at how they are aligned. */
-static pc_code set_addresses(pc_blas *blas, pc_blas_plan *plan, void *const *tensors, pc_error *error) {
+static pc_code set_addresses(pc_blas *blas, pc_blas_setup *setup, void *const *tensors, pc_error *error) {
     pc_code code = PC_OK;
-    if (plan->has_bias)
-        code =
-            set_operation(blas, plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &tensors[PC_GEMM_BIAS], sizeof(void *), error);
-    if (code == PC_OK && plan->has_pre)
-        code = set_operation(blas, plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &tensors[PC_GEMM_PRE],
+    if (setup->has_bias)
+        code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &tensors[PC_GEMM_BIAS], sizeof(void *),
+                             error);
+    if (code == PC_OK && setup->has_pre)
+        code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &tensors[PC_GEMM_PRE],
                              sizeof(void *), error);
     return code;
 }
@@ -244,12 +244,12 @@ static pc_code set_preference(pc_blas *blas, cublasLtMatmulPreference_t preferen
     return code;
 }
 
-static pc_code ask(pc_blas *blas, pc_blas_plan *plan, cublasLtMatmulPreference_t preference, int most,
+static pc_code ask(pc_blas *blas, pc_blas_setup *setup, cublasLtMatmulPreference_t preference, int most,
                    pc_blas_algorithm *ways, int *count, pc_error *error) {
     cublasLtMatmulHeuristicResult_t found[MOST_WAYS];
     int answers = 0;
     cublasStatus_t status =
-        blas->call.heuristic(blas->handle, plan->operation, plan->first, plan->second, plan->result, plan->result,
+        blas->call.heuristic(blas->handle, setup->operation, setup->first, setup->second, setup->result, setup->result,
                              preference, most < MOST_WAYS ? most : MOST_WAYS, found, &answers);
     *count = 0;
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return PC_OK;
@@ -260,27 +260,27 @@ static pc_code ask(pc_blas *blas, pc_blas_plan *plan, cublasLtMatmulPreference_t
     return code;
 }
 
-pc_code pc_blas_plan_ways(pc_blas *blas, pc_blas_plan *plan, void *const *tensors, int most, pc_blas_algorithm *ways,
-                          int *count, pc_error *error) {
+pc_code pc_blas_setup_ways(pc_blas *blas, pc_blas_setup *setup, void *const *tensors, int most, pc_blas_algorithm *ways,
+                           int *count, pc_error *error) {
     cublasLtMatmulPreference_t preference;
     pc_code code = check(blas, blas->call.preference_create(&preference), "cublasLtMatmulPreferenceCreate", error);
     if (code != PC_OK) return code;
-    code = set_addresses(blas, plan, tensors, error);
+    code = set_addresses(blas, setup, tensors, error);
     if (code == PC_OK) code = set_preference(blas, preference, tensors, error);
-    if (code == PC_OK) code = ask(blas, plan, preference, most, ways, count, error);
+    if (code == PC_OK) code = ask(blas, setup, preference, most, ways, count, error);
     (void)blas->call.preference_destroy(preference);
     return code;
 }
 
-pc_code pc_blas_plan_enqueue(pc_blas *blas, pc_blas_plan *plan, const pc_blas_algorithm *way, void *const *tensors,
-                             cudaStream_t stream, pc_error *error) {
-    pc_code code = set_addresses(blas, plan, tensors, error);
+pc_code pc_blas_setup_enqueue(pc_blas *blas, pc_blas_setup *setup, const pc_blas_algorithm *way, void *const *tensors,
+                              cudaStream_t stream, pc_error *error) {
+    pc_code code = set_addresses(blas, setup, tensors, error);
     if (code != PC_OK) return code;
-    const float alpha = 1, beta = plan->accumulates ? 1 : 0; /* of the scale type, on the host */
+    const float alpha = 1, beta = setup->accumulates ? 1 : 0; /* of the scale type, on the host */
     void *c = tensors[PC_GEMM_C];
     return check(blas,
-                 blas->call.multiply(blas->handle, plan->operation, &alpha, tensors[PC_GEMM_B], plan->first,
-                                     tensors[PC_GEMM_A], plan->second, &beta, c, plan->result, c, plan->result,
+                 blas->call.multiply(blas->handle, setup->operation, &alpha, tensors[PC_GEMM_B], setup->first,
+                                     tensors[PC_GEMM_A], setup->second, &beta, c, setup->result, c, setup->result,
                                      &way->algo, blas->workspace, WORKSPACE_BYTES, stream),
                  "cublasLtMatmul", error);
 }

@@ -36,11 +36,11 @@ pc_gemm_choices *pc_blas_choices(pc_blas *blas);
 /* ---- one product ---- */
 
 /* A kind of product, ready to be enqueued with any tensors of it. */
-typedef struct pc_blas_plan {
+typedef struct pc_blas_setup {
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t first, second, result;
     bool accumulates, has_bias, has_pre;
-} pc_blas_plan;
+} pc_blas_setup;
 
 /* A way to compute it. */
 typedef struct pc_blas_algorithm {
@@ -48,18 +48,18 @@ typedef struct pc_blas_algorithm {
     size_t workspace_bytes;
 } pc_blas_algorithm;
 
-/* For a checked shape; pc_blas_plan_free gives it back, also one of zeros. */
-pc_code pc_blas_plan_make(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, pc_blas_plan *plan,
-                          pc_error *error);
-void pc_blas_plan_free(pc_blas *blas, pc_blas_plan *plan);
+/* For a checked shape; pc_blas_setup_free gives it back, also one of zeros. */
+pc_code pc_blas_setup_make(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, pc_blas_setup *setup,
+                           pc_error *error);
+void pc_blas_setup_free(pc_blas *blas, pc_blas_setup *setup);
 
 /* Up to `most` ways, the library's first choice first, for tensors that are aligned as these are; none is no error. */
-pc_code pc_blas_plan_ways(pc_blas *blas, pc_blas_plan *plan, void *const *tensors, int most, pc_blas_algorithm *ways,
-                          int *count, pc_error *error);
+pc_code pc_blas_setup_ways(pc_blas *blas, pc_blas_setup *setup, void *const *tensors, int most, pc_blas_algorithm *ways,
+                           int *count, pc_error *error);
 
 /* Enqueues it: no memory is made, nothing is waited for. */
-pc_code pc_blas_plan_enqueue(pc_blas *blas, pc_blas_plan *plan, const pc_blas_algorithm *way, void *const *tensors,
-                             cudaStream_t stream, pc_error *error);
+pc_code pc_blas_setup_enqueue(pc_blas *blas, pc_blas_setup *setup, const pc_blas_algorithm *way, void *const *tensors,
+                              cudaStream_t stream, pc_error *error);
 
 /* "cublasLt algo 66, tile 128x256, stages 36, split 1, swizzle 0, cluster 2". */
 void pc_blas_way_name(pc_blas *blas, const pc_blas_algorithm *way, char *text, int size);

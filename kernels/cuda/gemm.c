@@ -66,7 +66,7 @@ static pc_code keep(pc_gemm_choices *choices, const pc_gemm_choice *choice, pc_e
 }
 
 void pc_gemm_choices_free(pc_blas *blas, pc_gemm_choices *choices) {
-    for (int i = 0; i < choices->count; i++) pc_blas_plan_free(blas, &choices->list[i].plan);
+    for (int i = 0; i < choices->count; i++) pc_blas_setup_free(blas, &choices->list[i].setup);
     pc_free(choices->list);
     memset(choices, 0, sizeof *choices);
 }
@@ -121,7 +121,7 @@ static pc_code enqueue(pc_device *device, pc_gemm_choice *choice, void *const *t
     give(choice, tensors, given);
     if (choice->form == PC_GEMM_BIAS_BEFORE) code = enqueue_bias(device, &choice->key, given, error);
     if (code == PC_OK)
-        code = pc_blas_plan_enqueue(device->blas, &choice->plan, &choice->way, given, device->stream, error);
+        code = pc_blas_setup_enqueue(device->blas, &choice->setup, &choice->way, given, device->stream, error);
     if (code == PC_OK && has_gelu_apart(choice)) code = enqueue_gelu(device, &choice->key, tensors, error);
     return code;
 }
@@ -140,10 +140,10 @@ static pc_code ways_of(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape
     }
     give(choice, tensors, given);
     *count = 0;
-    pc_code code = pc_blas_plan_make(blas, role, &asked, &choice->plan, error);
+    pc_code code = pc_blas_setup_make(blas, role, &asked, &choice->setup, error);
     if (code != PC_OK) return code;
-    code = pc_blas_plan_ways(blas, &choice->plan, given, CANDIDATES, ways, count, error);
-    if (code != PC_OK || *count == 0) pc_blas_plan_free(blas, &choice->plan);
+    code = pc_blas_setup_ways(blas, &choice->setup, given, CANDIDATES, ways, count, error);
+    if (code != PC_OK || *count == 0) pc_blas_setup_free(blas, &choice->setup);
     return code;
 }
 
@@ -264,7 +264,7 @@ static pc_code learn(pc_kernel_role role, pc_device *device, const pc_kernel_sha
     choice.way = ways[0];
     if (is_tried) code = choose_aside(device, shape, &choice, ways, count, tensors, error);
     if (code == PC_OK) code = keep(pc_blas_choices(device->blas), &choice, error);
-    if (code != PC_OK) pc_blas_plan_free(device->blas, &choice.plan);
+    if (code != PC_OK) pc_blas_setup_free(device->blas, &choice.setup);
     return code;
 }
 

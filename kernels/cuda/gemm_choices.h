@@ -24,7 +24,7 @@ typedef enum pc_gemm_form {
 
 typedef struct pc_gemm_choice {
     pc_gemm_key key;
-    pc_blas_plan plan;
+    pc_blas_setup setup;
     pc_blas_algorithm way;
     pc_gemm_form form;
 } pc_gemm_choice;

@@ -60,10 +60,10 @@ static pc_code forward_launch(pc_device *device, const pc_kernel_shape *shape, v
         float *mean = IS_RMS ? nullptr : static_cast<float *>(tensors[4]);
         float *rstd = static_cast<float *>(tensors[IS_RMS ? 3 : 5]);
         bool is_aligned = pc_is_aligned(x) && pc_is_aligned(gamma) && pc_is_aligned(beta) && pc_is_aligned(y);
-        pc_row_plan plan = pc_plan_rows(shape->n, is_aligned);
-        pc_dispatch_rows(plan, [&](auto by_warp, auto width, auto kept) {
-            PC_LAUNCH(device, (norm_forward<T, IS_RMS, by_warp(), width(), kept()>), pc_row_blocks(plan, shape->m),
-                      plan.threads, 0, x, gamma, beta, y, mean, rstd, shape->m, shape->n);
+        pc_row_setup setup = pc_set_up_rows(shape->n, is_aligned);
+        pc_dispatch_rows(setup, [&](auto by_warp, auto width, auto kept) {
+            PC_LAUNCH(device, (norm_forward<T, IS_RMS, by_warp(), width(), kept()>), pc_row_blocks(setup, shape->m),
+                      setup.threads, 0, x, gamma, beta, y, mean, rstd, shape->m, shape->n);
         });
         return pc_device_launched(device, IS_RMS ? "rms_norm_forward" : "layer_norm_forward", error);
     });
@@ -74,13 +74,13 @@ static pc_code forward_attributes(pc_device *device, const pc_kernel_shape *shap
                                   pc_error *error) {
     return pc_dispatch(shape->dtype, [&](auto zero) {
         using T = decltype(zero);
-        pc_row_plan plan = pc_plan_rows(shape->n, true);
-        return pc_dispatch_rows(plan, [&](auto by_warp, auto width, auto kept) {
+        pc_row_setup setup = pc_set_up_rows(shape->n, true);
+        return pc_dispatch_rows(setup, [&](auto by_warp, auto width, auto kept) {
             char name[sizeof made->kernel];
             snprintf(name, sizeof name, "%s_norm_forward<%s, %s a row, width %d, kept %d>", IS_RMS ? "rms" : "layer",
-                     pc_dtype_name(shape->dtype), plan.by_warp ? "warp" : "block", plan.width, plan.kept);
+                     pc_dtype_name(shape->dtype), setup.by_warp ? "warp" : "block", setup.width, setup.kept);
             return pc_launch_attributes(device, name, norm_forward<T, IS_RMS, by_warp(), width(), kept()>,
-                                        pc_row_blocks(plan, shape->m), plan.threads, 0, made, error);
+                                        pc_row_blocks(setup, shape->m), setup.threads, 0, made, error);
         });
     });
 }

@@ -258,7 +258,7 @@ static __global__ void __launch_bounds__(COLUMNS *FINISH_GROUPS)
 
 namespace {
 
-struct plan {
+struct setup {
     bool is_fused, by_warp, in_shared;
     int width, kept, threads, shared_bytes;
     int64_t parts; /* blocks of norm_backward, or groups of rows of norm_backward_columns */
@@ -266,9 +266,9 @@ struct plan {
 
 /* Fused up to n = 16,384: 8 warps of a row each up to 1,024 columns, a block a row beyond. As many blocks as fit at
  * once, of 128 registers a thread: each ends with a part that is written and read again. */
-plan make_plan(const pc_device *device, const pc_kernel_shape *shape, bool is_rms, bool is_aligned) {
+setup make_setup(const pc_device *device, const pc_kernel_shape *shape, bool is_rms, bool is_aligned) {
     int64_t m = shape->m, n = shape->n, chunks = n / 8, processors = pc_device_about(device)->processors;
-    plan p = {};
+    setup p = {};
     p.width = n % 8 == 0 && is_aligned ? 8 : 1;
     /* Sums in shared memory, beside what sums of a block take; some GPUs have less than 100 KiB of it. */
     int64_t sums = chunks <= 1024 ? 0 : (is_rms ? 1 : 2) * 4 * pc_divide_up(chunks, 4 * 32) * 32 * 8 * 4;
@@ -291,8 +291,8 @@ plan make_plan(const pc_device *device, const pc_kernel_shape *shape, bool is_rm
     return p;
 }
 
-/* Calls what(kernel) with the fused kernel of the plan. */
-template <class T, bool IS_RMS, class F> void with_fused(const plan &p, F &&what) {
+/* Calls what(kernel) with the fused kernel of the setup. */
+template <class T, bool IS_RMS, class F> void with_fused(const setup &p, F &&what) {
     if (p.by_warp && p.kept == 1) return what(norm_backward<T, IS_RMS, true, 1, true, false, 256>);
     if (p.by_warp && p.kept == 2) return what(norm_backward<T, IS_RMS, true, 2, true, false, 256>);
     if (p.by_warp) return what(norm_backward<T, IS_RMS, true, 4, false, false, 256>);
@@ -317,7 +317,7 @@ template <class T, bool IS_RMS> gradients<T> take(const pc_kernel_shape *shape, 
     return all;
 }
 
-template <class T, bool IS_RMS> void launch_any(pc_device *device, const plan &p, const gradients<T> &all) {
+template <class T, bool IS_RMS> void launch_any(pc_device *device, const setup &p, const gradients<T> &all) {
     unsigned columns = static_cast<unsigned>(pc_divide_up(all.n, COLUMNS)), parts = static_cast<unsigned>(p.parts);
     unsigned rows = static_cast<unsigned>(all.rows), threads = static_cast<unsigned>(p.threads);
     if (p.width == 8)
@@ -334,7 +334,7 @@ pc_code launch(pc_device *device, const pc_kernel_shape *shape, void *const *ten
         gradients<T> all = take<T, IS_RMS>(shape, tensors);
         bool is_aligned =
             pc_is_aligned(all.dy) && pc_is_aligned(all.x) && pc_is_aligned(all.gamma) && pc_is_aligned(all.dx);
-        plan p = make_plan(device, shape, IS_RMS, is_aligned);
+        setup p = make_setup(device, shape, IS_RMS, is_aligned);
         unsigned parts = static_cast<unsigned>(p.parts), threads = static_cast<unsigned>(p.threads);
         if (p.is_fused)
             with_fused<T, IS_RMS>(p,
@@ -353,7 +353,7 @@ template <bool IS_RMS>
 pc_code attributes(pc_device *device, const pc_kernel_shape *shape, pc_kernel_attributes *made, pc_error *error) {
     return pc_dispatch(shape->dtype, [&](auto zero) {
         using T = decltype(zero);
-        plan p = make_plan(device, shape, IS_RMS, true);
+        setup p = make_setup(device, shape, IS_RMS, true);
         unsigned blocks = static_cast<unsigned>(p.is_fused ? p.parts : shape->m);
         char name[sizeof made->kernel];
         pc_code code = PC_OK;

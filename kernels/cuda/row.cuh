@@ -11,14 +11,14 @@
 
 /* ---- on the host ---- */
 
-struct pc_row_plan {
+struct pc_row_setup {
     bool by_warp; /* a warp a row, four a block; or a block a row */
     int width;    /* columns of a chunk: 8 or 1 */
     int kept;     /* chunks a thread keeps: 1, 2, 4, or 0: none */
     int threads;  /* of a block */
 };
 
-inline pc_row_plan pc_plan_rows(int64_t n, bool is_aligned) {
+inline pc_row_setup pc_set_up_rows(int64_t n, bool is_aligned) {
     constexpr int warp_threads = 128;
     if (n % 8 != 0 || !is_aligned) {
         bool by_warp = n <= 256;
@@ -31,12 +31,12 @@ inline pc_row_plan pc_plan_rows(int64_t n, bool is_aligned) {
     return {false, 8, kept, static_cast<int>(threads)};
 }
 
-inline int64_t pc_row_blocks(const pc_row_plan &plan, int64_t rows) {
-    return plan.by_warp ? pc_divide_up(rows, plan.threads / 32) : rows;
+inline int64_t pc_row_blocks(const pc_row_setup &setup, int64_t rows) {
+    return setup.by_warp ? pc_divide_up(rows, setup.threads / 32) : rows;
 }
 
-/* Calls what(by_warp, width, kept) with the plan's values as types. */
-template <class F> auto pc_dispatch_rows(const pc_row_plan &plan, F &&what) {
+/* Calls what(by_warp, width, kept) with the setup's values as types. */
+template <class F> auto pc_dispatch_rows(const pc_row_setup &setup, F &&what) {
     auto warp = std::true_type{};
     auto block = std::false_type{};
     auto zero = std::integral_constant<int, 0>{};
@@ -44,15 +44,15 @@ template <class F> auto pc_dispatch_rows(const pc_row_plan &plan, F &&what) {
     auto two = std::integral_constant<int, 2>{};
     auto four = std::integral_constant<int, 4>{};
     auto eight = std::integral_constant<int, 8>{};
-    if (plan.width == 1) return plan.by_warp ? what(warp, one, zero) : what(block, one, zero);
-    if (plan.by_warp)
-        return plan.kept == 1   ? what(warp, eight, one)
-               : plan.kept == 2 ? what(warp, eight, two)
-                                : what(warp, eight, four);
-    return plan.kept == 1   ? what(block, eight, one)
-           : plan.kept == 2 ? what(block, eight, two)
-           : plan.kept == 4 ? what(block, eight, four)
-                            : what(block, eight, zero);
+    if (setup.width == 1) return setup.by_warp ? what(warp, one, zero) : what(block, one, zero);
+    if (setup.by_warp)
+        return setup.kept == 1   ? what(warp, eight, one)
+               : setup.kept == 2 ? what(warp, eight, two)
+                                 : what(warp, eight, four);
+    return setup.kept == 1   ? what(block, eight, one)
+           : setup.kept == 2 ? what(block, eight, two)
+           : setup.kept == 4 ? what(block, eight, four)
+                             : what(block, eight, zero);
 }
 
 /* ---- on the device ---- */

@@ -147,10 +147,10 @@ pc_code forward_launch(pc_device *device, const pc_kernel_shape *shape, void *co
         const T *x = static_cast<const T *>(tensors[0]);
         T *y = static_cast<T *>(tensors[1]);
         scores all = take(shape);
-        pc_row_plan plan = pc_plan_rows(shape->n, pc_is_aligned(x) && pc_is_aligned(y));
-        pc_dispatch_rows(plan, [&](auto by_warp, auto width, auto kept) {
-            PC_LAUNCH(device, (softmax_forward<T, by_warp(), width(), kept()>), pc_row_blocks(plan, all.rows),
-                      plan.threads, 0, all, x, y);
+        pc_row_setup setup = pc_set_up_rows(shape->n, pc_is_aligned(x) && pc_is_aligned(y));
+        pc_dispatch_rows(setup, [&](auto by_warp, auto width, auto kept) {
+            PC_LAUNCH(device, (softmax_forward<T, by_warp(), width(), kept()>), pc_row_blocks(setup, all.rows),
+                      setup.threads, 0, all, x, y);
         });
         return pc_device_launched(device, "softmax_forward", error);
     });
@@ -162,10 +162,10 @@ pc_code backward_launch(pc_device *device, const pc_kernel_shape *shape, void *c
         const T *dy = static_cast<const T *>(tensors[0]), *y = static_cast<const T *>(tensors[1]);
         T *dx = static_cast<T *>(tensors[2]);
         scores all = take(shape);
-        pc_row_plan plan = pc_plan_rows(shape->n, pc_is_aligned(dy) && pc_is_aligned(y) && pc_is_aligned(dx));
-        pc_dispatch_rows(plan, [&](auto by_warp, auto width, auto kept) {
-            PC_LAUNCH(device, (softmax_backward<T, by_warp(), width(), kept()>), pc_row_blocks(plan, all.rows),
-                      plan.threads, 0, all, dy, y, dx);
+        pc_row_setup setup = pc_set_up_rows(shape->n, pc_is_aligned(dy) && pc_is_aligned(y) && pc_is_aligned(dx));
+        pc_dispatch_rows(setup, [&](auto by_warp, auto width, auto kept) {
+            PC_LAUNCH(device, (softmax_backward<T, by_warp(), width(), kept()>), pc_row_blocks(setup, all.rows),
+                      setup.threads, 0, all, dy, y, dx);
         });
         return pc_device_launched(device, "softmax_backward", error);
     });
@@ -175,19 +175,19 @@ template <bool IS_FORWARD>
 pc_code attributes(pc_device *device, const pc_kernel_shape *shape, pc_kernel_attributes *made, pc_error *error) {
     return pc_dispatch(shape->dtype, [&](auto zero) {
         using T = decltype(zero);
-        pc_row_plan plan = pc_plan_rows(shape->n, true);
-        return pc_dispatch_rows(plan, [&](auto by_warp, auto width, auto kept) {
+        pc_row_setup setup = pc_set_up_rows(shape->n, true);
+        return pc_dispatch_rows(setup, [&](auto by_warp, auto width, auto kept) {
             char name[sizeof made->kernel];
             snprintf(name, sizeof name, "softmax_%s<%s, %s a row, width %d, kept %d>",
-                     IS_FORWARD ? "forward" : "backward", pc_dtype_name(shape->dtype), plan.by_warp ? "warp" : "block",
-                     plan.width, plan.kept);
-            unsigned blocks = static_cast<unsigned>(pc_row_blocks(plan, pc_softmax_rows(shape)));
+                     IS_FORWARD ? "forward" : "backward", pc_dtype_name(shape->dtype), setup.by_warp ? "warp" : "block",
+                     setup.width, setup.kept);
+            unsigned blocks = static_cast<unsigned>(pc_row_blocks(setup, pc_softmax_rows(shape)));
             if constexpr (IS_FORWARD)
                 return pc_launch_attributes(device, name, softmax_forward<T, by_warp(), width(), kept()>, blocks,
-                                            plan.threads, 0, made, error);
+                                            setup.threads, 0, made, error);
             else
                 return pc_launch_attributes(device, name, softmax_backward<T, by_warp(), width(), kept()>, blocks,
-                                            plan.threads, 0, made, error);
+                                            setup.threads, 0, made, error);
         });
     });
 }
