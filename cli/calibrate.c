@@ -111,30 +111,30 @@ static bool take_number(const char *name, const char *text, int64_t most, int64_
 }
 
 /* False after having printed what is wrong. */
-static bool take(calibration *x, int option, const char *value) {
+static bool take(calibration *asked, int option, const char *value) {
     int64_t number = 0;
     bool is_good = true;
-    if (option == OUTPUT) x->output = value;
-    if (option == QUICK) x->calibrate.effort = PC_CALIBRATE_QUICK;
-    if (option == TINY) x->calibrate.effort = PC_CALIBRATE_TINY;
-    if (option == GPU) x->gpu = value;
-    if (option == KERNELS_ONLY) x->calibrate.without_transfers = true;
-    if (option == TRANSFERS_ONLY) x->calibrate.without_kernels = true;
-    if (option == ATTENTION) x->calibrate.attention_library = value;
-    if (option == REPLAY) x->replay.path = value;
-    if (option == ALLOW_OUTSIDE) x->replay.allows_outside = true;
-    if (option == QUIET) x->is_quiet = true;
+    if (option == OUTPUT) asked->output = value;
+    if (option == QUICK) asked->calibrate.effort = PC_CALIBRATE_QUICK;
+    if (option == TINY) asked->calibrate.effort = PC_CALIBRATE_TINY;
+    if (option == GPU) asked->gpu = value;
+    if (option == KERNELS_ONLY) asked->calibrate.without_transfers = true;
+    if (option == TRANSFERS_ONLY) asked->calibrate.without_kernels = true;
+    if (option == ATTENTION) asked->calibrate.attention_library = value;
+    if (option == REPLAY) asked->replay.path = value;
+    if (option == ALLOW_OUTSIDE) asked->replay.allows_outside = true;
+    if (option == QUIET) asked->is_quiet = true;
     if (option == DEVICE && (is_good = take_number("calibrate: --device", value, 1023, &number)))
-        x->calibrate.device = (int)number;
+        asked->calibrate.device = (int)number;
     if (option == STAGE && (is_good = take_number("calibrate: --stage", value, INT32_MAX, &number)))
-        x->replay.stage = (int)number;
+        asked->replay.stage = (int)number;
     if (option == SEED && (is_good = take_number("calibrate: --seed", value, INT64_MAX, &number)))
-        x->calibrate.seed = (uint64_t)number;
+        asked->calibrate.seed = (uint64_t)number;
     return is_good;
 }
 
 /* EXIT_DONE and *is_help, or the status of what is wrong, said. */
-static int parse(int argc, char **argv, calibration *x, bool *is_help) {
+static int parse(int argc, char **argv, calibration *asked, bool *is_help) {
     arguments in = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "calibrate"};
     for (int option; (option = arguments_next(&in)) != ARGUMENT_END;) {
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
@@ -144,14 +144,15 @@ static int parse(int argc, char **argv, calibration *x, bool *is_help) {
             *is_help = true;
             return EXIT_DONE;
         }
-        if (!take(x, option, in.value)) return EXIT_BAD_INPUT;
+        if (!take(asked, option, in.value)) return EXIT_BAD_INPUT;
     }
-    if (x->calibrate.without_kernels && x->calibrate.without_transfers)
+    if (asked->calibrate.without_kernels && asked->calibrate.without_transfers)
         return report_usage("calibrate: --kernels-only and --transfers-only leave nothing; expected one of them");
-    if (x->replay.stage >= 0 && !x->replay.path) return report_usage("calibrate: --stage: no --replay; expected both");
+    if (asked->replay.stage >= 0 && !asked->replay.path)
+        return report_usage("calibrate: --stage: no --replay; expected both");
     const size_t name_most = sizeof(((pc_profile_device *)0)->gpu) - 1;
-    if (x->gpu && (!x->gpu[0] || strlen(x->gpu) > name_most))
-        return report_usage("calibrate: --gpu: %zu characters; expected 1 to %zu", strlen(x->gpu), name_most);
+    if (asked->gpu && (!asked->gpu[0] || strlen(asked->gpu) > name_most))
+        return report_usage("calibrate: --gpu: %zu characters; expected 1 to %zu", strlen(asked->gpu), name_most);
     return EXIT_DONE;
 }
 
@@ -196,16 +197,17 @@ static const char *gpu_of(const pc_profile *profile) {
 
 /* ---- summary ---- */
 
-static void print_device(const pc_profile_device *x) {
+static void print_device(const pc_profile_device *device) {
     printf("device     ");
-    print_plain(stdout, x->name);
-    printf("%s%s%s, %d SMs, %.1f GiB\n", x->gpu[0] ? " (" : "", x->gpu, x->gpu[0] ? ")" : "", x->processors,
-           (double)x->memory_bytes / 0x1p30);
-    if (x->sm_clock_hz > 0.0) printf("clock      %.0f MHz under load\n", x->sm_clock_hz * 1e-6);
-    if (x->gemm_flops_per_s > 0.0)
-        printf("product    %.1f TFLOP/s, the best large one, bf16\n", x->gemm_flops_per_s * 1e-12);
-    if (x->copy_bytes_per_s > 0.0) printf("copy       %.1f GB/s, read and written\n", x->copy_bytes_per_s * 1e-9);
-    if (x->launch_s > 0.0) printf("launch     %.2f us of the host\n", x->launch_s * 1e6);
+    print_plain(stdout, device->name);
+    printf("%s%s%s, %d SMs, %.1f GiB\n", device->gpu[0] ? " (" : "", device->gpu, device->gpu[0] ? ")" : "",
+           device->processors, (double)device->memory_bytes / 0x1p30);
+    if (device->sm_clock_hz > 0.0) printf("clock      %.0f MHz under load\n", device->sm_clock_hz * 1e-6);
+    if (device->gemm_flops_per_s > 0.0)
+        printf("product    %.1f TFLOP/s, the best large one, bf16\n", device->gemm_flops_per_s * 1e-12);
+    if (device->copy_bytes_per_s > 0.0)
+        printf("copy       %.1f GB/s, read and written\n", device->copy_bytes_per_s * 1e-9);
+    if (device->launch_s > 0.0) printf("launch     %.2f us of the host\n", device->launch_s * 1e6);
 }
 
 static void print_fit(const pc_fit *fit, int width) {
@@ -259,12 +261,12 @@ static void print_bytes(const char *what, int64_t measured, int64_t simulated) {
            difference((double)measured, (double)simulated));
 }
 
-static void print_outcome(const pc_replay_outcome *x) {
-    const pc_replay_report *report = &x->report;
+static void print_outcome(const pc_replay_outcome *outcome) {
+    const pc_replay_report *report = &outcome->report;
     printf("replay of ");
     print_plain(stdout, report->scenario);
     printf(": %s, stage %d, %" PRId64 " passes, simulated with %s\n\n", report->schedule, (int)report->stage,
-           report->passes, x->is_roofline ? "the roofline" : "this profile");
+           report->passes, outcome->is_roofline ? "the roofline" : "this profile");
     printf("%-8s %8s %13s %13s %10s\n", "pass", "count", "measured ms", "simulated ms", "off by");
     for (int i = 0; i < report->pass_kind_count; i++) {
         const pc_replay_pass_report *pass = &report->pass[i];
@@ -272,12 +274,12 @@ static void print_outcome(const pc_replay_outcome *x) {
     }
     print_pass("all", report->passes, report->measured_s, report->simulated_s);
     printf("\n%-17s %13s %13s %10s\n", "peak", "measured MiB", "simulated MiB", "off by");
-    print_bytes("activations", x->measured_activations, x->simulated_activations);
+    print_bytes("activations", outcome->measured_activations, outcome->simulated_activations);
     print_bytes("and state", report->measured_peak_bytes, report->simulated_peak_bytes);
     printf(
         "\nNot in the simulation: %.2f MiB of statistics and log-sum-exp. In neither: %.2f MiB for work within a pass",
-        (double)x->vector_bytes / 1048576.0, (double)x->working_bytes / 1048576.0);
-    printf("%s%s.\n", x->left_out[0] ? "; " : "", x->left_out);
+        (double)outcome->vector_bytes / 1048576.0, (double)outcome->working_bytes / 1048576.0);
+    printf("%s%s.\n", outcome->left_out[0] ? "; " : "", outcome->left_out);
 }
 
 /* ---- --replay: runs ---- */
@@ -382,42 +384,43 @@ static bool is_empty(const pc_profile *profile) {
 }
 
 /* After the measuring: the summary, the file, what went wrong. `status`: of that. */
-static int finish(const calibration *x, pc_profile *profile, int status) {
+static int finish(const calibration *asked, pc_profile *profile, int status) {
     pc_error error = {0};
     if (is_empty(profile)) {
         if (status == EXIT_DONE)
             status = report_usage("calibrate: interrupted before anything was measured; nothing is written");
         return status == EXIT_BAD_INPUT ? EXIT_MACHINE : status;
     }
-    if (pc_profile_write(profile, x->output, &error)) return report(&error);
+    if (pc_profile_write(profile, asked->output, &error)) return report(&error);
     print_summary(profile);
     printf("\nwritten to ");
-    print_plain(stdout, x->output);
+    print_plain(stdout, asked->output);
     printf("%s\n", profile->device.is_complete ? "" : " (not complete)");
     if (is_interrupted)
         report_usage("calibrate: interrupted; %s has what was measured until then and is marked as not complete",
-                     x->output);
+                     asked->output);
     return finish_output(status);
 }
 
-static int calibrate(calibration *x, pc_profile *profile) {
+static int calibrate(calibration *asked, pc_profile *profile) {
     progress bar;
     char *warnings = NULL;
     pc_error error = {0};
-    progress_start(&bar, 1, x->is_quiet);
+    progress_start(&bar, 1, asked->is_quiet);
     bar.unit = "shapes";
-    x->calibrate.progress = (pc_calibrate_progress){step, &bar};
-    pc_code code = pc_calibrate(&x->calibrate, profile, &warnings, &error);
+    asked->calibrate.progress = (pc_calibrate_progress){step, &bar};
+    pc_code code = pc_calibrate(&asked->calibrate, profile, &warnings, &error);
     progress_end(&bar);
-    x->calibrate.progress = (pc_calibrate_progress){0}; /* the bar ends here */
+    asked->calibrate.progress = (pc_calibrate_progress){0}; /* the bar ends here */
     print_lines(warnings);
     pc_free(warnings);
     int status = code ? report(&error) : EXIT_DONE;
-    snprintf(profile->device.gpu, sizeof profile->device.gpu, "%s", x->gpu ? x->gpu : gpu_of(profile));
-    const pc_launched *launched = x->calibrate.launched;
+    snprintf(profile->device.gpu, sizeof profile->device.gpu, "%s", asked->gpu ? asked->gpu : gpu_of(profile));
+    const pc_launched *launched = asked->calibrate.launched;
     if (launched && launched->rank > 0) return status; /* rank 0 has everything */
-    if (!code && x->replay.path && !is_interrupted) status = replay(&x->replay, x->calibrate.device, profile);
-    return finish(x, profile, status);
+    if (!code && asked->replay.path && !is_interrupted)
+        status = replay(&asked->replay, asked->calibrate.device, profile);
+    return finish(asked, profile, status);
 }
 
 /* Beside the output, which all ranks see. */

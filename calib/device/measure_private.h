@@ -194,10 +194,10 @@ typedef struct pc_measure {
     double sample[PC_SAMPLES_MOST], room[PC_SAMPLES_MOST];
 } pc_measure;
 
-double pc_measure_now(const pc_measure *x);
-bool pc_measure_is_interrupted(pc_measure *x);
+double pc_measure_now(const pc_measure *session);
+bool pc_measure_is_interrupted(pc_measure *session);
 /* Adds a line to the warnings. */
-pc_code pc_measure_warn(pc_measure *x, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
+pc_code pc_measure_warn(pc_measure *session, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
 
 /* ---- measure_shape.c ---- */
 
@@ -216,7 +216,7 @@ typedef struct pc_bench {
 
 /* Allocates, fills with random data, prepares. PC_ERROR_NO_MEMORY where it does not fit on the device; then and on
  * other errors everything is freed. */
-pc_code pc_bench_open(pc_bench *bench, pc_measure *x, const pc_listed_shape *listed, pc_error *error);
+pc_code pc_bench_open(pc_bench *bench, pc_measure *session, const pc_listed_shape *listed, pc_error *error);
 void pc_bench_close(pc_bench *bench);
 
 /* Seconds of `repeats` launches, the sets going round. */
@@ -224,19 +224,19 @@ pc_code pc_bench_time(pc_bench *bench, int repeats, bool in_graph, double *secon
 
 /* Measures cold, and hot where that is another thing, and adds both to the profile under `name`, with the family's
  * check_error. *median_s: the cold one. */
-pc_code pc_measure_shape(pc_measure *x, const pc_listed_shape *listed, const char *name, double check_error,
+pc_code pc_measure_shape(pc_measure *session, const pc_listed_shape *listed, const char *name, double check_error,
                          double *median_s, pc_error *error);
 
 /* ---- measure_ceilings.c ---- */
 
 /* Runs a large product until the clock is steady, and says in the profile at how much. */
-pc_code pc_measure_settle(pc_measure *x, pc_error *error);
+pc_code pc_measure_settle(pc_measure *session, pc_error *error);
 /* The host's time of a launch. */
-pc_code pc_measure_launches(pc_measure *x, pc_error *error);
+pc_code pc_measure_launches(pc_measure *session, pc_error *error);
 /* From the measurements of the first tier: the best product and the copy, into the profile and the estimates. */
-void pc_measure_ceilings(pc_measure *x);
+void pc_measure_ceilings(pc_measure *session);
 /* Measures the sentinels again. */
-pc_code pc_measure_sentinels(pc_measure *x, pc_error *error);
+pc_code pc_measure_sentinels(pc_measure *session, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -37,14 +37,14 @@ static void set_addresses(const pc_bench *b, int64_t set, void *addresses[PC_KER
     for (int t = 0; t < b->tensor_count; t++) addresses[t] = (char *)b->base[t] + set * b->stride[t];
 }
 
-pc_code pc_bench_open(pc_bench *b, pc_measure *x, const pc_listed_shape *listed, pc_error *error) {
-    *b = (pc_bench){.device = x->device,
+pc_code pc_bench_open(pc_bench *b, pc_measure *session, const pc_listed_shape *listed, pc_error *error) {
+    *b = (pc_bench){.device = session->device,
                     .family = listed->family,
                     .shape = &listed->shape,
                     .sets = listed->sets,
                     .rotation = listed->sets};
     void *addresses[PC_KERNEL_TENSORS];
-    pc_code code = open_tensors(b, x->request->seed, error);
+    pc_code code = open_tensors(b, session->request->seed, error);
     set_addresses(b, 0, addresses);
     if (!code && b->family->prepare) code = b->family->prepare(b->device, b->shape, addresses, error);
     if (code) pc_bench_close(b);
@@ -104,9 +104,9 @@ static pc_code launch_leads(pc_bench *b, int leads, pc_error *error) {
 }
 
 /* By a first rough timing, which also warms up, and again behind leads; then once as the samples will be. */
-static pc_code choose_sampling(pc_measure *x, pc_bench *b, sampling *chosen, pc_error *error) {
+static pc_code choose_sampling(pc_measure *session, pc_bench *b, sampling *chosen, pc_error *error) {
     enum { LAUNCHES_MOST = 256 };
-    const pc_measure_protocol *protocol = &x->protocol;
+    const pc_measure_protocol *protocol = &session->protocol;
     double rough_s = INFINITY, seconds = 0.0;
     pc_code code = PC_OK;
     for (int i = 0; i < 3 && !code; i++) {
@@ -126,17 +126,17 @@ static pc_code choose_sampling(pc_measure *x, pc_bench *b, sampling *chosen, pc_
     return pc_bench_time(b, chosen->repeats, chosen->in_graph, &seconds, error);
 }
 
-static pc_code take_samples(pc_measure *x, pc_bench *b, const sampling *how, int64_t *count, pc_error *error) {
-    pc_sampler_rule rule = pc_sampler_rule_default(x->protocol.shape_limit_s);
+static pc_code take_samples(pc_measure *session, pc_bench *b, const sampling *how, int64_t *count, pc_error *error) {
+    pc_sampler_rule rule = pc_sampler_rule_default(session->protocol.shape_limit_s);
     assert(rule.most <= PC_SAMPLES_MOST);
-    double begun_s = pc_measure_now(x), spent_s = 0.0;
-    for (*count = 0; !pc_sampler_is_done(&rule, x->sample, *count, spent_s, x->room);) {
+    double begun_s = pc_measure_now(session), spent_s = 0.0;
+    for (*count = 0; !pc_sampler_is_done(&rule, session->sample, *count, spent_s, session->room);) {
         double seconds;
         pc_code code = launch_leads(b, how->leads, error);
         if (!code) code = pc_bench_time(b, how->repeats, how->in_graph, &seconds, error);
         if (code) return code;
-        x->sample[(*count)++] = seconds / how->repeats;
-        spent_s = pc_measure_now(x) - begun_s;
+        session->sample[(*count)++] = seconds / how->repeats;
+        spent_s = pc_measure_now(session) - begun_s;
     }
     return PC_OK;
 }
@@ -199,42 +199,42 @@ static void describe_kernel(const pc_kernel_attributes *attributes, pc_kernel_me
     made->shared_bytes = attributes->shared_bytes;
 }
 
-static pc_code measure_state(pc_measure *x, pc_bench *b, pc_cache_state cache, pc_kernel_measurement *made,
+static pc_code measure_state(pc_measure *session, pc_bench *b, pc_cache_state cache, pc_kernel_measurement *made,
                              pc_error *error) {
     sampling how = {0};
     int64_t count = 0;
     b->rotation = cache == PC_CACHE_COLD ? b->sets : 1;
     b->next = 0;
-    pc_code code = choose_sampling(x, b, &how, error);
-    if (!code) code = take_samples(x, b, &how, &count, error);
+    pc_code code = choose_sampling(session, b, &how, error);
+    if (!code) code = take_samples(session, b, &how, &count, error);
     if (code) return code;
-    pc_device_state state = pc_device_state_now(x->device);
+    pc_device_state state = pc_device_state_now(session->device);
     made->cache = cache;
     made->in_graph = how.in_graph;
     made->sm_clock_hz = state.sm_clock_hz;
     made->is_throttled = state.is_known && state.is_throttled;
-    x->throttled += made->is_throttled;
-    pc_statistics_of(x->sample, count, x->room, &made->seconds);
-    return pc_profile_add_kernel(x->profile, made, x->sample, error);
+    session->throttled += made->is_throttled;
+    pc_statistics_of(session->sample, count, session->room, &made->seconds);
+    return pc_profile_add_kernel(session->profile, made, session->sample, error);
 }
 
-pc_code pc_measure_shape(pc_measure *x, const pc_listed_shape *listed, const char *name, double check_error,
+pc_code pc_measure_shape(pc_measure *session, const pc_listed_shape *listed, const char *name, double check_error,
                          double *median_s, pc_error *error) {
     pc_bench bench;
     pc_kernel_attributes attributes = {.registers = -1};
     pc_kernel_measurement made = {.check_error = check_error, .first_sample = -1};
-    pc_code code = pc_bench_open(&bench, x, listed, error);
-    x->did_not_fit = code == PC_ERROR_NO_MEMORY;
+    pc_code code = pc_bench_open(&bench, session, listed, error);
+    session->did_not_fit = code == PC_ERROR_NO_MEMORY;
     if (code) return code;
     snprintf(made.kernel, sizeof made.kernel, "%s", name);
     describe_shape(listed->family, &listed->shape, &made);
-    code = listed->family->attributes(x->device, &listed->shape, &attributes, error);
+    code = listed->family->attributes(session->device, &listed->shape, &attributes, error);
     if (!code) {
         describe_kernel(&attributes, &made);
-        code = measure_state(x, &bench, PC_CACHE_COLD, &made, error);
+        code = measure_state(session, &bench, PC_CACHE_COLD, &made, error);
         *median_s = made.seconds.median;
     }
-    if (!code && bench.sets > 1) code = measure_state(x, &bench, PC_CACHE_HOT, &made, error);
+    if (!code && bench.sets > 1) code = measure_state(session, &bench, PC_CACHE_HOT, &made, error);
     pc_bench_close(&bench);
     return code;
 }

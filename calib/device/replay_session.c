@@ -217,36 +217,37 @@ typedef struct context {
 
 /* The output is the next layer's input; a gradient between two layers is memory of its own where it can be dropped, and
  * the lower layer's where its W needs it. */
-static void *address_of(session *s, const context *x, int slot) {
+static void *address_of(session *s, const context *here, int slot) {
     const pc_layer *layer = &s->layer;
     switch (layer->slot[slot].life) {
     case PC_SLOT_PARAMETER:
     case PC_SLOT_GRADIENT:
-        return x->state->at[slot];
+        return here->state->at[slot];
     case PC_SLOT_OUTPUT:
-        return x->behind ? x->behind->at[layer->input] : s->boundary[SENT];
+        return here->behind ? here->behind->at[layer->input] : s->boundary[SENT];
     case PC_SLOT_OUTPUT_GRADIENT:
-        return x->behind ? s->boundary[BETWEEN + (x->number + 1) % 2] : s->boundary[RECEIVED_GRADIENT];
+        return here->behind ? s->boundary[BETWEEN + (here->number + 1) % 2] : s->boundary[RECEIVED_GRADIENT];
     case PC_SLOT_INPUT_GRADIENT:
-        if (!x->before) return s->boundary[SENT_GRADIENT];
-        if (layer->slot[layer->output_gradient].life == PC_SLOT_B_TO_W) return x->before->at[layer->output_gradient];
-        return s->boundary[BETWEEN + x->number % 2];
+        if (!here->before) return s->boundary[SENT_GRADIENT];
+        if (layer->slot[layer->output_gradient].life == PC_SLOT_B_TO_W) return here->before->at[layer->output_gradient];
+        return s->boundary[BETWEEN + here->number % 2];
     case PC_SLOT_TEMPORARY:
         return s->working + s->offset[slot];
     default:
-        return x->held->at[slot];
+        return here->held->at[slot];
     }
 }
 
 /* What a step is the first to write in another layer's tensors. */
-static pc_code take_of_neighbours(session *s, const context *x, const pc_layer_step *step, pc_error *error) {
+static pc_code take_of_neighbours(session *s, const context *here, const pc_layer_step *step, pc_error *error) {
     const pc_layer *layer = &s->layer;
     bool is_held = layer->slot[layer->output_gradient].life == PC_SLOT_B_TO_W;
     pc_code code = PC_OK;
     for (int i = 0; !code && i < step->tensor_count; i++) {
-        if (step->slot[i] == layer->output && x->behind) code = take_slot(s, x->behind, layer->input, &x->at, error);
-        if (step->slot[i] == layer->input_gradient && x->before && is_held)
-            code = take_slot(s, x->before, layer->output_gradient, &x->at, error);
+        if (step->slot[i] == layer->output && here->behind)
+            code = take_slot(s, here->behind, layer->input, &here->at, error);
+        if (step->slot[i] == layer->input_gradient && here->before && is_held)
+            code = take_slot(s, here->before, layer->output_gradient, &here->at, error);
     }
     return code;
 }
@@ -257,49 +258,50 @@ static exchange *find_exchange(session *s, int gradient, int activation) {
     return NULL;
 }
 
-static pc_code take_all(session *s, const context *x, const pc_layer_moment *moment, pc_error *error) {
-    pc_code code = take_of_neighbours(s, x, moment->step, error);
+static pc_code take_all(session *s, const context *here, const pc_layer_moment *moment, pc_error *error) {
+    pc_code code = take_of_neighbours(s, here, moment->step, error);
     for (int i = 0; !code && i < moment->take_count; i++) {
         exchange *of = find_exchange(s, moment->take[i], -1);
         if (!of) {
-            code = take_slot(s, x->held, moment->take[i], &x->at, error);
+            code = take_slot(s, here->held, moment->take[i], &here->at, error);
             continue;
         }
-        x->held->at[of->gradient] = of->spare;
+        here->held->at[of->gradient] = of->spare;
         of->spare = NULL;
     }
     return code;
 }
 
-static void give_all(session *s, const context *x, const pc_layer_moment *moment) {
+static void give_all(session *s, const context *here, const pc_layer_moment *moment) {
     for (int i = 0; i < moment->give_count; i++) {
         exchange *of = find_exchange(s, -1, moment->give[i]);
         if (!of) {
-            give(s, &x->held->at[moment->give[i]]);
+            give(s, &here->held->at[moment->give[i]]);
             continue;
         }
-        of->spare = x->held->at[of->activation];
-        x->held->at[of->activation] = NULL;
+        of->spare = here->held->at[of->activation];
+        here->held->at[of->activation] = NULL;
     }
 }
 
-static pc_code run_step(session *s, const context *x, const pc_layer_step *step, bool *is_prepared, pc_error *error) {
+static pc_code run_step(session *s, const context *here, const pc_layer_step *step, bool *is_prepared,
+                        pc_error *error) {
     void *tensors[PC_KERNEL_TENSORS];
     pc_code code = PC_OK;
-    for (int i = 0; i < step->tensor_count; i++) tensors[i] = address_of(s, x, step->slot[i]);
+    for (int i = 0; i < step->tensor_count; i++) tensors[i] = address_of(s, here, step->slot[i]);
     if (!*is_prepared && step->family->prepare) code = step->family->prepare(s->device, &step->shape, tensors, error);
     *is_prepared = true;
     return code ? code : step->family->launch(s->device, &step->shape, tensors, error);
 }
 
-static pc_code run_layer(session *s, const context *x, pc_layer_kind kind, pc_error *error) {
+static pc_code run_layer(session *s, const context *here, pc_layer_kind kind, pc_error *error) {
     const pc_layer_tape *tape = &s->tape[kind];
     pc_code code = PC_OK;
     for (int i = 0; !code && i < tape->count; i++) {
         const pc_layer_moment *moment = &tape->moment[i];
-        code = take_all(s, x, moment, error);
-        if (!code) code = run_step(s, x, moment->step, &s->is_prepared[kind][i], error);
-        if (!code) give_all(s, x, moment);
+        code = take_all(s, here, moment, error);
+        if (!code) code = run_step(s, here, moment->step, &s->is_prepared[kind][i], error);
+        if (!code) give_all(s, here, moment);
     }
     return code;
 }

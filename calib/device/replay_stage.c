@@ -32,13 +32,14 @@ static pc_code check_recompute(const pc_iteration_spec *spec, pc_error *error) {
                         spec->generator->name);
 }
 
-static pc_code check_request(const pc_replay_request *x, pc_error *error) {
-    if (x->warm_ups < 1 || x->repeats < 1)
+static pc_code check_request(const pc_replay_request *request, pc_error *error) {
+    if (request->warm_ups < 1 || request->repeats < 1)
         return pc_error_set(error, PC_ERROR_INPUT, "replay: %d warm-ups and %d repeats; expected 1 and more of both",
-                            x->warm_ups, x->repeats);
-    if (x->stage < 0 || x->stage >= x->spec->cut.pp)
-        return pc_error_set(error, PC_ERROR_INPUT, "replay: stage %d; expected 0 to %d", x->stage, x->spec->cut.pp - 1);
-    return check_recompute(x->spec, error);
+                            request->warm_ups, request->repeats);
+    if (request->stage < 0 || request->stage >= request->spec->cut.pp)
+        return pc_error_set(error, PC_ERROR_INPUT, "replay: stage %d; expected 0 to %d", request->stage,
+                            request->spec->cut.pp - 1);
+    return check_recompute(request->spec, error);
 }
 
 /* ---- the order ---- */
@@ -62,14 +63,14 @@ static pc_code take_order(const pc_iteration *iteration, int number, pc_replay_s
 }
 
 /* Of one replica, and without noise: neither changes an order. */
-static pc_code find_order(const setting *x, pc_replay_stage *stage, pc_error *error) {
-    pc_iteration_spec spec = *x->request->spec;
+static pc_code find_order(const setting *in, pc_replay_stage *stage, pc_error *error) {
+    pc_iteration_spec spec = *in->request->spec;
     pc_iteration iteration;
     spec.expands = false;
     spec.jitter = 0;
-    pc_code code = pc_iteration_run(&spec, &x->cost, true, &iteration, error);
+    pc_code code = pc_iteration_run(&spec, &in->cost, true, &iteration, error);
     if (code) return code;
-    code = take_order(&iteration, x->request->stage, stage, error);
+    code = take_order(&iteration, in->request->stage, stage, error);
     pc_iteration_free(&iteration);
     return code;
 }
@@ -82,16 +83,16 @@ static void leave_out(pc_replay_stage *stage, const char *what) {
 }
 
 /* Of one GPU and whole layers; attention as the kernels have it. */
-static void adapt(setting *x, pc_replay_stage *stage) {
-    x->model = x->request->spec->model;
-    x->cut = x->request->spec->cut;
-    if (x->cut.chunks == 0) x->cut.chunks = x->request->spec->generator->chunks_default;
-    x->cut.recompute = PC_RECOMPUTE_NONE;
-    if (x->cut.tp > 1) leave_out(stage, "collectives of tensor parallelism");
-    if (x->cut.tp > 1 && x->cut.sequence_parallel) leave_out(stage, "sequence parallelism (norms are of all tokens)");
-    x->cut.sequence_parallel = false;
-    if (x->model.attention != PC_ATTENTION_FLASH) leave_out(stage, "the attention matrix (flash attention instead)");
-    x->model.attention = PC_ATTENTION_FLASH;
+static void adapt(setting *in, pc_replay_stage *stage) {
+    in->model = in->request->spec->model;
+    in->cut = in->request->spec->cut;
+    if (in->cut.chunks == 0) in->cut.chunks = in->request->spec->generator->chunks_default;
+    in->cut.recompute = PC_RECOMPUTE_NONE;
+    if (in->cut.tp > 1) leave_out(stage, "collectives of tensor parallelism");
+    if (in->cut.tp > 1 && in->cut.sequence_parallel) leave_out(stage, "sequence parallelism (norms are of all tokens)");
+    in->cut.sequence_parallel = false;
+    if (in->model.attention != PC_ATTENTION_FLASH) leave_out(stage, "the attention matrix (flash attention instead)");
+    in->model.attention = PC_ATTENTION_FLASH;
 }
 
 /* ---- the simulated side ---- */
@@ -104,73 +105,73 @@ static void drop_collectives(pc_operations *operations) {
     operations->count = kept;
 }
 
-static pc_code cost_pass(const setting *x, const pc_part *part, pc_pass_kind kind, pc_replay_chunk *chunk,
+static pc_code cost_pass(const setting *in, const pc_part *part, pc_pass_kind kind, pc_replay_chunk *chunk,
                          pc_error *error) {
     pc_operations operations;
-    pc_code code = pc_pass_operations(&x->model, &x->cut, part, kind, false, &operations, error);
+    pc_code code = pc_pass_operations(&in->model, &in->cut, part, kind, false, &operations, error);
     if (code) return code;
     drop_collectives(&operations);
-    pc_pass_estimate sum = pc_cost_pass(&x->cost, &operations);
+    pc_pass_estimate sum = pc_cost_pass(&in->cost, &operations);
     chunk->launch_bound_s[kind] = sum.launch_bound_s;
     chunk->pass_s[kind] = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
     return PC_OK;
 }
 
-static pc_code make_chunk(const setting *x, int number, pc_replay_stage *stage, pc_error *error) {
-    const pc_generator *generator = x->request->spec->generator;
-    int parts = pc_placement_parts(generator->placement, x->cut.pp, x->cut.chunks);
-    int of_part = pc_placement_part(generator->placement, x->cut.pp, x->request->stage, number);
-    pc_part part = pc_cut_part(&x->model, &x->cut, parts, of_part);
+static pc_code make_chunk(const setting *in, int number, pc_replay_stage *stage, pc_error *error) {
+    const pc_generator *generator = in->request->spec->generator;
+    int parts = pc_placement_parts(generator->placement, in->cut.pp, in->cut.chunks);
+    int of_part = pc_placement_part(generator->placement, in->cut.pp, in->request->stage, number);
+    pc_part part = pc_cut_part(&in->model, &in->cut, parts, of_part);
     pc_replay_chunk *chunk = &stage->chunk[number];
     if (part.has_embedding) leave_out(stage, "the embedding");
     if (part.has_head) leave_out(stage, "the head and the loss");
     part.has_embedding = part.has_head = false;
     part.recompute = PC_RECOMPUTE_NONE;
     chunk->layers = part.layers;
-    chunk->parameters = pc_part_parameters(&x->model, &x->cut, &part, false);
-    pc_code code = pc_part_activations(&x->model, &x->cut, &part, (pc_pass_forms){.splits = generator->splits},
+    chunk->parameters = pc_part_parameters(&in->model, &in->cut, &part, false);
+    pc_code code = pc_part_activations(&in->model, &in->cut, &part, (pc_pass_forms){.splits = generator->splits},
                                        &chunk->activation, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-        code = cost_pass(x, &part, (pc_pass_kind)kind, chunk, error);
+        code = cost_pass(in, &part, (pc_pass_kind)kind, chunk, error);
     return code;
 }
 
-static pc_code make_chunks(const setting *x, pc_replay_stage *stage, pc_error *error) {
+static pc_code make_chunks(const setting *in, pc_replay_stage *stage, pc_error *error) {
     int64_t layers = 0;
     pc_code code = PC_OK;
     stage->chunk = pc_alloc((size_t)stage->chunks, sizeof *stage->chunk);
     if (!stage->chunk) return pc_error_no_memory(error);
     for (int c = 0; !code && c < stage->chunks; c++) {
-        code = make_chunk(x, c, stage, error);
+        code = make_chunk(in, c, stage, error);
         layers += stage->chunk[c].layers;
     }
     if (code || layers > 0) return code;
     return pc_error_set(error, PC_ERROR_INPUT, "replay: stage %d has no layers; expected another stage",
-                        x->request->stage);
+                        in->request->stage);
 }
 
-static pc_code open_cost(setting *x, pc_error *error) {
-    const pc_replay_request *request = x->request;
-    x->cost = pc_roofline(&request->spec->machine.gpu);
+static pc_code open_cost(setting *in, pc_error *error) {
+    const pc_replay_request *request = in->request;
+    in->cost = pc_roofline(&request->spec->machine.gpu);
     if (!request->profile || request->profile->fit_count == 0) return PC_OK;
-    pc_code code = pc_profile_cost_make(request->profile, &request->spec->machine, &x->fitted, error);
-    if (!code) x->cost = pc_profile_cost_model(x->fitted);
+    pc_code code = pc_profile_cost_make(request->profile, &request->spec->machine, &in->fitted, error);
+    if (!code) in->cost = pc_profile_cost_model(in->fitted);
     return code;
 }
 
-static pc_code fill_in(setting *x, pc_replay_stage *stage, pc_error *error) {
-    pc_code code = open_cost(x, error);
-    if (!code) code = find_order(x, stage, error);
+static pc_code fill_in(setting *in, pc_replay_stage *stage, pc_error *error) {
+    pc_code code = open_cost(in, error);
+    if (!code) code = find_order(in, stage, error);
     if (code) return code;
-    adapt(x, stage);
-    stage->is_roofline = !x->fitted;
-    stage->model = x->model;
-    stage->cut = x->cut;
-    stage->number = x->request->stage;
-    stage->microbatches = (int)x->cut.microbatches;
-    stage->chunks = x->cut.chunks;
-    snprintf(stage->schedule, sizeof stage->schedule, "%s", x->request->spec->generator->name);
-    return make_chunks(x, stage, error);
+    adapt(in, stage);
+    stage->is_roofline = !in->fitted;
+    stage->model = in->model;
+    stage->cut = in->cut;
+    stage->number = in->request->stage;
+    stage->microbatches = (int)in->cut.microbatches;
+    stage->chunks = in->cut.chunks;
+    snprintf(stage->schedule, sizeof stage->schedule, "%s", in->request->spec->generator->name);
+    return make_chunks(in, stage, error);
 }
 
 pc_code pc_replay_stage_make(const pc_replay_request *request, pc_replay_stage *stage, pc_error *error) {

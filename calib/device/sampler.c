@@ -29,20 +29,20 @@ bool pc_sampler_is_done(const pc_sampler_rule *rule, const double *samples, int6
 
 /* ---- settling ---- */
 
-bool pc_settling_add(pc_settling *x, double at_s, double reading, double window_s, double tolerance) {
+bool pc_settling_add(pc_settling *settling, double at_s, double reading, double window_s, double tolerance) {
     if (isnan(reading)) {
-        x->is_begun = false;
+        settling->is_begun = false;
         return false;
     }
-    double least = x->is_begun ? fmin(x->least, reading) : reading;
-    double most = x->is_begun ? fmax(x->most, reading) : reading;
-    if (!x->is_begun || most > least * (1.0 + tolerance)) {
-        *x = (pc_settling){.is_begun = true, .since_s = at_s, .least = reading, .most = reading};
+    double least = settling->is_begun ? fmin(settling->least, reading) : reading;
+    double most = settling->is_begun ? fmax(settling->most, reading) : reading;
+    if (!settling->is_begun || most > least * (1.0 + tolerance)) {
+        *settling = (pc_settling){.is_begun = true, .since_s = at_s, .least = reading, .most = reading};
     } else {
-        x->least = least;
-        x->most = most;
+        settling->least = least;
+        settling->most = most;
     }
-    return at_s - x->since_s >= window_s;
+    return at_s - settling->since_s >= window_s;
 }
 
 /* ---- time ---- */

@@ -179,24 +179,24 @@ bool pc_shape_sentinel(const pc_kernel_family *const *families, int family_count
 
 /* ---- estimates, words ---- */
 
-double pc_shape_kernel_seconds(const pc_listed_shape *x, const pc_shape_rates *rates) {
+double pc_shape_kernel_seconds(const pc_listed_shape *listed, const pc_shape_rates *rates) {
     const double share = 0.5; /* of the rates */
-    double compute = (double)x->family->flops(&x->shape) / rates->flops_per_s;
-    double memory = (double)x->family->bytes(&x->shape) / rates->bytes_per_s;
+    double compute = (double)listed->family->flops(&listed->shape) / rates->flops_per_s;
+    double memory = (double)listed->family->bytes(&listed->shape) / rates->bytes_per_s;
     return rates->launch_s + fmax(compute, memory) / share;
 }
 
-void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *x, char *text, int size) {
+void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *shape, char *text, int size) {
     char sizes[96], more[96] = "";
     if (family->group == PC_KERNEL_ATTENTION)
         snprintf(sizes, sizeof sizes,
-                 "%" PRId64 " x %" PRId64 " heads (%" PRId64 "), %" PRId64 " x %" PRId64 " x %" PRId64, x->batch,
-                 x->heads, x->kv_heads, x->m, x->n, x->k);
+                 "%" PRId64 " x %" PRId64 " heads (%" PRId64 "), %" PRId64 " x %" PRId64 " x %" PRId64, shape->batch,
+                 shape->heads, shape->kv_heads, shape->m, shape->n, shape->k);
     else if (family->group == PC_KERNEL_GEMM)
-        snprintf(sizes, sizeof sizes, "%" PRId64 " of %" PRId64 " x %" PRId64 " x %" PRId64, x->batch, x->m, x->n,
-                 x->k);
+        snprintf(sizes, sizeof sizes, "%" PRId64 " of %" PRId64 " x %" PRId64 " x %" PRId64, shape->batch, shape->m,
+                 shape->n, shape->k);
     else
-        snprintf(sizes, sizeof sizes, "%" PRId64 " x %" PRId64, x->m, x->n);
-    if (x->is_causal) snprintf(more, sizeof more, ", causal");
-    snprintf(text, (size_t)size, "%s %s %s%s", family->name, pc_dtype_name(x->dtype), sizes, more);
+        snprintf(sizes, sizeof sizes, "%" PRId64 " x %" PRId64, shape->m, shape->n);
+    if (shape->is_causal) snprintf(more, sizeof more, ", causal");
+    snprintf(text, (size_t)size, "%s %s %s%s", family->name, pc_dtype_name(shape->dtype), sizes, more);
 }

@@ -55,12 +55,12 @@ typedef struct layer_sizes {
     int64_t hidden, qkv, query, up, ffn, tp, tokens[2];
 } layer_sizes;
 
-static void add_layer(pc_shape_builder *b, pc_shape_tier tier, const layer_sizes *x) {
+static void add_layer(pc_shape_builder *b, pc_shape_tier tier, const layer_sizes *sizes) {
     for (int i = 0; i < 2; i++) {
-        add_product(b, tier, x->tokens[i], x->hidden, x->qkv / x->tp);
-        add_product(b, tier, x->tokens[i], x->query / x->tp, x->hidden);
-        add_product(b, tier, x->tokens[i], x->hidden, x->up / x->tp);
-        add_product(b, tier, x->tokens[i], x->ffn / x->tp, x->hidden);
+        add_product(b, tier, sizes->tokens[i], sizes->hidden, sizes->qkv / sizes->tp);
+        add_product(b, tier, sizes->tokens[i], sizes->query / sizes->tp, sizes->hidden);
+        add_product(b, tier, sizes->tokens[i], sizes->hidden, sizes->up / sizes->tp);
+        add_product(b, tier, sizes->tokens[i], sizes->ffn / sizes->tp, sizes->hidden);
     }
 }
 
@@ -141,15 +141,15 @@ typedef struct heads_of {
 
 /* With as many sequences as make `tokens` of them, but at least one; causal and not. */
 static void add_attention(pc_shape_builder *b, pc_shape_tier tier, pc_dtype dtype, int64_t tokens, int64_t sequence,
-                          const heads_of *x) {
+                          const heads_of *sizes) {
     for (int is_causal = 1; is_causal >= 0; is_causal--) {
         pc_kernel_shape shape = {.dtype = dtype,
                                  .batch = tokens > sequence ? tokens / sequence : 1,
                                  .m = sequence,
                                  .n = sequence,
-                                 .k = x->dimension,
-                                 .heads = x->heads,
-                                 .kv_heads = x->kv_heads,
+                                 .k = sizes->dimension,
+                                 .heads = sizes->heads,
+                                 .kv_heads = sizes->kv_heads,
                                  .is_causal = is_causal};
         pc_shape_add(b, tier, &shape);
     }

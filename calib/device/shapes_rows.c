@@ -85,12 +85,12 @@ static pc_kernel_shape one_row(row_form form, bool is_tiny, int number) {
 }
 
 /* As many rows (matrices) as come nearest to `target` bytes; bytes grow by the same with each. */
-static pc_kernel_shape of_size(const pc_shape_builder *b, row_form form, pc_kernel_shape x, int64_t target) {
-    int64_t *rows = form == MATRICES ? &x.batch : &x.m, first = b->family->bytes(&x);
+static pc_kernel_shape of_size(const pc_shape_builder *b, row_form form, pc_kernel_shape shape, int64_t target) {
+    int64_t *rows = form == MATRICES ? &shape.batch : &shape.m, first = b->family->bytes(&shape);
     *rows = 2;
-    int64_t each = b->family->bytes(&x) - first, more = each > 0 && target > first ? (target - first) / each : 0;
+    int64_t each = b->family->bytes(&shape) - first, more = each > 0 && target > first ? (target - first) / each : 0;
     *rows = 1 + more;
-    return x;
+    return shape;
 }
 
 static void add_size(pc_shape_builder *b, row_form form, pc_shape_tier tier, int64_t target, int number) {

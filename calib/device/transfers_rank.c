@@ -171,9 +171,9 @@ static pc_code repeat(void *self, int number, pc_error *error) {
 }
 
 /* Seconds of one, of the slowest rank. One before the clock starts brings the ranks together. */
-static pc_code time_once(member *r, repetition *x, int repeats, double *seconds, pc_error *error) {
-    pc_code code = repeat(x, 0, error);
-    if (!code) code = pc_device_time(r->device, repeat, x, repeats, false, seconds, error);
+static pc_code time_once(member *r, repetition *repeated, int repeats, double *seconds, pc_error *error) {
+    pc_code code = repeat(repeated, 0, error);
+    if (!code) code = pc_device_time(r->device, repeat, repeated, repeats, false, seconds, error);
     if (!code) *seconds /= repeats;
     return code;
 }

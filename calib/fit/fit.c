@@ -63,8 +63,8 @@ bool pc_fit_has_parameters(const pc_fit *fit) {
     return fit->parameter_count % 4 == 3 && fit->parameter_count < 4 * PC_PIECES_MAX;
 }
 
-static bool foretells_at(const pc_fit *fit, const double *x) {
-    pc_estimate estimate = pc_fit_predict(fit, x);
+static bool foretells_at(const pc_fit *fit, const double *point) {
+    pc_estimate estimate = pc_fit_predict(fit, point);
     return estimate.seconds > 0.0 && isfinite(estimate.seconds) && isfinite(estimate.standard_error);
 }
 
@@ -85,11 +85,12 @@ static int by_shape(const void *a, const void *b) {
     return 0;
 }
 
-static pc_code check_points(int dimensions, const double *x, const double *seconds, int64_t count, pc_error *error) {
+static pc_code check_points(int dimensions, const double *points, const double *seconds, int64_t count,
+                            pc_error *error) {
     static const double least = 1e-12, most = 1e18;
     for (int64_t i = 0; i < count; i++) {
         for (int d = 0; d < dimensions; d++) {
-            double value = x[i * dimensions + d];
+            double value = points[i * dimensions + d];
             if (!(value >= least && value <= most))
                 return pc_error_set(error, PC_ERROR_INPUT, "point %lld: a size of %g; expected more than zero",
                                     (long long)i + 1, value);
@@ -112,7 +113,7 @@ static void take_range(pc_fit *fit) {
     }
 }
 
-static pc_code take_points(pc_fit *fit, const double *x, const double *seconds, int64_t count, pc_error *error) {
+static pc_code take_points(pc_fit *fit, const double *points, const double *seconds, int64_t count, pc_error *error) {
     size_t n = (size_t)count;
     int dimensions = fit->dimensions;
     fit->count = count;
@@ -124,12 +125,12 @@ static pc_code take_points(pc_fit *fit, const double *x, const double *seconds, 
     double(*row)[ROW] = pc_alloc(n, sizeof *row);
     bool is_made = fit->x && fit->seconds && fit->residual && row && (fit->weight || !has_surface);
     for (size_t i = 0; i < n && is_made; i++) {
-        memcpy(row[i], x + i * (size_t)dimensions, (size_t)dimensions * sizeof *x);
+        memcpy(row[i], points + i * (size_t)dimensions, (size_t)dimensions * sizeof *points);
         row[i][dimensions] = seconds[i];
     }
     if (is_made) qsort(row, n, sizeof *row, by_shape);
     for (size_t i = 0; i < n && is_made; i++) {
-        memcpy(fit->x + i * (size_t)dimensions, row[i], (size_t)dimensions * sizeof *x);
+        memcpy(fit->x + i * (size_t)dimensions, row[i], (size_t)dimensions * sizeof *points);
         fit->seconds[i] = row[i][dimensions];
     }
     pc_free(row);
@@ -139,11 +140,11 @@ static pc_code take_points(pc_fit *fit, const double *x, const double *seconds, 
 
 /* ---- one fit ---- */
 
-static pc_code fit_points(const pc_fit_key *key, int32_t processors, const double *x, const double *seconds,
+static pc_code fit_points(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
                           int64_t count, const double *near, pc_fit *fit, pc_error *error) {
     *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = dimensions_of(key->form)};
     fit->cv_median = fit->cv_p95 = fit->cv_coverage = NAN;
-    pc_code code = take_points(fit, x, seconds, count, error);
+    pc_code code = take_points(fit, points, seconds, count, error);
     if (!code)
         code = pc_fit_form_is_roofline(key->form) ? pc_roofline_fit(fit, near, error) : pc_transfer_fit(fit, error);
     if (code) pc_fit_free(fit);
@@ -157,11 +158,12 @@ typedef struct prediction {
     double known, scatter; /* variances of log(seconds): of what the fit says, of one measurement */
 } prediction;
 
-static prediction predict(const pc_fit *fit, const double *x) {
+static prediction predict(const pc_fit *fit, const double *point) {
     double gradient[PC_FIT_PARAMETERS] = {0}, left, scatter = fit->residual_deviation, variance = 0.0;
     bool has_rows = pc_fit_form_is_roofline(fit->key.form);
-    double base = has_rows ? pc_roofline_seconds(fit, x, gradient) : pc_transfer_seconds(fit, x, gradient, &scatter);
-    double surface = has_rows ? pc_surface_at(fit, x, &left) : pc_local_at(fit, *x, &left);
+    double base =
+        has_rows ? pc_roofline_seconds(fit, point, gradient) : pc_transfer_seconds(fit, point, gradient, &scatter);
+    double surface = has_rows ? pc_surface_at(fit, point, &left) : pc_local_at(fit, *point, &left);
     int n = fit->parameter_count;
     for (int a = 0; a < n; a++) {
         if (gradient[a] == 0.0) continue;
@@ -177,23 +179,23 @@ static double student_limit(const pc_fit *fit, double probability) {
     return gsl_cdf_tdist_Pinv(0.5 + 0.5 * probability, freedom > 1.0 ? freedom : 1.0);
 }
 
-pc_estimate pc_fit_predict(const pc_fit *fit, const double *x) {
-    prediction p = predict(fit, x);
+pc_estimate pc_fit_predict(const pc_fit *fit, const double *point) {
+    prediction p = predict(fit, point);
     return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
 }
 
-void pc_fit_interval(const pc_fit *fit, const double *x, double probability, double *low_s, double *high_s) {
-    prediction p = predict(fit, x);
+void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s) {
+    prediction p = predict(fit, point);
     double factor = exp(student_limit(fit, probability) * sqrt(p.known + p.scatter));
     *low_s = p.seconds / factor;
     *high_s = p.seconds * factor;
 }
 
-double pc_fit_distance(const pc_fit *fit, const double *x, int *dimension) {
+double pc_fit_distance(const pc_fit *fit, const double *point, int *dimension) {
     double farthest = 1.0;
     *dimension = 0;
     for (int d = 0; d < fit->dimensions; d++) {
-        double ratio = x[d] < fit->least[d] ? fit->least[d] / x[d] : x[d] / fit->most[d];
+        double ratio = point[d] < fit->least[d] ? fit->least[d] / point[d] : point[d] / fit->most[d];
         if (ratio > farthest) farthest = ratio, *dimension = d;
     }
     return farthest;
@@ -264,8 +266,8 @@ static void deal_folds(const pc_fit *fit, folds *f) {
     }
 }
 
-static void foretell(const pc_fit *part, const double *x, double seconds, folds *f) {
-    prediction p = predict(part, x);
+static void foretell(const pc_fit *part, const double *point, double seconds, folds *f) {
+    prediction p = predict(part, point);
     double away = log(seconds / p.seconds) / student_limit(part, 0.95);
     f->told[f->count++] = (foretold){fabs(p.seconds / seconds - 1.0), away * away, p.known, p.scatter};
 }
@@ -353,14 +355,14 @@ static pc_code cross_validate(pc_fit *fit, pc_error *error) {
  * and the handler as it was between them. */
 static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 
-pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *x, const double *seconds, int64_t count,
-                    pc_fit *fit, pc_error *error) {
+pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
+                    int64_t count, pc_fit *fit, pc_error *error) {
     pc_fit made;
-    pc_code code = check_points(dimensions_of(key->form), x, seconds, count, error);
+    pc_code code = check_points(dimensions_of(key->form), points, seconds, count, error);
     if (code) return code;
     pthread_mutex_lock(&handler_lock);
     gsl_error_handler_t *before = gsl_set_error_handler_off();
-    code = fit_points(key, processors, x, seconds, count, NULL, &made, error);
+    code = fit_points(key, processors, points, seconds, count, NULL, &made, error);
     if (!code) {
         code = cross_validate(&made, error);
         if (code) pc_fit_free(&made);

@@ -76,23 +76,24 @@ typedef struct pc_fit {
 
 PC_API void pc_fit_free(pc_fit *fit); /* zeroes it */
 
-/* Fits `count` points: x[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT where they are too few for
- * the form, with how many it needs (pieces: 5 points of 3 sizes; rooflines: 8 shapes). `processors` for GEMM and
- * ATTENTION. Same points in any order, same bytes. Threads wait for each other here: GSL has one error handler for all.
+/* Fits `count` points: points[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT where they are too
+ * few for the form, with how many it needs (pieces: 5 points of 3 sizes; rooflines: 8 shapes). `processors` for GEMM
+ * and ATTENTION. Same points in any order, same bytes. Threads wait for each other here: GSL has one error handler for
+ * all.
  */
-PC_API pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *x, const double *seconds,
+PC_API pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
                            int64_t count, pc_fit *fit, pc_error *error);
 
-/* What it says of x, and the standard error of one fresh measurement (both in seconds). Pure, thread-safe, without
- * allocation. */
-PC_API pc_estimate pc_fit_predict(const pc_fit *fit, const double *x);
+/* What it says of a point, and the standard error of one fresh measurement (both in seconds). Pure, thread-safe,
+ * without allocation. */
+PC_API pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 
 /* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */
-PC_API void pc_fit_interval(const pc_fit *fit, const double *x, double probability, double *low_s, double *high_s);
+PC_API void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s);
 
-/* How far x lies outside what was measured: the largest ratio, over the dimensions, to the nearest measured edge; 1
- * inside. *dimension is the one that is farthest. */
-PC_API double pc_fit_distance(const pc_fit *fit, const double *x, int *dimension);
+/* How far a point lies outside what was measured: the largest ratio, over the dimensions, to the nearest measured edge;
+ * 1 inside. *dimension is the one that is farthest. */
+PC_API double pc_fit_distance(const pc_fit *fit, const double *point, int *dimension);
 
 /* A name for people: "gemm_forward bf16 cold", "all_reduce, 8 ranks, nvlink". */
 PC_API void pc_fit_name(const pc_fit_key *key, char *name, size_t size);

@@ -20,28 +20,28 @@ static double pairs_seen(double queries, double keys) {
     return square + (keys > queries ? (keys - queries) * queries : 0.0);
 }
 
-static walk walk_of(const pc_roofline_shape *shape, const double *x) {
-    double rows = shape->is_backward ? x[2] : x[1], columns = shape->is_backward ? x[1] : x[2];
+static walk walk_of(const pc_roofline_shape *shape, const double *point) {
+    double rows = shape->is_backward ? point[2] : point[1], columns = shape->is_backward ? point[1] : point[2];
     double a_head = ceil(rows / block_rows);
-    walk w = {x[0] * a_head, rows < block_rows ? rows : block_rows, columns, columns};
+    walk w = {point[0] * a_head, rows < block_rows ? rows : block_rows, columns, columns};
     if (!shape->is_causal) return w;
-    w.seen = pairs_seen(x[1], x[2]) / rows;
+    w.seen = pairs_seen(point[1], point[2]) / rows;
     return w;
 }
 
-void pc_attention_work(const pc_roofline_shape *shape, const double *x, double *flops, double *bytes) {
-    walk w = walk_of(shape, x);
+void pc_attention_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes) {
+    walk w = walk_of(shape, point);
     double tensors = shape->is_backward ? 4.0 : 2.0; /* query, output and their gradients; key, value and theirs */
-    *flops = shape->flops * w.blocks * w.rows * w.seen * x[3];
-    *bytes = shape->operand_bytes * tensors * x[0] * x[3] * (x[1] + x[2]);
+    *flops = shape->flops * w.blocks * w.rows * w.seen * point[3];
+    *bytes = shape->operand_bytes * tensors * point[0] * point[3] * (point[1] + point[2]);
 }
 
-double pc_attention_seconds(const void *self, const double *parameter, const double *x, double *gradient) {
+double pc_attention_seconds(const void *self, const double *parameter, const double *point, double *gradient) {
     const pc_roofline_shape *shape = self;
-    walk w = walk_of(shape, x);
+    walk w = walk_of(shape, point);
     double flops, bytes, rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors;
-    pc_attention_work(shape, x, &flops, &bytes);
-    double waves = ceil(w.blocks / shape->processors), column = shape->flops * w.rows * x[3];
+    pc_attention_work(shape, point, &flops, &bytes);
+    double waves = ceil(w.blocks / shape->processors), column = shape->flops * w.rows * point[3];
     double columns = waves * w.seen > w.longest ? waves * w.seen : w.longest;
     double products = column * (columns + waves * parameter[PC_ROOFLINE_RAMP]);
     double memory_rate = parameter[PC_ROOFLINE_MEMORY], memory = bytes / memory_rate;

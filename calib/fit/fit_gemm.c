@@ -22,21 +22,21 @@ static double tiling_seconds(const tiling *t, const double *parameter, double pr
            t->parts_bytes / parameter[PC_ROOFLINE_MEMORY];
 }
 
-static tiling tiling_of(const double *x, const double *tile, double tiles, double split, double processors) {
+static tiling tiling_of(const double *point, const double *tile, double tiles, double split, double processors) {
     double waves = ceil(tiles * split / processors), area = 2.0 * tile[0] * tile[1];
-    double parts = split > 1.0 ? 2.0 * 4.0 * split * x[0] * x[1] * x[2] : 0.0;
-    return (tiling){waves * area * x[3] / split, waves * area, parts, 0.0};
+    double parts = split > 1.0 ? 2.0 * 4.0 * split * point[0] * point[1] * point[2] : 0.0;
+    return (tiling){waves * area * point[3] / split, waves * area, parts, 0.0};
 }
 
 /* Over all tiles, and parts of k where they fill processors that would stand idle. */
-static tiling best_tiling(const pc_roofline_shape *shape, const double *parameter, const double *x) {
+static tiling best_tiling(const pc_roofline_shape *shape, const double *parameter, const double *point) {
     tiling best = {.seconds = HUGE_VAL};
     for (size_t i = 0; i < sizeof tile_forms / sizeof *tile_forms; i++) {
         const double *tile = tile_forms[i];
-        double tiles = x[0] * ceil(x[1] / tile[0]) * ceil(x[2] / tile[1]);
+        double tiles = point[0] * ceil(point[1] / tile[0]) * ceil(point[2] / tile[1]);
         for (double split = 1.0; split <= SPLIT_MAX; split += 1.0) {
             if (split > 1.0 && tiles * split > shape->processors) break;
-            tiling t = tiling_of(x, tile, tiles, split, shape->processors);
+            tiling t = tiling_of(point, tile, tiles, split, shape->processors);
             t.seconds = tiling_seconds(&t, parameter, shape->processors);
             if (t.seconds < best.seconds) best = t;
         }
@@ -44,16 +44,17 @@ static tiling best_tiling(const pc_roofline_shape *shape, const double *paramete
     return best;
 }
 
-void pc_gemm_work(const pc_roofline_shape *shape, const double *x, double *flops, double *bytes) {
-    *flops = shape->flops * x[0] * x[1] * x[2] * x[3];
-    *bytes = x[0] * (shape->operand_bytes * x[3] * (x[1] + x[2]) + shape->output_bytes * x[1] * x[2]);
+void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes) {
+    *flops = shape->flops * point[0] * point[1] * point[2] * point[3];
+    *bytes = point[0] *
+             (shape->operand_bytes * point[3] * (point[1] + point[2]) + shape->output_bytes * point[1] * point[2]);
 }
 
-double pc_gemm_seconds(const void *self, const double *parameter, const double *x, double *gradient) {
+double pc_gemm_seconds(const void *self, const double *parameter, const double *point, double *gradient) {
     const pc_roofline_shape *shape = self;
     double flops, bytes, rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors;
-    tiling best = best_tiling(shape, parameter, x);
-    pc_gemm_work(shape, x, &flops, &bytes);
+    tiling best = best_tiling(shape, parameter, point);
+    pc_gemm_work(shape, point, &flops, &bytes);
     double memory_rate = parameter[PC_ROOFLINE_MEMORY], memory = bytes / memory_rate;
     bool is_compute = best.seconds > memory;
     if (gradient) {

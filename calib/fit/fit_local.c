@@ -17,11 +17,11 @@ typedef struct window {
 } window;
 
 /* The first point of a size that is not below x (or, `above`, that is above it). */
-static int64_t find_point(const pc_fit *fit, double x, bool above) {
+static int64_t find_point(const pc_fit *fit, double bytes, bool above) {
     int64_t low = 0, high = fit->count;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (fit->x[middle] < x || (above && fit->x[middle] == x))
+        if (fit->x[middle] < bytes || (above && fit->x[middle] == bytes))
             low = middle + 1;
         else
             high = middle;
@@ -29,13 +29,13 @@ static int64_t find_point(const pc_fit *fit, double x, bool above) {
     return low;
 }
 
-static window window_at(const pc_fit *fit, double x, bool is_left_out) {
-    int64_t first = find_point(fit, x, false), behind = is_left_out ? find_point(fit, x, true) : first;
+static window window_at(const pc_fit *fit, double bytes, bool is_left_out) {
+    int64_t first = find_point(fit, bytes, false), behind = is_left_out ? find_point(fit, bytes, true) : first;
     window w = {first, behind, first, behind};
     for (int64_t count = 0; count < NEIGHBOURS; count++) {
         bool has_below = w.from > 0, has_above = w.to < fit->count;
         if (!has_below && !has_above) break;
-        bool takes_below = has_below && (!has_above || x - fit->x[w.from - 1] <= fit->x[w.to] - x);
+        bool takes_below = has_below && (!has_above || bytes - fit->x[w.from - 1] <= fit->x[w.to] - bytes);
         if (takes_below)
             w.from--;
         else
@@ -58,15 +58,15 @@ static void add_point(local_sums *sums, double distance, double reach, double ca
     sums->square += weight * weight;
 }
 
-static local_sums sums_at(const pc_fit *fit, const double *carried, double x, bool is_left_out) {
-    window w = window_at(fit, x, is_left_out);
-    double below = w.from < w.gap_from ? x - fit->x[w.from] : 0.0;
-    double above = w.to > w.gap_to ? fit->x[w.to - 1] - x : 0.0;
+static local_sums sums_at(const pc_fit *fit, const double *carried, double bytes, bool is_left_out) {
+    window w = window_at(fit, bytes, is_left_out);
+    double below = w.from < w.gap_from ? bytes - fit->x[w.from] : 0.0;
+    double above = w.to > w.gap_to ? fit->x[w.to - 1] - bytes : 0.0;
     double reach = 1.05 * (below > above ? below : above);
     local_sums sums = {0};
     if (!(reach > 0.0)) reach = 1.0;
-    for (int64_t i = w.from; i < w.gap_from; i++) add_point(&sums, x - fit->x[i], reach, carried[i]);
-    for (int64_t i = w.gap_to; i < w.to; i++) add_point(&sums, fit->x[i] - x, reach, carried[i]);
+    for (int64_t i = w.from; i < w.gap_from; i++) add_point(&sums, bytes - fit->x[i], reach, carried[i]);
+    for (int64_t i = w.gap_to; i < w.to; i++) add_point(&sums, fit->x[i] - bytes, reach, carried[i]);
     return sums;
 }
 
@@ -75,11 +75,11 @@ static double shrunk(const local_sums *sums, double noise) {
 }
 
 /* Outside of what was measured it fades with the distance. */
-double pc_local_at(const pc_fit *fit, double x, double *variance) {
+double pc_local_at(const pc_fit *fit, double bytes, double *variance) {
     *variance = 0.0;
     if (!fit->weight) return 0.0;
-    double inside = x < fit->least[0] ? fit->least[0] : x > fit->most[0] ? fit->most[0] : x;
-    double fade = x < inside ? x / inside : inside / x;
+    double inside = bytes < fit->least[0] ? fit->least[0] : bytes > fit->most[0] ? fit->most[0] : bytes;
+    double fade = bytes < inside ? bytes / inside : inside / bytes;
     local_sums sums = sums_at(fit, fit->weight, inside, false);
     double total = sums.weight + fit->surface_noise;
     *variance = fit->surface_amplitude * fit->surface_amplitude * sums.square / (total * total) * fade * fade;

@@ -31,14 +31,14 @@ typedef struct ground {
     line_sums *below; /* over the points before first[i]; one more at the end */
 } ground;
 
-static void add_point(line_sums *sums, double weight, double x, double seconds) {
+static void add_point(line_sums *sums, double weight, double bytes, double seconds) {
     double inverse = weight / seconds, square = inverse / seconds;
     sums->points += weight;
     sums->inverse += inverse;
-    sums->slope += inverse * x;
+    sums->slope += inverse * bytes;
     sums->squares[0] += square;
-    sums->squares[1] += square * x;
-    sums->squares[2] += square * x * x;
+    sums->squares[1] += square * bytes;
+    sums->squares[2] += square * bytes * bytes;
 }
 
 static line_sums between(const line_sums *below, int64_t from, int64_t to) {
@@ -152,21 +152,21 @@ static double piece_loss(const ground *g, int64_t from, int64_t to) {
 /* Cuts are looked for among at most so many sizes, evenly spread, and then moved to the best size of all. */
 enum { PLACES = 192 };
 
-typedef struct plan {
+typedef struct divisions {
     int places;
     int64_t place[PLACES + 1];              /* the last one is sizes */
     double loss[PC_PIECES_MAX][PLACES + 1]; /* the least of the first p + 1 pieces that end before a place */
     int from[PC_PIECES_MAX][PLACES + 1];    /* where the last of them begins */
-} plan;
+} divisions;
 
-static void lay_places(const ground *g, plan *p) {
+static void lay_places(const ground *g, divisions *p) {
     p->places = g->sizes < PLACES ? (int)g->sizes : PLACES;
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): there is a point, and so a size */
     for (int i = 0; i <= p->places; i++) p->place[i] = g->sizes * i / p->places;
 }
 
 /* Dynamic programming: the best p + 1 pieces up to a place are the best p pieces up to another one and a line. */
-static void plan_cuts(const ground *g, plan *p) {
+static void find_cuts(const ground *g, divisions *p) {
     for (int end = 0; end <= p->places; end++) {
         p->loss[0][end] = piece_loss(g, 0, p->place[end]);
         for (int pieces = 1; pieces < PC_PIECES_MAX; pieces++) p->loss[pieces][end] = HUGE_VAL;
@@ -188,7 +188,7 @@ static bool is_infinite(double loss) {
     return !(loss < HUGE_VAL);
 }
 
-static cutting cuts_of(const ground *g, const plan *p, int pieces) {
+static cutting cuts_of(const ground *g, const divisions *p, int pieces) {
     cutting c = {.pieces = pieces, .loss = p->loss[pieces - 1][p->places]};
     int end = p->places;
     c.cut[pieces] = g->sizes;
@@ -231,7 +231,7 @@ static double criterion(const ground *g, const cutting *c) {
     return c->loss + (double)(A_PIECE * c->pieces) * log(g->below[g->sizes].points);
 }
 
-static cutting best_cuts(const ground *g, const plan *p) {
+static cutting best_cuts(const ground *g, const divisions *p) {
     cutting best = cuts_of(g, p, 1);
     for (int pieces = 2; pieces <= PC_PIECES_MAX; pieces++) {
         cutting c = cuts_of(g, p, pieces);
@@ -338,9 +338,9 @@ static void ground_free(ground *g) {
     pc_free(g->below);
 }
 
-static bool ground_make(ground *g, const double *x, const double *seconds, int64_t count) {
+static bool ground_make(ground *g, const double *points, const double *seconds, int64_t count) {
     size_t n = (size_t)count;
-    *g = (ground){.x = x, .seconds = seconds, .count = count};
+    *g = (ground){.x = points, .seconds = seconds, .count = count};
     g->weight = pc_alloc(n, sizeof *g->weight);
     g->residual = pc_alloc(n, sizeof *g->residual);
     g->work = pc_alloc(n, sizeof *g->work);
@@ -350,16 +350,16 @@ static bool ground_make(ground *g, const double *x, const double *seconds, int64
     return g->weight && g->residual && g->work && g->size && g->first && g->below;
 }
 
-pc_code pc_pieces_find(const double *x, const double *seconds, int64_t count, pc_pieces *pieces, pc_error *error) {
+pc_code pc_pieces_find(const double *points, const double *seconds, int64_t count, pc_pieces *pieces, pc_error *error) {
     ground g;
-    bool is_made = ground_make(&g, x, seconds, count);
-    plan *p = pc_alloc(1, sizeof *p);
+    bool is_made = ground_make(&g, points, seconds, count);
+    divisions *p = pc_alloc(1, sizeof *p);
     pc_code code = is_made && p ? PC_OK : pc_error_no_memory(error);
     if (!code) {
         weigh_points(&g);
         sum_points(&g);
         lay_places(&g, p);
-        plan_cuts(&g, p);
+        find_cuts(&g, p);
         cutting best = best_cuts(&g, p);
         pieces_of(&g, &best, pieces);
     }

@@ -16,7 +16,7 @@ void pc_fit_name_parameters(pc_fit *fit);
 
 /* What a model says of one point, in seconds; `gradient`, where not NULL, takes its derivatives by the parameters. All
  * parameters are above zero. */
-typedef double (*pc_point_function)(const void *self, const double *parameter, const double *x, double *gradient);
+typedef double (*pc_point_function)(const void *self, const double *parameter, const double *point, double *gradient);
 
 typedef struct pc_robust_problem {
     pc_point_function seconds_at;
@@ -59,14 +59,14 @@ typedef struct pc_pieces {
     bool is_joined[PC_PIECES_MAX];                     /* the next piece begins where this one ends */
 } pc_pieces;
 
-/* How many pieces, and which. `x` is sorted. PC_ERROR_NO_MEMORY. */
-pc_code pc_pieces_find(const double *x, const double *seconds, int64_t count, pc_pieces *pieces, pc_error *error);
+/* How many pieces, and which. `points` are sorted. PC_ERROR_NO_MEMORY. */
+pc_code pc_pieces_find(const double *points, const double *seconds, int64_t count, pc_pieces *pieces, pc_error *error);
 
 enum { PC_TRANSFER_POINTS = 5, PC_TRANSFER_SIZES = 3 }; /* a piece has at least so many */
 
 pc_code pc_transfer_fit(pc_fit *fit, pc_error *error);
 /* With the scatter of one measurement there, as a part of it. `gradient` is zero before. */
-double pc_transfer_seconds(const pc_fit *fit, const double *x, double *gradient, double *scatter);
+double pc_transfer_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter);
 
 /* Sets the scatter of each piece from residuals of its points. */
 void pc_transfer_scatter(pc_fit *fit, const double *residual, double *work);
@@ -77,7 +77,7 @@ void pc_transfer_widen(pc_fit *fit, double factor);
  * that it is the local mean of; surface_noise, what is added to the sum of their weights;
  * surface_amplitude, their scatter. */
 pc_code pc_local_fit(pc_fit *fit, pc_error *error);
-double pc_local_at(const pc_fit *fit, double x, double *variance);
+double pc_local_at(const pc_fit *fit, double bytes, double *variance);
 
 /* ---- rooflines (fit_gemm.c, fit_attention.c) ---- */
 
@@ -95,15 +95,15 @@ typedef struct pc_roofline_shape {
 } pc_roofline_shape;
 
 pc_roofline_shape pc_roofline_shape_of(const pc_fit_key *key, int32_t processors);
-double pc_gemm_seconds(const void *shape, const double *parameter, const double *x, double *gradient);
-double pc_attention_seconds(const void *shape, const double *parameter, const double *x, double *gradient);
+double pc_gemm_seconds(const void *shape, const double *parameter, const double *point, double *gradient);
+double pc_attention_seconds(const void *shape, const double *parameter, const double *point, double *gradient);
 /* Sums of an operation beside its time, for where to start. */
-void pc_gemm_work(const pc_roofline_shape *shape, const double *x, double *flops, double *bytes);
-void pc_attention_work(const pc_roofline_shape *shape, const double *x, double *flops, double *bytes);
+void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes);
+void pc_attention_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes);
 
 /* `near`: parameters to start from; NULL: from what is seen, and several times. */
 pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error);
-double pc_roofline_seconds(const pc_fit *fit, const double *x, double *gradient);
+double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient);
 
 /* ---- the surface of what is left (fit_surface.c) ---- */
 
@@ -111,7 +111,7 @@ double pc_roofline_seconds(const pc_fit *fit, const double *x, double *gradient)
  * nothing there is none. */
 pc_code pc_surface_fit(pc_fit *fit, pc_error *error);
 
-/* What it adds to log(seconds) at x, and the variance of that. */
-double pc_surface_at(const pc_fit *fit, const double *x, double *variance);
+/* What it adds to log(seconds) there, and the variance of that. */
+double pc_surface_at(const pc_fit *fit, const double *point, double *variance);
 
 #endif

@@ -32,9 +32,9 @@ static pc_point_function function_of(pc_fit_form form) {
     return form == PC_FIT_GEMM ? pc_gemm_seconds : pc_attention_seconds;
 }
 
-double pc_roofline_seconds(const pc_fit *fit, const double *x, double *gradient) {
+double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient) {
     pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
-    return function_of(fit->key.form)(&shape, fit->parameter, x, gradient);
+    return function_of(fit->key.form)(&shape, fit->parameter, point, gradient);
 }
 
 /* ---- the fit ---- */

@@ -89,14 +89,14 @@ static double unknown_part(const pc_fit *fit, const nearest *near) {
     return left > 0.0 ? left : 0.0;
 }
 
-double pc_surface_at(const pc_fit *fit, const double *x, double *variance) {
+double pc_surface_at(const pc_fit *fit, const double *point, double *variance) {
     nearest near = {0};
     double sum = 0.0;
     *variance = 0.0;
     if (!fit->weight) return 0.0;
     for (int64_t i = 0; i < fit->count; i++) {
         if (fit->weight[i] == 0.0) continue;
-        double squared = squared_distance(x, fit->x + i * fit->dimensions, fit->dimensions);
+        double squared = squared_distance(point, fit->x + i * fit->dimensions, fit->dimensions);
         double value = correlation(squared, fit->surface_length);
         sum += fit->weight[i] * value;
         remember_near(&near, i, value);

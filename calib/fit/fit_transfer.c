@@ -36,23 +36,23 @@ static void turn_corner(intercept *at, const double *parameter, int corner) {
 }
 
 /* Of the piece that x lies in, but none behind `last`. */
-static intercept intercept_at(const chain *c, const double *parameter, double x, int last) {
+static intercept intercept_at(const chain *c, const double *parameter, double bytes, int last) {
     double before = c->origin / parameter[1];
     intercept at = {.alpha = parameter[0] - before, .gradient = {1.0, before / parameter[1]}, .beta = 1};
-    for (int piece = 1; piece <= last && x > parameter[2 * (size_t)piece]; piece++)
+    for (int piece = 1; piece <= last && bytes > parameter[2 * (size_t)piece]; piece++)
         turn_corner(&at, parameter, 2 * piece);
     return at;
 }
 
-static double chain_seconds(const void *self, const double *parameter, const double *x, double *gradient) {
+static double chain_seconds(const void *self, const double *parameter, const double *point, double *gradient) {
     const chain *c = self;
-    intercept at = intercept_at(c, parameter, *x, c->pieces - 1);
+    intercept at = intercept_at(c, parameter, *point, c->pieces - 1);
     double beta = parameter[at.beta];
     if (gradient) {
         memcpy(gradient, at.gradient, sizeof at.gradient);
-        gradient[at.beta] -= *x / (beta * beta);
+        gradient[at.beta] -= *point / (beta * beta);
     }
-    return at.alpha + *x / beta;
+    return at.alpha + *point / beta;
 }
 
 /* Where to start: above zero, for the logarithms; a thousandth of the time stands for nothing. */
@@ -222,12 +222,12 @@ void pc_transfer_widen(pc_fit *fit, double factor) {
         fit->parameter[at_piece(piece, SCATTER)] *= factor;
 }
 
-double pc_transfer_seconds(const pc_fit *fit, const double *x, double *gradient, double *scatter) {
+double pc_transfer_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
     int piece = 0;
-    while (at_piece(piece, BEGIN) < fit->parameter_count && *x > fit->parameter[at_piece(piece, BEGIN)]) piece++;
+    while (at_piece(piece, BEGIN) < fit->parameter_count && *point > fit->parameter[at_piece(piece, BEGIN)]) piece++;
     const double *parameter = fit->parameter + at_piece(piece, 0);
     gradient[at_piece(piece, ALPHA)] = 1.0;
-    gradient[at_piece(piece, BETA)] = -*x / (parameter[BETA] * parameter[BETA]);
+    gradient[at_piece(piece, BETA)] = -*point / (parameter[BETA] * parameter[BETA]);
     *scatter = parameter[SCATTER];
-    return parameter[ALPHA] + *x / parameter[BETA];
+    return parameter[ALPHA] + *point / parameter[BETA];
 }

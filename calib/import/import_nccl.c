@@ -96,7 +96,7 @@ static bool read_wrong(const char *field, int64_t *wrong) {
 }
 
 /* Four fields: time, algbw, busbw, wrong elements. */
-static pc_code read_result(pc_import *import, const run *r, char *const *field, pc_transfer_measurement x,
+static pc_code read_result(pc_import *import, const run *r, char *const *field, pc_transfer_measurement transfer,
                            pc_error *error) {
     double seconds, algbw, busbw;
     if (is_absent(field[0])) return PC_OK;
@@ -105,16 +105,17 @@ static pc_code read_result(pc_import *import, const run *r, char *const *field, 
     if (!read_rate(field[1], &algbw) || !read_rate(field[2], &busbw))
         return pc_import_refuse(&import->text, error, "rates of '%.40s' and '%.40s'; expected numbers", field[1],
                                 field[2]);
-    if (!read_wrong(field[3], &x.wrong))
+    if (!read_wrong(field[3], &transfer.wrong))
         return pc_import_refuse(&import->text, error, "'%.40s' wrong elements; expected a whole number or N/A",
                                 field[3]);
-    if (!fits(seconds, x.size_bytes, algbw))
+    if (!fits(seconds, transfer.size_bytes, algbw))
         return pc_import_refuse(&import->text, error, "an algbw of %g GB/s; expected size / time, %.4g GB/s", algbw,
-                                x.size_bytes / seconds / 1e9);
-    return pc_import_add_transfer(import, &x, seconds, error);
+                                transfer.size_bytes / seconds / 1e9);
+    return pc_import_add_transfer(import, &transfer, seconds, error);
 }
 
-static pc_code name_transfer(const pc_import *import, const run *r, pc_transfer_measurement *x, pc_error *error) {
+static pc_code name_transfer(const pc_import *import, const run *r, pc_transfer_measurement *transfer,
+                             pc_error *error) {
     const pc_import_options *options = import->options;
     const char *collective = r->collective;
     if (!collective && options->collective) collective = pc_import_collective(options->collective);
@@ -122,14 +123,14 @@ static pc_code name_transfer(const pc_import *import, const run *r, pc_transfer_
         return pc_import_refuse(&import->text, error,
                                 "nothing says which collective this is; expected a line that names the program "
                                 "(all_reduce_perf), or --collective with " PC_IMPORT_COLLECTIVES);
-    x->ranks = r->ranks > 0 ? r->ranks : options->ranks;
-    if (x->ranks < 2)
+    transfer->ranks = r->ranks > 0 ? r->ranks : options->ranks;
+    if (transfer->ranks < 2)
         return pc_import_refuse(&import->text, error,
                                 "%d ranks; expected '# Rank' lines of 2 or more, or their number with --ranks",
-                                (int)x->ranks);
-    x->nodes = options->nodes > 0 ? options->nodes : r->nodes > 0 ? r->nodes : 1;
-    snprintf(x->collective, sizeof x->collective, "%s", collective);
-    snprintf(x->link, sizeof x->link, "%s", pc_import_link(options->link ? options->link : ""));
+                                (int)transfer->ranks);
+    transfer->nodes = options->nodes > 0 ? options->nodes : r->nodes > 0 ? r->nodes : 1;
+    snprintf(transfer->collective, sizeof transfer->collective, "%s", collective);
+    snprintf(transfer->link, sizeof transfer->link, "%s", pc_import_link(options->link ? options->link : ""));
     return PC_OK;
 }
 

@@ -65,7 +65,7 @@ pc_code pc_import_nccl(pc_import *import, pc_error *error);
 pc_code pc_import_csv(pc_import *import, pc_error *error);
 
 /* Of one transfer: the numbers derived, and appended. */
-pc_code pc_import_add_transfer(pc_import *import, pc_transfer_measurement *x, double seconds, pc_error *error);
+pc_code pc_import_add_transfer(pc_import *import, pc_transfer_measurement *transfer, double seconds, pc_error *error);
 
 /* ---- tables with named columns (import_csv.c finds them) ---- */
 

@@ -102,7 +102,7 @@ static const char *suffix_of(const family *f, direction way) {
     return way == DIRECTION_INPUT ? "input_gradient" : way == DIRECTION_WEIGHT ? "weight_gradient" : NULL;
 }
 
-static pc_code name_kernel(const pc_import *import, const char *name, const char *role, pc_kernel_measurement *x,
+static pc_code name_kernel(const pc_import *import, const char *name, const char *role, pc_kernel_measurement *kernel,
                            pc_error *error) {
     const char *rest;
     const family *f = family_of(name, &rest);
@@ -116,8 +116,8 @@ static pc_code name_kernel(const pc_import *import, const char *name, const char
                                 "the kernel '%.40s'; expected gemm, attention, layer_norm, rms_norm, softmax, gelu, "
                                 "swiglu, rotary, residual, cross_entropy, embedding, add, bias_gradient, copy or adam",
                                 name);
-    x->kind = f->kind;
-    snprintf(x->kernel, sizeof x->kernel, "%s", f->name);
+    kernel->kind = f->kind;
+    snprintf(kernel->kernel, sizeof kernel->kernel, "%s", f->name);
     if (!f->is_split) return PC_OK;
     direction way = direction_of(is_empty(rest) ? role : rest);
     const char *suffix = suffix_of(f, way);
@@ -126,45 +126,45 @@ static pc_code name_kernel(const pc_import *import, const char *name, const char
                                 "the role or layout '%.40s' of %s; expected forward, or of a gemm input_gradient or "
                                 "weight_gradient (TN, NN, NT), of others backward",
                                 is_empty(rest) ? role : rest, f->name);
-    snprintf(x->kernel, sizeof x->kernel, "%s_%s", f->name, suffix);
-    x->role = way == DIRECTION_FORWARD  ? PC_GEMM_FORWARD
-              : way == DIRECTION_WEIGHT ? PC_GEMM_WEIGHT_GRADIENT
-                                        : PC_GEMM_INPUT_GRADIENT;
+    snprintf(kernel->kernel, sizeof kernel->kernel, "%s_%s", f->name, suffix);
+    kernel->role = way == DIRECTION_FORWARD  ? PC_GEMM_FORWARD
+                   : way == DIRECTION_WEIGHT ? PC_GEMM_WEIGHT_GRADIENT
+                                             : PC_GEMM_INPUT_GRADIENT;
     return PC_OK;
 }
 
-static pc_code read_dtype(const pc_import *import, const char *cell, pc_kernel_measurement *x, pc_error *error) {
+static pc_code read_dtype(const pc_import *import, const char *cell, pc_kernel_measurement *kernel, pc_error *error) {
     static const char *const known[][2] = {
         {"", "bf16"},     {"bf16", "bf16"}, {"bfloat16", "bf16"}, {"fp16", "fp16"},  {"float16", "fp16"},
         {"half", "fp16"}, {"fp32", "fp32"}, {"float32", "fp32"},  {"float", "fp32"}, {"fp8", "fp8"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (pc_import_same(cell, known[i][0])) {
-            snprintf(x->dtype, sizeof x->dtype, "%s", known[i][1]);
+            snprintf(kernel->dtype, sizeof kernel->dtype, "%s", known[i][1]);
             return PC_OK;
         }
     return pc_import_refuse(&import->text, error, "the dtype '%.40s'; expected bf16, fp16, fp32 or fp8", cell);
 }
 
-static pc_code read_cache(const pc_import *import, const char *cell, pc_kernel_measurement *x, pc_error *error) {
-    x->cache = pc_import_same(cell, "hot") ? PC_CACHE_HOT : PC_CACHE_COLD;
-    if (x->cache == PC_CACHE_HOT || is_empty(cell) || pc_import_same(cell, "cold")) return PC_OK;
+static pc_code read_cache(const pc_import *import, const char *cell, pc_kernel_measurement *kernel, pc_error *error) {
+    kernel->cache = pc_import_same(cell, "hot") ? PC_CACHE_HOT : PC_CACHE_COLD;
+    if (kernel->cache == PC_CACHE_HOT || is_empty(cell) || pc_import_same(cell, "cold")) return PC_OK;
     return pc_import_refuse(&import->text, error, "the cache '%.40s'; expected cold or hot", cell);
 }
 
 /* ---- the shape ---- */
 
 static pc_code read_shape(const pc_import *import, const pc_import_table *table, char *const *row,
-                          pc_kernel_measurement *x, pc_error *error) {
+                          pc_kernel_measurement *kernel, pc_error *error) {
     struct {
         pc_import_column column;
         const char *name;
         int64_t otherwise, *to;
-    } extents[] = {{PC_COLUMN_BATCH, "the batch", 1, &x->batch},
-                   {PC_COLUMN_M, "m", 0, &x->m},
-                   {PC_COLUMN_N, "n", 0, &x->n},
-                   {PC_COLUMN_K, "k", 0, &x->k},
-                   {PC_COLUMN_HEADS, "heads", 1, &x->heads},
-                   {PC_COLUMN_KV_HEADS, "kv_heads", 1, &x->kv_heads}};
+    } extents[] = {{PC_COLUMN_BATCH, "the batch", 1, &kernel->batch},
+                   {PC_COLUMN_M, "m", 0, &kernel->m},
+                   {PC_COLUMN_N, "n", 0, &kernel->n},
+                   {PC_COLUMN_K, "k", 0, &kernel->k},
+                   {PC_COLUMN_HEADS, "heads", 1, &kernel->heads},
+                   {PC_COLUMN_KV_HEADS, "kv_heads", 1, &kernel->kv_heads}};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof extents / sizeof *extents && !code; i++)
         code = read_extent(import, extents[i].name, pc_import_cell(table, row, extents[i].column), extents[i].otherwise,
@@ -173,36 +173,37 @@ static pc_code read_shape(const pc_import *import, const pc_import_table *table,
 }
 
 /* As in models/workload/operation.h; beyond 2^62 no shape is one of today's. */
-static pc_code count_work(const pc_import *import, pc_kernel_measurement *x, pc_error *error) {
-    bool is_gemm = x->kind == PC_OPERATION_GEMM, is_weight = x->role == PC_GEMM_WEIGHT_GRADIENT;
-    double b = (double)x->batch, m = (double)x->m, n = (double)x->n, k = (double)x->k;
-    double element = strcmp(x->dtype, "fp32") == 0 ? 4.0 : strcmp(x->dtype, "fp8") == 0 ? 1.0 : 2.0;
-    double output = is_weight ? 4.0 * (x->accumulates ? 2.0 : 1.0) : element;
-    bool is_forward = x->role == PC_GEMM_FORWARD;
+static pc_code count_work(const pc_import *import, pc_kernel_measurement *kernel, pc_error *error) {
+    bool is_gemm = kernel->kind == PC_OPERATION_GEMM, is_weight = kernel->role == PC_GEMM_WEIGHT_GRADIENT;
+    double b = (double)kernel->batch, m = (double)kernel->m, n = (double)kernel->n, k = (double)kernel->k;
+    double element = strcmp(kernel->dtype, "fp32") == 0 ? 4.0 : strcmp(kernel->dtype, "fp8") == 0 ? 1.0 : 2.0;
+    double output = is_weight ? 4.0 * (kernel->accumulates ? 2.0 : 1.0) : element;
+    bool is_forward = kernel->role == PC_GEMM_FORWARD;
     double flops = b * m * n * k * (is_gemm ? 2.0 : is_forward ? 4.0 : 10.0);
     double bytes =
         is_gemm ? b * (element * k * (m + n) + output * m * n) : b * k * element * (m + n) * (is_forward ? 2.0 : 4.0);
     if (!(flops < 0x1p62 && bytes < 0x1p62))
         return pc_import_refuse(&import->text, error, "a shape of %g FLOPs; expected less than 2^62", flops);
-    x->flops = (int64_t)flops;
-    x->bytes = (int64_t)bytes;
+    kernel->flops = (int64_t)flops;
+    kernel->bytes = (int64_t)bytes;
     return PC_OK;
 }
 
 static pc_code read_work(const pc_import *import, const pc_import_table *table, char *const *row,
-                         pc_kernel_measurement *x, pc_error *error) {
-    bool has_shape = x->kind == PC_OPERATION_GEMM || x->kind == PC_OPERATION_ATTENTION;
-    x->batch = 1;
+                         pc_kernel_measurement *kernel, pc_error *error) {
+    bool has_shape = kernel->kind == PC_OPERATION_GEMM || kernel->kind == PC_OPERATION_ATTENTION;
+    kernel->batch = 1;
     if (!has_shape)
-        return read_extent(import, "the bytes moved", pc_import_cell(table, row, PC_COLUMN_BYTES), 0, &x->bytes, error);
-    pc_code code = read_shape(import, table, row, x, error);
+        return read_extent(import, "the bytes moved", pc_import_cell(table, row, PC_COLUMN_BYTES), 0, &kernel->bytes,
+                           error);
+    pc_code code = read_shape(import, table, row, kernel, error);
     /* A table's batch is of sequences where it has heads, an operation's of heads. */
-    if (!code && x->kind == PC_OPERATION_ATTENTION && table->at[PC_COLUMN_HEADS] >= 0) {
-        if (x->batch > (INT64_C(1) << 60) / x->heads)
+    if (!code && kernel->kind == PC_OPERATION_ATTENTION && table->at[PC_COLUMN_HEADS] >= 0) {
+        if (kernel->batch > (INT64_C(1) << 60) / kernel->heads)
             return pc_import_refuse(&import->text, error, "a batch of more than 2^60 heads; expected fewer");
-        x->batch *= x->heads;
+        kernel->batch *= kernel->heads;
     }
-    return code ? code : count_work(import, x, error);
+    return code ? code : count_work(import, kernel, error);
 }
 
 pc_code pc_import_kernel_row(pc_import *import, const pc_import_table *table, char *const *row, pc_error *error) {
@@ -227,15 +228,15 @@ pc_code pc_import_kernel_row(pc_import *import, const pc_import_table *table, ch
 
 /* ---- transfers ---- */
 
-pc_code pc_import_add_transfer(pc_import *import, pc_transfer_measurement *x, double seconds, pc_error *error) {
-    x->seconds = (pc_statistics){1, seconds, seconds, seconds, seconds, seconds, seconds};
-    x->algbw = x->size_bytes / seconds;
-    x->busbw = x->algbw * pc_import_bus_factor(x->collective, x->ranks);
-    return pc_profile_add_transfer(import->into, x, NULL, error);
+pc_code pc_import_add_transfer(pc_import *import, pc_transfer_measurement *transfer, double seconds, pc_error *error) {
+    transfer->seconds = (pc_statistics){1, seconds, seconds, seconds, seconds, seconds, seconds};
+    transfer->algbw = transfer->size_bytes / seconds;
+    transfer->busbw = transfer->algbw * pc_import_bus_factor(transfer->collective, transfer->ranks);
+    return pc_profile_add_transfer(import->into, transfer, NULL, error);
 }
 
 static pc_code read_names(const pc_import *import, const pc_import_table *table, char *const *row,
-                          pc_transfer_measurement *x, pc_error *error) {
+                          pc_transfer_measurement *transfer, pc_error *error) {
     const pc_import_options *options = import->options;
     const char *name = pc_import_cell(table, row, PC_COLUMN_KERNEL), *link = pc_import_cell(table, row, PC_COLUMN_LINK);
     if (is_empty(name) && options->collective) name = options->collective;
@@ -246,13 +247,13 @@ static pc_code read_names(const pc_import *import, const pc_import_table *table,
                                 "--collective with " PC_IMPORT_COLLECTIVES);
     if (!collective)
         return pc_import_refuse(&import->text, error, "the collective '%.40s'; expected " PC_IMPORT_COLLECTIVES, name);
-    snprintf(x->collective, sizeof x->collective, "%s", collective);
-    snprintf(x->link, sizeof x->link, "%s", pc_import_link(options->link ? options->link : link));
+    snprintf(transfer->collective, sizeof transfer->collective, "%s", collective);
+    snprintf(transfer->link, sizeof transfer->link, "%s", pc_import_link(options->link ? options->link : link));
     return PC_OK;
 }
 
 static pc_code read_ranks(const pc_import *import, const pc_import_table *table, char *const *row,
-                          pc_transfer_measurement *x, pc_error *error) {
+                          pc_transfer_measurement *transfer, pc_error *error) {
     int64_t ranks, nodes, wanted_ranks = import->options->ranks, wanted_nodes = import->options->nodes;
     if (table->at[PC_COLUMN_RANKS] < 0 && wanted_ranks < 1)
         return pc_import_refuse(&import->text, error,
@@ -267,20 +268,20 @@ static pc_code read_ranks(const pc_import *import, const pc_import_table *table,
         return pc_import_refuse(&import->text, error,
                                 "%lld ranks on %lld nodes; expected at least 2, and no more nodes", (long long)ranks,
                                 (long long)nodes);
-    x->ranks = (int32_t)ranks;
-    x->nodes = (int32_t)nodes;
+    transfer->ranks = (int32_t)ranks;
+    transfer->nodes = (int32_t)nodes;
     return PC_OK;
 }
 
 static pc_code read_result(pc_import *import, const pc_import_table *table, char *const *row, pc_import_column column,
-                           pc_transfer_measurement *x, pc_error *error) {
+                           pc_transfer_measurement *transfer, pc_error *error) {
     const char *cell = pc_import_cell(table, row, column);
     double seconds;
     bool is_second = column == PC_COLUMN_IN_PLACE_TIME;
     if (is_second && (is_empty(cell) || strcmp(cell, "N/A") == 0)) return PC_OK;
     pc_code code = read_time(import, cell, table->seconds[column], &seconds, error);
-    x->is_in_place = is_second;
-    return code ? code : pc_import_add_transfer(import, x, seconds, error);
+    transfer->is_in_place = is_second;
+    return code ? code : pc_import_add_transfer(import, transfer, seconds, error);
 }
 
 /* Rows that whoever collected them calls suspect are left out, and counted. */

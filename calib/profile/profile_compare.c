@@ -21,11 +21,11 @@ static const pc_fit *find_like(const pc_profile *profile, const pc_fit *fit) {
 
 /* Shapes at a quarter, the half and three quarters of the way, in logarithms, through what both measured; between the
  * two ranges where they do not meet. */
-static void place(const pc_fit *a, const pc_fit *b, int number, double *x) {
+static void place(const pc_fit *a, const pc_fit *b, int number, double *point) {
     double part = (number + 1) / (double)(SHAPES + 1);
     for (int d = 0; d < a->dimensions; d++) {
         double least = fmax(a->least[d], b->least[d]), most = fmin(a->most[d], b->most[d]);
-        x[d] = floor(least * pow(most / least, part) + 0.5);
+        point[d] = floor(least * pow(most / least, part) + 0.5);
     }
 }
 
@@ -78,10 +78,10 @@ static void add_device(pc_text *text, const pc_profile *a, const pc_profile *b) 
     if (count == 0) pc_text_printf(text, "device and versions are the same\n");
 }
 
-static void add_shape(pc_text *text, const pc_fit *fit, const double *x) {
+static void add_shape(pc_text *text, const pc_fit *fit, const double *point) {
     int dimensions;
     const char *const *names = pc_fit_form_dimensions(fit->key.form, &dimensions);
-    for (int d = 0; d < dimensions; d++) pc_text_printf(text, "%s%s %.15g", d ? ", " : "", names[d], x[d]);
+    for (int d = 0; d < dimensions; d++) pc_text_printf(text, "%s%s %.15g", d ? ", " : "", names[d], point[d]);
 }
 
 static void add_heading(pc_text *text, const char *name) {

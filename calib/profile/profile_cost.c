@@ -52,82 +52,86 @@ static int64_t find_fit(const pc_profile_cost *cost, const char *family, const c
 /* ---- one fit, in its range and beyond ---- */
 
 /* Of what is asked of a shape far from the operation's own; as many as can be counted. */
-static int64_t whole(double x) {
-    return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
+static int64_t whole(double bytes) {
+    return bytes < 0x1p62 ? (int64_t)bytes : INT64_C(1) << 62;
 }
 
 /* The operation with another shape. FLOPs and bytes go with it, as near as a ratio of two times needs them. */
-static pc_operation reshaped(const pc_operation *of, const pc_fit *fit, const double *x) {
+static pc_operation reshaped(const pc_operation *of, const pc_fit *fit, const double *point) {
     pc_operation made = *of;
     if (fit->dimensions == 1) {
-        made.bytes = whole(x[0]);
+        made.bytes = whole(point[0]);
         made.launches = 1;
         return made;
     }
     double b = (double)of->batch, m = (double)of->m, n = (double)of->n, k = (double)of->k;
     bool is_gemm = of->kind == PC_OPERATION_GEMM;
     double was = is_gemm ? b * (m * k + k * n + m * n) : b * (m + n) * k;
-    double is = is_gemm ? x[0] * (x[1] * x[3] + x[3] * x[2] + x[1] * x[2]) : x[0] * (x[1] + x[2]) * x[3];
-    made.batch = (int64_t)x[0];
-    made.m = (int64_t)x[1];
-    made.n = (int64_t)x[2];
-    made.k = (int64_t)x[3];
-    made.flops = whole((double)of->flops * (x[0] / b) * (x[1] / m) * (x[2] / n) * (x[3] / k));
+    double is = is_gemm ? point[0] * (point[1] * point[3] + point[3] * point[2] + point[1] * point[2])
+                        : point[0] * (point[1] + point[2]) * point[3];
+    made.batch = (int64_t)point[0];
+    made.m = (int64_t)point[1];
+    made.n = (int64_t)point[2];
+    made.k = (int64_t)point[3];
+    made.flops = whole((double)of->flops * (point[0] / b) * (point[1] / m) * (point[2] / n) * (point[3] / k));
     made.bytes = whole((double)of->bytes * is / was);
     return made;
 }
 
 /* The nearest point that is at most `too_far` outside, in whole numbers. */
-static void move_in(const pc_fit *fit, const double *x, double *near) {
+static void move_in(const pc_fit *fit, const double *point, double *near) {
     for (int d = 0; d < fit->dimensions; d++) {
         double least = ceil(fit->least[d] / too_far), most = floor(fit->most[d] * too_far);
-        near[d] = x[d] < least ? least : x[d] > most ? most : x[d];
+        near[d] = point[d] < least ? least : point[d] > most ? most : point[d];
     }
 }
 
 static double roofline_s(const pc_profile_cost *cost, const pc_operation *operation, const pc_fit *fit,
-                         const double *x) {
-    pc_operation made = reshaped(operation, fit, x);
+                         const double *point) {
+    pc_operation made = reshaped(operation, fit, point);
     return cost->roofline.kernel(cost->roofline.self, &made).seconds;
 }
 
 /* The fit, and from `too_far` on the roofline in proportion to what the fit says there: no step where they meet. What
  * the roofline may be wrong by comes in with the logarithm of the distance. */
-static pc_estimate ask(const pc_profile_cost *cost, int64_t number, const pc_operation *operation, const double *x) {
+static pc_estimate ask(const pc_profile_cost *cost, int64_t number, const pc_operation *operation,
+                       const double *point) {
     const pc_fit *fit = &cost->profile->fit[number];
     int dimension = 0;
-    double near[PC_FIT_DIMENSIONS] = {0}, distance = pc_fit_distance(fit, x, &dimension);
-    if (distance <= far) return pc_fit_predict(fit, x);
-    pc_notes_far(cost->notes, number, x, distance, dimension);
-    move_in(fit, x, near);
+    double near[PC_FIT_DIMENSIONS] = {0}, distance = pc_fit_distance(fit, point, &dimension);
+    if (distance <= far) return pc_fit_predict(fit, point);
+    pc_notes_far(cost->notes, number, point, distance, dimension);
+    move_in(fit, point, near);
     pc_estimate estimate = pc_fit_predict(fit, near);
     double part = log(distance / far) / log(too_far / far), relative = estimate.standard_error / estimate.seconds;
     double doubt = cost->machine.gpu.estimated_error * (part < 1.0 ? part : 1.0);
     if (distance > too_far)
-        estimate.seconds *= roofline_s(cost, operation, fit, x) / roofline_s(cost, operation, fit, near);
+        estimate.seconds *= roofline_s(cost, operation, fit, point) / roofline_s(cost, operation, fit, near);
     estimate.standard_error = estimate.seconds * sqrt(relative * relative + doubt * doubt);
     return estimate;
 }
 
 /* ---- operations ---- */
 
-static pc_estimate ask_run(const pc_profile_cost *cost, int64_t fit, const pc_operation *x, const pc_family_run *run) {
-    double shape[PC_FIT_DIMENSIONS] = {(double)x->batch, (double)x->m, (double)x->n, (double)x->k};
-    bool has_shape = x->kind == PC_OPERATION_GEMM || x->kind == PC_OPERATION_ATTENTION;
-    pc_estimate estimate = ask(cost, fit, x, has_shape ? shape : &run->bytes);
+static pc_estimate ask_run(const pc_profile_cost *cost, int64_t fit, const pc_operation *operation,
+                           const pc_family_run *run) {
+    double shape[PC_FIT_DIMENSIONS] = {(double)operation->batch, (double)operation->m, (double)operation->n,
+                                       (double)operation->k};
+    bool has_shape = operation->kind == PC_OPERATION_GEMM || operation->kind == PC_OPERATION_ATTENTION;
+    pc_estimate estimate = ask(cost, fit, operation, has_shape ? shape : &run->bytes);
     return (pc_estimate){run->times * estimate.seconds, run->times * estimate.standard_error};
 }
 
 /* Whether all of its runs are in the profile; their sum. */
-static bool ask_profile(const pc_profile_cost *cost, const pc_operation *x, pc_estimate *sum) {
+static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *sum) {
     pc_family_run runs[PC_FAMILY_RUNS];
-    int count = pc_operation_runs(x, runs);
-    bool is_causal = x->kind == PC_OPERATION_ATTENTION && x->is_causal;
+    int count = pc_operation_runs(operation, runs);
+    bool is_causal = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
     *sum = (pc_estimate){0};
     for (int i = 0; i < count; i++) {
-        int64_t fit = find_fit(cost, runs[i].family, dtypes[x->precision], is_causal);
+        int64_t fit = find_fit(cost, runs[i].family, dtypes[operation->precision], is_causal);
         if (fit < 0) return false;
-        pc_estimate part = ask_run(cost, fit, x, &runs[i]);
+        pc_estimate part = ask_run(cost, fit, operation, &runs[i]);
         sum->seconds += part.seconds;
         sum->standard_error += part.standard_error;
     }

@@ -66,11 +66,11 @@ static bool is_farther(const far_point *a, const far_point *b) {
     return false;
 }
 
-void pc_notes_far(pc_notes *notes, int64_t fit, const double *x, double distance, int dimension) {
-    far_point point = {.distance = distance, .dimension = dimension};
-    memcpy(point.x, x, (size_t)notes->profile->fit[fit].dimensions * sizeof *x);
+void pc_notes_far(pc_notes *notes, int64_t fit, const double *point, double distance, int dimension) {
+    far_point found = {.distance = distance, .dimension = dimension};
+    memcpy(found.x, point, (size_t)notes->profile->fit[fit].dimensions * sizeof *point);
     pthread_mutex_lock(&notes->lock);
-    if (is_farther(&point, &notes->far[fit])) notes->far[fit] = point;
+    if (is_farther(&found, &notes->far[fit])) notes->far[fit] = found;
     pthread_mutex_unlock(&notes->lock);
 }
 

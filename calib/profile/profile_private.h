@@ -67,8 +67,8 @@ typedef struct pc_notes pc_notes;
 pc_notes *pc_notes_make(const pc_profile *profile);
 void pc_notes_free(pc_notes *notes); /* NULL is fine */
 
-/* A fit was asked for x, `distance` times outside what was measured. `fit` is its number in the profile. */
-void pc_notes_far(pc_notes *notes, int64_t fit, const double *x, double distance, int dimension);
+/* A fit was asked for a point `distance` times outside what was measured. `fit` is its number in the profile. */
+void pc_notes_far(pc_notes *notes, int64_t fit, const double *point, double distance, int dimension);
 
 /* Something is not in the profile: `family` for `dtype`; `instead` is the dtype that stood in for it, or NULL: then the
  * roofline did. Both in static storage. */

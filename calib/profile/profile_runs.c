@@ -30,44 +30,45 @@ static const char *family_of(const char *function) {
 /* What the sum for a bias is of a backward operation's bytes, where that has a second kernel for it: 2 of 7 bytes an
  * element behind dropout; 2 of 8 for GELU, which reads gradient and input and writes a gradient; for SwiGLU, whose
  * input and its gradient are twice as wide, 4 of 14. */
-static double bias_share(const pc_operation *x) {
-    if (x->role != PC_GEMM_INPUT_GRADIENT || x->launches != 2) return 0.0;
-    if (strcmp(x->function, "residual") == 0) return 2.0 / 7.0;
-    if (strcmp(x->function, "gelu") == 0) return 2.0 / 8.0;
-    return strcmp(x->function, "swiglu") == 0 ? 4.0 / 14.0 : 0.0;
+static double bias_share(const pc_operation *operation) {
+    if (operation->role != PC_GEMM_INPUT_GRADIENT || operation->launches != 2) return 0.0;
+    if (strcmp(operation->function, "residual") == 0) return 2.0 / 7.0;
+    if (strcmp(operation->function, "gelu") == 0) return 2.0 / 8.0;
+    return strcmp(operation->function, "swiglu") == 0 ? 4.0 / 14.0 : 0.0;
 }
 
-static int memory_runs(const pc_operation *x, pc_family_run runs[PC_FAMILY_RUNS]) {
-    bool is_backward = x->role != PC_GEMM_FORWARD;
-    const char *direction = is_plain(x->function) ? "" : is_backward ? "_backward" : "_forward";
-    double bytes = (double)x->bytes, launches = x->launches > 0 ? (double)x->launches : 1.0, bias = bias_share(x);
-    if (x->kind == PC_OPERATION_NORM && is_backward) {
-        runs[0] = run_of(x->function, direction, 1.0, bytes * 6.0 / 10.0);
+static int memory_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]) {
+    bool is_backward = operation->role != PC_GEMM_FORWARD;
+    const char *direction = is_plain(operation->function) ? "" : is_backward ? "_backward" : "_forward";
+    double bytes = (double)operation->bytes, launches = operation->launches > 0 ? (double)operation->launches : 1.0,
+           bias = bias_share(operation);
+    if (operation->kind == PC_OPERATION_NORM && is_backward) {
+        runs[0] = run_of(operation->function, direction, 1.0, bytes * 6.0 / 10.0);
         return 1;
     }
     if (bias > 0.0) {
-        runs[0] = run_of(x->function, direction, 1.0, bytes * (1.0 - bias));
+        runs[0] = run_of(operation->function, direction, 1.0, bytes * (1.0 - bias));
         runs[1] = run_of("bias_gradient", "", 1.0, bytes * bias);
         return 2;
     }
-    if (strcmp(x->function, "rotary") == 0) launches = 1.0; /* queries and keys are one family's */
-    runs[0] = run_of(family_of(x->function), direction, launches, bytes / launches);
+    if (strcmp(operation->function, "rotary") == 0) launches = 1.0; /* queries and keys are one family's */
+    runs[0] = run_of(family_of(operation->function), direction, launches, bytes / launches);
     return 1;
 }
 
-int pc_operation_runs(const pc_operation *x, pc_family_run runs[PC_FAMILY_RUNS]) {
+int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]) {
     static const char *const products[] = {"_forward", "_input_gradient", "_weight_gradient"};
-    switch (x->kind) {
+    switch (operation->kind) {
     case PC_OPERATION_GEMM:
-        runs[0] = run_of("gemm", products[x->role], 1.0, 0.0);
+        runs[0] = run_of("gemm", products[operation->role], 1.0, 0.0);
         return 1;
     case PC_OPERATION_ATTENTION:
-        runs[0] = run_of("attention", x->role == PC_GEMM_FORWARD ? "_forward" : "_backward", 1.0, 0.0);
+        runs[0] = run_of("attention", operation->role == PC_GEMM_FORWARD ? "_forward" : "_backward", 1.0, 0.0);
         return 1;
     case PC_OPERATION_NORM:
     case PC_OPERATION_ELEMENTWISE:
     case PC_OPERATION_OPTIMIZER:
-        return x->function && x->bytes > 0 ? memory_runs(x, runs) : 0;
+        return operation->function && operation->bytes > 0 ? memory_runs(operation, runs) : 0;
     default:
         return 0;
     }

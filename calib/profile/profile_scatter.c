@@ -15,9 +15,9 @@ typedef struct factor {
     double place; /* where it stands among all, by weight: 0 the least, 1 the greatest */
 } factor;
 
-static bool counts(const pc_kernel_measurement *x) {
-    return x->first_sample >= 0 && x->seconds.count >= 2 &&
-           strncmp(x->kernel, PC_PROFILE_SENTINEL, strlen(PC_PROFILE_SENTINEL)) != 0;
+static bool counts(const pc_kernel_measurement *kernel) {
+    return kernel->first_sample >= 0 && kernel->seconds.count >= 2 &&
+           strncmp(kernel->kernel, PC_PROFILE_SENTINEL, strlen(PC_PROFILE_SENTINEL)) != 0;
 }
 
 static int64_t count_factors(const pc_profile *profile) {
@@ -27,14 +27,15 @@ static int64_t count_factors(const pc_profile *profile) {
     return count;
 }
 
-static pc_code add_point(const pc_profile *profile, const pc_kernel_measurement *x, factor *factors, pc_error *error) {
-    double median = x->seconds.median;
+static pc_code add_point(const pc_profile *profile, const pc_kernel_measurement *kernel, factor *factors,
+                         pc_error *error) {
+    double median = kernel->seconds.median;
     if (!(median > 0))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: a median of %g s; expected samples above zero", x->kernel,
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: a median of %g s; expected samples above zero", kernel->kernel,
                             median);
-    for (int64_t i = 0; i < x->seconds.count; i++)
-        factors[i] =
-            (factor){.value = profile->sample[x->first_sample + i] / median, .weight = 1 / (double)x->seconds.count};
+    for (int64_t i = 0; i < kernel->seconds.count; i++)
+        factors[i] = (factor){.value = profile->sample[kernel->first_sample + i] / median,
+                              .weight = 1 / (double)kernel->seconds.count};
     return PC_OK;
 }
 

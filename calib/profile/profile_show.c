@@ -160,27 +160,27 @@ static void add_fit(pc_text *text, const pc_fit *fit) {
 
 /* ---- replays ---- */
 
-static void add_replay(pc_text *text, const pc_replay_report *x) {
+static void add_replay(pc_text *text, const pc_replay_report *report) {
     pc_text_printf(text, "\nreplay of ");
-    pc_text_add_line(text, x->scenario, 100);
+    pc_text_add_line(text, report->scenario, 100);
     pc_text_add(text, ", ", 2);
-    add_word(text, x->schedule, 0);
-    pc_text_printf(text, ", stage %d: measured ", (int)x->stage);
-    add_number(text, x->measured_s, "s");
+    add_word(text, report->schedule, 0);
+    pc_text_printf(text, ", stage %d: measured ", (int)report->stage);
+    add_number(text, report->measured_s, "s");
     pc_text_printf(text, ", simulated ");
-    add_number(text, x->simulated_s, "s");
-    pc_text_printf(text, " (%+.2f%%); peak memory measured ", 100.0 * (x->simulated_s / x->measured_s - 1.0));
-    add_number(text, (double)x->measured_peak_bytes, "bytes");
+    add_number(text, report->simulated_s, "s");
+    pc_text_printf(text, " (%+.2f%%); peak memory measured ", 100.0 * (report->simulated_s / report->measured_s - 1.0));
+    add_number(text, (double)report->measured_peak_bytes, "bytes");
     pc_text_printf(text, ", simulated ");
-    add_number(text, (double)x->simulated_peak_bytes, "bytes");
+    add_number(text, (double)report->simulated_peak_bytes, "bytes");
     pc_text_printf(text, "\n");
-    for (int i = 0; i < x->pass_kind_count; i++) {
+    for (int i = 0; i < report->pass_kind_count; i++) {
         pc_text_add(text, "  ", 2);
-        add_word(text, x->pass[i].kind, 3);
-        pc_text_printf(text, " %6" PRId64 " passes, measured ", x->pass[i].count);
-        add_number(text, x->pass[i].measured_s, "s");
+        add_word(text, report->pass[i].kind, 3);
+        pc_text_printf(text, " %6" PRId64 " passes, measured ", report->pass[i].count);
+        add_number(text, report->pass[i].measured_s, "s");
         pc_text_printf(text, ", simulated ");
-        add_number(text, x->pass[i].simulated_s, "s");
+        add_number(text, report->pass[i].simulated_s, "s");
         pc_text_printf(text, "\n");
     }
 }
@@ -320,13 +320,13 @@ static void add_json_fits(pc_text *text, const pc_profile *profile) {
     pc_text_printf(text, "%s]", profile->fit_count ? "\n  " : "");
 }
 
-static void add_json_replay(pc_text *text, const pc_replay_report *x) {
+static void add_json_replay(pc_text *text, const pc_replay_report *report) {
     pc_text_printf(text, "{");
-    add_json_fields(text, &pc_profile_replay_fields, x);
+    add_json_fields(text, &pc_profile_replay_fields, report);
     pc_text_printf(text, ", \"pass\": [");
-    for (int i = 0; i < x->pass_kind_count; i++) {
+    for (int i = 0; i < report->pass_kind_count; i++) {
         pc_text_printf(text, "%s{", i ? ", " : "");
-        add_json_fields(text, &pc_profile_pass_fields, &x->pass[i]);
+        add_json_fields(text, &pc_profile_pass_fields, &report->pass[i]);
         pc_text_printf(text, "}");
     }
     pc_text_printf(text, "]}");

@@ -56,9 +56,9 @@ static pc_code refuse_name(const pc_profile *profile, const char *part, pc_error
 /* ---- numbers ---- */
 
 /* What a point's time goes with. */
-static double work_of(const pc_fit *fit, const double *x) {
-    if (fit->dimensions == 1) return x[0];
-    return (fit->key.form == PC_FIT_ATTENTION ? 4.0 : 2.0) * x[0] * x[1] * x[2] * x[3];
+static double work_of(const pc_fit *fit, const double *point) {
+    if (fit->dimensions == 1) return point[0];
+    return (fit->key.form == PC_FIT_ATTENTION ? 4.0 : 2.0) * point[0] * point[1] * point[2] * point[3];
 }
 
 /* A block of points: predicted and measured microseconds, work, residual in percent. */
@@ -82,13 +82,13 @@ static void add_name(const pc_fit *fit, pc_text *script) {
 }
 
 /* Of many fits not every one is named. */
-static void add_series(const chosen *x, const char *columns, bool is_named, pc_text *script) {
-    for (int i = 0; i < x->count; i++) {
+static void add_series(const chosen *fits, const char *columns, bool is_named, pc_text *script) {
+    for (int i = 0; i < fits->count; i++) {
         pc_text_printf(script, ", $fit%d using %s with points pointtype %d pointsize 0.5 linecolor rgb '#%06x' ", i,
                        columns, shapes[i / COLOURS % SHAPES], colours[i % COLOURS]);
         if (is_named && i < KEYS_MAX) {
             pc_text_printf(script, "title ");
-            add_name(x->fit[i], script);
+            add_name(fits->fit[i], script);
         } else {
             pc_text_printf(script, "notitle");
         }
@@ -96,28 +96,28 @@ static void add_series(const chosen *x, const char *columns, bool is_named, pc_t
     pc_text_printf(script, "\n");
 }
 
-static void add_times(const chosen *x, pc_text *script) {
+static void add_times(const chosen *fits, pc_text *script) {
     pc_text_printf(script, "set size 1,0.55\nset origin 0,0.42\nset logscale xy\n"
                            "set xlabel 'Predicted [us]'\nset ylabel 'Measured [us]'\n"
                            "plot x with lines linecolor rgb '#888888' notitle");
-    add_series(x, "1:2", true, script);
+    add_series(fits, "1:2", true, script);
 }
 
-static void add_residuals(const chosen *x, pc_text *script) {
-    bool is_flops = x->fit[0]->dimensions > 1;
-    double band = x->count == 1 ? 200.0 * x->fit[0]->residual_deviation : 0.0;
+static void add_residuals(const chosen *fits, pc_text *script) {
+    bool is_flops = fits->fit[0]->dimensions > 1;
+    double band = fits->count == 1 ? 200.0 * fits->fit[0]->residual_deviation : 0.0;
     pc_text_printf(script,
                    "set size 1,0.40\nset origin 0,0\nunset logscale y\nset xlabel '%s'\nset ylabel 'Residual [%%]'\n",
-                   x->count > 1 ? "Work [bytes; FLOP]"
-                   : is_flops   ? "Work [FLOP]"
-                                : "Size [bytes]");
+                   fits->count > 1 ? "Work [bytes; FLOP]"
+                   : is_flops      ? "Work [FLOP]"
+                                   : "Size [bytes]");
     pc_text_printf(script, "plot 0 with lines linecolor rgb '#888888' notitle");
     if (band > 0.0)
         pc_text_printf(script,
                        ", %.9g with lines dashtype 2 linecolor rgb '#888888' notitle, %.9g with lines dashtype 2 "
                        "linecolor rgb '#888888' notitle",
                        band, -band);
-    add_series(x, "3:4", false, script);
+    add_series(fits, "3:4", false, script);
 }
 
 static void add_title(const pc_profile *profile, pc_text *script) {
@@ -130,16 +130,16 @@ static void add_title(const pc_profile *profile, pc_text *script) {
     pc_text_printf(script, " noenhanced\n");
 }
 
-static void add_script(const pc_profile *profile, const chosen *x, const char *path, pc_text *script) {
+static void add_script(const pc_profile *profile, const chosen *fits, const char *path, pc_text *script) {
     pc_picture_begin(script, path, WIDTH, HEIGHT);
-    for (int i = 0; i < x->count; i++) add_points(x->fit[i], i, script);
+    for (int i = 0; i < fits->count; i++) add_points(fits->fit[i], i, script);
     add_title(profile, script);
     pc_text_printf(script,
                    "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\nset format xy '%%g'\n"
                    "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key left top noenhanced samplen 1\n"
                    "set lmargin 12\nset rmargin 3\n");
-    add_times(x, script);
-    add_residuals(x, script);
+    add_times(fits, script);
+    add_residuals(fits, script);
     pc_text_printf(script, "unset multiplot\n");
 }
 
