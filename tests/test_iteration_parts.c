@@ -1,4 +1,4 @@
-/* Iterations part by part: what is in a plan's costs, in buffers, in exposed times and in bytes, by algebra. */
+/* Iterations part by part: what is in costs, in exposed times and in bytes, by algebra. */
 #include "tests/support.h"
 
 #include "models/training/finish.h"
@@ -18,15 +18,6 @@ static pc_costs costs_of(const pc_iteration_spec *spec) {
     pc_error error = {0};
     if (pc_iteration_costs(spec, NULL, &costs, &error)) fail_msg("%s", error.message);
     return costs;
-}
-
-static void expect_out_of_memory(const pc_iteration_spec *spec, const char *message) {
-    pc_iteration x;
-    pc_error error = {0};
-    if (pc_iteration_run(spec, NULL, true, &x, &error)) fail_msg("%s", error.message);
-    if (x.status != PC_ITERATION_OUT_OF_MEMORY || strncmp(x.message, message, strlen(message)) != 0)
-        fail_msg("status %d, '%s'; expected out of memory and '%s'", x.status, x.message, message);
-    pc_iteration_free(&x);
 }
 
 /* ---- passes ---- */
@@ -152,221 +143,6 @@ static void test_room_for_activations(void **state) {
     costs = costs_of(&spec);
     assert_int_equal(costs.memory_capacity_bytes[3], 1);
     pc_costs_free(&costs);
-}
-
-/* ---- memory ---- */
-
-/* A middle stage of the example: 6 layers of 12h^2/t and vectors. Two tensors of the boundary each way, of 2sbh/t; with
- * sequence parallelism one gathered tensor, 2sbh; with ZeRO 2 two buckets of gradients, of a layer each; with ZeRO 3
- * two of 16-bit parameters, too. Replicas that are one have nothing to reduce. */
-static void test_buffers(void **state) {
-    (void)state;
-    pc_iteration_spec spec = example_spec();
-    int64_t tensor = 2 * 1024 * 2048, parameters = 0;
-    for (int i = 0; i < 4; i++)
-        for (spec.cut.zero = 0; spec.cut.zero < 4; spec.cut.zero++) {
-            int64_t wide = i / 2 ? 2 : 4;
-            spec.cut.gradient_bytes = (int)wide;
-            spec.cut.dp = i % 2 ? 1 : 8;
-            pc_iteration x = run_spec(&spec);
-            if (spec.cut.zero == 0) parameters = x.memory[1].parameters / 2;
-            int64_t bucket = (parameters - 1) / 6 + 1,
-                    each = spec.cut.dp == 1 ? 0 : (int64_t[]){0, 0, wide, wide + 2}[spec.cut.zero];
-            int64_t buffers = 4 * tensor / 2 + tensor + 2 * bucket * each;
-            if (wide == 4) assert_int_equal(x.memory[1].buffers, buffers);
-            if (wide == 2) assert_true(x.memory[1].buffers >= buffers); /* see test_step_of_narrow_gradients */
-            pc_iteration_free(&x);
-        }
-    assert_true(parameters > 6 * 12 * INT64_C(2048) * 2048 / 2);
-}
-
-/* What is held of gradients of 2 bytes, by ZeRO; and of the step, which copies the rank's share of them to fp32 (2
- * read, 4 written), does what it does with fp32 ones (42) and zeroes all that is held. The copy, 4 bytes, is there when
- * activations and working memory are not: where it needs more than those had, buffers have the difference. */
-static void test_step_of_narrow_gradients(void **state) {
-    (void)state;
-    pc_iteration_spec spec = example_spec();
-    const pc_gpu *gpu = &spec.machine.gpu;
-    int more = 0;
-    spec.cut.microbatches = 1;
-    for (spec.cut.zero = 0; spec.cut.zero < 4; spec.cut.zero++) {
-        pc_iteration_plan plan[2];
-        pc_iteration x[2];
-        for (int i = 0; i < 2; i++) {
-            spec.cut.gradient_bytes = i ? 2 : 4;
-            assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan[i], NULL), PC_OK);
-            x[i] = run_spec(&spec);
-        }
-        int64_t all = plan[0].device[1].parameter_count, share = spec.cut.zero ? (all + 7) / 8 : all;
-        int64_t held = spec.cut.zero >= 2 ? (all + 7) / 8 : all;
-        for (int i = 0; i < 2; i++) {
-            int64_t wide = i ? 2 : 4, ranks = spec.cut.zero >= 2 ? 8 : 1;
-            assert_int_equal(x[i].memory[1].gradients, (wide * all + ranks - 1) / ranks);
-            double bytes = (double)((i ? 48 : 42) * share + wide * held);
-            double seconds = (i ? 5 : 4) * gpu->kernel_s + bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
-            check_near((double)plan[i].device[1].step_ps / 1e12, seconds, 1e-6);
-        }
-        int64_t working = 2 * 1024 * 2048, activations = x[1].memory[1].activations;
-        int64_t rest = 4 * share - working - activations, zero = spec.cut.zero >= 2 ? 2 * 2 * ((all - 1) / 6 + 1) : 0;
-        more += rest > 0;
-        assert_int_equal(x[1].memory[1].buffers - x[0].memory[1].buffers, (rest > 0 ? rest : 0) - zero);
-        assert_int_equal(activations, x[0].memory[1].activations);
-        for (int i = 0; i < 2; i++) pc_iteration_plan_free(&plan[i]);
-        for (int i = 0; i < 2; i++) pc_iteration_free(&x[i]);
-    }
-    assert_int_equal(more, 1); /* ZeRO 0 alone: the whole of the gradients, beside one microbatch */
-}
-
-/* A run in which all fits but that copy says so; with one byte more it fits, and the peak is the step's. */
-static void test_no_room_for_the_step(void **state) {
-    (void)state;
-    pc_iteration_spec spec = example_spec();
-    spec.cut.zero = 0;
-    spec.cut.microbatches = 1;
-    spec.cut.gradient_bytes = 2;
-    pc_iteration x = run_spec(&spec);
-    int fullest = 0;
-    for (int d = 1; d < 4; d++)
-        if (x.memory[d].peak_bytes > x.memory[fullest].peak_bytes) fullest = d;
-    int64_t peak = x.memory[fullest].peak_bytes, parameters = x.memory[fullest].parameters / 2;
-    char message[64];
-    snprintf(message, sizeof message, "stage %d: gradients in fp32 at the step: ", fullest);
-    assert_true(peak > 20 * parameters && peak - x.memory[fullest].activations > 16 * parameters);
-    pc_iteration_free(&x);
-    spec.memory_limit_bytes = peak;
-    x = run_spec(&spec);
-    pc_iteration_free(&x);
-    spec.memory_limit_bytes = peak - 1;
-    expect_out_of_memory(&spec, message);
-}
-
-/* Of chunks on a stage the largest counts, whichever it is: folded, both ends are on stage 0, and the larger parts are
- * the first or the last. */
-static void test_buffers_of_unequal_chunks(void **state) {
-    (void)state;
-    static const int32_t front[] = {5, 5, 5, 5, 1, 1, 1, 1}, back[] = {1, 1, 1, 1, 5, 5, 5, 5};
-    pc_iteration_spec spec = example_spec();
-    spec.generator = pc_generator_find("v-half");
-    spec.cut.chunks = 2;
-    spec.cut.zero = 2;
-    spec.cut.layout = PC_CUT_LISTED;
-    spec.bucket_bytes = 1 << 20;
-    int64_t buffers[2][2];
-    for (int i = 0; i < 2; i++) {
-        spec.cut.layers_of_part = i ? back : front;
-        pc_iteration x = run_spec(&spec);
-        buffers[i][0] = x.memory[0].buffers;
-        buffers[i][1] = x.memory[1].buffers;
-        pc_iteration_free(&x);
-    }
-    assert_int_equal(buffers[0][1], buffers[1][1]);
-    /* The logits of the last part are stage 0's working memory, of 2sbV/t, beside one gathered tensor. */
-    int64_t tensor = 2 * 1024 * 2048, logits = 2 * 1024 * pc_model_padded_vocab(&spec.model, 2) / 2;
-    assert_true(buffers[0][0] >= 4 * tensor / 2 + logits + tensor);
-    spec.cut.zero = 2;
-    spec.bucket_bytes = INT64_MAX;
-    for (int i = 0; i < 2; i++) { /* a layer a bucket: those of five and of one are alike */
-        spec.cut.layers_of_part = i ? back : front;
-        pc_iteration x = run_spec(&spec);
-        buffers[i][1] = x.memory[2].buffers;
-        pc_iteration_free(&x);
-    }
-    assert_int_equal(buffers[0][1], buffers[1][1]);
-}
-
-/* Two replicas in one pipeline: each stage holds two parts, and shares their optimizer state with the stage across as
- * well as with its own replicas. */
-static void test_two_replicas_share_their_state(void **state) {
-    (void)state;
-    pc_iteration_spec spec = example_spec();
-    spec.model.is_tied = false;
-    spec.cut.chunks = 1;
-    pc_iteration one = run_spec(&spec);
-    spec.generator = pc_generator_find("gems");
-    spec.cut.chunks = 2;
-    pc_iteration two = run_spec(&spec);
-    assert_int_equal(two.memory[0].parameters, one.memory[0].parameters + one.memory[3].parameters);
-    check_near((double)two.memory[0].optimizer, 6.0 * (double)two.memory[0].parameters / 16, 1e-6);
-    check_near((double)one.memory[0].optimizer, 6.0 * (double)one.memory[0].parameters / 8, 1e-6);
-    assert_int_equal(two.memory[3].buffers,
-                     two.memory[0].buffers); /* the head is its first chunk's, not its second's */
-    pc_iteration_free(&one);
-    pc_iteration_free(&two);
-}
-
-/* Two of the first stage's four microbatches fit: the third is told, and not the last one. */
-static void test_when_it_is_too_much(void **state) {
-    (void)state;
-    pc_iteration_spec spec = example_spec();
-    pc_iteration x = run_spec(&spec);
-    const pc_device_memory *first = &x.memory[0];
-    int64_t fixed = first->peak_bytes - first->activations;
-    int count = 0;
-    char message[64] = "";
-    for (int64_t i = 0; i < x.replay.trace.pass_count && count < 3; i++)
-        if (x.replay.trace.pass_device[i] == 0 && x.replay.trace.pass[i].kind == PC_PASS_F && ++count == 3)
-            snprintf(message, sizeof message,
-                     "stage 0: activations at %.4g s: ", (double)x.replay.trace.pass_start_ps[i] / 1e12);
-    spec.memory_limit_bytes = fixed + first->activations / 4 * 2;
-    expect_out_of_memory(&spec, message);
-    pc_iteration_free(&x);
-}
-
-/* Told is the stage that lacks most, not the first one: the second, of many layers. */
-static void test_which_stage_lacks_most(void **state) {
-    (void)state;
-    static const int32_t layers[] = {4, 12, 4, 4}, folded[] = {2, 4, 3, 3, 2, 2, 4, 4};
-    pc_iteration_spec spec = example_spec();
-    spec.cut.layout = PC_CUT_LISTED;
-    spec.cut.layers_of_part = layers;
-    spec.cut.microbatch_size = 4;
-    pc_iteration x = run_spec(&spec);
-    int64_t first = x.memory[0].peak_bytes, second = x.memory[1].peak_bytes;
-    assert_true(second > first);
-    spec.memory_limit_bytes = first - 1;
-    expect_out_of_memory(&spec, "stage 1: activations at ");
-    pc_iteration_free(&x);
-    spec.generator = pc_generator_find("v-adaptive");
-    spec.cut.chunks = 2;
-    spec.cut.layers_of_part = folded;
-    spec.cut.microbatch_size = 16;
-    spec.model.vocab = 1000; /* so that stage 0 does not hold large logits */
-    spec.memory_limit_bytes = 0;
-    x = run_spec(&spec);
-    int64_t most = 0;
-    int fullest = 0;
-    for (int d = 0; d < 4; d++) {
-        int64_t fixed = x.memory[d].peak_bytes - x.memory[d].activations;
-        if (fixed > most) most = fixed;
-    }
-    pc_iteration_free(&x);
-    spec.memory_limit_bytes = most + 1;
-    x = (pc_iteration){0};
-    pc_error error = {0};
-    assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, &error), PC_OK);
-    assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
-    assert_int_equal(sscanf(x.message, "stage %d: activations of one microbatch", &fullest), 1);
-    assert_int_equal(fullest, 1);
-    pc_iteration_free(&x);
-}
-
-/* A schedule that is what its name says is not made another by a limit: it does not fit. */
-static void test_limits_do_not_change_schedules(void **state) {
-    (void)state;
-    static const char *const names[] = {"v-half", "zb-2p", "zb-v"};
-    for (int i = 0; i < 3; i++) {
-        pc_iteration_spec spec = example_spec();
-        spec.generator = pc_generator_find(names[i]);
-        spec.cut.chunks = spec.generator->chunks_default;
-        pc_iteration x = run_spec(&spec);
-        spec.memory_limit_bytes = x.memory[0].peak_bytes - x.memory[0].activations / 2;
-        for (int d = 1; d < 4; d++) {
-            int64_t fixed = x.memory[d].peak_bytes - x.memory[d].activations;
-            if (fixed > spec.memory_limit_bytes) spec.memory_limit_bytes = fixed + 1;
-        }
-        pc_iteration_free(&x);
-        expect_out_of_memory(&spec, "stage ");
-    }
 }
 
 /* ---- exposed times ---- */
@@ -658,14 +434,6 @@ int main(void) {
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_parameters_come_in_the_order_of_parts),
         cmocka_unit_test(test_room_for_activations),
-        cmocka_unit_test(test_buffers),
-        cmocka_unit_test(test_step_of_narrow_gradients),
-        cmocka_unit_test(test_no_room_for_the_step),
-        cmocka_unit_test(test_buffers_of_unequal_chunks),
-        cmocka_unit_test(test_two_replicas_share_their_state),
-        cmocka_unit_test(test_when_it_is_too_much),
-        cmocka_unit_test(test_which_stage_lacks_most),
-        cmocka_unit_test(test_limits_do_not_change_schedules),
         cmocka_unit_test(test_flops_of_all_gpus),
         cmocka_unit_test(test_exposed_times_add_up),
         cmocka_unit_test(test_the_busiest_stage_counts),
