@@ -14,24 +14,12 @@ static int place_of_link(const pc_engine_run *run, int from, int to) {
     return LINKS_A_DEVICE * from + !is_next;
 }
 
-static bool make_links(pc_engine_trace *x, size_t count) {
-    x->link_replica = pc_alloc(count, sizeof *x->link_replica);
-    x->link_device = pc_alloc(count, sizeof *x->link_device);
-    x->link_peer = pc_alloc(count, sizeof *x->link_peer);
-    x->link_sort = pc_alloc(count, sizeof *x->link_sort);
-    x->link_is_in = pc_alloc(count, sizeof *x->link_is_in);
-    x->link_shared = pc_alloc(count, sizeof *x->link_shared);
-    x->link_bytes_per_s = pc_alloc(count, sizeof *x->link_bytes_per_s);
-    return x->link_replica && x->link_device && x->link_peer && x->link_sort && x->link_is_in && x->link_shared &&
-           x->link_bytes_per_s;
-}
-
 /* Writes to `number`, by place, the link's index in the trace, or NO_LINK where nothing goes over it. */
 static pc_code fill_links(const pc_engine_run *run, const pc_replay_trace *trace, int32_t *number, pc_engine_trace *x,
                           pc_error *error) {
     int places = LINKS_A_DEVICE * run->costs->devices;
     for (int i = 0; i < places; i++) number[i] = NO_LINK;
-    if (!make_links(x, run->transfer_task ? (size_t)places : 0)) return pc_error_no_memory(error);
+    if (!pc_engine_trace_make(x, PC_ENGINE_LINKS, run->transfer_task ? places : 0)) return pc_error_no_memory(error);
     for (int64_t i = 0; run->transfer_task && i < trace->transfer_count; i++) {
         int from = trace->transfer_from[i], to = trace->transfer_to[i];
         int32_t *known = &number[place_of_link(run, from, to)];
@@ -47,25 +35,6 @@ static pc_code fill_links(const pc_engine_run *run, const pc_replay_trace *trace
 }
 
 /* ---- flows: a row for every transfer ---- */
-
-static bool make_flows(pc_engine_trace *x, size_t count) {
-    x->flow_sort = pc_alloc(count, sizeof *x->flow_sort);
-    x->flow_replica = pc_alloc(count, sizeof *x->flow_replica);
-    x->flow_from = pc_alloc(count, sizeof *x->flow_from);
-    x->flow_to = pc_alloc(count, sizeof *x->flow_to);
-    x->flow_chunk = pc_alloc(count, sizeof *x->flow_chunk);
-    x->flow_microbatch = pc_alloc(count, sizeof *x->flow_microbatch);
-    x->flow_out = pc_alloc(count, sizeof *x->flow_out);
-    x->flow_in = pc_alloc(count, sizeof *x->flow_in);
-    x->flow_bytes = pc_alloc(count, sizeof *x->flow_bytes);
-    x->flow_ready_ps = pc_alloc(count, sizeof *x->flow_ready_ps);
-    x->flow_start_ps = pc_alloc(count, sizeof *x->flow_start_ps);
-    x->flow_end_ps = pc_alloc(count, sizeof *x->flow_end_ps);
-    x->flow_alone_ps = pc_alloc(count, sizeof *x->flow_alone_ps);
-    return x->flow_sort && x->flow_replica && x->flow_from && x->flow_to && x->flow_chunk && x->flow_microbatch &&
-           x->flow_out && x->flow_in && x->flow_bytes && x->flow_ready_ps && x->flow_start_ps && x->flow_end_ps &&
-           x->flow_alone_ps;
-}
 
 /* A transfer, and where it stands among the others. */
 typedef struct sending {
@@ -136,13 +105,6 @@ static int compare_changes(const void *a, const void *b) {
     return x->is_rise - y->is_rise;
 }
 
-static bool make_loads(pc_engine_trace *x, size_t count) {
-    x->load_link = pc_alloc(count, sizeof *x->load_link);
-    x->load_time_ps = pc_alloc(count, sizeof *x->load_time_ps);
-    x->load_bytes_per_s = pc_alloc(count, sizeof *x->load_bytes_per_s);
-    return x->load_link && x->load_time_ps && x->load_bytes_per_s;
-}
-
 static void fill_loads(const pc_engine_run *run, change *changes, int64_t count, pc_engine_trace *x) {
     qsort(changes, (size_t)count, sizeof *changes, compare_changes);
     for (int64_t i = 0; i < count; i++) {
@@ -166,7 +128,7 @@ static pc_code make_and_fill_loads(const pc_engine_run *run, pc_engine_trace *x,
         pc_time end = x->flow_end_ps[flow];
         changes[i] = (change){i % 2 ? end : end - run->filled_ps, x->flow_out[flow], i % 2 == 0};
     }
-    bool made = make_loads(x, (size_t)count);
+    bool made = pc_engine_trace_make(x, PC_ENGINE_LOADS, count);
     if (made) fill_loads(run, changes, count, x);
     pc_free(changes);
     return made ? PC_OK : pc_error_no_memory(error);
@@ -176,11 +138,9 @@ static pc_code make_and_fill_loads(const pc_engine_run *run, pc_engine_trace *x,
 
 static bool fill_memory(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
     size_t rows = (size_t)trace->level_count, devices = (size_t)run->costs->devices;
-    x->memory_device = pc_alloc(rows, sizeof *x->memory_device);
-    x->memory_time_ps = pc_alloc(rows, sizeof *x->memory_time_ps);
-    x->memory_bytes = pc_alloc(rows, sizeof *x->memory_bytes);
-    x->memory_capacity_bytes = pc_alloc(devices, sizeof *x->memory_capacity_bytes);
-    if (!x->memory_device || !x->memory_time_ps || !x->memory_bytes || !x->memory_capacity_bytes) return false;
+    if (!pc_engine_trace_make(x, PC_ENGINE_MEMORY, trace->level_count) ||
+        !pc_engine_trace_make(x, PC_ENGINE_DEVICES, run->costs->devices))
+        return false;
     memcpy(x->memory_device, trace->level_device, rows * sizeof *x->memory_device);
     memcpy(x->memory_time_ps, trace->level_time_ps, rows * sizeof *x->memory_time_ps);
     memcpy(x->memory_bytes, trace->level_bytes, rows * sizeof *x->memory_bytes);
@@ -191,10 +151,8 @@ static bool fill_memory(const pc_engine_run *run, const pc_replay_trace *trace, 
 }
 
 static bool fill_queues(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
-    size_t passes = (size_t)trace->pass_count;
-    x->queue_ready_ps = pc_alloc(passes, sizeof *x->queue_ready_ps);
-    if (!x->queue_ready_ps) return false;
-    memcpy(x->queue_ready_ps, run->result->ready_ps, passes * sizeof *x->queue_ready_ps);
+    if (!pc_engine_trace_make(x, PC_ENGINE_QUEUE, trace->pass_count)) return false;
+    memcpy(x->queue_ready_ps, run->result->ready_ps, (size_t)trace->pass_count * sizeof *x->queue_ready_ps);
     x->queue_count = trace->pass_count;
     return true;
 }
@@ -203,9 +161,8 @@ static bool fill_queues(const pc_engine_run *run, const pc_replay_trace *trace, 
 
 static pc_code fill_flows(const pc_engine_run *run, const pc_replay_trace *trace, const int32_t *link_number,
                           pc_engine_trace *x, pc_error *error) {
-    size_t count = (size_t)trace->transfer_count;
-    sending *sendings = pc_alloc(count, sizeof *sendings);
-    bool made = sendings && make_flows(x, count);
+    sending *sendings = pc_alloc((size_t)trace->transfer_count, sizeof *sendings);
+    bool made = sendings && pc_engine_trace_make(x, PC_ENGINE_FLOWS, trace->transfer_count);
     if (made) find_sendings(run, trace, link_number, sendings);
     x->flow_count = made ? trace->transfer_count : 0;
     for (int64_t i = 0; i < x->flow_count; i++) fill_flow(run, trace, &sendings[i], i, x);

@@ -2,20 +2,55 @@
 
 #include "engine/alloc.h"
 
+#include <stddef.h>
 #include <string.h>
 
+static const struct column {
+    size_t place, size; /* of the pointer in the trace; of an element */
+    pc_engine_axis axis;
+} columns[] = {
+#define COLUMN(member, of)                                                                                             \
+    { offsetof(pc_engine_trace, member), sizeof *((pc_engine_trace *)NULL)->member, PC_ENGINE_##of }
+    COLUMN(link_replica, LINKS),     COLUMN(link_device, LINKS),
+    COLUMN(link_peer, LINKS),        COLUMN(link_sort, LINKS),
+    COLUMN(link_is_in, LINKS),       COLUMN(link_shared, LINKS),
+    COLUMN(link_bytes_per_s, LINKS), COLUMN(load_link, LOADS),
+    COLUMN(load_time_ps, LOADS),     COLUMN(load_bytes_per_s, LOADS),
+    COLUMN(flow_sort, FLOWS),        COLUMN(flow_replica, FLOWS),
+    COLUMN(flow_from, FLOWS),        COLUMN(flow_to, FLOWS),
+    COLUMN(flow_chunk, FLOWS),       COLUMN(flow_microbatch, FLOWS),
+    COLUMN(flow_out, FLOWS),         COLUMN(flow_in, FLOWS),
+    COLUMN(flow_bytes, FLOWS),       COLUMN(flow_ready_ps, FLOWS),
+    COLUMN(flow_start_ps, FLOWS),    COLUMN(flow_end_ps, FLOWS),
+    COLUMN(flow_alone_ps, FLOWS),    COLUMN(queue_ready_ps, QUEUE),
+    COLUMN(memory_device, MEMORY),   COLUMN(memory_time_ps, MEMORY),
+    COLUMN(memory_bytes, MEMORY),    COLUMN(memory_capacity_bytes, DEVICES),
+    COLUMN(work_sort, WORK),         COLUMN(work_replica, WORK),
+    COLUMN(work_device, WORK),       COLUMN(work_start_ps, WORK),
+    COLUMN(work_end_ps, WORK),
+#undef COLUMN
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* A column's pointer: all kinds of them look alike in memory. */
+static void *get(const pc_engine_trace *trace, const struct column *of) {
+    void *array;
+    memcpy(&array, (const char *)trace + of->place, sizeof array);
+    return array;
+}
+
+bool pc_engine_trace_make(pc_engine_trace *trace, pc_engine_axis axis, int64_t rows) {
+    for (int i = 0; i < COLUMNS; i++) {
+        if (columns[i].axis != axis) continue;
+        void *made = pc_alloc((size_t)rows, columns[i].size);
+        if (!made) return false;
+        memcpy((char *)trace + columns[i].place, &made, sizeof made);
+    }
+    return true;
+}
+
 void pc_engine_trace_free(pc_engine_trace *trace) {
-    void *arrays[] = {
-        trace->link_replica,  trace->link_device,      trace->link_peer,        trace->link_sort,
-        trace->link_is_in,    trace->link_shared,      trace->link_bytes_per_s, trace->load_link,
-        trace->load_time_ps,  trace->load_bytes_per_s, trace->flow_sort,        trace->flow_replica,
-        trace->flow_from,     trace->flow_to,          trace->flow_chunk,       trace->flow_microbatch,
-        trace->flow_out,      trace->flow_in,          trace->flow_bytes,       trace->flow_ready_ps,
-        trace->flow_start_ps, trace->flow_end_ps,      trace->flow_alone_ps,    trace->queue_ready_ps,
-        trace->memory_device, trace->memory_time_ps,   trace->memory_bytes,     trace->memory_capacity_bytes,
-        trace->work_sort,     trace->work_replica,     trace->work_device,      trace->work_start_ps,
-        trace->work_end_ps};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
+    for (int i = 0; i < COLUMNS; i++) pc_free(get(trace, &columns[i]));
     memset(trace, 0, sizeof *trace);
 }
 

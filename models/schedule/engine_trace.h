@@ -85,6 +85,20 @@ typedef struct pc_engine_trace {
     uint64_t event_count; /* that the engine handled for the run */
 } pc_engine_trace;
 
+/* What rows are of. */
+typedef enum pc_engine_axis {
+    PC_ENGINE_LINKS,
+    PC_ENGINE_LOADS,
+    PC_ENGINE_FLOWS,
+    PC_ENGINE_QUEUE,
+    PC_ENGINE_MEMORY,
+    PC_ENGINE_DEVICES,
+    PC_ENGINE_WORK
+} pc_engine_axis;
+
+/* Allocates `rows` zeros of every column of that axis; how many of them count, the caller says. False where memory is
+ * short: pc_engine_trace_free takes what was made. */
+PC_MUST_USE bool pc_engine_trace_make(pc_engine_trace *trace, pc_engine_axis axis, int64_t rows);
 PC_API void pc_engine_trace_free(pc_engine_trace *trace);
 
 /* "stages", "domain", "nic", "uplink"; "message", "tensor", "gather", "reduce", "tied", "loss", "norm"; "optimizer",

@@ -107,20 +107,18 @@ static int compare_ran(const void *a, const void *b) {
     return (x->position > y->position) - (x->position < y->position);
 }
 
-static bool reorder_times(pc_time *times_ps, const ran *order, int64_t count) {
-    pc_time *moved = pc_alloc((size_t)count, sizeof *moved);
-    for (int64_t i = 0; moved && i < count; i++) moved[i] = times_ps[order[i].position];
-    if (moved) memcpy(times_ps, moved, (size_t)count * sizeof *moved);
+/* Puts the elements of `size` bytes into that order. */
+static bool reorder(void *elements, size_t size, const ran *order, int64_t count) {
+    char *moved = pc_alloc((size_t)count, size);
+    for (int64_t i = 0; moved && i < count; i++)
+        memcpy(moved + (size_t)i * size, (char *)elements + (size_t)order[i].position * size, size);
+    if (moved) memcpy(elements, moved, (size_t)count * size);
     pc_free(moved);
     return moved;
 }
 
-static bool reorder_passes(pc_pass *passes, const ran *order, int64_t count) {
-    pc_pass *moved = pc_alloc((size_t)count, sizeof *moved);
-    for (int64_t i = 0; moved && i < count; i++) moved[i] = passes[order[i].position];
-    if (moved) memcpy(passes, moved, (size_t)count * sizeof *moved);
-    pc_free(moved);
-    return moved;
+static bool reorder_times(pc_time *times_ps, const ran *order, int64_t count) {
+    return reorder(times_ps, sizeof *times_ps, order, count);
 }
 
 pc_code pc_events_reorder(pc_schedule *schedule, pc_flows_result *result, pc_error *error) {
@@ -131,8 +129,9 @@ pc_code pc_events_reorder(pc_schedule *schedule, pc_flows_result *result, pc_err
     for (int d = 0; d < schedule->devices; d++)
         qsort(order + schedule->offsets[d], (size_t)(schedule->offsets[d + 1] - schedule->offsets[d]), sizeof *order,
               compare_ran);
-    bool moved = reorder_passes(schedule->passes, order, passes) && reorder_times(result->start_ps, order, passes) &&
-                 reorder_times(result->end_ps, order, passes) && reorder_times(result->arrival_ps, order, passes) &&
+    bool moved = reorder(schedule->passes, sizeof *schedule->passes, order, passes) &&
+                 reorder_times(result->start_ps, order, passes) && reorder_times(result->end_ps, order, passes) &&
+                 reorder_times(result->arrival_ps, order, passes) &&
                  (result->trace.queue_count == 0 || reorder_times(result->trace.queue_ready_ps, order, passes));
     pc_free(order);
     return moved ? PC_OK : pc_error_no_memory(error);

@@ -11,19 +11,6 @@ static int64_t count_links(const lowering *x) {
     return pc_lanes_link(x->how.replicas * x->plan->devices, PC_LANE_DOMAIN, 0);
 }
 
-static bool make_links(pc_engine_trace *t, size_t count) {
-    t->link_replica = pc_alloc(count, sizeof *t->link_replica);
-    t->link_device = pc_alloc(count, sizeof *t->link_device);
-    t->link_peer = pc_alloc(count, sizeof *t->link_peer);
-    t->link_sort = pc_alloc(count, sizeof *t->link_sort);
-    t->link_is_in = pc_alloc(count, sizeof *t->link_is_in);
-    t->link_shared = pc_alloc(count, sizeof *t->link_shared);
-    t->link_bytes_per_s = pc_alloc(count, sizeof *t->link_bytes_per_s);
-    t->link_count = (int64_t)count;
-    return t->link_replica && t->link_device && t->link_peer && t->link_sort && t->link_is_in && t->link_shared &&
-           t->link_bytes_per_s;
-}
-
 static void fill_in_link(const lowering *x, int place, pc_lane lane, int way, int32_t row, pc_engine_trace *t) {
     t->link_replica[row] = place / x->plan->devices;
     t->link_device[row] = place % x->plan->devices;
@@ -39,7 +26,8 @@ static bool add_links(const lowering *x, int32_t *row_of, pc_engine_trace *t) {
     int64_t all = count_links(x);
     int32_t count = 0;
     for (int64_t i = 0; i < all; i++) row_of[i] = x->lanes.load_ps[i] > 0 ? count++ : -1;
-    if (!make_links(t, (size_t)count)) return false;
+    if (!pc_engine_trace_make(t, PC_ENGINE_LINKS, count)) return false;
+    t->link_count = count;
     for (int place = 0; place < x->how.replicas * x->plan->devices; place++)
         for (int lane = 0; lane < PC_LANES; lane++)
             for (int way = 0; way < 2; way++) {
@@ -51,13 +39,9 @@ static bool add_links(const lowering *x, int32_t *row_of, pc_engine_trace *t) {
 
 /* Lanes count in time: a link is full at so many bytes a second as there are picoseconds in it. */
 static bool add_loads(const pc_load_trace *loads, const int32_t *row_of, pc_engine_trace *t) {
-    size_t count = (size_t)loads->count;
-    t->load_link = pc_alloc(count, sizeof *t->load_link);
-    t->load_time_ps = pc_alloc(count, sizeof *t->load_time_ps);
-    t->load_bytes_per_s = pc_alloc(count, sizeof *t->load_bytes_per_s);
-    if (!t->load_link || !t->load_time_ps || !t->load_bytes_per_s) return false;
+    if (!pc_engine_trace_make(t, PC_ENGINE_LOADS, loads->count)) return false;
     t->load_count = loads->count;
-    for (size_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < loads->count; i++) {
         int32_t row = row_of[loads->link[i]];
         t->load_link[i] = row;
         t->load_time_ps[i] = loads->time_ps[i];
@@ -88,21 +72,6 @@ static begun *sort_notes(const lowering *x, const pc_simulation_result *found) {
     return order;
 }
 
-static bool make_flows(pc_engine_trace *t, size_t count) {
-    t->flow_sort = pc_alloc(count, sizeof *t->flow_sort);
-    int32_t **const numbers[] = {&t->flow_replica,    &t->flow_from, &t->flow_to, &t->flow_chunk,
-                                 &t->flow_microbatch, &t->flow_out,  &t->flow_in};
-    pc_time **const times[] = {&t->flow_ready_ps, &t->flow_start_ps, &t->flow_end_ps, &t->flow_alone_ps};
-    bool made = t->flow_sort != NULL;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        made = (*numbers[i] = pc_alloc(count, sizeof **numbers[i])) != NULL && made;
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        made = (*times[i] = pc_alloc(count, sizeof **times[i])) != NULL && made;
-    t->flow_bytes = pc_alloc(count, sizeof *t->flow_bytes);
-    t->flow_count = (int64_t)count;
-    return made && t->flow_bytes;
-}
-
 /* Of what goes over several lanes side by side, the engine says of the first when all of it is over. */
 static void fill_in_flow(const lowering *x, const pc_simulation_result *found, const begun *from, const int32_t *row_of,
                          int64_t row, pc_engine_trace *t) {
@@ -124,7 +93,8 @@ static void fill_in_flow(const lowering *x, const pc_simulation_result *found, c
 
 static bool add_flows(const lowering *x, const pc_simulation_result *found, const int32_t *row_of, pc_engine_trace *t) {
     begun *order = sort_notes(x, found);
-    bool made = order && make_flows(t, (size_t)x->lanes.note_count);
+    bool made = order && pc_engine_trace_make(t, PC_ENGINE_FLOWS, x->lanes.note_count);
+    if (made) t->flow_count = x->lanes.note_count;
     for (int64_t i = 0; made && i < t->flow_count; i++) fill_in_flow(x, found, &order[i], row_of, i, t);
     pc_free(order);
     return made;
@@ -133,8 +103,7 @@ static bool add_flows(const lowering *x, const pc_simulation_result *found, cons
 /* ---- devices ---- */
 
 static bool add_queues(const lowering *x, const pc_simulation_result *found, pc_engine_trace *t) {
-    t->queue_ready_ps = pc_alloc((size_t)x->passes, sizeof *t->queue_ready_ps);
-    if (!t->queue_ready_ps) return false;
+    if (!pc_engine_trace_make(t, PC_ENGINE_QUEUE, x->passes)) return false;
     t->queue_count = x->passes;
     for (int64_t i = 0; i < x->passes; i++) t->queue_ready_ps[i] = found->ready_ps[x->first[i]];
     return true;
@@ -144,11 +113,8 @@ static bool add_queues(const lowering *x, const pc_simulation_result *found, pc_
 static bool add_memories(const lowering *x, const pc_level_trace *levels, pc_engine_trace *t) {
     int devices = x->plan->devices;
     int64_t *next = pc_alloc((size_t)devices + 1, sizeof *next);
-    t->memory_capacity_bytes = pc_alloc((size_t)devices, sizeof *t->memory_capacity_bytes);
-    t->memory_device = pc_alloc((size_t)levels->count, sizeof *t->memory_device);
-    t->memory_time_ps = pc_alloc((size_t)levels->count, sizeof *t->memory_time_ps);
-    t->memory_bytes = pc_alloc((size_t)levels->count, sizeof *t->memory_bytes);
-    bool made = next && t->memory_capacity_bytes && t->memory_device && t->memory_time_ps && t->memory_bytes;
+    bool made = next && pc_engine_trace_make(t, PC_ENGINE_DEVICES, devices) &&
+                pc_engine_trace_make(t, PC_ENGINE_MEMORY, levels->count);
     t->devices = devices;
     for (int d = 0; made && d < devices; d++) t->memory_capacity_bytes[d] = x->plan->device[d].capacity_bytes;
     for (int64_t i = 0; made && i < levels->count; i++)
@@ -179,13 +145,7 @@ static void fill_in_work(const lowering *x, const pc_simulation_result *found, p
 
 static bool add_work(const lowering *x, const pc_simulation_result *found, pc_engine_trace *t) {
     int places = x->how.replicas * x->plan->devices, sorts = x->overhead[0] == NO_TASK ? 1 : PC_WORK_SORTS;
-    size_t count = (size_t)places * (size_t)sorts;
-    t->work_sort = pc_alloc(count, sizeof *t->work_sort);
-    t->work_replica = pc_alloc(count, sizeof *t->work_replica);
-    t->work_device = pc_alloc(count, sizeof *t->work_device);
-    t->work_start_ps = pc_alloc(count, sizeof *t->work_start_ps);
-    t->work_end_ps = pc_alloc(count, sizeof *t->work_end_ps);
-    if (!t->work_sort || !t->work_replica || !t->work_device || !t->work_start_ps || !t->work_end_ps) return false;
+    if (!pc_engine_trace_make(t, PC_ENGINE_WORK, (int64_t)places * sorts)) return false;
     for (int sort = 0; sort < sorts; sort++)
         for (int place = 0; place < places; place++) fill_in_work(x, found, (pc_work_sort)sort, place, t);
     return true;
