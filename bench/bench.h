@@ -2,6 +2,7 @@
 #ifndef PC_BENCH_BENCH_H
 #define PC_BENCH_BENCH_H
 
+#include "engine/order.h"
 #include "engine/random.h"
 
 #include <math.h>
@@ -30,6 +31,12 @@ typedef struct bench_random {
 
 static inline uint64_t bench_draw(bench_random *random) {
     return pc_xorshift64star(&random->state);
+}
+
+/* Of numbers that it sorts; of an even count the upper one. */
+static inline double bench_median(double *numbers, int count) {
+    pc_sort_reals(numbers, count);
+    return numbers[count / 2];
 }
 
 /* Exponential delays with the given mean, drawn beforehand. */

@@ -2,8 +2,8 @@
  * gives at all, for its cores share caches, memory and, where it is virtual, their host. One run is one folded
  * iteration: GPT-3 175B, TP 8, PP 8, 1F1B, 24 microbatches, closed costs. */
 #include "bench/bench.h"
-#include "sweep/batch.h"
 #include "scenarios/scenario.h"
+#include "sweep/batch.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -98,18 +98,8 @@ static cost measure(taker *t, int processes, int64_t count, int jobs, shared *al
     return (cost){bench_now_s() - begin, all->processor_s[0] + all->processor_s[1]};
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *numbers, int count) {
-    qsort(numbers, (size_t)count, sizeof *numbers, compare);
-    return numbers[count / 2];
-}
-
 static void print_ratio(const char *name, double ratio[ROUNDS]) {
-    double middle = median(ratio, ROUNDS);
+    double middle = bench_median(ratio, ROUNDS);
     printf("%-36s %.4f (%.4f to %.4f)\n", name, middle, ratio[ROUNDS / 4], ratio[ROUNDS - 1 - ROUNDS / 4]);
 }
 
@@ -125,9 +115,9 @@ static void compare_ways(taker *t, shared *all) {
         wall[i] = processes.wall_s / threads.wall_s;
         processor[i] = processes.processor_s / threads.processor_s;
     }
-    printf("one thread    %8.0f runs/s\n", median(one, ROUNDS));
-    printf("two threads   %8.0f runs/s\n", median(two, ROUNDS));
-    printf("two processes %8.0f runs/s\n", median(apart, ROUNDS));
+    printf("one thread    %8.0f runs/s\n", bench_median(one, ROUNDS));
+    printf("two threads   %8.0f runs/s\n", bench_median(two, ROUNDS));
+    printf("two processes %8.0f runs/s\n", bench_median(apart, ROUNDS));
     print_ratio("threads / processes, wall time", wall);
     print_ratio("threads / processes, processor time", processor);
 }

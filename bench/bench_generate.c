@@ -76,17 +76,6 @@ static duration run_once(const example *x, const pc_generator *generator, pc_cos
     return (duration){end.wall_s - start.wall_s, end.processor_s - start.processor_s};
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *numbers, int count) {
-    /* cppcheck-suppress uninitvar ; the rounds have filled them */
-    qsort(numbers, (size_t)count, sizeof *numbers, compare);
-    return numbers[count / 2];
-}
-
 static void measure(const example *x, const example_times *t) {
     const pc_generator *generator = pc_generator_find(x->name);
     pc_costs costs;
@@ -103,8 +92,8 @@ static void measure(const example *x, const example_times *t) {
         rounds++;
     }
     printf("%-10s p=%-2d m=%-3d times %g,%g,%g comm %-3g  %8.1f ms, processor %8.1f ms  bubble %.4f  peak %4.1f",
-           x->name, x->devices, x->microbatches, t->f, t->b, t->w, t->comm, 1e3 * median(wall_s, rounds),
-           1e3 * median(processor_s, rounds), replay.bubble_rate_span,
+           x->name, x->devices, x->microbatches, t->f, t->b, t->w, t->comm, 1e3 * bench_median(wall_s, rounds),
+           1e3 * bench_median(processor_s, rounds), replay.bubble_rate_span,
            (double)replay.peak_bytes / (double)(costs.chunks * chunk_bytes));
     fflush(stdout);
     pc_replay_free(&replay);

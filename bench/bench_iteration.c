@@ -32,11 +32,6 @@ static const example examples[] = {
     {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 3},
 };
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static pc_iteration_spec spec_of(const example *x) {
     pc_iteration_spec spec = bench_gpt3_spec(x->schedule, x->chunks, x->pp, x->dp, x->microbatches);
     spec.network = x->network;
@@ -62,7 +57,7 @@ static void measure(const example *x) {
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    qsort(times, (size_t)x->rounds, sizeof *times, compare);
+    pc_sort_reals(times, x->rounds);
     printf("%-32s %10.3f ms (least %.3f), %5ld MB, iteration %.3f s, %s%s\n", x->name, 1e3 * times[x->rounds / 2],
            1e3 * times[0], usage.ru_maxrss / 1024, iteration.iteration_s, iteration.message,
            iteration.status ? " (not ok)" : "");

@@ -1,6 +1,7 @@
 /* Bad days: what may be asked for, what is drawn, and quantiles with their intervals. */
 #include "tests/support.h"
 
+#include "engine/order.h"
 #include "models/training/bad_days.h"
 #include "models/training/draws.h"
 
@@ -103,11 +104,6 @@ static void bounds_of_many_are_normal(void **state) {
     assert_true(isnan(found.value) && isnan(found.low) && isnan(found.high));
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of 4000 draws of 100 even numbers in 0 .. 1, the interval holds the quantile in at least 95%, three standard errors
  * of that aside. */
 static void intervals_hold_the_quantile(void **state) {
@@ -119,7 +115,7 @@ static void intervals_hold_the_quantile(void **state) {
     for (int i = 0; i < DRAWS; i++) {
         double numbers[COUNT];
         for (int k = 0; k < COUNT; k++) numbers[k] = test_draw_unit(&random);
-        qsort(numbers, COUNT, sizeof *numbers, compare);
+        pc_sort_reals(numbers, COUNT);
         for (int k = 0; k < 3; k++) {
             pc_quantile found = pc_quantile_of(numbers, COUNT, qs[k]);
             held[k] += found.low <= qs[k] && qs[k] <= found.high;
@@ -139,7 +135,7 @@ enum { DRAWN = 20000 };
  */
 static void expect_distribution(double *drawn, double (*below)(double)) {
     double most = 0;
-    qsort(drawn, DRAWN, sizeof *drawn, compare);
+    pc_sort_reals(drawn, DRAWN);
     for (int i = 0; i < DRAWN; i++) {
         double p = below(drawn[i]);
         most = fmax(most, fmax(p - (double)i / DRAWN, (i + 1.0) / DRAWN - p));

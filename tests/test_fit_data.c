@@ -5,6 +5,7 @@
 #include "calib/fit/fit.h"
 #include "calib/import/import.h"
 #include "calib/profile/profile.h"
+#include "engine/order.h"
 
 #include <math.h>
 
@@ -23,11 +24,6 @@ static bool import_shared(const char *name, const pc_import_options *options, pc
     fclose(file);
     if (pc_profile_import(profile, path, options, &error)) fail_msg("%s", error.message);
     return true;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* ---- transfers: a random half against the other ---- */
@@ -67,7 +63,7 @@ static score score_of(const pc_fit *fit, const half *test) {
         pc_fit_interval(fit, &test->x[i], 0.95, &low, &high);
         held += test->seconds[i] >= low && test->seconds[i] <= high;
     }
-    qsort(error, (size_t)test->count, sizeof *error, by_value);
+    pc_sort_reals(error, test->count);
     return (score){error[test->count / 2], error[test->count * 95 / 100], (double)held / test->count};
 }
 

@@ -1,5 +1,6 @@
 /* Samples of bad days: how they are distributed, that threads do not show, that worse is never better, and what cannot
  * be. */
+#include "engine/order.h"
 #include "models/training/plan.h"
 #include "tests/iteration_example.h"
 #include "tests/refusals.h"
@@ -27,11 +28,6 @@ static pc_iteration_spec plain_spec(int tp, int pp, int dp) {
     return spec;
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of mean 1 and standard deviation 0.1, the largest of `count`. */
 static double below(double x, int count) {
     double variance = log1p(0.01);
@@ -44,7 +40,7 @@ static void expect_largest(const pc_iteration *x, double part_s, int count) {
     double factors[DRAWN], most = 0;
     for (int i = 0; i < DRAWN; i++)
         factors[i] = 1 + (pc_time_to_seconds(x->sample_ps[i]) - x->bad_days.good_s) / part_s;
-    qsort(factors, DRAWN, sizeof *factors, compare);
+    pc_sort_reals(factors, DRAWN);
     for (int i = 0; i < DRAWN; i++) {
         double p = below(factors[i], count);
         most = fmax(most, fmax(p - (double)i / DRAWN, (i + 1.0) / DRAWN - p));

@@ -1,10 +1,13 @@
-/* The small things that stand once, in engine/: hashes, random streams, an index of keys. */
+/* The small things that stand once, in engine/: hashes, random streams, an index of keys, order. */
 #include "tests/support.h"
 
 #include "engine/alloc.h"
 #include "engine/hash.h"
 #include "engine/index.h"
+#include "engine/order.h"
 #include "engine/random.h"
+
+#include <math.h>
 
 /* XXH3's own: of no bytes it is 0x2d06800538d394c2 (xxHash 0.8, tests/sanity_test_vectors.h, length 0, seed 0). */
 static void test_hash_is_xxh3(void **state) {
@@ -124,6 +127,32 @@ static void test_index_without_memory(void **state) {
     pc_index_free(&index);
 }
 
+/* ---- order ---- */
+
+/* Of 1, 2, 4 the place of p is 2 p: 0.25 lies half way from 1 to 2, 0.75 half way from 2 to 4. */
+static void test_quantiles(void **state) {
+    (void)state;
+    double numbers[] = {4, 1, 2};
+    static const double wanted[][2] = {{0, 1}, {0.25, 1.5}, {0.5, 2}, {0.75, 3}, {1, 4}};
+    pc_sort_reals(numbers, 3);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_true(pc_quantile_at(numbers, 3, wanted[i][0]) == wanted[i][1]);
+    assert_true(pc_quantile_at(numbers, 1, 0.9) == 1);
+    pc_sort_reals(NULL, 0);
+}
+
+/* Differences of such numbers would not fit an int, nor an int64_t. */
+static void test_comparisons(void **state) {
+    (void)state;
+    const int64_t integers[] = {INT64_MIN, -1, INT64_MAX};
+    const double reals[] = {-1e300, 1e-300, INFINITY};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(pc_compare_integers(&integers[i], &integers[k]), (i > k) - (i < k));
+            assert_int_equal(pc_compare_reals(&reals[i], &reals[k]), (i > k) - (i < k));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hash_is_xxh3),
@@ -135,6 +164,8 @@ int main(void) {
         cmocka_unit_test(test_index_finds_what_was_put_in),
         cmocka_unit_test(test_index_of_keys_that_meet),
         cmocka_unit_test(test_index_without_memory),
+        cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_comparisons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,11 @@
 #include "calib/device/replay_private.h"
 
 #include "engine/alloc.h"
+#include "engine/order.h"
 #include "models/cost/cost.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 pc_replay_request pc_replay_request_default(void) {
@@ -64,16 +64,6 @@ static pc_code simulate(const pc_replay_stage *stage, pc_replay_outcome *outcome
 
 /* ---- the report ---- */
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* Means of a kind; nothing where the stage has none of it. */
 static void report_kind(const pc_replay_stage *stage, const double *pass_s, pc_pass_kind kind,
                         pc_replay_report *report) {
@@ -99,7 +89,8 @@ static void report_all(const pc_replay_request *request, const pc_replay_stage *
     report->stage = request->stage;
     report->passes = stage->pass_count;
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) report_kind(stage, measured->pass_s, (pc_pass_kind)kind, report);
-    report->measured_s = median(measured->busy_s, request->repeats);
+    pc_sort_reals(measured->busy_s, request->repeats);
+    report->measured_s = pc_quantile_at(measured->busy_s, request->repeats, 0.5);
     outcome->measured_state = measured->state_bytes;
     outcome->measured_activations = measured->peak_bytes;
     outcome->held_activations = measured->held_bytes;

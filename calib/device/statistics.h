@@ -9,10 +9,6 @@
 extern "C" {
 #endif
 
-/* The quantile p (0 .. 1) of `count` > 0 ascending values: linear between the two nearest, at the place p * (count - 1)
- * (definition 7 of Hyndman and Fan 1996, 'Sample Quantiles in Statistical Packages'). */
-PC_API double pc_quantile(const double *sorted, int64_t count, double p);
-
 /* Of `count` > 0 finite samples. `room` takes `count` numbers: afterwards the samples, ascending. */
 PC_API void pc_statistics_of(const double *samples, int64_t count, double *room, pc_statistics *statistics);
 

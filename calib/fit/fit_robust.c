@@ -1,27 +1,19 @@
 #include "calib/fit/fit_private.h"
 
 #include "engine/alloc.h"
+#include "engine/order.h"
 
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- order statistics ---- */
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double pc_fit_quantile(double *numbers, int64_t count, double part) {
     if (count == 0) return 0.0;
-    qsort(numbers, (size_t)count, sizeof *numbers, by_value);
-    double place = part * (double)(count - 1);
-    int64_t below = (int64_t)place;
-    if (below + 1 >= count) return numbers[count - 1];
-    return numbers[below] + (place - (double)below) * (numbers[below + 1] - numbers[below]);
+    pc_sort_reals(numbers, count);
+    return pc_quantile_at(numbers, count, part);
 }
 
 /* Of normal errors: 1 / the 75th percentile. */

@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of equal weights, i / (count - 1), as in statistics.h. */
+/* Of equal weights, i / (count - 1), as in pc_quantile_at. */
 static void place_factors(factor *factors, int64_t count) {
     qsort(factors, (size_t)count, sizeof *factors, compare);
     for (int64_t i = 1; i < count; i++)

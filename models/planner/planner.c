@@ -1,6 +1,7 @@
 #include "models/planner/planner.h"
 
 #include "engine/alloc.h"
+#include "engine/order.h"
 #include "engine/parallel.h"
 #include "models/planner/search.h"
 
@@ -159,16 +160,11 @@ static bool has_more(const plan_search *search, const plan_heap *heap) {
     return heap->is_over && (is_exhaustive || !plan_best_is_full(&search->best, &heap->list[heap->count - 1].rank));
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The next pass begins behind this one's last candidate; behind one that kept few of each frame, anew. */
 static void end_pass(plan_search *search, const plan_heap *heap) {
     if (search->kept_of_frame > 0) {
         if (search->scouted_count > 0)
-            qsort(search->scouted, (size_t)search->scouted_count, sizeof *search->scouted, compare_numbers);
+            qsort(search->scouted, (size_t)search->scouted_count, sizeof *search->scouted, pc_compare_integers);
     } else if (heap->count > 0) {
         search->has_floor = true;
         search->floor = heap->list[heap->count - 1].rank;

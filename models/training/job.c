@@ -1,12 +1,12 @@
 #include "models/training/job.h"
 
 #include "engine/alloc.h"
+#include "engine/order.h"
 #include "engine/parallel.h"
 #include "models/training/draws.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
-#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdbool.h>
@@ -183,7 +183,7 @@ static void sum_up(const job_run *run, int64_t samples, pc_bad_days_result *resu
     result->goodput_mean_error = count > 1 ? gsl_stats_sd(run->goodput, 1, count) / sqrt((double)count) : NAN;
     result->failures_mean = gsl_stats_mean(run->failures, 1, count);
     result->interval_s = p->has_checkpoints ? p->iterations * p->mean_s : NAN;
-    gsl_sort(run->goodput, 1, count);
+    pc_sort_reals(run->goodput, samples);
     result->goodput_p05 = pc_quantile_of(run->goodput, samples, 0.05);
     result->goodput_p50 = pc_quantile_of(run->goodput, samples, 0.5);
     result->goodput_p95 = pc_quantile_of(run->goodput, samples, 0.95);

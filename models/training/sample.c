@@ -1,6 +1,7 @@
 #include "models/training/sample.h"
 
 #include "engine/alloc.h"
+#include "engine/order.h"
 #include "engine/parallel.h"
 #include "models/schedule/timing.h"
 #include "models/training/conditions.h"
@@ -10,7 +11,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- before the passes ---- */
@@ -427,17 +427,12 @@ static pc_code run_good(const samples_run *run, double *good_s, pc_error *error)
 
 /* ---- all of them ---- */
 
-static int compare_numbers(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static pc_code sum_up(const pc_time *sample_ps, int64_t count, pc_bad_days_result *result, pc_error *error) {
     double *sorted = pc_alloc((size_t)count, sizeof *sorted), sum = 0, squares = 0, n = (double)count;
     if (!sorted) return pc_error_no_memory(error);
     for (int64_t i = 0; i < count; i++) sum += sorted[i] = pc_time_to_seconds(sample_ps[i]);
     for (int64_t i = 0; i < count; i++) squares += (sorted[i] - sum / n) * (sorted[i] - sum / n);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_numbers);
+    pc_sort_reals(sorted, count);
     result->samples = count;
     result->iteration_mean_s = sum / n;
     result->iteration_mean_error_s = count > 1 ? sqrt(squares / (n - 1) / n) : NAN;
