@@ -4,6 +4,7 @@
  * less. With a file's name the rows are written there as CSV, for scale.gp. */
 #include "bench/bench.h"
 #include "bench/example.h"
+#include "engine/numbers.h"
 #include "models/training/iteration.h"
 #include "scenarios/library.h"
 
@@ -25,10 +26,6 @@ static pc_iteration_spec spec_of(int replicas) {
     return spec;
 }
 
-static double lesser(double a, double b) {
-    return a < b ? a : b;
-}
-
 /* The least of some rounds: what else the machine does only adds. */
 static row measure(int replicas) {
     pc_iteration_spec spec = spec_of(replicas);
@@ -38,8 +35,8 @@ static row measure(int replicas) {
         pc_iteration iteration;
         double begin = bench_now_s(), own_begin = bench_own_s();
         if (pc_iteration_run(&spec, NULL, false, &iteration, NULL) || iteration.status) abort();
-        found.seconds = lesser(found.seconds, bench_now_s() - begin);
-        found.own_seconds = lesser(found.own_seconds, bench_own_s() - own_begin);
+        found.seconds = pc_min(found.seconds, bench_now_s() - begin);
+        found.own_seconds = pc_min(found.own_seconds, bench_own_s() - own_begin);
         pc_iteration_free(&iteration);
     }
     struct rusage usage;

@@ -8,6 +8,7 @@
 #include "calib/device/transfers.h"
 #include "calib/profile/profile_cost.h"
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "scenarios/library.h"
 #include "scenarios/scenario.h"
 #include "storage/replace.h"
@@ -256,7 +257,7 @@ static void print_pass(const char *kind, int64_t count, double measured_s, doubl
 }
 
 static void print_bytes(const char *what, int64_t measured, int64_t simulated) {
-    const double mib = 1048576.0;
+    const double mib = PC_BYTES_PER_MIB;
     printf("%-17s %13.2f %13.2f %9.1f%%\n", what, (double)measured / mib, (double)simulated / mib,
            difference((double)measured, (double)simulated));
 }
@@ -278,7 +279,7 @@ static void print_outcome(const pc_replay_outcome *outcome) {
     print_bytes("and state", report->measured_peak_bytes, report->simulated_peak_bytes);
     printf(
         "\nNot in the simulation: %.2f MiB of statistics and log-sum-exp. In neither: %.2f MiB for work within a pass",
-        (double)outcome->vector_bytes / 1048576.0, (double)outcome->working_bytes / 1048576.0);
+        (double)outcome->vector_bytes / PC_BYTES_PER_MIB, (double)outcome->working_bytes / PC_BYTES_PER_MIB);
     printf("%s%s.\n", outcome->left_out[0] ? "; " : "", outcome->left_out);
 }
 

@@ -3,10 +3,11 @@
 #include "cli/figure_charts.h"
 #include "cli/find_run.h"
 
+#include "engine/numbers.h"
 #include "results/figures/figure.h"
 #include "results/figures/links.h"
-#include "storage/replace.h"
 #include "results/store/store.h"
+#include "storage/replace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,8 +47,6 @@ static const char help[] =
     "example: pipecast figure table5.h5 --x microbatches --y bubble_rate_span --series schedule --panels model\n"
     "             --style lines --published -o bubbles.svg\n";
 
-#define BYTES_PER_GIB 0x1p30
-
 enum { OUTPUT, LIST, RUN, TOP, X, Y, SERIES, PANELS, STYLE, PUBLISHED, SCENARIO, TITLE, HELP };
 static const option_spec options[] = {
     {"output", 'o', "FILE"}, {"list", 0, NULL},      {"run", 0, "RUN"},       {"top", 0, "K"},
@@ -83,7 +82,7 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
                             .memory_heading = holds_all ? "Memory: all that a device holds" : NULL,
                             .block = record->block.devices ? &record->block : NULL,
                             .memory = true,
-                            .memory_unit_bytes = BYTES_PER_GIB,
+                            .memory_unit_bytes = PC_BYTES_PER_GIB,
                             .memory_unit = "GiB"};
     return pc_figure_timeline(&timeline, output, error);
 }

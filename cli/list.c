@@ -3,6 +3,7 @@
 #include "cli/list_keys.h"
 
 #include "engine/names.h"
+#include "engine/numbers.h"
 #include "models/schedule/generate.h"
 #include "models/workload/model.h"
 #include "scenarios/library.h"
@@ -152,7 +153,7 @@ static pc_code print_machine(int width, const char *name, pc_error *error) {
     char size[32] = "any";
     if (m.machine.nodes) snprintf(size, sizeof size, "%lld", (long long)m.machine.nodes * m.machine.gpus_per_node);
     printf("%-*s  %-14s  %9g  %9.4g  %6d  %6d  %4s  %s\n", width, name, m.machine.gpu.name,
-           m.machine.gpu.matrix_flops_per_s / 1e12, (double)m.machine.gpu.memory_bytes / 1073741824.0,
+           m.machine.gpu.matrix_flops_per_s / PC_FLOP_PER_TFLOP, (double)m.machine.gpu.memory_bytes / PC_BYTES_PER_GIB,
            m.machine.gpus_per_node, m.machine.domain_gpus, size, m.title);
     return PC_OK;
 }

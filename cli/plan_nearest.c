@@ -2,12 +2,11 @@
 
 #include "cli/cli.h"
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static const double BYTES_PER_GIB = 1073741824.0;
 
 /* Of the points the best by `objective`, whatever time it takes and money it costs. */
 static bool find_best(const pc_plan_space *space, const pc_plan_request *request, pc_plan_objective objective,
@@ -58,8 +57,8 @@ static void say_memory(const pc_plan_space *space, const pc_plan_found *least) {
     char choice[160];
     write_choice(&least->choice, choice, sizeof choice);
     report_usage("no plan fits: the least memory is %.2f GiB of %.2f GiB (%s)",
-                 (double)least->memory_bytes / BYTES_PER_GIB,
-                 (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / BYTES_PER_GIB, choice);
+                 (double)least->memory_bytes / PC_BYTES_PER_GIB,
+                 (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / PC_BYTES_PER_GIB, choice);
 }
 
 void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log,

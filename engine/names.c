@@ -1,5 +1,7 @@
 #include "engine/names.h"
 
+#include "engine/numbers.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,10 +36,6 @@ static letters letters_of(const char *word) {
     return made;
 }
 
-static int least(int a, int b) {
-    return a < b ? a : b;
-}
-
 /* How many letters must be put in, taken out, changed, or change places with their neighbour, to make b of a. */
 static int distance(const letters *a, const letters *b) {
     int rows[3][LETTERS_MAX + 1];
@@ -47,9 +45,9 @@ static int distance(const letters *a, const letters *b) {
         here[0] = i;
         for (int k = 1; k <= b->count; k++) {
             char x = a->text[i - 1], y = b->text[k - 1];
-            here[k] = least(least(before[k], here[k - 1]) + 1, before[k - 1] + (x != y));
+            here[k] = pc_min(pc_min(before[k], here[k - 1]) + 1, before[k - 1] + (x != y));
             if (i > 1 && k > 1 && x == b->text[k - 2] && y == a->text[i - 2])
-                here[k] = least(here[k], older[k - 2] + 1);
+                here[k] = pc_min(here[k], older[k - 2] + 1);
         }
         int *unused = older;
         older = before;

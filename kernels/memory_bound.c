@@ -1,5 +1,7 @@
 #include "kernels/memory_bound.h"
 
+#include "engine/numbers.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -351,9 +353,8 @@ int64_t pc_embedding_backward_bytes(const pc_kernel_shape *s) {
 
 int64_t pc_bias_gradient_parts(const pc_kernel_shape *s) {
     enum { COLUMNS = 256, ROWS_LEAST = 32, BLOCKS = 4096 };
-    int64_t columns = (s->n - 1) / COLUMNS + 1, most = (s->m - 1) / ROWS_LEAST + 1;
-    int64_t wanted = (BLOCKS - 1) / columns + 1;
-    return wanted < most ? wanted : most;
+    int64_t wanted = pc_divide_up(BLOCKS, pc_divide_up(s->n, COLUMNS));
+    return pc_min(wanted, pc_divide_up(s->m, ROWS_LEAST));
 }
 
 pc_code pc_bias_gradient_tensors(const pc_kernel_shape *s, pc_tensor tensors[PC_KERNEL_TENSORS], int *count,

@@ -1,11 +1,10 @@
 #include "results/export_chrome.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "results/link_name.h"
 
 #include <inttypes.h>
-
-static const double BYTES_PER_GB = 1e9;
 
 static int links_process(const pc_chrome *x) {
     return x->record->devices + 1;
@@ -130,7 +129,7 @@ void pc_chrome_add_wait(pc_chrome *x, int64_t pass) {
 static void add_load(pc_chrome *x, int64_t link, bool with_replica, pc_time time, double bytes_per_s) {
     char name[PC_LINK_NAME_SIZE], number[PC_NUMBER_SIZE];
     pc_link_name(x->engine, link, with_replica, name);
-    pc_number_format(bytes_per_s / BYTES_PER_GB, number);
+    pc_number_format(bytes_per_s / PC_BYTES_PER_GB, number);
     pc_chrome_start(x, 'C', links_process(x), PC_CHROME_PASSES);
     pc_text_printf(&x->out.text, ",\"name\":\"%s [GB/s]\"", name);
     pc_chrome_add_time(x, "ts", time);

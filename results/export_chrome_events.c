@@ -1,11 +1,10 @@
 #include "results/export_chrome.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-static const double BYTES_PER_GIB = 1073741824.0;
 
 void pc_chrome_start(pc_chrome *x, char phase, int process, int thread) {
     pc_text_printf(&x->out.text, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d", x->is_first ? "" : ",", phase, process,
@@ -29,7 +28,7 @@ void pc_chrome_add_number(pc_chrome *x, const char *name, double value) {
 }
 
 void pc_chrome_add_gib(pc_chrome *x, const char *name, int64_t bytes) {
-    pc_chrome_add_number(x, name, (double)bytes / BYTES_PER_GIB);
+    pc_chrome_add_number(x, name, (double)bytes / PC_BYTES_PER_GIB);
 }
 
 void pc_chrome_add_name(pc_chrome *x, const char *what, int process, int thread, const char *name, int index) {

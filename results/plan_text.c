@@ -1,4 +1,5 @@
 /* Plans as a table for people. */
+#include "engine/numbers.h"
 #include "results/lines.h"
 #include "results/plan_private.h"
 
@@ -241,10 +242,6 @@ static bool must_show(const plan_table *table, column_id id, pc_text *first, pc_
     return id != GPU_HOURS || (!has_price && wants(&table->report->request, PC_PLAN_COST));
 }
 
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 static size_t total_width(const plan_table *table) {
     size_t total = 0;
     for (column_id id = 0; id < COLUMNS; id++)
@@ -265,10 +262,10 @@ static void sacrifice_columns(plan_table *table) {
 static void lay_out(plan_table *table, pc_text *first, pc_text *cell) {
     for (column_id id = 0; id < COLUMNS; id++) {
         table->shown[id] = must_show(table, id, first, cell);
-        table->width[id] = larger(strlen(columns[id].top), strlen(columns[id].bottom));
+        table->width[id] = pc_max(strlen(columns[id].top), strlen(columns[id].bottom));
         for (int64_t i = 0; table->shown[id] && i < table->report->count; i++) {
             set_cell(table, cell, i, id);
-            if (!cell->failed) table->width[id] = larger(table->width[id], pc_utf8_length(cell->data));
+            if (!cell->failed) table->width[id] = pc_max(table->width[id], pc_utf8_length(cell->data));
         }
     }
     sacrifice_columns(table);

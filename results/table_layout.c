@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/hash.h"
+#include "engine/numbers.h"
 #include "results/lines.h"
 
 #include <math.h>
@@ -221,10 +222,6 @@ static int decimals_of(const pc_table_entry *entry) {
     }
 }
 
-static size_t wider(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 static void measure_row(pc_table_layout *table, const pc_run_row *row, pc_text *cell) {
     for (int i = 0; i < table->count && !cell->failed; i++) {
         pc_table_entry *entry = &table->entry[i];
@@ -234,7 +231,7 @@ static void measure_row(pc_table_layout *table, const pc_run_row *row, pc_text *
         uint64_t hash = pc_hash_bytes(cell->data, cell->size); /* whether all say the same matters, and not what */
         if (table->rows->index == 0) entry->facts.first = hash;
         entry->facts.differs = entry->facts.differs || hash != entry->facts.first;
-        entry->width = wider(entry->width, pc_utf8_length(cell->data));
+        entry->width = pc_max(entry->width, pc_utf8_length(cell->data));
     }
 }
 
@@ -242,7 +239,7 @@ static bool measure(pc_table_layout *table, pc_text *cell) {
     for (int i = 0; i < table->count; i++) {
         pc_table_entry *entry = &table->entry[i];
         entry->decimals = decimals_of(entry);
-        entry->width = wider(strlen(entry->view.top), strlen(entry->view.bottom));
+        entry->width = pc_max(strlen(entry->view.top), strlen(entry->view.bottom));
     }
     for (int64_t i = 0; i < table->rows->count && !cell->failed; i++) {
         const pc_run_row *row = pc_table_row(table->rows, i);

@@ -1,5 +1,6 @@
 #include "scenarios/bad_days.h"
 
+#include "engine/numbers.h"
 #include "scenarios/references.h"
 
 #include <inttypes.h>
@@ -98,7 +99,7 @@ static pc_code check_count(const pc_setting *setting, pc_key key, int64_t there_
 
 pc_code pc_setting_check_bad_shape(const pc_setting *setting, int64_t gpus, int64_t pp, pc_problem *problem) {
     int64_t node = setting->value[PC_KEY_MACHINE].reference->machine.gpus_per_node;
-    int64_t nodes = node > 0 ? (gpus + node - 1) / node : 0;
+    int64_t nodes = node > 0 ? pc_divide_up(gpus, node) : 0;
     pc_code code = check_count(setting, PC_KEY_SLOW_GPUS, gpus, "GPUs", problem);
     if (!code) code = check_count(setting, PC_KEY_SLOW_STAGE, pp, "stages", problem);
     if (!code) code = check_count(setting, PC_KEY_BAD_LINKS, gpus, "GPUs", problem);

@@ -1,6 +1,7 @@
 #include "scenarios/loaded.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "scenarios/units.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ static pc_code read_published_size(const entry_place *place, const char *key, co
     *gib = NAN;
     if (!text) return PC_OK;
     if (pc_value_parse_size(text, &size, &cause)) return refuse_entry(place, key, &cause, error);
-    *gib = (double)size.whole / 1073741824.0;
+    *gib = (double)size.whole / PC_BYTES_PER_GIB;
     return PC_OK;
 }
 

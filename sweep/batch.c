@@ -1,6 +1,7 @@
 #include "sweep/batch.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -56,14 +57,10 @@ typedef struct batch {
 /* Some runs in a row, for one thread. */
 typedef batch_piece stretch;
 
-static int64_t least_of(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* One where runs take long; fewer at the end, so that all threads end together. */
 static int64_t stretch_length(const batch *b, bool is_quick) {
     int64_t fair = is_quick ? (b->now.count + b->next.count) / (INT64_C(4) * b->jobs) : 1;
-    return least_of(fair < 1 ? 1 : least_of(fair, STRETCH_MAX), b->now.count);
+    return pc_min(fair < 1 ? 1 : pc_min(fair, STRETCH_MAX), b->now.count);
 }
 
 /* Waits until there is work; false where there will be none. */
@@ -238,7 +235,7 @@ static void hand_over_all(batch *b, batch_feed *feed, void *feeder) {
     int ms = WAIT_LEAST_MS;
     do {
         take_piece(b, feed, feeder);
-        ms = hand_over_done(b) || !b->is_fed ? WAIT_LEAST_MS : (int)least_of(INT64_C(2) * ms, WAIT_MOST_MS);
+        ms = hand_over_done(b) || !b->is_fed ? WAIT_LEAST_MS : (int)pc_min(INT64_C(2) * ms, WAIT_MOST_MS);
     } while (wait_for_results(b, ms));
 }
 

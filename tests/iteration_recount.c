@@ -1,5 +1,6 @@
 #include "tests/iteration_recount.h"
 
+#include "engine/numbers.h"
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
 #include "models/workload/memory.h"
@@ -18,10 +19,6 @@ typedef struct recount {
     pc_costs costs;
     double *start, *end; /* of passes, seconds */
 } recount;
-
-static double most(double a, double b) {
-    return a > b ? a : b;
-}
 
 static double alone(const recount *x, const pc_group *group, pc_collective collective, double bytes) {
     return pc_collective_plan_for(&x->spec->machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
@@ -50,7 +47,7 @@ static double pass_s(const recount *x, int device, int chunk, pc_pass_kind kind)
             kernels += repeat * x->cost.kernel(x->cost.self, o).seconds;
         launches += repeat * (double)o->launches * x->cost.launch_s;
     }
-    return most(kernels + waits, launches) * (1 + x->spec->pass_overhead) *
+    return pc_max(kernels + waits, launches) * (1 + x->spec->pass_overhead) *
            (1 +
             x->spec->machine.speed_variation * pc_expected_largest((int64_t)x->spec->cut.tp * x->p * x->spec->cut.dp));
 }
@@ -110,7 +107,7 @@ static void set_ready(recount *x, int device) {
         int chunk = is_reversed ? x->v - 1 - i : i;
         buckets b = buckets_of(x, device, chunk);
         double ready = 0, f = pass_s(x, device, chunk, PC_PASS_F);
-        for (double k = 0; k < b.count; k++) ready = most(ready, (stream += b.gather_s) - k / b.count * f);
+        for (double k = 0; k < b.count; k++) ready = pc_max(ready, (stream += b.gather_s) - k / b.count * f);
         x->costs.ready_ps[device * x->v + chunk] = (pc_time)(ready * 1e12);
     }
     for (int c = 0; !x->spec->overlaps_parameters && c < x->v; c++)
@@ -131,10 +128,10 @@ static double reduced_at(const recount *x, int device) {
         buckets b = buckets_of(x, device, pass.chunk);
         for (double k = 1; k <= b.count; k++) {
             double share = x->start[i] + k / b.count * (x->end[i] - x->start[i]);
-            stream = most(stream, x->spec->overlaps_gradients ? share : x->end[behind - 1]) + b.reduce_s;
+            stream = pc_max(stream, x->spec->overlaps_gradients ? share : x->end[behind - 1]) + b.reduce_s;
         }
     }
-    return most(stream, x->end[behind - 1]);
+    return pc_max(stream, x->end[behind - 1]);
 }
 
 /* ---- the end ---- */
@@ -151,7 +148,7 @@ static double step_s(const recount *x, int device) {
                          .bytes = 42 * share + 4 * (int64_t)count,
                          .launches = 4,
                          .repeat = 1};
-    return most(x->cost.kernel(x->cost.self, &step).seconds, 4 * x->cost.launch_s);
+    return pc_max(x->cost.kernel(x->cost.self, &step).seconds, 4 * x->cost.launch_s);
 }
 
 static pc_group pair_of(const recount *x, int a, int b) {
@@ -172,7 +169,7 @@ static void meet_ends(const recount *x, double *done) {
         pc_group pair = pair_of(x, first, last);
         double bytes = 4.0 * (double)pc_model_padded_vocab(&x->spec->model, x->spec->cut.tp) / x->spec->cut.tp *
                        (double)x->spec->model.hidden;
-        done[first] = done[last] = most(done[first], done[last]) + alone(x, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
+        done[first] = done[last] = pc_max(done[first], done[last]) + alone(x, &pair, PC_COLLECTIVE_ALL_REDUCE, bytes);
     }
     done[last] += alone(x, &x->dp, PC_COLLECTIVE_ALL_REDUCE, 4);
 }
@@ -189,8 +186,8 @@ static double finish(const recount *x) {
     double done[64], end = 0, slowest = 0;
     find_done(x, done);
     for (int d = 0; d < x->p; d++) {
-        end = most(end, done[d]);
-        slowest = most(slowest, step_s(x, d));
+        end = pc_max(end, done[d]);
+        slowest = pc_max(slowest, step_s(x, d));
     }
     double norm = alone(x, &x->tp, PC_COLLECTIVE_ALL_REDUCE, 4) + alone(x, &pp, PC_COLLECTIVE_ALL_REDUCE, 4) +
                   alone(x, &x->dp, PC_COLLECTIVE_ALL_REDUCE, 4);
@@ -242,7 +239,7 @@ static double finish_each(recount *x) {
         time_passes(x);
         find_done(x, done);
         for (int c = 0; c < x->v; c++) x->costs.ready_ps[d * x->v + c] -= (pc_time)(held * 1e12);
-        period = most(period, done[d] + step_s(x, d) - held);
+        period = pc_max(period, done[d] + step_s(x, d) - held);
     }
     return period;
 }

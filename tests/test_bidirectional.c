@@ -1,6 +1,7 @@
 /* Two replicas that run opposite ways: the placement, the checker, and the closed forms of GEMS and Chimera. */
 #include "tests/support.h"
 
+#include "engine/numbers.h"
 #include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
@@ -119,14 +120,6 @@ static pc_replay replay_of(const char *name, int p, int m, pc_time f, pc_time bw
     return replay;
 }
 
-static int64_t less(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t more(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* Microbatch 0 goes in, p F, and m-1 times the next one turns. A turn: the backward passes of i start on the device d
  * where the F of i ended and go away from it; F of i+1 starts there BW later and follows them. On the k-th device after
  * d it starts once both the F before it and the backward pass here are done, so that it ends on the last one, where
@@ -135,9 +128,9 @@ static int64_t more(int64_t a, int64_t b) {
  * ends (p-1-d) BW before the end, and the one with the longest span loses (p-1) min(F, BW). */
 static void check_gems(int p, int m, pc_time f, pc_time bw) {
     pc_replay replay = replay_of("gems", p, m, f, bw);
-    int64_t makespan = (m - 1) * (f + bw + (p - 1) * more(f, bw)) + p * (f + bw);
+    int64_t makespan = (m - 1) * (f + bw + (p - 1) * pc_max(f, bw)) + p * (f + bw);
     assert_int_equal(replay.makespan_ps, makespan);
-    assert_int_equal(replay.span_ps, makespan - (m % 2 == 0 ? (p - 1) * less(f, bw) : 0));
+    assert_int_equal(replay.span_ps, makespan - (m % 2 == 0 ? (p - 1) * pc_min(f, bw) : 0));
     for (int d = 0; d < p; d++) assert_int_equal(replay.device_peak_bytes[d], 1);
     pc_replay_free(&replay);
 }
@@ -159,11 +152,11 @@ static void test_gems(void **state) {
 static void check_chimera(int p, int k, pc_time f, pc_time bw) {
     int even = p + p % 2, m = k * even;
     pc_replay replay = replay_of("chimera", p, m, f, bw);
-    int64_t longer = more(f, bw), idle = (even - 2) * (longer + (k - 1) * (longer - less(f, bw)));
+    int64_t longer = pc_max(f, bw), idle = (even - 2) * (longer + (k - 1) * (longer - pc_min(f, bw)));
     assert_int_equal(replay.makespan_ps, m * (f + bw) + idle);
     assert_int_equal(replay.span_ps, replay.makespan_ps);
     for (int d = 0; d < p; d++)
-        assert_int_equal(replay.device_peak_bytes[d], less(p, even / 2 + 1 + less(d, p - 1 - d)));
+        assert_int_equal(replay.device_peak_bytes[d], pc_min(p, even / 2 + 1 + pc_min(d, p - 1 - d)));
     pc_replay_free(&replay);
 }
 
@@ -180,7 +173,7 @@ static void test_chimera_never_holds_more_than_p(void **state) {
     for (int p = 1; p <= 12; p++)
         for (int m = 1; m <= 4 * p; m++) {
             pc_replay replay = replay_of("chimera", p, m, 1, 2);
-            assert_true(replay.peak_bytes <= less(p, m));
+            assert_true(replay.peak_bytes <= pc_min(p, m));
             pc_replay_free(&replay);
         }
 }

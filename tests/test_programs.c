@@ -2,6 +2,8 @@
  * and memories against a plain recount of what was taken and given. */
 #include "tests/program_fixture.h"
 
+#include "engine/numbers.h"
+
 enum { TASKS = 48, EDGES = 8 * TASKS, LANES = 6, PROCESSORS = 5, LONGEST_ROUTE = 3 };
 
 /* ---- the longest path ---- */
@@ -42,10 +44,6 @@ static void find_stuck(paths *x) {
     for (int32_t t = 0; t < x->tasks; t++) x->is_stuck[t] = x->is_stuck[x->whole[t]];
 }
 
-static pc_time later(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
-
 /* Everything ends no earlier than its start and its parts say, and starts no earlier than its edges say: raised until
  * nothing changes (Bellman and Ford). */
 static void find_times(paths *x) {
@@ -62,8 +60,8 @@ static void find_times(paths *x) {
             pc_time end = x->start[whole] + x->wait[whole] + x->duration[t];
             has_changed |= x->end[t] < end || x->end[whole] < end;
             x->start[t] = x->start[whole];
-            x->end[t] = later(x->end[t], end);
-            x->end[whole] = later(x->end[whole], end);
+            x->end[t] = pc_max(x->end[t], end);
+            x->end[whole] = pc_max(x->end[whole], end);
         }
     }
     for (int32_t t = 0; t < x->tasks; t++)
@@ -212,7 +210,7 @@ static void check(const paths *p, const pc_simulation_result *result, long numbe
     pc_time last = 0;
     for (int32_t t = p->tasks; t-- > 0;) {
         if (p->is_stuck[t]) first_stuck = t;
-        last = later(last, p->end[t]);
+        last = pc_max(last, p->end[t]);
         if (result->start_ps[t] != p->start[t] || result->end_ps[t] != p->end[t])
             fail_msg("program %ld: task %d from %lld to %lld; expected %lld to %lld", number, (int)t,
                      (long long)result->start_ps[t], (long long)result->end_ps[t], (long long)p->start[t],

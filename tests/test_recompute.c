@@ -1,6 +1,7 @@
 /* Recomputation: what F keeps, what R takes, and the closed forms of 1F1B with it. */
 #include "tests/support.h"
 
+#include "engine/numbers.h"
 #include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
@@ -27,10 +28,6 @@ static pc_schedule make_schedule(const char *name, int p, int m) {
     return schedule;
 }
 
-static int least(int a, int b) {
-    return a < b ? a : b;
-}
-
 /* The last stage has F, R and BW of every microbatch and never waits: m(2F+BW). Before it, p-1 F; after it the last
  * backward pass goes up p-1 stages, whose R are done while it is on its way. Stage 0 starts first and ends last.
  * Stage d keeps the inputs of the p-1-d F of its warm-up and of one more, and while it is at a BW the rest of one. */
@@ -45,7 +42,7 @@ static void check_1f1b_r(int p, int m, pc_time f, pc_time bw) {
     assert_int_equal(replay.device_busy_ps[0], m * (2 * f + bw));
     assert_int_equal(pc_schedule_peaks(&schedule, &costs, peaks, NULL), PC_OK);
     for (int d = 0; d < p; d++) {
-        assert_int_equal(peaks[d], least(m, p - d) * KEPT + (WHOLE - KEPT));
+        assert_int_equal(peaks[d], pc_min(m, p - d) * KEPT + (WHOLE - KEPT));
         assert_int_equal(replay.device_peak_bytes[d], peaks[d]);
     }
     pc_replay_free(&replay);

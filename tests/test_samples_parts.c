@@ -2,15 +2,12 @@
  * a slow share shows where. */
 #include "tests/iteration_example.h"
 
+#include "engine/numbers.h"
 #include "models/training/conditions.h"
 #include "models/training/plan.h"
 
 #include <gsl/gsl_rng.h>
 #include <math.h>
-
-static pc_time later(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
 
 /* ---- what is drawn ---- */
 
@@ -124,11 +121,11 @@ static void go_through(const pc_costs *costs, const pc_time *down, const pc_time
 static pc_time finish(const pc_iteration_plan *plan, pc_time *done, pc_time tied, pc_time loss, pc_time norm) {
     int last = plan->devices - 1;
     pc_time end = 0, step = 0;
-    done[0] = done[last] = later(done[0], done[last]) + tied;
+    done[0] = done[last] = pc_max(done[0], done[last]) + tied;
     done[last] += loss;
     for (int d = 0; d <= last; d++) {
-        end = later(end, done[d]);
-        step = later(step, plan->device[d].step_ps);
+        end = pc_max(end, done[d]);
+        step = pc_max(step, plan->device[d].step_ps);
     }
     return end + norm + step;
 }
@@ -196,7 +193,7 @@ static pc_time with_shares(drawn *x, const pc_costs *costs, int64_t sample) {
         down = pc_time_drawn((double)plan->device[pc_plan_hop(plan, 0, 1)].hop_ps * transfer_factor(x, sample, r, 1));
         up = pc_time_drawn((double)plan->device[pc_plan_hop(plan, 1, 0)].hop_ps * transfer_factor(x, sample, r, 0));
         go_through(costs, &down, &up, end);
-        for (int d = 0; d < 2; d++) done[d] = later(done[d], end[d]);
+        for (int d = 0; d < 2; d++) done[d] = pc_max(done[d], end[d]);
     }
     for (int d = 0; d < 2; d++) done[d] += pc_time_drawn((double)plan->chunks_of[d].reduce_ps * share[d]);
     double largest = fmax(share[0], share[1]);

@@ -1,9 +1,10 @@
-/* The small things that stand once, in engine/: hashes, random streams, an index of keys, order. */
+/* The small things that stand once, in engine/: hashes, random streams, an index of keys, order, rounding. */
 #include "tests/support.h"
 
 #include "engine/alloc.h"
 #include "engine/hash.h"
 #include "engine/index.h"
+#include "engine/numbers.h"
 #include "engine/order.h"
 #include "engine/random.h"
 
@@ -153,6 +154,34 @@ static void test_comparisons(void **state) {
         }
 }
 
+/* ---- the smaller, the larger, rounding ---- */
+
+/* In the type of the two: neither do large whole numbers become doubles, nor long ones int. */
+static void test_smaller_and_larger(void **state) {
+    (void)state;
+    assert_int_equal(pc_min(-1, 2), -1);
+    assert_true(pc_max(INT64_MAX - 1, INT64_MAX) == INT64_MAX && pc_min(INT64_MAX, INT64_MAX - 1) == INT64_MAX - 1);
+    assert_true(pc_max(3, INT64_C(1) << 40) == INT64_C(1) << 40);
+    assert_true(pc_max(sizeof(int), (size_t)9) == 9);
+    assert_true(pc_min(0.5, 1) == 0.5);
+    assert_true(pc_max((__int128)1 << 100, 1) == (__int128)1 << 100);
+    int times = 0;
+    assert_int_equal(pc_max(++times, 0), 1);
+    assert_int_equal(times, 1);
+}
+
+/* Every a in -20 .. 20 by every b in 1 .. 6: b up is in a .. a + b - 1, b down in a - b + 1 .. a. */
+static void test_rounding(void **state) {
+    (void)state;
+    for (int64_t a = -20; a <= 20; a++)
+        for (int64_t b = 1; b <= 6; b++) {
+            int64_t up = pc_divide_up(a, b) * b, down = pc_divide_down(a, b) * b;
+            assert_true(up >= a && up < a + b && pc_round_up(a, b) == up);
+            assert_true(down <= a && down > a - b);
+        }
+    assert_true(pc_divide_up(INT64_MAX, 2) == INT64_MAX / 2 + 1); /* adding b - 1 first would run over */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hash_is_xxh3),
@@ -166,6 +195,8 @@ int main(void) {
         cmocka_unit_test(test_index_without_memory),
         cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_comparisons),
+        cmocka_unit_test(test_smaller_and_larger),
+        cmocka_unit_test(test_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "calib/device/measure_private.h"
 
 #include "calib/device/statistics.h"
+#include "engine/numbers.h"
 
 #include <assert.h>
 #include <math.h>
@@ -24,7 +25,7 @@ static pc_code open_tensors(pc_bench *b, uint64_t seed, pc_error *error) {
     pc_code code = b->family->tensors(b->shape, tensors, &count, error);
     for (int t = 0; t < count && !code; t++) {
         int64_t bytes = tensors[t].count * pc_dtype_bytes(tensors[t].dtype);
-        b->stride[t] = (bytes + PC_SHAPE_ALIGNMENT - 1) / PC_SHAPE_ALIGNMENT * PC_SHAPE_ALIGNMENT;
+        b->stride[t] = pc_round_up(bytes, PC_SHAPE_ALIGNMENT);
         code = pc_device_allocate(b->device, b->stride[t] * b->sets, &b->base[t], error);
         if (code) break;
         b->tensor_count = t + 1;

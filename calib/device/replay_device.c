@@ -5,7 +5,6 @@
 #include "engine/order.h"
 #include "models/cost/cost.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

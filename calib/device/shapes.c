@@ -1,6 +1,7 @@
 #include "calib/device/measure_private.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "engine/random.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ static int64_t bytes_of_set(const pc_kernel_family *family, const pc_kernel_shap
     if (family->tensors(shape, tensors, &count, NULL)) return 0;
     for (int i = 0; i < count; i++) {
         int64_t bytes = tensors[i].count * pc_dtype_bytes(tensors[i].dtype);
-        sum += (bytes + PC_SHAPE_ALIGNMENT - 1) / PC_SHAPE_ALIGNMENT * PC_SHAPE_ALIGNMENT;
+        sum += pc_round_up(bytes, PC_SHAPE_ALIGNMENT);
     }
     return sum;
 }
@@ -70,7 +71,7 @@ static int32_t sets_for(int64_t touched_bytes, int64_t set_bytes, int64_t l2_byt
     const int64_t most_bytes = (int64_t)4 << 30;
     int64_t room = usable_bytes < most_bytes ? usable_bytes : most_bytes, fit = room / set_bytes;
     if (touched_bytes > set_bytes || touched_bytes < 1) touched_bytes = set_bytes;
-    int64_t wanted = (PC_SHAPE_L2_TIMES * l2_bytes + touched_bytes - 1) / touched_bytes;
+    int64_t wanted = pc_divide_up(PC_SHAPE_L2_TIMES * l2_bytes, touched_bytes);
     int64_t sets = wanted < fit ? wanted : fit;
     return sets < 1 ? 1 : (int32_t)sets;
 }

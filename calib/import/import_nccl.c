@@ -1,6 +1,8 @@
 /* What nccl-tests print: comment lines, a header, and a line a size, out of place and then in place. */
 #include "calib/import/import_private.h"
 
+#include "engine/numbers.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,7 +78,7 @@ static bool is_absent(const char *field) {
 
 /* As printed: with two decimals, or four digits. */
 static bool fits(double seconds, double size_bytes, double algbw) {
-    double expected = size_bytes / seconds / 1e9;
+    double expected = size_bytes / seconds / PC_BYTES_PER_GB;
     return fabs(algbw - expected) <= 0.02 + 0.02 * expected;
 }
 
@@ -110,7 +112,7 @@ static pc_code read_result(pc_import *import, const run *r, char *const *field, 
                                 field[3]);
     if (!fits(seconds, transfer.size_bytes, algbw))
         return pc_import_refuse(&import->text, error, "an algbw of %g GB/s; expected size / time, %.4g GB/s", algbw,
-                                transfer.size_bytes / seconds / 1e9);
+                                transfer.size_bytes / seconds / PC_BYTES_PER_GB);
     return pc_import_add_transfer(import, &transfer, seconds, error);
 }
 

@@ -1,5 +1,7 @@
 #include "models/cost/roofline.h"
 
+#include "engine/numbers.h"
+
 #include <stddef.h>
 
 /* ---- matrix products ---- */
@@ -9,12 +11,8 @@ typedef struct tiling {
     int64_t m, n, split;
 } tiling;
 
-static int64_t quotient_up(int64_t a, int64_t b) {
-    return (a - 1) / b + 1;
-}
-
 static int64_t tiles_of(const pc_operation *gemm, const tiling *tile) {
-    return gemm->batch * quotient_up(gemm->m, tile->m) * quotient_up(gemm->n, tile->n);
+    return gemm->batch * pc_divide_up(gemm->m, tile->m) * pc_divide_up(gemm->n, tile->n);
 }
 
 static double memory_s(const pc_gpu *gpu, double bytes) {
@@ -30,7 +28,7 @@ static double processor_flops_per_s(const pc_gpu *gpu) {
  * same for small ones: they fill the last wave better and pay more often. The parts of a split k are written as fp32
  * and read again to be added. */
 static double waves_s(const pc_gpu *gpu, const pc_operation *gemm, const tiling *tile, int64_t tiles) {
-    double waves = (double)quotient_up(tiles * tile->split, gpu->processors);
+    double waves = (double)pc_divide_up(tiles * tile->split, gpu->processors);
     double ramp = 2.0 * (double)gpu->tile_m * (double)gpu->tile_n * gpu->gemm_ramp_k;
     double products = 2.0 * (double)tile->m * (double)tile->n * (double)gemm->k / (double)tile->split;
     double seconds = waves * (products + ramp) / processor_flops_per_s(gpu);
@@ -71,10 +69,10 @@ static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
 /* A processor takes a block of tile_m queries of one head at a time. With a causal mask the block on the diagonal is
  * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. */
 static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attention) {
-    int64_t row = quotient_up(attention->m, gpu->tile_m);
+    int64_t row = pc_divide_up(attention->m, gpu->tile_m);
     int64_t blocks = attention->batch * row;
     double processors = (double)gpu->processors;
-    double waste = (double)quotient_up(blocks, gpu->processors) * processors / (double)blocks;
+    double waste = (double)pc_divide_up(blocks, gpu->processors) * processors / (double)blocks;
     double part = attention->is_causal ? ((double)row + 1.0) / (2.0 * (double)row) : 1.0;
     double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
     double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;

@@ -1,5 +1,6 @@
 #include "models/machine/collective.h"
 
+#include "engine/numbers.h"
 #include "models/machine/shares.h"
 #include "models/machine/transfer.h"
 
@@ -37,14 +38,10 @@ static protocol in_switch_of(const pc_machine *machine) {
                       efficiency > 0.0 ? efficiency : machine->domain.efficiency};
 }
 
-static double greatest(double a, double b) {
-    return a > b ? a : b;
-}
-
 static double seconds_of_bytes(const pc_collective_phase *x) {
     double domain_s = x->domain_bytes > 0.0 ? x->domain_bytes / x->domain_bytes_per_s : 0.0;
     double network_s = x->network_bytes > 0.0 ? x->network_bytes / x->network_bytes_per_s : 0.0;
-    return greatest(domain_s, network_s);
+    return pc_max(domain_s, network_s);
 }
 
 static double seconds_of(const pc_collective_phase *x) {

@@ -1,8 +1,9 @@
 #include "models/machine/network.h"
 
 #include "engine/alloc.h"
-#include "engine/simtime.h"
 #include "engine/index.h"
+#include "engine/numbers.h"
+#include "engine/simtime.h"
 #include "models/machine/shares.h"
 
 #include <inttypes.h>
@@ -32,10 +33,6 @@ static pc_code add_links(pc_program *program, int64_t count, double bytes_per_s,
     return PC_OK;
 }
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static pc_code add_all_links(pc_network *network, pc_error *error) {
     const pc_machine *machine = &network->machine;
     int64_t gpus = network->gpus, leaf = pc_leaf_gpus(machine);
@@ -43,10 +40,11 @@ static pc_code add_all_links(pc_network *network, pc_error *error) {
     if (machine->domain_gpus > 1)
         code = add_links(network->program, gpus, pc_domain_rate(machine), &network->gpu_links, error);
     if (!code && gpus > machine->domain_gpus)
-        code = add_links(network->program, divide_up(gpus, pc_nic_group_gpus(machine)), pc_nic_group_rate(machine),
+        code = add_links(network->program, pc_divide_up(gpus, pc_nic_group_gpus(machine)), pc_nic_group_rate(machine),
                          &network->nic_links, error);
     if (!code && leaf > 0 && gpus > leaf)
-        code = add_links(network->program, divide_up(gpus, leaf), pc_leaf_rate(machine), &network->leaf_links, error);
+        code =
+            add_links(network->program, pc_divide_up(gpus, leaf), pc_leaf_rate(machine), &network->leaf_links, error);
     return code;
 }
 

@@ -1,5 +1,6 @@
 #include "models/machine/ranks.h"
 
+#include "engine/numbers.h"
 #include "models/machine/shares.h"
 
 #include <inttypes.h>
@@ -85,14 +86,6 @@ typedef struct spread {
     int64_t leaving; /* the most such groups that have ranks in one cell: each of their rings leaves it once */
 } spread;
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t greatest(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 static grid grid_of(const pc_ranks *ranks, pc_axis axis, int64_t cell) {
     int64_t gpus = (int64_t)ranks->count[PC_AXIS_TP] * ranks->count[PC_AXIS_PP] * ranks->count[PC_AXIS_DP];
     return (grid){gpus, ranks->stride[axis], ranks->stride[axis] * ranks->count[axis], cell};
@@ -100,14 +93,14 @@ static grid grid_of(const pc_ranks *ranks, pc_axis axis, int64_t cell) {
 
 /* Blocks after so many lie in cells of the size as the first ones do. */
 static int64_t distinct_blocks(const grid *x, int64_t cell) {
-    return least(x->gpus / x->block, cell / pc_gcd(cell, x->block));
+    return pc_min(x->gpus / x->block, cell / pc_gcd(cell, x->block));
 }
 
 /* The groups that have ranks on both sides of GPU `gpu`: of those of its block, the ones that begin before it and end
  * behind it. */
 static int64_t count_across(const grid *x, int64_t gpu) {
     int64_t before = gpu % x->block;
-    return gpu >= x->gpus ? 0 : least(x->stride, least(before, x->block - before));
+    return gpu >= x->gpus ? 0 : pc_min(x->stride, pc_min(before, x->block - before));
 }
 
 /* The groups that have ranks both in the cell and beyond it. */
@@ -115,13 +108,13 @@ static int64_t count_leaving(const grid *x, int64_t cell) {
     int64_t begin = cell * x->cell, end = begin + x->cell;
     bool is_covered =
         end < x->gpus && begin % x->block != 0 && end % x->block != 0 && begin / x->block == end / x->block;
-    if (is_covered) return least(x->stride, x->cell);
+    if (is_covered) return pc_min(x->stride, x->cell);
     return count_across(x, begin) + count_across(x, end);
 }
 
 /* Of the groups of a block of which a cell has `room` GPUs in a row, the least ranks that one has there, if any. */
 static int64_t least_ranks(const grid *x, int64_t room) {
-    return greatest(1, room / x->stride);
+    return pc_max(1, room / x->stride);
 }
 
 /* The cells of the group that begins at `first`, where neighbours are less than a cell apart. */
@@ -134,18 +127,18 @@ static int64_t most_cells(const grid *x, int64_t begin) {
     int64_t into = (begin + x->block - x->stride) % x->cell, grows_at = into == 0 ? 0 : x->cell - into;
     if (x->stride >= x->cell) return x->block / x->stride;
     int64_t cells = count_cells(x, begin);
-    return grows_at < x->stride ? greatest(cells, count_cells(x, begin + grows_at)) : cells;
+    return grows_at < x->stride ? pc_max(cells, count_cells(x, begin + grows_at)) : cells;
 }
 
 static void add_block(const grid *x, int64_t begin, spread *found) {
     int64_t end = begin + x->block, first = begin / x->cell, last = (end - 1) / x->cell;
     if (first == last) return;
-    int64_t in_cell = least(least_ranks(x, (first + 1) * x->cell - begin), least_ranks(x, end - last * x->cell));
-    if (last - first > 1) in_cell = least(in_cell, least_ranks(x, x->cell));
-    int64_t leaving = greatest(count_leaving(x, first), greatest(count_leaving(x, first + 1), count_leaving(x, last)));
-    found->cells = greatest(found->cells, most_cells(x, begin));
-    found->in_cell = found->crosses ? least(found->in_cell, in_cell) : in_cell;
-    found->leaving = greatest(found->leaving, leaving);
+    int64_t in_cell = pc_min(least_ranks(x, (first + 1) * x->cell - begin), least_ranks(x, end - last * x->cell));
+    if (last - first > 1) in_cell = pc_min(in_cell, least_ranks(x, x->cell));
+    int64_t leaving = pc_max(count_leaving(x, first), pc_max(count_leaving(x, first + 1), count_leaving(x, last)));
+    found->cells = pc_max(found->cells, most_cells(x, begin));
+    found->in_cell = found->crosses ? pc_min(found->in_cell, in_cell) : in_cell;
+    found->leaving = pc_max(found->leaving, leaving);
     found->crosses = true;
 }
 
@@ -158,8 +151,8 @@ static spread find_spread(const grid *x) {
 
 /* Of an aligned domain. */
 static int64_t count_beside(const grid *x) {
-    int64_t cell = least(x->cell, x->gpus);
-    int64_t groups = x->block >= cell ? least(x->stride, cell) : (cell + x->block - 1) / x->block * x->stride;
+    int64_t cell = pc_min(x->cell, x->gpus);
+    int64_t groups = x->block >= cell ? pc_min(x->stride, cell) : pc_divide_up(cell, x->block) * x->stride;
     return groups - 1;
 }
 
@@ -170,7 +163,7 @@ pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis a
                       .in_domain = (int32_t)in_domains.in_cell,
                       .domains = (int32_t)in_domains.cells,
                       .in_leaf = ranks->count[axis],
-                      .groups_beside = (int32_t)least(count_beside(&domains), INT32_MAX)};
+                      .groups_beside = (int32_t)pc_min(count_beside(&domains), INT32_MAX)};
     if (!in_domains.crosses) return group;
     group.nic_bytes_per_s = pc_nic_share(machine);
     group.crosses_nics = group.in_domain > 1 && domains.stride >= pc_nic_group_gpus(machine);
@@ -211,7 +204,7 @@ static bool is_piece_inside(const senders *x, int64_t begin, int64_t cell) {
 /* How many of `size` GPUs in a row are of the stage and send out of their domain. */
 static int64_t count_nic_senders(const senders *x, int64_t begin, int64_t size) {
     int64_t count = 0;
-    for (int64_t gpu = begin; gpu < least(begin + size, x->grid.gpus); gpu++)
+    for (int64_t gpu = begin; gpu < pc_min(begin + size, x->grid.gpus); gpu++)
         count +=
             gpu % x->grid.block / x->grid.stride == x->stage && !is_same_cell(gpu, gpu + x->distance, x->grid.cell);
     return count;
@@ -220,13 +213,13 @@ static int64_t count_nic_senders(const senders *x, int64_t begin, int64_t size) 
 /* How many of the GPUs from `begin` to before `end` are of the stage and send to GPUs that are not. */
 static int64_t count_leaf_senders(const senders *x, int64_t begin, int64_t end) {
     int64_t count = 0;
-    for (int64_t block = begin / x->grid.block * x->grid.block; block < least(end, x->grid.gpus);
+    for (int64_t block = begin / x->grid.block * x->grid.block; block < pc_min(end, x->grid.gpus);
          block += x->grid.block) {
-        int64_t first = greatest(begin, block + x->stage * x->grid.stride);
-        int64_t behind = least(end, block + (x->stage + 1) * x->grid.stride);
+        int64_t first = pc_max(begin, block + x->stage * x->grid.stride);
+        int64_t behind = pc_min(end, block + (x->stage + 1) * x->grid.stride);
         if (first >= behind) continue;
-        int64_t inside = least(behind, end - x->distance) - greatest(first, begin - x->distance);
-        count += behind - first - greatest(inside, 0);
+        int64_t inside = pc_min(behind, end - x->distance) - pc_max(first, begin - x->distance);
+        count += behind - first - pc_max(inside, 0);
     }
     return count;
 }
@@ -246,10 +239,10 @@ static int64_t find_most(const senders *x, count_in_cell *count, int64_t size, i
     int64_t most = 0;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t begin = i * x->grid.block + x->stage * x->grid.stride, last = begin + x->grid.stride - 1;
-        most = greatest(most, count(x, begin / size, size));
-        most = greatest(most, count(x, least(begin / size + 1, last / size), size));
-        most = greatest(most, count(x, greatest(last / size - 1, begin / size), size));
-        most = greatest(most, count(x, last / size, size));
+        most = pc_max(most, count(x, begin / size, size));
+        most = pc_max(most, count(x, pc_min(begin / size + 1, last / size), size));
+        most = pc_max(most, count(x, pc_max(last / size - 1, begin / size), size));
+        most = pc_max(most, count(x, last / size, size));
     }
     return most;
 }
@@ -257,13 +250,13 @@ static int64_t find_most(const senders *x, count_in_cell *count, int64_t size, i
 /* Those that send, and those that receive: they would send the other way. */
 static int64_t find_most_of_both(const senders *x, count_in_cell *count, int64_t size, int64_t blocks) {
     senders back = {x->grid, x->stage + x->distance / x->grid.stride, -x->distance};
-    return greatest(find_most(x, count, size, blocks), find_most(&back, count, size, blocks));
+    return pc_max(find_most(x, count, size, blocks), find_most(&back, count, size, blocks));
 }
 
 pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
     senders x = {grid_of(ranks, PC_AXIS_PP, machine->domain_gpus), from,
                  (int64_t)(to - from) * ranks->stride[PC_AXIS_PP]};
-    int64_t leaf = pc_leaf_gpus(machine), node = greatest(machine->domain_gpus, machine->gpus_per_node);
+    int64_t leaf = pc_leaf_gpus(machine), node = pc_max(machine->domain_gpus, machine->gpus_per_node);
     int64_t blocks = distinct_blocks(&x.grid, leaf > 0 ? leaf : node);
     pc_hop hop = {true, false, pc_domain_rate(machine), machine->domain.latency_s};
     for (int64_t i = 0; i < blocks && from != to && hop.in_domain; i++)

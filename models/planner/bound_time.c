@@ -26,20 +26,13 @@
 #include "models/planner/bound.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/training/expand.h"
 #include "models/training/finish.h"
 #include "models/training/lower.h"
 #include "models/training/pass_costs.h"
 
 #include <string.h>
-
-static pc_time later(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
-
-static pc_time earlier(pc_time a, pc_time b) {
-    return a < b ? a : b;
-}
 
 /* Less than rounding of a flow's latency, its bytes and its ends can take away. */
 static pc_time shave(pc_time time) {
@@ -181,7 +174,7 @@ static pc_time with_zero(const reading *x, int device, pc_pass pass, pc_time alo
     if (x->scope == SCOPE_ONE) return pc_plan_with_zero(x->plan, device, pass, alone);
     if (x->plan->cut.zero == 3 && pass.kind != PC_PASS_W) beside += chunk->buckets * chunk->gather_ps;
     if (x->plan->cut.zero == 3 && pc_pass_adds_gradients(pass)) beside += chunk->buckets * chunk->reduce_ps;
-    return later(alone, beside);
+    return pc_max(alone, beside);
 }
 
 /* A pass, ZeRO's collectives in it included. */
@@ -260,7 +253,7 @@ static void read_ready(const reading *x, plan_cell *cells, int device) {
         pc_time gather = over_link(x, chunk_plan->gather_ps), b = chunk_plan->buckets;
         pc_time first = stream + gather, last = stream + b * gather - cell->f / b * (b - 1);
         stream += b * gather;
-        cell->ready = later(later(first, last), 0);
+        cell->ready = pc_max(pc_max(first, last), 0);
         if (x->is_flows) cell->ready = shave(cell->ready);
     }
     for (int c = 0; !x->overlaps_parameters && c < plan->chunks; c++) cell_of(x, cells, device, c)->ready = stream;
@@ -274,7 +267,7 @@ static void find_f_ends(const reading *x, plan_cell *cells) {
         plan_cell *cell = &cells[i];
         bool is_first = i % x->plan->parts == 0;
         pc_time arrives = is_first ? 0 : cells[i - 1].f_end + cells[i - 1].delay_down;
-        cell->f_end = later(arrives, cell->ready) + cell->f;
+        cell->f_end = pc_max(arrives, cell->ready) + cell->f;
     }
 }
 
@@ -327,7 +320,7 @@ static pc_time tail_of(const reading *x, plan_cell *cells, int device) {
         pc_time share = last_pass / b + 1;
         if (cell->microbatches == 0) continue;
         all += b * cell->reduce;
-        least = earlier(least, later(cell->reduce, b * cell->reduce - share * (b - 1)));
+        least = pc_min(least, pc_max(cell->reduce, b * cell->reduce - share * (b - 1)));
     }
     if (!x->overlaps_gradients) return all;
     return least == PC_TIME_MAX ? 0 : least;
@@ -345,13 +338,13 @@ static pc_time stream_of(const reading *x, plan_cell *cells, int device, pc_time
         all += cell->buckets * cell->reduce;
         first += cell->microbatches * cell->f;
         if (cell - cells > last_part) last_part = (int)(cell - cells);
-        longest = later(longest, cell->back + cell->r);
+        longest = pc_max(longest, cell->back + cell->r);
     }
     if (all == 0) return 0;
     const plan_cell *cell = &cells[last_part];
     if (plan->cut.zero == 2) return start + cell->microbatches * all;
     first += cell->microbatches * (cell->back + cell->r) - longest;
-    return later(first, start) + all;
+    return pc_max(first, start) + all;
 }
 
 /* The end of the iteration where every stage has done at `done` (POST_VALIDATION: since its parameters were there). */
@@ -362,14 +355,14 @@ static pc_time finish_at(const reading *x, pc_time *done) {
     bool waits = plan->spec->step == PC_STEP_NORM;
     pc_time end = 0, slowest = 0, norm = x->scope == SCOPE_SHAPE ? 0 : plan->norm_ps;
     if (plan->tied_ps > 0 && x->scope != SCOPE_SHAPE) {
-        pc_time both = later(done[first], done[last]);
+        pc_time both = pc_max(done[first], done[last]);
         done[first] = (waits ? both : done[first]) + plan->tied_ps;
         done[last] = (waits ? both : done[last]) + plan->tied_ps;
     }
     done[last] += x->scope == SCOPE_SHAPE ? 0 : plan->loss_ps;
     for (int d = 0; d < plan->devices; d++) {
-        end = later(end, done[d] + (waits ? 0 : plan->device[d].step_ps));
-        slowest = later(slowest, plan->device[d].step_ps);
+        end = pc_max(end, done[d] + (waits ? 0 : plan->device[d].step_ps));
+        slowest = pc_max(slowest, plan->device[d].step_ps);
     }
     return end + (waits ? norm + slowest : 0) + plan->spec->overhead_ps;
 }
@@ -413,13 +406,13 @@ static void find_ends(const plan_bounder *bounder, const reading *x, plan_cell *
         if (cell->before_last >= 0 && count_replicas(plan) == 1) back = start[cell->device] + cell->before_last;
         bounder->under_way_ps[cell->device] += (double)cell->microbatches * (double)trip;
         if (bounder->held && cell->before_last >= 0 && count_replicas(plan) == 1)
-            back = later(back, start[cell->device] + by_lanes(bounder, cell->device));
-        if (has_order) back = later(back, start[cell->device] + by_trips(bounder, cell, trip));
-        if (waits && !is_last) back = later(back, back_end + cell->delay_up + cell->back);
+            back = pc_max(back, start[cell->device] + by_lanes(bounder, cell->device));
+        if (has_order) back = pc_max(back, start[cell->device] + by_trips(bounder, cell, trip));
+        if (waits && !is_last) back = pc_max(back, back_end + cell->delay_up + cell->back);
         back_end = back;
-        end[cell->device] = later(end[cell->device], back + cell->w);
+        end[cell->device] = pc_max(end[cell->device], back + cell->w);
     }
-    for (int d = 0; bounder->held && d < plan->devices; d++) end[d] = later(end[d], start[d] + by_lanes(bounder, d));
+    for (int d = 0; bounder->held && d < plan->devices; d++) end[d] = pc_max(end[d], start[d] + by_lanes(bounder, d));
 }
 
 static pc_time bound_reading(const plan_bounder *bounder, const reading *x, plan_cell *cells) {
@@ -428,12 +421,12 @@ static pc_time bound_reading(const plan_bounder *bounder, const reading *x, plan
     find_ends(bounder, x, cells, end, start);
     for (int d = 0; d < plan->devices; d++) {
         pc_time own_ready = PC_TIME_MAX, waited = 0;
-        for (int c = 0; c < plan->chunks; c++) own_ready = earlier(own_ready, cell_of(x, cells, d, c)->ready);
+        for (int c = 0; c < plan->chunks; c++) own_ready = pc_min(own_ready, cell_of(x, cells, d, c)->ready);
         /* Over flows no pass stands behind the last one that would wait for what it has sent. */
         if (x->is_flows && !x->overlaps_p2p && plan->devices > 1)
-            waited = later(plan->device[d].hop_ps, plan->device[(d + plan->devices - 1) % plan->devices].hop_ps);
-        done[d] = later(end[d] - waited, 0);
-        done[d] = later(done[d] + tail_of(x, cells, d), stream_of(x, cells, d, start[d]));
+            waited = pc_max(plan->device[d].hop_ps, plan->device[(d + plan->devices - 1) % plan->devices].hop_ps);
+        done[d] = pc_max(end[d] - waited, 0);
+        done[d] = pc_max(done[d] + tail_of(x, cells, d), stream_of(x, cells, d, start[d]));
         if (plan->spec->step == PC_STEP_POST_VALIDATION) done[d] += own_ready;
     }
     return finish_at(x, done);

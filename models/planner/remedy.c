@@ -1,6 +1,8 @@
 /* What would lift the rule that most points of a space break: found by trying. */
 #include "models/planner/space.h"
 
+#include "engine/numbers.h"
+
 #include <stdlib.h>
 
 /* Choices that are tried, over all remedies; what is not found by then is not claimed. */
@@ -131,7 +133,7 @@ static void try_batch(remedy_search *x, pc_plan_rule rule) {
         pc_plan_choice choice = plan_choice_of(numbers, shape * numbers->variants);
         int64_t step = choice.dp * choice.microbatch_size, of = choice.global_batch;
         if (step == 0) continue;
-        int64_t up = (of + step - 1) / step * step, down = of / step * step;
+        int64_t up = pc_round_up(of, step), down = of / step * step;
         int64_t value = down > 0 && of - down < up - of ? down : up, distance = llabs(value - of);
         if (distance > 0 && distance < least) nearest = value;
         if (distance > 0 && distance < least) least = distance;

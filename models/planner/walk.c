@@ -1,6 +1,7 @@
 #include "models/planner/search.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "engine/parallel.h"
 
 #include <string.h>
@@ -248,7 +249,7 @@ static pc_code run_pass(plan_search *search, plan_walker *walkers, plan_heap *he
     pc_code code = PC_OK;
     for (int i = 0; !code && i < search->threads; i++) code = make_heaps(search, &walkers[i], error);
     if (code) return code;
-    pc_parallel_run(search->threads, (search->numbers.frames + BLOCK - 1) / BLOCK, walk_block, &x);
+    pc_parallel_run(search->threads, pc_divide_up(search->numbers.frames, BLOCK), walk_block, &x);
     for (int i = 0; !code && i < search->threads; i++) {
         code = walkers[i].code;
         if (code) pc_error_set(error, code, "%s", walkers[i].error.message);

@@ -1,6 +1,7 @@
 #include "models/schedule/block.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/block_cells.h"
 
 #include <string.h>
@@ -49,20 +50,16 @@ int64_t pc_block_peak_bound(const pc_block *block, int device) {
     for (int i = 0; i < block->microbatches; i++)
         for (int c = 0; c < block->chunks; c++) {
             if (!pc_placement_visits(block->placement, c, i)) continue;
-            bound += (pc_block_lifespan(block, i, device, c) + block->interval - 1) / block->interval;
+            bound += pc_divide_up(pc_block_lifespan(block, i, device, c), block->interval);
         }
     return bound;
 }
 
 /* ---- what is really held ---- */
 
-static int64_t floor_divide(int64_t a, int64_t b) {
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
 /* How many of `count` repetitions of an event at `first`, first + interval, ... have come by time t. */
 static int64_t happened(int64_t first, int64_t interval, int64_t count, int64_t t) {
-    int64_t number = floor_divide(t - first, interval) + 1;
+    int64_t number = pc_divide_down(t - first, interval) + 1;
     return number < 0 ? 0 : number > count ? count : number;
 }
 
@@ -129,7 +126,7 @@ static int64_t highest_level(const pc_block *block, const pc_costs *costs, int d
 }
 
 int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, int microbatches) {
-    int64_t repetitions = (microbatches + block->microbatches - 1) / block->microbatches, peak = 0;
+    int64_t repetitions = pc_divide_up(microbatches, block->microbatches), peak = 0;
     /* Between the end of the first repetition and the start of the last one all intervals are alike. */
     int64_t steady = longest_lifespan(block, device) / block->interval + 1;
     int64_t from = 0, last = repetitions - 1;

@@ -5,6 +5,7 @@
 #include "models/schedule/block.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/timing.h"
 
 /* Starts, in cells, of all passes of a row of microbatches: [count][devices][chunks][PC_PASS_KINDS], as in a block;
@@ -53,7 +54,7 @@ static pc_code time_window(const pc_schedule *schedule, window *w, pc_error *err
 /* The passes at `at` of microbatches `from`, from + step, ... in the window: the first of them that starts at `time` or
  * later; NULL where none does, or the window does not know it. They start one after the other. */
 static const int64_t *first_since(const window *w, int64_t at, int from, int step, int64_t time, int *microbatch) {
-    int low = 0, high = (w->count - from + step - 1) / step;
+    int low = 0, high = (int)pc_divide_up(w->count - from, step);
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (w->start[(from + middle * step) * w->passes + at] < time)

@@ -7,14 +7,11 @@
 #include "models/schedule/generate_private.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static int least(int a, int b) {
-    return a < b ? a : b;
-}
 
 /* GPipe (Huang et al. 2019, arXiv 1811.06965): every F, then every backward pass, in the same order.
  * With equal stages and no transfer time the bubble is (p-1)(F+B+W); all m microbatches are held at once. */
@@ -27,7 +24,7 @@ static void write_gpipe(pc_stage_writer *writer, int extra) {
 /* The order of 1F1B, with or without an R before each backward pass. */
 static void put_1f1b(pc_stage_writer *writer, int warm_up, bool recomputes) {
     int m = writer->microbatches;
-    warm_up = least(m, warm_up);
+    warm_up = pc_min(m, warm_up);
     for (int i = 0; i < warm_up; i++) pc_stage_put(writer, PC_PASS_F, 0, i);
     for (int i = 0; i < m; i++) {
         if (warm_up + i < m) pc_stage_put(writer, PC_PASS_F, 0, warm_up + i);
@@ -58,7 +55,7 @@ static void write_1f1b_r(pc_stage_writer *writer, int extra) {
  * grows with it: p where p divides m, and 5 for its own test of 10 microbatches on 4 stages (gpt3_mcore_te_tp1_pp4_vp1_
  * tunable_overlap). Fewer microbatches than stages, which it refuses, are one group. */
 int pc_interleaved_group(int devices, int microbatches) {
-    int group = least(devices, microbatches);
+    int group = pc_min(devices, microbatches);
     while (microbatches % group != 0 && microbatches % group < devices) group++;
     return group;
 }
@@ -107,8 +104,8 @@ static void write_interleaved(pc_stage_writer *writer, int extra) {
  * transfer time and F = B = W, H1 idles (p-1)(F+B-W) and holds what 1F1B does; H2 does not idle (its formula is
  * (p-1)(F+B-2W)) and holds up to 2p-1 microbatches. The order does not look at the times: others can idle more. */
 static void write_zb_h(pc_stage_writer *writer, int extra) {
-    int m = writer->microbatches, warm_up = least(m, extra * (writer->devices - 1 - writer->stage));
-    int first_w = least(m, extra * writer->stage); /* W run this many rounds behind B */
+    int m = writer->microbatches, warm_up = pc_min(m, extra * (writer->devices - 1 - writer->stage));
+    int first_w = pc_min(m, extra * writer->stage); /* W run this many rounds behind B */
     for (int i = 0; i < warm_up; i++) pc_stage_put(writer, PC_PASS_F, 0, i);
     for (int i = 0; i < m; i++) {
         if (warm_up + i < m) pc_stage_put(writer, PC_PASS_F, 0, warm_up + i);

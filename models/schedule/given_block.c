@@ -1,6 +1,7 @@
 #include "models/schedule/given_block.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/block_fill.h"
 #include "models/schedule/dependencies.h"
 #include "models/schedule/given.h"
@@ -306,10 +307,6 @@ const pc_block_draft *pc_given_block_draft(const pc_given_block *given) {
 
 /* ---- on its own grid ---- */
 
-static int64_t ceil_divide(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
-
 /* The least length of a cell for one pass: to end within its cells, and after what it waits for. */
 static pc_code cell_for_pass(const pc_block *block, const pc_pass_index *index, const pc_costs *costs,
                              const int64_t *cells, int stage, int64_t at, pc_time *cell, pc_error *error) {
@@ -319,13 +316,13 @@ static pc_code cell_for_pass(const pc_block *block, const pc_pass_index *index, 
     if (duration == PC_TIME_NOT_GIVEN)
         return pc_error_set(error, PC_ERROR_INPUT, "the time of %s is not given; expected one",
                             pc_pass_kind_name((pc_pass_kind)pass.kind));
-    pc_time least = ceil_divide(duration, block->duration[pass.kind]);
+    pc_time least = pc_divide_up(duration, block->duration[pass.kind]);
     int count = pc_pass_predecessors(index, stage, pass, before);
     for (int k = 0; k < count; k++) {
         pc_pass other = index->schedule->passes[before[k].position];
         pc_time wait = pc_costs_duration(costs, before[k].stage, other.chunk, other.kind);
         if (before[k].stage != stage) wait += pc_costs_delay(costs, before[k].stage, stage);
-        pc_time needed = ceil_divide(wait, cells[at] - cells[before[k].position]);
+        pc_time needed = pc_divide_up(wait, cells[at] - cells[before[k].position]);
         if (needed > least) least = needed;
     }
     if (least > *cell) *cell = least;

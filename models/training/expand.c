@@ -1,6 +1,7 @@
 #include "models/training/expand.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "models/schedule/timing.h"
@@ -54,10 +55,6 @@ void pc_ends_free(pc_pipeline_ends *ends) {
     memset(ends, 0, sizeof *ends);
 }
 
-static pc_time later(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
-
 /* From the front: the first pass of a chunk is F. Where parameters come bit by bit it may start before they would all
  * be there. */
 static pc_time find_begin(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps, int d) {
@@ -71,14 +68,14 @@ static pc_time find_begin(const pc_schedule *schedule, const pc_costs *costs, co
         found += !is_found[chunk];
         is_found[chunk] = true;
     }
-    return later(begin, 0);
+    return pc_max(begin, 0);
 }
 
 /* One bucket after the other, when its share of the chunk's last pass is over. */
 static void take_buckets(pc_time start_ps, pc_time end_ps, int64_t row, pc_pipeline_ends *ends) {
     int64_t count = ends->bucket[row + 1] - ends->bucket[row];
     pc_time *bucket_ps = ends->bucket_ps + ends->bucket[row], share = (end_ps - start_ps) / count;
-    for (int64_t k = 0; k < count; k++) bucket_ps[k] = later(bucket_ps[k], end_ps - share * (count - 1 - k));
+    for (int64_t k = 0; k < count; k++) bucket_ps[k] = pc_max(bucket_ps[k], end_ps - share * (count - 1 - k));
 }
 
 /* From the back: the last pass of each chunk is met first, and most chunks' are near. */
@@ -92,14 +89,14 @@ static void take_last(const pc_schedule *schedule, const pc_time *start_ps, cons
         int64_t row = (int64_t)d * schedule->chunks + pass.chunk;
         is_found[pass.chunk] = true;
         found++;
-        ends->last_start_ps[row] = later(ends->last_start_ps[row], start_ps[i]);
-        ends->last_end_ps[row] = later(ends->last_end_ps[row], end_ps[i]);
+        ends->last_start_ps[row] = pc_max(ends->last_start_ps[row], start_ps[i]);
+        ends->last_end_ps[row] = pc_max(ends->last_end_ps[row], end_ps[i]);
         if (ends->bucket) take_buckets(start_ps[i], end_ps[i], row, ends);
     }
 }
 
 static void take_latest(const pc_time *from_ps, int64_t count, pc_time *into_ps) {
-    for (int64_t i = 0; i < count; i++) into_ps[i] = later(into_ps[i], from_ps[i]);
+    for (int64_t i = 0; i < count; i++) into_ps[i] = pc_max(into_ps[i], from_ps[i]);
 }
 
 void pc_ends_take(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps, const pc_time *end_ps,
@@ -108,7 +105,7 @@ void pc_ends_take(const pc_schedule *schedule, const pc_costs *costs, const pc_t
         if (schedule->offsets[d] == schedule->offsets[d + 1]) continue;
         pc_time begin = find_begin(schedule, costs, start_ps, d);
         if (begin < ends->begin_ps[d]) ends->begin_ps[d] = begin;
-        ends->stage_end_ps[d] = later(ends->stage_end_ps[d], end_ps[schedule->offsets[d + 1] - 1]);
+        ends->stage_end_ps[d] = pc_max(ends->stage_end_ps[d], end_ps[schedule->offsets[d + 1] - 1]);
         take_last(schedule, start_ps, end_ps, d, ends);
     }
     if (ends->pass_ps) take_latest(end_ps, ends->passes, ends->pass_ps);

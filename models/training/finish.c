@@ -1,11 +1,9 @@
 #include "models/training/finish.h"
 
+#include "engine/numbers.h"
+
 /* What is longer runs over: a few of these can be added. */
 #define TIME_MOST (PC_TIME_MAX / 4)
-
-static pc_time later(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
 
 /* ---- gradients ---- */
 
@@ -33,7 +31,7 @@ static pc_time carry_earlier(const pc_iteration_plan *plan, const pc_schedule *s
         const pc_chunk_plan *x = &plan->chunks_of[(int64_t)d * plan->chunks + pass.chunk];
         /* cppcheck-suppress uninitvar ; the loop above has met this pass */
         if (pc_pass_adds_gradients(pass) && last[pass.chunk] != i)
-            stream = later(stream, end_ps[i]) + x->buckets * x->reduce_ps;
+            stream = pc_max(stream, end_ps[i]) + x->buckets * x->reduce_ps;
     }
     return stream;
 }
@@ -59,7 +57,7 @@ static pc_time reduce_stage(const pc_iteration_plan *plan, int d, const pc_pipel
         pc_time share = (last_end[c] - last_start[c]) / x->buckets;
         for (int32_t k = 0; k < x->buckets; k++) {
             pc_time ready = known ? known[k] : last_end[c] - share * (x->buckets - 1 - k);
-            stream = later(stream, plan->spec->overlaps_gradients ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
+            stream = pc_max(stream, plan->spec->overlaps_gradients ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
         }
     }
     return stream;
@@ -70,7 +68,7 @@ void pc_plan_reduce_gradients(const pc_iteration_plan *plan, int without, const 
     bool reduces = pc_plan_reduces_behind(plan) && !(without & PC_WITHOUT_DATA_PARALLEL);
     for (int d = 0; d < plan->devices; d++)
         done_ps[d] =
-            reduces ? later(reduce_stage(plan, d, ends, backlog_ps[d]), ends->stage_end_ps[d]) : ends->stage_end_ps[d];
+            reduces ? pc_max(reduce_stage(plan, d, ends, backlog_ps[d]), ends->stage_end_ps[d]) : ends->stage_end_ps[d];
 }
 
 /* ---- the end ---- */
@@ -80,7 +78,7 @@ static void meet_ends(const pc_iteration_plan *plan, int without, pc_time *done_
     int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
     int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
     if (plan->tied_ps > 0 && !(without & PC_WITHOUT_TRANSFERS))
-        done_ps[first] = done_ps[last] = later(done_ps[first], done_ps[last]) + plan->tied_ps;
+        done_ps[first] = done_ps[last] = pc_max(done_ps[first], done_ps[last]) + plan->tied_ps;
     done_ps[last] += plan->loss_ps;
 }
 
@@ -93,8 +91,8 @@ static pc_time last_step(const pc_iteration_plan *plan, const pc_time *begin_ps,
         if (plan->spec->step == PC_STEP_POST_VALIDATION)
             done_ps[d] += step - begin_ps[d];
         else
-            slowest = later(slowest, step);
-        end = later(end, done_ps[d]);
+            slowest = pc_max(slowest, step);
+        end = pc_max(end, done_ps[d]);
     }
     return plan->spec->step == PC_STEP_POST_VALIDATION ? end : end + plan->norm_ps + slowest;
 }
@@ -107,8 +105,8 @@ pc_code pc_plan_check_end(pc_time end_ps, pc_error *error) {
 pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *begin_ps, pc_time *done_ps,
                        pc_time *iteration_ps, pc_error *error) {
     pc_time end = 0;
-    for (int d = 0; d < plan->devices; d++) end = later(end, done_ps[d]);
-    pc_code code = pc_plan_check_end(later(end, plan->spec->overhead_ps), error);
+    for (int d = 0; d < plan->devices; d++) end = pc_max(end, done_ps[d]);
+    pc_code code = pc_plan_check_end(pc_max(end, plan->spec->overhead_ps), error);
     if (code) return code;
     meet_ends(plan, without, done_ps);
     *iteration_ps = last_step(plan, begin_ps, done_ps) + plan->spec->overhead_ps;
@@ -141,7 +139,7 @@ pc_code pc_plan_own_pace(const pc_iteration_plan *plan, const pc_time *begin_ps,
         if (period_ps[d] <= pace_ps) break;
         pc_code code = time_held(context, d, held_ps, &step_end_ps);
         if (code) return code;
-        pace_ps = later(pace_ps, step_end_ps - held_ps);
+        pace_ps = pc_max(pace_ps, step_end_ps - held_ps);
         period_ps[d] = 0;
     }
     *iteration_ps = pace_ps + plan->spec->overhead_ps;
@@ -150,6 +148,6 @@ pc_code pc_plan_own_pace(const pc_iteration_plan *plan, const pc_time *begin_ps,
 
 pc_time pc_plan_step_ps(const pc_iteration_plan *plan) {
     pc_time slowest = 0;
-    for (int d = 0; d < plan->devices; d++) slowest = later(slowest, plan->device[d].step_ps);
+    for (int d = 0; d < plan->devices; d++) slowest = pc_max(slowest, plan->device[d].step_ps);
     return slowest + (plan->spec->step == PC_STEP_NORM ? plan->norm_ps : 0);
 }

@@ -1,12 +1,11 @@
 #include "models/training/footprint.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/dependencies.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const double BYTES_PER_GIB = 1073741824.0;
 
 /* "stage 3: activations at 0.41 s: 92.1 GiB in all of 76 GiB: 16.1 GiB too much" */
 static void note(const pc_iteration_plan *plan, int device, const char *what, const char *when, int64_t bytes,
@@ -15,8 +14,8 @@ static void note(const pc_iteration_plan *plan, int device, const char *what, co
     iteration->status = PC_ITERATION_OUT_OF_MEMORY;
     pc_write_message(iteration->message, sizeof iteration->message,
                      "stage %d: %s %s: %.4g GiB in all of %.4g GiB: %.3g GiB too much", device, what, when,
-                     (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
-                     (double)(bytes - capacity) / BYTES_PER_GIB);
+                     (double)bytes / PC_BYTES_PER_GIB, (double)capacity / PC_BYTES_PER_GIB,
+                     (double)(bytes - capacity) / PC_BYTES_PER_GIB);
 }
 
 /* ---- what is held all the time ---- */
@@ -190,6 +189,6 @@ void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedu
         iteration->message, sizeof iteration->message,
         "stage %d: %s waits for %.4g GiB of memory: %.4g of %.4g GiB are taken, and from %.4g s on no pass "
         "can run that gives any back",
-        device, name, (double)stuck->asked_bytes / BYTES_PER_GIB, (double)stuck->level_bytes / BYTES_PER_GIB,
-        (double)plan->device[device].capacity_bytes / BYTES_PER_GIB, pc_time_to_seconds(stuck->when_ps));
+        device, name, (double)stuck->asked_bytes / PC_BYTES_PER_GIB, (double)stuck->level_bytes / PC_BYTES_PER_GIB,
+        (double)plan->device[device].capacity_bytes / PC_BYTES_PER_GIB, pc_time_to_seconds(stuck->when_ps));
 }

@@ -2,12 +2,9 @@
 #include "models/training/lowering.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <string.h>
-
-static pc_time later(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
 
 static bool make_result(const lowering *x, pc_flows_result *result) {
     size_t passes = (size_t)x->passes, devices = (size_t)x->plan->devices;
@@ -53,7 +50,7 @@ static pc_time begin_of(const lowering *x, const pc_simulation_result *found, in
                          lowering_ready_ps(x, replica, device, pass.chunk) - lowering_held_ps(x, device);
         if (before < begin) begin = before;
     }
-    return later(begin, 0);
+    return pc_max(begin, 0);
 }
 
 static void read_stages(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
@@ -62,12 +59,12 @@ static void read_stages(const lowering *x, const pc_simulation_result *found, pc
         for (int r = 0; r < x->how.replicas; r++) {
             pc_time begin_ps = begin_of(x, found, r, d);
             if (begin_ps < result->begin_ps[d]) result->begin_ps[d] = begin_ps;
-            result->step_end_ps[d] = later(result->step_end_ps[d], found->end_ps[x->step[lowering_place(x, r, d)]]);
+            result->step_end_ps[d] = pc_max(result->step_end_ps[d], found->end_ps[x->step[lowering_place(x, r, d)]]);
         }
     }
     for (int place = 0; place < x->how.replicas * x->plan->devices; place++) {
         int32_t last = x->overhead[place] == NO_TASK ? x->step[place] : x->overhead[place];
-        result->whole_ps = later(result->whole_ps, found->end_ps[last]);
+        result->whole_ps = pc_max(result->whole_ps, found->end_ps[last]);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "models/training/sample.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "engine/order.h"
 #include "engine/parallel.h"
 #include "models/schedule/timing.h"
@@ -19,7 +20,7 @@ pc_code pc_samples_check(const pc_iteration_spec *spec, pc_error *error) {
     const pc_bad_days *x = &spec->bad_days;
     const pc_cut *cut = &spec->cut;
     int64_t most = INT64_C(1) << 28, gpus = (int64_t)cut->tp * cut->pp * cut->dp; /* of a spec whose ranks are placed */
-    int64_t nodes = (gpus + spec->machine.gpus_per_node - 1) / spec->machine.gpus_per_node;
+    int64_t nodes = pc_divide_up(gpus, spec->machine.gpus_per_node);
     const struct {
         const char *name;
         int64_t value, most;
@@ -139,14 +140,6 @@ static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
 
 /* ---- what all replicas of a sample have in common ---- */
 
-static pc_time longer(pc_time a, pc_time b) {
-    return a > b ? a : b;
-}
-
-static double larger(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* The device that holds the other replica of a stage's parts, and reduces gradients with it; or itself. */
 static int partner_of(const pc_iteration_plan *plan, int device) {
     return plan->placement == PC_PLACEMENT_BIDIRECTIONAL ? plan->devices - 1 - device : device;
@@ -160,7 +153,7 @@ static bool has_bad_link(const pc_sample_base *base, const pc_conditions *x, int
 
 static void set_collectives(const pc_sample_base *base, int device, worker *w) {
     int partner = partner_of(base->plan, device);
-    double share = larger(w->conditions.share[device], w->conditions.share[partner]);
+    double share = pc_max(w->conditions.share[device], w->conditions.share[partner]);
     bool is_bad = has_bad_link(base, &w->conditions, device) || has_bad_link(base, &w->conditions, partner);
     const pc_iteration_plan *from = is_bad ? &base->worse : base->plan;
     for (int64_t i = (int64_t)device * base->chunks; i < (int64_t)(device + 1) * base->chunks; i++) {
@@ -176,7 +169,7 @@ static void set_step(const pc_sample_base *base, int device, worker *w) {
         for (int kind = 0; kind < base->kinds; kind++) {
             double slowness = w->conditions.slowness[(r * base->devices + device) * base->kinds + kind];
             pc_time step_ps = pc_time_drawn((double)base->step_ps[kind][device] * slowness);
-            w->plan.device[device].step_ps = longer(w->plan.device[device].step_ps, step_ps);
+            w->plan.device[device].step_ps = pc_max(w->plan.device[device].step_ps, step_ps);
         }
 }
 
@@ -189,10 +182,10 @@ static void set_ends(const pc_sample_base *base, worker *w) {
     double share = 0;
     for (int d = 0; d < base->devices; d++) {
         any_bad = any_bad || has_bad_link(base, x, d);
-        share = larger(share, x->share[d]);
+        share = pc_max(share, x->share[d]);
     }
     const pc_iteration_plan *ends = is_bad ? &base->worse : base->plan, *all = any_bad ? &base->worse : base->plan;
-    w->plan.tied_ps = pc_time_drawn((double)ends->tied_ps * larger(x->share[first], x->share[last]));
+    w->plan.tied_ps = pc_time_drawn((double)ends->tied_ps * pc_max(x->share[first], x->share[last]));
     w->plan.loss_ps = pc_time_drawn((double)all->loss_ps * x->share[last]);
     w->plan.norm_ps = pc_time_drawn((double)all->norm_ps * share);
 }
@@ -233,7 +226,7 @@ static void set_means(const samples_run *run, int64_t replica, int device, worke
         bool is_there = own_ps[0][i] >= 0;
         w->mean_ps[i] = is_there ? 0 : -1;
         for (int kind = 0; is_there && kind < base->kinds; kind++)
-            w->mean_ps[i] = larger(w->mean_ps[i], own_ps[kind][i] * slowness[kind]);
+            w->mean_ps[i] = pc_max(w->mean_ps[i], own_ps[kind][i] * slowness[kind]);
     }
 }
 

@@ -1,13 +1,14 @@
 #include "models/training/sample_base.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/training/pass_costs.h"
 
 #include <string.h>
 
 int64_t pc_sample_first_other(const pc_iteration_spec *spec, const pc_ranks *ranks) {
     int64_t gpus = pc_ranks_gpus(ranks), per_node = spec->machine.gpus_per_node;
-    int64_t nodes = (gpus + per_node - 1) / per_node, first = (nodes - spec->bad_days.other_nodes) * per_node;
+    int64_t nodes = pc_divide_up(gpus, per_node), first = (nodes - spec->bad_days.other_nodes) * per_node;
     return first < 0 ? 0 : first < gpus ? first : gpus;
 }
 

@@ -1,5 +1,6 @@
 #include "models/training/stage_sums.h"
 
+#include "engine/numbers.h"
 #include "models/training/traffic.h"
 
 pc_stage_sums pc_plan_sum_stage(const pc_iteration_plan *plan, int device) {
@@ -36,8 +37,8 @@ void pc_plan_fill_in_rates(const pc_iteration_plan *plan, const pc_costs *costs,
         iteration->sequences * pc_model_flops_per_sequence(&plan->spec->model, cut->tp, cut->seq_len);
     iteration->hardware_flops = flops * cut->tp * cut->dp;
     double of_a_gpu = iteration->iteration_s * gpus;
-    iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / 1e12 : 0;
-    iteration->mfu = iteration->tflops_per_gpu * 1e12 / peak;
+    iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / PC_FLOP_PER_TFLOP : 0;
+    iteration->mfu = iteration->tflops_per_gpu * PC_FLOP_PER_TFLOP / peak;
     iteration->hfu = of_a_gpu > 0 ? iteration->hardware_flops / of_a_gpu / peak : 0;
     iteration->sent = pc_plan_sent(plan);
     pc_costs_longest(costs, iteration->longest_ps);

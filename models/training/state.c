@@ -1,5 +1,7 @@
 #include "models/training/state.h"
 
+#include "engine/numbers.h"
+
 #include <stddef.h>
 
 /* A bound on what a tiny bucket can make of a large chunk. */
@@ -115,7 +117,7 @@ static int moved_by_step(const pc_iteration_plan *plan) {
 /* Parameters that one rank steps: its share, with ZeRO. */
 static int64_t stepped(const pc_iteration_plan *plan, const pc_device_plan *x) {
     int64_t dp = plan->cut.zero >= 1 ? plan->dp.ranks : 1;
-    return (x->parameter_count + dp - 1) / dp;
+    return pc_divide_up(x->parameter_count, dp);
 }
 
 /* Every rank zeroes all the gradients that it holds. */
@@ -145,14 +147,10 @@ static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
 
 /* ---- memory ---- */
 
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* What the passes of a stage's chunks work with, the most. */
 static int64_t working_bytes(const pc_iteration_plan *plan, int d) {
     int64_t working = 0;
-    for (int c = 0; c < plan->chunks; c++) working = larger(working, pc_plan_part(plan, d, c)->activation.working);
+    for (int c = 0; c < plan->chunks; c++) working = pc_max(working, pc_plan_part(plan, d, c)->activation.working);
     return working;
 }
 
@@ -166,7 +164,7 @@ static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
         const pc_part_cost *part = pc_plan_part(plan, d, c);
         int64_t buckets = plan->chunks_of[(int64_t)d * plan->chunks + c].buckets;
         int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
-        bucket = larger(bucket, held);
+        bucket = pc_max(bucket, held);
     }
     int zero = plan->dp.ranks > 1 ? plan->cut.zero : 0;
     int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&plan->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
@@ -190,7 +188,7 @@ static void add_memory(pc_iteration_plan *plan, int d) {
     x->fixed_optimizer = state.optimizer;
     int64_t working = working_bytes(plan, d), copy = copies_gradients(plan) ? FP32_BYTES * stepped(plan, x) : 0;
     x->fixed_buffers = working + buffer_bytes(plan, d);
-    x->step_bytes = larger(copy - working, 0); /* nothing else is at work then */
+    x->step_bytes = pc_max(copy - working, 0); /* nothing else is at work then */
     x->capacity_bytes = pc_iteration_capacity(spec);
 }
 

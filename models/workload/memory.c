@@ -1,5 +1,6 @@
 #include "models/workload/memory.h"
 
+#include "engine/numbers.h"
 #include "models/workload/slice.h"
 
 /* ---- activations ---- */
@@ -68,10 +69,6 @@ static pc_wide loss_working(const pc_slice *x, pc_cross_entropy loss) {
     }
 }
 
-static pc_wide largest(pc_wide a, pc_wide b) {
-    return a > b ? a : b;
-}
-
 /* What F keeps of a layer where `recompute` follows. */
 static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     switch (recompute) {
@@ -113,7 +110,7 @@ static pc_wide layers_working(const kept *layer, const kept *head, const pc_part
     if (forms.has_r) return 0;
     bool is_for_w = recomputes_for_w(part, forms);
     pc_wide needed = layer_working(layer, head, part, is_for_w);
-    return is_for_w && forms.mixes ? largest(needed, layer_working(layer, head, part, false)) : needed;
+    return is_for_w && forms.mixes ? pc_max(needed, layer_working(layer, head, part, false)) : needed;
 }
 
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
@@ -121,7 +118,7 @@ static pc_wide layers_working(const kept *layer, const kept *head, const pc_part
 static pc_wide working_bytes(const pc_slice *x, const pc_part *part, pc_cross_entropy loss, pc_wide of_layers) {
     pc_wide of_head = part->has_head ? loss_working(x, loss) : 0;
     pc_wide gathered = x->is_sequence_cut ? 2 * (pc_wide)x->tokens * x->hidden : 0;
-    return largest(largest(of_layers, of_head), 0) + gathered;
+    return pc_max(pc_max(of_layers, of_head), 0) + gathered;
 }
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
@@ -132,8 +129,8 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     if (part->has_head) ends[1] = head_kept(&x, cut->cross_entropy);
     pc_wide left = left_by(&layer, part->recompute), taken = taken_by(&layer, part, forms);
     pc_wide of_ends = ends[0].whole + ends[1].whole;
-    pc_wide b_frees = part->layers * largest(taken - layer.w_needs, 0);
-    for (int i = 0; i < 2; i++) b_frees += largest(ends[i].whole - ends[i].w_needs, 0);
+    pc_wide b_frees = part->layers * pc_max(taken - layer.w_needs, 0);
+    for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
     pc_wide sum = part->layers * taken + of_ends;
     pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], part, forms));
     if (sum > INT64_MAX || working > INT64_MAX)
@@ -162,7 +159,7 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
 }
 
 static int64_t shard(int64_t bytes, int64_t ranks) {
-    return bytes / ranks + (bytes % ranks > 0);
+    return pc_divide_up(bytes, ranks);
 }
 
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {

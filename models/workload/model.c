@@ -1,5 +1,7 @@
 #include "models/workload/model.h"
 
+#include "engine/numbers.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -46,7 +48,7 @@ pc_code pc_model_check(const pc_model *model, pc_error *error) {
 
 int64_t pc_model_padded_vocab(const pc_model *model, int tp) {
     int64_t multiple = model->vocab_multiple * tp;
-    return ((model->vocab - 1) / multiple + 1) * multiple;
+    return pc_round_up(model->vocab, multiple);
 }
 
 static int64_t norm_parameters(const pc_model *model) {

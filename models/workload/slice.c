@@ -1,9 +1,11 @@
 #include "models/workload/slice.h"
 
+#include "engine/numbers.h"
+
 static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
     if (cut->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) return tokens;
     int64_t pieces = cut->cross_entropy_chunks > 0 ? cut->cross_entropy_chunks : PC_CROSS_ENTROPY_CHUNKS;
-    return tokens / pieces + (tokens % pieces > 0);
+    return pc_divide_up(tokens, pieces);
 }
 
 pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {

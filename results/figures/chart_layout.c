@@ -1,6 +1,7 @@
 #include "results/figures/chart_private.h"
 
 #include "engine/character.h"
+#include "engine/numbers.h"
 #include "results/figures/style.h"
 
 #include <math.h>
@@ -65,12 +66,12 @@ static const struct {
 
 /* As many as fit, and all rows about as long. */
 static int choose_columns(int panels) {
-    int rows = (panels + COLUMNS_MOST - 1) / COLUMNS_MOST;
-    return (panels + rows - 1) / rows;
+    int64_t rows = pc_divide_up(panels, COLUMNS_MOST);
+    return (int)pc_divide_up(panels, rows);
 }
 
 static int block_count(const pc_chart_data *data, const pc_chart_layout *layout) {
-    return (data->panels.count + layout->columns - 1) / layout->columns;
+    return (int)pc_divide_up(data->panels.count, layout->columns);
 }
 
 static void choose_sizes(const pc_chart_data *data, pc_chart_layout *layout) {

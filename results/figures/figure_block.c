@@ -1,4 +1,5 @@
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "results/figures/figure_private.h"
 
 #include <inttypes.h>
@@ -53,7 +54,7 @@ static extent measure(const pc_block *block) {
 static int64_t count_repetitions(const pc_block *block, const extent *found) {
     if (block->interval <= 0 || found->passes == 0) return 0;
     int64_t wanted = (found->last - found->first) / block->interval / 2, most = REPEATED_MAX / found->passes;
-    int64_t least = (REPEATED_LEAST + block->microbatches - 1) / block->microbatches;
+    int64_t least = pc_divide_up(REPEATED_LEAST, block->microbatches);
     if (wanted < least) wanted = least;
     return wanted < most ? wanted : most;
 }

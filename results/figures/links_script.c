@@ -1,5 +1,6 @@
 #include "results/figures/links_private.h"
 
+#include "engine/numbers.h"
 #include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
@@ -135,9 +136,11 @@ static void add_heading(const picture *x, int index) {
         used += snprintf(text + used, sizeof text - (size_t)used, "the %d busiest of %" PRId64 ", ", panel->count,
                          panel->of);
     if (least < most)
-        snprintf(text + used, sizeof text - (size_t)used, "%.4g to %.4g GB/s", least / 1e9, most / 1e9);
+        snprintf(text + used, sizeof text - (size_t)used, "%.4g to %.4g GB/s", least / PC_BYTES_PER_GB,
+                 most / PC_BYTES_PER_GB);
     else
-        snprintf(text + used, sizeof text - (size_t)used, "%.4g GB/s%s", most / 1e9, panel->count > 1 ? " each" : "");
+        snprintf(text + used, sizeof text - (size_t)used, "%.4g GB/s%s", most / PC_BYTES_PER_GB,
+                 panel->count > 1 ? " each" : "");
     add_text(x, text, x->left, x->y[index], PC_STYLE_HEADING_FONT, true);
 }
 
@@ -207,7 +210,7 @@ static void add_note(const picture *x, int row, int colour, double start, double
              "data-bytes-per-s=\"%.9g\"",
              of->link, colour, start, end, bytes_per_s);
     snprintf(title, sizeof title, "%s: %s, %.4g GB/s, %.3g%%: %.6g to %.6g %s", name, pc_links_colour_name(colour),
-             bytes_per_s / 1e9, 100 * load, start, end, x->figure->time_unit);
+             bytes_per_s / PC_BYTES_PER_GB, 100 * load, start, end, x->figure->time_unit);
     pc_svg_add_note(x->notes, attributes, title);
 }
 

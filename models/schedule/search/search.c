@@ -1,6 +1,7 @@
 #include "models/schedule/search/search.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/candidates.h"
 #include "models/schedule/search/plan.h"
@@ -10,14 +11,6 @@
 #include <string.h>
 
 enum { FAVOURITES = 3 }; /* blocks that may be tried before all others */
-
-static int least(int a, int b) {
-    return a < b ? a : b;
-}
-
-static int most(int a, int b) {
-    return a > b ? a : b;
-}
 
 /* ---- packed blocks ---- */
 
@@ -61,7 +54,7 @@ static void squeeze_candidates(pc_tournament *t, const field *f, int count) {
     int chosen = f->count < count ? (int)f->count : count;
     for (int64_t i = 0; i < f->count; i++) f->span[i] = INT64_MAX;
     for (int done = 0; done < chosen;) {
-        int batch = least(chosen - done, t->entry_count);
+        int batch = pc_min(chosen - done, t->entry_count);
         for (int i = 0; i < batch; i++) {
             int64_t candidate = candidate_to_squeeze(f, chosen, done + i);
             t->entries[i].pattern = f->list[candidate].pattern;
@@ -125,7 +118,7 @@ enum { WAYS = sizeof ways / sizeof *ways, STARTS_IN_OTHER_WAYS = 3 };
 static int enter_starts(pc_tournament *t, const field *f, int starts) {
     int entered = 0;
     for (int way = 0; way < WAYS; way++) {
-        int going = way == 0 ? starts : most(starts / STARTS_IN_OTHER_WAYS, least(starts, 4));
+        int going = way == 0 ? starts : pc_max(starts / STARTS_IN_OTHER_WAYS, pc_min(starts, 4));
         if (!t->rooms[ways[way].coarse]) continue;
         for (int i = 0; i < going && entered < t->entry_count; i++, entered++) {
             pc_entry *e = &t->entries[entered];
@@ -163,10 +156,10 @@ static void compete(pc_tournament *t, const field *f, int64_t packed, const pc_s
     int count = enter_starts(t, f, starts);
     run_heat(t, count, effort->start_rounds);
     if (pc_tournament_is_over(t)) return;
-    count = least(count, effort->better);
+    count = pc_min(count, effort->better);
     run_heat(t, count, effort->better_rounds);
     if (pc_tournament_is_over(t)) return;
-    run_heat(t, branch_out(t, least(count, effort->best), effort->draws), effort->best_rounds);
+    run_heat(t, branch_out(t, pc_min(count, effort->best), effort->draws), effort->best_rounds);
 }
 
 /* ---- from the short iteration to the whole one ---- */
@@ -203,7 +196,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         *e = (pc_entry){.pattern = packed, .order = e->order};
     }
     run_heat(full, count, 1);
-    run_heat(full, least(count, 4), rounds);
+    run_heat(full, pc_min(count, 4), rounds);
     return PC_OK;
 }
 
@@ -222,7 +215,7 @@ static int short_length(const pc_search *search) {
 }
 
 static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
-    return passes <= in_full ? number : most((int)(number * in_full / passes), least(number, at_least));
+    return passes <= in_full ? number : pc_max((int)(number * in_full / passes), pc_min(number, at_least));
 }
 
 /* The effort for a plan of this size. */
@@ -280,7 +273,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
                          pc_tournament *brief, pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
-    int entries = most(2 * effort->starts, most(8, (2 + effort->draws) * effort->best));
+    int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
     pc_code code = f.list && f.span ? PC_OK : pc_error_no_memory(error);
     if (!code) code = pc_candidates_list(search, plan, f.list, &f.count, error);
     if (!code) code = pc_tournament_create(plan, search->patterns, search->threads, entries, true, brief, error);
@@ -317,7 +310,7 @@ static pc_code run_full(const pc_search *search, const pc_search_effort *effort,
                         int64_t packed, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_plan plan = {0};
     pc_tournament full = {0};
-    int finalists = least(most(effort->best, 1), brief->entry_count);
+    int finalists = pc_min(pc_max(effort->best, 1), brief->entry_count);
     while (finalists > 1 && !brief->entries[finalists - 1].is_valid) finalists--;
     pc_code code = make_plan(search, search->microbatches, &plan, error);
     if (!code)
