@@ -2,6 +2,7 @@
 #ifndef PC_BENCH_BENCH_H
 #define PC_BENCH_BENCH_H
 
+#include "engine/clock.h"
 #include "engine/order.h"
 #include "engine/random.h"
 
@@ -10,12 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-static inline double bench_now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* The time that this thread itself has had: for what takes long enough to be interrupted. */
 static inline double bench_own_s(void) {

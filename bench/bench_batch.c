@@ -89,13 +89,13 @@ static cost measure(taker *t, int processes, int64_t count, int jobs, shared *al
         _exit(0);
     }
     while (all->ready < processes) usleep(100);
-    double begin = bench_now_s();
+    double begin = pc_now_s();
     all->ready++;
     for (int i = 0; i < processes; i++) {
         int status;
         if (waitpid(children[i], &status, 0) < 0 || status) abort();
     }
-    return (cost){bench_now_s() - begin, all->processor_s[0] + all->processor_s[1]};
+    return (cost){pc_now_s() - begin, all->processor_s[0] + all->processor_s[1]};
 }
 
 static void print_ratio(const char *name, double ratio[ROUNDS]) {

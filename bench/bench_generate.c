@@ -58,7 +58,7 @@ typedef struct duration {
 static duration now(void) {
     struct timespec processor;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &processor);
-    return (duration){bench_now_s(), (double)processor.tv_sec + 1e-9 * (double)processor.tv_nsec};
+    return (duration){pc_now_s(), (double)processor.tv_sec + 1e-9 * (double)processor.tv_nsec};
 }
 
 /* What one generation and replay take. */

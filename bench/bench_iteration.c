@@ -47,12 +47,12 @@ static void measure(const example *x) {
     pc_iteration iteration = {0};
     pc_error error = {0};
     for (int i = 0; i < x->rounds; i++) {
-        double begin = bench_now_s();
+        double begin = pc_now_s();
         if (pc_iteration_run(&spec, NULL, true, &iteration, &error)) {
             printf("%-32s %s\n", x->name, error.message);
             return;
         }
-        times[i] = bench_now_s() - begin;
+        times[i] = pc_now_s() - begin;
         if (i + 1 < x->rounds) pc_iteration_free(&iteration);
     }
     struct rusage usage;

@@ -42,10 +42,10 @@ static void measure(uint32_t pending, uint64_t events) {
         pc_engine_post(engine, delays[bench_draw(&model.random) % BENCH_DELAYS] + jitter, 0, &event, NULL);
     }
     run(&model, engine, pending); /* one round first, until the queue has its steady shape */
-    double start = bench_now_s();
+    double start = pc_now_s();
     run(&model, engine, events);
     printf("phold %8u pending  %6.2f M events/s      %5.1f bytes/event\n", pending,
-           (double)events / (bench_now_s() - start) * 1e-6, (double)pc_engine_bytes(engine) / pending);
+           (double)events / (pc_now_s() - start) * 1e-6, (double)pc_engine_bytes(engine) / pending);
     pc_engine_free(engine);
     free(model.handled);
     free(delays);

@@ -120,12 +120,12 @@ static void measure(const char *name, selection wanted, int top) {
         .objective_count = 1, .top = top, .threads = threads ? (int)strtol(threads, NULL, 10) : 0};
     pc_plan_answer answer;
     pc_error error = {0};
-    double begin = bench_now_s();
+    double begin = pc_now_s();
     if (pc_plan_run(&space, &request, &answer, &error)) {
         printf("%s: %s\n", name, error.message);
         return;
     }
-    print_answer(name, &answer, bench_now_s() - begin);
+    print_answer(name, &answer, pc_now_s() - begin);
     pc_plan_answer_free(&answer);
 }
 

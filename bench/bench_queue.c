@@ -17,11 +17,11 @@ static double hold_million_per_s(size_t pending, size_t operations) {
     }
     double start = 0.0;
     for (size_t i = 0; i < operations + pending; i++) {
-        if (i == pending) start = bench_now_s(); /* one round first, until the queue has its steady shape */
+        if (i == pending) start = pc_now_s(); /* one round first, until the queue has its steady shape */
         if (!pc_queue_pop(queue, &now, &event)) abort();
         if (!pc_queue_push(queue, now + delays[bench_draw(&random) % BENCH_DELAYS], 0, &event, NULL)) abort();
     }
-    double rate = (double)operations / (bench_now_s() - start) * 1e-6;
+    double rate = (double)operations / (pc_now_s() - start) * 1e-6;
     printf("hold  %8zu pending  %6.2f M operations/s  %5.1f bytes/event\n", pending, rate,
            (double)pc_queue_bytes(queue) / (double)pending);
     pc_queue_free(queue);

@@ -62,9 +62,9 @@ static void measure(const char *name, int devices, int microbatches, int rounds)
     for (int round = 0; round < rounds; round++)
         for (int way = 0; way < WAYS; way++) {
             if (ways[way](&x) != expected) abort();
-            double start = bench_now_s();
+            double start = pc_now_s();
             if (ways[way](&x) != expected) abort();
-            double taken = bench_now_s() - start;
+            double taken = pc_now_s() - start;
             if (taken < best[way]) best[way] = taken;
         }
     double ns = 1e9 / (double)x.schedule.offsets[devices];

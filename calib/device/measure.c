@@ -2,6 +2,7 @@
 
 #include "calib/device/transfers.h"
 #include "engine/alloc.h"
+#include "engine/clock.h"
 #include "kernels/attention_library.h"
 
 #include <inttypes.h>
@@ -9,15 +10,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- what it rests on ---- */
 
 static double monotonic_s(void *self) {
     (void)self;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return pc_now_s();
 }
 
 pc_measure_seams pc_measure_seams_usual(void) {

@@ -2,6 +2,7 @@
 #include "calib/device/transfers.h"
 
 #include "engine/alloc.h"
+#include "engine/clock.h"
 #include "kernels/device.h"
 #include "kernels/transfer.h"
 
@@ -145,21 +146,15 @@ static pc_code look_at(ranks *group, int *running, pc_error *error) {
     return PC_OK;
 }
 
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Until all are done, one fails, the user interrupts, or they are stuck. */
 static pc_code wait_for(ranks *group, pc_error *error) {
-    double most_s = group->budget_s + patience_s(group->request), until_s = now_s() + most_s;
+    double most_s = group->budget_s + patience_s(group->request), until_s = pc_now_s() + most_s;
     int running = group->ranks;
     pc_code code = PC_OK;
     while (!code && running > 0) {
         const volatile int *interrupted = group->request->is_interrupted;
         if (interrupted && *interrupted) break;
-        if (now_s() > until_s)
+        if (pc_now_s() > until_s)
             code =
                 pc_error_set(error, PC_ERROR_IO, "transfers: %d ranks did not end within %.0f s", group->ranks, most_s);
         else

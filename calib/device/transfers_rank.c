@@ -4,6 +4,7 @@
 
 #include "calib/device/statistics.h"
 #include "engine/alloc.h"
+#include "engine/clock.h"
 #include "engine/random.h"
 #include "kernels/device.h"
 #include "kernels/transfer.h"
@@ -29,7 +30,7 @@ typedef struct member {
     void *send, *receive;
     uint16_t *host; /* BLOCK_ELEMENTS */
     pc_profile profile;
-    struct timespec start;
+    double start_s;
     double begun_s; /* behind the start: the first collective */
 } member;
 
@@ -77,7 +78,7 @@ static pc_code meet(member *r, pc_error *error) {
         if (!code) code = write_id(path, &id, error);
     } else {
         code = read_id(path, &id, error);
-        clock_gettime(CLOCK_MONOTONIC, &r->start); /* not of the groups before, that others were in */
+        r->start_s = pc_now_s(); /* not of the groups before, that others were in */
     }
     if (!code) code = pc_transfer_open(r->device, &id, task->ranks, task->rank, &r->group, error);
     return code;
@@ -179,9 +180,7 @@ static pc_code time_once(member *r, repetition *repeated, int repeats, double *s
 }
 
 static double elapsed_s(const member *r) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - r->start.tv_sec) + 1e-9 * (double)(now.tv_nsec - r->start.tv_nsec);
+    return pc_now_s() - r->start_s;
 }
 
 /* How often, from a first rough time and what is left of the budget; the same on all ranks, for what goes in is. */
@@ -244,7 +243,7 @@ static pc_code measure_transfer(member *r, pc_transfer transfer, pc_error *error
 
 /* Contexts, libraries and meeting take seconds, which are part of the budget. */
 static pc_code prepare(member *r, pc_error *error) {
-    clock_gettime(CLOCK_MONOTONIC, &r->start);
+    r->start_s = pc_now_s();
     pc_code code = pc_device_open(r->task->device, &r->device, error);
     if (!code) code = meet(r, error);
     if (!code) code = pc_device_allocate(r->device, r->task->most_bytes, &r->send, error);

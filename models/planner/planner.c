@@ -1,6 +1,7 @@
 #include "models/planner/planner.h"
 
 #include "engine/alloc.h"
+#include "engine/clock.h"
 #include "engine/order.h"
 #include "engine/parallel.h"
 #include "models/planner/search.h"
@@ -9,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phase, int64_t done, int64_t total) {
     const pc_plan_progress *progress = &search->request->progress;
@@ -146,12 +146,6 @@ static pc_code simulate(plan_search *search, const plan_heap *heap, pc_error *er
 
 /* ---- the search ---- */
 
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Whether some point that was left out may still be among the best. */
 static bool has_more(const plan_search *search, const plan_heap *heap) {
     bool is_exhaustive = search->request->exhaustive;
@@ -177,16 +171,16 @@ static pc_code search_all(plan_search *search, pc_error *error) {
     pc_code code = PC_OK;
     while (!code && is_over) {
         plan_heap heap;
-        double begin = now_s();
+        double begin = pc_now_s();
         bool is_first = search->passes == 0, has_few = search->best.numbers && !search->request->exhaustive;
         search->kept = is_first ? PLAN_KEPT_FIRST : PLAN_KEPT;
         search->kept_of_frame = is_first && has_few ? PLAN_KEPT_OF_FRAME : 0;
         code = plan_walk(search, &heap, error);
         if (code) break;
-        double bounded = now_s();
+        double bounded = pc_now_s();
         code = simulate(search, &heap, error);
         search->log.bound_s += bounded - begin;
-        search->log.simulate_s += now_s() - bounded;
+        search->log.simulate_s += pc_now_s() - bounded;
         is_over = has_more(search, &heap);
         end_pass(search, &heap);
         plan_heap_free(&heap);
