@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "models/training/run.h"
 #include "results/column_choice.h"
+#include "results/row.h"
 #include "storage/format.h"
 
 #include <stdbool.h>

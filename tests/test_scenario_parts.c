@@ -264,8 +264,9 @@ static void test_where_paths_count_from(void **state) {
     assert_int_equal(chdir(folder), 0);
     pc_scenario *scenario = load_with(NULL, sets, 3);
     pc_run_spec spec = spec_of(scenario, 0);
-    assert_string_equal(spec.machine, "own machine");
-    assert_string_equal(spec.model, "tiny");
+    pc_run_labels labels = labels_of(scenario, 0);
+    assert_string_equal(labels.machine, "own machine");
+    assert_string_equal(labels.model, "tiny");
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
     assert_int_equal(chdir(here), 0);
