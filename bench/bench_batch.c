@@ -2,8 +2,8 @@
  * gives at all, for its cores share caches, memory and, where it is virtual, their host. One run is one folded
  * iteration: GPT-3 175B, TP 8, PP 8, 1F1B, 24 microbatches, closed costs. */
 #include "bench/bench.h"
-#include "sweep/batch.h"
 #include "scenarios/scenario.h"
+#include "sweep/batch.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ static pc_code take(void *context, const pc_run_spec *spec, const pc_run_row *ro
 
 static void run(taker *t, int64_t count, int jobs) {
     pc_error error = {0};
-    if (!batch_run(count, jobs, make, take, t, &error)) return;
+    if (!pc_batch_run(count, jobs, make, take, t, &error)) return;
     fprintf(stderr, "%s\n", error.message);
     exit(1);
 }
