@@ -37,9 +37,9 @@ typedef struct shared {
     double processor_s[2];
 } shared;
 
-static pc_code make(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+static pc_code make(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     const taker *t = context;
-    pc_code code = pc_scenario_run_spec(t->scenario, 0, spec, error);
+    pc_code code = pc_scenario_run_spec(t->scenario, 0, spec, labels, error);
     if (!code) spec->iteration.overhead_ps = index; /* no two runs are alike */
     return code;
 }

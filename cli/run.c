@@ -232,8 +232,9 @@ static pc_code print_table(session *s, pc_error *error) {
 
 static void warn(const session *s) {
     pc_run_spec spec;
+    pc_run_labels labels;
     pc_sweep_warn(s->sweep, say_warning, NULL);
-    if (s->used.over.count == 0 || pc_sweep_spec(s->sweep, s->used.most, &spec, &(pc_error){0})) return;
+    if (s->used.over.count == 0 || pc_sweep_spec(s->sweep, s->used.most, &spec, &labels, &(pc_error){0})) return;
     utilisation_warn(&s->used, "run", &spec.iteration);
     pc_run_spec_free(&spec);
 }

@@ -2,7 +2,7 @@
 #ifndef PC_CLI_UTILISATION_H
 #define PC_CLI_UTILISATION_H
 
-#include "models/training/run.h"
+#include "results/row.h"
 #include "sweep/run_list.h"
 
 /* Zero it to start. */

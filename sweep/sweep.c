@@ -71,8 +71,9 @@ static pc_code open_profiles(pc_sweep *sweep, pc_error *error) {
         int i = scenario_of(sweep, run);
         const pc_scenario *scenario = sweep->request.scenarios[i];
         pc_run_spec spec;
+        pc_run_labels labels;
         if (!pc_scenario_has_profiles(scenario)) continue;
-        code = pc_scenario_run_spec(scenario, run - sweep->first_run[i], &spec, error);
+        code = pc_scenario_run_spec(scenario, run - sweep->first_run[i], &spec, &labels, error);
         if (code) break;
         code = pc_run_profiles_open(&sweep->profiles, &spec, error);
         pc_run_spec_free(&spec);
@@ -80,13 +81,13 @@ static pc_code open_profiles(pc_sweep *sweep, pc_error *error) {
     return code;
 }
 
-pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_error *error) {
+pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     int64_t run = run_of(sweep, index);
     int i = scenario_of(sweep, run);
-    pc_code code = pc_scenario_run_spec(sweep->request.scenarios[i], run - sweep->first_run[i], spec, error);
+    pc_code code = pc_scenario_run_spec(sweep->request.scenarios[i], run - sweep->first_run[i], spec, labels, error);
     if (code) return code;
     pc_run_profiles_use(&sweep->profiles, spec);
-    spec->run = run + 1;
+    labels->run = run + 1;
     return PC_OK;
 }
 
@@ -107,10 +108,11 @@ static void make_key(void *context, int worker, int64_t index) {
     const key_work *work = context;
     const pc_sweep *sweep = work->sweep;
     pc_run_spec spec;
+    pc_run_labels labels;
     pc_error error = {0};
-    if (!pc_sweep_spec(sweep, index, &spec, &error)) {
+    if (!pc_sweep_spec(sweep, index, &spec, &labels, &error)) {
         sweep->keys[index] = pc_run_key_of(&spec);
-        sweep->labels[index] = pc_run_labels_of(&spec);
+        sweep->labels[index] = pc_run_labels_hash(&labels);
         pc_run_spec_free(&spec);
     } else if (!work->faults[worker].error.code || index < work->faults[worker].run) {
         work->faults[worker] = (key_fault){index, error};
@@ -191,11 +193,11 @@ static int threads_of_a_run(const pc_sweep *sweep) {
     return threads > 1 ? (int)threads : 1;
 }
 
-static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     const pc_sweep *sweep = context;
     if (sweep->sink.is_stopped && sweep->sink.is_stopped(sweep->sink.context))
         return pc_error_set(error, PC_ERROR_STOPPED, "stopped before all runs were done");
-    pc_code code = pc_sweep_spec(sweep, sweep->agenda.to_do[index], spec, error);
+    pc_code code = pc_sweep_spec(sweep, sweep->agenda.to_do[index], spec, labels, error);
     if (code) return code;
     spec->iteration.threads = threads_of_a_run(sweep);
     spec->memo = spec->iteration.memo = sweep->memo;
@@ -206,7 +208,7 @@ static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_erro
 static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
                            pc_error *error) {
     pc_sweep *sweep = context;
-    int64_t index = index_of(sweep, spec->run - 1);
+    int64_t index = index_of(sweep, row->run - 1);
     pc_schedule shape = {.devices = spec->devices,
                          .microbatches = spec->microbatches,
                          .chunks = spec->chunks,
@@ -250,9 +252,10 @@ pc_code pc_sweep_row(const pc_sweep *sweep, int64_t index, pc_run_row *row, pc_e
     if (pc_sweep_files_labels(&sweep->files, place) == sweep->labels[index] && row->run == run_of(sweep, index) + 1)
         return PC_OK;
     pc_run_spec spec;
-    code = pc_sweep_spec(sweep, index, &spec, error);
+    pc_run_labels labels;
+    code = pc_sweep_spec(sweep, index, &spec, &labels, error);
     if (code) return code;
-    pc_run_row_relabel(&spec, row);
+    pc_run_row_relabel(&spec, &labels, row);
     pc_run_spec_free(&spec);
     return PC_OK;
 }

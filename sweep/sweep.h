@@ -18,7 +18,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
-#include "models/training/run.h"
+#include "results/row.h"
 #include "scenarios/scenario.h"
 #include "sweep/team.h"
 
@@ -78,8 +78,9 @@ PC_API pc_code pc_sweep_run(const pc_sweep_request *request, const pc_sweep_sink
 PC_API int64_t pc_sweep_row_count(const pc_sweep *sweep);
 PC_API pc_code pc_sweep_row(const pc_sweep *sweep, int64_t index, pc_run_row *row, pc_error *error);
 
-/* What row `index` is the result of; free it with pc_run_spec_free. */
-PC_API pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_error *error);
+/* What row `index` is the result of, to be freed with pc_run_spec_free, and its labels. */
+PC_API pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_run_labels *labels,
+                             pc_error *error);
 
 /* What measured profiles have to say of the answers that they gave, a line each. */
 PC_API void pc_sweep_warn(const pc_sweep *sweep, void (*warn)(void *context, const char *text), void *context);
