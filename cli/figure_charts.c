@@ -1,6 +1,6 @@
 #include "cli/figure_charts.h"
 #include "cli/cli.h"
-#include "sweep/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 
 #include "cli/find_run.h"
 #include "engine/alloc.h"

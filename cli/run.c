@@ -8,7 +8,7 @@
 
 #include "engine/alloc.h"
 #include "results/table.h"
-#include "sweep/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 #include "sweep/sweep.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* What a scenario declares as a chart: converted, and refused where it is none. */
-#include "sweep/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 
 #include "tests/scenario_files.h"
 

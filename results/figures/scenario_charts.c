@@ -1,4 +1,4 @@
-#include "sweep/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 
 static pc_code find_style(const pc_scenario_figure *figure, pc_chart_style *style, pc_error *error) {
     *style = PC_CHART_POINTS;

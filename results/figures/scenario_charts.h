@@ -1,6 +1,6 @@
 /* scenario_charts.h: the charts that scenarios declare, as results/figures/chart.h wants them. */
-#ifndef PC_SWEEP_SCENARIO_CHARTS_H
-#define PC_SWEEP_SCENARIO_CHARTS_H
+#ifndef PC_RESULTS_SCENARIO_CHARTS_H
+#define PC_RESULTS_SCENARIO_CHARTS_H
 
 #include "engine/error.h"
 #include "results/figures/chart.h"
