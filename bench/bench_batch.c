@@ -55,7 +55,7 @@ static pc_code take(void *context, const pc_run_spec *spec, const pc_run_row *ro
 
 static void run(taker *t, int64_t count, int jobs) {
     pc_error error = {0};
-    if (!batch_run(count, jobs, make, take, t, &error)) return;
+    if (!pc_batch_run(count, jobs, make, take, t, &error)) return;
     fprintf(stderr, "%s\n", error.message);
     exit(1);
 }

@@ -31,6 +31,9 @@ pc_code refuse_same_file(const char *input, const char *output, const char *what
 /* Prints a text that came from a file, with a '?' for what may not be shown: it cannot end the line. */
 void print_plain(FILE *stream, const char *text);
 
+/* Prints what the library warns of, a plain line, on standard error. */
+void say_warning(void *context, const char *text);
+
 /* Flushes standard output; EXIT_MACHINE with a message where it could not take everything, else `status`. */
 int finish_output(int status);
 
@@ -91,8 +94,5 @@ void progress_end(progress *bar);
 /* Takes the bar back for good, from any thread, with what the terminal has put behind it (^C): before the last words of
  * a command that a signal ends. Who would draw it again waits for the end. */
 void progress_stop(progress *bar);
-
-/* Seconds on a clock that only goes forward. */
-double now_s(void);
 
 #endif

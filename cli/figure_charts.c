@@ -1,6 +1,6 @@
 #include "cli/figure_charts.h"
 #include "cli/cli.h"
-#include "cli/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 
 #include "cli/find_run.h"
 #include "engine/alloc.h"
@@ -183,7 +183,7 @@ static pc_code draw_figure(const char *scenario, const pc_scenario_figure *figur
     const search *of = context;
     pc_chart chart;
     if (!is_meant(scenario, figure, of->name)) return PC_OK;
-    pc_code code = scenario_chart(scenario, figure, &chart, error);
+    pc_code code = pc_scenario_chart(scenario, figure, &chart, error);
     return code ? code : draw_rows(of->reader, scenario, &chart, of->output, error);
 }
 

@@ -1,8 +1,8 @@
 /* pipecast: picks the subcommand. */
 #include "cli/cli.h"
-#include "sweep/ranks.h"
 #include "cli/version.h"
 #include "engine/names.h"
+#include "sweep/team.h"
 
 #include <fcntl.h>
 #include <gsl/gsl_version.h>
@@ -40,7 +40,7 @@ static void print_version(void) {
     unsigned major, minor, release;
     H5get_libversion(&major, &minor, &release);
     printf("pipecast %s\ncommit: %s\nhdf5: %u.%u.%u\ngsl: %s\ncuda: %s\nnccl: %s\nmpi: %s\n", PC_VERSION, PC_COMMIT,
-           major, minor, release, gsl_version, PC_CUDA_VERSION, PC_NCCL_VERSION, ranks_mpi_version());
+           major, minor, release, gsl_version, PC_CUDA_VERSION, PC_NCCL_VERSION, pc_team_mpi_version());
 }
 
 typedef struct command {

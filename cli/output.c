@@ -20,6 +20,11 @@ void print_plain(FILE *stream, const char *text) {
     fputs(plain, stream);
 }
 
+void say_warning(void *context, const char *text) {
+    (void)context;
+    fprintf(stderr, "pipecast: warning: %s\n", text);
+}
+
 int finish_output(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
     report_usage("standard output: %s; expected room for the results", strerror(errno));

@@ -4,14 +4,14 @@
 #include "cli/interrupt.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_request.h"
-#include "cli/run_profiles.h"
 #include "cli/utilisation.h"
-#include "sweep/sweep_files.h"
 
 #include "engine/alloc.h"
 #include "models/training/run_key.h"
 #include "results/plan_table.h"
 #include "results/store/store.h"
+#include "sweep/run_profiles.h"
+#include "sweep/sweep_files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 typedef struct session {
     const plan_request *request;
     pc_plan_scenario *scenario;
-    run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
+    pc_run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
     pc_plan_answer answer;
     pc_results_writer *writer;    /* NULL where no file is wanted */
     pc_plan_row *rows;            /* one a plan; owns the commands */
@@ -40,8 +40,8 @@ static pc_code open_profiles(session *s, pc_error *error) {
     int count;
     pc_run_spec *bases = pc_plan_scenario_bases(s->scenario, &count);
     pc_code code = PC_OK;
-    for (int i = 0; i < count && !code; i++) code = run_profiles_open(&s->searched, &bases[i], error);
-    for (int i = 0; i < count && !code; i++) run_profiles_use(&s->searched, &bases[i]);
+    for (int i = 0; i < count && !code; i++) code = pc_run_profiles_open(&s->searched, &bases[i], error);
+    for (int i = 0; i < count && !code; i++) pc_run_profiles_use(&s->searched, &bases[i]);
     return code;
 }
 
@@ -94,7 +94,7 @@ static pc_code open_results(session *s, pc_error *error) {
     const char *path = s->request->path, *output = s->request->output;
     if (!output) return PC_OK;
     pc_code code = path ? refuse_same_file(path, output, "the scenario", error) : PC_OK;
-    if (!code) code = sweep_files_check_target(output, &standing, error);
+    if (!code) code = pc_sweep_files_check_target(output, &standing, error);
     if (!code) code = pc_results_create(output, &s->writer, error);
     if (code) return code;
     pc_results_guard(s->writer, &standing);
@@ -129,8 +129,8 @@ static pc_code run_plan(session *s, int64_t index, pc_error *error) {
     plan->found = s->answer.found[index];
     pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, &labels, error);
     if (code) return code;
-    code = run_profiles_open(&s->planned, &spec, error);
-    if (!code) run_profiles_use(&s->planned, &spec);
+    code = pc_run_profiles_open(&s->planned, &spec, error);
+    if (!code) pc_run_profiles_use(&s->planned, &spec);
     spec.trace = spec.trace && s->writer;
     if (!code) code = pc_run_row_make(&spec, &labels, &plan->row, &detail, error);
     if (!code) {
@@ -187,8 +187,8 @@ static void close_session(session *s) {
     for (int64_t i = 0; s->rows && i < s->answer.count; i++) pc_free((char *)s->rows[i].command);
     pc_results_discard(s->writer);
     pc_plan_answer_free(&s->answer);
-    run_profiles_close(&s->searched);
-    run_profiles_close(&s->planned);
+    pc_run_profiles_close(&s->searched);
+    pc_run_profiles_close(&s->planned);
     pc_plan_scenario_free(s->scenario);
     pc_free(s->rows);
 }
@@ -197,7 +197,7 @@ static void warn(const session *s) {
     utilisation used = {.last = 0};
     pc_run_spec spec;
     pc_run_labels labels;
-    run_profiles_warn(&s->planned);
+    pc_run_profiles_warn(&s->planned, say_warning, NULL);
     for (int64_t i = 0; i < s->answer.count; i++) utilisation_note(&used, i, &s->rows[i].row);
     if (used.over.count == 0) return;
     const pc_plan_choice *most = &s->rows[used.most].found.choice;

@@ -1,16 +1,10 @@
 #include "cli/cli.h"
+#include "engine/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
-
-double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 enum { BAR_WIDTH = 40, ECHO_WIDTH = 2 /* ^C */ };
 static const double QUIET_S = 0.4, REDRAW_S = 0.1; /* work that is done at once needs no bar */
@@ -19,7 +13,7 @@ void progress_start(progress *bar, int64_t total, bool is_quiet) {
     *bar = (progress){.lock = PTHREAD_MUTEX_INITIALIZER,
                       .is_shown = !is_quiet && isatty(STDERR_FILENO),
                       .total = total,
-                      .started_s = now_s(),
+                      .started_s = pc_now_s(),
                       .unit = "runs"};
 }
 
@@ -51,7 +45,7 @@ static void draw(progress *bar, double now) {
 
 static void draw_now_and_then(progress *bar) {
     double now;
-    if (!bar->is_shown || (now = now_s()) - bar->started_s < QUIET_S || now - bar->drawn_s < REDRAW_S) return;
+    if (!bar->is_shown || (now = pc_now_s()) - bar->started_s < QUIET_S || now - bar->drawn_s < REDRAW_S) return;
     pthread_mutex_lock(&bar->lock);
     draw(bar, now);
     pthread_mutex_unlock(&bar->lock);
@@ -67,7 +61,7 @@ void progress_at(progress *bar, int64_t done, int64_t total, const char *unit) {
     if (!bar->is_shown) return;
     if (strcmp(unit, bar->unit) != 0) {
         progress_end(bar);
-        bar->started_s = now_s();
+        bar->started_s = pc_now_s();
         bar->first = done;
         bar->unit = unit;
     }

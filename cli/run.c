@@ -1,14 +1,22 @@
 /* pipecast run: all runs of some scenarios, into a table and a results file. */
 #include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/look.h"
 #include "cli/run_flags.h"
-#include "cli/run_sweep.h"
+#include "cli/run_sets.h"
+#include "cli/utilisation.h"
 
 #include "engine/alloc.h"
 #include "results/table.h"
+#include "results/figures/scenario_charts.h"
+#include "sweep/sweep.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help_start[] =
     "usage: pipecast run [SCENARIO.yaml...] [OPTIONS]\n"
@@ -42,6 +50,231 @@ static const char help_end[] =
     "example: pipecast run --model gpt3-175b --machine dgx-a100 --gpus 1024 --tp 4,8 --pp 8,16 --schedule 1f1b,zb-h1\n";
 
 enum { JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
+
+/* What the user asked for. */
+typedef struct run_request {
+    const char **paths; /* NULL: no file, the sets say everything */
+    int path_count;
+    run_sets sets;
+    const char *output; /* NULL: no results file */
+    pc_format format;
+    look_request look;
+    int64_t jobs;               /* 0: the user does not say */
+    int64_t shard, shard_count; /* shard from 1 */
+    bool is_quiet;
+    bool is_fresh;       /* all runs again, whatever is there */
+    bool allows_outside; /* of the scenarios' folders, what they name */
+} run_request;
+
+/* All that is going on. */
+typedef struct session {
+    const run_request *request;
+    pc_team *team;
+    pc_scenario **scenarios;
+    pc_sweep *sweep;
+    interrupt interrupt;
+    progress bar;
+    char journal[2 * PATH_MAX]; /* that keeps what is done; empty: nothing does */
+    int64_t to_do;
+    _Atomic int64_t done;
+    bool any_unfit;
+    utilisation used;
+} session;
+
+/* ---- the scenarios ---- */
+
+static pc_code load_scenario(const run_request *r, const char *path, pc_scenario **scenario, pc_error *error) {
+    pc_scenario_options options = {r->sets.list, r->sets.count, r->allows_outside};
+    pc_code code = pc_scenario_load_with(path, &options, scenario, error);
+    if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, error);
+    if (!code && path) code = pc_scenario_charts_check(path, *scenario, error);
+    if (!code && path && r->output) code = refuse_same_file(path, r->output, "the scenario", error);
+    return code;
+}
+
+static pc_code load_scenarios(session *s, pc_error *error) {
+    const run_request *r = s->request;
+    s->scenarios = pc_alloc((size_t)r->path_count, sizeof(pc_scenario *));
+    if (!s->scenarios) return pc_error_no_memory(error);
+    for (int i = 0; i < r->path_count; i++) {
+        pc_code code = load_scenario(r, r->paths[i], &s->scenarios[i], error);
+        if (code) return code;
+    }
+    if (r->output || pc_team_size(s->team) <= 1) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "-o: expected with several ranks, which share results by files");
+}
+
+/* ---- while it runs ---- */
+
+static bool is_first(const session *s) {
+    return pc_team_rank(s->team) == 0;
+}
+
+/* Where somebody looks on, and not all is to be done. */
+static void say_agenda(const session *s, const pc_sweep_progress *at) {
+    int64_t repeats = at->runs - at->to_do - at->done_before;
+    if (s->request->is_quiet || !isatty(STDERR_FILENO) || at->to_do == at->runs) return;
+    fprintf(stderr,
+            "pipecast: of %" PRId64 " runs %" PRId64 " done before, %" PRId64 " equal to another, %" PRId64 " to do\n",
+            at->runs, at->done_before, repeats, at->to_do);
+}
+
+static void say_interrupted(void *context) {
+    session *s = context;
+    progress_stop(&s->bar);
+    if (!s->journal[0]) return;
+    fprintf(stderr, "pipecast: interrupted: %" PRId64 " of %" PRId64 " runs to do are done%s and kept in ", s->done,
+            s->to_do, pc_team_size(s->team) > 1 ? " by the first rank" : "");
+    print_plain(stderr, s->journal);
+    fprintf(stderr, "; the same command goes on\n");
+}
+
+/* The threads that do the runs start after it. */
+static void begin(session *s, const pc_sweep_progress *at) {
+    bool is_seen = is_first(s);
+    s->to_do = at->to_do;
+    snprintf(s->journal, sizeof s->journal, "%s", at->journal ? at->journal : "");
+    if (is_seen) say_agenda(s, at);
+    progress_start(&s->bar, at->to_do, s->request->is_quiet || !is_seen);
+    if (is_seen && (at->journal || s->bar.is_shown)) {
+        if (!s->interrupt.is_blocked) interrupt_block(&s->interrupt);
+        interrupt_watch(&s->interrupt, say_interrupted, s);
+    }
+    if (!s->interrupt.is_watched) interrupt_end(&s->interrupt);
+}
+
+static void look_on(void *context, const pc_sweep_progress *at) {
+    session *s = context;
+    switch (at->phase) {
+    case PC_SWEEP_BEGINS:
+        begin(s, at);
+        break;
+    case PC_SWEEP_RUNS:
+        s->done = at->done;
+        progress_step(&s->bar);
+        break;
+    case PC_SWEEP_WRITES:
+        progress_end(&s->bar);
+        break;
+    }
+}
+
+static pc_code run_all(session *s, pc_error *error) {
+    const run_request *r = s->request;
+    pc_sweep_request request = {.scenarios = s->scenarios,
+                                .scenario_count = r->path_count,
+                                .output = r->output,
+                                .jobs = (int)r->jobs,
+                                .shard = r->shard,
+                                .shard_count = r->shard_count,
+                                .is_fresh = r->is_fresh,
+                                .team = s->team};
+    pc_sweep_sink sink = {.context = s, .progress = look_on, .warn = r->is_quiet ? NULL : say_warning};
+    return pc_sweep_run(&request, &sink, &s->sweep, error);
+}
+
+/* ---- the table ---- */
+
+static pc_code give_row(void *context, int64_t index, pc_run_row *row, pc_error *error) {
+    session *s = context;
+    pc_code code = pc_sweep_row(s->sweep, index, row, error);
+    s->any_unfit = s->any_unfit || (!code && row->status != PC_RUN_OK);
+    if (!code) utilisation_note(&s->used, index, row);
+    return code;
+}
+
+static void note_assumed(const session *s, look_notes *notes) {
+    pc_model_assumed list[PC_ASSUMED_MAX];
+    int files = s->request->path_count;
+    for (int i = 0; i < files; i++)
+        look_note_assumed(notes, list, pc_scenario_assumed(s->scenarios[i], list),
+                          files > 1 || pc_scenario_has_models(s->scenarios[i]));
+}
+
+/* Runs that fit, by the way in which they were worked out. */
+static pc_code count_ways(const session *s, int64_t count[PC_ENGINE_WAYS], pc_error *error) {
+    pc_run_row row;
+    for (int64_t i = 0; i < pc_sweep_row_count(s->sweep); i++) {
+        pc_code code = pc_sweep_row(s->sweep, i, &row, error);
+        if (code) return code;
+        for (int way = 0; way < PC_ENGINE_WAYS; way++)
+            count[way] += row.status == PC_RUN_OK && strcmp(row.engine, pc_engine_way_name((pc_engine_way)way)) == 0;
+    }
+    return PC_OK;
+}
+
+static pc_code note_engine(const session *s, look_notes *notes, pc_error *error) {
+    int64_t count[PC_ENGINE_WAYS] = {0};
+    int ways = 0;
+    pc_code code = count_ways(s, count, error);
+    for (int way = 0; way < PC_ENGINE_WAYS; way++) ways += count[way] > 0;
+    for (int way = 0; !code && way < PC_ENGINE_WAYS; way++)
+        if (count[way] > 0 && ways == 1)
+            look_note(notes, "engine: %s", pc_engine_way_words((pc_engine_way)way));
+        else if (count[way] > 0)
+            look_note(notes, "engine, %" PRId64 " run%s: %s", count[way], count[way] > 1 ? "s" : "",
+                      pc_engine_way_words((pc_engine_way)way));
+    return code;
+}
+
+static pc_code print_table(session *s, pc_error *error) {
+    const run_request *r = s->request;
+    const char *swept[PC_SCENARIO_SWEPT_MAX];
+    look_notes notes = {.count = 0};
+    note_assumed(s, &notes);
+    pc_code code = r->format == PC_FORMAT_TABLE ? note_engine(s, &notes, error) : PC_OK;
+    if (code) return code;
+    pc_table_look look = look_of(&r->look, &notes);
+    look.swept = swept;
+    look.names_repeat = r->path_count == 1 && pc_scenario_only_sweeps(s->scenarios[0], swept, &look.swept_count);
+    return pc_table_write_from(give_row, s, pc_sweep_row_count(s->sweep), r->format, &look, stdout, error);
+}
+
+static void warn(const session *s) {
+    pc_run_spec spec;
+    pc_run_labels labels;
+    pc_sweep_warn(s->sweep, say_warning, NULL);
+    if (s->used.over.count == 0 || pc_sweep_spec(s->sweep, s->used.most, &spec, &labels, &(pc_error){0})) return;
+    utilisation_warn(&s->used, "run", &spec.iteration);
+    pc_run_spec_free(&spec);
+}
+
+/* ---- all of it ---- */
+
+/* If another file has come to the place of the results, what was asked for is still printed. */
+static pc_code do_all(session *s, pc_error *error) {
+    pc_code code = pc_team_agree(s->team, load_scenarios(s, error), error);
+    if (!code) code = run_all(s, error);
+    if (code && s->sweep) print_table(s, NULL);
+    return code || !is_first(s) ? code : print_table(s, error);
+}
+
+/* All ranks fail with one message, which the first says. */
+static int status_of(const session *s, pc_code code, const pc_error *error) {
+    if (!is_first(s)) return EXIT_DONE; /* launchers end all ranks at the first that ends badly */
+    return code ? report(error) : finish_output(s->any_unfit ? EXIT_DID_NOT_FIT : EXIT_DONE);
+}
+
+static void close_session(session *s) {
+    interrupt_end(&s->interrupt);
+    pc_sweep_free(s->sweep);
+    for (int i = 0; s->scenarios && i < s->request->path_count; i++) pc_scenario_free(s->scenarios[i]);
+    pc_free(s->scenarios);
+    pc_team_close(s->team);
+}
+
+static int answer(const run_request *r) {
+    pc_error error = {0};
+    session s = {.request = r};
+    interrupt_block(&s.interrupt); /* for the threads that MPI starts */
+    pc_code code = pc_team_open(&s.team, &error);
+    if (pc_team_size(s.team) <= 1) interrupt_end(&s.interrupt);
+    if (!code) code = do_all(&s, &error);
+    int status = status_of(&s, code, &error);
+    if (!code && !r->is_quiet && is_first(&s)) warn(&s);
+    close_session(&s);
+    return status;
+}
 
 /* ---- arguments ---- */
 
@@ -142,7 +375,7 @@ static int parse_and_answer(run_request *r, int argc, char **argv) {
     if (r->path_count == 0 && r->sets.flag_count == 0)
         return report_usage("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
     if (r->path_count == 0) r->paths[r->path_count++] = NULL; /* options say everything */
-    return run_sweep(r);
+    return answer(r);
 }
 
 int command_run(int argc, char **argv) {

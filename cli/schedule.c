@@ -1,8 +1,7 @@
 /* pipecast schedule: one schedule, replayed at the user's costs in the user's unit of time. */
-#include "cli/schedule_request.h"
-
 #include "cli/cli.h"
 #include "engine/alloc.h"
+#include "engine/clock.h"
 
 #include "models/schedule/block_write.h"
 #include "models/schedule/check.h"
@@ -11,6 +10,7 @@
 #include "models/schedule/given.h"
 #include "models/schedule/given_block.h"
 #include "models/schedule/replay.h"
+#include "models/schedule/unit_costs.h"
 #include "models/workload/activation.h"
 #include "results/figures/figure.h"
 #include "results/report.h"
@@ -21,6 +21,21 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV, FORMAT_BLOCK } schedule_format;
+
+typedef struct schedule_request {
+    const char *name;                      /* as messages call it; of a block what stands in its file */
+    const char *block;                     /* the file of a block in place of a name; NULL where not given */
+    int block_steps;                       /* a pc_block_steps; -1 where not given */
+    int64_t devices, microbatches, chunks; /* 0 where not given */
+    pc_unit_costs units;
+    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL where not given */
+    schedule_format format;
+    const char *figure;
+    pc_engine_mode engine;
+    bool waits_for_memory;
+} schedule_request;
 
 static const char help[] =
     "usage: pipecast schedule NAME|FILE.csv|--block FILE.yaml -p DEVICES -m MICROBATCHES [OPTIONS]\n"
@@ -155,13 +170,13 @@ static bool take_option(schedule_request *r, int option, const char *value) {
     case CHUNKS:
         return argument_integer("-v", value, 1, PC_CHUNKS_MAX, &r->chunks);
     case TIMES:
-        return parse_times(value, r->times);
+        return parse_times(value, r->units.times);
     case COMM:
-        return argument_number("--comm", value, &r->comm);
+        return argument_number("--comm", value, &r->units.comm);
     case RELEASE_B:
-        return parse_fraction("--release-b", value, &r->release_b);
+        return parse_fraction("--release-b", value, &r->units.release_b);
     case KEEP:
-        return parse_fraction("--keep", value, &r->keep);
+        return parse_fraction("--keep", value, &r->units.keep);
     case MEMORY_LIMIT:
         r->memory_limit = value;
         return true;
@@ -182,6 +197,42 @@ static bool take_option(schedule_request *r, int option, const char *value) {
     default:
         return false;
     }
+}
+
+/* ---- memory limits ---- */
+
+static pc_code read_limit(const char *word, double *limit, pc_error *error) {
+    char *end;
+    *limit = strtod(word, &end);
+    if (end != word && *end == '\0' && *limit >= 0.0) return PC_OK; /* not a NaN either */
+    return pc_error_set(error, PC_ERROR_INPUT, "--memory-limit: '%s'; expected a number from 0 up, or one a device",
+                        word);
+}
+
+static pc_code read_limits(char *text, int devices, double *limit, pc_error *error) {
+    int count = 0;
+    for (char *word; (word = strsep(&text, ",")); count++) {
+        double number;
+        pc_code code = read_limit(word, &number, error);
+        if (code) return code;
+        if (count < devices) limit[count] = number;
+    }
+    if (count != 1 && count != devices)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--memory-limit: %d numbers; expected one, or one for each of %d devices", count, devices);
+    for (int d = 1; d < devices && count == 1; d++) limit[d] = limit[0];
+    return PC_OK;
+}
+
+/* Of every device, in microbatches, into limit[0 .. devices-1]: infinite where none was given. */
+static pc_code read_limits_of(const schedule_request *r, int devices, double *limit, pc_error *error) {
+    for (int d = 0; d < devices; d++) limit[d] = INFINITY;
+    if (!r->memory_limit) return PC_OK;
+    char *copy = strdup(r->memory_limit);
+    if (!copy) return pc_error_no_memory(error);
+    pc_code code = read_limits(copy, devices, limit, error);
+    free(copy);
+    return code;
 }
 
 /* ---- what came of it ---- */
@@ -360,31 +411,34 @@ static pc_code find_generator(schedule_request *r, answer *a, const pc_generator
     return pc_generator_check(*generator, r->devices, r->microbatches, r->chunks, error);
 }
 
-static schedule_shape shape_of(const schedule_request *r, const pc_generator *generator) {
-    return (schedule_shape){.devices = (int)r->devices,
-                            .microbatches = (int)r->microbatches,
-                            .chunks = r->chunks ? (int)r->chunks : generator->chunks_default,
-                            .placement = generator->placement,
-                            .recomputes = generator->recomputes};
+static pc_unit_shape shape_of(const schedule_request *r, const pc_generator *generator) {
+    return (pc_unit_shape){.devices = (int)r->devices,
+                           .microbatches = (int)r->microbatches,
+                           .chunks = r->chunks ? (int)r->chunks : generator->chunks_default,
+                           .placement = generator->placement,
+                           .recomputes = generator->recomputes};
 }
 
-static schedule_shape shape_of_loaded(const pc_schedule *schedule) {
-    return (schedule_shape){.devices = schedule->devices,
-                            .microbatches = schedule->microbatches,
-                            .chunks = schedule->chunks,
-                            .placement = schedule->placement,
-                            .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
+static pc_unit_shape shape_of_loaded(const pc_schedule *schedule) {
+    return (pc_unit_shape){.devices = schedule->devices,
+                           .microbatches = schedule->microbatches,
+                           .chunks = schedule->chunks,
+                           .placement = schedule->placement,
+                           .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
 }
 
 /* Costs and limits for the shape. */
-static pc_code prepare(const schedule_request *r, const schedule_shape *shape, answer *a, pc_error *error) {
-    a->report.time_unit_ps = request_ticks(r, shape, error);
-    if (a->report.time_unit_ps == 0.0) return PC_ERROR_INPUT;
-    a->report.microbatch_bytes = (double)CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
+static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, answer *a, pc_error *error) {
+    a->report.time_unit_ps = pc_unit_ticks(&r->units, shape);
+    if (a->report.time_unit_ps == 0.0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--times, --comm: too large or too far apart; expected all passes together to last less "
+                            "than 10^18 times the shortest of them");
+    a->report.microbatch_bytes = (double)PC_UNIT_CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
     a->limit = pc_alloc((size_t)shape->devices, sizeof *a->limit);
     if (!a->limit) return pc_error_no_memory(error);
-    pc_code code = request_limits(r, shape->devices, a->limit, error);
-    return code ? code : request_costs(r, shape, a->report.time_unit_ps, &a->costs, error);
+    pc_code code = read_limits_of(r, shape->devices, a->limit, error);
+    return code ? code : pc_unit_costs_make(&r->units, shape, a->report.time_unit_ps, &a->costs, error);
 }
 
 /* A capacity of 0 is none: a limit of 0 is one byte, in which nothing fits either. */
@@ -417,7 +471,7 @@ static pc_code generate(const schedule_request *r, const pc_generator *generator
 /* Makes or loads the schedule. *status is EXIT_DID_NOT_FIT where that cannot be, which has been said then. */
 static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error) {
     const pc_generator *generator;
-    schedule_shape shape;
+    pc_unit_shape shape;
     if (!r->block && pc_schedule_is_file(r->name)) {
         pc_code code = load(r, &a->schedule, error);
         if (code) return code;
@@ -444,13 +498,13 @@ static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
 
 /* Fills in the answer; what it holds so far stays the caller's to free, also on failure. */
 static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error) {
-    double start = now_s();
+    double start = pc_now_s();
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
     if (!code) code = make(r, a, status, error);
     if (code || *status != EXIT_DONE) return code;
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
-    double made = now_s();
+    double made = pc_now_s();
     if (r->waits_for_memory) limit_memory(a);
     code = replay(a, r, error);
     if (!code && a->replay.out_of_memory) *status = report_standstill(a);
@@ -461,7 +515,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.keeps_grid = keeps_grid(a);
     a->report.replay = &a->replay;
     a->report.generate_s = made - start;
-    a->report.replay_s = now_s() - made;
+    a->report.replay_s = pc_now_s() - made;
     return code;
 }
 
@@ -482,7 +536,7 @@ static int answer_request(schedule_request *r) {
 }
 
 int command_schedule(int argc, char **argv) {
-    schedule_request r = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION, .block_steps = -1};
+    schedule_request r = {.units = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION}, .block_steps = -1};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {

@@ -21,6 +21,7 @@ typedef enum pc_code {
     PC_ERROR_INPUT,     /* what the user gave is wrong: a file, a key, a value, a combination */
     PC_ERROR_NO_MEMORY, /* the allocator gave nothing */
     PC_ERROR_IO,        /* the machine's fault: disk, pipe, a missing program */
+    PC_ERROR_STOPPED,   /* the caller wanted no more of it */
 } pc_code;
 
 enum { PC_ERROR_MESSAGE_SIZE = 1024 };

@@ -38,15 +38,15 @@ typedef struct batch {
     pthread_mutex_t lock;
     pthread_mutex_t handing; /* who hands over; taken before `lock` where both are */
     pthread_cond_t work_done, work_given;
-    batch_piece now, next; /* what is not claimed yet; `next` is empty where `now` is */
+    pc_batch_piece now, next; /* what is not claimed yet; `next` is empty where `now` is */
     int64_t claimed;
     int jobs, running, idle;   /* idle: out of work */
     bool is_fed, is_cancelled; /* nothing more comes; nothing more is begun */
     atomic_bool is_dropped;    /* nor are results wanted */
     lane *lanes;
     int turn; /* the lane to look at first */
-    batch_source *source;
-    batch_sink *sink;
+    pc_batch_source *source;
+    pc_batch_sink *sink;
     void *context;
     int64_t failed; /* the first run, by index, of those that have failed */
     pc_error error; /* its error */
@@ -55,7 +55,7 @@ typedef struct batch {
 /* ---- the threads that work ---- */
 
 /* Some runs in a row, for one thread. */
-typedef batch_piece stretch;
+typedef pc_batch_piece stretch;
 
 /* One where runs take long; fewer at the end, so that all threads end together. */
 static int64_t stretch_length(const batch *b, bool is_quick) {
@@ -76,8 +76,8 @@ static bool claim(batch *b, bool is_quick, stretch *s) {
     if (is_claimed) {
         *s = (stretch){b->now.first, stretch_length(b, is_quick)};
         b->claimed += s->count;
-        b->now = (batch_piece){b->now.first + s->count, b->now.count - s->count};
-        if (b->now.count == 0) b->now = b->next, b->next = (batch_piece){0, 0};
+        b->now = (pc_batch_piece){b->now.first + s->count, b->now.count - s->count};
+        if (b->now.count == 0) b->now = b->next, b->next = (pc_batch_piece){0, 0};
     }
     pthread_mutex_unlock(&b->lock);
     return is_claimed;
@@ -169,27 +169,27 @@ static void *worker(void *context) {
 /* ---- the calling thread ---- */
 
 /* Asks for a piece where that is not over. */
-static void take_piece(batch *b, batch_feed *feed, void *feeder) {
+static void take_piece(batch *b, pc_batch_feed *feed, void *feeder) {
     pc_error error = {0};
     pthread_mutex_lock(&b->lock);
     bool is_over = b->is_fed || b->is_cancelled;
-    batch_state state = {.jobs = b->jobs,
-                         .idle = b->now.count ? 0 : b->idle,
-                         .unclaimed = b->now.count + b->next.count,
-                         .claimed = b->claimed,
-                         .has_room = b->next.count == 0};
+    pc_batch_state state = {.jobs = b->jobs,
+                            .idle = b->now.count ? 0 : b->idle,
+                            .unclaimed = b->now.count + b->next.count,
+                            .claimed = b->claimed,
+                            .has_room = b->next.count == 0};
     pthread_mutex_unlock(&b->lock);
     if (is_over) return;
-    batch_piece piece = {0, BATCH_LATER};
+    pc_batch_piece piece = {0, PC_BATCH_LATER};
     pc_code code = feed(feeder, &state, &piece, &error);
     if (code) {
         pthread_mutex_lock(&b->handing);
         note_error(b, INT64_MAX, code, &error);
         pthread_mutex_unlock(&b->handing);
     }
-    if (code || piece.count == BATCH_LATER) return;
+    if (code || piece.count == PC_BATCH_LATER) return;
     pthread_mutex_lock(&b->lock);
-    if (piece.count == BATCH_NO_MORE)
+    if (piece.count == PC_BATCH_NO_MORE)
         b->is_fed = true;
     else
         *(b->now.count ? &b->next : &b->now) = piece;
@@ -233,7 +233,7 @@ static bool wait_for_results(batch *b, int ms) {
     return !is_over;
 }
 
-static void hand_over_all(batch *b, batch_feed *feed, void *feeder) {
+static void hand_over_all(batch *b, pc_batch_feed *feed, void *feeder) {
     int ms = WAIT_LEAST_MS;
     do {
         take_piece(b, feed, feeder);
@@ -253,7 +253,7 @@ static int start_workers(batch *b) {
     return started;
 }
 
-static pc_code run_threads(batch *b, batch_feed *feed, void *feeder, pc_error *error) {
+static pc_code run_threads(batch *b, pc_batch_feed *feed, void *feeder, pc_error *error) {
     int started = start_workers(b);
     if (started == 0) return pc_error_set(error, PC_ERROR_IO, "--jobs: the system starts no thread");
     hand_over_all(b, feed, feeder);
@@ -286,8 +286,8 @@ static void close_batch(batch *b, place *places) {
     pthread_mutex_destroy(&b->lock);
 }
 
-pc_code batch_run_fed(batch_feed *feed, void *feeder, int jobs, batch_source *source, batch_sink *sink, void *context,
-                      pc_error *error) {
+pc_code pc_batch_run_fed(pc_batch_feed *feed, void *feeder, int jobs, pc_batch_source *source, pc_batch_sink *sink,
+                         void *context, pc_error *error) {
     batch b = {.jobs = jobs, .source = source, .sink = sink, .context = context};
     place *places = pc_alloc_aligned(CACHE_LINE, (size_t)jobs * PLACES, sizeof *places);
     b.lanes = pc_alloc_aligned(CACHE_LINE, (size_t)jobs, sizeof *b.lanes);
@@ -307,17 +307,18 @@ pc_code batch_run_fed(batch_feed *feed, void *feeder, int jobs, batch_source *so
 /* ---- runs that are known from the start ---- */
 
 /* All of them, as one piece. */
-static pc_code feed_all(void *feeder, const batch_state *state, batch_piece *piece, pc_error *error) {
+static pc_code feed_all(void *feeder, const pc_batch_state *state, pc_batch_piece *piece, pc_error *error) {
     (void)error;
     int64_t *left = feeder;
     if (!state->has_room) return PC_OK;
-    *piece = (batch_piece){0, *left > 0 ? *left : BATCH_NO_MORE};
+    *piece = (pc_batch_piece){0, *left > 0 ? *left : PC_BATCH_NO_MORE};
     *left = 0;
     return PC_OK;
 }
 
-pc_code batch_run(int64_t count, int jobs, batch_source *source, batch_sink *sink, void *context, pc_error *error) {
+pc_code pc_batch_run(int64_t count, int jobs, pc_batch_source *source, pc_batch_sink *sink, void *context,
+                     pc_error *error) {
     int64_t left = count;
     if (jobs > count) jobs = count > 0 ? (int)count : 1;
-    return batch_run_fed(feed_all, &left, jobs, source, sink, context, error);
+    return pc_batch_run_fed(feed_all, &left, jobs, source, sink, context, error);
 }

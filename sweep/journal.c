@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* O_TMPFILE, F_OFD_SETLK */
+#define _GNU_SOURCE /* F_OFD_SETLK */
 #include "sweep/journal.h"
 
 #include "engine/alloc.h"
@@ -8,9 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,8 +16,7 @@
 enum { ATTEMPTS_MAX = 100 };
 
 struct pc_journal {
-    char *path; /* of one without a name, what messages call it */
-    bool is_named;
+    char *path; /* NULL of one in memory */
     pc_journal_file file;
     struct timespec synced; /* when all was last known to be on the disk */
 };
@@ -100,31 +97,7 @@ static pc_code open_and_hold(const char *path, pc_journal_mode mode, int *result
     return refuse_held(path, error);
 }
 
-/* --- without a name --- */
-
-static const char *temporary_folder(void) {
-    const char *folder = getenv("TMPDIR");
-    return folder && *folder ? folder : "/tmp";
-}
-
-/* Where nothing may be written, in memory. */
-static int open_nameless(void) {
-    int descriptor = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (descriptor >= 0) return descriptor;
-    char name[4096];
-    int length = snprintf(name, sizeof name, "%s/pipecast-XXXXXX", temporary_folder());
-    if (length > 0 && length < (int)sizeof name) descriptor = mkostemp(name, O_CLOEXEC);
-    if (descriptor >= 0) return unlink(name), descriptor;
-    return memfd_create("pipecast", MFD_CLOEXEC);
-}
-
 /* --- opening and closing --- */
-
-static pc_code open_descriptor(pc_journal *journal, pc_journal_mode mode, pc_error *error) {
-    if (journal->is_named) return open_and_hold(journal->path, mode, &journal->file.descriptor, error);
-    journal->file.descriptor = open_nameless();
-    return journal->file.descriptor >= 0 ? PC_OK : refuse(journal->path, errno, error);
-}
 
 /* What follows the last whole record is cut off, so that the next one stands right behind it. */
 static pc_code go_on(pc_journal *journal, pc_journal_mode mode, pc_error *error) {
@@ -139,20 +112,28 @@ static pc_code go_on(pc_journal *journal, pc_journal_mode mode, pc_error *error)
     return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", journal->path, strerror(errno));
 }
 
+static pc_code open_at(pc_journal *journal, const char *path, pc_journal_mode mode, pc_error *error) {
+    journal->path = pc_strdup(path);
+    if (!journal->path) return pc_error_no_memory(error);
+    pc_code code = open_and_hold(journal->path, mode, &journal->file.descriptor, error);
+    return code ? code : go_on(journal, mode, error);
+}
+
 pc_code pc_journal_open(const char *path, pc_journal_mode mode, pc_journal **result, pc_error *error) {
     pc_journal *journal = pc_alloc(1, sizeof *journal);
     if (!journal) return pc_error_no_memory(error);
     journal->file.descriptor = -1;
-    journal->is_named = path != NULL;
-    journal->path = pc_strdup(path ? path : temporary_folder());
     clock_gettime(CLOCK_MONOTONIC, &journal->synced);
-    pc_code code = journal->path ? open_descriptor(journal, mode, error) : pc_error_no_memory(error);
-    if (!code) code = go_on(journal, mode, error);
+    pc_code code = path ? open_at(journal, path, mode, error) : PC_OK;
     if (code)
         pc_journal_close(journal);
     else
         *result = journal;
     return code;
+}
+
+const char *pc_journal_path(const pc_journal *journal) {
+    return journal->path;
 }
 
 void pc_journal_close(pc_journal *journal) {
@@ -165,7 +146,7 @@ void pc_journal_close(pc_journal *journal) {
 
 /* Removed while it is held: nobody else comes to hold a file that is about to go. */
 void pc_journal_remove(pc_journal *journal) {
-    if (journal && journal->is_named) unlink(journal->path);
+    if (journal && journal->path) unlink(journal->path);
     pc_journal_close(journal);
 }
 
@@ -185,8 +166,7 @@ uint64_t pc_journal_labels(const pc_journal *journal, int64_t index) {
 
 pc_code pc_journal_sync(pc_journal *journal, pc_error *error) {
     clock_gettime(CLOCK_MONOTONIC, &journal->synced);
-    if (!journal->is_named || fdatasync(journal->file.descriptor) == 0 || errno == EINVAL || errno == ENOTSUP)
-        return PC_OK;
+    if (!journal->path || fdatasync(journal->file.descriptor) == 0 || errno == EINVAL || errno == ENOTSUP) return PC_OK;
     return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", journal->path, strerror(errno));
 }
 

@@ -12,7 +12,6 @@
 #ifndef PC_SWEEP_JOURNAL_H
 #define PC_SWEEP_JOURNAL_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/training/run_key.h"
 #include "results/row.h"
@@ -21,51 +20,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct pc_journal pc_journal;
 
 /* GO_ON makes it where there is none; FRESH does, too, and empties one that is there, of whatever build; READ neither
  * holds nor changes it: for others' that are not written to any more. */
 typedef enum pc_journal_mode { PC_JOURNAL_GO_ON, PC_JOURNAL_FRESH, PC_JOURNAL_READ } pc_journal_mode;
 
-/* Opens it, and holds it unless it is to be read. `path` NULL: one without a name, which goes when it is closed.
+/* Opens it, and holds it unless it is to be read. `path` NULL: one in memory, which goes when it is closed.
  * PC_ERROR_INPUT where it cannot be made, is something else, damaged at its start or of another build; PC_ERROR_IO
  * where another process holds it or the machine fails; one line each. A file that is no journal is never changed. */
-PC_API pc_code pc_journal_open(const char *path, pc_journal_mode mode, pc_journal **journal, pc_error *error);
+pc_code pc_journal_open(const char *path, pc_journal_mode mode, pc_journal **journal, pc_error *error);
 
 /* PC_ERROR_IO where a process holds the journal at the path; none there is fine. */
-PC_API pc_code pc_journal_check_free(const char *path, pc_error *error);
+pc_code pc_journal_check_free(const char *path, pc_error *error);
+
+/* The file that keeps it; NULL of one in memory. */
+const char *pc_journal_path(const pc_journal *journal);
 
 /* Lets go of it; what is in it stays. NULL is fine. */
-PC_API void pc_journal_close(pc_journal *journal);
+void pc_journal_close(pc_journal *journal);
 
 /* Closes it and removes the file. NULL is fine. */
-PC_API void pc_journal_remove(pc_journal *journal);
+void pc_journal_remove(pc_journal *journal);
 
 /* Records, in the order in which they were added. `labels` is pc_run_labels_hash of the labels that the row has; 0
  * where that is not known. */
-PC_API int64_t pc_journal_count(const pc_journal *journal);
-PC_API pc_run_key pc_journal_key(const pc_journal *journal, int64_t index);
-PC_API uint64_t pc_journal_labels(const pc_journal *journal, int64_t index);
+int64_t pc_journal_count(const pc_journal *journal);
+pc_run_key pc_journal_key(const pc_journal *journal, int64_t index);
+uint64_t pc_journal_labels(const pc_journal *journal, int64_t index);
 
 /* Appends; when it returns the record survives a kill of the process; of the machine, once two seconds have passed
  * and another was added, or after pc_journal_sync. `detail` as in store.h's pc_results_add_run. PC_ERROR_IO where the
  * disk is full: all that was there before is still whole. */
-PC_API pc_code pc_journal_add(pc_journal *journal, pc_run_key key, uint64_t labels, const pc_run_row *row,
-                              const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
-PC_API pc_code pc_journal_sync(pc_journal *journal, pc_error *error);
+pc_code pc_journal_add(pc_journal *journal, pc_run_key key, uint64_t labels, const pc_run_row *row,
+                       const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
+pc_code pc_journal_sync(pc_journal *journal, pc_error *error);
 
 /* The row as it was added, with its key. */
-PC_API pc_code pc_journal_row(const pc_journal *journal, int64_t index, pc_run_row *row, pc_error *error);
+pc_code pc_journal_row(const pc_journal *journal, int64_t index, pc_run_row *row, pc_error *error);
 
 /* Whether a trace was kept; and that, to be freed with pc_trace_record_free. */
-PC_API pc_code pc_journal_has_trace(const pc_journal *journal, int64_t index, bool *has_trace, pc_error *error);
-PC_API pc_code pc_journal_trace(const pc_journal *journal, int64_t index, pc_trace_record *record, pc_error *error);
-
-#ifdef __cplusplus
-}
-#endif
+pc_code pc_journal_has_trace(const pc_journal *journal, int64_t index, bool *has_trace, pc_error *error);
+pc_code pc_journal_trace(const pc_journal *journal, int64_t index, pc_trace_record *record, pc_error *error);
 #endif

@@ -33,6 +33,7 @@ static int64_t read_some(int descriptor, void *bytes, size_t size, int64_t offse
 
 pc_code pc_journal_file_read(const pc_journal_file *file, const char *path, int64_t offset, void *bytes, size_t size,
                              pc_error *error) {
+    if (file->descriptor < 0) return memcpy(bytes, file->memory + offset, size), PC_OK;
     int64_t got = read_some(file->descriptor, bytes, size, offset);
     if (got < 0) return fail(path, "read", errno, error);
     if (got == (int64_t)size) return PC_OK;
@@ -187,29 +188,65 @@ pc_code pc_journal_file_start(pc_journal_file *file, const char *path, pc_error 
     return cause ? fail(path, "write", cause, error) : PC_OK;
 }
 
-pc_code pc_journal_file_append(pc_journal_file *file, const char *path, const pc_journal_head *head,
-                               const unsigned char *row, const unsigned char *trace, pc_error *error) {
-    uint64_t hash = pc_sealed_hash(PC_SEALED_HASH_START, head, sizeof *head);
-    hash = pc_sealed_hash(hash, row, head->row_size);
-    hash = pc_sealed_hash(hash, trace, head->trace_size);
-    struct iovec parts[] = {{(void *)(uintptr_t)head, sizeof *head},
-                            {(void *)(uintptr_t)row, head->row_size},
-                            {(void *)(uintptr_t)trace, head->trace_size},
-                            {&hash, sizeof hash}};
-    pc_code code = add_entry(file, head, file->size, error);
-    if (code) return code;
-    int cause = write_parts(file->descriptor, parts, 4, file->size);
-    if (!cause) {
-        file->size += (int64_t)(sizeof *head + head->row_size + head->trace_size + sizeof hash);
-        return PC_OK;
-    }
-    file->count--;
+static uint64_t hash_of(const struct iovec *parts, int count) {
+    uint64_t hash = PC_SEALED_HASH_START;
+    for (int i = 0; i < count; i++) hash = pc_sealed_hash(hash, parts[i].iov_base, parts[i].iov_len);
+    return hash;
+}
+
+/* Twice as much each time: what is not used yet takes no memory. */
+static pc_code make_room(pc_journal_file *file, int64_t size, pc_error *error) {
+    int64_t room = file->room ? file->room : 1 << 16;
+    while (room < file->size + size) room *= 2;
+    if (room == file->room) return PC_OK;
+    unsigned char *memory = pc_realloc(file->memory, (size_t)room, 1);
+    if (!memory) return pc_error_no_memory(error);
+    file->memory = memory;
+    file->room = room;
+    return PC_OK;
+}
+
+static pc_code keep_parts(pc_journal_file *file, const struct iovec *parts, int count, int64_t size, pc_error *error) {
+    pc_code code = make_room(file, size, error);
+    unsigned char *to = file->memory + file->size;
+    for (int i = 0; i < count && !code; to += parts[i++].iov_len)
+        if (parts[i].iov_len > 0) memcpy(to, parts[i].iov_base, parts[i].iov_len);
+    return code;
+}
+
+static pc_code append_parts(pc_journal_file *file, const char *path, struct iovec *parts, int count, int64_t size,
+                            pc_error *error) {
+    if (file->descriptor < 0) return keep_parts(file, parts, count, size, error);
+    int cause = write_parts(file->descriptor, parts, count, file->size);
+    if (!cause) return PC_OK;
     if (ftruncate(file->descriptor, file->size) != 0)
         return fail(path, "write", cause, error); /* cut off when opened */
     return fail(path, "write", cause, error);
 }
 
+pc_code pc_journal_file_append(pc_journal_file *file, const char *path, const pc_journal_head *head,
+                               const unsigned char *row, const unsigned char *trace, pc_error *error) {
+    uint64_t hash = 0;
+    struct iovec parts[] = {{(void *)(uintptr_t)head, sizeof *head},
+                            {(void *)(uintptr_t)row, head->row_size},
+                            {(void *)(uintptr_t)trace, head->trace_size},
+                            {&hash, sizeof hash}};
+    int count = file->descriptor < 0 ? 3 : 4;
+    int64_t size = 0;
+    for (int i = 0; i < count; i++) size += (int64_t)parts[i].iov_len;
+    if (count == 4) hash = hash_of(parts, 3);
+    pc_code code = add_entry(file, head, file->size, error);
+    if (code) return code;
+    code = append_parts(file, path, parts, count, size, error);
+    if (code)
+        file->count--;
+    else
+        file->size += size;
+    return code;
+}
+
 void pc_journal_file_free(pc_journal_file *file) {
     pc_free(file->entries);
+    pc_free(file->memory);
     *file = (pc_journal_file){.descriptor = -1};
 }

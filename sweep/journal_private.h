@@ -49,9 +49,12 @@ typedef struct pc_journal_entry {
     int64_t offset; /* of its head */
 } pc_journal_entry;
 
-/* An open file with its records; `descriptor` is the caller's. */
+/* An open file with its records; `descriptor` is the caller's. Without one, -1, what would stand in the file is in
+ * memory, but for the header and the hashes, which are for files that damage can come to. */
 typedef struct pc_journal_file {
     int descriptor;
+    unsigned char *memory;
+    int64_t room; /* of it, in bytes */
     int64_t size; /* up to the end of the last whole record */
     pc_journal_entry *entries;
     int64_t count, capacity;

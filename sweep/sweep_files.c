@@ -1,14 +1,15 @@
 #include "sweep/sweep_files.h"
 
-#include "cli/cli.h"
 #include "engine/alloc.h"
 #include "results/store/build.h"
 #include "storage/replace.h"
-#include "sweep/sweep.h"
+#include "sweep/agenda.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static pc_code check_free(const char *path, pc_error *error) {
     return code;
 }
 
-pc_code sweep_files_check_target(const char *path, pc_standing *found, pc_error *error) {
+pc_code pc_sweep_files_check_target(const char *path, pc_standing *found, pc_error *error) {
     pc_results_reader *reader;
     pc_code code = pc_replacement_probe(path, error);
     if (!code) code = check_free(path, error);
@@ -107,9 +108,9 @@ pc_code sweep_files_check_target(const char *path, pc_standing *found, pc_error 
 
 /* ---- journals ---- */
 
-static pc_code open_journal(const sweep_files *x, int rank, pc_journal_mode mode, pc_journal **journal,
+static pc_code open_journal(const pc_sweep_files *files, int rank, pc_journal_mode mode, pc_journal **journal,
                             pc_error *error) {
-    char *name = journal_path(x->path, rank);
+    char *name = journal_path(files->path, rank);
     if (!name) return pc_error_no_memory(error);
     pc_code code = pc_journal_open(name, mode, journal, error);
     pc_free(name);
@@ -117,69 +118,73 @@ static pc_code open_journal(const sweep_files *x, int rank, pc_journal_mode mode
 }
 
 /* Journals of ranks that are not there; held while they go, and nothing but journals. */
-static pc_code remove_left_over(const sweep_files *x, pc_error *error) {
+static pc_code remove_left_over(const pc_sweep_files *files, pc_error *error) {
     int *ranks = NULL, count = 0;
-    pc_code code = list_ranks(x->path, &ranks, &count, error);
+    pc_code code = list_ranks(files->path, &ranks, &count, error);
     for (int i = 0; i < count && !code; i++) {
         pc_journal *journal = NULL;
-        if (ranks[i] >= x->rank_count) code = open_journal(x, ranks[i], PC_JOURNAL_FRESH, &journal, error);
+        if (ranks[i] >= files->rank_count) code = open_journal(files, ranks[i], PC_JOURNAL_FRESH, &journal, error);
         pc_journal_remove(journal);
     }
     pc_free(ranks);
     return code;
 }
 
-pc_code sweep_files_open(sweep_files *x, const char *path, int rank, int rank_count, bool is_fresh, bool is_quiet,
-                         pc_error *error) {
-    *x = (sweep_files){.rank = rank, .rank_count = rank_count, .is_fresh = is_fresh, .is_quiet = is_quiet};
-    pc_journal_mode mode = is_fresh ? PC_JOURNAL_FRESH : PC_JOURNAL_GO_ON;
-    if (!path) return pc_journal_open(NULL, mode, &x->own, error);
-    pc_code code = rank == 0 ? sweep_files_check_target(path, &x->standing, error) : PC_OK;
-    if (!code) code = pc_replacement_target(path, &x->path, error);
-    if (!code) code = open_journal(x, rank, mode, &x->own, error);
-    return code || rank > 0 || !is_fresh ? code : remove_left_over(x, error);
+pc_code pc_sweep_files_open(pc_sweep_files *files, const pc_sweep_request *request, const pc_sweep_sink *sink,
+                            pc_error *error) {
+    const char *path = request->output;
+    *files = (pc_sweep_files){.rank = pc_team_rank(request->team),
+                              .rank_count = pc_team_size(request->team),
+                              .is_fresh = request->is_fresh,
+                              .sink = sink};
+    pc_journal_mode mode = files->is_fresh ? PC_JOURNAL_FRESH : PC_JOURNAL_GO_ON;
+    if (!path) return pc_journal_open(NULL, mode, &files->own, error);
+    pc_code code = files->rank == 0 ? pc_sweep_files_check_target(path, &files->standing, error) : PC_OK;
+    if (!code) code = pc_replacement_target(path, &files->path, error);
+    if (!code) code = open_journal(files, files->rank, mode, &files->own, error);
+    return code || files->rank > 0 || !files->is_fresh ? code : remove_left_over(files, error);
 }
 
-static void close_others(sweep_files *x) {
-    for (int i = 0; i < x->journal_count; i++)
-        if (x->journals[i] != x->own) pc_journal_close(x->journals[i]);
-    pc_free(x->journals);
-    pc_free(x->keys);
-    x->journals = NULL;
-    x->keys = NULL;
-    x->journal_count = 0;
-    x->count = 0;
+static void close_others(pc_sweep_files *files) {
+    for (int i = 0; i < files->journal_count; i++)
+        if (files->journals[i] != files->own) pc_journal_close(files->journals[i]);
+    pc_free(files->journals);
+    pc_free(files->keys);
+    files->journals = NULL;
+    files->keys = NULL;
+    files->journal_count = 0;
+    files->count = 0;
 }
 
-static pc_code open_other(sweep_files *x, int rank, pc_error *error) {
-    pc_code code = open_journal(x, rank, PC_JOURNAL_READ, &x->journals[x->journal_count], error);
-    if (!code) x->journal_count++;
+static pc_code open_other(pc_sweep_files *files, int rank, pc_error *error) {
+    pc_code code = open_journal(files, rank, PC_JOURNAL_READ, &files->journals[files->journal_count], error);
+    if (!code) files->journal_count++;
     return code;
 }
 
-static pc_code open_journals(sweep_files *x, pc_error *error) {
+static pc_code open_journals(pc_sweep_files *files, pc_error *error) {
     int *ranks = NULL, count = 0;
-    pc_code code = x->path ? list_ranks(x->path, &ranks, &count, error) : PC_OK;
-    x->journals = code ? NULL : pc_alloc((size_t)count + 1, sizeof(pc_journal *));
-    if (!code && !x->journals) code = pc_error_no_memory(error);
-    if (!code) x->journals[x->journal_count++] = x->own;
+    pc_code code = files->path ? list_ranks(files->path, &ranks, &count, error) : PC_OK;
+    files->journals = code ? NULL : pc_alloc((size_t)count + 1, sizeof(pc_journal *));
+    if (!code && !files->journals) code = pc_error_no_memory(error);
+    if (!code) files->journals[files->journal_count++] = files->own;
     for (int i = 0; i < count && !code; i++)
-        if (ranks[i] != x->rank) code = open_other(x, ranks[i], error);
+        if (ranks[i] != files->rank) code = open_other(files, ranks[i], error);
     pc_free(ranks);
     return code;
 }
 
-pc_code sweep_files_collect(sweep_files *x, pc_error *error) {
-    close_others(x);
-    pc_code code = open_journals(x, error);
+pc_code pc_sweep_files_collect(pc_sweep_files *files, pc_error *error) {
+    close_others(files);
+    pc_code code = open_journals(files, error);
     if (code) return code;
     int64_t count = 0;
-    for (int i = 0; i < x->journal_count; i++) count += pc_journal_count(x->journals[i]);
-    x->keys = pc_alloc((size_t)count, sizeof *x->keys);
-    if (!x->keys) return pc_error_no_memory(error);
-    for (int i = 0; i < x->journal_count; i++)
-        for (int64_t k = 0; k < pc_journal_count(x->journals[i]); k++)
-            x->keys[x->count++] = pc_journal_key(x->journals[i], k);
+    for (int i = 0; i < files->journal_count; i++) count += pc_journal_count(files->journals[i]);
+    files->keys = pc_alloc((size_t)count, sizeof *files->keys);
+    if (!files->keys) return pc_error_no_memory(error);
+    for (int i = 0; i < files->journal_count; i++)
+        for (int64_t k = 0; k < pc_journal_count(files->journals[i]); k++)
+            files->keys[files->count++] = pc_journal_key(files->journals[i], k);
     return PC_OK;
 }
 
@@ -209,129 +214,137 @@ static pc_code read_keys(const pc_results_reader *reader, pc_run_row *rows, pc_r
 }
 
 /* Marks, of the keys behind the journals', the first of each that a run has. */
-static pc_code mark_wanted(const sweep_files *x, const pc_run_key *keys, int64_t key_count, const pc_run_key *runs,
-                           int64_t run_count, bool *is_wanted, int64_t *wanted, pc_error *error) {
-    sweep plan = {0};
-    pc_code code = sweep_plan(runs, run_count, keys, key_count, &plan, error);
-    for (int64_t i = 0; i < plan.count && !code; i++) {
-        int64_t row = plan.place[i] - x->count;
-        if (plan.place[i] < 0 || row < 0 || is_wanted[row]) continue;
+static pc_code mark_wanted(const pc_sweep_files *files, const pc_run_key *keys, int64_t key_count,
+                           const pc_run_key *runs, int64_t run_count, bool *is_wanted, int64_t *wanted,
+                           pc_error *error) {
+    pc_agenda agenda = {0};
+    pc_code code = pc_agenda_make(runs, run_count, keys, key_count, &agenda, error);
+    for (int64_t i = 0; i < agenda.count && !code; i++) {
+        int64_t row = agenda.place[i] - files->count;
+        if (agenda.place[i] < 0 || row < 0 || is_wanted[row]) continue;
         is_wanted[row] = true;
         ++*wanted;
     }
-    sweep_free(&plan);
+    pc_agenda_free(&agenda);
     return code;
 }
 
-static pc_code take_row_over(sweep_files *x, const pc_results_reader *reader, pc_run_row *row, pc_error *error) {
+static pc_code take_row_over(pc_sweep_files *files, const pc_results_reader *reader, pc_run_row *row, pc_error *error) {
     pc_run_key key = key_of_row(row);
     int64_t run = row->run;
     row->key[0] = '\0';
-    if (!pc_results_has_trace(reader, run)) return pc_journal_add(x->own, key, 0, row, NULL, NULL, error);
+    if (!pc_results_has_trace(reader, run)) return pc_journal_add(files->own, key, 0, row, NULL, NULL, error);
     pc_trace_record record;
     pc_code code = pc_results_read_trace(reader, run, &record, error);
     if (code) return code;
     pc_schedule shape = pc_trace_record_schedule(&record, row->schedule);
     pc_run_detail detail = pc_trace_record_detail(&record);
-    code = pc_journal_add(x->own, key, 0, row, &shape, &detail, error);
+    code = pc_journal_add(files->own, key, 0, row, &shape, &detail, error);
     pc_trace_record_free(&record);
     return code;
 }
 
-static pc_code take_rows_over(sweep_files *x, const pc_results_reader *reader, const bool *is_wanted, pc_run_row *rows,
-                              pc_error *error) {
+static pc_code take_rows_over(pc_sweep_files *files, const pc_results_reader *reader, const bool *is_wanted,
+                              pc_run_row *rows, pc_error *error) {
     pc_code code = PC_OK;
     for (int64_t first = 0, count; first < pc_results_run_count(reader) && !code; first += count) {
         count = block_of(reader, first);
         code = pc_results_read_rows(reader, first, count, rows, error);
         for (int64_t i = 0; i < count && !code; i++)
-            if (is_wanted[first + i]) code = take_row_over(x, reader, &rows[i], error);
+            if (is_wanted[first + i]) code = take_row_over(files, reader, &rows[i], error);
     }
     return code;
+}
+
+/* Of the file that is there, in one line. */
+static void warn(const pc_sweep_files *files, const char *format, ...) {
+    char text[2 * PATH_MAX];
+    va_list values;
+    int used = snprintf(text, sizeof text, "%s: ", files->path);
+    if (!files->sink->warn || used < 0 || used >= (int)sizeof text) return;
+    va_start(values, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, values);
+    va_end(values);
+    pc_error_make_plain(text);
+    files->sink->warn(files->sink->context, text);
 }
 
 /* The file that stands there makes room for this sweep's: who had other runs in it hears so before they go. */
-static pc_code note_dropped(const sweep_files *x, const pc_run_key *rows, int64_t row_count, const pc_run_key *runs,
-                            int64_t run_count, pc_error *error) {
-    sweep plan = {0};
-    if (x->is_quiet) return PC_OK;
-    pc_code code = sweep_plan(rows, row_count, runs, run_count, &plan, error);
-    int64_t dropped = row_count - plan.done_count;
-    if (!code && dropped > 0) {
-        fprintf(stderr, "pipecast: warning: ");
-        print_plain(stderr, x->path);
-        fprintf(stderr, ": %" PRId64 " of its %" PRId64 " run%s not of this sweep and will not be kept\n", dropped,
-                row_count, row_count == 1 ? " is" : "s are");
-    }
-    sweep_free(&plan);
+static pc_code note_dropped(const pc_sweep_files *files, const pc_run_key *rows, int64_t row_count,
+                            const pc_run_key *runs, int64_t run_count, pc_error *error) {
+    pc_agenda agenda = {0};
+    pc_code code = pc_agenda_make(rows, row_count, runs, run_count, &agenda, error);
+    int64_t dropped = row_count - agenda.done_count;
+    if (!code && dropped > 0)
+        warn(files, "%" PRId64 " of its %" PRId64 " run%s not of this sweep and will not be kept", dropped, row_count,
+             row_count == 1 ? " is" : "s are");
+    pc_agenda_free(&agenda);
     return code;
 }
 
-static pc_code take_over(sweep_files *x, const pc_results_reader *reader, const pc_run_key *runs, int64_t run_count,
-                         pc_error *error) {
+static pc_code take_over(pc_sweep_files *files, const pc_results_reader *reader, const pc_run_key *runs,
+                         int64_t run_count, pc_error *error) {
     int64_t row_count = pc_results_run_count(reader), wanted = 0;
     pc_run_row *rows = pc_alloc(BLOCK_ROWS, sizeof *rows);
-    pc_run_key *keys = pc_alloc((size_t)(x->count + row_count), sizeof *keys);
+    pc_run_key *keys = pc_alloc((size_t)(files->count + row_count), sizeof *keys);
     bool *is_wanted = pc_alloc((size_t)row_count, sizeof *is_wanted);
     pc_code code = rows && keys && is_wanted ? PC_OK : pc_error_no_memory(error);
-    if (!code && x->count > 0) memcpy(keys, x->keys, (size_t)x->count * sizeof *keys);
-    if (!code) code = read_keys(reader, rows, keys + x->count, error);
-    if (!code) code = mark_wanted(x, keys, x->count + row_count, runs, run_count, is_wanted, &wanted, error);
-    if (!code) code = note_dropped(x, keys + x->count, row_count, runs, run_count, error);
-    if (!code && wanted > 0) code = take_rows_over(x, reader, is_wanted, rows, error);
+    if (!code && files->count > 0) memcpy(keys, files->keys, (size_t)files->count * sizeof *keys);
+    if (!code) code = read_keys(reader, rows, keys + files->count, error);
+    if (!code) code = mark_wanted(files, keys, files->count + row_count, runs, run_count, is_wanted, &wanted, error);
+    if (!code) code = note_dropped(files, keys + files->count, row_count, runs, run_count, error);
+    if (!code && wanted > 0) code = take_rows_over(files, reader, is_wanted, rows, error);
     pc_free(is_wanted);
     pc_free(keys);
     pc_free(rows);
-    return code || wanted == 0 ? code : sweep_files_collect(x, error);
+    return code || wanted == 0 ? code : pc_sweep_files_collect(files, error);
 }
 
-bool sweep_files_is_of_this_build(const pc_results_reader *reader) {
+bool pc_sweep_files_is_of_this_build(const pc_results_reader *reader) {
     char build[PC_BUILD_TEXT_SIZE];
     pc_build_text(build);
     return strcmp(pc_results_build(reader), build) == 0;
 }
 
-static void note_other_build(const sweep_files *x, const pc_results_reader *reader) {
-    if (x->is_quiet) return;
-    fprintf(stderr, "pipecast: warning: ");
-    print_plain(stderr, x->path);
-    fprintf(stderr, ": of another build of pipecast, whose results may differ: its %" PRId64 " run%s simulated again\n",
-            pc_results_run_count(reader), pc_results_run_count(reader) == 1 ? " is" : "s are");
+static void note_other_build(const pc_sweep_files *files, const pc_results_reader *reader) {
+    int64_t count = pc_results_run_count(reader);
+    warn(files, "of another build of pipecast, whose results may differ: its %" PRId64 " run%s simulated again", count,
+         count == 1 ? " is" : "s are");
 }
 
-pc_code sweep_files_take_over(sweep_files *x, const pc_run_key *runs, int64_t count, pc_error *error) {
+pc_code pc_sweep_files_take_over(pc_sweep_files *files, const pc_run_key *runs, int64_t count, pc_error *error) {
     pc_results_reader *reader;
-    if (!x->path || x->is_fresh || !x->standing.is_there) return PC_OK;
-    pc_code code = pc_results_open_part(x->path, &reader, error);
+    if (!files->path || files->is_fresh || !files->standing.is_there) return PC_OK;
+    pc_code code = pc_results_open_part(files->path, &reader, error);
     if (code) return code;
-    if (sweep_files_is_of_this_build(reader))
-        code = take_over(x, reader, runs, count, error);
+    if (pc_sweep_files_is_of_this_build(reader))
+        code = take_over(files, reader, runs, count, error);
     else
-        note_other_build(x, reader);
+        note_other_build(files, reader);
     pc_results_close(reader);
     return code;
 }
 
 /* ---- records ---- */
 
-static const pc_journal *find_record(const sweep_files *x, int64_t *place) {
+static const pc_journal *find_record(const pc_sweep_files *files, int64_t *place) {
     int i = 0;
-    while (*place >= pc_journal_count(x->journals[i])) *place -= pc_journal_count(x->journals[i++]);
-    return x->journals[i];
+    while (*place >= pc_journal_count(files->journals[i])) *place -= pc_journal_count(files->journals[i++]);
+    return files->journals[i];
 }
 
-pc_code sweep_files_row(const sweep_files *x, int64_t place, pc_run_row *row, pc_error *error) {
-    const pc_journal *journal = find_record(x, &place);
+pc_code pc_sweep_files_row(const pc_sweep_files *files, int64_t place, pc_run_row *row, pc_error *error) {
+    const pc_journal *journal = find_record(files, &place);
     return pc_journal_row(journal, place, row, error);
 }
 
-uint64_t sweep_files_labels(const sweep_files *x, int64_t place) {
-    const pc_journal *journal = find_record(x, &place);
+uint64_t pc_sweep_files_labels(const pc_sweep_files *files, int64_t place) {
+    const pc_journal *journal = find_record(files, &place);
     return pc_journal_labels(journal, place);
 }
 
-pc_code sweep_files_trace(const sweep_files *x, int64_t place, pc_trace_record *record, pc_error *error) {
-    const pc_journal *journal = find_record(x, &place);
+pc_code pc_sweep_files_trace(const pc_sweep_files *files, int64_t place, pc_trace_record *record, pc_error *error) {
+    const pc_journal *journal = find_record(files, &place);
     bool has_trace = false;
     *record = (pc_trace_record){0};
     pc_code code = pc_journal_has_trace(journal, place, &has_trace, error);
@@ -340,20 +353,20 @@ pc_code sweep_files_trace(const sweep_files *x, int64_t place, pc_trace_record *
 
 /* ---- the end ---- */
 
-void sweep_files_remove(sweep_files *x) {
-    close_others(x);
-    if (x->path && x->rank == 0) remove_left_over(x, NULL); /* whose records are in the results file now */
-    pc_journal_remove(x->own);
-    x->own = NULL;
+void pc_sweep_files_remove(pc_sweep_files *files) {
+    close_others(files);
+    if (files->path && files->rank == 0) remove_left_over(files, NULL); /* whose records are in the results file now */
+    pc_journal_remove(files->own);
+    files->own = NULL;
 }
 
-void sweep_files_close(sweep_files *x) {
-    close_others(x);
-    if (x->own && pc_journal_count(x->own) == 0)
-        pc_journal_remove(x->own);
+void pc_sweep_files_close(pc_sweep_files *files) {
+    close_others(files);
+    if (files->own && pc_journal_count(files->own) == 0)
+        pc_journal_remove(files->own);
     else
-        pc_journal_close(x->own);
-    x->own = NULL;
-    pc_free(x->path);
-    x->path = NULL;
+        pc_journal_close(files->own);
+    files->own = NULL;
+    pc_free(files->path);
+    files->path = NULL;
 }

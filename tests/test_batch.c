@@ -20,7 +20,7 @@ static void test_every_run_once(void **state) {
             example_runs x = example_runs_default();
             unsigned char seen[3000] = {0};
             x.seen = seen;
-            assert_int_equal(batch_run(counts[c], jobs[j], example_source, example_sink, &x, NULL), PC_OK);
+            assert_int_equal(pc_batch_run(counts[c], jobs[j], example_source, example_sink, &x, NULL), PC_OK);
             assert_all_taken(&x, counts[c]);
         }
 }
@@ -39,7 +39,7 @@ static void test_slow_runs(void **state) {
     example_runs x = example_runs_default();
     x.slow = 1000000;
     x.slow_us = 500000;
-    assert_int_equal(batch_run(1000, 4, example_source, take_in_order_of_time, &x, NULL), PC_OK);
+    assert_int_equal(pc_batch_run(1000, 4, example_source, take_in_order_of_time, &x, NULL), PC_OK);
     assert_all_taken(&x, 1000);
 }
 
@@ -47,7 +47,7 @@ static void test_slow_sink(void **state) {
     (void)state;
     example_runs x = example_runs_default();
     x.sink_us = 100;
-    assert_int_equal(batch_run(600, 2, example_source, example_sink, &x, NULL), PC_OK);
+    assert_int_equal(pc_batch_run(600, 2, example_source, example_sink, &x, NULL), PC_OK);
     assert_all_taken(&x, 600);
 }
 
@@ -62,7 +62,7 @@ static void test_the_first_error_by_index(void **state) {
         x.bad_run = 101;
         x.slow = 100;
         x.slow_us = 5000;
-        assert_int_equal(batch_run(10000, jobs, example_source, example_sink, &x, &error), PC_ERROR_INPUT);
+        assert_int_equal(pc_batch_run(10000, jobs, example_source, example_sink, &x, &error), PC_ERROR_INPUT);
         assert_string_equal(error.message, "source of 100");
         assert_in_range(x.taken, 100, 10000 - 1);
         assert_int_equal(x.wrong, 0);
@@ -75,7 +75,7 @@ static void test_a_sink_that_fails(void **state) {
     pc_error error = {0};
     example_runs x = example_runs_default();
     x.bad_sink = 40;
-    assert_int_equal(batch_run(1 << 20, 3, example_source, example_sink, &x, &error), PC_ERROR_IO);
+    assert_int_equal(pc_batch_run(1 << 20, 3, example_source, example_sink, &x, &error), PC_ERROR_IO);
     assert_string_equal(error.message, "sink of 40");
     assert_true(x.taken < 10000); /* nothing after it, and not much before */
 }
@@ -114,7 +114,7 @@ static void test_a_sink_that_fails_is_the_end(void **state) {
     (void)state;
     pc_error error = {0};
     refusal x = {0};
-    assert_int_equal(batch_run(3, 1, three_of_which_one_fails, refuse, &x, &error), PC_ERROR_IO);
+    assert_int_equal(pc_batch_run(3, 1, three_of_which_one_fails, refuse, &x, &error), PC_ERROR_IO);
     assert_string_equal(error.message, "refused");
     assert_int_equal(x.calls, 1);
 }
@@ -122,7 +122,7 @@ static void test_a_sink_that_fails_is_the_end(void **state) {
 /* ---- pieces ---- */
 
 typedef struct feeder {
-    const batch_piece *pieces; /* behind the last: a count of BATCH_NO_MORE */
+    const pc_batch_piece *pieces; /* behind the last: a count of PC_BATCH_NO_MORE */
     int next;
     int late;  /* times to say "later" before each */
     int times; /* that it was said */
@@ -130,7 +130,7 @@ typedef struct feeder {
     bool saw_idle, saw_no_room;
 } feeder;
 
-static pc_code feed(void *context, const batch_state *state, batch_piece *piece, pc_error *error) {
+static pc_code feed(void *context, const pc_batch_state *state, pc_batch_piece *piece, pc_error *error) {
     feeder *f = context;
     f->saw_idle |= state->idle == state->jobs && state->unclaimed == 0;
     f->saw_no_room |= !state->has_room;
@@ -142,7 +142,7 @@ static pc_code feed(void *context, const batch_state *state, batch_piece *piece,
 }
 
 /* 0 to 4, 7, 1000 to 1999: sums 10, 7 and 1000 * 1499.5. */
-static const batch_piece three_pieces[] = {{0, 5}, {7, 1}, {1000, 1000}, {0, BATCH_NO_MORE}};
+static const pc_batch_piece three_pieces[] = {{0, 5}, {7, 1}, {1000, 1000}, {0, PC_BATCH_NO_MORE}};
 
 static void test_pieces(void **state) {
     (void)state;
@@ -150,7 +150,7 @@ static void test_pieces(void **state) {
         for (int late = 0; late < 4; late += 3) {
             example_runs x = example_runs_default();
             feeder f = {.pieces = three_pieces, .late = late, .fails_at = -1};
-            assert_int_equal(batch_run_fed(feed, &f, jobs, example_source, example_sink, &x, NULL), PC_OK);
+            assert_int_equal(pc_batch_run_fed(feed, &f, jobs, example_source, example_sink, &x, NULL), PC_OK);
             assert_int_equal(x.taken, 1006);
             assert_int_equal(x.sum, 10 + 7 + 1499500);
             assert_int_equal(x.wrong, 0);
@@ -162,12 +162,12 @@ static void test_pieces(void **state) {
  */
 static void test_the_feed_is_called_meanwhile(void **state) {
     (void)state;
-    static const batch_piece pieces[] = {{0, 20}, {20, 20}, {40, 20}, {0, BATCH_NO_MORE}};
+    static const pc_batch_piece pieces[] = {{0, 20}, {20, 20}, {40, 20}, {0, PC_BATCH_NO_MORE}};
     example_runs x = example_runs_default();
     x.slow = 1;
     x.slow_us = 2000;
     feeder f = {.pieces = pieces, .fails_at = -1};
-    assert_int_equal(batch_run_fed(feed, &f, 2, example_source, example_sink, &x, NULL), PC_OK);
+    assert_int_equal(pc_batch_run_fed(feed, &f, 2, example_source, example_sink, &x, NULL), PC_OK);
     assert_int_equal(x.taken, 60);
     assert_true(f.saw_no_room);
 }
@@ -177,7 +177,7 @@ static void test_a_feed_that_fails(void **state) {
     pc_error error = {0};
     example_runs x = example_runs_default();
     feeder f = {.pieces = three_pieces, .fails_at = 1, .late = 2};
-    assert_int_equal(batch_run_fed(feed, &f, 2, example_source, example_sink, &x, &error), PC_ERROR_IO);
+    assert_int_equal(pc_batch_run_fed(feed, &f, 2, example_source, example_sink, &x, &error), PC_ERROR_IO);
     assert_string_equal(error.message, "feed 1");
     assert_true(x.taken <= 5);
 }
@@ -190,7 +190,7 @@ static void test_waiting_costs_nothing(void **state) {
     x.slow = 1;
     x.slow_us = 300000;
     getrusage(RUSAGE_SELF, &before);
-    assert_int_equal(batch_run(2, 2, example_source, example_sink, &x, NULL), PC_OK);
+    assert_int_equal(pc_batch_run(2, 2, example_source, example_sink, &x, NULL), PC_OK);
     getrusage(RUSAGE_SELF, &after);
     double seconds = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
                      (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +

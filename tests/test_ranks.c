@@ -2,7 +2,7 @@
  * side of it is tests/golden/test_ranks.py. */
 #include "tests/batch_example.h"
 
-#include "sweep/ranks_private.h"
+#include "sweep/team_private.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,9 +14,9 @@ enum { RANKS_MAX = 8, MESSAGES_MAX = 4096 };
 
 typedef struct message {
     int64_t from, to, count;
-    ranks_kind kind;
+    pc_team_kind kind;
     bool is_taken;
-    int64_t numbers[RANKS_MESSAGE_MAX];
+    int64_t numbers[PC_TEAM_MESSAGE_MAX];
 } message;
 
 typedef struct network {
@@ -32,7 +32,7 @@ typedef struct end_point {
     int64_t number;
 } end_point;
 
-static void fake_send(void *self, int64_t to, ranks_kind kind, const int64_t *numbers, int64_t count) {
+static void fake_send(void *self, int64_t to, pc_team_kind kind, const int64_t *numbers, int64_t count) {
     end_point *at = self;
     pthread_mutex_lock(&at->all->lock);
     if (at->all->count == MESSAGES_MAX) abort();
@@ -42,7 +42,7 @@ static void fake_send(void *self, int64_t to, ranks_kind kind, const int64_t *nu
     pthread_mutex_unlock(&at->all->lock);
 }
 
-static int64_t fake_receive(void *self, ranks_kind kind, int64_t *from, int64_t *numbers) {
+static int64_t fake_receive(void *self, pc_team_kind kind, int64_t *from, int64_t *numbers) {
     end_point *at = self;
     int64_t count = -1;
     pthread_mutex_lock(&at->all->lock);
@@ -63,8 +63,8 @@ static void fake_end(void *self) {
     at->all->ended++;
 }
 
-static const ranks_module fake = {
-    .layout = RANKS_MODULE_LAYOUT, .name = "fake", .send = fake_send, .receive = fake_receive, .end = fake_end};
+static const pc_team_module fake = {
+    .layout = PC_TEAM_MODULE_LAYOUT, .name = "fake", .send = fake_send, .receive = fake_receive, .end = fake_end};
 
 /* ---- ranks as threads ---- */
 
@@ -83,17 +83,17 @@ typedef struct member {
 
 static void *be_a_rank(void *context) {
     member *m = context;
-    ranks *x = ranks_over(&fake, &m->at, m->at.number, m->ranks);
+    pc_team *x = pc_team_over(&fake, &m->at, m->at.number, m->ranks);
     if (!x) abort();
     pc_error error = {0};
     if (!m->leaves_first) {
-        m->ran = ranks_run(x, m->runs, m->jobs, example_source, example_sink, &m->work, &error);
+        m->ran = pc_team_run(x, m->runs, m->jobs, example_source, example_sink, &m->work, &error);
         usleep((useconds_t)m->late_us);
         if (m->fails) m->ran = pc_error_set(&error, PC_ERROR_INPUT, "rank %d fails", (int)m->at.number);
-        m->agreed = ranks_agree(x, m->ran, &error);
+        m->agreed = pc_team_agree(x, m->ran, &error);
         m->error = error;
     }
-    ranks_close(x);
+    pc_team_close(x);
     return NULL;
 }
 
@@ -218,14 +218,14 @@ static void test_a_rank_that_leaves(void **state) {
 /* A quarter of the fair share; no more than the most; a run for each idle thread where the share has it; the last. */
 static void test_pieces(void **state) {
     (void)state;
-    assert_int_equal(ranks_piece(1600, 2, 8, 0, 1000), 100); /* 1600 * 2/8 / 4 */
-    assert_int_equal(ranks_piece(1600, 2, 8, 0, 30), 30);
-    assert_int_equal(ranks_piece(1600, 2, 8, 64, 30), 64);
-    assert_int_equal(ranks_piece(8, 2, 8, 2, 30), 2); /* the share */
-    assert_int_equal(ranks_piece(4, 2, 8, 2, 30), 1);
-    assert_int_equal(ranks_piece(1, 2, 8, 2, 30), 1);
-    assert_int_equal(ranks_piece(1, 1000, 1000, 500, 1), 1);
-    assert_int_equal(ranks_piece(INT64_MAX / 2, 1, 1, 0, 5), 5);
+    assert_int_equal(pc_team_piece(1600, 2, 8, 0, 1000), 100); /* 1600 * 2/8 / 4 */
+    assert_int_equal(pc_team_piece(1600, 2, 8, 0, 30), 30);
+    assert_int_equal(pc_team_piece(1600, 2, 8, 64, 30), 64);
+    assert_int_equal(pc_team_piece(8, 2, 8, 2, 30), 2); /* the share */
+    assert_int_equal(pc_team_piece(4, 2, 8, 2, 30), 1);
+    assert_int_equal(pc_team_piece(1, 2, 8, 2, 30), 1);
+    assert_int_equal(pc_team_piece(1, 1000, 1000, 500, 1), 1);
+    assert_int_equal(pc_team_piece(INT64_MAX / 2, 1, 1, 0, 5), 5);
 }
 
 /* The process itself: no launcher, no MPI, at least one core; and kept alone where a launcher started it. */
@@ -234,34 +234,34 @@ static void test_alone(void **state) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "PIPECAST_MPI"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
     for (int i = 0; i < 2; i++) {
-        ranks *x;
+        pc_team *x;
         example_runs work = example_runs_default();
-        assert_int_equal(ranks_open(&x, NULL), PC_OK);
-        assert_int_equal(ranks_number(x), 0);
-        assert_int_equal(ranks_count(x), 1);
-        assert_in_range(ranks_default_jobs(x), 1, sysconf(_SC_NPROCESSORS_ONLN));
-        assert_int_equal(ranks_run(x, 100, 2, example_source, example_sink, &work, NULL), PC_OK);
+        assert_int_equal(pc_team_open(&x, NULL), PC_OK);
+        assert_int_equal(pc_team_rank(x), 0);
+        assert_int_equal(pc_team_size(x), 1);
+        assert_in_range(pc_team_default_jobs(x), 1, sysconf(_SC_NPROCESSORS_ONLN));
+        assert_int_equal(pc_team_run(x, 100, 2, example_source, example_sink, &work, NULL), PC_OK);
         assert_int_equal(work.taken, 100);
-        assert_int_equal(ranks_agree(x, PC_ERROR_IO, NULL), PC_ERROR_IO);
-        ranks_close(x);
+        assert_int_equal(pc_team_agree(x, PC_ERROR_IO, NULL), PC_ERROR_IO);
+        pc_team_close(x);
         setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
         setenv("OMPI_COMM_WORLD_RANK", "3", 1);
         setenv("PIPECAST_MPI", "off", 1);
     }
-    ranks_close(NULL);
+    pc_team_close(NULL);
 }
 
 /* Opens with this environment, and expects what stands in the message. */
 static void assert_refused(const char *expected, int number) {
     pc_error error = {0};
-    ranks *x = NULL;
-    assert_int_equal(ranks_open(&x, &error), PC_ERROR_INPUT);
+    pc_team *x = NULL;
+    assert_int_equal(pc_team_open(&x, &error), PC_ERROR_INPUT);
     if (!strstr(error.message, expected)) fail_msg("'%s' in '%s'", expected, error.message);
     assert_non_null(strstr(error.message, "--shard I/4"));
     assert_non_null(strstr(error.message, "started as one of 4 processes: "));
-    assert_int_equal(ranks_number(x), number);
-    assert_int_equal(ranks_count(x), 4);
-    ranks_close(x);
+    assert_int_equal(pc_team_rank(x), number);
+    assert_int_equal(pc_team_size(x), 4);
+    pc_team_close(x);
 }
 
 static void test_no_way_to_the_others(void **state) {

@@ -1,5 +1,5 @@
 /* What a scenario declares as a chart: converted, and refused where it is none. */
-#include "cli/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 
 #include "tests/scenario_files.h"
 
@@ -17,7 +17,7 @@ static void test_conversion(void **state) {
     (void)state;
     pc_chart chart;
     pc_scenario_figure figure = example_figure();
-    assert_int_equal(scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
+    assert_int_equal(pc_scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
     assert_string_equal(chart.title, "one"); /* its name, where it has no title */
     assert_int_equal(chart.style, PC_CHART_POINTS);
     assert_true(chart.x == figure.x && chart.y_count == 2 && chart.y[0] == figure.y[0] && chart.y[1] == figure.y[1]);
@@ -29,7 +29,7 @@ static void test_conversion(void **state) {
     figure.x_label = "m";
     figure.panels = "model";
     figure.published = false;
-    assert_int_equal(scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
+    assert_int_equal(pc_scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
     assert_int_equal(chart.style, PC_CHART_LINES);
     assert_true(chart.title == figure.title && chart.x_label == figure.x_label && chart.panels == figure.panels);
     assert_false(chart.published);
@@ -42,7 +42,7 @@ static void test_styles_are_the_charts(void **state) {
         pc_chart chart;
         pc_scenario_figure figure = example_figure();
         figure.style = styles[i];
-        assert_int_equal(scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
+        assert_int_equal(pc_scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
         assert_int_equal(chart.style, i);
     }
 }
@@ -50,7 +50,7 @@ static void test_styles_are_the_charts(void **state) {
 static void assert_refused(const pc_scenario_figure *figure, const char *start) {
     pc_error error;
     pc_chart chart = {.title = "untouched"};
-    assert_int_equal(scenario_chart("s.yaml", figure, &chart, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_scenario_chart("s.yaml", figure, &chart, &error), PC_ERROR_INPUT);
     assert_starts(error.message, start);
     assert_non_null(strstr(error.message, "; expected "));
     assert_string_equal(chart.title, "untouched");
@@ -78,7 +78,7 @@ static void test_check(void **state) {
         snprintf(text, sizeof text, "%sfigures:\n  - {name: a, x: pp, y: [mfu]}\n  - {name: b, x: %s, y: [mfu]}\n",
                  base, wrong ? "nothing" : "tp");
         pc_scenario *scenario = load_text(text);
-        assert_int_equal(scenario_charts_check("s.yaml", scenario, &error), wrong ? PC_ERROR_INPUT : PC_OK);
+        assert_int_equal(pc_scenario_charts_check("s.yaml", scenario, &error), wrong ? PC_ERROR_INPUT : PC_OK);
         if (wrong) assert_starts(error.message, "s.yaml: figures: b: x: ");
         pc_scenario_free(scenario);
     }

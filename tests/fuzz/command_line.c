@@ -2,12 +2,11 @@
  * and what simulates or searches, is replaced (meson.build wraps it): the work ends where it would begin. The exit
  * status is one of the documented ones, and with bad input there is one line on standard error, "pipecast: ...". */
 #include "calib/import/import.h"
-#include "cli/run_sweep.h"
 #include "models/planner/planner.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/replay.h"
 #include "results/store/store.h"
-#include "scenarios/scenario.h"
+#include "sweep/sweep.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -59,7 +58,7 @@ REFUSES(pc_plan_run, const pc_plan_space *space, const pc_plan_request *request,
 REFUSES(pc_replacement_probe, const char *path) {
     return (void)path, (void)error, PC_OK;
 }
-REFUSES(sweep_files_check_target, const char *path) {
+REFUSES(pc_sweep_files_check_target, const char *path) {
     return (void)path, (void)error, PC_OK;
 }
 pc_code __wrap_refuse_same_file(const char *input, const char *output, const char *what, pc_error *error);
@@ -71,18 +70,12 @@ int __wrap_command_list(int argc, char **argv) {
     return (void)argc, (void)argv, 0;
 }
 
-/* Of `pipecast run` the overrides are read. */
-int __wrap_run_sweep(const run_request *r);
-int __wrap_run_sweep(const run_request *r) {
-    pc_error error = {0};
-    pc_scenario *scenario;
-    fuzz_require(r->path_count > 0 && r->shard >= 1 && r->shard <= r->shard_count, "a request to run is whole");
-    if (r->paths[0]) return 0;
-    pc_code code = pc_scenario_load(NULL, r->sets.list, r->sets.count, &scenario, &error);
-    if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, &error);
-    fuzz_check_error(code, &error);
-    if (!code) pc_scenario_free(scenario);
-    return 0;
+/* Of `pipecast run` all is read: files, too, as far as the input has them. */
+REFUSES(pc_sweep_run, const pc_sweep_request *request, const pc_sweep_sink *sink, pc_sweep **sweep) {
+    (void)sink, (void)sweep;
+    bool is_whole = request->scenario_count > 0 && request->shard >= 1 && request->shard <= request->shard_count;
+    fuzz_require(is_whole, "a request to run is whole");
+    return refuse(error);
 }
 
 /* ---- the input as arguments ---- */

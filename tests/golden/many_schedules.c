@@ -4,13 +4,13 @@
  *     SPAN BUBBLE_RATE_SPAN PEAK GENERATE_S
  * PEAK in microbatches of a stage. One thread. The first request that cannot be answered ends it, with a message. */
 #include "bench/bench.h"
-#include "cli/schedule_request.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
+#include "models/schedule/unit_costs.h"
 
 typedef struct job {
-    schedule_request request;
-    schedule_shape shape;
+    pc_unit_costs units;
+    pc_unit_shape shape;
     double limit, ticks;
     pc_costs costs;
     pc_schedule schedule;
@@ -19,7 +19,7 @@ typedef struct job {
 } job;
 
 static double microbatch_bytes(const job *j) {
-    return (double)CHUNK_BYTES * pc_placement_visited(j->shape.placement, j->shape.chunks);
+    return (double)PC_UNIT_CHUNK_BYTES * pc_placement_visited(j->shape.placement, j->shape.chunks);
 }
 
 static void set_limit(const job *j, double limit) {
@@ -33,14 +33,14 @@ static pc_code answer(job *j, const pc_generator *generator, pc_error *error) {
                                   .chunks = j->shape.chunks,
                                   .costs = &j->costs,
                                   .threads = 1};
-    j->ticks = request_ticks(&j->request, &j->shape, error);
-    if (j->ticks == 0.0) return PC_ERROR_INPUT;
-    pc_code code = request_costs(&j->request, &j->shape, j->ticks, &j->costs, error);
+    j->ticks = pc_unit_ticks(&j->units, &j->shape);
+    if (j->ticks == 0.0) return pc_error_set(error, PC_ERROR_INPUT, "times too far apart");
+    pc_code code = pc_unit_costs_make(&j->units, &j->shape, j->ticks, &j->costs, error);
     if (code) return code;
     set_limit(j, j->limit);
-    double start = bench_now_s();
+    double start = pc_now_s();
     code = pc_generate(generator, &wanted, &j->schedule, NULL, error);
-    j->generate_s = bench_now_s() - start;
+    j->generate_s = pc_now_s() - start;
     set_limit(j, 0.0); /* the replay is to say what the schedule needs, not where it stops */
     return code ? code : pc_replay_run(&j->schedule, &j->costs, NULL, &j->replay, error);
 }
@@ -49,16 +49,16 @@ static bool answer_line(const char *line, pc_error *error) {
     char name[64];
     int devices, microbatches;
     job j = {0};
-    double *times = j.request.times;
+    double *times = j.units.times;
     if (sscanf(line, "%63s %d %d %lf %lf %lf %lf %lf %lf", name, &devices, &microbatches, &times[0], &times[1],
-               &times[2], &j.request.comm, &j.request.release_b, &j.limit) != 9)
+               &times[2], &j.units.comm, &j.units.release_b, &j.limit) != 9)
         return pc_error_set(error, PC_ERROR_INPUT, "nine words expected") == PC_OK;
     const pc_generator *generator = pc_generator_find(name);
     if (!generator) return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule") == PC_OK;
-    j.shape = (schedule_shape){.devices = devices,
-                               .microbatches = microbatches,
-                               .chunks = generator->chunks_default,
-                               .placement = generator->placement};
+    j.shape = (pc_unit_shape){.devices = devices,
+                              .microbatches = microbatches,
+                              .chunks = generator->chunks_default,
+                              .placement = generator->placement};
     pc_code code = answer(&j, generator, error);
     if (!code)
         printf("%.17g %.17g %.17g %.6f\n", (double)j.replay.span_ps / j.ticks, j.replay.bubble_rate_span,

@@ -1,4 +1,4 @@
-#include "cli/scenario_charts.h"
+#include "results/figures/scenario_charts.h"
 
 static pc_code find_style(const pc_scenario_figure *figure, pc_chart_style *style, pc_error *error) {
     *style = PC_CHART_POINTS;
@@ -6,7 +6,7 @@ static pc_code find_style(const pc_scenario_figure *figure, pc_chart_style *styl
     return pc_error_set(error, PC_ERROR_INPUT, "style: '%.40s'; expected points, lines or bars", figure->style);
 }
 
-pc_code scenario_chart(const char *file, const pc_scenario_figure *figure, pc_chart *chart, pc_error *error) {
+pc_code pc_scenario_chart(const char *file, const pc_scenario_figure *figure, pc_chart *chart, pc_error *error) {
     pc_chart made = {.title = figure->title ? figure->title : figure->name,
                      .x = figure->x,
                      .y_count = figure->y_count,
@@ -25,11 +25,11 @@ pc_code scenario_chart(const char *file, const pc_scenario_figure *figure, pc_ch
     return code;
 }
 
-pc_code scenario_charts_check(const char *file, const pc_scenario *scenario, pc_error *error) {
+pc_code pc_scenario_charts_check(const char *file, const pc_scenario *scenario, pc_error *error) {
     int count;
     const pc_scenario_figure *figures = pc_scenario_figures(scenario, &count);
     pc_code code = PC_OK;
     for (int i = 0; i < count && !code; i++)
-        code = scenario_chart(file, &figures[i], &(pc_chart){.title = NULL}, error);
+        code = pc_scenario_chart(file, &figures[i], &(pc_chart){.title = NULL}, error);
     return code;
 }

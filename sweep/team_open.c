@@ -1,7 +1,8 @@
 /* How ranks find together: what launched them, the module that knows MPI, and the cores that each may use. */
 #define _GNU_SOURCE /* CPU_COUNT */
 #include "calib/device/launched.h"
-#include "sweep/ranks_private.h"
+#include "sweep/team_build.h"
+#include "sweep/team_private.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -11,22 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef PC_MPI_VERSION /* meson.build gives all three where it finds MPI */
-#define PC_MPI_VERSION   "no"
-#define PC_PREFIX        ""
-#define PC_MODULE_FOLDER "lib/pipecast"
-#endif
-
 static const char module_file[] = "pipecast-mpi.so";
 
-const char *ranks_mpi_version(void) {
+const char *pc_team_mpi_version(void) {
     return PC_MPI_VERSION;
 }
 
 /* ---- cores ---- */
 
 /* Of every core that this rank may run on the part that falls to it, where other ranks of the machine may too. */
-static int count_cores(const ranks_module *module, void *self) {
+static int count_cores(const pc_team_module *module, void *self) {
     cpu_set_t mine;
     int64_t users[CPU_SETSIZE];
     double cores = 0;
@@ -79,7 +74,7 @@ static bool has_way_to_others(void) {
 }
 
 /* Opens it; it stays open, for MPI libraries do not like to be closed. */
-static pc_code open_module(const pc_launched *launched, const ranks_module **module, pc_error *error) {
+static pc_code open_module(const pc_launched *launched, const pc_team_module **module, pc_error *error) {
     char path[PATH_MAX], why[PATH_MAX + 512];
     find_module(path);
     if (access(path, F_OK) && !getenv("PIPECAST_MPI"))
@@ -91,8 +86,8 @@ static pc_code open_module(const pc_launched *launched, const ranks_module **mod
         snprintf(why, sizeof why, "%s", dlerror());
         return refuse(launched, why, "the MPI library that pipecast was built with", error);
     }
-    const ranks_module *found = dlsym(library, RANKS_MODULE_SYMBOL);
-    if (!found || found->layout != RANKS_MODULE_LAYOUT) {
+    const pc_team_module *found = dlsym(library, PC_TEAM_MODULE_SYMBOL);
+    if (!found || found->layout != PC_TEAM_MODULE_LAYOUT) {
         snprintf(why, sizeof why, "%s belongs to another pipecast", path);
         dlclose(library);
         return refuse(launched, why, "the one that was built with this", error);
@@ -103,7 +98,7 @@ static pc_code open_module(const pc_launched *launched, const ranks_module **mod
 }
 
 /* Joins. A launcher of another MPI than ours leaves each process alone. */
-static pc_code start_module(const pc_launched *launched, const ranks_module *module, int64_t *number, int64_t *count,
+static pc_code start_module(const pc_launched *launched, const pc_team_module *module, int64_t *number, int64_t *count,
                             pc_error *error) {
     char why[256];
     if (!module->start(NULL, number, count)) {
@@ -116,7 +111,7 @@ static pc_code start_module(const pc_launched *launched, const ranks_module *mod
     return refuse(launched, why, "the mpirun or srun --mpi that goes with it", error);
 }
 
-static pc_code join(const pc_launched *launched, const ranks_module **module, int64_t *number, int64_t *count,
+static pc_code join(const pc_launched *launched, const pc_team_module **module, int64_t *number, int64_t *count,
                     pc_error *error) {
     if (!has_way_to_others())
         return refuse(launched, "srun gave them no way to each other", "srun --mpi=pmix, or mpirun", error);
@@ -132,9 +127,9 @@ static bool is_one_of_several(pc_launched *launched) {
     return !(chosen && strcmp(chosen, "off") == 0) && pc_launched_ranks(launched);
 }
 
-pc_code ranks_open(ranks **made, pc_error *error) {
+pc_code pc_team_open(pc_team **made, pc_error *error) {
     pc_launched launched;
-    const ranks_module *module = NULL;
+    const pc_team_module *module = NULL;
     int64_t number = 0, count = 1;
     pc_code code = PC_OK;
     *made = NULL;
@@ -143,9 +138,9 @@ pc_code ranks_open(ranks **made, pc_error *error) {
         count = launched.ranks;
         code = join(&launched, &module, &number, &count, error);
     }
-    ranks *x = ranks_over(module, NULL, number, count);
-    if (!x) return pc_error_no_memory(error);
-    x->default_jobs = count_cores(module, NULL);
-    *made = x;
+    pc_team *team = pc_team_over(module, NULL, number, count);
+    if (!team) return pc_error_no_memory(error);
+    team->default_jobs = count_cores(module, NULL);
+    *made = team;
     return code;
 }

@@ -1,5 +1,6 @@
 /* The module pipecast-mpi.so: messages between ranks, over MPI. */
-#include "sweep/ranks_module.h"
+#include "sweep/team_build.h"
+#include "sweep/team_module.h"
 
 #include <mpi.h>
 #include <stddef.h>
@@ -37,18 +38,18 @@ static void sum_on_machine(void *self, int64_t *numbers, int64_t count) {
     MPI_Comm_free(&machine);
 }
 
-static void send(void *self, int64_t to, ranks_kind kind, const int64_t *numbers, int64_t count) {
+static void send(void *self, int64_t to, pc_team_kind kind, const int64_t *numbers, int64_t count) {
     (void)self;
     MPI_Send(numbers, (int)count, MPI_INT64_T, (int)to, (int)kind, MPI_COMM_WORLD);
 }
 
-static int64_t receive(void *self, ranks_kind kind, int64_t *from, int64_t *numbers) {
+static int64_t receive(void *self, pc_team_kind kind, int64_t *from, int64_t *numbers) {
     (void)self;
     int has_come, count;
     MPI_Status status;
     MPI_Iprobe(MPI_ANY_SOURCE, (int)kind, MPI_COMM_WORLD, &has_come, &status);
     if (!has_come) return -1;
-    MPI_Recv(numbers, RANKS_MESSAGE_MAX, MPI_INT64_T, status.MPI_SOURCE, (int)kind, MPI_COMM_WORLD, &status);
+    MPI_Recv(numbers, PC_TEAM_MESSAGE_MAX, MPI_INT64_T, status.MPI_SOURCE, (int)kind, MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, MPI_INT64_T, &count);
     *from = status.MPI_SOURCE;
     return count;
@@ -59,11 +60,11 @@ static void end(void *self) {
     MPI_Finalize();
 }
 
-extern __attribute__((visibility("default"))) const ranks_module pc_ranks_module;
-const ranks_module pc_ranks_module = {.layout = RANKS_MODULE_LAYOUT,
-                                      .name = PC_MPI_VERSION,
-                                      .start = start,
-                                      .sum_on_machine = sum_on_machine,
-                                      .send = send,
-                                      .receive = receive,
-                                      .end = end};
+extern __attribute__((visibility("default"))) const pc_team_module pc_team_over_mpi;
+const pc_team_module pc_team_over_mpi = {.layout = PC_TEAM_MODULE_LAYOUT,
+                                         .name = PC_MPI_VERSION,
+                                         .start = start,
+                                         .sum_on_machine = sum_on_machine,
+                                         .send = send,
+                                         .receive = receive,
+                                         .end = end};

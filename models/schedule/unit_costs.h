@@ -1,0 +1,37 @@
+/* unit_costs.h: costs as people say them, a number for a stage's F, B and W in whatever unit of time, in the engine's
+ * whole picoseconds and bytes. */
+#ifndef PC_MODELS_SCHEDULE_UNIT_COSTS_H
+#define PC_MODELS_SCHEDULE_UNIT_COSTS_H
+
+#include "engine/error.h"
+#include "models/schedule/costs.h"
+#include "models/schedule/schedule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pc_unit_costs {
+    double times[3];  /* F, B and W of a microbatch on a stage, all of its chunks together */
+    double comm;      /* from one stage to the next */
+    double release_b; /* the fraction of an activation that B gives back, where W gives back the rest */
+    double keep;      /* the fraction that an F which is recomputed keeps */
+} pc_unit_costs;
+
+/* Who the costs are for, as far as they depend on it. */
+typedef struct pc_unit_shape {
+    int devices, microbatches, chunks;
+    pc_placement placement;
+    bool recomputes;
+} pc_unit_shape;
+
+/* A microbatch of one chunk takes this many bytes, so that fractions of it are whole. */
+#define PC_UNIT_CHUNK_BYTES (INT64_C(1) << 32)
+
+/* Picoseconds for one unit of time: as many as let all passes stand one after the other on the clock, and rounding not
+ * show; 0 where no number does, for the times are too large or too far apart. */
+double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape);
+
+/* The costs at so many picoseconds a unit, without a memory limit. Free them with pc_costs_free. */
+pc_code pc_unit_costs_make(const pc_unit_costs *units, const pc_unit_shape *shape, double ticks, pc_costs *costs,
+                           pc_error *error);
+#endif

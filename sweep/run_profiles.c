@@ -1,0 +1,172 @@
+#include "sweep/run_profiles.h"
+
+#include "calib/profile/profile.h"
+#include "calib/profile/profile_cost.h"
+#include "calib/profile/profile.h"
+#include "engine/alloc.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LINES_MAX = 24 }; /* of warnings, a profile and machine */
+
+typedef struct opened_profile {
+    const char *path; /* the scenario's */
+    dev_t device;
+    ino_t inode;
+    pc_profile *profile;
+    bool is_shared; /* with an entry before: one file may be named in two ways */
+    uint64_t hash;
+    double *scatter; /* [PC_SCATTER_QUANTILES], where a run asks for it; owned */
+} opened_profile;
+
+typedef struct profile_cost {
+    int profile;
+    pc_machine machine; /* as its file has it */
+    pc_profile_cost *cost;
+    pc_cost_model model;
+} profile_cost;
+
+/* ---- profiles ---- */
+
+static int find_profile(const pc_run_profiles *opened, const char *path) {
+    for (int i = 0; i < opened->profile_count; i++)
+        if (strcmp(opened->profiles[i].path, path) == 0) return i;
+    return -1;
+}
+
+static bool is_opened(const pc_run_profiles *opened, const struct stat *status, opened_profile *made) {
+    for (int i = 0; i < opened->profile_count; i++) {
+        if (opened->profiles[i].inode != status->st_ino || opened->profiles[i].device != status->st_dev) continue;
+        made->profile = opened->profiles[i].profile;
+        made->hash = opened->profiles[i].hash;
+        made->is_shared = true;
+        return true;
+    }
+    return false;
+}
+
+static pc_code read_profile(opened_profile *made, pc_error *error) {
+    char hash[17];
+    made->profile = pc_alloc(1, sizeof *made->profile);
+    if (!made->profile) return pc_error_no_memory(error);
+    pc_code code = pc_profile_read(made->path, made->profile, error);
+    if (code) return code;
+    pc_profile_hash(made->profile, hash);
+    made->hash = strtoull(hash, NULL, 16);
+    return PC_OK;
+}
+
+static pc_code add_profile(pc_run_profiles *opened, const char *path, pc_error *error) {
+    struct stat status = {0};
+    opened_profile made = {.path = path},
+                   *all = pc_realloc(opened->profiles, (size_t)opened->profile_count + 1, sizeof *all);
+    if (!all) return pc_error_no_memory(error);
+    opened->profiles = all;
+    bool is_there = stat(path, &status) == 0;
+    made.device = status.st_dev;
+    made.inode = status.st_ino;
+    pc_code code = is_there && is_opened(opened, &status, &made) ? PC_OK : read_profile(&made, error);
+    if (!code)
+        opened->profiles[opened->profile_count++] = made;
+    else
+        pc_free(made.profile); /* empty where it could not be read */
+    return code;
+}
+
+/* ---- costs ---- */
+
+static const profile_cost *find_cost(const pc_run_profiles *opened, const char *path, const pc_machine *machine) {
+    int profile = find_profile(opened, path);
+    for (int i = 0; i < opened->cost_count; i++)
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): whole copies of one machine, with what is between */
+        if (opened->costs[i].profile == profile && memcmp(&opened->costs[i].machine, machine, sizeof *machine) == 0)
+            return &opened->costs[i];
+    return NULL;
+}
+
+static pc_code add_cost(pc_run_profiles *opened, int profile, const pc_machine *machine, pc_error *error) {
+    profile_cost made = {.profile = profile},
+                 *all = pc_realloc(opened->costs, (size_t)opened->cost_count + 1, sizeof *all);
+    if (!all) return pc_error_no_memory(error);
+    opened->costs = all;
+    pc_code code = pc_profile_cost_make(opened->profiles[profile].profile, machine, &made.cost, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", opened->profiles[profile].path);
+    if (code) return code;
+    memcpy(&made.machine, machine, sizeof *machine);
+    made.model = pc_profile_cost_model(made.cost);
+    memcpy(&opened->costs[opened->cost_count++], &made, sizeof made);
+    return PC_OK;
+}
+
+/* ---- scatter ---- */
+
+static pc_code add_scatter(opened_profile *of, pc_error *error) {
+    if (of->scatter) return PC_OK;
+    double *made = pc_alloc(PC_SCATTER_QUANTILES, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    pc_code code = pc_profile_scatter(of->profile, made, error);
+    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: jitter: profile", of->path);
+    if (code)
+        pc_free(made);
+    else
+        of->scatter = made;
+    return code;
+}
+
+pc_code pc_run_profiles_open(pc_run_profiles *opened, const pc_run_spec *spec, pc_error *error) {
+    const char *path = spec->profile_path;
+    if (!path) return PC_OK;
+    pc_code code = find_profile(opened, path) < 0 ? add_profile(opened, path, error) : PC_OK;
+    if (!code && !find_cost(opened, path, &spec->iteration.machine))
+        code = add_cost(opened, find_profile(opened, path), &spec->iteration.machine, error);
+    if (code || !spec->has_profile_jitter) return code;
+    return add_scatter(&opened->profiles[find_profile(opened, path)], error);
+}
+
+void pc_run_profiles_use(const pc_run_profiles *opened, pc_run_spec *spec) {
+    if (!spec->profile_path) return;
+    const profile_cost *found = find_cost(opened, spec->profile_path, &spec->iteration.machine);
+    spec->cost = &found->model;
+    spec->profile_hash = opened->profiles[found->profile].hash;
+    spec->iteration.machine = *pc_profile_cost_machine(found->cost);
+    if (spec->has_profile_jitter)
+        spec->iteration.bad_days.passes =
+            (pc_empirical){opened->profiles[found->profile].scatter, PC_SCATTER_QUANTILES};
+}
+
+/* ---- at the end ---- */
+
+static void warn_of(const profile_cost *cost, const char *path, pc_run_profiles_say *warn, void *context) {
+    char line[1024];
+    pc_error text;
+    int number = 0;
+    for (; pc_profile_cost_warning(cost->cost, number, line, sizeof line); number++) {
+        if (number >= LINES_MAX) continue;
+        pc_error_set(&text, PC_OK, "%s: %s", path, line); /* which makes it one line */
+        warn(context, text.message);
+    }
+    if (number <= LINES_MAX) return;
+    pc_error_set(&text, PC_OK, "%s: and %d more", path, number - LINES_MAX);
+    warn(context, text.message);
+}
+
+void pc_run_profiles_warn(const pc_run_profiles *opened, pc_run_profiles_say *warn, void *context) {
+    for (int i = 0; i < opened->cost_count; i++)
+        warn_of(&opened->costs[i], opened->profiles[opened->costs[i].profile].path, warn, context);
+}
+
+void pc_run_profiles_close(pc_run_profiles *opened) {
+    for (int i = 0; i < opened->cost_count; i++) pc_profile_cost_free(opened->costs[i].cost);
+    for (int i = 0; i < opened->profile_count; i++) {
+        pc_free(opened->profiles[i].scatter);
+        if (opened->profiles[i].is_shared) continue;
+        pc_profile_free(opened->profiles[i].profile);
+        pc_free(opened->profiles[i].profile);
+    }
+    pc_free(opened->costs);
+    pc_free(opened->profiles);
+    *opened = (pc_run_profiles){0};
+}

@@ -1,0 +1,56 @@
+/* Costs as people say them, in picoseconds and bytes. */
+#include "models/schedule/unit_costs.h"
+
+#include "tests/support.h"
+
+#include <math.h>
+
+static const pc_unit_shape shape = {
+    .devices = 4, .microbatches = 8, .chunks = 2, .placement = PC_PLACEMENT_INTERLEAVED};
+
+/* 10^9 ticks a unit; the two chunks of a stage sum up to the stage's time, and each has half of its activation given
+ * back as said. */
+static void test_a_stage_is_shared_by_its_chunks(void **state) {
+    (void)state;
+    pc_costs costs;
+    pc_unit_costs units = {.times = {1, 2, 3}, .comm = 0.5, .release_b = 0.25, .keep = 0.125};
+    double ticks = pc_unit_ticks(&units, &shape);
+    assert_true(ticks == 1e9);
+    assert_int_equal(pc_unit_costs_make(&units, &shape, ticks, &costs, NULL), PC_OK);
+    for (int kind = 0; kind < 3; kind++) {
+        static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W};
+        const pc_time *of_first = costs.duration_ps + pc_costs_index(&costs, 3, 0) * PC_PASS_KINDS;
+        const pc_time *of_second = costs.duration_ps + pc_costs_index(&costs, 3, 1) * PC_PASS_KINDS;
+        assert_int_equal(of_first[kinds[kind]] + of_second[kinds[kind]], (kind + 1) * INT64_C(1000000000));
+    }
+    assert_int_equal(costs.transfer.delay_ps, 500000000);
+    assert_int_equal(costs.activation_bytes[0], PC_UNIT_CHUNK_BYTES);
+    assert_int_equal(costs.activation_b_bytes[0], PC_UNIT_CHUNK_BYTES / 4);
+    assert_int_equal(costs.activation_kept_bytes[0], PC_UNIT_CHUNK_BYTES / 8);
+    pc_costs_free(&costs);
+}
+
+/* The shortest pass has 10^6 ticks at least: 10^-9 over two chunks has them at 10^16 a unit; where all passes together,
+ * 4 devices times 8 microbatches times 3 * 10^20, must stay below 2^61, there are fewer: 10^-4. */
+static void test_ticks_suit_the_times(void **state) {
+    (void)state;
+    pc_unit_costs small = {.times = {1e-9, 1e-9, 1e-9}}, large = {.times = {1e20, 1e20, 1e20}};
+    assert_true(fabs(pc_unit_ticks(&small, &shape) / 1e16 - 1) < 1e-9);
+    assert_true(fabs(pc_unit_ticks(&large, &shape) / 1e-4 - 1) < 1e-9);
+}
+
+/* 1 and 10^19 times that: 10^19 ticks do not fit into the clock. */
+static void test_times_too_far_apart(void **state) {
+    (void)state;
+    pc_unit_costs units = {.times = {1, 1e19, 1}};
+    assert_true(pc_unit_ticks(&units, &shape) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_stage_is_shared_by_its_chunks),
+        cmocka_unit_test(test_ticks_suit_the_times),
+        cmocka_unit_test(test_times_too_far_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
