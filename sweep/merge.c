@@ -244,8 +244,8 @@ static void close_shards(merge *m) {
 
 pc_code pc_sweep_merge(const pc_sweep_merge_request *request, const pc_sweep_sink *sink, pc_error *error) {
     int count = request->shard_count;
+    if (count < 1) return pc_error_set(error, PC_ERROR_INPUT, "%s: no shards; expected one or more", request->output);
     merge m = {.output = request->output, .shards = pc_alloc((size_t)count, sizeof *m.shards), .shard_count = count};
-    if (count < 1) return pc_error_set(error, PC_ERROR_INPUT, "%s: no shards; expected one or more", m.output);
     if (!m.shards) return pc_error_no_memory(error);
     for (int i = 0; i < count; i++) m.shards[i].path = request->shards[i];
     m.room = ROWS_MAX / count > ROWS_MIN ? ROWS_MAX / count : ROWS_MIN;
