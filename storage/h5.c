@@ -62,18 +62,6 @@ hid_t pc_h5_memory_file(const void *owner) {
     return file;
 }
 
-hid_t pc_h5_memory_open(const void *owner, const void *image, size_t size) {
-    char name[64];
-    snprintf(name, sizeof name, "pipecast-image-%p", owner);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-    /* HDF5 copies the image, and leaves ours alone. */
-    if (access >= 0 && H5Pset_fapl_core(access, MEMORY_INCREMENT, false) >= 0 &&
-        H5Pset_file_image(access, (void *)(uintptr_t)image, size) >= 0)
-        file = H5Fopen(name, H5F_ACC_RDONLY, access);
-    H5Pclose(access);
-    return file;
-}
-
 hid_t pc_h5_open(const char *path) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
     if (access >= 0 && H5Pset_file_locking(access, false, true) >= 0) file = H5Fopen(path, H5F_ACC_RDONLY, access);

@@ -31,9 +31,6 @@ bool pc_h5_is_at_work(void);
 hid_t pc_h5_memory_file(const void *owner);
 hid_t pc_h5_group_create(hid_t parent, const char *name);
 
-/* The bytes of such a file (H5Fget_file_image), opened for reading. */
-hid_t pc_h5_memory_open(const void *owner, const void *image, size_t size);
-
 /* Like pc_h5_memory_file, with a driver of the caller's choice in the property list `access`. */
 hid_t pc_h5_create(const void *owner, hid_t access);
 

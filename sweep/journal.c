@@ -183,7 +183,7 @@ pc_code pc_journal_add(pc_journal *journal, pc_run_key key, uint64_t labels, con
     pc_code code = PC_OK;
     if (detail && detail->replay.trace.pass_count > 0) {
         assert(schedule);
-        code = pc_journal_trace_encode(journal->path, schedule, detail, &trace, &trace_size, error);
+        code = pc_journal_trace_encode(schedule, detail, &trace, &trace_size, error);
         if (code) return code;
     }
     pc_journal_head head = {.mark = PC_JOURNAL_MARK, .trace_size = trace_size, .key = key, .labels = labels};

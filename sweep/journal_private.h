@@ -16,11 +16,11 @@ size_t pc_journal_row_encode(const pc_run_row *row, unsigned char bytes[PC_JOURN
 /* And back: false where the bytes are no row. */
 bool pc_journal_row_decode(const unsigned char *bytes, size_t size, pc_run_row *row);
 
-/* A trace as the bytes of an HDF5 file in memory, whose root is the group that a results file has for it. The caller
- * frees the image. `path` is for messages. */
-pc_code pc_journal_trace_encode(const char *path, const pc_schedule *schedule, const pc_run_detail *detail,
-                                unsigned char **image, size_t *size, pc_error *error);
-pc_code pc_journal_trace_decode(const char *path, const unsigned char *image, size_t size, pc_trace_record *record,
+/* A trace as bytes, of this build alone (journal_trace.c). The caller frees them. PC_ERROR_INPUT, in which `path` is
+ * named, where bytes are no trace. */
+pc_code pc_journal_trace_encode(const pc_schedule *schedule, const pc_run_detail *detail, unsigned char **bytes,
+                                size_t *size, pc_error *error);
+pc_code pc_journal_trace_decode(const char *path, const unsigned char *bytes, size_t size, pc_trace_record *record,
                                 pc_error *error);
 
 /* The file: a header, and records one behind the other. Numbers are in the byte order of the machine; the build's hash

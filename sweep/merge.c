@@ -149,9 +149,9 @@ static bool is_equal(const pc_run_row *a, const pc_run_row *b) {
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
-        const char *one = (const char *)a + columns[i].offset, *other = (const char *)b + columns[i].offset;
-        if (columns[i].type == PC_COLUMN_TEXT ? strncmp(one, other, columns[i].size) != 0
-                                              : memcmp(one, other, columns[i].size) != 0)
+        const pc_field *field = &columns[i].field;
+        const char *one = (const char *)a + field->place, *other = (const char *)b + field->place;
+        if (field->type == PC_FIELD_TEXT ? strncmp(one, other, field->size) != 0 : memcmp(one, other, field->size) != 0)
             return false;
     }
     return true;
@@ -244,8 +244,8 @@ static void close_shards(merge *m) {
 
 pc_code pc_sweep_merge(const pc_sweep_merge_request *request, const pc_sweep_sink *sink, pc_error *error) {
     int count = request->shard_count;
+    if (count < 1) return pc_error_set(error, PC_ERROR_INPUT, "%s: no shards; expected one or more", request->output);
     merge m = {.output = request->output, .shards = pc_alloc((size_t)count, sizeof *m.shards), .shard_count = count};
-    if (count < 1) return pc_error_set(error, PC_ERROR_INPUT, "%s: no shards; expected one or more", m.output);
     if (!m.shards) return pc_error_no_memory(error);
     for (int i = 0; i < count; i++) m.shards[i].path = request->shards[i];
     m.room = ROWS_MAX / count > ROWS_MIN ? ROWS_MAX / count : ROWS_MIN;

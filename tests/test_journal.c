@@ -44,12 +44,13 @@ static void assert_rows_equal(const pc_run_row *found, const pc_run_row *wanted)
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
-        const char *one = (const char *)found + columns[i].offset, *other = (const char *)wanted + columns[i].offset;
-        if (strcmp(columns[i].name, "key") == 0) continue;
-        if (columns[i].type == PC_COLUMN_TEXT)
+        const char *one = (const char *)found + columns[i].field.place,
+                   *other = (const char *)wanted + columns[i].field.place;
+        if (strcmp(columns[i].field.name, "key") == 0) continue;
+        if (columns[i].field.type == PC_FIELD_TEXT)
             assert_string_equal(one, other);
         else
-            assert_memory_equal(one, other, columns[i].size);
+            assert_memory_equal(one, other, columns[i].field.size);
     }
 }
 
@@ -119,6 +120,44 @@ static void a_trace_read_is_written_the_same(void **state) {
     size_t record_size = HEAD + row_size + trace_size + 8;
     assert_memory_equal(all.data + HEADER, all.data + all.size - record_size, record_size);
     free(all.data);
+}
+
+/* Bytes of a trace that are not what was written, under a hash that is right, are refused, or are a trace that can be
+ * written: nothing is read outside of it. */
+static void a_trace_that_is_none_is_refused(void **state) {
+    const folder *at = *state;
+    example made;
+    unsigned char *image;
+    size_t size;
+    long refused = 0, taken = 0;
+    make_example(&made);
+    add_transfers(&made);
+    add_engine(&made);
+    pc_run_detail detail = {.replay = made.replay, .devices = DEVICES, .memory = made.memory, .block = made.block};
+    pc_run_row row = ok_row(1);
+    assert_int_equal(pc_journal_trace_encode(&made.schedule, &detail, &image, &size, NULL), PC_OK);
+    for (size_t i = 0; i < 2 * size; i++) {
+        pc_trace_record record;
+        pc_error error;
+        size_t place = i / 2;
+        if (i % 2) image[place] ^= 0x81; /* else it is cut off there */
+        pc_code code = pc_journal_trace_decode("j", image, i % 2 ? size : place, &record, &error);
+        assert_int_equal(code, i % 2 == 0 || code ? PC_ERROR_INPUT : PC_OK);
+        if (code) assert_string_equal(error.message, "j: a trace is damaged; expected it as pipecast wrote it");
+        refused += code != PC_OK;
+        if (!code && taken++ % 50 == 0) {
+            pc_results_writer *writer;
+            pc_schedule shape = pc_trace_record_schedule(&record, "1f1b");
+            pc_run_detail again = pc_trace_record_detail(&record);
+            assert_int_equal(pc_results_create(at->file, &writer, NULL), PC_OK);
+            assert_int_equal(pc_results_add_run(writer, &row, &shape, &again, NULL), PC_OK);
+            pc_results_discard(writer);
+        }
+        if (!code) pc_trace_record_free(&record);
+        if (i % 2) image[place] ^= 0x81;
+    }
+    assert_true(refused > (long)size && taken > 0);
+    pc_free(image);
 }
 
 /* Cut off at every byte of the last record: the two before it are there, and a third can be added. */
@@ -212,12 +251,12 @@ static void bytes_that_are_no_row(void **state) {
     whole[size] = 0;
     assert_false(pc_journal_row_decode(whole, size + 1, &made));
     int text = 0;
-    for (; columns[text].type != PC_COLUMN_TEXT || columns[text].size > 255; text++)
-        at += columns[text].type == PC_COLUMN_TEXT ? 1 + (size_t)whole[at] : columns[text].size;
+    for (; columns[text].field.type != PC_FIELD_TEXT || columns[text].field.size > 255; text++)
+        at += columns[text].field.type == PC_FIELD_TEXT ? 1 + (size_t)whole[at] : columns[text].field.size;
     memcpy(longer, whole, at);
-    longer[at] = (unsigned char)columns[text].size;
-    memset(longer + at + 1, 'x', columns[text].size);
-    used = at + 1 + columns[text].size;
+    longer[at] = (unsigned char)columns[text].field.size;
+    memset(longer + at + 1, 'x', columns[text].field.size);
+    used = at + 1 + columns[text].field.size;
     at += 1 + (size_t)whole[at];
     memcpy(longer + used, whole + at, size - at);
     assert_false(pc_journal_row_decode(longer, used + size - at, &made));
@@ -417,6 +456,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(records_come_back),
         TEST(a_trace_read_is_written_the_same),
+        TEST(a_trace_that_is_none_is_refused),
         TEST(a_half_written_record_is_cut_off),
         TEST(a_cut_leaves_whole_records),
         TEST(what_follows_damage_does_not_come_back),

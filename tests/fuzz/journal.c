@@ -2,13 +2,13 @@
  *
  * The file is made of the input: a byte (bit 0: the header's hash is wrong, bit 1: it is gone on with), then records: a
  * byte (bit 0: wrong hash, bit 1: wrong mark, bit 2: the row is cut, bit 3: it is longer, bit 4: there is no trace),
- * the number of bytes to change in a row that is right (1 byte), for each its place (2 bytes) and what it becomes, and
- * the trace behind its length (2 bytes), as fake_hdf5.h describes it. */
+ * the number of bytes to change in a row that is right (1 byte), for each its place (2 bytes) and what it becomes; and
+ * in a trace that is right the same, behind how many bytes of it there are less than all (2 bytes). */
 #include "sweep/journal.h"
+#include "engine/alloc.h"
 #include "results/store/build.h"
 #include "storage/sealed.h"
 #include "sweep/journal_private.h"
-#include "tests/fuzz/fake_hdf5.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/held_file.h"
 
@@ -85,21 +85,46 @@ static size_t make_row(input *from, unsigned flags, unsigned char row[PC_JOURNAL
     return size;
 }
 
+/* Of two devices, two microbatches and three passes; whatever else a trace has is not there, or empty. */
+static unsigned char *make_trace(input *from, size_t *size) {
+    pc_schedule shape = {.devices = 2, .microbatches = 2, .chunks = 1};
+    pc_time times[3] = {0};
+    int32_t stages[3] = {0, 0, 1};
+    int64_t bytes[3] = {0};
+    pc_pass passes[3] = {{0}};
+    pc_run_detail detail = {
+        .replay = {
+            .devices = 2,
+            .device_start_ps = times,
+            .device_end_ps = times,
+            .device_busy_ps = times,
+            .device_peak_bytes = bytes,
+            .trace = {
+                .pass_count = 3, .pass_device = stages, .pass = passes, .pass_start_ps = times, .pass_end_ps = times}}};
+    unsigned char *trace = NULL;
+    fuzz_require(!pc_journal_trace_encode(&shape, &detail, &trace, size, NULL), "memory is not short");
+    size_t less = take_pair(from);
+    *size -= less < *size ? less : 0;
+    for (unsigned changes = take(from); changes > 0; changes--) {
+        size_t place = take_pair(from) % *size;
+        trace[place] = (unsigned char)take(from);
+    }
+    return trace;
+}
+
 static void put_record(input *from, made_file *file) {
     unsigned char row[PC_JOURNAL_ROW_MAX + 1];
     unsigned flags = take(from);
-    size_t start = file->size, row_size = make_row(from, flags, row);
-    size_t trace_size = flags & 16 ? 0 : take_pair(from);
-    if (trace_size > from->left) trace_size = from->left;
+    size_t start = file->size, row_size = make_row(from, flags, row), trace_size = 0;
+    unsigned char *trace = flags & 16 ? NULL : make_trace(from, &trace_size);
     pc_journal_head head = {.mark = PC_JOURNAL_MARK + (flags >> 1 & 1),
                             .row_size = (uint32_t)row_size,
                             .trace_size = trace_size,
                             .key = {start, flags}};
     put(file, &head, sizeof head);
     put(file, row, row_size);
-    put(file, from->at, trace_size);
-    from->at += trace_size;
-    from->left -= trace_size;
+    put(file, trace, trace_size);
+    pc_free(trace);
     uint64_t hash = pc_sealed_hash(PC_SEALED_HASH_START, file->bytes + start, file->size - start) + (flags & 1);
     put(file, &hash, sizeof hash);
     file->is_damaged = file->is_damaged || flags & 3;
@@ -117,7 +142,6 @@ static void read_trace(const pc_journal *journal, int64_t index) {
     fuzz_check_error(code, &error);
     fuzz_require(!code == (record.devices > 0), "a trace is there or is refused");
     pc_trace_record_free(&record);
-    fuzz_require(fake_hdf5_end(), "all that was opened is closed");
 }
 
 static void read_records(const pc_journal *journal) {
@@ -157,7 +181,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     file.size = 0;
     file.whole = 0;
     file.is_damaged = false;
-    fake_hdf5_begin((const uint8_t *)"", 0);
     put_header(&file, is_wrong);
     for (int i = 0; i < RECORDS_MAX && from.left; i++) put_record(&from, &file);
     const char *path = held_file_put(file.bytes, file.size);
