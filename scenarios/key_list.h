@@ -1,7 +1,8 @@
 /* key_list.h: every key that a scenario may have, with what may stand there and what it means;
  * docs/scenario-reference.md is made of it.
  *
- * The list is a walk through the schema that loads scenarios; types and ranges come from the tables that check values.
+ * Those of settings and sweeps are the table of settings; the others a walk through the schema that loads scenarios.
+ * Types and ranges come from the tables that check values.
  */
 #ifndef PC_SCENARIOS_KEY_LIST_H
 #define PC_SCENARIOS_KEY_LIST_H
