@@ -1,18 +1,13 @@
 #include "scenarios/bad_days.h"
 
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
-static const double HORIZON_S = 30 * 86400.0; /* as key_texts.c says */
-
-static double real(const pc_setting *setting, pc_key key, double otherwise) {
-    return setting->given[key] ? setting->value[key].real : otherwise;
-}
-
 static bool has_profile_jitter(const pc_setting *setting) {
-    return real(setting, PC_KEY_JITTER, 0) == PC_JITTER_OF_PROFILE;
+    return pc_setting_real(setting, PC_KEY_JITTER) == PC_JITTER_OF_PROFILE;
 }
 
 /* ---- what goes together ---- */
@@ -63,9 +58,9 @@ static pc_code check_other_gpu(const pc_setting *setting, pc_problem *problem) {
 
 static pc_code check_jitter(const pc_setting *setting, pc_problem *problem) {
     const char *path = pc_key_path(PC_KEY_JITTER);
-    bool has_samples = pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0;
-    bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
-    if (real(setting, PC_KEY_JITTER, 0) > 0 && !expands && !has_samples)
+    bool has_samples = pc_setting_integer(setting, PC_KEY_SAMPLES) > 0;
+    bool expands = pc_setting_is_on(setting, PC_KEY_EXPAND);
+    if (pc_setting_real(setting, PC_KEY_JITTER) > 0 && !expands && !has_samples)
         return pc_problem_blame(problem, path,
                                 "differs from replica to replica; expected samples or expand: true beside it");
     if (!has_profile_jitter(setting)) return PC_OK;
@@ -89,7 +84,7 @@ pc_code pc_setting_check_bad_days(const pc_setting *setting, pc_problem *problem
 
 static pc_code check_count(const pc_setting *setting, pc_key key, int64_t there_are, const char *of,
                            pc_problem *problem) {
-    int64_t number = pc_setting_whole(setting, key, 0), most = key == PC_KEY_SLOW_STAGE ? there_are - 1 : there_are;
+    int64_t number = pc_setting_integer(setting, key), most = key == PC_KEY_SLOW_STAGE ? there_are - 1 : there_are;
     if (there_are <= 0 || number <= most) return PC_OK;
     problem->is_rule = true;
     return pc_problem_blame(problem, pc_key_path(key), "%" PRId64 " of %" PRId64 " %s; expected at most %" PRId64,
@@ -107,31 +102,11 @@ pc_code pc_setting_check_bad_shape(const pc_setting *setting, int64_t gpus, int6
 
 /* ---- the spec ---- */
 
-static void fill_job(const pc_setting *setting, pc_bad_days *x) {
-    x->mtbf_s = real(setting, PC_KEY_MTBF, 0);
-    x->checkpoint_s = real(setting, PC_KEY_CHECKPOINT, 0);
-    x->interval_s = real(setting, PC_KEY_INTERVAL, 0);
-    x->restart_s = real(setting, PC_KEY_RESTART, 0);
-    x->repair_s = real(setting, PC_KEY_REPAIR, 0);
-    x->spare_nodes = pc_setting_whole(setting, PC_KEY_SPARE_NODES, 0);
-    x->horizon_s = real(setting, PC_KEY_HORIZON, HORIZON_S);
-}
-
 void pc_setting_fill_bad_days(const pc_setting *setting, pc_run_spec *spec) {
-    pc_bad_days *x = &spec->iteration.bad_days;
+    pc_bad_days *days = &spec->iteration.bad_days;
     spec->has_profile_jitter = has_profile_jitter(setting);
-    if (!spec->has_profile_jitter) spec->iteration.jitter = real(setting, PC_KEY_JITTER, 0);
-    *x = (pc_bad_days){.samples = pc_setting_whole(setting, PC_KEY_SAMPLES, 0)};
-    if (!x->samples) return;
-    x->gpu_jitter = real(setting, PC_KEY_GPU_JITTER, 0);
-    x->link_jitter = real(setting, PC_KEY_LINK_JITTER, 0);
-    x->slow_gpus = pc_setting_whole(setting, PC_KEY_SLOW_GPUS, 0);
-    x->slow_factor = real(setting, PC_KEY_SLOW_FACTOR, 1);
-    x->has_slow_stage = setting->given[PC_KEY_SLOW_STAGE];
-    x->slow_stage = (int)pc_setting_whole(setting, PC_KEY_SLOW_STAGE, 0);
-    x->bad_links = pc_setting_whole(setting, PC_KEY_BAD_LINKS, 0);
-    x->bad_factor = real(setting, PC_KEY_BAD_FACTOR, 1);
-    x->other_nodes = pc_setting_whole(setting, PC_KEY_OTHER_NODES, 0);
-    if (setting->given[PC_KEY_OTHER_GPU]) x->other_gpu = setting->value[PC_KEY_OTHER_GPU].reference->machine.gpu;
-    fill_job(setting, x);
+    if (!spec->has_profile_jitter) spec->iteration.jitter = pc_setting_real(setting, PC_KEY_JITTER);
+    days->has_slow_stage = setting->given[PC_KEY_SLOW_STAGE];
+    if (setting->given[PC_KEY_OTHER_GPU]) days->other_gpu = setting->value[PC_KEY_OTHER_GPU].reference->machine.gpu;
+    if (!days->samples) *days = (pc_bad_days){.samples = 0}; /* without samples the rest says nothing */
 }

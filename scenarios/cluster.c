@@ -5,6 +5,7 @@
 #include "scenarios/bad_days.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,16 +83,15 @@ static pc_code check_model(const pc_setting *setting, pc_problem *problem) {
 
 /* Noise is of whole passes. */
 static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
-    bool has_operations = pc_setting_whole(setting, PC_KEY_GRANULARITY, PC_GRANULARITY_PASS) != PC_GRANULARITY_PASS;
-    bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
-    if (!expands || !has_operations) return PC_OK;
+    bool has_operations = pc_setting_integer(setting, PC_KEY_GRANULARITY) != PC_GRANULARITY_PASS;
+    if (!pc_setting_is_on(setting, PC_KEY_EXPAND) || !has_operations) return PC_OK;
     return pc_problem_blame(problem, "expand",
                             "stands beside granularity: operations; expected granularity: pass with it");
 }
 
 /* Pieces of a loss that is not computed in pieces. */
 static pc_code check_loss(const pc_setting *setting, pc_problem *problem) {
-    int64_t loss = pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY, PC_CROSS_ENTROPY_IN_PLACE);
+    int64_t loss = pc_setting_integer(setting, PC_KEY_CROSS_ENTROPY);
     if (!setting->given[PC_KEY_CROSS_ENTROPY_CHUNKS] || loss == PC_CROSS_ENTROPY_CHUNKED) return PC_OK;
     return pc_problem_blame(problem, pc_key_path(PC_KEY_CROSS_ENTROPY_CHUNKS),
                             "stands without cross_entropy: chunked; expected both or none");
@@ -211,22 +211,14 @@ static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
                               pc_setting_chunks(setting));
 }
 
-static const char *layout_of(const pc_setting *setting) {
-    return setting->given[PC_KEY_LAYOUT] ? setting->value[PC_KEY_LAYOUT].text : "auto";
-}
-
-static const char *recompute_of(const pc_setting *setting) {
-    return setting->given[PC_KEY_RECOMPUTE] ? setting->value[PC_KEY_RECOMPUTE].text : "none";
-}
-
 static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_problem *problem) {
     int count, parts = parts_of(setting, shape);
-    if (pc_recompute_list(recompute_of(setting), NULL, &count) && count != 1 && count != parts)
+    if (pc_recompute_list(pc_setting_text(setting, PC_KEY_RECOMPUTE), NULL, &count) && count != 1 && count != parts)
         return BREAK_RULE(problem, pc_key_path(PC_KEY_RECOMPUTE),
                           "%d words for %" PRId64 " devices x %d chunks; expected one for all, or one a part of the "
                           "model, %d",
                           count, shape->pp, pc_setting_chunks(setting), parts);
-    if (!pc_layout_list(layout_of(setting), NULL, &count) || count == parts) return PC_OK;
+    if (!pc_layout_list(pc_setting_text(setting, PC_KEY_LAYOUT), NULL, &count) || count == parts) return PC_OK;
     return BREAK_RULE(problem, pc_key_path(PC_KEY_LAYOUT),
                       "%d parts for %" PRId64 " devices x %d chunks; expected the layers of %d parts of the model",
                       count, shape->pp, pc_setting_chunks(setting), parts);
@@ -249,25 +241,16 @@ pc_code pc_cluster_check(const pc_setting *setting, pc_problem *problem) {
 
 /* ---- the spec ---- */
 
-static bool is_on(const pc_setting *setting, pc_key key, bool otherwise) {
-    return pc_setting_whole(setting, key, otherwise) != 0;
-}
-
-static pc_cut cut_of(const pc_setting *setting, const cluster_shape *shape) {
-    return (pc_cut){
-        .tp = (int)shape->tp,
-        .pp = (int)shape->pp,
-        .dp = (int)shape->dp,
-        .chunks = pc_setting_chunks(setting),
-        .sequence_parallel = shape->tp > 1 && is_on(setting, PC_KEY_SEQUENCE_PARALLEL, true),
-        .zero = (int)pc_setting_whole(setting, PC_KEY_ZERO, 1),
-        .microbatch_size = shape->microbatch_size,
-        .microbatches = shape->microbatches,
-        .seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, 0),
-        .cross_entropy = (pc_cross_entropy)pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY, PC_CROSS_ENTROPY_IN_PLACE),
-        .cross_entropy_chunks = (int)pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY_CHUNKS, 0),
-        .gradient_bytes = pc_setting_whole(setting, PC_KEY_GRADIENT_BYTES, 1) == 0 ? 2 : 4,
-    };
+static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_cut *cut) {
+    bool may_cut =
+        setting->given[PC_KEY_SEQUENCE_PARALLEL] ? setting->value[PC_KEY_SEQUENCE_PARALLEL].whole != 0 : true;
+    cut->tp = (int)shape->tp;
+    cut->pp = (int)shape->pp;
+    cut->dp = (int)shape->dp;
+    cut->chunks = pc_setting_chunks(setting);
+    cut->sequence_parallel = shape->tp > 1 && may_cut;
+    cut->microbatch_size = shape->microbatch_size;
+    cut->microbatches = shape->microbatches;
 }
 
 /* `parts` is below 1 where the numbers contradict each other, and nothing is cut. */
@@ -279,7 +262,7 @@ static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
 
 /* Of a list the numbers become the spec's own. */
 static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec, pc_error *error) {
-    const char *layout = layout_of(setting);
+    const char *layout = pc_setting_text(setting, PC_KEY_LAYOUT);
     pc_cut *cut = &spec->iteration.cut;
     int count;
     if (!pc_layout_list(layout, NULL, &count)) {
@@ -296,7 +279,7 @@ static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape
 
 /* Likewise; one word is for all parts. */
 static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
-    const char *text = recompute_of(setting);
+    const char *text = pc_setting_text(setting, PC_KEY_RECOMPUTE);
     pc_cut *cut = &spec->iteration.cut;
     int count;
     pc_recompute_list(text, NULL, &count);
@@ -311,30 +294,19 @@ static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, 
     return PC_OK;
 }
 
-static void fill_network(const pc_setting *setting, pc_iteration_spec *spec) {
-    if (setting->given[PC_KEY_RANK_ORDER]) spec->order = setting->value[PC_KEY_RANK_ORDER].order;
-    spec->overlaps_p2p = is_on(setting, PC_KEY_OVERLAP_P2P, spec->overlaps_p2p);
-    spec->overlaps_tp = is_on(setting, PC_KEY_OVERLAP_TP, spec->overlaps_tp);
-    spec->overlaps_gradients = is_on(setting, PC_KEY_OVERLAP_GRADIENTS, spec->overlaps_gradients);
-    spec->overlaps_parameters = is_on(setting, PC_KEY_OVERLAP_PARAMETERS, spec->overlaps_parameters);
-    spec->scatters_boundary = is_on(setting, PC_KEY_SCATTER_BOUNDARY, spec->scatters_boundary);
-    spec->bucket_bytes = pc_setting_whole(setting, PC_KEY_BUCKET, spec->bucket_bytes);
-    spec->network = (pc_network_mode)pc_setting_whole(setting, PC_KEY_NETWORK, spec->network);
+static pc_rank_order order_of(const pc_setting *setting) {
+    pc_rank_order order = setting->value[PC_KEY_RANK_ORDER].order;
+    if (!setting->given[PC_KEY_RANK_ORDER])
+        pc_rank_order_parse(pc_setting_text(setting, PC_KEY_RANK_ORDER), &order, NULL);
+    return order;
 }
 
-static void fill_iteration(const pc_setting *setting, pc_iteration_spec *spec) {
-    fill_network(setting, spec);
-    spec->step = (pc_step)pc_setting_whole(setting, PC_KEY_STEP, spec->step);
-    spec->granularity = (pc_granularity)pc_setting_whole(setting, PC_KEY_GRANULARITY, spec->granularity);
-    if (setting->given[PC_KEY_PASS_OVERHEAD]) spec->pass_overhead = setting->value[PC_KEY_PASS_OVERHEAD].real;
-    spec->overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
-    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
-    spec->expands = is_on(setting, PC_KEY_EXPAND, false);
-    spec->engine = (pc_engine_mode)pc_setting_whole(setting, PC_KEY_ENGINE, PC_ENGINE_AUTO);
-    spec->waits_for_memory = pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) == 1; /* the second of its words */
-    spec->seed = (uint64_t)pc_setting_whole(setting, PC_KEY_SEED, 0);
+static void fill_iteration(const pc_setting *setting, const cluster_shape *shape, pc_iteration_spec *spec) {
+    fill_cut(setting, shape, &spec->cut);
+    spec->machine = reference_of(setting, PC_KEY_MACHINE)->machine;
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
-    spec->plans_equal = pc_setting_plans_equal(setting);
+    spec->order = order_of(setting);
+    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
 }
 
 static int64_t or_unknown(int64_t number) {
@@ -350,12 +322,7 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->microbatches = (int)shape->microbatches;
     spec->chunks = pc_setting_chunks(setting);
     spec->microbatch_size = shape->microbatch_size;
-    spec->seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
     spec->has_activation = true;
-    spec->trace = is_on(setting, PC_KEY_TRACE, false);
-    spec->overhead_ps = spec->iteration.overhead_ps;
-    spec->plans_equal = spec->iteration.plans_equal;
-    if (setting->given[PC_KEY_PRICE]) spec->gpu_hour_price = setting->value[PC_KEY_PRICE].real;
     snprintf(spec->model, sizeof spec->model, "%s", spec->iteration.model.name);
     snprintf(spec->machine, sizeof spec->machine, "%s", spec->iteration.machine.name);
     if (!setting->given[PC_KEY_PROFILE]) return;
@@ -371,9 +338,8 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error
     if (find_checked_shape(setting, &shape, &problem))
         snprintf(made.infeasible, sizeof made.infeasible, "%.48s: %.200s", problem.path, problem.error.message);
     made.iteration = pc_iteration_spec_default();
-    made.iteration.cut = cut_of(setting, &shape);
-    made.iteration.machine = reference_of(setting, PC_KEY_MACHINE)->machine;
-    fill_iteration(setting, &made.iteration);
+    pc_setting_fill(setting, true, &made);
+    fill_iteration(setting, &shape, &made.iteration);
     pc_setting_fill_bad_days(setting, &made);
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     if (!code) code = fill_layout(setting, &shape, &made, error);

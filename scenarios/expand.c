@@ -3,6 +3,7 @@
 #include "models/workload/activation.h"
 #include "scenarios/cluster.h"
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,10 +29,6 @@ static int64_t whole(const pc_setting *setting, pc_key key) {
 
 static const pc_generator *generator_of(const pc_setting *setting) {
     return setting->value[PC_KEY_SCHEDULE].generator;
-}
-
-bool pc_setting_plans_equal(const pc_setting *setting) {
-    return pc_setting_whole(setting, PC_KEY_PLAN, 0) == 1; /* the second of its words */
 }
 
 static pc_key devices_key(const pc_setting *setting) {
@@ -156,7 +153,7 @@ static pc_code check_transfer(const pc_setting *setting, pc_problem *problem) {
 }
 
 static bool is_layout(const pc_setting *setting, const char *word) {
-    return strcmp(pc_setting_has(setting, PC_KEY_LAYOUT) ? setting->value[PC_KEY_LAYOUT].text : "auto", word) == 0;
+    return strcmp(pc_setting_text(setting, PC_KEY_LAYOUT), word) == 0;
 }
 
 static bool divides(const pc_setting *setting, pc_layer_layout layout) {
@@ -396,9 +393,9 @@ static void fill_memory(const pc_setting *setting, pc_costs *costs) {
 
 static pc_transfer transfer_of(const pc_setting *setting) {
     if (!pc_setting_has(setting, PC_KEY_TRANSFER_BANDWIDTH))
-        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = pc_setting_whole(setting, PC_KEY_TRANSFER_TIME, 0)};
+        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = pc_setting_integer(setting, PC_KEY_TRANSFER_TIME)};
     return (pc_transfer){.mode = PC_TRANSFER_LINK,
-                         .latency_ps = pc_setting_whole(setting, PC_KEY_TRANSFER_LATENCY, 0),
+                         .latency_ps = pc_setting_integer(setting, PC_KEY_TRANSFER_LATENCY),
                          .bandwidth_bytes_per_s = setting->value[PC_KEY_TRANSFER_BANDWIDTH].real,
                          .size_bytes = whole(setting, PC_KEY_TRANSFER_SIZE)};
 }
@@ -406,6 +403,7 @@ static pc_transfer transfer_of(const pc_setting *setting) {
 static pc_run_spec describe(const pc_setting *setting) {
     pc_run_spec spec = pc_run_spec_default();
     pc_problem problem = {.is_rule = false};
+    pc_setting_fill(setting, false, &spec);
     if (check_given(setting, &problem))
         snprintf(spec.infeasible, sizeof spec.infeasible, "%.48s: %.200s", problem.path, problem.error.message);
     spec.generator = generator_of(setting);
@@ -413,15 +411,9 @@ static pc_run_spec describe(const pc_setting *setting) {
     spec.microbatches = (int)whole(setting, PC_KEY_MICROBATCHES);
     spec.chunks = pc_setting_chunks(setting);
     spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
-    spec.seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
     spec.has_activation = pc_setting_has_activation(setting);
     if (spec.has_activation && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))
         snprintf(spec.layout, sizeof spec.layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
-    spec.trace = pc_setting_whole(setting, PC_KEY_TRACE, 0) != 0;
-    spec.overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
-    spec.engine = (pc_engine_mode)pc_setting_whole(setting, PC_KEY_ENGINE, PC_ENGINE_AUTO);
-    spec.waits_for_memory = pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) == 1; /* the second of its words */
-    spec.plans_equal = pc_setting_plans_equal(setting);
     if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
         snprintf(spec.model, sizeof spec.model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
     if (pc_setting_has(setting, PC_KEY_MACHINE))

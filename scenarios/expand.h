@@ -29,9 +29,6 @@ pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem);
 /* v: how many chunks a device has in this run. */
 int pc_setting_chunks(const pc_setting *setting);
 
-/* Whether schedules are searched for as if all passes took the same time. */
-bool pc_setting_plans_equal(const pc_setting *setting);
-
 /* Whether it says how large activations are, or has the whole shape of the model. */
 bool pc_setting_has_activation(const pc_setting *setting);
 

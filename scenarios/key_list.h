@@ -1,8 +1,8 @@
 /* key_list.h: every key that a scenario may have, with what may stand there and what it means;
  * docs/scenario-reference.md is made of it.
  *
- * The list is a walk through the schemas that scenarios are checked against; types and ranges come from the tables that
- * check values.
+ * Those of settings and sweeps are the table of settings; the others a walk through the schemas that scenarios are
+ * checked against. Types and ranges come from the tables that check values.
  */
 #ifndef PC_SCENARIOS_KEY_LIST_H
 #define PC_SCENARIOS_KEY_LIST_H

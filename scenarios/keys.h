@@ -5,131 +5,33 @@
 
 #include "models/schedule/schedule.h"
 
-/* The values of a setting. Times stand in the order of pc_pass_kind, from PC_KEY_TIMES on. */
+/* The values of a setting, in the order of its table; below PC_KEY_MODEL_END those of a model. Times stand in the order
+ * of pc_pass_kind, from PC_KEY_TIMES on; from PC_KEY_GPU_JITTER to PC_KEY_BAD_DAYS_END what only samples give a
+ * meaning.
+ */
 typedef enum pc_key {
-    PC_KEY_MODEL_FROM,
-    PC_KEY_MODEL_NAME,
-    PC_KEY_LAYERS,
-    PC_KEY_HIDDEN,
-    PC_KEY_FFN_HIDDEN,
-    PC_KEY_HEADS,
-    PC_KEY_KV_HEADS,
-    PC_KEY_HEAD_DIM,
-    PC_KEY_VOCAB,
-    PC_KEY_VOCAB_MULTIPLE,
-    PC_KEY_MAX_POSITIONS,
-    PC_KEY_POSITIONS,
-    PC_KEY_NORM,
-    PC_KEY_MLP,
-    PC_KEY_ATTENTION,
-    PC_KEY_PRECISION,
-    PC_KEY_TIED,
-    PC_KEY_BIAS,
-    PC_KEY_DROPOUT,
-    PC_KEY_SEQ_LEN,
-    PC_KEY_MODEL_BATCH,
-    PC_KEY_LAYOUT,
-    PC_KEY_MODEL_END, /* all before it are of the model */
-    PC_KEY_MACHINE = PC_KEY_MODEL_END,
-    PC_KEY_PROFILE,
-    PC_KEY_SCHEDULE,
-    PC_KEY_PLAN,
-    PC_KEY_GPUS,
-    PC_KEY_TP,
-    PC_KEY_PP,
-    PC_KEY_DP,
-    PC_KEY_DEVICES,
-    PC_KEY_MICROBATCHES,
-    PC_KEY_GLOBAL_BATCH,
-    PC_KEY_MICROBATCH_SIZE,
-    PC_KEY_CHUNKS,
-    PC_KEY_SEQUENCE_PARALLEL,
-    PC_KEY_ZERO,
-    PC_KEY_RECOMPUTE,
-    PC_KEY_CROSS_ENTROPY,
-    PC_KEY_CROSS_ENTROPY_CHUNKS,
-    PC_KEY_RANK_ORDER,
-    PC_KEY_OVERLAP_P2P,
-    PC_KEY_OVERLAP_TP,
-    PC_KEY_OVERLAP_GRADIENTS,
-    PC_KEY_OVERLAP_PARAMETERS,
-    PC_KEY_SCATTER_BOUNDARY,
-    PC_KEY_BUCKET,
-    PC_KEY_GRADIENT_BYTES,
-    PC_KEY_STEP,
-    PC_KEY_GRANULARITY,
-    PC_KEY_NETWORK,
-    PC_KEY_PASS_OVERHEAD,
-    PC_KEY_EXPAND,
-    PC_KEY_JITTER,
-    PC_KEY_SEED,
-    PC_KEY_SAMPLES,
-    PC_KEY_GPU_JITTER, /* from here to PC_KEY_BAD_DAYS_END what only samples give a meaning */
-    PC_KEY_LINK_JITTER,
-    PC_KEY_SLOW_GPUS,
-    PC_KEY_SLOW_FACTOR,
-    PC_KEY_SLOW_STAGE,
-    PC_KEY_BAD_LINKS,
-    PC_KEY_BAD_FACTOR,
-    PC_KEY_OTHER_GPU,
-    PC_KEY_OTHER_NODES,
-    PC_KEY_MTBF,
-    PC_KEY_CHECKPOINT,
-    PC_KEY_INTERVAL,
-    PC_KEY_RESTART,
-    PC_KEY_REPAIR,
-    PC_KEY_SPARE_NODES,
-    PC_KEY_HORIZON,
-    PC_KEY_BAD_DAYS_END,
-    PC_KEY_PRICE = PC_KEY_BAD_DAYS_END,
-    PC_KEY_TIMES,
-    PC_KEY_TRANSFER_TIME = PC_KEY_TIMES + PC_PASS_KINDS,
-    PC_KEY_TRANSFER_SIZE,
-    PC_KEY_TRANSFER_LATENCY,
-    PC_KEY_TRANSFER_BANDWIDTH,
-    PC_KEY_ACTIVATION_SIZE,
-    PC_KEY_RELEASE_B,
-    PC_KEY_KEEP,
-    PC_KEY_MEMORY,
-    PC_KEY_OUT_OF_MEMORY,
-    PC_KEY_ENGINE,
-    PC_KEY_OVERHEAD,
-    PC_KEY_TRACE,
-    PC_KEYS
+#define SETTING(id, ...) PC_KEY_##id,
+#define SWEPT(id, ...)   PC_KEY_##id,
+#define GROUP(...)
+#include "scenarios/settings.def"
+#undef SETTING
+#undef SWEPT
+    PC_KEYS,
+    PC_KEY_MODEL_END = PC_KEY_MACHINE,
+    PC_KEY_TIMES = PC_KEY_TIME_F,
+    PC_KEY_BAD_DAYS_END = PC_KEY_HORIZON + 1
 } pc_key;
 
-/* What a sweep can list, the outermost loop first. */
+/* What a sweep can list. */
 typedef enum pc_dimension {
-    PC_DIMENSION_MODEL,
-    PC_DIMENSION_MACHINE,
-    PC_DIMENSION_PROFILE,
-    PC_DIMENSION_GPUS,
-    PC_DIMENSION_TP,
-    PC_DIMENSION_PP,
-    PC_DIMENSION_DP,
-    PC_DIMENSION_DEVICES,
-    PC_DIMENSION_MEMORY,
-    PC_DIMENSION_SEQ_LEN,
-    PC_DIMENSION_MICROBATCH_SIZE,
-    PC_DIMENSION_GLOBAL_BATCH,
-    PC_DIMENSION_ZERO,
-    PC_DIMENSION_RECOMPUTE,
-    PC_DIMENSION_ATTENTION,
-    PC_DIMENSION_LAYOUT,
-    PC_DIMENSION_CHUNKS,
-    PC_DIMENSION_PLAN,
-    PC_DIMENSION_JITTER,
-    PC_DIMENSION_GPU_JITTER,
-    PC_DIMENSION_SLOW_GPUS,
-    PC_DIMENSION_SLOW_FACTOR,
-    PC_DIMENSION_SLOW_STAGE,
-    PC_DIMENSION_MTBF,
-    PC_DIMENSION_CHECKPOINT,
-    PC_DIMENSION_INTERVAL,
-    PC_DIMENSION_SPARE_NODES,
-    PC_DIMENSION_MICROBATCHES,
-    PC_DIMENSION_SCHEDULE,
-    PC_DIMENSIONS
+#define SETTING(...)
+#define SWEPT(id, ...) PC_DIMENSION_##id,
+#include "scenarios/settings.def"
+#undef SETTING
+#undef SWEPT
+#undef GROUP
+    PC_DIMENSIONS,
+    PC_DIMENSION_MODEL = PC_DIMENSION_MODEL_FROM
 } pc_dimension;
 
 /* What `plan` lists, in the order in which messages and tables name it. */

@@ -12,73 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension) {
-    static const pc_dimension_rule rules[PC_DIMENSIONS] = {
-        [PC_DIMENSION_MODEL] = {PC_KEY_MODEL_FROM, "model", ""},
-        [PC_DIMENSION_MACHINE] = {PC_KEY_MACHINE, "machine", ""},
-        [PC_DIMENSION_PROFILE] = {PC_KEY_PROFILE, "profile", ""},
-        [PC_DIMENSION_GPUS] = {PC_KEY_GPUS, "gpus", "g"},
-        [PC_DIMENSION_TP] = {PC_KEY_TP, "tp", "tp"},
-        [PC_DIMENSION_PP] = {PC_KEY_PP, "pp", "pp"},
-        [PC_DIMENSION_DP] = {PC_KEY_DP, "dp", "dp"},
-        [PC_DIMENSION_DEVICES] = {PC_KEY_DEVICES, "devices", "p"},
-        [PC_DIMENSION_MEMORY] = {PC_KEY_MEMORY, "memory", "mem"},
-        [PC_DIMENSION_SEQ_LEN] = {PC_KEY_SEQ_LEN, "seq_len", "s"},
-        [PC_DIMENSION_MICROBATCH_SIZE] = {PC_KEY_MICROBATCH_SIZE, "microbatch_size", "b"},
-        [PC_DIMENSION_GLOBAL_BATCH] = {PC_KEY_GLOBAL_BATCH, "global_batch", "gb"},
-        [PC_DIMENSION_ZERO] = {PC_KEY_ZERO, "zero", "z"},
-        [PC_DIMENSION_RECOMPUTE] = {PC_KEY_RECOMPUTE, "recompute", "recompute-"},
-        [PC_DIMENSION_ATTENTION] = {PC_KEY_ATTENTION, "attention", ""},
-        [PC_DIMENSION_LAYOUT] = {PC_KEY_LAYOUT, "layout", "layout-"},
-        [PC_DIMENSION_CHUNKS] = {PC_KEY_CHUNKS, "chunks", "v"},
-        [PC_DIMENSION_PLAN] = {PC_KEY_PLAN, "plan", "plan-"},
-        [PC_DIMENSION_JITTER] = {PC_KEY_JITTER, "jitter", "jitter"},
-        [PC_DIMENSION_GPU_JITTER] = {PC_KEY_GPU_JITTER, "gpu_jitter", "gpu-jitter"},
-        [PC_DIMENSION_SLOW_GPUS] = {PC_KEY_SLOW_GPUS, "slow_gpus", "slow-gpus"},
-        [PC_DIMENSION_SLOW_FACTOR] = {PC_KEY_SLOW_FACTOR, "slow_factor", "slow"},
-        [PC_DIMENSION_SLOW_STAGE] = {PC_KEY_SLOW_STAGE, "slow_stage", "stage"},
-        [PC_DIMENSION_MTBF] = {PC_KEY_MTBF, "mtbf", "mtbf"},
-        [PC_DIMENSION_CHECKPOINT] = {PC_KEY_CHECKPOINT, "checkpoint", "checkpoint"},
-        [PC_DIMENSION_INTERVAL] = {PC_KEY_INTERVAL, "interval", "interval"},
-        [PC_DIMENSION_SPARE_NODES] = {PC_KEY_SPARE_NODES, "spare_nodes", "spares"},
-        [PC_DIMENSION_MICROBATCHES] = {PC_KEY_MICROBATCHES, "microbatches", "m"},
-        [PC_DIMENSION_SCHEDULE] = {PC_KEY_SCHEDULE, "schedule", ""},
-    };
-    return &rules[dimension];
-}
-
-/* The value's name where it is told apart from others by it; NULL where it is a number. */
-static const char *name_of_value(pc_dimension dimension, pc_value value) {
-    switch (dimension) {
-    case PC_DIMENSION_MODEL:
-    case PC_DIMENSION_MACHINE:
-    case PC_DIMENSION_PROFILE:
-        return value.reference->name;
-    case PC_DIMENSION_RECOMPUTE:
-    case PC_DIMENSION_LAYOUT:
-        return value.text;
-    case PC_DIMENSION_SCHEDULE:
-        return value.generator->name;
-    default:
-        return NULL;
-    }
-}
-
-size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]) {
-    const char *name = name_of_value(dimension, value);
-    if (name) return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%s", name);
-    if (dimension == PC_DIMENSION_MEMORY) {
-        pc_write_size(value.whole, text);
-        return strlen(text);
-    }
-    if (pc_key_write_real(pc_dimension_key(dimension), value, text, PC_DIMENSION_TEXT)) return strlen(text);
-    if (dimension != PC_DIMENSION_ATTENTION && dimension != PC_DIMENSION_PLAN)
-        return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%" PRId64, value.whole);
-    size_t length;
-    const char *word = pc_word_of(pc_dimension_key(dimension), value.whole, &length);
-    return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%.*s", (int)length, word);
-}
-
 pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document) {
     bool is_file = document == scenario->documents, has_file = pc_loaded_file(scenario)->source.is_file;
     pc_place place = pc_place_of_user();
@@ -211,7 +144,7 @@ static pc_code check_sweep_differs(pc_dimension dimension, const pc_sweep_list *
     word *words = pc_alloc((size_t)list->count, sizeof *words);
     if (!words) return pc_error_no_memory(error);
     for (int64_t i = 0; i < list->count; i++) {
-        const char *name = name_of_value(dimension, list->values[i]);
+        const char *name = pc_value_name(pc_dimension_key(dimension), list->values[i]);
         words[i] = (word){name, name ? 0 : list->values[i].whole, i};
     }
     bool twins = find_twins(words, list->count, &first, &second);
@@ -227,7 +160,7 @@ static pc_code check_sweep_differs(pc_dimension dimension, const pc_sweep_list *
     if (are_files && list->values[first].text != list->values[second].text) /* a pointer, whatever to */
         return pc_node_refuse(tree, node, error,
                               "%s is what runs would call entry %" PRId64 " too; expected names that differ",
-                              name_of_value(dimension, list->values[second]), first);
+                              pc_value_name(pc_dimension_key(dimension), list->values[second]), first);
     return pc_node_refuse(tree, node, error, "the same as entry %" PRId64 "; expected values that differ", first);
 }
 

@@ -10,7 +10,7 @@
 #include "models/training/run.h"
 #include "scenarios/references.h"
 #include "scenarios/scenario.h"
-#include "scenarios/setting.h"
+#include "scenarios/settings.h"
 #include "scenarios/tree.h"
 
 #include <stdbool.h>
@@ -53,6 +53,8 @@ struct pc_scenario {
     pc_case *cases;
     int64_t case_count;
     pc_sweep_list sweep[PC_DIMENSIONS];
+    pc_dimension loops[PC_DIMENSIONS], names[PC_DIMENSIONS]; /* in which order runs go through them, and are named */
+    int name_count;
     char *folder;             /* of the file: its paths count from here; those of sets from where we are */
     bool allows_outside;      /* whether these may lead out of it; before pc_loaded_build */
     pc_reference *references; /* all models and machines that are named anywhere */
@@ -64,23 +66,6 @@ struct pc_scenario {
 static inline const pc_tree *pc_loaded_file(const pc_scenario *scenario) {
     return &scenario->documents[0].tree;
 }
-
-/* What a dimension of the sweep is: the key that it sets; how `sweep:` calls it; and what stands in front of its value
- * in the name of a run. */
-typedef struct pc_dimension_rule {
-    pc_key key;
-    const char *name, *letters;
-} pc_dimension_rule;
-const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension);
-
-static inline pc_key pc_dimension_key(pc_dimension dimension) {
-    return pc_dimension_rule_of(dimension)->key;
-}
-
-/* The value as runs are named by it, PC_DIMENSION_TEXT bytes at most with the terminating zero (of a longer one the
- * beginning), and how long it is in whole. */
-enum { PC_DIMENSION_TEXT = 256 };
-size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]);
 
 /* The list of a dimension under `sweep` of a document; NULL where there is none. */
 const pc_node *pc_sweep_node(const pc_document *document, pc_dimension dimension);

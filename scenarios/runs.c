@@ -10,21 +10,6 @@
 
 enum { RUNS_MAX = 10000000 };
 
-/* The order of what a run's name has behind the schedule: ".m64.p8". */
-static const pc_dimension suffixes[] = {
-    PC_DIMENSION_MODEL,        PC_DIMENSION_MACHINE,    PC_DIMENSION_PROFILE,
-    PC_DIMENSION_GPUS,         PC_DIMENSION_TP,         PC_DIMENSION_PP,
-    PC_DIMENSION_DP,           PC_DIMENSION_SEQ_LEN,    PC_DIMENSION_MICROBATCH_SIZE,
-    PC_DIMENSION_GLOBAL_BATCH, PC_DIMENSION_ZERO,       PC_DIMENSION_RECOMPUTE,
-    PC_DIMENSION_ATTENTION,    PC_DIMENSION_LAYOUT,     PC_DIMENSION_PLAN,
-    PC_DIMENSION_JITTER,       PC_DIMENSION_GPU_JITTER, PC_DIMENSION_SLOW_GPUS,
-    PC_DIMENSION_SLOW_FACTOR,  PC_DIMENSION_SLOW_STAGE, PC_DIMENSION_MTBF,
-    PC_DIMENSION_CHECKPOINT,   PC_DIMENSION_INTERVAL,   PC_DIMENSION_SPARE_NODES,
-    PC_DIMENSION_MICROBATCHES, PC_DIMENSION_DEVICES,    PC_DIMENSION_MEMORY,
-    PC_DIMENSION_CHUNKS,
-};
-enum { SUFFIXES = sizeof suffixes / sizeof *suffixes };
-
 /* Where a run stands in the order of runs. */
 typedef struct pc_coordinates {
     int64_t case_index;
@@ -37,7 +22,8 @@ static int64_t list_length(const pc_sweep_list *list) {
 
 static pc_coordinates locate_run(const pc_scenario *scenario, int64_t index) {
     pc_coordinates at;
-    for (int d = PC_DIMENSIONS - 1; d >= 0; d--) {
+    for (int i = PC_DIMENSIONS - 1; i >= 0; i--) {
+        pc_dimension d = scenario->loops[i];
         int64_t length = list_length(&scenario->sweep[d]);
         at.entry[d] = index % length;
         index /= length;
@@ -148,8 +134,8 @@ static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
 static void write_run_name(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, char *name) {
     char text[PC_DIMENSION_TEXT];
     int used = snprintf(name, PC_LABEL_SIZE, "%s.%s", of->name, merged->value[PC_KEY_SCHEDULE].generator->name);
-    for (int i = 0; i < SUFFIXES && used < PC_LABEL_SIZE; i++) {
-        pc_dimension d = suffixes[i];
+    for (int i = 0; i < scenario->name_count && used < PC_LABEL_SIZE; i++) {
+        pc_dimension d = scenario->names[i];
         if (scenario->sweep[d].count == 0) continue;
         const pc_dimension_rule *rule = pc_dimension_rule_of(d);
         pc_dimension_write(d, merged->value[rule->key], text);
@@ -171,10 +157,11 @@ static size_t longest_value(const pc_sweep_list *list, pc_dimension dimension, s
 static size_t suffix_room(const pc_scenario *scenario, const pc_setting *merged) {
     const char *schedule = merged->value[PC_KEY_SCHEDULE].generator->name;
     size_t room = 1 + longest_value(&scenario->sweep[PC_DIMENSION_SCHEDULE], PC_DIMENSION_SCHEDULE, strlen(schedule));
-    for (int i = 0; i < SUFFIXES; i++) {
-        const pc_sweep_list *list = &scenario->sweep[suffixes[i]];
+    for (int i = 0; i < scenario->name_count; i++) {
+        pc_dimension d = scenario->names[i];
+        const pc_sweep_list *list = &scenario->sweep[d];
         if (list->count == 0) continue;
-        room += 1 + strlen(pc_dimension_rule_of(suffixes[i])->letters) + longest_value(list, suffixes[i], 0);
+        room += 1 + strlen(pc_dimension_rule_of(d)->letters) + longest_value(list, d, 0);
     }
     return room;
 }
@@ -200,6 +187,8 @@ static pc_code check_run_names(const pc_scenario *scenario, pc_error *error) {
 }
 
 pc_code pc_runs_check(pc_scenario *scenario, pc_error *error) {
+    pc_dimensions_in_order(PC_ORDER_OF_LOOPS, scenario->loops);
+    scenario->name_count = pc_dimensions_in_order(PC_ORDER_OF_NAMES, scenario->names);
     pc_code code = count_runs(scenario, error);
     if (!code) code = check_runs(scenario, error);
     if (!code) code = check_run_names(scenario, error);
