@@ -54,6 +54,25 @@ static bool is_key(const key_walk *walk, const char *word) {
     return strncmp(word, walk->key, walk->length) == 0 && word[walk->length] == '\0';
 }
 
+/* Where the walk comes to the word; false where it is no key of the level. As many words are looked up as there are
+ * keys, and most differ in the first letter. */
+static bool find_key(const level *at, const char *word, key_walk *walk) {
+    size_t length = strlen(word);
+    *walk = (key_walk){.at = *at};
+    for (int i = 0; i < at->schema->count; i++) {
+        pc_schema_field field = pc_schema_field_at(at->schema, i);
+        if (at->length > 0 && strncmp(field.path, at->prefix, at->length) != 0) continue;
+        const char *key = field.path + at->length;
+        if (*key != *word || strncmp(key, word, length) != 0 || (key[length] && key[length] != '.')) continue;
+        walk->field = field;
+        walk->key = key;
+        walk->length = length;
+        walk->is_group = key[length] == '.';
+        return true;
+    }
+    return false;
+}
+
 static level level_of(const pc_schema *schema) {
     return (level){schema, "", 0};
 }
@@ -188,10 +207,8 @@ static pc_code check_list(const checked *of, pc_node *list, const pc_schema_fiel
 /* NOLINTNEXTLINE(misc-no-recursion): as check_one */
 static pc_code check_entry(const checked *of, const pc_node *mapping, pc_node *node, const level *at) {
     level below;
-    key_walk walk = {.at = *at};
-    bool is_known = false;
-    while (!is_known && next_key(&walk)) is_known = is_key(&walk, node->key);
-    if (!is_known) return of->is_strict ? refuse_unknown(of, node, at) : PC_OK;
+    key_walk walk;
+    if (!find_key(at, node->key, &walk)) return of->is_strict ? refuse_unknown(of, node, at) : PC_OK;
     if (pc_node_find(mapping, node->key) != node)
         return pc_node_refuse(of->tree, node, of->error, "given twice; expected once");
     if (walk.is_group && enter(&walk, &below)) return check_mapping(of, node, &below);

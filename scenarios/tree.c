@@ -124,7 +124,7 @@ static const pc_node *find_entry(const pc_node *list, unsigned long index) {
 static const pc_node *find_key(const pc_node *mapping, const char *key, size_t length) {
     if (mapping->kind != PC_NODE_MAPPING) return NULL;
     for (const pc_node *child = pc_node_first(mapping); child < pc_node_end(mapping); child = pc_node_end(child))
-        if (strncmp(child->key, key, length) == 0 && child->key[length] == '\0') return child;
+        if (*child->key == *key && strncmp(child->key, key, length) == 0 && child->key[length] == '\0') return child;
     return NULL;
 }
 
