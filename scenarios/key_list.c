@@ -1,11 +1,11 @@
-/* The list of keys: of the table of settings, and of a walk through the schema of all else. */
+/* The list of keys: of the table of settings, and of a walk through the schemas of all else. */
 #include "scenarios/key_list.h"
 
 #include "engine/alloc.h"
 #include "scenarios/key_texts.h"
 #include "scenarios/loaded.h"
 #include "scenarios/plan_section.h"
-#include "scenarios/schema_tree.h"
+#include "scenarios/sections.h"
 #include "scenarios/settings.h"
 
 #include <stdio.h>
@@ -60,24 +60,24 @@ static void write_checked_value(pc_key_section section, const char *path, char *
         pc_published_values(path, text, size);
 }
 
-static void write_value(const cyaml_schema_value_t *value, const pc_key_text *text, pc_scenario_key *key) {
+static void write_value(const pc_schema_field *field, const pc_key_text *text, pc_scenario_key *key) {
     size_t used = 0, size = sizeof key->value;
-    if (value->type == CYAML_SEQUENCE && value->sequence.max <= PC_SCENARIO_FIGURE_Y_MAX)
-        used = (size_t)snprintf(key->value, size, "list of 1 to %u ", value->sequence.max);
-    else if (value->type == CYAML_SEQUENCE)
-        used = (size_t)snprintf(key->value, size, value->sequence.entry->type == CYAML_MAPPING ? "list of " : "list: ");
+    bool is_short = field->most > 0 && field->most <= PC_SCENARIO_FIGURE_Y_MAX;
+    if (field->is_list && is_short)
+        used = (size_t)snprintf(key->value, size, "list of 1 to %u ", field->most);
+    else if (field->is_list)
+        used = (size_t)snprintf(key->value, size, field->kind == PC_KIND_MAPPING ? "list of " : "list: ");
     if (text->value)
         snprintf(key->value + used, size - used, "%s", text->value);
     else
         write_checked_value(key->section, key->path, key->value + used, size - used);
 }
 
-static void fill_key(const cyaml_schema_field_t *field, pc_scenario_key *key) {
+static void fill_key(const pc_schema_field *field, pc_scenario_key *key) {
     const pc_key_text *text = find_text(key->section, key->path);
     if (!text) return;
-    bool is_required = !(field->value.flags & CYAML_FLAG_OPTIONAL);
-    snprintf(key->otherwise, sizeof key->otherwise, "%s", is_required ? "required" : text->otherwise);
-    write_value(&field->value, text, key);
+    snprintf(key->otherwise, sizeof key->otherwise, "%s", field->is_required ? "required" : text->otherwise);
+    write_value(field, text, key);
     snprintf(key->description, sizeof key->description, "%s", text->description);
 }
 
@@ -146,55 +146,45 @@ static void list_sweep(key_writer *writer) {
 
 /* ---- the walk ---- */
 
-static void put(key_writer *writer, pc_key_section section, const char *path, const cyaml_schema_field_t *field) {
+static void put(key_writer *writer, pc_key_section section, const char *path, const pc_schema_field *field) {
     pc_scenario_key *key = next(writer, section);
     if (!key) return;
     snprintf(key->path, sizeof key->path, "%s", path);
     fill_key(field, key);
 }
 
-static const cyaml_schema_field_t *find_field(const cyaml_schema_value_t *mapping, const char *key) {
-    for (const cyaml_schema_field_t *field = mapping->mapping.fields; field->key; field++)
-        if (strcmp(field->key, key) == 0) return field;
-    return NULL;
+/* The mapping that the dots of a path make, where the field before is not of it: "times" of "times.F". */
+static void put_group(key_writer *writer, pc_key_section section, const char *path, const char *before) {
+    char group[sizeof((pc_scenario_key *)0)->path];
+    const pc_schema_field mapping = {.kind = PC_KIND_MAPPING};
+    const char *dot = strchr(path, '.');
+    if (!dot || strncmp(path, before, (size_t)(dot - path) + 1) == 0) return;
+    snprintf(group, sizeof group, "%.*s", (int)(dot - path), path);
+    put(writer, section, group, &mapping);
 }
 
-/* A mapping itself, or the entries of a list of them; NULL where there are no keys below. */
-static const cyaml_schema_value_t *mapping_below(const cyaml_schema_field_t *field) {
-    const cyaml_schema_value_t *value = &field->value;
-    if (value->type == CYAML_SEQUENCE) value = value->sequence.entry;
-    return value->type == CYAML_MAPPING ? value : NULL;
-}
-
-/* The keys of a mapping that `but` has not, and of the mappings in it; where `is_flat`, these are other sections. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as our own schemas */
-static void walk(key_writer *writer, pc_key_section section, const char *parent, const cyaml_schema_value_t *mapping,
-                 const cyaml_schema_value_t *but, bool is_flat) {
-    char path[sizeof((pc_scenario_key *)0)->path];
-    for (const cyaml_schema_field_t *field = mapping->mapping.fields; field->key; field++) {
-        if (but && find_field(but, field->key)) continue;
-        snprintf(path, sizeof path, "%s%s", parent, field->key);
-        put(writer, section, path, field);
-        const cyaml_schema_value_t *below = is_flat ? NULL : mapping_below(field);
-        if (!below) continue;
-        size_t length = strlen(path);
-        snprintf(path + length, sizeof path - length, "%s.", field->value.type == CYAML_SEQUENCE ? "[]" : "");
-        walk(writer, section, path, below, NULL, false);
+/* Fields `first` to `end` of a schema; what stands below them is of other sections. */
+static void walk(key_writer *writer, pc_key_section section, const pc_schema *schema, int first, int end) {
+    const char *before = "";
+    for (int i = first; i < end; i++) {
+        pc_schema_field field = pc_schema_field_at(schema, i);
+        put_group(writer, section, field.path, before);
+        put(writer, section, field.path, &field);
+        before = field.path;
     }
 }
 
+/* The keys of a case's own stand around those of a setting, those of a model's file before those of a model. */
 static void walk_all(key_writer *writer) {
-    const cyaml_schema_value_t *file = pc_schema_of_scenarios();
-    const cyaml_schema_value_t *setting = mapping_below(find_field(file, "setting"));
-    const cyaml_schema_value_t *a_case = mapping_below(find_field(file, "cases"));
-    walk(writer, PC_KEYS_OF_FILE, "", file, NULL, true);
+    walk(writer, PC_KEYS_OF_FILE, &pc_file_schema, 0, pc_file_schema.count);
     list_settings(writer);
     list_sweep(writer);
-    walk(writer, PC_KEYS_OF_PLAN, "", mapping_below(find_field(file, "plan")), NULL, false);
-    walk(writer, PC_KEYS_OF_CASE, "", a_case, setting, true);
-    walk(writer, PC_KEYS_OF_PUBLISHED, "", mapping_below(find_field(a_case, "published")), NULL, false);
-    walk(writer, PC_KEYS_OF_FIGURE, "", mapping_below(find_field(file, "figures")), NULL, false);
-    walk(writer, PC_KEYS_OF_MODEL_FILE, "", pc_schema_of_models(), mapping_below(find_field(setting, "model")), false);
+    walk(writer, PC_KEYS_OF_PLAN, &pc_plan_schema, 0, pc_plan_schema.count);
+    walk(writer, PC_KEYS_OF_CASE, &pc_case_schema, 0, 1);
+    walk(writer, PC_KEYS_OF_CASE, &pc_case_schema, pc_case_schema.count - 1, pc_case_schema.count);
+    walk(writer, PC_KEYS_OF_PUBLISHED, &pc_published_schema, 0, pc_published_schema.count);
+    walk(writer, PC_KEYS_OF_FIGURE, &pc_figure_schema, 0, pc_figure_schema.count);
+    walk(writer, PC_KEYS_OF_MODEL_FILE, &pc_model_file_schema, 0, 3);
 }
 
 pc_code pc_scenario_keys(pc_scenario_key **keys, int *count, pc_error *error) {

@@ -4,13 +4,12 @@
 #define PC_SCENARIOS_KEY_TEXTS_H
 
 #include "scenarios/key_list.h"
-#include "scenarios/schema.h"
 
 typedef struct pc_key_text {
     pc_key_section section;
     const char *path;      /* as in pc_scenario_key */
     const char *value;     /* NULL: the table that checks the key's value knows it */
-    const char *otherwise; /* NULL: the schema requires the key */
+    const char *otherwise; /* NULL: the key is required */
     const char *description;
 } pc_key_text;
 

@@ -78,17 +78,7 @@ typedef enum pc_published_number {
     PC_PUBLISHED_NUMBERS
 } pc_published_number;
 
-/* The keys of a figure that hold one value. */
-typedef enum pc_figure_text {
-    PC_FIGURE_NAME,
-    PC_FIGURE_TITLE,
-    PC_FIGURE_X,
-    PC_FIGURE_SERIES,
-    PC_FIGURE_PANELS,
-    PC_FIGURE_STYLE,
-    PC_FIGURE_X_LABEL,
-    PC_FIGURE_PUBLISHED,
-    PC_FIGURE_TEXTS
-} pc_figure_text;
+/* How a chart can look; the first is what it does without. */
+#define PC_FIGURE_STYLES "points|lines|bars"
 
 #endif

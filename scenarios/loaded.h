@@ -10,9 +10,8 @@
 #include "models/training/run.h"
 #include "scenarios/references.h"
 #include "scenarios/scenario.h"
-#include "scenarios/schema.h"
 #include "scenarios/settings.h"
-#include "scenarios/source.h"
+#include "scenarios/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +19,7 @@
 
 /* The file, or one --set. */
 typedef struct pc_document {
-    pc_source source;
-    pc_raw_scenario *raw; /* owns the texts that settings and names point to */
+    pc_tree tree; /* owns the texts that settings and names point to */
     pc_setting setting;
 } pc_document;
 
@@ -65,9 +63,12 @@ struct pc_scenario {
     int figure_count;
 };
 
-static inline const pc_source *pc_loaded_file(const pc_scenario *scenario) {
-    return &scenario->documents[0].source;
+static inline const pc_tree *pc_loaded_file(const pc_scenario *scenario) {
+    return &scenario->documents[0].tree;
 }
+
+/* The list of a dimension under `sweep` of a document; NULL where there is none. */
+const pc_node *pc_sweep_node(const pc_document *document, pc_dimension dimension);
 
 /* Of the names in a document. The text that stands for a file where there is none is the user's, too. */
 pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document);
@@ -79,16 +80,16 @@ pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *cons
 pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
 
 /* What a scenario, a case and a figure may be called. */
-pc_code pc_name_check(const pc_source *source, const char *path, const char *name, pc_error *error);
+pc_code pc_name_check(const pc_tree *tree, const pc_node *name, pc_error *error);
 
-/* The charts under `figures`, `*count` of them, or NULL; the caller frees them, and keeps `raw`, whose texts they
+/* The charts under `figures`, `*count` of them, or NULL; the caller frees them, and keeps the tree, whose texts they
  * borrow. */
-pc_code pc_figures_read(const pc_source *source, const pc_raw_scenario *raw, pc_scenario_figure **figures, int *count,
-                        pc_error *error);
+pc_code pc_figures_read(const pc_tree *tree, pc_scenario_figure **figures, int *count, pc_error *error);
 
-/* Fills in the published figures of a case that has its path; and copies into a run's spec those of its case that are
- * about it: the first entry that names its schedule, and its number of microbatches where it names one. */
-pc_code pc_published_read(pc_scenario *scenario, const pc_raw_case *raw, pc_case *into, pc_error *error);
+/* Fills in the published figures of a case, which `list` holds; NULL: none. And copies into a run's spec those of its
+ * case that are about it: the first entry that names its schedule, and its number of microbatches where it names one.
+ */
+pc_code pc_published_read(pc_scenario *scenario, const pc_node *list, pc_case *into, pc_error *error);
 void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec);
 
 /* What a published number may be, in words: "number, 0 to 1"; nothing where the key is none. Cut to size. */

@@ -50,6 +50,9 @@ typedef struct pc_choice_rule {
 } pc_choice_rule;
 const pc_choice_rule *pc_choice_rule_of(pc_choice choice);
 
+/* The list of a choice under `plan` of a document; NULL where there is none. */
+const pc_node *pc_choice_node(const pc_document *document, pc_choice choice);
+
 /* What `plan` lists of a choice, in words; and whether its numbers can be ranges. */
 void pc_choice_values(pc_choice choice, char *text, size_t size);
 bool pc_choice_has_ranges(pc_choice choice);

@@ -73,7 +73,7 @@ static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const
         snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(swept)->name);
     else
         snprintf(path, sizeof path, "%s.%s", parent, problem->path);
-    pc_source_refuse(&from->source, path, error, "%s", problem->error.message);
+    pc_tree_refuse(&from->tree, path, error, "%s", problem->error.message);
     return problem->error.code;
 }
 
@@ -124,8 +124,8 @@ static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
     int64_t count = scenario->case_count;
     for (int d = 0; d < PC_DIMENSIONS && count <= RUNS_MAX; d++) count *= list_length(&scenario->sweep[d]);
     if (count > RUNS_MAX)
-        return pc_source_refuse(pc_loaded_file(scenario), "sweep", error,
-                                "multiplies out to more than %d runs; expected at most that many", RUNS_MAX);
+        return pc_tree_refuse(pc_loaded_file(scenario), "sweep", error,
+                              "multiplies out to more than %d runs; expected at most that many", RUNS_MAX);
     scenario->run_count = count;
     return PC_OK;
 }
@@ -174,14 +174,14 @@ static pc_code check_run_names(const pc_scenario *scenario, pc_error *error) {
         size_t room = suffix_room(scenario, &merged);
         if (strlen(of->name) + room < PC_LABEL_SIZE) continue;
         if (room + 1 >= PC_LABEL_SIZE)
-            return pc_source_refuse(pc_loaded_file(scenario), "sweep", error,
-                                    "its values alone make names of runs too long; expected names of at most %d bytes",
-                                    PC_LABEL_SIZE - 1);
-        bool own = scenario->documents[0].raw->cases_count > 0;
+            return pc_tree_refuse(pc_loaded_file(scenario), "sweep", error,
+                                  "its values alone make names of runs too long; expected names of at most %d bytes",
+                                  PC_LABEL_SIZE - 1);
+        bool own = pc_node_find(pc_loaded_file(scenario)->nodes, "cases") != NULL;
         snprintf(path, sizeof path, "%s%s", own ? of->path : "scenario", own ? ".name" : "");
-        return pc_source_refuse(pc_loaded_file(scenario), path, error,
-                                "%.40s...: too long for the names of its runs; expected at most %d bytes", of->name,
-                                PC_LABEL_SIZE - 1 - (int)room);
+        return pc_tree_refuse(pc_loaded_file(scenario), path, error,
+                              "%.40s...: too long for the names of its runs; expected at most %d bytes", of->name,
+                              PC_LABEL_SIZE - 1 - (int)room);
     }
     return PC_OK;
 }

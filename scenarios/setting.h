@@ -11,8 +11,7 @@
 #include "models/schedule/schedule.h"
 #include "models/workload/cut.h"
 #include "scenarios/keys.h"
-#include "scenarios/schema.h"
-#include "scenarios/source.h"
+#include "scenarios/tree.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,9 +97,9 @@ bool pc_layout_list(const char *layout, int32_t *layers, int *count);
 /* What `recompute` says, "full" or "full,none,none", likewise: a word for all parts, or one each. */
 bool pc_recompute_list(const char *text, pc_recompute *list, int *count);
 
-/* Reads all that was loaded; `prefix` is "setting" or "cases[3]". The setting borrows the texts of `raw`. */
-pc_code pc_setting_parse(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
-                         pc_error *error);
+/* Reads all that stands in `node`, a `setting` or a case of the tree, which pc_schema_check has accepted; NULL: nothing.
+ * The setting borrows the texts. */
+pc_code pc_setting_parse(const pc_tree *tree, const pc_node *node, pc_setting *setting, pc_error *error);
 void pc_setting_free(pc_setting *setting);
 
 /* What `over` gives replaces what `base` has, key by key; times replace stages, memory that of the stages, one kind of

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -204,18 +203,4 @@ bool pc_source_has_controls(const char *text, const char *allowed) {
         if (is_control(character) && (character >= 0x20 || !strchr(allowed, (int)character))) return true;
     }
     return false;
-}
-
-pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...) {
-    if (!error) return PC_ERROR_INPUT;
-    char message[PC_ERROR_MESSAGE_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    const char *colon = *key_path ? ": " : "";
-    if (!source->is_file)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s%s%s", source->name, key_path, colon, message);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s:%zu: %s%s%s", source->name, pc_source_line(source, key_path),
-                        key_path, colon, message);
 }
