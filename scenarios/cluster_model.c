@@ -2,7 +2,7 @@
 #include "scenarios/cluster.h"
 #include "scenarios/library_private.h"
 
-#include "models/training/run.h"
+#include "scenarios/run_labels.h"
 
 #include <inttypes.h>
 #include <stdio.h>

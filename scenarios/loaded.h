@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "models/training/run.h"
 #include "scenarios/references.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/scenario.h"
 #include "scenarios/schema.h"
 #include "scenarios/setting.h"
@@ -104,7 +105,8 @@ pc_code pc_figures_read(const pc_source *source, const pc_raw_scenario *raw, pc_
 /* Fills in the published figures of a case that has its path; and copies into a run's spec those of its case that are
  * about it: the first entry that names its schedule, and its number of microbatches where it names one. */
 pc_code pc_published_read(pc_scenario *scenario, const pc_raw_case *raw, pc_case *into, pc_error *error);
-void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec);
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged,
+                       const pc_run_spec *spec, pc_run_labels *labels);
 
 /* What a published number may be, in words: "number, 0 to 1"; nothing where the key is none. Cut to size. */
 void pc_published_values(const char *key, char *text, size_t size);

@@ -2,7 +2,7 @@
 #include "scenarios/library_private.h"
 
 #include "engine/alloc.h"
-#include "models/training/run.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/units.h"
 #include "scenarios/yaml.h"
 

@@ -27,7 +27,7 @@ static void add_real(pc_run_key *key, double value) {
 
 /* Byte by byte into words, so that the order of bytes in memory does not show; its length first. */
 static void add_text(pc_run_key *key, const char *text, size_t room) {
-    size_t length = room == SIZE_MAX ? strlen(text) : strnlen(text, room);
+    size_t length = strnlen(text, room);
     add(key, length);
     for (size_t i = 0; i < length; i += 8) {
         uint64_t word = 0;
@@ -187,9 +187,11 @@ static void add_bad_days(pc_run_key *key, const pc_bad_days *days) {
 
 /* ---- the run ---- */
 
+enum { GENERATOR_NAME_MAX = 128 };
+
 /* Names tell generators apart, but for what files give. */
 static void add_generator(pc_run_key *key, const pc_generator *generator) {
-    add_text(key, generator ? generator->name : "", PC_LABEL_SIZE);
+    add_text(key, generator ? generator->name : "", GENERATOR_NAME_MAX);
     if (generator && generator->given) add_integer(key, (int64_t)generator->given->hash);
 }
 
@@ -242,24 +244,6 @@ pc_run_key pc_run_key_of(const pc_run_spec *spec) {
     else
         add_costs(&key, &spec->costs);
     return key;
-}
-
-uint64_t pc_run_labels_of(const pc_run_spec *spec) {
-    pc_run_key key = {1, 1};
-    const double published[] = {spec->published_bubble_rate_span, spec->published_samples_per_s_per_gpu,
-                                spec->published_iteration_s,      spec->published_mfu,
-                                spec->published_tflops_per_gpu,   spec->published_hardware_tflops_per_gpu,
-                                spec->published_activation_gib,   spec->published_pass_f_s,
-                                spec->published_memory_gib,       spec->published_best_mfu};
-    add_integer(&key, spec->run);
-    add_text(&key, spec->scenario, sizeof spec->scenario);
-    add_text(&key, spec->name, sizeof spec->name);
-    add_text(&key, spec->model, sizeof spec->model);
-    add_text(&key, spec->machine, sizeof spec->machine);
-    add_text(&key, spec->layout, sizeof spec->layout);
-    add_text(&key, spec->profile_text ? spec->profile_text : "", SIZE_MAX);
-    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) add_real(&key, published[i]);
-    return key.low ? key.low : 1;
 }
 
 void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]) {

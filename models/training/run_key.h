@@ -1,9 +1,8 @@
 /* run_key.h: what a run depends on, as a hash: runs of one key have one result.
  *
  * In the key is everything that decides a number of the row or a byte of the trace: costs, cut, model, machine, profile
- * (by its hash), schedule, seed, whether a trace is kept. Not in it is what only labels the row: the run's number, its
- * name and its scenario's, the labels of model and machine, the path of the profile, and what others published; nor how
- * many threads work on it.
+ * (by its hash), schedule, seed, whether a trace is kept. Not in it is the path of the profile, nor how many threads
+ * work on it.
  */
 #ifndef PC_MODELS_TRAINING_RUN_KEY_H
 #define PC_MODELS_TRAINING_RUN_KEY_H
@@ -31,15 +30,11 @@ static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
     return a.high == b.high && a.low == b.low;
 }
 
-/* 32 hexadecimal digits, as rows have it (pc_run_row.key); and back: false where the text is none. */
+enum { PC_RUN_KEY_SIZE = 33 };
+
+/* 32 hexadecimal digits, as rows have it; and back: false where the text is none. */
 PC_API void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
 PC_MUST_USE PC_API bool pc_run_key_parse(const char *text, pc_run_key *key);
-
-/* Of what is not in the key but in the row: runs of one key and these labels have one row. Not 0. */
-PC_API uint64_t pc_run_labels_of(const pc_run_spec *spec);
-
-/* Gives a row that was worked out for another run of the same key the labels and published figures of `spec`. */
-PC_API void pc_run_row_relabel(const pc_run_spec *spec, pc_run_row *row);
 
 #ifdef __cplusplus
 }
