@@ -168,9 +168,10 @@ static bool is_equal(const pc_run_row *a, const pc_run_row *b) {
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
-        const char *one = (const char *)a + columns[i].offset, *other = (const char *)b + columns[i].offset;
-        if (columns[i].type == PC_COLUMN_TEXT ? strncmp(one, other, columns[i].size) != 0
-                                              : memcmp(one, other, columns[i].size) != 0)
+        const pc_field *field = &columns[i].field;
+        const char *one = (const char *)a + field->place, *other = (const char *)b + field->place;
+        if (field->type == PC_FIELD_TEXT ? strncmp(one, other, field->size) != 0
+                                         : memcmp(one, other, field->size) != 0)
             return false;
     }
     return true;

@@ -3,130 +3,193 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define COLUMN(field, kind, unit_text, text)                                                                           \
+enum {
+    NEVER = PC_SACRIFICE_NEVER,
+    WAITS = PC_SACRIFICE_WAITS,
+    TOKENS = PC_SACRIFICE_TOKENS,
+    BESIDE_COMPARED = PC_SACRIFICE_BESIDE_COMPARED,
+    COMPARED = PC_SACRIFICE_COMPARED,
+    NARROW = PC_SACRIFICE_NARROW,
+};
+
+static const char *const statuses[] = {"ok", "out_of_memory", "infeasible", NULL};
+
+_Static_assert(sizeof statuses / sizeof *statuses == PC_RUN_INFEASIBLE + 2, "a word for every status");
+_Static_assert(sizeof(pc_run_status) == sizeof(int32_t), "a choice is a whole number of 32 bits");
+
+/* What a column is called, of which type, its unit, and what it means; behind that how tables show it, if not only
+ * where it is asked for. */
+#define COLUMN(member, kind, unit_text, ...)                                                                           \
     {                                                                                                                  \
-        .name = #field, .type = PC_COLUMN_##kind, .offset = offsetof(pc_run_row, field),                               \
-        .size = sizeof((pc_run_row *)0)->field, .unit = unit_text, .description = text                                 \
+        .field.name = #member, .field.type = PC_FIELD_##kind, .field.place = offsetof(pc_run_row, member),             \
+        .field.size = sizeof(((pc_run_row *)NULL)->member), .field.is_optional = true, .field.unit = unit_text,        \
+        .field.description = __VA_ARGS__                                                                               \
     }
 
 /* A quantile and the bounds of its confidence interval. */
-#define QUANTILE(field, unit_end, unit_text, text)                                                                     \
-    COLUMN(field##unit_end, REAL, unit_text, text),                                                                    \
-        COLUMN(field##_low##unit_end, REAL, unit_text, "lower bound of its 95% confidence interval"),                  \
-        COLUMN(field##_high##unit_end, REAL, unit_text, "upper bound of its 95% confidence interval")
+#define QUANTILE(member, unit_end, unit_text, ...)                                                                     \
+    COLUMN(member##unit_end, NUMBER, unit_text, __VA_ARGS__),                                                          \
+        COLUMN(member##_low##unit_end, NUMBER, unit_text, "lower bound of its 95% confidence interval"),               \
+        COLUMN(member##_high##unit_end, NUMBER, unit_text, "upper bound of its 95% confidence interval")
+
+/* Places are tens, so that a new column finds one between two. */
+#define SHOWN(at, head, below, how, when, order)                                                                       \
+    .shown_at = at, .top = head, .bottom = below, .style = PC_STYLE_##how, .shown = PC_SHOWN_##when, .sacrifice = order
 
 static const pc_column columns[] = {
-    COLUMN(run, INTEGER, "1", "number of the run in the whole list, from 1"),
-    COLUMN(scenario, TEXT, "", "name of the scenario"),
-    COLUMN(model, TEXT, "", "name of the model"),
-    COLUMN(machine, TEXT, "", "name of the machine"),
-    COLUMN(gpus, INTEGER, "1", "GPUs in all: tp * pp * dp"),
-    COLUMN(tp, INTEGER, "1", "tensor-parallel ranks"),
-    COLUMN(pp, INTEGER, "1", "pipeline stages"),
-    COLUMN(dp, INTEGER, "1", "data-parallel replicas"),
-    COLUMN(virtual_pp, INTEGER, "1", "chunks: model parts on each pipeline stage"),
-    COLUMN(schedule, TEXT, "", "name of the pipeline schedule"),
-    COLUMN(microbatch_size, INTEGER, "1", "sequences in a microbatch"),
-    COLUMN(microbatches, INTEGER, "1", "microbatches of a pipeline in an iteration"),
-    COLUMN(global_batch, INTEGER, "1", "sequences in an iteration, over all replicas"),
-    COLUMN(seq_len, INTEGER, "1", "tokens in a sequence"),
-    COLUMN(recompute, TEXT, "", "what the backward pass recomputes"),
-    COLUMN(status, STATUS, "", "ok, out_of_memory or infeasible"),
-    COLUMN(iteration_s, REAL, "s", "time of one iteration"),
-    COLUMN(samples_per_s_per_gpu, REAL, "1/s", "sequences a second and GPU"),
-    COLUMN(tflops_per_gpu, REAL, "TFLOP/s", "model FLOPs (no recomputation) a second and GPU"),
-    COLUMN(mfu, REAL, "1", "model FLOPs utilisation: model FLOPs a second over the peak rate"),
-    COLUMN(hfu, REAL, "1", "hardware FLOPs utilisation: FLOPs with recomputation a second over the peak rate"),
-    COLUMN(bubble_rate_span, REAL, "1", "1 - work / longest span of a stage, from its first start to its last end"),
-    COLUMN(bubble_rate_makespan, REAL, "1", "1 - work / makespan over all stages"),
-    COLUMN(activation_gib_max, REAL, "GiB", "peak activation memory, the most over stages"),
-    COLUMN(memory_gib_max, REAL, "GiB", "peak memory in all, the most over stages"),
-    COLUMN(name, TEXT, "", "name of the run, unique in its scenario"),
-    COLUMN(published_bubble_rate_span, REAL, "1",
-           "bubble rate over the longest span that others published for this run"),
-    COLUMN(published_samples_per_s_per_gpu, REAL, "1/s",
-           "sequences a second and GPU that others published for this run"),
-    COLUMN(published_iteration_s, REAL, "s", "time of one iteration that others published for this run"),
-    COLUMN(trace_hash, HASH, "", "hash of the start and end of every pass, 16 hexadecimal digits"),
+    COLUMN(run, INT64, "1", "number of the run in the whole list, from 1", SHOWN(10, "run", "", INTEGER, ALWAYS, NEVER),
+           .tells_runs = true),
+    COLUMN(scenario, TEXT, "", "name of the scenario", SHOWN(20, "scenario", "", TEXT, VARYING, 5)),
+    COLUMN(model, TEXT, "", "name of the model", SHOWN(40, "model", "", TEXT, UNNAMED, NARROW + 9)),
+    COLUMN(machine, TEXT, "", "name of the machine", SHOWN(60, "machine", "", TEXT, VARYING, NARROW + 9)),
+    COLUMN(gpus, INT64, "1", "GPUs in all: tp * pp * dp", SHOWN(80, "GPUs", "", INTEGER, VARYING, NARROW + 8),
+           .label = "GPUs"),
+    COLUMN(tp, INT64, "1", "tensor-parallel ranks", SHOWN(90, "tp", "", INTEGER, VARYING, NARROW + 8)),
+    COLUMN(pp, INT64, "1", "pipeline stages", SHOWN(100, "pp", "", INTEGER, VARYING, NARROW + 8)),
+    COLUMN(dp, INT64, "1", "data-parallel replicas", SHOWN(110, "dp", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(virtual_pp, INT64, "1", "chunks: model parts on each pipeline stage",
+           SHOWN(120, "chunks", "", INTEGER, UNNAMED, NARROW + 4), .label = "chunks"),
+    COLUMN(schedule, TEXT, "", "name of the pipeline schedule", SHOWN(70, "schedule", "", TEXT, UNNAMED, NARROW + 9)),
+    COLUMN(microbatch_size, INT64, "1", "sequences in a microbatch",
+           SHOWN(130, "microbatch", "size", INTEGER, UNNAMED, NARROW + 3)),
+    COLUMN(microbatches, INT64, "1", "microbatches of a pipeline in an iteration",
+           SHOWN(140, "micro-", "batches", INTEGER, VARYING, NARROW + 1)),
+    COLUMN(global_batch, INT64, "1", "sequences in an iteration, over all replicas",
+           SHOWN(150, "global", "batch", INTEGER, UNNAMED, 7)),
+    COLUMN(seq_len, INT64, "1", "tokens in a sequence",
+           SHOWN(160, "sequence", "[tokens]", INTEGER, UNNAMED, NARROW + 3)),
+    COLUMN(recompute, TEXT, "", "what the backward pass recomputes",
+           SHOWN(170, "recompute", "", TEXT, UNNAMED, NARROW + 3)),
+    COLUMN(status, CHOICE, "", "ok, out_of_memory or infeasible", SHOWN(500, "status", "", TEXT, FAILED, NEVER),
+           .field.choices = statuses, .field.stored_size = 16),
+    COLUMN(iteration_s, NUMBER, "s", "time of one iteration",
+           SHOWN(200, "iteration", "[s]", FOUR_DIGITS, ALWAYS, NEVER)),
+    COLUMN(samples_per_s_per_gpu, NUMBER, "1/s", "sequences a second and GPU",
+           SHOWN(290, "samples/s", "per GPU", FOUR_DIGITS, ALIKE_ABOVE, 3), .instead = "mfu"),
+    COLUMN(tflops_per_gpu, NUMBER, "TFLOP/s", "model FLOPs (no recomputation) a second and GPU",
+           SHOWN(310, "TFLOP/s", "per GPU", FOUR_DIGITS, ALIKE_ABOVE, 2)),
+    COLUMN(mfu, NUMBER, "1", "model FLOPs utilisation: model FLOPs a second over the peak rate",
+           SHOWN(360, "MFU", "", RATE, ALIKE_ABOVE, NARROW + 12)),
+    COLUMN(hfu, NUMBER, "1", "hardware FLOPs utilisation: FLOPs with recomputation a second over the peak rate",
+           SHOWN(380, "HFU", "", RATE, ALIKE_ABOVE, 1)),
+    COLUMN(bubble_rate_span, NUMBER, "1", "1 - work / longest span of a stage, from its first start to its last end",
+           SHOWN(430, "bubble", "(span)", RATE, ALIKE_ABOVE, BESIDE_COMPARED), .instead = "mfu"),
+    COLUMN(bubble_rate_makespan, NUMBER, "1", "1 - work / makespan over all stages",
+           SHOWN(450, "bubble", "(makespan)", RATE, ALIKE_ABOVE, 4)),
+    COLUMN(activation_gib_max, NUMBER, "GiB", "peak activation memory, the most over stages",
+           SHOWN(460, "activ.", "max [GiB]", GIB, ALIKE_ABOVE, 6), .instead = "memory_gib_max"),
+    COLUMN(memory_gib_max, NUMBER, "GiB", "peak memory in all, the most over stages",
+           SHOWN(480, "memory", "max [GiB]", GIB, ALIKE_ABOVE, NARROW + 11)),
+    COLUMN(name, TEXT, "", "name of the run, unique in its scenario", SHOWN(30, "name", "", TEXT, ALWAYS, NEVER)),
+    COLUMN(published_bubble_rate_span, NUMBER, "1",
+           "bubble rate over the longest span that others published for this run",
+           SHOWN(440, "published", "(span)", RATE, ALWAYS, NARROW + 5), .of = "bubble_rate_span"),
+    COLUMN(published_samples_per_s_per_gpu, NUMBER, "1/s",
+           "sequences a second and GPU that others published for this run",
+           SHOWN(300, "published", "", FOUR_DIGITS, ALWAYS, 3), .of = "samples_per_s_per_gpu"),
+    COLUMN(published_iteration_s, NUMBER, "s", "time of one iteration that others published for this run",
+           SHOWN(270, "published", "[s]", FOUR_DIGITS, ALWAYS, COMPARED), .of = "iteration_s"),
+    COLUMN(trace_hash, HASH, "", "hash of the start and end of every pass, 16 hexadecimal digits", .is_of_times = true),
     COLUMN(message, TEXT, "", "why the status is not ok"),
-    COLUMN(tokens_per_s_per_gpu, REAL, "1/s", "tokens a second and GPU"),
-    COLUMN(hardware_tflops_per_gpu, REAL, "TFLOP/s", "FLOPs with recomputation a second and GPU"),
-    COLUMN(peak_tflops, REAL, "TFLOP/s", "the peak rate of a GPU that MFU and HFU divide by: 16-bit, dense"),
-    COLUMN(exposed_tp_s, REAL, "s", "of the iteration, waiting for collectives of tensor parallelism"),
-    COLUMN(exposed_pp_s, REAL, "s", "of the iteration, waiting for transfers between stages"),
-    COLUMN(exposed_dp_s, REAL, "s", "of the iteration, waiting for parameters and gradients of data parallelism"),
-    COLUMN(exposed_optimizer_s, REAL, "s", "of the iteration, the optimizer step and the gradient norm"),
-    COLUMN(exposed_bubble_s, REAL, "s", "of the iteration, the rest in which the busiest stage does nothing"),
-    COLUMN(parameters_gib_max, REAL, "GiB", "parameters on a GPU, the most over stages"),
-    COLUMN(gradients_gib_max, REAL, "GiB", "gradients on a GPU, the most over stages"),
-    COLUMN(optimizer_gib_max, REAL, "GiB", "optimizer state on a GPU, the most over stages"),
-    COLUMN(buffers_gib_max, REAL, "GiB", "buffers on a GPU, the most over stages"),
-    COLUMN(memory_peak_s, REAL, "s", "when the fullest stage reaches its peak of memory first"),
-    COLUMN(standard_error_s, REAL, "s", "standard error of iteration_s, as if all costs erred the same way"),
-    COLUMN(zero, INTEGER, "1",
-           "what is sharded over data parallelism: 0 nothing, 1 optimizer, 2 gradients, 3 parameters"),
-    COLUMN(sequence_parallel, INTEGER, "1", "1 where norms and dropout are cut along the sequence, 0 where not"),
-    COLUMN(published_mfu, REAL, "1", "model FLOPs utilisation that others published for this run"),
-    COLUMN(published_tflops_per_gpu, REAL, "TFLOP/s",
-           "model FLOPs a second and GPU that others published for this run"),
-    COLUMN(published_hardware_tflops_per_gpu, REAL, "TFLOP/s",
-           "FLOPs with recomputation a second and GPU that others published for this run"),
-    COLUMN(published_activation_gib, REAL, "GiB", "peak activation memory that others published for this run"),
-    COLUMN(sent_tp_gib, REAL, "GiB", "what a GPU sends in an iteration for tensor parallelism, the mean over GPUs"),
-    COLUMN(sent_pp_gib, REAL, "GiB", "the same for transfers between stages"),
-    COLUMN(sent_dp_gib, REAL, "GiB", "the same for data parallelism: parameters and gradients"),
-    COLUMN(link_utilisation_max, REAL, "1",
+    COLUMN(tokens_per_s_per_gpu, NUMBER, "1/s", "tokens a second and GPU",
+           SHOWN(280, "tokens/s", "per GPU", FOUR_DIGITS, ALIKE_ABOVE, TOKENS)),
+    COLUMN(hardware_tflops_per_gpu, NUMBER, "TFLOP/s", "FLOPs with recomputation a second and GPU",
+           SHOWN(330, "hardware", "TFLOP/s", FOUR_DIGITS, COMPARED, 9)),
+    COLUMN(peak_tflops, NUMBER, "TFLOP/s", "the peak rate of a GPU that MFU and HFU divide by: 16-bit, dense",
+           SHOWN(350, "peak", "TFLOP/s", PLAIN, VARYING, NARROW), .label = "peak TFLOP/s"),
+    COLUMN(exposed_tp_s, NUMBER, "s", "of the iteration, waiting for collectives of tensor parallelism",
+           SHOWN(390, "TP", "wait", SHARE, ALIKE_ABOVE, WAITS), .share_of = "iteration_s"),
+    COLUMN(exposed_pp_s, NUMBER, "s", "of the iteration, waiting for transfers between stages",
+           SHOWN(400, "PP", "wait", SHARE, ALIKE_ABOVE, WAITS), .share_of = "iteration_s"),
+    COLUMN(exposed_dp_s, NUMBER, "s", "of the iteration, waiting for parameters and gradients of data parallelism",
+           SHOWN(410, "DP", "wait", SHARE, ALIKE_ABOVE, WAITS), .share_of = "iteration_s"),
+    COLUMN(exposed_optimizer_s, NUMBER, "s", "of the iteration, the optimizer step and the gradient norm",
+           SHOWN(420, "opti-", "mizer", SHARE, ALIKE_ABOVE, WAITS), .share_of = "iteration_s"),
+    COLUMN(exposed_bubble_s, NUMBER, "s", "of the iteration, the rest in which the busiest stage does nothing"),
+    COLUMN(parameters_gib_max, NUMBER, "GiB", "parameters on a GPU, the most over stages"),
+    COLUMN(gradients_gib_max, NUMBER, "GiB", "gradients on a GPU, the most over stages"),
+    COLUMN(optimizer_gib_max, NUMBER, "GiB", "optimizer state on a GPU, the most over stages"),
+    COLUMN(buffers_gib_max, NUMBER, "GiB", "buffers on a GPU, the most over stages"),
+    COLUMN(memory_peak_s, NUMBER, "s", "when the fullest stage reaches its peak of memory first"),
+    COLUMN(standard_error_s, NUMBER, "s", "standard error of iteration_s, as if all costs erred the same way"),
+    COLUMN(zero, INT64, "1", "what is sharded over data parallelism: 0 nothing, 1 optimizer, 2 gradients, 3 parameters",
+           SHOWN(190, "ZeRO", "", INTEGER, UNNAMED, NARROW + 3), .label = "ZeRO"),
+    COLUMN(sequence_parallel, INT64, "1", "1 where norms and dropout are cut along the sequence, 0 where not"),
+    COLUMN(published_mfu, NUMBER, "1", "model FLOPs utilisation that others published for this run",
+           SHOWN(370, "published", "MFU", RATE, ALWAYS, NARROW + 6), .of = "mfu"),
+    COLUMN(published_tflops_per_gpu, NUMBER, "TFLOP/s",
+           "model FLOPs a second and GPU that others published for this run",
+           SHOWN(320, "published", "", FOUR_DIGITS, ALWAYS, COMPARED), .of = "tflops_per_gpu"),
+    COLUMN(published_hardware_tflops_per_gpu, NUMBER, "TFLOP/s",
+           "FLOPs with recomputation a second and GPU that others published for this run",
+           SHOWN(340, "published", "hardware", FOUR_DIGITS, ALWAYS, COMPARED), .of = "hardware_tflops_per_gpu"),
+    COLUMN(published_activation_gib, NUMBER, "GiB", "peak activation memory that others published for this run",
+           SHOWN(470, "published", "[GiB]", GIB, ALWAYS, NARROW + 5), .of = "activation_gib_max"),
+    COLUMN(sent_tp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for tensor parallelism, the mean over GPUs"),
+    COLUMN(sent_pp_gib, NUMBER, "GiB", "the same for transfers between stages"),
+    COLUMN(sent_dp_gib, NUMBER, "GiB", "the same for data parallelism: parameters and gradients"),
+    COLUMN(link_utilisation_max, NUMBER, "1",
            "how much of the iteration the busiest link is filled, where links are shared"),
     COLUMN(profile, TEXT, "", "file of the measured costs, as the scenario names it; empty: the roofline"),
     COLUMN(profile_hash, HASH, "", "hash of the profile, 16 hexadecimal digits"),
-    COLUMN(pass_f_s, REAL, "s", "time of one F of a chunk, the longest over stages and chunks"),
-    COLUMN(pass_b_s, REAL, "s", "the same of B; of BW where B and W are one pass"),
-    COLUMN(pass_w_s, REAL, "s", "the same of W"),
-    COLUMN(model_parameters, REAL, "1", "parameters of the model, its vocabulary padded for tp ranks"),
-    COLUMN(published_pass_f_s, REAL, "s", "time of one F of a chunk that others published for this run"),
-    COLUMN(published_memory_gib, REAL, "GiB", "peak memory in all that others published for this run"),
-    COLUMN(published_best_mfu, REAL, "1", "the best MFU that others published over a sweep of which this run is one"),
-    COLUMN(memory_limit_gib, REAL, "GiB",
+    COLUMN(pass_f_s, NUMBER, "s", "time of one F of a chunk, the longest over stages and chunks"),
+    COLUMN(pass_b_s, NUMBER, "s", "the same of B; of BW where B and W are one pass"),
+    COLUMN(pass_w_s, NUMBER, "s", "the same of W"),
+    COLUMN(model_parameters, NUMBER, "1", "parameters of the model, its vocabulary padded for tp ranks"),
+    COLUMN(published_pass_f_s, NUMBER, "s", "time of one F of a chunk that others published for this run",
+           .of = "pass_f_s"),
+    COLUMN(published_memory_gib, NUMBER, "GiB", "peak memory in all that others published for this run",
+           .of = "memory_gib_max"),
+    COLUMN(published_best_mfu, NUMBER, "1", "the best MFU that others published over a sweep of which this run is one"),
+    COLUMN(memory_limit_gib, NUMBER, "GiB",
            "room on the device that has least: for activations where times are given, for everything on clusters"),
     COLUMN(plan, TEXT, "", "what a schedule that searches was made for: the costs, or equal times of F, B and W"),
-    COLUMN(key, TEXT, "", "hash of all that decides the result: runs of one key have one, 32 hexadecimal digits"),
-    COLUMN(gpu_hours_per_million_tokens, REAL, "h", "hours of a GPU that a million tokens take"),
-    COLUMN(cost_per_million_tokens, REAL, "1", "the same at the price of a GPU-hour, in the price's currency"),
-    COLUMN(samples, INTEGER, "1", "iterations, and jobs, that were sampled with what makes a day bad"),
-    COLUMN(jitter, REAL, "1", "relative standard deviation of passes in samples, where it is a number"),
-    COLUMN(gpu_jitter, REAL, "1", "relative standard deviation of GPUs' speeds in samples"),
-    COLUMN(link_jitter, REAL, "1", "relative standard deviation of transfers in samples"),
-    COLUMN(slow_gpus, INTEGER, "1", "slow GPUs, at random places"),
-    COLUMN(slow_stage, INTEGER, "1", "the stage, from 0, that is slow in one replica"),
-    COLUMN(slow_factor, REAL, "1", "how many times as long slow GPUs take"),
-    COLUMN(bad_links, INTEGER, "1", "bad links, at random places"),
-    COLUMN(bad_factor, REAL, "1", "what is left of a bad link's bandwidth"),
-    COLUMN(other_nodes, INTEGER, "1", "nodes with another GPU"),
-    COLUMN(mtbf_s, REAL, "s", "mean time between failures of one GPU"),
-    COLUMN(checkpoint_s, REAL, "s", "how long training stands still for a checkpoint"),
-    COLUMN(spare_nodes, INTEGER, "1", "nodes beyond those in use"),
-    COLUMN(iteration_good_s, REAL, "s", "time of the iteration on a good day, by the costs of samples"),
-    COLUMN(iteration_mean_s, REAL, "s", "time of an iteration, the mean over samples"),
-    COLUMN(iteration_mean_error_s, REAL, "s", "standard error of iteration_mean_s"),
-    COLUMN(slowdown_mean, REAL, "1", "iteration_mean_s over iteration_good_s"),
+    COLUMN(key, TEXT, "", "hash of all that decides the result: runs of one key have one, 32 hexadecimal digits",
+           .tells_runs = true),
+    COLUMN(gpu_hours_per_million_tokens, NUMBER, "h", "hours of a GPU that a million tokens take"),
+    COLUMN(cost_per_million_tokens, NUMBER, "1", "the same at the price of a GPU-hour, in the price's currency",
+           SHOWN(490, "cost of 1M", "tokens", FOUR_DIGITS, ALWAYS, NEVER)),
+    COLUMN(samples, INT64, "1", "iterations, and jobs, that were sampled with what makes a day bad"),
+    COLUMN(jitter, NUMBER, "1", "relative standard deviation of passes in samples, where it is a number"),
+    COLUMN(gpu_jitter, NUMBER, "1", "relative standard deviation of GPUs' speeds in samples"),
+    COLUMN(link_jitter, NUMBER, "1", "relative standard deviation of transfers in samples"),
+    COLUMN(slow_gpus, INT64, "1", "slow GPUs, at random places"),
+    COLUMN(slow_stage, INT64, "1", "the stage, from 0, that is slow in one replica"),
+    COLUMN(slow_factor, NUMBER, "1", "how many times as long slow GPUs take"),
+    COLUMN(bad_links, INT64, "1", "bad links, at random places"),
+    COLUMN(bad_factor, NUMBER, "1", "what is left of a bad link's bandwidth"),
+    COLUMN(other_nodes, INT64, "1", "nodes with another GPU"),
+    COLUMN(mtbf_s, NUMBER, "s", "mean time between failures of one GPU"),
+    COLUMN(checkpoint_s, NUMBER, "s", "how long training stands still for a checkpoint"),
+    COLUMN(spare_nodes, INT64, "1", "nodes beyond those in use"),
+    COLUMN(iteration_good_s, NUMBER, "s", "time of the iteration on a good day, by the costs of samples"),
+    COLUMN(iteration_mean_s, NUMBER, "s", "time of an iteration, the mean over samples",
+           SHOWN(210, "mean of", "samples [s]", FOUR_DIGITS, ALIKE_ABOVE, NEVER)),
+    COLUMN(iteration_mean_error_s, NUMBER, "s", "standard error of iteration_mean_s"),
+    COLUMN(slowdown_mean, NUMBER, "1", "iteration_mean_s over iteration_good_s",
+           SHOWN(240, "mean over", "good day", RATE, ALIKE_ABOVE, NARROW + 1)),
     QUANTILE(iteration_p05, _s, "s", "time of an iteration, the 5% quantile over samples"),
-    QUANTILE(iteration_p50, _s, "s", "time of an iteration, the median over samples"),
-    QUANTILE(iteration_p95, _s, "s", "time of an iteration, the 95% quantile over samples"),
+    QUANTILE(iteration_p50, _s, "s", "time of an iteration, the median over samples",
+             SHOWN(220, "median", "[s]", FOUR_DIGITS, ALIKE_ABOVE, NARROW + 1)),
+    QUANTILE(iteration_p95, _s, "s", "time of an iteration, the 95% quantile over samples",
+             SHOWN(230, "95%", "[s]", FOUR_DIGITS, ALIKE_ABOVE, NARROW + 2)),
     QUANTILE(iteration_p99, _s, "s", "time of an iteration, the 99% quantile over samples"),
-    COLUMN(goodput_mean, REAL, "1",
-           "part of a job's time that makes lasting progress at a good day's speed, the mean over jobs"),
-    COLUMN(goodput_mean_error, REAL, "1", "standard error of goodput_mean"),
-    QUANTILE(goodput_p05, , "1", "goodput, the 5% quantile over jobs"),
+    COLUMN(goodput_mean, NUMBER, "1",
+           "part of a job's time that makes lasting progress at a good day's speed, the mean over jobs",
+           SHOWN(250, "goodput", "mean", RATE, ALIKE_ABOVE, NEVER)),
+    COLUMN(goodput_mean_error, NUMBER, "1", "standard error of goodput_mean"),
+    QUANTILE(goodput_p05, , "1", "goodput, the 5% quantile over jobs",
+             SHOWN(260, "goodput", "5%", RATE, ALIKE_ABOVE, NARROW + 2)),
     QUANTILE(goodput_p50, , "1", "goodput, the median over jobs"),
     QUANTILE(goodput_p95, , "1", "goodput, the 95% quantile over jobs"),
-    COLUMN(failures_mean, REAL, "1", "failures of a job, the mean over jobs"),
-    COLUMN(checkpoint_interval_s, REAL, "s", "work between two checkpoints, in whole iterations"),
-    COLUMN(layout, TEXT, "",
-           "layers over model parts: even, ends, own, or a list of each part's, as --layout takes it"),
-    COLUMN(parameters, REAL, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them"),
+    COLUMN(failures_mean, NUMBER, "1", "failures of a job, the mean over jobs"),
+    COLUMN(checkpoint_interval_s, NUMBER, "s", "work between two checkpoints, in whole iterations"),
+    COLUMN(layout, TEXT, "", "layers over model parts: even, ends, own, or a list of each part's, as --layout takes it",
+           SHOWN(180, "layout", "", TEXT, VARYING, NARROW + 3), .plain = "even"),
+    COLUMN(parameters, NUMBER, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them",
+           SHOWN(50, "para-", "meters", COUNT, VARYING, 8)),
     COLUMN(engine, TEXT, "", "how the run was worked out: paths, flows (events for these alone) or events (for all)"),
 };
 
@@ -139,103 +202,43 @@ const pc_column *pc_columns(int *count) {
 
 const pc_column *pc_column_find(const char *name) {
     for (int i = 0; i < COLUMN_COUNT; i++)
-        if (columns[i].name[0] == name[0] && strcmp(columns[i].name, name) == 0)
+        if (columns[i].field.name[0] == name[0] && strcmp(columns[i].field.name, name) == 0)
             return &columns[i]; /* for every cell */
     return NULL;
 }
 
-static const char *field(const pc_column *column, const pc_run_row *row) {
-    return (const char *)row + column->offset;
-}
-
-static void clear_field(const pc_column *column, pc_run_row *row) {
-    const int64_t no_integer = -1;
-    const double no_real = NAN;
-    char *place = (char *)row + column->offset;
-    memset(place, 0, column->size);
-    if (column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_STATUS)
-        memcpy(place, &no_integer, sizeof no_integer);
-    else if (column->type == PC_COLUMN_REAL)
-        memcpy(place, &no_real, sizeof no_real);
+const pc_column *pc_column_published(const pc_column *column) {
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (columns[i].of && strcmp(columns[i].of, column->field.name) == 0) return &columns[i];
+    return NULL;
 }
 
 void pc_run_row_clear(pc_run_row *row) {
     memset(row, 0, sizeof *row);
-    for (int i = 0; i < COLUMN_COUNT; i++) clear_field(&columns[i], row);
+    for (int i = 0; i < COLUMN_COUNT; i++) pc_field_clear(&columns[i].field, row);
+}
+
+bool pc_column_is_number(const pc_column *column) {
+    return !pc_field_is_text(&column->field);
 }
 
 int64_t pc_column_integer(const pc_column *column, const pc_run_row *row) {
-    int64_t value;
-    memcpy(&value, field(column, row), sizeof value);
-    return value;
+    return pc_field_of(&column->field, row).integer;
 }
 
 double pc_column_real(const pc_column *column, const pc_run_row *row) {
-    double value;
-    memcpy(&value, field(column, row), sizeof value);
-    return value;
-}
-
-static uint64_t hash_value(const pc_column *column, const pc_run_row *row) {
-    uint64_t value;
-    memcpy(&value, field(column, row), sizeof value);
-    return value;
-}
-
-static bool is_status(int64_t value) {
-    return value >= PC_RUN_OK && value <= PC_RUN_INFEASIBLE;
+    return pc_field_of(&column->field, row).real;
 }
 
 bool pc_column_defined(const pc_column *column, const pc_run_row *row) {
-    switch (column->type) {
-    case PC_COLUMN_INTEGER:
-        return pc_column_integer(column, row) != -1;
-    case PC_COLUMN_REAL:
-        return isfinite(pc_column_real(column, row));
-    case PC_COLUMN_TEXT:
-        return *field(column, row) != '\0';
-    case PC_COLUMN_STATUS:
-        return is_status(pc_column_integer(column, row));
-    case PC_COLUMN_HASH:
-        return hash_value(column, row) != 0;
-    }
-    return false;
+    return pc_field_is_defined(&column->field, row);
 }
 
 void pc_column_text(const pc_column *column, const pc_run_row *row, char *text, size_t size) {
-    text[0] = '\0';
-    if (!pc_column_defined(column, row)) return;
-    if (column->type == PC_COLUMN_TEXT)
-        snprintf(text, size, "%.*s", (int)strnlen(field(column, row), column->size), field(column, row));
-    else if (column->type == PC_COLUMN_STATUS)
-        snprintf(text, size, "%s", pc_run_status_name((pc_run_status)pc_column_integer(column, row)));
-    else
-        snprintf(text, size, "%016" PRIx64, hash_value(column, row));
-}
-
-static bool set_status(const pc_column *column, pc_run_row *row, const char *text) {
-    for (int64_t status = PC_RUN_OK; status <= PC_RUN_INFEASIBLE; status++) {
-        if (strcmp(pc_run_status_name((pc_run_status)status), text) != 0) continue;
-        memcpy((char *)row + column->offset, &status, sizeof status);
-        return true;
-    }
-    return false;
-}
-
-static bool set_hash(const pc_column *column, pc_run_row *row, const char *text) {
-    if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16) return false;
-    uint64_t value = strtoull(text, NULL, 16);
-    memcpy((char *)row + column->offset, &value, sizeof value);
-    return true;
+    pc_field_get_text(&column->field, row, text, size);
 }
 
 bool pc_column_set_text(const pc_column *column, pc_run_row *row, const char *text) {
-    size_t length = strlen(text);
-    if (length == 0) return clear_field(column, row), true;
-    if (column->type == PC_COLUMN_STATUS) return set_status(column, row, text);
-    if (column->type == PC_COLUMN_HASH) return set_hash(column, row, text);
-    if (length >= column->size) return false;
-    clear_field(column, row);
-    memcpy((char *)row + column->offset, text, length);
-    return true;
+    if (text[0] == '\0') return pc_field_clear(&column->field, row), true;
+    return pc_field_set_text(&column->field, row, text);
 }

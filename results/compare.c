@@ -91,33 +91,28 @@ static pc_code match(pc_comparison *c, pc_error *error) {
 
 /* --- where they differ --- */
 
-static bool is_number(const pc_column *column) {
-    return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
-}
-
 static double number_of(const pc_column *column, const pc_run_row *row) {
-    return column->type == PC_COLUMN_REAL ? pc_column_real(column, row) : (double)pc_column_integer(column, row);
+    return pc_field_is_real(&column->field) ? pc_column_real(column, row) : (double)pc_column_integer(column, row);
 }
 
 static bool numbers_differ(double a, double b, double tolerance) {
     return a != b && !(fabs(b - a) <= tolerance * fabs(a));
 }
 
-/* What is compared: all but the number of the run and the hash of what it is made of; and hashes of times only where
- * times must be equal. */
+/* What is compared: all but what says which run it is; and hashes of times only where times must be equal. */
 static bool is_compared(const pc_column *column, double tolerance) {
-    if (column->offset == offsetof(pc_run_row, run) || column->offset == offsetof(pc_run_row, key)) return false;
-    return !(tolerance > 0) || column->offset != offsetof(pc_run_row, trace_hash);
+    return !column->tells_runs && !(tolerance > 0 && column->is_of_times);
 }
 
 static bool differs(const pc_column *column, const pc_run_row *a, const pc_run_row *b, double tolerance) {
-    const char *field_a = (const char *)a + column->offset, *field_b = (const char *)b + column->offset;
-    if (memcmp(field_a, field_b, column->size) == 0) return false; /* nearly always */
-    if (column->type == PC_COLUMN_TEXT) return strncmp(field_a, field_b, column->size) != 0;
+    const pc_field *field = &column->field;
+    const char *value_a = (const char *)a + field->place, *value_b = (const char *)b + field->place;
+    if (memcmp(value_a, value_b, field->size) == 0) return false; /* nearly always */
+    if (field->type == PC_FIELD_TEXT) return strncmp(value_a, value_b, field->size) != 0;
     bool is_defined = pc_column_defined(column, a);
     if (is_defined != pc_column_defined(column, b)) return true;
     if (!is_defined) return false;
-    if (is_number(column) && (tolerance > 0 || column->type == PC_COLUMN_REAL))
+    if (pc_column_is_number(column) && (tolerance > 0 || pc_field_is_real(field)))
         return numbers_differ(number_of(column, a), number_of(column, b), tolerance);
     return true;
 }
@@ -137,7 +132,7 @@ bool pc_difference_next(const pc_comparison *c, pc_difference *at) {
 }
 
 double pc_relative_difference(const pc_column *column, const pc_run_row *a, const pc_run_row *b) {
-    if (!is_number(column) || !pc_column_defined(column, a) || !pc_column_defined(column, b)) return NAN;
+    if (!pc_column_is_number(column) || !pc_column_defined(column, a) || !pc_column_defined(column, b)) return NAN;
     double from = number_of(column, a), relative = (number_of(column, b) - from) / fabs(from);
     return isfinite(relative) ? relative : NAN;
 }

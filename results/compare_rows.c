@@ -39,14 +39,14 @@ static void add_number(pc_text *text, double value, const char *missing) {
 }
 
 static bool has_numbers(const compare_row *row) {
-    bool is_number = row->column->type == PC_COLUMN_INTEGER || row->column->type == PC_COLUMN_REAL;
-    return is_number && pc_column_defined(row->column, row->a) && pc_column_defined(row->column, row->b);
+    return pc_column_is_number(row->column) && pc_column_defined(row->column, row->a) &&
+           pc_column_defined(row->column, row->b);
 }
 
 /* b - a; of whole numbers exactly, unless that is too large for one. */
 static void add_difference(pc_text *text, const compare_row *row, const char *missing) {
     if (!has_numbers(row)) return pc_text_printf(text, "%s", missing);
-    if (row->column->type == PC_COLUMN_REAL)
+    if (pc_field_is_real(&row->column->field))
         return add_number(text, pc_column_real(row->column, row->b) - pc_column_real(row->column, row->a), missing);
     int64_t a = pc_column_integer(row->column, row->a), b = pc_column_integer(row->column, row->b), exact;
     if (__builtin_sub_overflow(b, a, &exact)) return add_number(text, (double)b - (double)a, missing);
@@ -58,7 +58,7 @@ static void add_row(pc_text *text, const row_format *format, const compare_row *
     format->add_value(text, pc_column_find("scenario"), row->named);
     pc_text_printf(text, "%s", format->field[1]);
     format->add_value(text, pc_column_find("name"), row->named);
-    pc_text_printf(text, "%s%s%s", format->field[2], row->column->name, format->field[3]);
+    pc_text_printf(text, "%s%s%s", format->field[2], row->column->field.name, format->field[3]);
     format->add_value(text, row->column, row->a);
     pc_text_printf(text, "%s", format->field[4]);
     format->add_value(text, row->column, row->b);

@@ -138,9 +138,9 @@ static void add_texts(pc_text *cell_a, pc_text *cell_b, const char *a, const cha
 static void get_text(const pc_column *column, const pc_run_row *row, char text[PC_COLUMN_TEXT_SIZE]) {
     if (!pc_column_defined(column, row))
         snprintf(text, PC_COLUMN_TEXT_SIZE, "not defined");
-    else if (column->type == PC_COLUMN_INTEGER)
+    else if (pc_column_is_number(column) && !pc_field_is_real(&column->field))
         snprintf(text, PC_COLUMN_TEXT_SIZE, "%" PRId64, pc_column_integer(column, row));
-    else if (column->type == PC_COLUMN_REAL)
+    else if (pc_field_is_real(&column->field))
         snprintf(text, PC_COLUMN_TEXT_SIZE, "%.6g", pc_column_real(column, row));
     else
         pc_column_text(column, row, text, PC_COLUMN_TEXT_SIZE);
@@ -149,7 +149,7 @@ static void get_text(const pc_column *column, const pc_run_row *row, char text[P
 static void add_values(pc_text *cell_a, pc_text *cell_b, const pc_column *column, const pc_run_row *a,
                        const pc_run_row *b) {
     char text_a[PC_COLUMN_TEXT_SIZE], text_b[PC_COLUMN_TEXT_SIZE];
-    if (column->type == PC_COLUMN_REAL && pc_column_defined(column, a) && pc_column_defined(column, b))
+    if (pc_field_is_real(&column->field) && pc_column_defined(column, a) && pc_column_defined(column, b))
         return add_reals(cell_a, cell_b, pc_column_real(column, a), pc_column_real(column, b));
     get_text(column, a, text_a);
     get_text(column, b, text_b);
@@ -173,7 +173,7 @@ static void set_difference(grid *g, const pc_comparison *c, pc_difference at, bo
     const pc_run_row *a = &c->a[at.row], *b = &c->b[c->b_of_a[at.row]];
     grid_clear(g);
     if (is_new_run) add_label(&g->cell[0], a, with_scenario);
-    pc_text_printf(&g->cell[1], "%s", column->name);
+    pc_text_printf(&g->cell[1], "%s", column->field.name);
     add_values(&g->cell[2], &g->cell[3], column, a, b);
     add_relative(&g->cell[4], pc_relative_difference(column, a, b));
 }
@@ -212,7 +212,7 @@ static void set_column(grid *g, const pc_comparison *c, const pc_column *column,
                        bool with_scenario) {
     const pc_run_row *a = &c->a[what->largest_row];
     grid_clear(g);
-    pc_text_printf(&g->cell[0], "%s", column->name);
+    pc_text_printf(&g->cell[0], "%s", column->field.name);
     pc_text_printf(&g->cell[1], "%" PRId64, what->runs);
     add_relative(&g->cell[2], what->largest);
     if (!isnan(what->largest)) add_label(&g->cell[3], a, with_scenario);

@@ -50,7 +50,7 @@ static int number_in_runs(int number) {
 static const char *name_of(int number) {
     int count;
     const pc_column *columns = pc_columns(&count);
-    return number < count ? columns[number].name : extras[number - count].name;
+    return number < count ? columns[number].field.name : extras[number - count].name;
 }
 
 const char *pc_plan_column_name(int number) {

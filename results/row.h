@@ -27,7 +27,7 @@ typedef struct pc_run_row {
     int64_t microbatch_size, microbatches, global_batch, seq_len;
     char recompute[PC_LABEL_SIZE];
     char layout[PC_LAYOUT_SIZE];
-    int64_t status; /* pc_run_status */
+    pc_run_status status;
     double iteration_s;
     double samples_per_s_per_gpu;
     double tflops_per_gpu;

@@ -22,16 +22,12 @@ bool pc_format_parse(const char *name, pc_format *format) {
 const char *pc_table_column_name(int number) {
     int count;
     const pc_column *columns = pc_columns(&count);
-    return number < count ? columns[number].name : NULL;
-}
-
-static bool is_text(const pc_column *column) {
-    return column->type != PC_COLUMN_INTEGER && column->type != PC_COLUMN_REAL;
+    return number < count ? columns[number].field.name : NULL;
 }
 
 static void add_number(pc_text *line, const pc_column *column, const pc_run_row *row) {
     char number[PC_NUMBER_SIZE];
-    if (column->type == PC_COLUMN_INTEGER) {
+    if (!pc_field_is_real(&column->field)) {
         pc_text_printf(line, "%" PRId64, pc_column_integer(column, row));
         return;
     }
@@ -44,7 +40,7 @@ static void add_number(pc_text *line, const pc_column *column, const pc_run_row 
 void pc_table_add_csv(pc_text *line, const pc_column *column, const pc_run_row *row) {
     char text[PC_COLUMN_TEXT_SIZE];
     if (!pc_column_defined(column, row)) return;
-    if (!is_text(column)) return add_number(line, column, row);
+    if (pc_column_is_number(column)) return add_number(line, column, row);
     pc_column_text(column, row, text, sizeof text);
     pc_text_add_csv(line, text);
 }
@@ -59,7 +55,8 @@ static const pc_column *column_at(const pc_column_choice *choice, int i) {
 
 static void add_csv_header(pc_text *line, const pc_column_choice *choice) {
     const pc_column *column;
-    for (int i = 0; (column = column_at(choice, i)); i++) pc_text_printf(line, "%s%s", i ? "," : "", column->name);
+    for (int i = 0; (column = column_at(choice, i)); i++)
+        pc_text_printf(line, "%s%s", i ? "," : "", column->field.name);
     pc_text_add(line, "\n", 1);
 }
 
@@ -79,7 +76,7 @@ static void add_csv_row(pc_text *line, const pc_column_choice *choice, const pc_
 void pc_table_add_json(pc_text *line, const pc_column *column, const pc_run_row *row) {
     char text[PC_COLUMN_TEXT_SIZE];
     if (!pc_column_defined(column, row)) return pc_text_add(line, "null", 4);
-    if (!is_text(column)) return add_number(line, column, row);
+    if (pc_column_is_number(column)) return add_number(line, column, row);
     pc_column_text(column, row, text, sizeof text);
     pc_text_add_json(line, text);
 }
@@ -88,7 +85,7 @@ static void add_json_row(pc_text *line, const pc_column_choice *choice, const pc
     const pc_column *column;
     pc_text_printf(line, "%s\n  {", first ? "" : ",");
     for (int i = 0; (column = column_at(choice, i)); i++) {
-        pc_text_printf(line, "%s\"%s\": ", i ? ", " : "", column->name);
+        pc_text_printf(line, "%s\"%s\": ", i ? ", " : "", column->field.name);
         pc_table_add_json(line, column, row);
     }
     pc_text_add(line, "}", 1);

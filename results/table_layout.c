@@ -20,31 +20,96 @@ static bool is_one_of(const char *name, const char *const *names, int count) {
     return false;
 }
 
+/* Whether the table has it as it is, with no need to ask for it. */
+static bool has_look(const pc_column *column) {
+    return column && column->shown_at > 0 && !column->share_of;
+}
+
 /* Whether the names of runs say nothing that the columns which were swept do not. */
 static bool names_repeat(const pc_table_look *look) {
     for (int i = 0; i < look->swept_count; i++)
-        if (!pc_table_view_find(look->swept[i])) return false;
+        if (!has_look(pc_column_find(look->swept[i]))) return false;
     return look->names_repeat;
 }
 
-static pc_table_entry entry_of(const pc_table_view *view) {
-    return (pc_table_entry){.view = *view,
-                            .column = pc_column_find(view->column),
-                            .minus = view->minus ? pc_column_find(view->minus) : NULL,
-                            .facts = {.least = INFINITY},
-                            .text_most = CELL_MAX};
+static pc_table_entry entry_of(const pc_column *column, const pc_table_view *view) {
+    return (pc_table_entry){.view = *view, .column = column, .facts = {.least = INFINITY}, .text_most = CELL_MAX};
+}
+
+static pc_table_entry own_entry(const pc_column *column) {
+    const pc_table_view view = {.column = column->field.name,
+                                .top = column->top,
+                                .bottom = column->bottom,
+                                .style = column->style,
+                                .shown = column->shown,
+                                .sacrifice = column->sacrifice,
+                                .instead = column->instead};
+    return entry_of(column, &view);
+}
+
+/* Ours less what others published, or over it, which goes where theirs goes. */
+static pc_table_entry difference_entry(const pc_column *published) {
+    const pc_table_view view = {.column = published->of,
+                                .top = "differ-",
+                                .bottom = "ence",
+                                .style = published->style == PC_STYLE_RATE ? PC_STYLE_DIFFERENCE : PC_STYLE_PERCENT,
+                                .shown = PC_SHOWN_ALWAYS,
+                                .sacrifice = published->sacrifice};
+    pc_table_entry entry = entry_of(pc_column_find(published->of), &view);
+    entry.minus = published;
+    return entry;
+}
+
+static const char *unit_below(const char *unit) {
+    static const char *const units[][2] = {
+        {"s", "[s]"}, {"1/s", "[1/s]"}, {"h", "[h]"}, {"GiB", "[GiB]"}, {"TFLOP/s", "[TFLOP/s]"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i][0], unit) == 0) return units[i][1];
+    return "";
+}
+
+static pc_column_style style_of(const pc_field *field) {
+    if (field->type == PC_FIELD_INT64) return PC_STYLE_INTEGER;
+    if (pc_field_is_text(field)) return PC_STYLE_TEXT;
+    if (strcmp(field->unit, "GiB") == 0) return PC_STYLE_GIB;
+    return strcmp(field->unit, "1") == 0 ? PC_STYLE_PLAIN : PC_STYLE_FOUR_DIGITS;
+}
+
+/* Of a column that the table does not have by itself: its unit stands below its name. */
+static pc_table_entry plain_entry(const pc_column *column) {
+    const pc_table_view view = {.column = column->field.name,
+                                .top = column->field.name,
+                                .bottom = unit_below(column->field.unit),
+                                .style = style_of(&column->field),
+                                .shown = PC_SHOWN_ALWAYS};
+    return entry_of(column, &view);
+}
+
+/* The column that stands next behind this place; NULL where none does. */
+static const pc_column *next_shown(int place) {
+    int count;
+    const pc_column *columns = pc_columns(&count), *next = NULL;
+    for (int i = 0; i < count; i++)
+        if (columns[i].shown_at > place && (!next || columns[i].shown_at < next->shown_at)) next = &columns[i];
+    return next;
+}
+
+/* Rounded gibibytes are compared by eye. */
+static bool has_difference(const pc_column *column) {
+    return column->of && column->style != PC_STYLE_GIB;
 }
 
 static void add_own(pc_table_layout *table) {
     const pc_table_look *look = table->rows->look;
-    int count;
-    const pc_table_view *views = pc_table_views(&count);
     bool repeat = names_repeat(look);
-    for (int i = 0; i < count; i++) {
+    for (const pc_column *column = next_shown(0); column; column = next_shown(column->shown_at)) {
+        const char *name = column->field.name;
         pc_table_entry *entry = &table->entry[table->count++];
-        *entry = entry_of(&views[i]);
-        entry->is_swept = repeat && !views[i].minus && is_one_of(views[i].column, look->swept, look->swept_count);
-        if (repeat && strcmp(views[i].column, "name") == 0) entry->view.sacrifice = PC_SACRIFICE_NAME;
+        *entry = own_entry(column);
+        entry->minus = column->share_of ? pc_column_find(column->share_of) : NULL;
+        entry->is_swept = repeat && !entry->minus && is_one_of(name, look->swept, look->swept_count);
+        if (repeat && strcmp(name, "name") == 0) entry->view.sacrifice = PC_SACRIFICE_NAME;
+        if (has_difference(column)) table->entry[table->count++] = difference_entry(column);
     }
 }
 
@@ -61,9 +126,7 @@ static void add_asked(pc_table_layout *table, int number) {
     const pc_column *columns = pc_columns(&count);
     pc_table_entry *entry = &table->entry[table->count++];
     if (number < count) {
-        const pc_table_view *own = pc_table_view_find(columns[number].name);
-        pc_table_view view = own ? *own : pc_table_view_of(&columns[number]);
-        *entry = entry_of(&view);
+        *entry = has_look(&columns[number]) ? own_entry(&columns[number]) : plain_entry(&columns[number]);
     } else {
         *entry = entry_of_extra(&table->rows->extras.extra[number - count], number - count);
     }
@@ -72,9 +135,9 @@ static void add_asked(pc_table_layout *table, int number) {
 
 static bool add_entries(pc_table_layout *table) {
     const pc_column_choice *choice = table->rows->look->columns;
-    int own;
-    pc_table_views(&own);
-    table->entry = pc_alloc((size_t)own + (choice ? (size_t)choice->count : 0), sizeof *table->entry);
+    int columns;
+    pc_columns(&columns);
+    table->entry = pc_alloc(2 * (size_t)columns + (choice ? (size_t)choice->count : 0), sizeof *table->entry);
     if (!table->entry) return false;
     add_own(table);
     for (int i = 0; choice && i < choice->count; i++) add_asked(table, choice->column[i]);
@@ -86,8 +149,8 @@ static bool add_entries(pc_table_layout *table) {
 static bool same_value(const pc_column *column, const pc_run_row *a, const pc_run_row *b) {
     if (pc_column_defined(column, a) != pc_column_defined(column, b)) return false;
     if (!pc_column_defined(column, a)) return true;
-    if (column->type == PC_COLUMN_REAL) return pc_column_real(column, a) == pc_column_real(column, b);
-    if (column->type == PC_COLUMN_INTEGER) return pc_column_integer(column, a) == pc_column_integer(column, b);
+    if (pc_field_is_real(&column->field)) return pc_column_real(column, a) == pc_column_real(column, b);
+    if (pc_column_is_number(column)) return pc_column_integer(column, a) == pc_column_integer(column, b);
     char text_a[PC_COLUMN_TEXT_SIZE], text_b[PC_COLUMN_TEXT_SIZE];
     pc_column_text(column, a, text_a, sizeof text_a);
     pc_column_text(column, b, text_b, sizeof text_b);
@@ -112,7 +175,7 @@ static void look_at_value(const pc_table_layout *table, pc_table_entry *entry, c
 static bool equals(const pc_run_row *row, const char *one, const char *other) {
     const pc_column *a = pc_column_find(one), *b = pc_column_find(other);
     if (pc_column_defined(a, row) != pc_column_defined(b, row)) return false;
-    return memcmp((const char *)row + a->offset, (const char *)row + b->offset, 8) == 0;
+    return memcmp((const char *)row + a->field.place, (const char *)row + b->field.place, 8) == 0;
 }
 
 static void look_at_row(pc_table_layout *table, const pc_run_row *row) {
@@ -153,10 +216,8 @@ static bool has_values(const pc_table_layout *table, const char *column) {
 
 /* Whether any row has a published value of the column. */
 static bool is_published(const pc_table_layout *table, const char *column) {
-    char name[64];
-    snprintf(name, sizeof name, "published_%s", column);
-    return has_values(table, name) ||
-           (strcmp(column, "activation_gib_max") == 0 && has_values(table, "published_activation_gib"));
+    const pc_column *of = pc_column_find(column), *published = of ? pc_column_published(of) : NULL;
+    return published && has_values(table, published->field.name);
 }
 
 static bool is_shown_by_itself(const pc_table_layout *table, const pc_table_entry *entry) {
@@ -305,7 +366,8 @@ static void sacrifice_order(pc_table_layout *table, int order) {
 
 static bool compares(const pc_table_layout *table) {
     for (int i = 0; i < table->count; i++)
-        if (table->entry[i].is_shown && strncmp(table->entry[i].view.column, "published_", 10) == 0) return true;
+        if (table->entry[i].is_shown && table->entry[i].column && !table->entry[i].minus && table->entry[i].column->of)
+            return true;
     return false;
 }
 

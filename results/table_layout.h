@@ -3,11 +3,20 @@
 #define PC_RESULTS_TABLE_LAYOUT_H
 
 #include "results/table_private.h"
-#include "results/table_view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* How a column of the table looks: a column of columns.h, ours against theirs, or an extra. */
+typedef struct pc_table_view {
+    const char *column;
+    const char *top, *bottom;
+    pc_column_style style;
+    pc_column_shown shown;
+    int sacrifice;
+    const char *instead;
+} pc_table_view;
 
 /* What a look at all rows says of a column's values. */
 typedef struct pc_table_facts {
@@ -20,7 +29,7 @@ typedef struct pc_table_facts {
 
 typedef struct pc_table_entry {
     pc_table_view view;
-    const pc_column *column, *minus; /* NULL: an extra; there is nothing to compare with */
+    const pc_column *column, *minus; /* NULL: an extra; there is nothing to compare with or to be a share of */
     int extra;                       /* its number, where `column` is NULL */
     bool is_asked, is_swept;         /* by the user: it stays whatever the width */
     bool is_shown;                   /* in the table */

@@ -28,12 +28,8 @@ static void add_words(pc_text *text, const char *name) {
 }
 
 /* Where people write it another way than the CSV does. */
-static const char *label_of(const char *column) {
-    static const char *const labels[][2] = {
-        {"gpus", "GPUs"}, {"virtual_pp", "chunks"}, {"zero", "ZeRO"}, {"peak_tflops", "peak TFLOP/s"}};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
-        if (strcmp(labels[i][0], column) == 0) return labels[i][1];
-    return column;
+static const char *label_of(const pc_table_entry *entry) {
+    return entry->column && entry->column->label ? entry->column->label : entry->view.column;
 }
 
 /* "tp 8", "32.76B parameters", "memory max 52.62 GiB". */
@@ -46,7 +42,7 @@ static void add_constant(pc_items *items, const pc_table_entry *entry, const cha
     } else if (entry->view.style == PC_STYLE_COUNT) {
         pc_text_printf(&item, "%s %s", value, entry->view.column);
     } else {
-        add_words(&item, label_of(entry->view.column));
+        add_words(&item, label_of(entry));
         pc_text_printf(&item, " %s", value);
     }
     if (!item.failed) pc_items_add(items, item.data);
@@ -54,11 +50,11 @@ static void add_constant(pc_items *items, const pc_table_entry *entry, const cha
     pc_text_free(&item);
 }
 
-/* A setting of 1 is none, and an even layout is the plain one. */
+/* A setting of 1 is none, and some columns have a plain value. */
 static bool goes_without_saying(const pc_table_entry *entry, const char *value) {
     if (entry->is_moved) return false;
     return (entry->view.style == PC_STYLE_INTEGER && strcmp(value, "1") == 0) ||
-           (strcmp(entry->view.column, "layout") == 0 && strcmp(value, "even") == 0);
+           (entry->column && entry->column->plain && strcmp(entry->column->plain, value) == 0);
 }
 
 /* Settings first, and then results. */
@@ -208,7 +204,7 @@ static void add_sacrificed(const pc_table_layout *table, pc_text *text) {
     pc_text names = {0};
     for (int i = 0; i < table->count; i++) {
         const pc_table_entry *entry = &table->entry[i];
-        if (!entry->is_sacrificed || (entry->view.minus && entry->view.style != PC_STYLE_SHARE)) continue;
+        if (!entry->is_sacrificed || (entry->minus && entry->view.style != PC_STYLE_SHARE)) continue;
         pc_text_printf(&names, "%s%s", names.size > 0 ? ", " : PC_LINES_LEFT_OUT, entry->view.column);
     }
     if (names.size > 0 && !names.failed) {

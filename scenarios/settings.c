@@ -43,10 +43,9 @@ enum { DAY_S = 86400, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000, YEARS_OF
 #define SLOWDOWN            KIND(SLOWDOWN, "")
 #define SHARE               KIND(SHARE, "")
 
-/* Values are checked when they are read. */
 #define FIELD(member)                                                                                                  \
     .field.type = PC_FIELD_TYPE(pc_run_spec, member), .field.place = offsetof(pc_run_spec, member),                    \
-    .field.size = sizeof(((pc_run_spec *)NULL)->member), .field.least = INT64_MIN, .field.most = INT64_MAX
+    .field.size = sizeof(((pc_run_spec *)NULL)->member)
 #define FIELDS(member, other) FIELD(member), .twin = offsetof(pc_run_spec, other)
 #define NO_FIELD              .twin = 0
 

@@ -149,8 +149,8 @@ static void published_columns_are_found(void **state) {
                                            {"activation_gib_max", "published_activation_gib"},
                                            {"bubble_rate_span", "published_bubble_rate_span"}};
     for (int i = 0; i < 3; i++)
-        assert_string_equal(pc_chart_published_column(pc_column_find(pairs[i][0]))->name, pairs[i][1]);
-    assert_null(pc_chart_published_column(pc_column_find("microbatches")));
+        assert_string_equal(pc_column_published(pc_column_find(pairs[i][0]))->field.name, pairs[i][1]);
+    assert_null(pc_column_published(pc_column_find("microbatches")));
 }
 
 static void nothing_to_draw_is_an_error(void **state) {

@@ -72,19 +72,19 @@ static void the_same_is_said_in_one_line(void **state) {
 
 /* Another value of any type: what is told is that column, once, and nothing else. */
 static void change(const pc_column *column, pc_run_row *row) {
-    char *field = (char *)row + column->offset;
+    char *field = (char *)row + column->field.place;
     const double real = 0.25;
     const int64_t integer = 7;
     const uint64_t hash = 0x2a;
-    if (column->type == PC_COLUMN_TEXT)
+    if (column->field.type == PC_FIELD_TEXT)
         assert_true(pc_column_set_text(column, row, "changed"));
-    else if (column->type == PC_COLUMN_STATUS)
+    else if (column->field.type == PC_FIELD_CHOICE)
         row->status = PC_RUN_INFEASIBLE;
     else
         memcpy(field,
-               column->type == PC_COLUMN_REAL      ? (const void *)&real
-               : column->type == PC_COLUMN_INTEGER ? (const void *)&integer
-                                                   : (const void *)&hash,
+               column->field.type == PC_FIELD_NUMBER  ? (const void *)&real
+               : column->field.type == PC_FIELD_INT64 ? (const void *)&integer
+                                                      : (const void *)&hash,
                8);
 }
 
@@ -95,7 +95,7 @@ static void every_column_but_number_and_key_counts(void **state) {
     const pc_column *columns = pc_columns(&count);
     const pc_run_row a = make_row(1, "s", "n");
     for (int i = 0; i < count; i++) {
-        const char *name = columns[i].name;
+        const char *name = columns[i].field.name;
         if (strcmp(name, "scenario") == 0 || strcmp(name, "name") == 0) continue; /* another run then */
         pc_run_row b = a;
         change(&columns[i], &b);

@@ -44,12 +44,13 @@ static void assert_rows_equal(const pc_run_row *found, const pc_run_row *wanted)
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
-        const char *one = (const char *)found + columns[i].offset, *other = (const char *)wanted + columns[i].offset;
-        if (strcmp(columns[i].name, "key") == 0) continue;
-        if (columns[i].type == PC_COLUMN_TEXT)
+        const char *one = (const char *)found + columns[i].field.place,
+                   *other = (const char *)wanted + columns[i].field.place;
+        if (strcmp(columns[i].field.name, "key") == 0) continue;
+        if (columns[i].field.type == PC_FIELD_TEXT)
             assert_string_equal(one, other);
         else
-            assert_memory_equal(one, other, columns[i].size);
+            assert_memory_equal(one, other, columns[i].field.size);
     }
 }
 
@@ -212,12 +213,12 @@ static void bytes_that_are_no_row(void **state) {
     whole[size] = 0;
     assert_false(pc_journal_row_decode(whole, size + 1, &made));
     int text = 0;
-    for (; columns[text].type != PC_COLUMN_TEXT || columns[text].size > 255; text++)
-        at += columns[text].type == PC_COLUMN_TEXT ? 1 + (size_t)whole[at] : columns[text].size;
+    for (; columns[text].field.type != PC_FIELD_TEXT || columns[text].field.size > 255; text++)
+        at += columns[text].field.type == PC_FIELD_TEXT ? 1 + (size_t)whole[at] : columns[text].field.size;
     memcpy(longer, whole, at);
-    longer[at] = (unsigned char)columns[text].size;
-    memset(longer + at + 1, 'x', columns[text].size);
-    used = at + 1 + columns[text].size;
+    longer[at] = (unsigned char)columns[text].field.size;
+    memset(longer + at + 1, 'x', columns[text].field.size);
+    used = at + 1 + columns[text].field.size;
     at += 1 + (size_t)whole[at];
     memcpy(longer + used, whole + at, size - at);
     assert_false(pc_journal_row_decode(longer, used + size - at, &made));

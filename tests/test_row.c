@@ -57,9 +57,9 @@ static int differences(const pc_run_row *a, const pc_run_row *b, const char **na
     int count, different = 0;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
-        const size_t place = columns[i].offset;
-        if (memcmp((const char *)a + place, (const char *)b + place, columns[i].size) == 0) continue;
-        *name = columns[i].name;
+        const size_t place = columns[i].field.place;
+        if (memcmp((const char *)a + place, (const char *)b + place, columns[i].field.size) == 0) continue;
+        *name = columns[i].field.name;
         different++;
     }
     return different;

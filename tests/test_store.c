@@ -11,8 +11,8 @@ static void assert_rows_equal(const pc_run_row *a, const pc_run_row *b) {
         char text_a[PC_COLUMN_TEXT_SIZE], text_b[PC_COLUMN_TEXT_SIZE];
         assert_int_equal(pc_column_defined(&columns[i], a), pc_column_defined(&columns[i], b));
         if (!pc_column_defined(&columns[i], a)) continue;
-        if (columns[i].type == PC_COLUMN_INTEGER || columns[i].type == PC_COLUMN_REAL) {
-            assert_memory_equal((const char *)a + columns[i].offset, (const char *)b + columns[i].offset, 8);
+        if (columns[i].field.type == PC_FIELD_INT64 || columns[i].field.type == PC_FIELD_NUMBER) {
+            assert_memory_equal((const char *)a + columns[i].field.place, (const char *)b + columns[i].field.place, 8);
             continue;
         }
         pc_column_text(&columns[i], a, text_a, sizeof text_a);

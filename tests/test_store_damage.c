@@ -379,7 +379,7 @@ static const struct damage engine_damages[] = {
     {"t['link_shared'][1] = 77", "link_shared"},
     {"t['link_bytes_per_s'][1] = 0", "link_bytes_per_s"},
     {"t['link_bytes_per_s'][1] = numpy.nan", "link_bytes_per_s"},
-    {"del t['link_bytes_per_s']; t['link_bytes_per_s'] = [1, 2, 3, 4]", "link_bytes_per_s"},
+    {"del t['link_bytes_per_s']; t['link_bytes_per_s'] = ['1', '2', '3', '4']", "link_bytes_per_s"},
     {"del t['link_sort']; t['link_sort'] = numpy.zeros(4, dtype='u1')", "link_sort"},
     {"t['load_link'][0] = 4", "load_link"},
     {"t['load_link'][0] = -1", "load_link"},

@@ -43,14 +43,34 @@ static void columns_are_those_of_the_interface(void **state) {
     const pc_column *columns = pc_columns(&count);
     assert_int_equal(count, COLUMNS);
     for (int i = 0; i < count; i++) {
-        assert_string_equal(columns[i].name, column_names[i]);
+        assert_string_equal(columns[i].field.name, column_names[i]);
         assert_ptr_equal(pc_column_find(column_names[i]), &columns[i]);
-        assert_true(strlen(columns[i].description) > 0);
-        bool number = columns[i].type == PC_COLUMN_INTEGER || columns[i].type == PC_COLUMN_REAL;
-        assert_int_equal(number, strlen(columns[i].unit) > 0);
-        assert_true(columns[i].size <= PC_COLUMN_TEXT_SIZE);
+        assert_true(strlen(columns[i].field.description) > 0);
+        bool number = columns[i].field.type == PC_FIELD_INT64 || columns[i].field.type == PC_FIELD_NUMBER;
+        assert_int_equal(number, strlen(columns[i].field.unit) > 0);
+        assert_true(columns[i].field.size <= PC_COLUMN_TEXT_SIZE);
     }
     assert_null(pc_column_find("no_such_column"));
+}
+
+/* What tables show of a column has a head, a place of its own, and names columns that there are. */
+static void columns_say_how_they_are_shown(void **state) {
+    (void)state;
+    int count, published = 0;
+    const pc_column *columns = pc_columns(&count);
+    for (int i = 0; i < count; i++) {
+        const pc_column *column = &columns[i];
+        const char *const others[] = {column->of, column->instead, column->share_of};
+        for (int k = 0; k < 3; k++)
+            if (others[k]) assert_non_null(pc_column_find(others[k]));
+        assert_true(!column->share_of == (column->style != PC_STYLE_SHARE));
+        assert_true(column->shown_at == 0 || (column->top && column->bottom));
+        for (int k = 0; k < i; k++) assert_true(column->shown_at == 0 || columns[k].shown_at != column->shown_at);
+        if (column->of) assert_ptr_equal(pc_column_published(pc_column_find(column->of)), column);
+        published += column->of != NULL;
+    }
+    assert_int_equal(published, 9); /* the best MFU of a sweep is nobody's */
+    assert_null(pc_column_published(pc_column_find("microbatches")));
 }
 
 static void a_cleared_row_defines_nothing(void **state) {
@@ -426,6 +446,7 @@ static void every_refused_allocation_is_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_those_of_the_interface),
+        cmocka_unit_test(columns_say_how_they_are_shown),
         cmocka_unit_test(a_cleared_row_defines_nothing),
         cmocka_unit_test(texts_go_into_a_row_and_back),
         cmocka_unit_test(formats_have_names),

@@ -19,22 +19,25 @@ void pc_engine_trace_free(pc_engine_trace *trace) {
     memset(trace, 0, sizeof *trace);
 }
 
+const char *const pc_link_sort_names[PC_LINK_SORTS + 1] = {
+    [PC_LINK_STAGES] = "stages", [PC_LINK_DOMAIN] = "domain", [PC_LINK_NIC] = "nic", [PC_LINK_UPLINK] = "uplink"};
+
 const char *pc_link_sort_name(pc_link_sort sort) {
-    static const char *const names[PC_LINK_SORTS] = {
-        [PC_LINK_STAGES] = "stages", [PC_LINK_DOMAIN] = "domain", [PC_LINK_NIC] = "nic", [PC_LINK_UPLINK] = "uplink"};
-    return names[sort];
+    return pc_link_sort_names[sort];
 }
+
+const char *const pc_flow_sort_names[PC_FLOW_SORTS + 1] = {
+    [PC_FLOW_MESSAGE] = "message", [PC_FLOW_TENSOR] = "tensor", [PC_FLOW_GATHER] = "gather",
+    [PC_FLOW_REDUCE] = "reduce",   [PC_FLOW_TIED] = "tied",     [PC_FLOW_LOSS] = "loss",
+    [PC_FLOW_NORM] = "norm"};
 
 const char *pc_flow_sort_name(pc_flow_sort sort) {
-    static const char *const names[PC_FLOW_SORTS] = {
-        [PC_FLOW_MESSAGE] = "message", [PC_FLOW_TENSOR] = "tensor", [PC_FLOW_GATHER] = "gather",
-        [PC_FLOW_REDUCE] = "reduce",   [PC_FLOW_TIED] = "tied",     [PC_FLOW_LOSS] = "loss",
-        [PC_FLOW_NORM] = "norm"};
-    return names[sort];
+    return pc_flow_sort_names[sort];
 }
 
+const char *const pc_work_sort_names[PC_WORK_SORTS + 1] = {
+    [PC_WORK_OPTIMIZER] = "optimizer", [PC_WORK_OVERHEAD] = "overhead"};
+
 const char *pc_work_sort_name(pc_work_sort sort) {
-    static const char *const names[PC_WORK_SORTS] = {
-        [PC_WORK_OPTIMIZER] = "optimizer", [PC_WORK_OVERHEAD] = "overhead"};
-    return names[sort];
+    return pc_work_sort_names[sort];
 }

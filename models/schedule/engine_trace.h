@@ -89,6 +89,9 @@ PC_API void pc_engine_trace_free(pc_engine_trace *trace);
 
 /* "stages", "domain", "nic", "uplink"; "message", "tensor", "gather", "reduce", "tied", "loss", "norm"; "optimizer",
  * "overhead". */
+extern const char *const pc_link_sort_names[PC_LINK_SORTS + 1]; /* end with NULL */
+extern const char *const pc_flow_sort_names[PC_FLOW_SORTS + 1];
+extern const char *const pc_work_sort_names[PC_WORK_SORTS + 1];
 PC_API const char *pc_link_sort_name(pc_link_sort sort);
 PC_API const char *pc_flow_sort_name(pc_flow_sort sort);
 PC_API const char *pc_work_sort_name(pc_work_sort sort);

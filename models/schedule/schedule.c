@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const pc_pass_kind_names[PC_PASS_KINDS + 1] = {"F", "B", "W", "BW", "R", NULL};
+
 const char *pc_pass_kind_name(pc_pass_kind kind) {
-    static const char *const names[PC_PASS_KINDS] = {"F", "B", "W", "BW", "R"};
-    return names[kind];
+    return pc_pass_kind_names[kind];
 }
 
+const char *const pc_placement_names[PC_PLACEMENTS + 1] = {"linear", "interleaved", "v", "bidirectional", NULL};
+
 const char *pc_placement_name(pc_placement placement) {
-    static const char *const names[PC_PLACEMENTS] = {"linear", "interleaved", "v", "bidirectional"};
-    return names[placement];
+    return pc_placement_names[placement];
 }
 
 static bool runs_back_up(pc_placement placement, int chunk) {

@@ -63,6 +63,8 @@ typedef struct pc_schedule {
 
 /* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v", "bidirectional". */
 PC_API const char *pc_pass_kind_name(pc_pass_kind kind);
+extern const char *const pc_pass_kind_names[PC_PASS_KINDS + 1]; /* ends with NULL, as the next */
+extern const char *const pc_placement_names[PC_PLACEMENTS + 1];
 PC_API const char *pc_placement_name(pc_placement placement);
 
 /* The part that chunk `chunk` of stage `stage` holds. And back: the stage and the chunk in which `microbatch` finds

@@ -27,11 +27,6 @@ void pc_run_detail_free(pc_run_detail *detail) {
     memset(detail, 0, sizeof *detail);
 }
 
-const char *pc_run_status_name(pc_run_status status) {
-    static const char *const names[] = {"ok", "out_of_memory", "infeasible"};
-    return names[status];
-}
-
 /* ---- what is known before ---- */
 
 static pc_run_result no_result(void) {

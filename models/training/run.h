@@ -100,9 +100,6 @@ typedef struct pc_run_detail {
 
 PC_API void pc_run_detail_free(pc_run_detail *detail);
 
-/* "ok", "out_of_memory", "infeasible". */
-PC_API const char *pc_run_status_name(pc_run_status status);
-
 /* Generates, replays and sums up. A schedule that cannot exist for this shape, and all that pc_iteration_run refuses,
  * is the result's status INFEASIBLE, what does not fit OUT_OF_MEMORY, both with their reason in `message`. `detail` is
  * the caller's to free. Pure but for memory: runs of different specs may go on in different threads. */

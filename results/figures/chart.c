@@ -24,7 +24,7 @@ static pc_code refuse_column(const char *role, const char *name, pc_error *error
     int count;
     const pc_column *columns = pc_columns(&count);
     pc_nearest nearest = {.word = name};
-    for (int i = 0; i < count; i++) pc_nearest_offer(&nearest, columns[i].name);
+    for (int i = 0; i < count; i++) pc_nearest_offer(&nearest, columns[i].field.name);
     return pc_error_set(error, PC_ERROR_INPUT, "%s: there is no column '%.80s'; expected one %s'%s'", role, name,
                         nearest.count ? "such as " : "of the table of runs, such as ",
                         nearest.count ? nearest.name[0] : "mfu");
@@ -34,7 +34,7 @@ static pc_code check_column(const char *role, const char *name, bool is_number, 
     if (!name || !*name) return pc_error_set(error, PC_ERROR_INPUT, "%s: no column; expected the name of one", role);
     const pc_column *column = pc_column_find(name);
     if (!column) return refuse_column(role, name, error);
-    if (is_number && column->type != PC_COLUMN_INTEGER && column->type != PC_COLUMN_REAL)
+    if (is_number && !pc_column_is_number(column))
         return pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is text; expected a column of numbers", role, name);
     return PC_OK;
 }

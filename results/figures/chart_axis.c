@@ -65,7 +65,7 @@ static void add_tick(pc_chart_axis *axis, double at, double value, const char *u
 
 static void add_even_ticks(pc_chart_axis *axis, const pc_column *column, double marks) {
     double step = nice_step((axis->high - axis->low) / fmax(marks, 2));
-    if (column->type == PC_COLUMN_INTEGER) step = fmax(step, 1);
+    if (!pc_field_is_real(&column->field)) step = fmax(step, 1);
     double first = ceil(axis->low / step - 1e-9), last = floor(axis->high / step + 1e-9);
     for (double i = first; i <= last; i++) add_tick(axis, i * step, i * step, pc_chart_is_fraction(column) ? "%" : "");
 }
@@ -153,7 +153,7 @@ void pc_chart_make_x_axis(const pc_chart_data *data, int panel, double pixels, p
     double values[PC_CHART_TICKS_MAX + 1];
     *axis = (pc_chart_axis){0};
     if (data->chart->style == PC_CHART_BARS) return make_category_axis(data, panel, axis);
-    bool is_whole = data->x->type == PC_COLUMN_INTEGER;
+    bool is_whole = pc_column_is_number(data->x) && !pc_field_is_real(&data->x->field);
     int count = is_whole ? list_values(data, values) : -1;
     axis->is_log = count > 0 && wants_log(values, count);
     extent found = {INFINITY, -INFINITY};
@@ -186,10 +186,10 @@ void pc_chart_make_y_axis(const pc_chart_data *data, int y_index, double pixels,
 /* --- names --- */
 
 void pc_chart_spell(const pc_column *column, char *text, size_t size) {
-    size_t length = strlen(column->name), unit = strlen(column->unit);
-    bool ends_in_unit = unit > 0 && length > unit + 1 && column->name[length - unit - 1] == '_' &&
-                        strncasecmp(column->name + length - unit, column->unit, unit) == 0;
-    snprintf(text, size, "%.*s", (int)(ends_in_unit ? length - unit - 1 : length), column->name);
+    size_t length = strlen(column->field.name), unit = strlen(column->field.unit);
+    bool ends_in_unit = unit > 0 && length > unit + 1 && column->field.name[length - unit - 1] == '_' &&
+                        strncasecmp(column->field.name + length - unit, column->field.unit, unit) == 0;
+    snprintf(text, size, "%.*s", (int)(ends_in_unit ? length - unit - 1 : length), column->field.name);
     for (char *c = text; *c; c++)
         if (*c == '_') *c = ' ';
 }
@@ -197,7 +197,7 @@ void pc_chart_spell(const pc_column *column, char *text, size_t size) {
 /* "peak memory in all, the most over stages" is about peak memory in all. A formula, or what says less than the name of
  * the column, is nothing to stand beside an axis. */
 static void shorten(const pc_column *column, char *text, size_t size) {
-    const char *description = column->description;
+    const char *description = column->field.description;
     size_t length = strcspn(description, ",:;");
     bool is_formula = memchr(description, '/', length) || memchr(description, '=', length);
     if (is_formula || strncmp(description, "of ", 3) == 0 || strncmp(description, "the same", 8) == 0)
@@ -214,15 +214,15 @@ void pc_chart_axis_label(const pc_column *column, const char *given, char label[
     }
     shorten(column, label, PC_CHART_LABEL_SIZE);
     size_t used = strlen(label);
-    if (column->unit[0] && strcmp(column->unit, "1") != 0)
-        snprintf(label + used, PC_CHART_LABEL_SIZE - used, " [%s]", column->unit);
+    if (column->field.unit[0] && strcmp(column->field.unit, "1") != 0)
+        snprintf(label + used, PC_CHART_LABEL_SIZE - used, " [%s]", column->field.unit);
 }
 
 void pc_chart_group_label(const pc_chart_groups *groups, int group, char label[PC_CHART_LABEL_SIZE]) {
     const pc_column *column = groups->column[0];
     char name[PC_CHART_LABEL_SIZE - PC_CHART_NAME_SIZE] = "";
     if (groups->column_count == 0) return (void)snprintf(label, PC_CHART_LABEL_SIZE, "ours");
-    bool is_number = column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
+    bool is_number = pc_column_is_number(column);
     if (is_number && groups->column_count == 1) pc_chart_spell(column, name, sizeof name);
     snprintf(label, PC_CHART_LABEL_SIZE, "%s%s%s", name, name[0] ? " " : "", groups->name[group]);
 }

@@ -11,23 +11,12 @@
 /* --- values --- */
 
 bool pc_chart_is_fraction(const pc_column *column) {
-    return column->type == PC_COLUMN_REAL && strcmp(column->unit, "1") == 0;
-}
-
-const pc_column *pc_chart_published_column(const pc_column *column) {
-    static const char ending[] = "_max";
-    char name[64];
-    size_t length = strlen(column->name), cut = sizeof ending - 1;
-    snprintf(name, sizeof name, "published_%s", column->name);
-    const pc_column *found = pc_column_find(name);
-    if (found || length < cut || strcmp(column->name + length - cut, ending) != 0) return found;
-    snprintf(name, sizeof name, "published_%.*s", (int)(length - cut), column->name);
-    return pc_column_find(name);
+    return pc_field_is_real(&column->field) && strcmp(column->field.unit, "1") == 0;
 }
 
 static bool value_of(const pc_column *column, const pc_run_row *row, double *value) {
     if (!pc_column_defined(column, row)) return false;
-    if (column->type == PC_COLUMN_INTEGER)
+    if (!pc_field_is_real(&column->field))
         *value = (double)pc_column_integer(column, row);
     else
         *value = pc_column_real(column, row) * (pc_chart_is_fraction(column) ? 100 : 1);
@@ -37,16 +26,12 @@ static bool value_of(const pc_column *column, const pc_run_row *row, double *val
 static void value_name(const pc_column *column, const pc_run_row *row, char *name, size_t size) {
     if (!pc_column_defined(column, row))
         snprintf(name, size, "none");
-    else if (column->type == PC_COLUMN_INTEGER)
-        snprintf(name, size, "%" PRId64, pc_column_integer(column, row));
-    else if (column->type == PC_COLUMN_REAL)
+    else if (!pc_column_is_number(column))
+        pc_column_text(column, row, name, size);
+    else if (pc_field_is_real(&column->field))
         snprintf(name, size, "%.6g", pc_column_real(column, row));
     else
-        pc_column_text(column, row, name, size);
-}
-
-static bool is_number(const pc_column *column) {
-    return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
+        snprintf(name, size, "%" PRId64, pc_column_integer(column, row));
 }
 
 /* --- groups --- */
@@ -61,7 +46,7 @@ static void group_name(const pc_chart_groups *groups, const pc_run_row *row, cha
         what[0] = '\0';
         value_name(column, row, value, sizeof value);
         if (groups->column_count > 1 && strcmp(value, "none") == 0) continue;
-        if (groups->column_count > 1 && is_number(column)) pc_chart_spell(column, what, sizeof what);
+        if (groups->column_count > 1 && pc_column_is_number(column)) pc_chart_spell(column, what, sizeof what);
         used += (size_t)snprintf(name + used, PC_CHART_NAME_SIZE - used, "%s%s%s%s", used ? ", " : "", what,
                                  what[0] ? " " : "", value);
         if (used >= PC_CHART_NAME_SIZE) used = PC_CHART_NAME_SIZE - 1;
@@ -90,7 +75,7 @@ static pc_code note_group(pc_chart_groups *groups, const char *role, const pc_ru
     if (find_group(groups, row) >= 0) return PC_OK;
     if (groups->count == PC_CHART_GROUPS_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' has more than %d values; expected a column with fewer",
-                            role, groups->column[0]->name, PC_CHART_GROUPS_MAX);
+                            role, groups->column[0]->field.name, PC_CHART_GROUPS_MAX);
     group_name(groups, row, groups->name[groups->count++]);
     return PC_OK;
 }
@@ -117,7 +102,7 @@ static void order_by_rows(pc_chart_groups *groups, const pc_run_row *rows, int64
 
 static void sort_groups(pc_chart_groups *groups, const pc_run_row *rows, int64_t count) {
     if (groups->column_count == 0) return;
-    if (groups->column_count == 1 && is_number(groups->column[0]))
+    if (groups->column_count == 1 && pc_column_is_number(groups->column[0]))
         qsort(groups->name, (size_t)groups->count, sizeof *groups->name, compare_numbers);
     else
         order_by_rows(groups, rows, count);
@@ -132,9 +117,9 @@ static bool find_point(const pc_chart_data *data, int64_t row, int y_index, bool
     const pc_column *x = data->x, *y = data->y[y_index];
     *point = (pc_chart_point){.row = row, .y_index = y_index, .is_published = is_published};
     if (is_published) {
-        const pc_column *published_x = pc_chart_published_column(x);
+        const pc_column *published_x = pc_column_published(x);
         if (published_x) x = published_x;
-        y = pc_chart_published_column(y);
+        y = pc_column_published(y);
     }
     if (!y || !value_of(y, at, &point->y)) return false;
     return data->chart->style == PC_CHART_BARS ? pc_column_defined(data->x, at) : value_of(x, at, &point->x);

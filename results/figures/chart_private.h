@@ -71,9 +71,6 @@ int64_t pc_chart_find_points(const pc_chart_data *data, int y_index, int panel, 
 /* Whether values of the column are fractions of one, which are shown in percent. */
 bool pc_chart_is_fraction(const pc_column *column);
 
-/* The column that has what others published of `column`; NULL where there is none. */
-const pc_column *pc_chart_published_column(const pc_column *column);
-
 /* --- chart_axis.c: ranges, ticks, names --- */
 
 typedef struct pc_chart_tick {

@@ -226,9 +226,10 @@ static void add_axes(const picture *x, int y_index, int panel) {
 /* --- points, and a note for each --- */
 
 static void add_value(const pc_column *column, double value, pc_text *text) {
-    const char *unit = pc_chart_is_fraction(column) ? "%" : column->unit;
+    const char *unit = pc_chart_is_fraction(column) ? "%" : column->field.unit;
     bool has_blank = unit[0] != '%' && strcmp(unit, "1") != 0;
-    pc_text_printf(text, "%s %.6g%s%s", column->name, value, has_blank ? " " : "", strcmp(unit, "1") == 0 ? "" : unit);
+    pc_text_printf(text, "%s %.6g%s%s", column->field.name, value, has_blank ? " " : "",
+                   strcmp(unit, "1") == 0 ? "" : unit);
 }
 
 static void add_note(const picture *x, const pc_chart_point *point) {
@@ -238,7 +239,7 @@ static void add_note(const picture *x, const pc_chart_point *point) {
     char attributes[96];
     pc_text_printf(&title, "%s%s: ", row->name, point->is_published ? ", published" : "");
     if (x->data->chart->style == PC_CHART_BARS)
-        pc_text_printf(&title, "%s %s", column->name, x->data->categories.name[(int)point->x]);
+        pc_text_printf(&title, "%s %s", column->field.name, x->data->categories.name[(int)point->x]);
     else
         add_value(column, point->x, &title);
     pc_text_printf(&title, ", ");

@@ -21,7 +21,8 @@ pc_code pc_store_arrays_write(hid_t group, const pc_store_arrays *arrays, const 
     for (int i = 0; i < arrays->count && !code; i++) {
         const pc_store_array *array = &arrays->list[i];
         const void *values = array_of(owner, array);
-        code = pc_store_column_write(group, &array->stored, values ? lengths[array->axis] : 0, values, error);
+        code = pc_field_write(group, &array->field, values, array->stride, values ? lengths[array->axis] : 0,
+                              PC_STORED_WHOLE, NULL, error);
     }
     return code;
 }
@@ -29,29 +30,29 @@ pc_code pc_store_arrays_write(hid_t group, const pc_store_arrays *arrays, const 
 /* Makes the array where no column before has. */
 static pc_code make_array(void *owner, const pc_store_array *array, int64_t count, pc_error *error) {
     if (array_of(owner, array)) return PC_OK;
-    void *values = pc_alloc((size_t)count, array->stored.stride);
+    void *values = pc_alloc((size_t)count, array->stride);
     if (!values) return pc_error_no_memory(error);
     set_array(owner, array, values);
     return PC_OK;
 }
 
 /* The first column along an axis says how long it is, within reason; the others must agree. */
-static pc_code agree_on_length(int64_t *known, int64_t found, int64_t most, const char *name, pc_error *error) {
+static bool agree_on_length(int64_t *known, int64_t found, int64_t most) {
     if (*known < 0 && found <= most) *known = found;
-    return *known == found ? PC_OK : pc_store_refuse(error, name);
+    return *known == found;
 }
 
 static pc_code read_array(hid_t group, const pc_store_array *array, int64_t most, void *owner, int64_t *length,
                           pc_error *error) {
     int64_t count = 0;
-    hid_t dataset;
-    pc_code code = pc_store_column_open(group, &array->stored, &dataset, &count, error);
-    if (code) return code;
-    code = agree_on_length(length, count, most, array->stored.name, error);
-    if (!code) code = make_array(owner, array, count, error);
-    if (!code) code = pc_store_column_read(dataset, &array->stored, count, array_of(owner, array), error);
-    H5Dclose(dataset);
-    return code;
+    pc_code code = PC_OK;
+    hid_t dataset = pc_h5_column_open(group, array->field.name, &count);
+    bool is_good = dataset >= 0 && agree_on_length(length, count, most);
+    if (is_good) code = make_array(owner, array, count, error);
+    if (is_good && !code)
+        code = pc_field_read(dataset, &array->field, -1, count, array_of(owner, array), array->stride, &is_good, error);
+    if (dataset >= 0) H5Dclose(dataset);
+    return code || is_good ? code : pc_fields_refuse(NULL, array->field.name, error);
 }
 
 pc_code pc_store_arrays_read(hid_t group, const pc_store_arrays *arrays, void *owner, int64_t *lengths,

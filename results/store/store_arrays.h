@@ -3,12 +3,14 @@
 #ifndef PC_RESULTS_STORE_ARRAYS_H
 #define PC_RESULTS_STORE_ARRAYS_H
 
-#include "results/store/store_columns.h"
+#include "storage/fields.h"
 
+/* A field of an array's elements, which may be the elements themselves. */
 typedef struct pc_store_array {
-    pc_store_column stored;
+    pc_field field;
+    size_t stride;  /* from element to element */
     int axis;       /* which of the lengths it has */
-    size_t pointer; /* offset in the struct of the pointer to the values */
+    size_t pointer; /* offset in the struct of the pointer to the elements */
 } pc_store_array;
 
 /* A list of them, and what they are of. */

@@ -1,4 +1,3 @@
-#include "results/store/store_columns.h"
 #include "results/store/store_private.h"
 
 #include "engine/alloc.h"
@@ -12,19 +11,24 @@ typedef struct block_row {
     int64_t start_cells, duration_cells;
 } block_row;
 
-#define ROW(column_name, kind, field, unit_text, text)                                                                 \
-    { column_name, unit_text, text, PC_STORE_##kind, sizeof(block_row), offsetof(block_row, field) }
+#define ROW(column_name, kind, member, text)                                                                           \
+    { .name = column_name, .unit = "1", .description = text, .type = PC_FIELD_##kind, PC_FIELD_AT(block_row, member) }
 
-static const pc_store_column columns[] = {
-    ROW("block_device", INT32, device, "1", "stage of the pipeline that runs the pass of the building block"),
-    ROW("block_chunk", INT16, chunk, "1", "chunk of the stage, from 0"),
-    ROW("block_kind", KIND, kind, "1", "F forward, B backward for the input, W for the weights, BW both, R recompute"),
-    ROW("block_microbatch", INT32, microbatch, "1", "microbatch within the block, from 0"),
-    ROW("block_start_cells", INT64, start_cells, "1", "start of the pass on the block's own clock, in cells"),
-    ROW("block_duration_cells", INT64, duration_cells, "1", "duration of the pass, in cells"),
+static const pc_field columns[] = {
+    ROW("block_device", INT32, device, "stage of the pipeline that runs the pass of the building block"),
+    ROW("block_chunk", INT16, chunk, "chunk of the stage, from 0"),
+    {.name = "block_kind",
+     .unit = "1",
+     .description = "F forward, B backward for the input, W for the weights, BW both, R recompute",
+     .type = PC_FIELD_INT16,
+     .choices = pc_pass_kind_names,
+     PC_FIELD_AT(block_row, kind)},
+    ROW("block_microbatch", INT32, microbatch, "microbatch within the block, from 0"),
+    ROW("block_start_cells", INT64, start_cells, "start of the pass on the block's own clock, in cells"),
+    ROW("block_duration_cells", INT64, duration_cells, "duration of the pass, in cells"),
 };
 
-enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
+static const pc_fields of_block = {columns, sizeof columns / sizeof *columns, sizeof(block_row)};
 
 /* More than any block has; sums of a few of them can be counted. */
 #define CELLS_MAX (INT64_C(1) << 48)
@@ -54,26 +58,20 @@ pc_code pc_store_block_write(hid_t group, const pc_block *block, pc_error *error
     block_row *rows = pc_alloc((size_t)count, sizeof *rows);
     if (!rows) return pc_error_no_memory(error);
     list_rows(block, rows);
-    pc_code code = PC_OK;
-    for (int i = 0; i < COLUMN_COUNT && !code; i++)
-        code = pc_store_column_write(group, &columns[i], count, rows, error);
+    pc_code code = pc_fields_write_whole(group, &of_block, rows, count, error);
     pc_free(rows);
     return code;
 }
 
 /* --- reading --- */
 
-static bool is_within(int64_t value, int64_t least, int64_t limit) {
-    return value >= least && value < limit;
-}
-
 static pc_code check_row(const pc_trace_record *record, const block_row *row, pc_error *error) {
-    if (!is_within(row->device, 0, record->devices)) return pc_store_refuse(error, "block_device");
-    if (!is_within(row->chunk, 0, record->chunks)) return pc_store_refuse(error, "block_chunk");
-    if (!is_within(row->kind, 0, PC_PASS_KINDS)) return pc_store_refuse(error, "block_kind");
-    if (!is_within(row->microbatch, 0, PC_MICROBATCHES_MAX)) return pc_store_refuse(error, "block_microbatch");
-    if (!is_within(row->start_cells, 0, CELLS_MAX)) return pc_store_refuse(error, "block_start_cells");
-    if (!is_within(row->duration_cells, 1, CELLS_MAX)) return pc_store_refuse(error, "block_duration_cells");
+    if (!pc_store_is_within(row->device, 0, record->devices)) return pc_store_refuse(error, "block_device");
+    if (!pc_store_is_within(row->chunk, 0, record->chunks)) return pc_store_refuse(error, "block_chunk");
+    if (!pc_store_is_within(row->kind, 0, PC_PASS_KINDS)) return pc_store_refuse(error, "block_kind");
+    if (!pc_store_is_within(row->microbatch, 0, PC_MICROBATCHES_MAX)) return pc_store_refuse(error, "block_microbatch");
+    if (!pc_store_is_within(row->start_cells, 0, CELLS_MAX)) return pc_store_refuse(error, "block_start_cells");
+    if (!pc_store_is_within(row->duration_cells, 1, CELLS_MAX)) return pc_store_refuse(error, "block_duration_cells");
     return PC_OK;
 }
 
@@ -107,35 +105,14 @@ static pc_code make_block(const pc_trace_record *record, const block_row *rows, 
     return code;
 }
 
-static pc_code read_rows(hid_t group, int64_t count, block_row **rows, pc_error *error) {
-    block_row *made = pc_alloc((size_t)count, sizeof *made);
-    if (!made) return pc_error_no_memory(error);
-    pc_code code = PC_OK;
-    for (int i = 0; i < COLUMN_COUNT && !code; i++)
-        code = pc_store_column_fetch(group, &columns[i], count, made, error);
-    if (code)
-        pc_free(made);
-    else
-        *rows = made;
-    return code;
-}
-
-static pc_code count_rows(hid_t group, int64_t *count, pc_error *error) {
-    hid_t dataset;
-    pc_code code = pc_store_column_open(group, &columns[0], &dataset, count, error);
-    if (code) return code;
-    H5Dclose(dataset);
-    return *count <= PC_PASSES_MAX ? PC_OK : pc_store_refuse(error, columns[0].name);
-}
-
 pc_code pc_store_block_read(hid_t group, pc_trace_record *record, pc_error *error) {
     int64_t interval = 0, count = 0;
-    block_row *rows = NULL;
+    void *rows = NULL;
     if (!pc_h5_has(group, columns[0].name)) return PC_OK;
-    if (!pc_h5_get_integer(group, "block_interval", &interval) || !is_within(interval, 1, CELLS_MAX))
+    if (!pc_h5_get_integer(group, "block_interval", &interval) || !pc_store_is_within(interval, 1, CELLS_MAX))
         return pc_store_refuse(error, "block_interval");
-    pc_code code = count_rows(group, &count, error);
-    if (!code) code = read_rows(group, count, &rows, error);
+    pc_code code = pc_fields_read(group, NULL, &of_block, &rows, &count, error);
+    if (!code && count > PC_PASSES_MAX) code = pc_store_refuse(error, columns[0].name);
     if (!code) code = make_block(record, rows, count, interval, &record->block, error);
     pc_free(rows);
     return code;

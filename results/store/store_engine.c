@@ -8,53 +8,58 @@ static const char group_name[] = "engine";
 
 enum { AXIS_LINK, AXIS_LOAD, AXIS_FLOW, AXIS_QUEUE, AXIS_MEMORY, AXIS_DEVICE, AXIS_WORK, AXES };
 
-#define COLUMN(member, axis_name, kind, type, unit_text, text)                                                         \
+#define COLUMN(member, axis_name, kind, unit_text, text)                                                               \
     {                                                                                                                  \
-        {#member, unit_text, text, PC_STORE_##kind, sizeof(type), 0}, AXIS_##axis_name,                                \
-            offsetof(pc_engine_trace, member)                                                                          \
+        {.name = #member, .unit = unit_text, .description = text, .type = PC_FIELD_##kind},                            \
+            sizeof *((pc_engine_trace *)NULL)->member, AXIS_##axis_name, offsetof(pc_engine_trace, member)             \
+    }
+/* Numbers that have names in the file. */
+#define SORT(member, axis_name, words, text)                                                                           \
+    {                                                                                                                  \
+        {.name = #member, .unit = "1", .description = text, .type = PC_FIELD_UINT8, .choices = words},                 \
+            sizeof *((pc_engine_trace *)NULL)->member, AXIS_##axis_name, offsetof(pc_engine_trace, member)             \
     }
 
 static const pc_store_array columns[] = {
-    COLUMN(link_replica, LINK, INT32, int32_t, "1", "replica of the pipeline that the link is of"),
-    COLUMN(link_device, LINK, INT32, int32_t, "1", "stage whose GPU the link is of"),
-    COLUMN(link_peer, LINK, INT32, int32_t, "1", "of a link between stages the stage at its other end; else -1"),
-    COLUMN(link_sort, LINK, LINK_SORT, uint8_t, "1",
-           "stages: between two of them; domain: into the GPU's NVLink domain; nic: its share of its node's NICs; "
-           "uplink: its share of its leaf's uplinks"),
-    COLUMN(link_is_in, LINK, UINT8, uint8_t, "1", "0: what the GPU sends; 1: what it receives"),
-    COLUMN(link_shared, LINK, UINT8, uint8_t, "1",
+    COLUMN(link_replica, LINK, INT32, "1", "replica of the pipeline that the link is of"),
+    COLUMN(link_device, LINK, INT32, "1", "stage whose GPU the link is of"),
+    COLUMN(link_peer, LINK, INT32, "1", "of a link between stages the stage at its other end; else -1"),
+    SORT(link_sort, LINK, pc_link_sort_names,
+         "stages: between two of them; domain: into the GPU's NVLink domain; nic: its share of its node's NICs; "
+         "uplink: its share of its leaf's uplinks"),
+    COLUMN(link_is_in, LINK, UINT8, "1", "0: what the GPU sends; 1: what it receives"),
+    COLUMN(link_shared, LINK, UINT8, "1",
            "1: flows share the bandwidth; 0: each flow has all of it, as if alone (network: closed)"),
-    COLUMN(link_bytes_per_s, LINK, REAL, double, "B/s", "bandwidth of the link"),
-    COLUMN(load_link, LOAD, INT32, int32_t, "1", "link whose load changes, from 0"),
-    COLUMN(load_time_ps, LOAD, INT64, pc_time, "ps", "time of the change"),
-    COLUMN(load_bytes_per_s, LOAD, REAL, double, "B/s", "load of the link after the change"),
-    COLUMN(flow_sort, FLOW, FLOW_SORT, uint8_t, "1",
-           "message: between stages; tensor: a collective of tensor parallelism; gather: of parameters; reduce: of "
-           "gradients; tied: of the tied embedding's gradient; loss; norm"),
-    COLUMN(flow_replica, FLOW, INT32, int32_t, "1", "replica that sends"),
-    COLUMN(flow_from, FLOW, INT32, int32_t, "1", "stage that sends"),
-    COLUMN(flow_to, FLOW, INT32, int32_t, "1", "stage that receives; the one that sends for a collective"),
-    COLUMN(flow_chunk, FLOW, INT32, int32_t, "1", "chunk it is of; -1 where it is of none"),
-    COLUMN(flow_microbatch, FLOW, INT32, int32_t, "1", "microbatch it is of; -1 where it is of none"),
-    COLUMN(flow_out, FLOW, INT32, int32_t, "1",
-           "link that it leaves by, from 0; -1 where it takes a given time, over no link"),
-    COLUMN(flow_in, FLOW, INT32, int32_t, "1", "link that it comes in by; -1 where there is one link alone"),
-    COLUMN(flow_bytes, FLOW, REAL, double, "B", "what is sent"),
-    COLUMN(flow_ready_ps, FLOW, INT64, pc_time, "ps", "time when all that it waits for is there"),
-    COLUMN(flow_start_ps, FLOW, INT64, pc_time, "ps", "time when it leaves, and its latency begins"),
-    COLUMN(flow_end_ps, FLOW, INT64, pc_time, "ps", "time when it has arrived"),
-    COLUMN(flow_alone_ps, FLOW, INT64, pc_time, "ps", "what it takes with nothing else under way, with its latency"),
-    COLUMN(queue_ready_ps, QUEUE, INT64, pc_time, "ps",
+    COLUMN(link_bytes_per_s, LINK, NUMBER, "B/s", "bandwidth of the link"),
+    COLUMN(load_link, LOAD, INT32, "1", "link whose load changes, from 0"),
+    COLUMN(load_time_ps, LOAD, INT64, "ps", "time of the change"),
+    COLUMN(load_bytes_per_s, LOAD, NUMBER, "B/s", "load of the link after the change"),
+    SORT(flow_sort, FLOW, pc_flow_sort_names,
+         "message: between stages; tensor: a collective of tensor parallelism; gather: of parameters; reduce: of "
+         "gradients; tied: of the tied embedding's gradient; loss; norm"),
+    COLUMN(flow_replica, FLOW, INT32, "1", "replica that sends"),
+    COLUMN(flow_from, FLOW, INT32, "1", "stage that sends"),
+    COLUMN(flow_to, FLOW, INT32, "1", "stage that receives; the one that sends for a collective"),
+    COLUMN(flow_chunk, FLOW, INT32, "1", "chunk it is of; -1 where it is of none"),
+    COLUMN(flow_microbatch, FLOW, INT32, "1", "microbatch it is of; -1 where it is of none"),
+    COLUMN(flow_out, FLOW, INT32, "1", "link that it leaves by, from 0; -1 where it takes a given time, over no link"),
+    COLUMN(flow_in, FLOW, INT32, "1", "link that it comes in by; -1 where there is one link alone"),
+    COLUMN(flow_bytes, FLOW, NUMBER, "B", "what is sent"),
+    COLUMN(flow_ready_ps, FLOW, INT64, "ps", "time when all that it waits for is there"),
+    COLUMN(flow_start_ps, FLOW, INT64, "ps", "time when it leaves, and its latency begins"),
+    COLUMN(flow_end_ps, FLOW, INT64, "ps", "time when it has arrived"),
+    COLUMN(flow_alone_ps, FLOW, INT64, "ps", "what it takes with nothing else under way, with its latency"),
+    COLUMN(queue_ready_ps, QUEUE, INT64, "ps",
            "of each pass, time since when it waits for nothing but its device and the memory there"),
-    COLUMN(memory_device, MEMORY, INT32, int32_t, "1", "stage whose memory changes"),
-    COLUMN(memory_time_ps, MEMORY, INT64, pc_time, "ps", "time of the change"),
-    COLUMN(memory_bytes, MEMORY, INT64, int64_t, "B", "all that the stage's GPU holds after the change"),
-    COLUMN(memory_capacity_bytes, DEVICE, INT64, int64_t, "B", "what the stage's GPU has room for; 0: no limit"),
-    COLUMN(work_sort, WORK, WORK_SORT, uint8_t, "1", "optimizer: its step; overhead: what every iteration has"),
-    COLUMN(work_replica, WORK, INT32, int32_t, "1", "replica whose work it is"),
-    COLUMN(work_device, WORK, INT32, int32_t, "1", "stage whose work it is"),
-    COLUMN(work_start_ps, WORK, INT64, pc_time, "ps", "start of the work"),
-    COLUMN(work_end_ps, WORK, INT64, pc_time, "ps", "end of the work"),
+    COLUMN(memory_device, MEMORY, INT32, "1", "stage whose memory changes"),
+    COLUMN(memory_time_ps, MEMORY, INT64, "ps", "time of the change"),
+    COLUMN(memory_bytes, MEMORY, INT64, "B", "all that the stage's GPU holds after the change"),
+    COLUMN(memory_capacity_bytes, DEVICE, INT64, "B", "what the stage's GPU has room for; 0: no limit"),
+    SORT(work_sort, WORK, pc_work_sort_names, "optimizer: its step; overhead: what every iteration has"),
+    COLUMN(work_replica, WORK, INT32, "1", "replica whose work it is"),
+    COLUMN(work_device, WORK, INT32, "1", "stage whose work it is"),
+    COLUMN(work_start_ps, WORK, INT64, "ps", "start of the work"),
+    COLUMN(work_end_ps, WORK, INT64, "ps", "end of the work"),
 };
 
 static const pc_store_arrays of_engine = {columns, sizeof columns / sizeof columns[0], 4 * PC_PASSES_MAX};
@@ -81,10 +86,6 @@ pc_code pc_store_engine_write(hid_t group, const pc_replay *replay, pc_error *er
 
 /* --- reading --- */
 
-static bool is_within(int64_t value, int64_t least, int64_t limit) {
-    return value >= least && value < limit;
-}
-
 static bool is_amount(double value) {
     return isfinite(value) && value >= 0;
 }
@@ -94,9 +95,10 @@ static bool is_amount(double value) {
 static const char *fault_of_link(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     bool has_peer = trace->link_sort[i] == PC_LINK_STAGES;
     if (trace->link_replica[i] < 0) return "link_replica";
-    if (!is_within(trace->link_device[i], 0, record->devices)) return "link_device";
+    if (!pc_store_is_within(trace->link_device[i], 0, record->devices)) return "link_device";
     if (trace->link_sort[i] >= PC_LINK_SORTS) return "link_sort";
-    if (has_peer ? !is_within(trace->link_peer[i], 0, record->devices) : trace->link_peer[i] != -1) return "link_peer";
+    if (has_peer ? !pc_store_is_within(trace->link_peer[i], 0, record->devices) : trace->link_peer[i] != -1)
+        return "link_peer";
     if (trace->link_is_in[i] > 1) return "link_is_in";
     if (trace->link_shared[i] > 1) return "link_shared";
     return is_amount(trace->link_bytes_per_s[i]) && trace->link_bytes_per_s[i] > 0 ? NULL : "link_bytes_per_s";
@@ -104,7 +106,7 @@ static const char *fault_of_link(const pc_trace_record *record, const pc_engine_
 
 static const char *fault_of_load(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     (void)record;
-    if (!is_within(trace->load_link[i], 0, trace->link_count)) return "load_link";
+    if (!pc_store_is_within(trace->load_link[i], 0, trace->link_count)) return "load_link";
     if (trace->load_time_ps[i] < (i ? trace->load_time_ps[i - 1] : 0)) return "load_time_ps";
     return is_amount(trace->load_bytes_per_s[i]) ? NULL : "load_bytes_per_s";
 }
@@ -120,26 +122,27 @@ static const char *fault_of_flow_times(const pc_engine_trace *trace, int64_t i) 
 static const char *fault_of_flow(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     if (trace->flow_sort[i] >= PC_FLOW_SORTS) return "flow_sort";
     if (trace->flow_replica[i] < 0) return "flow_replica";
-    if (!is_within(trace->flow_from[i], 0, record->devices)) return "flow_from";
-    if (!is_within(trace->flow_to[i], 0, record->devices)) return "flow_to";
-    if (!is_within(trace->flow_chunk[i], -1, record->chunks)) return "flow_chunk";
-    if (!is_within(trace->flow_microbatch[i], -1, record->microbatches)) return "flow_microbatch";
-    if (!is_within(trace->flow_out[i], -1, trace->link_count)) return "flow_out";
-    if (!is_within(trace->flow_in[i], -1, trace->link_count)) return "flow_in";
+    if (!pc_store_is_within(trace->flow_from[i], 0, record->devices)) return "flow_from";
+    if (!pc_store_is_within(trace->flow_to[i], 0, record->devices)) return "flow_to";
+    if (!pc_store_is_within(trace->flow_chunk[i], -1, record->chunks)) return "flow_chunk";
+    if (!pc_store_is_within(trace->flow_microbatch[i], -1, record->microbatches)) return "flow_microbatch";
+    if (!pc_store_is_within(trace->flow_out[i], -1, trace->link_count)) return "flow_out";
+    if (!pc_store_is_within(trace->flow_in[i], -1, trace->link_count)) return "flow_in";
     if (!is_amount(trace->flow_bytes[i])) return "flow_bytes";
     return fault_of_flow_times(trace, i);
 }
 
 static const char *fault_of_queue(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     pc_time start_ps = record->replay.trace.pass_start_ps[i];
-    return is_within(trace->queue_ready_ps[i], 0, start_ps) || trace->queue_ready_ps[i] == start_ps ? NULL
-                                                                                                    : "queue_ready_ps";
+    return pc_store_is_within(trace->queue_ready_ps[i], 0, start_ps) || trace->queue_ready_ps[i] == start_ps
+               ? NULL
+               : "queue_ready_ps";
 }
 
 /* Device by device, and in each in the order of time. */
 static const char *fault_of_memory(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     int32_t last = i ? trace->memory_device[i - 1] : 0;
-    if (!is_within(trace->memory_device[i], last, record->devices)) return "memory_device";
+    if (!pc_store_is_within(trace->memory_device[i], last, record->devices)) return "memory_device";
     bool follows = i > 0 && trace->memory_device[i] == last;
     if (trace->memory_time_ps[i] < (follows ? trace->memory_time_ps[i - 1] : 0)) return "memory_time_ps";
     return trace->memory_bytes[i] < 0 ? "memory_bytes" : NULL;
@@ -153,7 +156,7 @@ static const char *fault_of_capacity(const pc_trace_record *record, const pc_eng
 static const char *fault_of_work(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     if (trace->work_sort[i] >= PC_WORK_SORTS) return "work_sort";
     if (trace->work_replica[i] < 0) return "work_replica";
-    if (!is_within(trace->work_device[i], 0, record->devices)) return "work_device";
+    if (!pc_store_is_within(trace->work_device[i], 0, record->devices)) return "work_device";
     if (trace->work_start_ps[i] < 0) return "work_start_ps";
     return trace->work_end_ps[i] < trace->work_start_ps[i] ? "work_end_ps" : NULL;
 }

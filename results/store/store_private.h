@@ -6,9 +6,10 @@
 #define PC_RESULTS_STORE_PRIVATE_H
 
 #include "engine/error.h"
+#include "results/store/store.h"
+#include "storage/fields.h"
 #include "storage/h5.h"
 #include "storage/sealed.h"
-#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +17,15 @@
 /* The version rises when a file can no longer be read by the rules of the one before; a new column or attribute is no
  * reason. */
 static const pc_sealed_kind pc_store_kind = {"pipecast-results", "a results file", 1};
+
+/* "'NAME' is missing or damaged", PC_ERROR_INPUT; and what to say where HDF5 could not write. */
+pc_code pc_store_refuse(pc_error *error, const char *name);
+pc_code pc_store_fail(pc_error *error);
+
+/* least <= value < limit: of what is used as an index. */
+static inline bool pc_store_is_within(int64_t value, int64_t least, int64_t limit) {
+    return value >= least && value < limit;
+}
 
 /* The trace of one run as a group of its own; and back. PC_ERROR_INPUT where the group is not a trace. */
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);

@@ -28,67 +28,24 @@ typedef struct row_range {
 
 static pc_code refuse_column(const pc_results_reader *reader, const pc_column *column, pc_error *error) {
     return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/%s is damaged or not of the expected type",
-                        reader->path, column->name);
+                        reader->path, column->field.name);
 }
 
-static bool is_number(const pc_column *column) {
-    return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
-}
-
-static void store_number(const row_range *range, const pc_column *column, const char *values) {
-    for (int64_t i = 0; i < range->count; i++) memcpy((char *)&range->rows[i] + column->offset, values + i * 8, 8);
-}
-
-static bool store_text(const row_range *range, const pc_column *column, const char *values) {
-    for (int64_t i = 0; i < range->count; i++) {
-        const char *text = values + i * PC_COLUMN_TEXT_SIZE; /* its last byte is zero: see memory_type_of */
-        if (!pc_column_set_text(column, &range->rows[i], text)) return false;
-    }
-    return true;
-}
-
-static bool has_expected_class(const pc_column *column, hid_t dataset) {
-    H5T_class_t class = pc_h5_column_class(dataset);
-    if (!is_number(column)) return class == H5T_STRING;
-    return class == H5T_INTEGER || (class == H5T_FLOAT && column->type == PC_COLUMN_REAL);
-}
-
-/* Texts are read into the room of the longest field: one that is too long for a shorter field shows. */
-static hid_t memory_type_of(const pc_column *column) {
-    if (is_number(column)) return H5Tcopy(column->type == PC_COLUMN_REAL ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
-    hid_t type = pc_h5_text_type(PC_COLUMN_TEXT_SIZE);
-    if (type >= 0) H5Tset_strpad(type, H5T_STR_NULLTERM);
-    return type;
-}
-
-static bool read_raw(const pc_column *column, hid_t dataset, const row_range *range, void *values) {
-    hid_t type = memory_type_of(column);
-    bool done = type >= 0 && pc_h5_column_part(dataset, type, range->first, range->count, values);
-    if (type >= 0) H5Tclose(type);
-    return done;
-}
-
+/* A text that no choice or hash is, or that does not fit, is damage; what is "not defined" is not. */
 static pc_code read_values(const pc_results_reader *reader, const pc_column *column, hid_t dataset,
                            const row_range *range, pc_error *error) {
-    if (!has_expected_class(column, dataset)) return refuse_column(reader, column, error);
-    if (range->count == 0) return PC_OK;
-    char *values = pc_alloc((size_t)range->count, is_number(column) ? 8 : PC_COLUMN_TEXT_SIZE);
-    if (!values) return pc_error_no_memory(error);
-    bool done = read_raw(column, dataset, range, values);
-    if (done && is_number(column))
-        store_number(range, column, values);
-    else if (done)
-        done = store_text(range, column, values);
-    pc_free(values);
-    return done ? PC_OK : refuse_column(reader, column, error);
+    bool is_good;
+    pc_code code = pc_field_read(dataset, &column->field, range->first, range->count, range->rows, sizeof *range->rows,
+                                 &is_good, error);
+    return code || is_good ? code : refuse_column(reader, column, error);
 }
 
 /* A column that is not there stays "not defined": the file may be from an older pipecast. */
 static pc_code read_column(const pc_results_reader *reader, hid_t runs, const pc_column *column, const row_range *range,
                            pc_error *error) {
-    if (!pc_h5_has(runs, column->name)) return PC_OK;
+    if (!pc_h5_has(runs, column->field.name)) return PC_OK;
     int64_t count;
-    hid_t dataset = pc_h5_column_open(runs, column->name, &count);
+    hid_t dataset = pc_h5_column_open(runs, column->field.name, &count);
     if (dataset < 0) return refuse_column(reader, column, error);
     pc_code code = count == reader->count ? read_values(reader, column, dataset, range, error)
                                           : refuse_column(reader, column, error);
@@ -118,7 +75,8 @@ static pc_code read_range(const pc_results_reader *reader, hid_t runs, const cha
     pc_code code = PC_OK;
     for (int64_t i = 0; i < range->count; i++) pc_run_row_clear(&range->rows[i]);
     for (int i = 0; i < count && !code; i++)
-        if (!only || strcmp(columns[i].name, only) == 0) code = read_column(reader, runs, &columns[i], range, error);
+        if (!only || strcmp(columns[i].field.name, only) == 0)
+            code = read_column(reader, runs, &columns[i], range, error);
     return code || only ? code : check_run_numbers(reader, range, error);
 }
 

@@ -2,9 +2,9 @@
 
 #include "engine/alloc.h"
 #include "results/columns.h"
-#include "storage/replace.h"
 #include "results/store/build.h"
 #include "storage/h5_disk.h"
+#include "storage/replace.h"
 #include "storage/text.h"
 
 #include <hdf5_hl.h>
@@ -169,50 +169,9 @@ pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, con
 
 /* --- the table of runs, column by column --- */
 
-static bool is_number(const pc_column *column) {
-    return column->type == PC_COLUMN_INTEGER || column->type == PC_COLUMN_REAL;
-}
-
-/* What "not defined" looks like in the file. */
-static const char *missing_of(const pc_column *column) {
-    if (column->type == PC_COLUMN_INTEGER) return "-1";
-    return column->type == PC_COLUMN_REAL ? "NaN" : "empty text";
-}
-
-static size_t stored_size(const pc_column *column) {
-    if (is_number(column)) return sizeof(double);
-    return column->type == PC_COLUMN_TEXT ? column->size - 1 : 16;
-}
-
-static hid_t file_type_of(const pc_column *column) {
-    if (!is_number(column)) return pc_h5_text_type(stored_size(column));
-    return H5Tcopy(column->type == PC_COLUMN_REAL ? H5T_IEEE_F64LE : H5T_STD_I64LE);
-}
-
-static hid_t memory_type_of(const pc_column *column) {
-    if (!is_number(column)) return pc_h5_text_type(stored_size(column));
-    return H5Tcopy(column->type == PC_COLUMN_REAL ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
-}
-
-_Static_assert(sizeof(double) == sizeof(int64_t), "numbers of both types are gathered as eight bytes");
-
-/* `values` is zeroed, so that nothing but the text itself gets into the file. */
-static void gather(const pc_results_writer *writer, const pc_column *column, char *values) {
-    size_t size = stored_size(column);
-    for (size_t i = 0; i < writer->used; i++) {
-        char text[PC_COLUMN_TEXT_SIZE];
-        const void *value = (const char *)&writer->block[i] + column->offset;
-        if (!is_number(column)) {
-            pc_column_text(column, &writer->block[i], text, sizeof text);
-            value = text;
-        }
-        memcpy(values + i * size, value, is_number(column) ? size : strnlen(text, size));
-    }
-}
-
 /* The run number is the scale of the table's one dimension. */
 static bool attach_scale(hid_t runs, const pc_column *column, hid_t dataset) {
-    if (strcmp(column->name, "run") == 0) return H5DSset_scale(dataset, column->name) >= 0;
+    if (strcmp(column->field.name, "run") == 0) return H5DSset_scale(dataset, column->field.name) >= 0;
     hid_t scale = H5Dopen2(runs, "run", H5P_DEFAULT);
     bool done = scale >= 0 && H5DSattach_scale(dataset, scale, 0) >= 0;
     if (scale >= 0) H5Dclose(scale);
@@ -220,38 +179,16 @@ static bool attach_scale(hid_t runs, const pc_column *column, hid_t dataset) {
 }
 
 /* The first block makes the dataset, the others are appended. It is closed, so that HDF5 keeps nothing of it. */
-static bool write_part(const pc_results_writer *writer, const pc_column *column, const pc_h5_column *stored) {
-    if (stored->file_type < 0 || stored->memory_type < 0) return false;
-    bool is_first = writer->written == 0;
-    hid_t dataset = is_first ? pc_h5_column_write(writer->runs, stored) : pc_h5_column_append(writer->runs, stored);
-    if (dataset < 0) return false;
-    bool done = !is_first || attach_scale(writer->runs, column, dataset);
-    return H5Dclose(dataset) >= 0 && done;
-}
-
-static bool write_column(const pc_results_writer *writer, const pc_column *column, bool is_last, char *values) {
-    gather(writer, column, values);
-    pc_h5_column stored = {.name = column->name,
-                           .unit = column->unit,
-                           .description = column->description,
-                           .missing = missing_of(column),
-                           .file_type = file_type_of(column),
-                           .memory_type = memory_type_of(column),
-                           .count = writer->used,
-                           .values = values,
-                           .grows = !is_last};
-    bool done = write_part(writer, column, &stored);
-    if (stored.file_type >= 0) H5Tclose(stored.file_type);
-    if (stored.memory_type >= 0) H5Tclose(stored.memory_type);
-    return done;
-}
-
 static pc_code add_column(const pc_results_writer *writer, const pc_column *column, bool is_last, pc_error *error) {
-    char *values = pc_alloc(writer->used, stored_size(column));
-    if (!values) return pc_error_no_memory(error);
-    pc_code code = check(writer, write_column(writer, column, is_last, values), error);
-    pc_free(values);
-    return code;
+    hid_t dataset;
+    bool is_first = writer->written == 0;
+    pc_field_storing storing = !is_first ? PC_STORED_BEHIND : is_last ? PC_STORED_WHOLE : PC_STORED_GROWING;
+    pc_code code = pc_field_write(writer->runs, &column->field, writer->block, sizeof *writer->block,
+                                  (int64_t)writer->used, storing, &dataset, error);
+    if (code) return code == PC_ERROR_IO ? fail(writer, error) : code;
+    bool done = !is_first || attach_scale(writer->runs, column, dataset);
+    done = H5Dclose(dataset) >= 0 && done;
+    return check(writer, done, error);
 }
 
 /* Behind the last block, which is empty only where there are no rows, nothing comes. */

@@ -67,9 +67,9 @@ static digest sum_of_row(const pc_run_row *row) {
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
         char text[PC_COLUMN_TEXT_SIZE] = "";
-        if (columns[i].type == PC_COLUMN_REAL)
+        if (columns[i].field.type == PC_FIELD_NUMBER)
             sum = add_real(sum, pc_column_real(&columns[i], row));
-        else if (columns[i].type == PC_COLUMN_INTEGER)
+        else if (columns[i].field.type == PC_FIELD_INT64)
             sum = add_integer(sum, pc_column_integer(&columns[i], row));
         else
             pc_column_text(&columns[i], row, text, sizeof text);
@@ -86,10 +86,11 @@ static const char *write_real(double value, char text[32]) {
 }
 
 static void write_run(const pc_run_row *row, const char *start, char *line) {
-    char text[4][32];
+    char text[4][32], status[32];
+    pc_column_text(pc_column_find("status"), row, status, sizeof status);
     snprintf(line, LINE_SIZE, "%s %s hash %016" PRIx64 " iteration %s bubble %s memory %s p95 %s all %016" PRIx64,
-             start, pc_run_status_name((pc_run_status)row->status), row->trace_hash,
-             write_real(row->iteration_s, text[0]), write_real(row->bubble_rate_span, text[1]),
+             start, status, row->trace_hash, write_real(row->iteration_s, text[0]),
+             write_real(row->bubble_rate_span, text[1]),
              write_real(isnan(row->memory_gib_max) ? row->activation_gib_max : row->memory_gib_max, text[2]),
              write_real(row->iteration_p95_s, text[3]), sum_of_row(row));
 }

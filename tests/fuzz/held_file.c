@@ -40,11 +40,11 @@ void fuzz_check_row(const pc_run_row *row) {
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
-        if (columns[i].type == PC_COLUMN_INTEGER || columns[i].type == PC_COLUMN_REAL) continue;
+        if (columns[i].field.type == PC_FIELD_INT64 || columns[i].field.type == PC_FIELD_NUMBER) continue;
         pc_column_text(&columns[i], row, text, sizeof text);
         fuzz_require(!pc_column_defined(&columns[i], row) == !text[0], "what is defined has a text");
-        if (columns[i].type != PC_COLUMN_TEXT) continue;
-        fuzz_require(strlen(text) < columns[i].size, "a text ends in its field");
+        if (columns[i].field.type != PC_FIELD_TEXT) continue;
+        fuzz_require(strlen(text) < columns[i].field.size, "a text ends in its field");
     }
 }
 
