@@ -16,7 +16,7 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 1912, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 1920, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 1400, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
@@ -78,6 +78,7 @@ static const field common[] = {
 
 static const field of_cluster[] = {
     RUN_REAL(gpu_hour_price),
+    RUN(tokens),
     ITERATION(model.layers),
     ITERATION(model.hidden),
     ITERATION(model.ffn_hidden),
