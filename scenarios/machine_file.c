@@ -272,8 +272,10 @@ static pc_field_type type_of(number_kind kind) {
 }
 
 static void hash_numbers(const number_rule *rules, int count, const void *row, pc_hash *hash) {
+    pc_field field = {.name = ""};
     for (int i = 0; i < count; i++) {
-        pc_field field = {.type = type_of(rules[i].kind), .place = rules[i].place};
+        field.type = type_of(rules[i].kind);
+        field.place = rules[i].place;
         pc_field_hash(&field, row, hash);
         field.place += sizeof(int32_t);
         if (rules[i].kind == TILE) pc_field_hash(&field, row, hash);
