@@ -57,9 +57,9 @@ static bool is_key(const key_walk *walk, const char *word) {
 /* Where the walk comes to the word; false where it is no key of the level. As many words are looked up as there are
  * keys, and most differ in the first letter. */
 static bool find_key(const level *at, const char *word, key_walk *walk) {
-    size_t length = strlen(word);
+    size_t length = strcspn(word, ".");
     *walk = (key_walk){.at = *at};
-    for (int i = 0; i < at->schema->count; i++) {
+    for (int i = 0; i < at->schema->count && word[length] == '\0'; i++) {
         pc_schema_field field = pc_schema_field_at(at->schema, i);
         if (at->length > 0 && strncmp(field.path, at->prefix, at->length) != 0) continue;
         const char *key = field.path + at->length;
