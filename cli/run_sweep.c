@@ -11,7 +11,8 @@
 #include "cli/utilisation.h"
 #include "engine/alloc.h"
 #include "engine/parallel.h"
-#include "models/training/run_key.h"
+#include "models/training/run_labels.h"
+#include "scenarios/run_key.h"
 #include "results/store/store.h"
 #include "scenarios/scenario.h"
 

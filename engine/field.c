@@ -82,17 +82,28 @@ static void hash_text(const char *text, size_t length, pc_hash *hash) {
     }
 }
 
-static uint64_t bits_of(double real) {
-    uint64_t bits;
-    memcpy(&bits, &real, sizeof bits);
-    return isnan(real) ? UINT64_C(0x7ff8000000000000) : bits;
+/* Of all but texts. */
+static uint64_t word_of(const pc_field *field, const char *at) {
+    int32_t narrow;
+    uint64_t wide;
+    switch (field->type) {
+    case PC_FIELD_INT64:
+        return memcpy(&wide, at, sizeof wide), wide;
+    case PC_FIELD_REAL:
+    case PC_FIELD_ANY:
+        memcpy(&wide, at, sizeof wide);
+        return (wide & INT64_MAX) > UINT64_C(0x7ff0000000000000) ? UINT64_C(0x7ff8000000000000) : wide;
+    case PC_FIELD_FLAG:
+        return *at != 0;
+    default:
+        return memcpy(&narrow, at, sizeof narrow), (uint64_t)(int64_t)narrow;
+    }
 }
 
 void pc_field_hash(const pc_field *field, const void *row, pc_hash *hash) {
+    const char *at = (const char *)row + field->place;
     if (field->type == PC_FIELD_TEXT)
-        hash_text(text_of(field, row), strnlen(text_of(field, row), field->size), hash);
-    else if (pc_field_is_real(field))
-        pc_hash_add(hash, bits_of(real_of(field, row)));
+        hash_text(at, strnlen(at, field->size), hash);
     else
-        pc_hash_add(hash, (uint64_t)integer_of(field, row));
+        pc_hash_add(hash, word_of(field, at));
 }

@@ -3,6 +3,7 @@
 #define PC_SCENARIOS_LIBRARY_PRIVATE_H
 
 #include "engine/error.h"
+#include "engine/hash.h"
 #include "scenarios/library.h"
 #include "scenarios/place.h"
 #include "scenarios/schema.h"
@@ -53,5 +54,10 @@ pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, p
 /* A machine's file, with the GPU that it names. `title` may be NULL. */
 pc_code pc_machine_file_read(const char *name, const pc_place *place, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error);
+
+/* Adds all numbers that such files have to a hash; of a machine its name, too, since messages say it, and its GPU. What
+ * was measured of its transfers is the profile's. */
+void pc_gpu_hash(const pc_gpu *gpu, pc_hash *hash);
+void pc_machine_hash(const pc_machine *machine, pc_hash *hash);
 
 #endif

@@ -1,6 +1,7 @@
 /* Files of machines and GPUs: keys with units in, a pc_machine out. */
 #include "scenarios/library_private.h"
 
+#include "engine/field.h"
 #include "models/training/run.h"
 #include "scenarios/units.h"
 
@@ -259,4 +260,35 @@ pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, p
     pc_code code = pc_machine_file_read(name, place, &machine, NULL, error);
     if (!code) *gpu = machine.gpu;
     return code;
+}
+
+/* ---- hashes ---- */
+
+/* As the struct has it. */
+static pc_field_type type_of(number_kind kind) {
+    if (kind == SWITCH) return PC_FIELD_FLAG;
+    if (kind == SIZE) return PC_FIELD_INT64;
+    return kind == COUNT || kind == COUNT_OR_NONE || kind == TILE ? PC_FIELD_INT32 : PC_FIELD_REAL;
+}
+
+static void hash_numbers(const number_rule *rules, int count, const void *row, pc_hash *hash) {
+    for (int i = 0; i < count; i++) {
+        pc_field field = {.type = type_of(rules[i].kind), .place = rules[i].place};
+        pc_field_hash(&field, row, hash);
+        field.place += sizeof(int32_t);
+        if (rules[i].kind == TILE) pc_field_hash(&field, row, hash);
+    }
+}
+
+void pc_gpu_hash(const pc_gpu *gpu, pc_hash *hash) {
+    hash_numbers(gpu_rules, COUNT_OF(gpu_rules), gpu, hash);
+    hash_numbers(profile_rules, COUNT_OF(profile_rules), gpu, hash);
+}
+
+void pc_machine_hash(const pc_machine *machine, pc_hash *hash) {
+    const pc_field name = {.type = PC_FIELD_TEXT, PC_FIELD_AT(pc_machine, name)};
+    pc_field_hash(&name, machine, hash);
+    pc_gpu_hash(&machine->gpu, hash);
+    hash_numbers(machine_rules, COUNT_OF(machine_rules), machine, hash);
+    pc_hash_add(hash, machine->measured != NULL);
 }

@@ -172,27 +172,29 @@ bool pc_setting_has_field(const pc_setting_rule *rule, bool is_cluster) {
                       : rule->use != PC_KEY_FOR_CLUSTERS && !lies_in(rule->field.place, ITERATION, ITERATION_END);
 }
 
-/* Into `row`, where the field lies at `place`. */
-static void put(const pc_setting *setting, pc_key key, size_t place, void *row) {
-    pc_field field = rules[key].field;
-    field.place = place;
+/* Into `row`, where the field lies. What a field cannot have was refused when it was read. */
+static void put(const pc_setting *setting, pc_key key, const pc_field *field, void *row) {
     if (!setting->given[key] && !rules[key].has_standard) return;
-    bool is_put = pc_field_is_real(&field) ? pc_field_set_real(&field, row, pc_setting_real(setting, key))
-                                           : pc_field_set_integer(&field, row, pc_setting_integer(setting, key));
-    (void)is_put; /* what the field cannot have was refused when it was read */
+    bool is_put = pc_field_is_real(field) ? pc_field_set_real(field, row, pc_setting_real(setting, key))
+                                          : pc_field_set_integer(field, row, pc_setting_integer(setting, key));
+    (void)is_put;
 }
 
 void pc_setting_fill(const pc_setting *setting, bool is_cluster, pc_run_spec *spec) {
     for (pc_key key = 0; key < PC_KEYS; key++) {
         const pc_setting_rule *rule = &rules[key];
-        if (!pc_setting_has_field(rule, is_cluster)) continue;
-        put(setting, key, rule->field.place, spec);
-        if (pc_setting_has_twin(rule, is_cluster)) put(setting, key, rule->twin, spec);
+        if (rule->field.size == 0 || !pc_setting_has_field(rule, is_cluster)) continue;
+        put(setting, key, &rule->field, spec);
+        if (pc_setting_has_twin(rule, is_cluster))
+            put(setting, key, &rule->field, (char *)spec + pc_setting_twin(rule));
     }
 }
 
 void pc_setting_fill_model(const pc_setting *setting, pc_model *model) {
-    for (pc_key key = 0; key < PC_KEY_MODEL_END; key++)
-        if (rules[key].field.size > 0 && lies_in(rules[key].field.place, MODEL, MODEL_END))
-            put(setting, key, rules[key].field.place - MODEL, model);
+    for (pc_key key = 0; key < PC_KEY_MODEL_END; key++) {
+        pc_field field = rules[key].field;
+        if (field.size == 0 || !lies_in(field.place, MODEL, MODEL_END)) continue;
+        field.place -= MODEL;
+        put(setting, key, &field, model);
+    }
 }

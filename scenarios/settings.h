@@ -119,4 +119,9 @@ static inline bool pc_setting_has_twin(const pc_setting_rule *rule, bool is_clus
     return is_cluster && rule->twin > 0;
 }
 
+/* How much further on than the field the twin lies. */
+static inline size_t pc_setting_twin(const pc_setting_rule *rule) {
+    return rule->twin - rule->field.place;
+}
+
 #endif

@@ -15,7 +15,7 @@
 #include "engine/api.h"
 #include "engine/error.h"
 #include "models/training/run.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 #include "results/store/store.h"
 
 #include <stdbool.h>

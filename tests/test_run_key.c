@@ -1,6 +1,8 @@
 /* The key of a run: every field that decides a result changes it, labels do not. A table of all fields; sizes of the
- * structs are asserted, so that a new field does not build until it is in run_key.c and here. */
-#include "models/training/run_key.h"
+ * structs are asserted, so that a new field does not build until somebody has looked whether it is a setting's
+ * (settings.def) or worked out (run_key.c), and it is here. */
+#include "models/training/run_labels.h"
+#include "scenarios/run_key.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -72,11 +74,11 @@ static const field common[] = {
     RUN(is_cluster),
     RUN(profile_hash),
     RUN(has_profile_jitter),
-    RUN_REAL(gpu_hour_price),
     FIELD(pc_run_spec, infeasible, TEXT),
 };
 
 static const field of_cluster[] = {
+    RUN_REAL(gpu_hour_price),
     ITERATION(model.layers),
     ITERATION(model.hidden),
     ITERATION(model.ffn_hidden),
@@ -278,6 +280,7 @@ static void every_field_of_a_cluster_run_counts(void **state) {
     key_list seen = {.count = 0};
     pc_run_spec base = cluster_spec(), other;
     expect_new(&seen, &base, "the spec itself");
+    expect_changes(&seen, &base, common, COUNT(common));
     expect_changes(&seen, &base, of_cluster, COUNT(of_cluster));
     other = base;
     other.iteration.generator = pc_generator_find("1f1b-v");

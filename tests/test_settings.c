@@ -18,6 +18,7 @@ static void test_every_line_is_whole(void **state) {
             fail_msg("%s: its option lacks words or a place", path);
         if (rule->sweep.name && (!rule->sweep.letters || rule->sweep.key != key || rule->sweep.loop_place <= 0))
             fail_msg("%s: what a sweep has of it is not whole", path);
+        if (rule->twin > 0 && rule->twin < rule->field.place) fail_msg("%s: the iteration's comes first", path);
         for (pc_key other = 0; other < key; other++) {
             const pc_setting_rule *before = pc_setting_rule_of(other);
             if (strcmp(before->field.name, path) == 0) fail_msg("%s stands twice", path);

@@ -2,7 +2,7 @@
 
 #include "engine/alloc.h"
 #include "models/training/run_bad_days.h"
-#include "models/training/run_key.h"
+#include "models/training/run_labels.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,9 +4,12 @@
  * (by its hash), schedule, seed, whether a trace is kept. Not in it is what only labels the row: the run's number, its
  * name and its scenario's, the labels of model and machine, the path of the profile, and what others published; nor how
  * many threads work on it.
+ *
+ * A setting whose line has a field (settings.h) is in the key by that; machines and GPUs are by the tables that read
+ * their files.
  */
-#ifndef PC_MODELS_TRAINING_RUN_KEY_H
-#define PC_MODELS_TRAINING_RUN_KEY_H
+#ifndef PC_SCENARIOS_RUN_KEY_H
+#define PC_SCENARIOS_RUN_KEY_H
 
 #include "engine/api.h"
 #include "models/training/run.h"
@@ -34,12 +37,6 @@ static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
 /* 32 hexadecimal digits, as rows have it (pc_run_row.key); and back: false where the text is none. */
 PC_API void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
 PC_MUST_USE PC_API bool pc_run_key_parse(const char *text, pc_run_key *key);
-
-/* Of what is not in the key but in the row: runs of one key and these labels have one row. Not 0. */
-PC_API uint64_t pc_run_labels_of(const pc_run_spec *spec);
-
-/* Gives a row that was worked out for another run of the same key the labels and published figures of `spec`. */
-PC_API void pc_run_row_relabel(const pc_run_spec *spec, pc_run_row *row);
 
 #ifdef __cplusplus
 }
