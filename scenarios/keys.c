@@ -308,6 +308,8 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return pc_parse_count(text, rule->least, rule->most, &value->whole, error);
     case PC_VALUE_NUMBER:
         return pc_parse_integer(text, rule->least, rule->most, &value->whole, error);
+    case PC_VALUE_AMOUNT:
+        return pc_parse_amount(text, &value->whole, error);
     case PC_VALUE_TIME:
         return pc_parse_time(text, &value->whole, error);
     case PC_VALUE_SIZE:
@@ -434,6 +436,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
     static const char *const words[] = {
         [PC_VALUE_LABEL] = "text",
         [PC_VALUE_DATA_FILE] = "path of a file",
+        [PC_VALUE_AMOUNT] = "number such as `15T` (10^12), `300B` (10^9) or plain digits",
         [PC_VALUE_TIME] = "time",
         [PC_VALUE_SIZE] = "size, more than zero",
         [PC_VALUE_BANDWIDTH] = "bandwidth",

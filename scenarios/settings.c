@@ -27,6 +27,7 @@ enum { DAY_S = 86400, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000, YEARS_OF
 #define LABEL               KIND(LABEL, "")
 #define REFERENCE           KIND(REFERENCE, "")
 #define DATA_FILE           KIND(DATA_FILE, "")
+#define AMOUNT              KIND(AMOUNT, "")
 #define TIME                KIND(TIME, "ps")
 #define SIZE                KIND(SIZE, "bytes")
 #define BANDWIDTH           KIND(BANDWIDTH, "bytes/s")

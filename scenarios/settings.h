@@ -23,6 +23,7 @@ typedef enum pc_value_kind {
     PC_VALUE_DATA_FILE,
     PC_VALUE_COUNT,
     PC_VALUE_NUMBER, /* a COUNT of which "32k" would leave open which number it is */
+    PC_VALUE_AMOUNT, /* a number of tokens, in thousands of thousands: "15T" */
     PC_VALUE_TIME,
     PC_VALUE_SIZE,
     PC_VALUE_BANDWIDTH,
