@@ -38,12 +38,14 @@ typedef struct builder {
 
 /* ---- messages ---- */
 
+static void place(const pc_tree *tree, unsigned line, const char *path, pc_error *error) {
+    pc_error_place(error, tree->source.name, tree->source.is_file ? line : 0, path);
+}
+
 static pc_code refuse_line(const builder *build, size_t line, const char *problem, const char *expected) {
-    const pc_source *source = &build->tree->source;
-    if (!source->is_file)
-        return pc_error_set(build->error, PC_ERROR_INPUT, "%s: %s; expected %s", source->name, problem, expected);
-    return pc_error_set(build->error, PC_ERROR_INPUT, "%s:%zu: %s; expected %s", source->name, line + 1, problem,
-                        expected);
+    pc_code code = pc_error_set(build->error, PC_ERROR_INPUT, "%s; expected %s", problem, expected);
+    place(build->tree, (unsigned)line + 1, "", build->error);
+    return code;
 }
 
 static size_t lines_before(const pc_source *source, size_t offset) {
@@ -61,10 +63,6 @@ static pc_code refuse_syntax(const builder *build, const yaml_parser_t *parser) 
     size_t line = parser->error == YAML_READER_ERROR ? lines_before(&build->tree->source, parser->problem_offset)
                                                      : parser->problem_mark.line;
     return refuse_line(build, line, problem, "one YAML document in UTF-8");
-}
-
-static void place(const pc_tree *tree, unsigned line, const char *path, pc_error *error) {
-    pc_error_place(error, tree->source.name, tree->source.is_file ? line : 0, path);
 }
 
 static pc_code refuse(const pc_tree *tree, unsigned line, const char *path, pc_error *error, const char *format,
