@@ -88,6 +88,7 @@ pc_code(pc_error_blame)(pc_error *error, const char *key, const char *format, ..
 
 /* "<prefix>: " in front of what stands in the message from `what` on, which is there in the end, too. */
 static void put_in_front(pc_error *error, char whole[WHOLE_SIZE], size_t what) {
+    pc_error_make_plain(whole);
     size_t used = strlen(whole), length = strlen(error->message);
     snprintf(whole + used, WHOLE_SIZE - used, ": %s", error->message + (what < length ? what : length));
     keep(error, whole);

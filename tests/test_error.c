@@ -33,6 +33,11 @@ static void test_place(void **state) {
     assert_string_equal(error.message + error.what, "a.yaml:12: stages[5].W: missing");
     pc_error_replace(&error, "--pp", 0, "");
     assert_string_equal(error.message, "--pp: a.yaml:12: stages[5].W: missing");
+    pc_error_set(&error, PC_ERROR_INPUT, "missing");
+    pc_error_place(&error, "a\xe2\x80\xa8\xff", 0, ""); /* a line separator and no UTF-8: what is shown is shorter */
+    assert_string_equal(error.message, "a??: missing");
+    pc_error_replace(&error, "--pp", 0, "");
+    assert_string_equal(error.message, "--pp: missing");
     pc_error_place(NULL, "a", 1, "b");
     pc_error_replace(NULL, "a", 1, "b");
 }
