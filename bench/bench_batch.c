@@ -2,8 +2,8 @@
  * gives at all, for its cores share caches, memory and, where it is virtual, their host. One run is one folded
  * iteration: GPT-3 175B, TP 8, PP 8, 1F1B, 24 microbatches, closed costs. */
 #include "bench/bench.h"
-#include "sweep/batch.h"
 #include "scenarios/scenario.h"
+#include "sweep/batch.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -37,9 +37,9 @@ typedef struct shared {
     double processor_s[2];
 } shared;
 
-static pc_code make(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+static pc_code make(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     const taker *t = context;
-    pc_code code = pc_scenario_run_spec(t->scenario, 0, spec, error);
+    pc_code code = pc_scenario_run_spec(t->scenario, 0, spec, labels, error);
     if (!code) spec->iteration.overhead_ps = index; /* no two runs are alike */
     return code;
 }

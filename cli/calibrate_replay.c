@@ -75,18 +75,18 @@ static pc_code check_gpu(const session *s, const pc_run_spec *spec, pc_error *er
     return pc_error_set(error, PC_ERROR_INPUT, "the machine's GPU is %s; expected %s, as --gpu says", gpu, s->gpu);
 }
 
-static pc_code replay_run(session *s, const pc_run_spec *spec, pc_error *error) {
-    if (spec->infeasible[0]) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", spec->name, spec->infeasible);
+static pc_code replay_run(session *s, const pc_run_spec *spec, const char *name, pc_error *error) {
+    if (spec->infeasible[0]) return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", name, spec->infeasible);
     pc_replay_request request = pc_replay_request_default();
     request.spec = &spec->iteration;
-    request.scenario = spec->name;
+    request.scenario = name;
     request.device = s->device;
     request.stage = s->stage < 0 ? spec->iteration.cut.pp / 2 : s->stage;
     request.profile = s->profile;
     pc_code code = check_gpu(s, spec, error);
     if (!code) code = s->profile ? measure(s, &request, error) : pc_replay_check(&request, error);
     if (code)
-        pc_error_prefix(error, "%s", spec->name);
+        pc_error_prefix(error, "%s", name);
     else
         s->done++;
     return code;
@@ -98,9 +98,10 @@ static pc_code replay_runs(session *s, const pc_scenario *scenario, pc_error *er
     pc_code code = PC_OK;
     for (int64_t i = 0; !code && i < count && s->done < RUNS_MAX; i++) {
         pc_run_spec spec;
-        code = pc_scenario_run_spec(scenario, i, &spec, error);
+        pc_run_labels labels;
+        code = pc_scenario_run_spec(scenario, i, &spec, &labels, error);
         if (code) return code;
-        if (spec.is_cluster) code = replay_run(s, &spec, error);
+        if (spec.is_cluster) code = replay_run(s, &spec, labels.name, error);
         pc_run_spec_free(&spec);
     }
     if (code || s->done > 0) return code;

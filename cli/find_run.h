@@ -4,7 +4,7 @@
 
 #include "engine/error.h"
 #include "engine/names.h"
-#include "models/training/run.h"
+#include "results/row.h"
 #include "results/store/store.h"
 
 /* The row that `name` means: the name of a run, SCENARIO/NAME where several scenarios have a run of that name, or the

@@ -5,8 +5,8 @@
 #include "cli/plan_nearest.h"
 #include "cli/plan_request.h"
 #include "cli/run_profiles.h"
-#include "sweep/sweep_files.h"
 #include "cli/utilisation.h"
+#include "sweep/sweep_files.h"
 
 #include "engine/alloc.h"
 #include "scenarios/run_key.h"
@@ -124,14 +124,15 @@ static pc_code run_plan(session *s, int64_t index, pc_error *error) {
     pc_plan_row *plan = &s->rows[index];
     pc_run_detail detail = {.devices = 0};
     pc_run_spec spec;
+    pc_run_labels labels;
     char *command;
     plan->found = s->answer.found[index];
-    pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, error);
+    pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, &labels, error);
     if (code) return code;
     code = run_profiles_open(&s->planned, &spec, error);
     if (!code) run_profiles_use(&s->planned, &spec);
     spec.trace = spec.trace && s->writer;
-    if (!code) code = pc_run(&spec, &plan->row, &detail, error);
+    if (!code) code = pc_run_row_make(&spec, &labels, &plan->row, &detail, error);
     if (!code) {
         pc_run_key_text(pc_run_key_of(&spec), plan->row.key);
         plan->fullest = fullest_of(&detail);
@@ -195,11 +196,12 @@ static void close_session(session *s) {
 static void warn(const session *s) {
     utilisation used = {.last = 0};
     pc_run_spec spec;
+    pc_run_labels labels;
     run_profiles_warn(&s->planned);
     for (int64_t i = 0; i < s->answer.count; i++) utilisation_note(&used, i, &s->rows[i].row);
     if (used.over.count == 0) return;
     const pc_plan_choice *most = &s->rows[used.most].found.choice;
-    if (pc_plan_scenario_run_spec(s->scenario, most, used.run, &spec, &(pc_error){0})) return;
+    if (pc_plan_scenario_run_spec(s->scenario, most, used.run, &spec, &labels, &(pc_error){0})) return;
     utilisation_warn(&used, "plan", &spec.iteration);
     pc_run_spec_free(&spec);
 }

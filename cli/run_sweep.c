@@ -1,20 +1,19 @@
 #include "cli/run_sweep.h"
 
-#include "sweep/batch.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
-#include "sweep/ranks.h"
 #include "cli/run_profiles.h"
 #include "cli/scenario_charts.h"
-#include "sweep/sweep.h"
-#include "sweep/sweep_files.h"
 #include "cli/utilisation.h"
 #include "engine/alloc.h"
 #include "engine/parallel.h"
-#include "models/training/run_labels.h"
 #include "scenarios/run_key.h"
 #include "results/store/store.h"
 #include "scenarios/scenario.h"
+#include "sweep/batch.h"
+#include "sweep/ranks.h"
+#include "sweep/sweep.h"
+#include "sweep/sweep_files.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -96,8 +95,9 @@ static pc_code open_profiles(session *s, pc_error *error) {
         int64_t run = run_of(s->request, index);
         int i = scenario_of(s, run);
         pc_run_spec spec;
+        pc_run_labels labels;
         if (!pc_scenario_has_profiles(s->scenarios[i])) continue;
-        code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], &spec, error);
+        code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], &spec, &labels, error);
         if (code) break;
         code = run_profiles_open(&s->profiles, &spec, error);
         pc_run_spec_free(&spec);
@@ -106,13 +106,13 @@ static pc_code open_profiles(session *s, pc_error *error) {
 }
 
 /* Of our run `index`. */
-static pc_code make_spec(const session *s, int64_t index, pc_run_spec *spec, pc_error *error) {
+static pc_code make_spec(const session *s, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     int64_t run = run_of(s->request, index);
     int i = scenario_of(s, run);
-    pc_code code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], spec, error);
+    pc_code code = pc_scenario_run_spec(s->scenarios[i], run - s->first_run[i], spec, labels, error);
     if (code) return code;
     run_profiles_use(&s->profiles, spec);
-    spec->run = run + 1;
+    labels->run = run + 1;
     return PC_OK;
 }
 
@@ -133,10 +133,11 @@ static void make_key(void *context, int worker, int64_t index) {
     const key_work *work = context;
     const session *s = work->session;
     pc_run_spec spec;
+    pc_run_labels labels;
     pc_error error = {0};
-    if (!make_spec(s, index, &spec, &error)) {
+    if (!make_spec(s, index, &spec, &labels, &error)) {
         s->keys[index] = pc_run_key_of(&spec);
-        s->labels[index] = pc_run_labels_of(&spec);
+        s->labels[index] = pc_run_labels_hash(&labels);
         pc_run_spec_free(&spec);
     } else if (!work->faults[worker].error.code || index < work->faults[worker].run) {
         work->faults[worker] = (key_fault){index, error};
@@ -213,9 +214,9 @@ static int threads_of_a_run(const session *s) {
     return threads > 1 ? (int)threads : 1;
 }
 
-static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     const session *s = context;
-    pc_code code = make_spec(s, s->plan.to_do[index], spec, error);
+    pc_code code = make_spec(s, s->plan.to_do[index], spec, labels, error);
     if (code) return code;
     spec->iteration.threads = threads_of_a_run(s);
     spec->memo = spec->iteration.memo = s->memo;
@@ -226,7 +227,7 @@ static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_erro
 static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
                            pc_error *error) {
     session *s = context;
-    int64_t index = (spec->run - s->request->shard) / s->request->shard_count;
+    int64_t index = (row->run - s->request->shard) / s->request->shard_count;
     pc_schedule shape = {.devices = spec->devices,
                          .microbatches = spec->microbatches,
                          .chunks = spec->chunks,
@@ -288,9 +289,10 @@ static pc_code read_row(const session *s, int64_t index, pc_run_row *row, pc_err
     if (sweep_files_labels(&s->files, place) == s->labels[index] && row->run == run_of(s->request, index) + 1)
         return PC_OK;
     pc_run_spec spec;
-    code = make_spec(s, index, &spec, error);
+    pc_run_labels labels;
+    code = make_spec(s, index, &spec, &labels, error);
     if (code) return code;
-    pc_run_row_relabel(&spec, row);
+    pc_run_row_relabel(&spec, &labels, row);
     pc_run_spec_free(&spec);
     return PC_OK;
 }
@@ -433,8 +435,9 @@ static pc_code do_all(session *s, pc_error *error) {
 
 static void warn(const session *s) {
     pc_run_spec spec;
+    pc_run_labels labels;
     run_profiles_warn(&s->profiles);
-    if (s->used.over.count == 0 || make_spec(s, s->used.most, &spec, &(pc_error){0})) return;
+    if (s->used.over.count == 0 || make_spec(s, s->used.most, &spec, &labels, &(pc_error){0})) return;
     utilisation_warn(&s->used, "run", &spec.iteration);
     pc_run_spec_free(&spec);
 }

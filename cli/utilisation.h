@@ -3,7 +3,7 @@
 #define PC_CLI_UTILISATION_H
 
 #include "cli/run_list.h"
-#include "models/training/run.h"
+#include "results/row.h"
 
 /* Zero it to start. */
 typedef struct utilisation {

@@ -1,4 +1,4 @@
-/* columns.h: the columns of the results table, said once: name, type, unit, description, place in pc_run_row.
+/* columns.h: the columns of the results table, said once: name, type, unit, description, place in pc_run_row (row.h).
  *
  * The CSV, the JSON, the terminal table and the HDF5 file are all drawn from this list.
  */
@@ -6,7 +6,7 @@
 #define PC_RESULTS_COLUMNS_H
 
 #include "engine/api.h"
-#include "models/training/run.h"
+#include "results/row.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
-#include "models/training/run.h"
+#include "results/row.h"
 #include "results/store/store.h"
 
 #include <stdio.h>

@@ -19,7 +19,7 @@
 #include "engine/api.h"
 #include "engine/error.h"
 #include "models/planner/planner.h"
-#include "models/training/run.h"
+#include "results/row.h"
 #include "results/table.h"
 
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
-#include "models/training/run.h"
 #include "results/column_choice.h"
+#include "results/row.h"
 
 #include <stdbool.h>
 #include <stdint.h>

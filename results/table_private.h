@@ -2,8 +2,8 @@
 #ifndef PC_RESULTS_TABLE_PRIVATE_H
 #define PC_RESULTS_TABLE_PRIVATE_H
 
-#include "models/training/run.h"
 #include "results/columns.h"
+#include "results/row.h"
 #include "results/table.h"
 #include "storage/text.h"
 

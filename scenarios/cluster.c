@@ -321,14 +321,24 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->chunks = pc_setting_chunks(setting);
     spec->microbatch_size = shape->microbatch_size;
     spec->has_activation = true;
-    snprintf(spec->model, sizeof spec->model, "%s", spec->iteration.model.name);
-    snprintf(spec->machine, sizeof spec->machine, "%s", spec->iteration.machine.name);
-    if (!setting->given[PC_KEY_PROFILE]) return;
-    spec->profile_path = setting->value[PC_KEY_PROFILE].reference->path;
-    spec->profile_text = setting->value[PC_KEY_PROFILE].reference->text;
+    if (setting->given[PC_KEY_PROFILE]) spec->profile_path = setting->value[PC_KEY_PROFILE].reference->path;
 }
 
-pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+/* Of a text that is too long the end, from a whole character of it on. */
+static void copy_end(char to[PC_LABEL_SIZE], const char *from) {
+    size_t length = strlen(from);
+    if (length >= PC_LABEL_SIZE) from += length - (PC_LABEL_SIZE - 1);
+    while (((unsigned char)*from & 0xc0) == 0x80) from++;
+    snprintf(to, PC_LABEL_SIZE, "%s", from);
+}
+
+static void label(const pc_setting *setting, const pc_run_spec *spec, pc_run_labels *labels) {
+    snprintf(labels->model, sizeof labels->model, "%s", spec->iteration.model.name);
+    snprintf(labels->machine, sizeof labels->machine, "%s", spec->iteration.machine.name);
+    if (setting->given[PC_KEY_PROFILE]) copy_end(labels->profile, setting->value[PC_KEY_PROFILE].reference->text);
+}
+
+pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_run_spec made = pc_run_spec_default();
     pc_error contradiction;
     cluster_shape shape;
@@ -347,6 +357,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error
         return code;
     }
     describe(setting, &shape, &made);
+    label(setting, &made, labels);
     *spec = made;
     return PC_OK;
 }

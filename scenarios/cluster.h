@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "models/training/run.h"
 #include "scenarios/expand.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/setting.h"
 
 #include <stdbool.h>
@@ -24,6 +25,6 @@ pc_code pc_cluster_check(const pc_setting *setting, pc_error *error);
 
 /* As pc_setting_expand. Where numbers contradict each other, and the setting was accepted because a sweep made them,
  * the spec says why it is infeasible. */
-pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error);
+pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 #endif

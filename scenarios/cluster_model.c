@@ -3,7 +3,7 @@
 #include "scenarios/library_private.h"
 #include "scenarios/settings.h"
 
-#include "models/training/run.h"
+#include "scenarios/run_labels.h"
 
 #include <inttypes.h>
 #include <stdio.h>

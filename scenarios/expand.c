@@ -387,7 +387,7 @@ static pc_transfer transfer_of(const pc_setting *setting) {
                          .size_bytes = whole(setting, PC_KEY_TRANSFER_SIZE)};
 }
 
-static pc_run_spec describe(const pc_setting *setting) {
+static pc_run_spec describe(const pc_setting *setting, pc_run_labels *labels) {
     pc_run_spec spec = pc_run_spec_default();
     pc_error contradiction;
     pc_setting_fill(setting, false, &spec);
@@ -400,16 +400,16 @@ static pc_run_spec describe(const pc_setting *setting) {
     spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
     spec.has_activation = pc_setting_has_activation(setting);
     if (spec.has_activation && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))
-        snprintf(spec.layout, sizeof spec.layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
+        snprintf(labels->layout, sizeof labels->layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
     if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
-        snprintf(spec.model, sizeof spec.model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
+        snprintf(labels->model, sizeof labels->model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
     if (pc_setting_has(setting, PC_KEY_MACHINE))
-        snprintf(spec.machine, sizeof spec.machine, "%s", setting->value[PC_KEY_MACHINE].reference->text);
+        snprintf(labels->machine, sizeof labels->machine, "%s", setting->value[PC_KEY_MACHINE].reference->text);
     return spec;
 }
 
-static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
-    pc_run_spec made = describe(setting);
+static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
+    pc_run_spec made = describe(setting, labels);
     pc_code code = pc_costs_create(made.devices, made.chunks, &made.costs, error);
     if (code) return code;
     fill_times(setting, &made.costs);
@@ -423,7 +423,8 @@ static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_err
     return code;
 }
 
-pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
-    if (pc_setting_is_cluster(setting)) return pc_cluster_expand(setting, spec, error);
-    return expand_times(setting, spec, error);
+pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
+    *labels = pc_run_labels_none();
+    if (pc_setting_is_cluster(setting)) return pc_cluster_expand(setting, spec, labels, error);
+    return expand_times(setting, spec, labels, error);
 }

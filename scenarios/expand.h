@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "models/schedule/costs.h"
 #include "models/training/run.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/setting.h"
 
 /* The checks below say in an error which key of the setting is to blame (pc_error_blame), and whether it is a rule. */
@@ -25,6 +26,6 @@ int pc_setting_chunks(const pc_setting *setting);
 bool pc_setting_has_activation(const pc_setting *setting);
 
 /* Labels, shape and costs, of a setting that pc_setting_check has accepted. Free with pc_run_spec_free. */
-pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_error *error);
+pc_code pc_setting_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 #endif

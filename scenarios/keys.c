@@ -3,7 +3,7 @@
 
 #include "engine/names.h"
 #include "models/schedule/exchange.h"
-#include "models/training/run.h"
+#include "scenarios/run_labels.h"
 #include "models/workload/activation.h"
 #include "models/workload/cut.h"
 #include "models/workload/layout.h"

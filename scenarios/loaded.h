@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "models/training/run.h"
 #include "scenarios/references.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/scenario.h"
 #include "scenarios/settings.h"
 #include "scenarios/tree.h"
@@ -86,11 +87,12 @@ pc_code pc_name_check(const pc_tree *tree, const pc_node *name, pc_error *error)
  * borrow. */
 pc_code pc_figures_read(const pc_tree *tree, pc_scenario_figure **figures, int *count, pc_error *error);
 
-/* Fills in the published figures of a case, which `list` holds; NULL: none. And copies into a run's spec those of its
+/* Fills in the published figures of a case, which `list` holds; NULL: none. And copies into a run's labels those of its
  * case that are about it: the first entry that names its schedule, and its number of microbatches where it names one.
  */
 pc_code pc_published_read(pc_scenario *scenario, const pc_node *list, pc_case *into, pc_error *error);
-void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec);
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged,
+                       const pc_run_spec *spec, pc_run_labels *labels);
 
 /* What a published number may be, in words: "number, 0 to 1"; nothing where the key is none. Cut to size. */
 void pc_published_values(const char *key, char *text, size_t size);

@@ -2,7 +2,7 @@
 #include "scenarios/library_private.h"
 
 #include "engine/field.h"
-#include "models/training/run.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/units.h"
 
 #include <stddef.h>

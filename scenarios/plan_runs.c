@@ -77,15 +77,15 @@ static bool is_said(const pc_plan_scenario *x, const pc_plan_choice *from, pc_ch
 }
 
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *x, const pc_plan_choice *from, int64_t rank,
-                                  pc_run_spec *spec, pc_error *error) {
+                                  pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(x, from->base);
     for (pc_choice c = 0; c < PC_CHOICES; c++)
         if (is_said(x, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c)->key, value_of(x, from, c));
-    pc_code code = pc_setting_expand(&setting, spec, error);
+    pc_code code = pc_setting_expand(&setting, spec, labels, error);
     if (code) return code;
-    spec->run = rank;
-    snprintf(spec->scenario, sizeof spec->scenario, "%s", pc_plan_scenario_name(x));
-    snprintf(spec->name, sizeof spec->name, "plan-%" PRId64, rank);
+    labels->run = rank;
+    snprintf(labels->scenario, sizeof labels->scenario, "%s", pc_plan_scenario_name(x));
+    snprintf(labels->name, sizeof labels->name, "plan-%" PRId64, rank);
     return PC_OK;
 }
 

@@ -51,9 +51,10 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
 static pc_code make_run(pc_plan_scenario *x, int base, pc_error *error) {
     pc_error fault;
     pc_setting setting = plain_setting(x, base);
+    pc_run_labels labels; /* a base has none */
     pc_code code = check_place(&x->given, &fault);
     if (!code) code = pc_cluster_check(&setting, &fault);
-    if (!code) code = pc_cluster_expand(&setting, &x->runs[base], &fault);
+    if (!code) code = pc_cluster_expand(&setting, &x->runs[base], &labels, &fault);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
     if (x->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(fault.key, "machine") == 0)

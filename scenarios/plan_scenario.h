@@ -11,6 +11,7 @@
 #include "engine/error.h"
 #include "models/planner/planner.h"
 #include "models/training/run.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/scenario.h"
 
 #include <stdbool.h>
@@ -52,7 +53,7 @@ PC_API pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario
 /* The run that a choice is, of number and name `rank` (from 1): what `pipecast run` makes of the setting and what
  * pc_plan_scenario_put says. Its cost is not set. Free with pc_run_spec_free. */
 PC_API pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t rank,
-                                         pc_run_spec *spec, pc_error *error);
+                                         pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 /* Hands over the keys of a setting, "tp" and "8", that make a choice's run of this scenario: what the setting fixes is
  * left out. A path counts from where we are. */

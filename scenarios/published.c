@@ -154,22 +154,23 @@ void pc_published_values(const char *key, char *text, size_t size) {
     }
 }
 
-void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, pc_run_spec *spec) {
+void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged,
+                       const pc_run_spec *spec, pc_run_labels *labels) {
     pc_setting own = scenario->documents[0].setting;
     pc_setting_merge(&own, &of->setting);
     for (int64_t i = 0; i < of->published_count; i++) {
         const pc_published *entry = &of->published[i];
         if (!describes(entry, &own, merged, spec)) continue;
-        spec->published_bubble_rate_span = entry->number[PC_PUBLISHED_BUBBLE_RATE_SPAN];
-        spec->published_samples_per_s_per_gpu = entry->number[PC_PUBLISHED_SAMPLES_PER_S_PER_GPU];
-        spec->published_mfu = entry->number[PC_PUBLISHED_MFU];
-        spec->published_tflops_per_gpu = entry->number[PC_PUBLISHED_TFLOPS_PER_GPU];
-        spec->published_hardware_tflops_per_gpu = entry->number[PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU];
-        spec->published_iteration_s = entry->iteration_s;
-        spec->published_activation_gib = entry->activation_gib;
-        spec->published_pass_f_s = entry->pass_f_s;
-        spec->published_memory_gib = entry->memory_gib;
-        spec->published_best_mfu = entry->number[PC_PUBLISHED_BEST_MFU];
+        labels->published_bubble_rate_span = entry->number[PC_PUBLISHED_BUBBLE_RATE_SPAN];
+        labels->published_samples_per_s_per_gpu = entry->number[PC_PUBLISHED_SAMPLES_PER_S_PER_GPU];
+        labels->published_mfu = entry->number[PC_PUBLISHED_MFU];
+        labels->published_tflops_per_gpu = entry->number[PC_PUBLISHED_TFLOPS_PER_GPU];
+        labels->published_hardware_tflops_per_gpu = entry->number[PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU];
+        labels->published_iteration_s = entry->iteration_s;
+        labels->published_activation_gib = entry->activation_gib;
+        labels->published_pass_f_s = entry->pass_f_s;
+        labels->published_memory_gib = entry->memory_gib;
+        labels->published_best_mfu = entry->number[PC_PUBLISHED_BEST_MFU];
         return;
     }
 }

@@ -3,6 +3,7 @@
 #include "engine/field.h"
 #include "engine/hash.h"
 #include "scenarios/library_private.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/settings.h"
 
 #include <inttypes.h>

@@ -1,9 +1,8 @@
 /* run_key.h: what a run depends on, as a hash: runs of one key have one result.
  *
  * In the key is everything that decides a number of the row or a byte of the trace: costs, cut, model, machine, profile
- * (by its hash), schedule, seed, whether a trace is kept. Not in it is what only labels the row: the run's number, its
- * name and its scenario's, the labels of model and machine, the path of the profile, and what others published; nor how
- * many threads work on it.
+ * (by its hash), schedule, seed, whether a trace is kept. Not in it is the path of the profile, nor how many threads
+ * work on it.
  *
  * A setting whose line has a field (settings.h) is in the key by that; machines and GPUs are by the tables that read
  * their files.
@@ -34,7 +33,9 @@ static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
     return a.high == b.high && a.low == b.low;
 }
 
-/* 32 hexadecimal digits, as rows have it (pc_run_row.key); and back: false where the text is none. */
+enum { PC_RUN_KEY_SIZE = 33 };
+
+/* 32 hexadecimal digits, as rows have it; and back: false where the text is none. */
 PC_API void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
 PC_MUST_USE PC_API bool pc_run_key_parse(const char *text, pc_run_key *key);
 

@@ -75,17 +75,19 @@ bool pc_scenario_has_profiles(const pc_scenario *scenario) {
     return false;
 }
 
-pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error) {
+pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_run_labels *labels,
+                             pc_error *error) {
     if (index < 0 || index >= scenario->run_count)
         return pc_error_set(error, PC_ERROR_INPUT, "run %" PRId64 ": there is none; expected 0 to %" PRId64, index,
                             scenario->run_count - 1);
     pc_setting merged;
     char name[PC_LABEL_SIZE];
     const pc_case *of = pc_runs_find(scenario, index, &merged, name);
-    pc_code code = pc_setting_expand(&merged, spec, error);
+    pc_code code = pc_setting_expand(&merged, spec, labels, error);
     if (code) return code;
-    snprintf(spec->scenario, sizeof spec->scenario, "%s", scenario->name);
-    snprintf(spec->name, sizeof spec->name, "%s", name);
-    pc_published_copy(scenario, of, &merged, spec);
+    labels->run = index + 1;
+    snprintf(labels->scenario, sizeof labels->scenario, "%s", scenario->name);
+    snprintf(labels->name, sizeof labels->name, "%s", name);
+    pc_published_copy(scenario, of, &merged, spec, labels);
     return PC_OK;
 }

@@ -9,6 +9,7 @@
 #include "engine/api.h"
 #include "engine/error.h"
 #include "models/training/run.h"
+#include "scenarios/run_labels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,8 +52,10 @@ PC_API int64_t pc_scenario_run_count(const pc_scenario *scenario);
 /* Whether any run may have a profile (pc_run_spec.profile_path). The paths live as long as the scenario. */
 PC_API bool pc_scenario_has_profiles(const pc_scenario *scenario);
 
-/* Run `index` (0 ..), all but its number `run`; free with pc_run_spec_free. Thread-safe. */
-PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_error *error);
+/* Run `index` (0 ..), free it with pc_run_spec_free; and its labels, with a number that counts within the scenario,
+ * from 1. Thread-safe. */
+PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec,
+                                    pc_run_labels *labels, pc_error *error);
 
 /* What the keys of a model that GPT and Llama differ in are taken to be, because neither the model's file nor the
  * scenario gives them. */

@@ -134,10 +134,12 @@ static void make_room(lane *l) {
 static void work(lane *l, int64_t index) {
     batch *b = l->batch;
     place *p = &l->places[l->done % PLACES];
+    pc_run_labels labels;
     pc_run_spec_free(&p->spec);
     p->error.code = PC_OK;
     p->index = index;
-    if (!b->source(b->context, index, &p->spec, &p->error)) pc_run(&p->spec, &p->row, &p->detail, &p->error);
+    if (!b->source(b->context, index, &p->spec, &labels, &p->error))
+        pc_run_row_make(&p->spec, &labels, &p->row, &p->detail, &p->error);
     atomic_store_explicit(&l->done, l->done + 1, memory_order_release);
 }
 

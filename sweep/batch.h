@@ -8,13 +8,13 @@
 #define PC_SWEEP_BATCH_H
 
 #include "engine/error.h"
-#include "models/training/run.h"
+#include "results/row.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes the spec of run `index` (0 ..). Called from any thread. */
-typedef pc_code batch_source(void *context, int64_t index, pc_run_spec *spec, pc_error *error);
+/* Makes the spec of run `index` (0 ..), and its labels. Called from any thread. */
+typedef pc_code batch_source(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 /* Takes the result of a run. Called from any thread, but never twice at a time; what it does not keep it must not free.
  */

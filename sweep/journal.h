@@ -14,9 +14,9 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
-#include "models/training/run.h"
-#include "scenarios/run_key.h"
+#include "results/row.h"
 #include "results/store/store.h"
+#include "scenarios/run_key.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,7 +45,7 @@ PC_API void pc_journal_close(pc_journal *journal);
 /* Closes it and removes the file. NULL is fine. */
 PC_API void pc_journal_remove(pc_journal *journal);
 
-/* Records, in the order in which they were added. `labels` is pc_run_labels_of the spec whose labels the row has; 0
+/* Records, in the order in which they were added. `labels` is pc_run_labels_hash of the labels that the row has; 0
  * where that is not known. */
 PC_API int64_t pc_journal_count(const pc_journal *journal);
 PC_API pc_run_key pc_journal_key(const pc_journal *journal, int64_t index);

@@ -26,13 +26,15 @@ static inline example_runs example_runs_default(void) {
 }
 
 /* Infeasible, as is said before the run: pc_run has nothing to do but to fill the row. */
-static inline pc_code example_source(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+static inline pc_code example_source(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels,
+                                     pc_error *error) {
     example_runs *x = context;
     x->made++;
     if (x->slow > 0 && index % x->slow == 0) usleep((useconds_t)x->slow_us);
     if (index == x->bad_source) return pc_error_set(error, PC_ERROR_INPUT, "source of %d", (int)index);
     *spec = pc_run_spec_default();
-    spec->run = index;
+    *labels = pc_run_labels_none();
+    labels->run = index;
     spec->generator = pc_generator_find("1f1b");
     spec->is_cluster = true;
     spec->iteration = pc_iteration_spec_default();
@@ -49,7 +51,8 @@ static inline pc_code example_sink(void *context, const pc_run_spec *spec, const
     (void)detail;
     example_runs *x = context;
     if (x->sink_us) usleep((useconds_t)x->sink_us);
-    if (row->run != spec->run || atoll(row->message) != row->run || (x->seen && x->seen[row->run]++)) x->wrong++;
+    if (row->run != atoll(spec->infeasible) || atoll(row->message) != row->run || (x->seen && x->seen[row->run]++))
+        x->wrong++;
     if (row->run == x->bad_sink) return pc_error_set(error, PC_ERROR_IO, "sink of %d", (int)row->run);
     x->sum += row->run;
     x->taken++;

@@ -55,8 +55,18 @@ pc_scenario *load_text(const char *text) {
 pc_run_spec spec_of(const pc_scenario *scenario, int64_t index) {
     pc_error error;
     pc_run_spec spec;
-    if (pc_scenario_run_spec(scenario, index, &spec, &error)) fail_msg("%s", error.message);
+    pc_run_labels labels;
+    if (pc_scenario_run_spec(scenario, index, &spec, &labels, &error)) fail_msg("%s", error.message);
     return spec;
+}
+
+pc_run_labels labels_of(const pc_scenario *scenario, int64_t index) {
+    pc_error error;
+    pc_run_spec spec;
+    pc_run_labels labels;
+    if (pc_scenario_run_spec(scenario, index, &spec, &labels, &error)) fail_msg("%s", error.message);
+    pc_run_spec_free(&spec);
+    return labels;
 }
 
 const char *message_of(const char *path, const char *const *sets, int set_count) {

@@ -27,6 +27,7 @@ void write_temporary(const char *text, size_t size);
 pc_scenario *load_with(const char *path, const char *const *sets, int set_count);
 pc_scenario *load_text(const char *text);
 pc_run_spec spec_of(const pc_scenario *scenario, int64_t index);
+pc_run_labels labels_of(const pc_scenario *scenario, int64_t index);
 
 /* The message for what cannot be loaded, in static storage; the output must stay untouched. */
 const char *message_of(const char *path, const char *const *sets, int set_count);

@@ -30,7 +30,7 @@ static void test_every_run_once(void **state) {
 static pc_code take_in_order_of_time(void *context, const pc_run_spec *spec, const pc_run_row *row,
                                      const pc_run_detail *detail, pc_error *error) {
     example_runs *x = context;
-    if (spec->run == 0) assert_int_equal(x->taken, 999);
+    if (row->run == 0) assert_int_equal(x->taken, 999);
     return example_sink(context, spec, row, detail, error);
 }
 
@@ -86,14 +86,15 @@ typedef struct refusal {
     atomic_int calls;
 } refusal;
 
-static pc_code three_of_which_one_fails(void *context, int64_t index, pc_run_spec *spec, pc_error *error) {
+static pc_code three_of_which_one_fails(void *context, int64_t index, pc_run_spec *spec, pc_run_labels *labels,
+                                        pc_error *error) {
     refusal *x = context;
     example_runs runs = example_runs_default();
     if (index == 2) {
         x->has_third = true;
         runs.bad_source = 2;
     }
-    return example_source(&runs, index, spec, error);
+    return example_source(&runs, index, spec, labels, error);
 }
 
 static pc_code refuse(void *context, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,

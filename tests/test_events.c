@@ -129,7 +129,7 @@ static void same_iteration(const pc_iteration *a, const pc_iteration *b) {
     assert_int_equal(a->status, b->status);
     assert_string_equal(a->message, b->message);
     same_number(a->iteration_s, b->iteration_s, "iteration");
-    if (b->status != PC_ITERATION_INFEASIBLE) same_memory(a, b);
+    if (b->status != PC_RUN_INFEASIBLE) same_memory(a, b);
     if (b->status) return;
     same_exposed(&a->exposed, &b->exposed);
     same_number(a->link_utilisation_max, b->link_utilisation_max, "utilisation");
@@ -244,9 +244,9 @@ static pc_engine_way shortcut_of(const pc_iteration_spec *spec, const pc_iterati
 }
 
 /* Returns what came of it. */
-static pc_iteration_status compare(const pc_iteration_spec *spec) {
+static pc_run_status compare(const pc_iteration_spec *spec) {
     pc_iteration shortcut = run(spec, PC_ENGINE_AUTO), events = run(spec, PC_ENGINE_EVENTS);
-    pc_iteration_status status = shortcut.status;
+    pc_run_status status = shortcut.status;
     same_iteration(&events, &shortcut);
     bool has_begun = events.devices > 0 && events.memory[0].activations > 0; /* or not even the state fits */
     assert_int_equal(events.replay.way, has_begun ? PC_WAY_EVENTS : PC_WAY_PATHS);
@@ -288,7 +288,7 @@ static void test_events_are_the_shortcut(void **state) {
         pc_iteration_free(&roomy);
     }
     print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
-    assert_true(done[PC_ITERATION_OK] > cases / 2);
+    assert_true(done[PC_RUN_OK] > cases / 2);
     test_count("iterations, shortcut and events", done[0] + done[1]);
 }
 
@@ -359,7 +359,7 @@ static void test_passes_wait_for_memory(void **state) {
         pc_iteration x = run(&spec, PC_ENGINE_AUTO), events = run(&spec, PC_ENGINE_EVENTS);
         same_iteration(&x, &events);
         if (x.status) {
-            assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+            assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
             check_lacks(&x);
             stuck++;
         } else if (x.replay.way == PC_WAY_EVENTS) {
@@ -389,7 +389,7 @@ static void test_a_stage_that_waits_is_as_fast(void **state) {
     spec.memory_limit_bytes = roomy.memory[0].peak_bytes - one;
     spec.waits_for_memory = true;
     pc_iteration x = run(&spec, PC_ENGINE_AUTO);
-    assert_int_equal(x.status, PC_ITERATION_OK);
+    assert_int_equal(x.status, PC_RUN_OK);
     assert_int_equal(x.replay.way, PC_WAY_EVENTS);
     assert_int_equal(x.memory[0].activations, one);
     same_number(x.iteration_s, roomy.iteration_s, "iteration");
@@ -399,7 +399,7 @@ static void test_a_stage_that_waits_is_as_fast(void **state) {
     pc_iteration_free(&x);
     spec.memory_limit_bytes -= one;
     x = run(&spec, PC_ENGINE_AUTO);
-    assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+    assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
     assert_non_null(strstr(x.message, "stage 0: activations of one microbatch: "));
     assert_int_equal(x.memory[0].peak_bytes, roomy.memory[0].peak_bytes - one); /* the first microbatch's */
     assert_int_equal(x.memory[0].activations, one);

@@ -58,7 +58,7 @@ static pc_iteration run_simple(const pc_iteration_spec *spec, double launch_s) {
     pc_cost_model cost = {NULL, simple_kernel, launch_s};
     pc_error error = {0};
     if (pc_iteration_run(spec, &cost, true, &iteration, &error)) fail_msg("%s", error.message);
-    assert_int_equal(iteration.status, PC_ITERATION_OK);
+    assert_int_equal(iteration.status, PC_RUN_OK);
     return iteration;
 }
 
@@ -117,7 +117,7 @@ static void test_rates(void **state) {
 
 /* ---- memory ---- */
 
-static void expect_status(const pc_iteration_spec *spec, pc_iteration_status status, const char *message) {
+static void expect_status(const pc_iteration_spec *spec, pc_run_status status, const char *message) {
     pc_iteration iteration;
     pc_error error = {0};
     if (pc_iteration_run(spec, NULL, true, &iteration, &error)) fail_msg("%s", error.message);
@@ -152,7 +152,7 @@ static void test_out_of_memory(void **state) {
     spec.memory_limit_bytes--;
     snprintf(message, sizeof message, "stage 0: activations at %.4g s: %.4g GiB in all of", fourth_s,
              (double)first.peak_bytes / 1073741824);
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, message);
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, message);
 }
 
 /* Weights 2, gradients 4, optimizer state 12 bytes over 8 ranks, a parameter; on the last stage, whose logits are large
@@ -167,13 +167,13 @@ static void test_too_small_for_the_state(void **state) {
     assert_int_equal(last.gradients, 4 * parameters);
     assert_true(last.optimizer >= 12 * parameters / 8 && last.optimizer <= 12 * parameters / 8 + 12);
     spec.memory_limit_bytes = 2 * parameters - 1;
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, "stage 3: parameters at the start: ");
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 3: parameters at the start: ");
     spec.memory_limit_bytes = 6 * parameters - 1;
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, "stage 3: gradients at the start: ");
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 3: gradients at the start: ");
     spec.memory_limit_bytes = 6 * parameters;
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, "stage 3: optimizer at the start: ");
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 3: optimizer at the start: ");
     spec.memory_limit_bytes = 6 * parameters + last.optimizer;
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, "stage 3: buffers at the start: ");
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 3: buffers at the start: ");
 }
 
 /* A schedule that searches gets the limit and keeps it, down to one microbatch; below that nothing fits. */
@@ -192,7 +192,7 @@ static void test_searches_keep_the_limit(void **state) {
     for (int d = 0; d < 6; d++) assert_true(limited.memory[d].peak_bytes <= spec.memory_limit_bytes);
     assert_true(limited.iteration_s > free_run.iteration_s);
     spec.memory_limit_bytes = fixed + free_run.memory[0].activations / 12;
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, "stage 0: activations of one microbatch: ");
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 0: activations of one microbatch: ");
     pc_iteration_free(&free_run);
     pc_iteration_free(&limited);
 }
@@ -243,19 +243,19 @@ static void test_infeasible(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
     spec.cut.tp = 3;
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "heads");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "heads");
     spec = example_spec();
     spec.cut.pp = 5;
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "layers");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "layers");
     spec = example_spec();
     spec.cut.dp = 0;
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "dp 0; expected each to be at least 1");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "dp 0; expected each to be at least 1");
     spec = example_spec();
     spec.machine.nodes = 7;
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "64 GPUs; expected at most the 56");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "64 GPUs; expected at most the 56");
     spec = example_spec();
     spec.cut.chunks = 2;
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "1f1b: 2 chunks a device; expected 1");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "1f1b: 2 chunks a device; expected 1");
     spec = example_spec();
     static const int32_t layers[] = {6, 6, 6, 6};
     static const pc_recompute some[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL, PC_RECOMPUTE_NONE};

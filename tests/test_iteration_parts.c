@@ -24,7 +24,7 @@ static void expect_out_of_memory(const pc_iteration_spec *spec, const char *mess
     pc_iteration x;
     pc_error error = {0};
     if (pc_iteration_run(spec, NULL, true, &x, &error)) fail_msg("%s", error.message);
-    if (x.status != PC_ITERATION_OUT_OF_MEMORY || strncmp(x.message, message, strlen(message)) != 0)
+    if (x.status != PC_RUN_OUT_OF_MEMORY || strncmp(x.message, message, strlen(message)) != 0)
         fail_msg("status %d, '%s'; expected out of memory and '%s'", x.status, x.message, message);
     pc_iteration_free(&x);
 }
@@ -344,7 +344,7 @@ static void test_which_stage_lacks_most(void **state) {
     x = (pc_iteration){0};
     pc_error error = {0};
     assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, &error), PC_OK);
-    assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+    assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
     assert_int_equal(sscanf(x.message, "stage %d: activations of one microbatch", &fullest), 1);
     assert_int_equal(fullest, 1);
     pc_iteration_free(&x);

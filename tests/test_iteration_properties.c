@@ -257,7 +257,7 @@ static void test_planned_for_costs_is_no_slower_than_for_equal_times(void **stat
         assert_int_equal(pc_iteration_run(&spec, NULL, false, &equal, NULL), code);
         if (code) continue;
         assert_int_equal(costs.status, equal.status);
-        if (costs.status == PC_ITERATION_OK && costs.iteration_s > equal.iteration_s)
+        if (costs.status == PC_RUN_OK && costs.iteration_s > equal.iteration_s)
             check_near(costs.iteration_s, equal.iteration_s, 0, &spec);
         pc_iteration_free(&costs);
         pc_iteration_free(&equal);
@@ -379,8 +379,8 @@ static void test_odd_specs_are_answered(void **state) {
         assert_true(code == PC_OK || (code == PC_ERROR_INPUT && error.message[0]));
         answers[code ? 3 : (int)iteration.status]++;
         if (code) continue;
-        assert_true((iteration.status == PC_ITERATION_OK) == (iteration.message[0] == '\0'));
-        assert_true(iteration.status != PC_ITERATION_OK || iteration.iteration_s > 0);
+        assert_true((iteration.status == PC_RUN_OK) == (iteration.message[0] == '\0'));
+        assert_true(iteration.status != PC_RUN_OK || iteration.iteration_s > 0);
         pc_iteration_free(&iteration);
     }
     for (int i = 0; i < 4; i++) assert_true(answers[i] > 0);

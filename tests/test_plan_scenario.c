@@ -161,11 +161,12 @@ static void test_runs(void **state) {
     for (int64_t i = 0; i < answer.count; i++) {
         const pc_plan_choice *choice = &answer.found[i].choice;
         pc_run_spec spec;
+        pc_run_labels labels;
         char words[512] = "", expected[512], order[16];
         pc_iteration iteration;
-        if (pc_plan_scenario_run_spec(x, choice, i + 1, &spec, &error)) fail_msg("%s", error.message);
+        if (pc_plan_scenario_run_spec(x, choice, i + 1, &spec, &labels, &error)) fail_msg("%s", error.message);
         pc_iteration_spec meant = pc_plan_spec(space, choice);
-        assert_int_equal(spec.run, i + 1);
+        assert_int_equal(labels.run, i + 1);
         assert_true(spec.gpu_hour_price == 2);
         assert_int_equal(meant.cut.dp, spec.iteration.cut.dp);
         assert_int_equal(meant.cut.layout, spec.iteration.cut.layout);

@@ -320,7 +320,7 @@ static void test_a_plan_is_its_iteration(void **state) {
             pc_iteration_spec spec = pc_plan_spec(&x.space, choice);
             pc_iteration iteration;
             assert_int_equal(pc_iteration_run(&spec, NULL, false, &iteration, NULL), PC_OK);
-            assert_int_equal(iteration.status, PC_ITERATION_OK);
+            assert_int_equal(iteration.status, PC_RUN_OK);
             assert_true(iteration.iteration_s == plan->iteration_s && iteration.mfu == plan->mfu);
             assert_int_equal((int64_t)choice->tp * choice->pp * choice->dp, choice->gpus);
             assert_int_equal(choice->microbatches * choice->microbatch_size * choice->dp, choice->global_batch);

@@ -44,7 +44,7 @@ static void check_memory(const pc_plan_choice *choice, const plan_bounds *bounds
                          const char *what) {
     int64_t found = fullest(iteration);
     bool is_exact = !choice->generator->searches;
-    bool is_held = iteration->status != PC_ITERATION_OUT_OF_MEMORY || found >= bounds->memory_bytes;
+    bool is_held = iteration->status != PC_RUN_OUT_OF_MEMORY || found >= bounds->memory_bytes;
     if (!is_held) return; /* what is held all the time was too much alone: activations were not added up */
     if (bounds->memory_bytes > found || (is_exact && bounds->memory_bytes != found))
         fail_msg("bound of %lld bytes; simulated %lld: %s", (long long)bounds->memory_bytes, (long long)found, what);
@@ -61,18 +61,18 @@ static void check_point(plan_bounder *bounder, const pc_plan_space *space, const
     pc_iteration_spec spec = pc_plan_spec(space, choice);
     if (pc_iteration_run(&spec, space->bases[choice->base].cost, false, &iteration, &error))
         fail_msg("%s: %s", error.message, what);
-    if (iteration.status == PC_ITERATION_OK && bounds.time_s > iteration.iteration_s)
+    if (iteration.status == PC_RUN_OK && bounds.time_s > iteration.iteration_s)
         fail_msg("bound of %.12g s; simulated %.12g: %s", bounds.time_s, iteration.iteration_s, what);
-    if (iteration.status != PC_ITERATION_INFEASIBLE) check_memory(choice, &bounds, &iteration, what);
+    if (iteration.status != PC_RUN_INFEASIBLE) check_memory(choice, &bounds, &iteration, what);
     bool is_over = bounds.memory_bytes > bounds.capacity_bytes;
-    if (is_over && iteration.status == PC_ITERATION_OK) fail_msg("fits, and its bound does not: %s", what);
-    if (iteration.status == PC_ITERATION_OK) {
+    if (is_over && iteration.status == PC_RUN_OK) fail_msg("fits, and its bound does not: %s", what);
+    if (iteration.status == PC_RUN_OK) {
         seen->checked++;
         seen->mean += bounds.time_s / iteration.iteration_s;
         seen->flows += iteration.link_utilisation_max >= 0;
         seen->searched += choice->generator->searches;
     }
-    seen->out_of_memory += iteration.status == PC_ITERATION_OUT_OF_MEMORY;
+    seen->out_of_memory += iteration.status == PC_RUN_OUT_OF_MEMORY;
     pc_iteration_free(&iteration);
 }
 
@@ -109,7 +109,7 @@ static void check_same(const pc_plan_space *space, const plan_numbers *numbers, 
     if (pc_iteration_run(&first, NULL, false, &x, &error)) fail_msg("%s: %s", error.message, what);
     if (pc_iteration_run(&second, NULL, false, &y, &error)) fail_msg("%s: %s", error.message, what);
     bool is_same = x.status == y.status && fullest(&x) == fullest(&y);
-    if (x.status == PC_ITERATION_OK)
+    if (x.status == PC_RUN_OK)
         is_same = is_same && x.iteration_s == y.iteration_s && x.replay.trace_hash == y.replay.trace_hash &&
                   /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): doubles only, and of the same bits */
                   memcmp(&x.exposed, &y.exposed, sizeof x.exposed) == 0;

@@ -546,7 +546,7 @@ static void an_iteration_is_made_of_measured_costs(void **state) {
         pc_iteration_spec with = spec;
         with.machine = *pc_profile_cost_machine(cost);
         assert_int_equal(pc_iteration_run(&with, &model, false, &made[i], NULL), PC_OK);
-        assert_int_equal(made[i].status, PC_ITERATION_OK);
+        assert_int_equal(made[i].status, PC_RUN_OK);
         pc_profile_cost_free(cost);
         pc_profile_free(&profile);
     }

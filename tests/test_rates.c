@@ -168,7 +168,7 @@ static bool run_times(const pc_iteration_spec *spec, pc_time times_ps[TIMES]) {
     pc_iteration x;
     pc_error error = {0};
     if (pc_iteration_run(spec, NULL, false, &x, &error)) fail_msg("%s", error.message);
-    bool is_done = x.status == PC_ITERATION_OK;
+    bool is_done = x.status == PC_RUN_OK;
     for (int i = 0; i < TIMES; i++) times_ps[i] = 0;
     if (is_done && !pc_time_from_seconds(x.iteration_s, &times_ps[0])) fail();
     for (int i = 0; is_done && i < spec->bad_days.samples; i++) times_ps[1 + i] = x.sample_ps[i];

@@ -424,11 +424,11 @@ static void test_adapts(void **state) {
         pc_iteration x;
         spec.memory_limit_bytes = fixed + (all - fixed) / 10 * tenth;
         assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, NULL), PC_OK);
-        if (x.status == PC_ITERATION_OK) {
+        if (x.status == PC_RUN_OK) {
             assert_true(most_bytes(&x) <= spec.memory_limit_bytes);
             fitted++;
         } else {
-            assert_int_equal(x.status, PC_ITERATION_OUT_OF_MEMORY);
+            assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
             assert_non_null(strstr(x.message, ": activations of one microbatch: "));
             refused++;
         }

@@ -2,8 +2,8 @@
 #include "tests/support.h"
 
 #include "engine/simtime.h"
-#include "models/training/run.h"
 #include "models/workload/activation.h"
+#include "results/row.h"
 
 #include <math.h>
 
@@ -69,12 +69,17 @@ static void test_layers_of_part(void **state) {
 
 /* ---- a run ---- */
 
+static pc_run_labels make_labels(void) {
+    pc_run_labels labels = pc_run_labels_none();
+    labels.run = 3;
+    strcpy(labels.name, "case.x");
+    labels.published_bubble_rate_span = 0.25;
+    return labels;
+}
+
 static pc_run_spec make_spec(const char *schedule, int p, int m) {
-    pc_run_spec spec = {.run = 3, .devices = p, .microbatches = m, .chunks = 1, .microbatch_size = 2, .seq_len = 512};
+    pc_run_spec spec = {.devices = p, .microbatches = m, .chunks = 1, .microbatch_size = 2, .seq_len = 512};
     spec.generator = pc_generator_find(schedule);
-    strcpy(spec.name, "case.x");
-    spec.published_bubble_rate_span = 0.25;
-    spec.published_samples_per_s_per_gpu = spec.published_iteration_s = NAN;
     assert_int_equal(pc_costs_create(p, 1, &spec.costs, NULL), PC_OK);
     for (int i = 0; i < p; i++) {
         static const pc_time duration[PC_PASS_KINDS] = {1000000, 1000000, 1000000, 2000000, 1000000};
@@ -91,9 +96,10 @@ static void test_row(void **state) {
     pc_run_row row;
     pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b", 4, 8);
+    const pc_run_labels labels = make_labels();
     spec.overhead_ps = 7000000;
     spec.has_activation = spec.trace = true;
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, &labels, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.run, 3);
     assert_int_equal(row.status, PC_RUN_OK);
     assert_string_equal(row.schedule, "1f1b");
@@ -118,7 +124,7 @@ static void test_undefined(void **state) {
     pc_run_detail detail;
     pc_run_spec spec = make_spec("zb-h2", 3, 9);
     spec.microbatch_size = -1;
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.global_batch, -1);
     assert_true(isnan(row.samples_per_s_per_gpu));
     assert_true(isnan(row.activation_gib_max));
@@ -136,13 +142,13 @@ static void test_recompute(void **state) {
     pc_run_spec spec = make_spec("1f1b-r", 2, 3);
     spec.has_activation = true;
     for (int i = 0; i < 2; i++) spec.costs.activation_kept_bytes[i] = INT64_C(1) << 27;
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_string_equal(row.recompute, "full");
     assert_true(fabs(row.iteration_s - 15e-6) < 1e-18);
     assert_true(row.activation_gib_max == 0.625);
     pc_run_detail_free(&detail);
     spec.generator = pc_generator_find("1f1b");
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_string_equal(row.recompute, "");
     pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
@@ -154,7 +160,7 @@ static void test_infeasible(void **state) {
     pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b", 4, 6);
     spec.chunks = 2;
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_INFEASIBLE);
     assert_non_null(strstr(row.message, "1f1b: 2 chunks a device; expected 1"));
     assert_true(isnan(row.iteration_s));
@@ -170,7 +176,7 @@ static void test_out_of_memory(void **state) {
     pc_run_spec spec = make_spec("1f1b", 4, 8);
     spec.has_activation = true;
     for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = INT64_C(7) << 28;
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
     assert_string_equal(pc_run_status_name((pc_run_status)row.status), "out_of_memory");
     assert_string_equal(row.message, "device 0: F of microbatch 3, chunk 0 at 3e-06 s asks for 0.5 GiB and finds 0.25 "
@@ -183,7 +189,7 @@ static void test_out_of_memory(void **state) {
 static void expect_run(const pc_run_spec *spec, pc_run_status status, const char *engine, const char *message) {
     pc_run_row row;
     pc_run_detail detail;
-    assert_int_equal(pc_run(spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, status);
     assert_string_equal(row.engine, engine);
     assert_string_equal(row.message, message);
@@ -223,10 +229,11 @@ static void test_missing_time(void **state) {
     pc_run_detail detail;
     pc_error error;
     pc_run_spec spec = make_spec("zb-h1", 2, 4);
+    const pc_run_labels labels = make_labels();
     spec.costs.duration_ps[PC_PASS_W] = PC_TIME_NOT_GIVEN;
-    assert_int_equal(pc_run(&spec, &row, &detail, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_run_row_make(&spec, &labels, &row, &detail, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "run 3 (case.x): zb-h1: the time of W of chunk 0 on device 0 is not given"));
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_ERROR_INPUT);
     pc_run_spec_free(&spec);
 }
 

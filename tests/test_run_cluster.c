@@ -1,7 +1,7 @@
 /* Runs on a cluster: the row says what iteration.h's iteration is, no more and no less. */
 #include "engine/alloc.h"
-#include "models/training/run.h"
 #include "models/workload/layout.h"
+#include "results/row.h"
 #include "tests/scenario_files.h"
 
 #include <math.h>
@@ -9,14 +9,20 @@
 static const double GIB = 1073741824.0;
 
 /* The run of GPT-3 2.7B on DGX A100 with these further sets. */
-static pc_run_spec make_spec(const char *const *more, int count) {
+static pc_run_spec make_labelled(const char *const *more, int count, pc_run_labels *labels) {
     const char *sets[16] = {"setting.model.from=gpt3-2.7b", "setting.machine=dgx-a100", "setting.tp=2", "setting.pp=4",
                             "setting.gpus=32"};
     for (int i = 0; i < count; i++) sets[5 + i] = more[i];
     pc_scenario *scenario = load_with(NULL, sets, 5 + count);
     pc_run_spec spec = spec_of(scenario, 0);
+    *labels = labels_of(scenario, 0);
     pc_scenario_free(scenario);
     return spec;
+}
+
+static pc_run_spec make_spec(const char *const *more, int count) {
+    pc_run_labels labels;
+    return make_labelled(more, count, &labels);
 }
 
 static int64_t most(const pc_iteration *iteration, size_t place) {
@@ -53,8 +59,9 @@ static void test_row_is_the_iteration(void **state) {
     pc_iteration iteration;
     pc_error error = {0};
     static const char *const more[] = {"setting.trace=true", "setting.network=flows"};
-    pc_run_spec spec = make_spec(more, 2);
-    if (pc_run(&spec, &row, &detail, &error)) fail_msg("%s", error.message);
+    pc_run_labels labels;
+    pc_run_spec spec = make_labelled(more, 2, &labels);
+    if (pc_run_row_make(&spec, &labels, &row, &detail, &error)) fail_msg("%s", error.message);
     assert_int_equal(pc_iteration_run(&spec.iteration, NULL, true, &iteration, &error), PC_OK);
     assert_string_equal(row.message, "");
     assert_int_equal(row.status, PC_RUN_OK);
@@ -90,7 +97,7 @@ static void test_out_of_memory(void **state) {
     pc_run_detail detail;
     static const char *const more[] = {"setting.memory=3 GiB"};
     pc_run_spec spec = make_spec(more, 1);
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
     assert_non_null(strstr(row.message, "stage "));
     assert_non_null(strstr(row.message, "of 3 GiB"));
@@ -104,7 +111,7 @@ static void assert_infeasible(const char *const *more, int count, const char *ru
     pc_run_row row;
     pc_run_detail detail;
     pc_run_spec spec = make_spec(more, count);
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_INFEASIBLE);
     if (!strstr(row.message, rule)) fail_msg("%s\nhas no %s", row.message, rule);
     assert_true(isnan(row.iteration_s) && isnan(row.mfu) && isnan(row.memory_gib_max));
@@ -142,7 +149,7 @@ static void test_no_memory(void **state) {
         pc_run_detail detail;
         long asked = pc_alloc_count();
         pc_alloc_fail_after(after);
-        pc_code code = pc_run(&spec, &row, &detail, NULL);
+        pc_code code = pc_run_row_make(&spec, NULL, &row, &detail, NULL);
         pc_alloc_fail_after(-1);
         pc_run_detail_free(&detail);
         if (pc_alloc_count() - asked <= after) {
@@ -181,7 +188,7 @@ static void test_layout(void **state) {
         pc_run_spec spec = make_spec(cases[i].sets, cases[i].sets[1] ? 3 : 1);
         bool is_infeasible = cases[i].layout && !cases[i].layout[0];
         if (is_infeasible) snprintf(spec.infeasible, sizeof spec.infeasible, "a rule");
-        if (pc_run(&spec, &row, &detail, &error)) fail_msg("%s", error.message);
+        if (pc_run_row_make(&spec, NULL, &row, &detail, &error)) fail_msg("%s", error.message);
         if (cases[i].layout) assert_string_equal(row.layout, cases[i].layout);
         if (!cases[i].layout) assert_int_equal(pc_layout_parse(row.layout, layers, &count, NULL), PC_OK);
         if (!cases[i].layout) assert_int_equal(count, 4 * spec.chunks);

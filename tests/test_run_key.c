@@ -1,7 +1,6 @@
-/* The key of a run: every field that decides a result changes it, labels do not. A table of all fields; sizes of the
+/* The key of a run: every field that decides a result changes it. A table of all fields; sizes of the
  * structs are asserted, so that a new field does not build until somebody has looked whether it is a setting's
  * (settings.def) or worked out (run_key.c), and it is here. */
-#include "models/training/run_labels.h"
 #include "scenarios/run_key.h"
 
 #include <math.h>
@@ -17,7 +16,7 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2528, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 1912, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 1400, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
@@ -174,26 +173,7 @@ static const field of_costs[] = {
     RUN(costs.transfer.size_bytes),
 };
 
-/* What only labels the row; and what cannot be seen in it. */
-static const field labels[] = {
-    RUN(run),
-    FIELD(pc_run_spec, scenario, TEXT),
-    FIELD(pc_run_spec, name, TEXT),
-    FIELD(pc_run_spec, model, TEXT),
-    FIELD(pc_run_spec, machine, TEXT),
-    FIELD(pc_run_spec, layout, TEXT),
-    RUN_REAL(published_bubble_rate_span),
-    RUN_REAL(published_samples_per_s_per_gpu),
-    RUN_REAL(published_iteration_s),
-    RUN_REAL(published_mfu),
-    RUN_REAL(published_tflops_per_gpu),
-    RUN_REAL(published_hardware_tflops_per_gpu),
-    RUN_REAL(published_activation_gib),
-    RUN_REAL(published_pass_f_s),
-    RUN_REAL(published_memory_gib),
-    RUN_REAL(published_best_mfu),
-};
-
+/* What cannot be seen in a row. */
 static const field unseen[] = {
     FIELD(pc_run_spec, iteration.model.name, TEXT),
     FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
@@ -351,27 +331,15 @@ static void every_field_of_given_costs_counts(void **state) {
     pc_run_spec_free(&base);
 }
 
-static void labels_do_not_count(void **state) {
+static void what_is_not_seen_does_not_count(void **state) {
     (void)state;
     pc_run_spec base = cluster_spec();
-    for (size_t i = 0; i < COUNT(labels); i++) {
-        pc_run_spec spec = base;
-        change(&spec, &labels[i]);
-        if (!pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)))
-            fail_msg("%s: is in the key", labels[i].name);
-        if (pc_run_labels_of(&spec) == pc_run_labels_of(&base)) fail_msg("%s: is no label", labels[i].name);
-    }
     for (size_t i = 0; i < COUNT(unseen); i++) {
         pc_run_spec spec = base;
         change(&spec, &unseen[i]);
         if (!pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)))
             fail_msg("%s: is in the key", unseen[i].name);
-        assert_true(pc_run_labels_of(&spec) == pc_run_labels_of(&base));
     }
-    pc_run_spec spec = base;
-    spec.profile_text = "a.h5";
-    assert_true(pc_run_key_equal(pc_run_key_of(&spec), pc_run_key_of(&base)));
-    assert_true(pc_run_labels_of(&spec) != pc_run_labels_of(&base));
 }
 
 /* Bytes behind a text's end, other addresses of equal lists, and another NaN are nothing. */
@@ -416,33 +384,14 @@ static void keys_are_texts(void **state) {
     assert_false(pc_run_key_parse("0123456789abcdeffedcba98765432100", &back));
 }
 
-/* A row that was worked out under other labels gets these, and keeps its numbers. */
-static void a_row_is_relabelled(void **state) {
-    (void)state;
-    pc_run_spec spec = cluster_spec();
-    pc_run_row row = {.run = 7, .name = "a much longer name than before", .profile = "old.h5", .iteration_s = 3};
-    spec.run = 8;
-    snprintf(spec.name, sizeof spec.name, "new");
-    snprintf(spec.scenario, sizeof spec.scenario, "s");
-    spec.profile_text = "new.h5";
-    spec.published_mfu = 0.5;
-    pc_run_row_relabel(&spec, &row);
-    assert_int_equal(row.run, 8);
-    assert_string_equal(row.name, "new");
-    assert_string_equal(row.scenario, "s");
-    assert_string_equal(row.profile, "new.h5");
-    assert_true(row.published_mfu == 0.5 && isnan(row.published_iteration_s) && row.iteration_s == 3);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_of_a_cluster_run_counts),
         cmocka_unit_test(every_field_of_given_costs_counts),
-        cmocka_unit_test(labels_do_not_count),
+        cmocka_unit_test(what_is_not_seen_does_not_count),
         cmocka_unit_test(values_count_not_how_they_lie_in_memory),
         cmocka_unit_test(lists_of_what_cannot_be_are_left_alone),
         cmocka_unit_test(keys_are_texts),
-        cmocka_unit_test(a_row_is_relabelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Runs whose schedules are made as if all passes took the same time, and the limits, passes and parameters that rows
  * show. */
-#include "models/training/run.h"
+#include "results/row.h"
 #include "tests/refusals.h"
 #include "tests/scenario_files.h"
 
@@ -20,7 +20,7 @@ static done run_with(const char *const *sets, int count) {
     pc_error error = {0};
     pc_scenario *scenario = load_with(NULL, sets, count);
     x.spec = spec_of(scenario, 0);
-    if (pc_run(&x.spec, &x.row, &x.detail, &error)) fail_msg("%s", error.message);
+    if (pc_run_row_make(&x.spec, NULL, &x.row, &x.detail, &error)) fail_msg("%s", error.message);
     pc_scenario_free(scenario);
     return x;
 }
@@ -123,7 +123,7 @@ static void test_no_memory(void **state) {
         while (next_refusal(&x)) {
             pc_run_row row;
             pc_run_detail detail = {0};
-            x.code = pc_run(&spec, &row, &detail, &error);
+            x.code = pc_run_row_make(&spec, NULL, &row, &detail, &error);
             if (x.code == PC_OK) assert_true(detail.block.devices == 2 && detail.replay.trace.transfer_count == 8);
             if (x.code == PC_OK) pc_run_detail_free(&detail);
         }

@@ -242,7 +242,7 @@ static void test_worse_is_never_better(void **state) {
 
 /* ---- what cannot be ---- */
 
-static void expect_status(const pc_iteration_spec *spec, pc_iteration_status status, const char *what) {
+static void expect_status(const pc_iteration_spec *spec, pc_run_status status, const char *what) {
     pc_iteration x;
     assert_int_equal(pc_iteration_run(spec, NULL, false, &x, NULL), PC_OK);
     assert_int_equal(x.status, status);
@@ -256,13 +256,13 @@ static void test_more_than_there_is(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
     spec.bad_days = (pc_bad_days){.samples = 2, .slow_gpus = 65, .slow_factor = 2};
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "slow_gpus: 65; expected at most 64");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "slow_gpus: 65; expected at most 64");
     spec.bad_days = (pc_bad_days){.samples = 2, .bad_links = 65, .bad_factor = 0.5};
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "bad_links: 65");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "bad_links: 65");
     spec.bad_days = (pc_bad_days){.samples = 2, .other_nodes = 9, .other_gpu = spec.machine.gpu};
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "other_nodes: 9; expected at most 8");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "other_nodes: 9; expected at most 8");
     spec.bad_days = (pc_bad_days){.samples = 2, .has_slow_stage = true, .slow_stage = 4, .slow_factor = 2};
-    expect_status(&spec, PC_ITERATION_INFEASIBLE, "slow_stage: 4; expected at most 3");
+    expect_status(&spec, PC_RUN_INFEASIBLE, "slow_stage: 4; expected at most 3");
 }
 
 static void test_bad_input(void **state) {
@@ -294,7 +294,7 @@ static void test_memory_of_the_other_gpu(void **state) {
     assert_int_equal(good.memory[2].capacity_bytes, pc_iteration_capacity(&spec));
     pc_iteration_free(&good);
     spec.bad_days.other_gpu.memory_bytes = peak - 1;
-    expect_status(&spec, PC_ITERATION_OUT_OF_MEMORY, "stage 3: activations");
+    expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 3: activations");
     spec.memory_limit_bytes = peak * 2;
     good = run_spec(&spec);
     pc_iteration_free(&good);

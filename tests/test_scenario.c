@@ -1,6 +1,7 @@
 /* The scenario loader: what good files mean, and what --set makes of them. */
 #include "models/schedule/generate.h"
 #include "models/workload/activation.h"
+#include "results/row.h"
 #include "scenarios/units.h"
 #include "tests/scenario_files.h"
 
@@ -27,10 +28,11 @@ static void test_minimal(void **state) {
     assert_starts(text, "# The least that a scenario needs");
 
     pc_run_spec spec = spec_of(scenario, 0);
-    assert_string_equal(spec.scenario, "minimal");
-    assert_string_equal(spec.name, "minimal.1f1b");
-    assert_string_equal(spec.model, "");
-    assert_string_equal(spec.machine, "");
+    pc_run_labels labels = labels_of(scenario, 0);
+    assert_string_equal(labels.scenario, "minimal");
+    assert_string_equal(labels.name, "minimal.1f1b");
+    assert_string_equal(labels.model, "");
+    assert_string_equal(labels.machine, "");
     assert_ptr_equal(spec.generator, pc_generator_find("1f1b"));
     assert_int_equal(spec.devices, 4);
     assert_int_equal(spec.microbatches, 8);
@@ -43,9 +45,9 @@ static void test_minimal(void **state) {
     assert_int_equal(spec.costs.devices, 4);
     assert_int_equal(spec.costs.transfer.mode, PC_TRANSFER_DELAY);
     assert_int_equal(spec.costs.transfer.delay_ps, 0);
-    assert_true(isnan(spec.published_bubble_rate_span));
-    assert_true(isnan(spec.published_samples_per_s_per_gpu));
-    assert_true(isnan(spec.published_iteration_s));
+    assert_true(isnan(labels.published_bubble_rate_span));
+    assert_true(isnan(labels.published_samples_per_s_per_gpu));
+    assert_true(isnan(labels.published_iteration_s));
     for (int d = 0; d < 4; d++) {
         assert_int_equal(spec.costs.memory_capacity_bytes[d], 0);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_F), MS);
@@ -54,8 +56,8 @@ static void test_minimal(void **state) {
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_R), MS); /* F again */
     }
     pc_run_spec_free(&spec);
-    assert_int_equal(pc_scenario_run_spec(scenario, 1, &spec, NULL), PC_ERROR_INPUT);
-    assert_int_equal(pc_scenario_run_spec(scenario, -1, &spec, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_scenario_run_spec(scenario, 1, &spec, &labels, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_scenario_run_spec(scenario, -1, &spec, &labels, NULL), PC_ERROR_INPUT);
     pc_scenario_free(scenario);
     pc_scenario_free(NULL);
 }
@@ -68,14 +70,15 @@ static void assert_times(const pc_run_spec *spec, int stage, int64_t f, int64_t 
 }
 
 /* The run of this name; fails where there is none. */
-static pc_run_spec find_run(const pc_scenario *scenario, const char *name) {
-    for (int64_t i = 0; i < pc_scenario_run_count(scenario); i++) {
-        pc_run_spec spec = spec_of(scenario, i);
-        if (strcmp(spec.name, name) == 0) return spec;
-        pc_run_spec_free(&spec);
-    }
+static int64_t index_of(const pc_scenario *scenario, const char *name) {
+    for (int64_t i = 0; i < pc_scenario_run_count(scenario); i++)
+        if (strcmp(labels_of(scenario, i).name, name) == 0) return i;
     fail_msg("no run %s", name);
     abort();
+}
+
+static pc_run_spec find_run(const pc_scenario *scenario, const char *name) {
+    return spec_of(scenario, index_of(scenario, name));
 }
 
 static void test_merged_times(void **state) {
@@ -121,8 +124,9 @@ static void test_merged_rest(void **state) {
     pc_run_spec_free(&spec);
 
     spec = find_run(scenario, "labels.1f1b");
-    assert_string_equal(spec.model, "small");
-    assert_string_equal(spec.machine, "other");
+    const pc_run_labels labels = labels_of(scenario, index_of(scenario, "labels.1f1b"));
+    assert_string_equal(labels.model, "small");
+    assert_string_equal(labels.machine, "other");
     assert_int_equal(spec.overhead_ps, 0);
     assert_false(spec.trace);
     assert_int_equal(spec.microbatch_size, 3);
@@ -204,8 +208,9 @@ static void test_sweep_order(void **state) {
         char name[PC_LABEL_SIZE];
         int p = devices[i / 8 % 2], v = chunks[i / 4 % 2], m = microbatches[i / 2 % 2];
         pc_run_spec spec = spec_of(scenario, i);
+        pc_run_labels labels = labels_of(scenario, i);
         snprintf(name, sizeof name, "%s.%s.m%d.p%d.v%d", cases[i / 16], schedules[i % 2], m, p, v);
-        assert_string_equal(spec.name, name);
+        assert_string_equal(labels.name, name);
         assert_int_equal(spec.devices, p);
         assert_int_equal(spec.microbatches, m);
         assert_int_equal(spec.chunks, i % 2 ? v : 1);
@@ -223,12 +228,13 @@ static void test_published(void **state) {
     pc_scenario *scenario = load_good("good/sweep.yaml");
     for (int i = 0; i < 32; i++) {
         pc_run_spec spec = spec_of(scenario, i);
+        pc_run_labels labels = labels_of(scenario, i);
         bool here = i >= 16 && i % 2 == 0, by_microbatches = here && spec.microbatches == 16;
-        assert_true(by_microbatches ? spec.published_bubble_rate_span == 0.125
-                                    : isnan(spec.published_bubble_rate_span));
-        assert_true(by_microbatches ? spec.published_iteration_s == 7.5992 : isnan(spec.published_iteration_s));
-        assert_true(here && !by_microbatches ? spec.published_samples_per_s_per_gpu == 11.8
-                                             : isnan(spec.published_samples_per_s_per_gpu));
+        assert_true(by_microbatches ? labels.published_bubble_rate_span == 0.125
+                                    : isnan(labels.published_bubble_rate_span));
+        assert_true(by_microbatches ? labels.published_iteration_s == 7.5992 : isnan(labels.published_iteration_s));
+        assert_true(here && !by_microbatches ? labels.published_samples_per_s_per_gpu == 11.8
+                                             : isnan(labels.published_samples_per_s_per_gpu));
         pc_run_spec_free(&spec);
     }
     pc_scenario_free(scenario);
@@ -305,7 +311,8 @@ static void test_sets(void **state) {
     for (int64_t i = 0; i < 2; i++) {
         /* The last one wins, over the case too; what stands beside it under `times` stays. */
         pc_run_spec spec = spec_of(scenario, i);
-        assert_string_equal(spec.scenario, "renamed");
+        pc_run_labels labels = labels_of(scenario, i);
+        assert_string_equal(labels.scenario, "renamed");
         assert_int_equal(spec.microbatches, 32);
         assert_int_equal(spec.costs.transfer.delay_ps, 3000000);
         assert_times(&spec, 0, 12 * MS, (i ? 5 : 1) * MS, MS, (i ? 6 : 2) * MS);
@@ -362,8 +369,8 @@ static void test_sets_and_sweep(void **state) {
 static void assert_runs(const pc_run_spec *spec) {
     pc_run_row row;
     pc_run_detail detail;
-    assert_int_equal(pc_run(spec, &row, &detail, NULL), PC_OK);
-    if (row.status != PC_RUN_OK) fail_msg("%s: %s", spec->name, row.message);
+    assert_int_equal(pc_run_row_make(spec, NULL, &row, &detail, NULL), PC_OK);
+    if (row.status != PC_RUN_OK) fail_msg("%s: %s", spec->generator->name, row.message);
     pc_run_detail_free(&detail);
 }
 
@@ -390,8 +397,8 @@ static void test_documentation(void **state) {
             assert_true(found < sizeof expected / sizeof *expected);
             assert_int_equal(pc_scenario_run_count(scenario), expected[found].runs);
             pc_run_spec first = spec_of(scenario, 0), last = spec_of(scenario, expected[found].runs - 1);
-            assert_string_equal(first.name, expected[found].first);
-            assert_string_equal(last.name, expected[found].last);
+            assert_string_equal(labels_of(scenario, 0).name, expected[found].first);
+            assert_string_equal(labels_of(scenario, expected[found].runs - 1).name, expected[found].last);
             assert_runs(&first);
             assert_runs(&last);
             pc_run_spec_free(&first);
@@ -421,12 +428,13 @@ static void test_table5(void **state) {
     assert_int_equal(pc_scenario_run_count(scenario), 72);
     for (int64_t i = 0; i < 72; i++) {
         pc_run_spec spec = spec_of(scenario, i);
+        pc_run_labels labels = labels_of(scenario, i);
         const bool is_handcrafted = i % 6 == 2 || i % 6 == 3; /* ZB-H1 and ZB-H2 were not measured */
         assert_true(spec.trace && spec.has_activation);
-        assert_string_equal(spec.machine, "A100 SXM 80 GB");
-        assert_true(spec.published_bubble_rate_span > 0);
-        assert_int_equal(isnan(spec.published_samples_per_s_per_gpu) != 0, is_handcrafted);
-        assert_int_equal(isnan(spec.published_memory_gib) != 0, is_handcrafted);
+        assert_string_equal(labels.machine, "A100 SXM 80 GB");
+        assert_true(labels.published_bubble_rate_span > 0);
+        assert_int_equal(isnan(labels.published_samples_per_s_per_gpu) != 0, is_handcrafted);
+        assert_int_equal(isnan(labels.published_memory_gib) != 0, is_handcrafted);
         assert_int_equal(pc_generator_check(spec.generator, spec.devices, spec.microbatches, spec.chunks, NULL), PC_OK);
         if (i % 6 == 1) {
             int64_t middle = spec.costs.activation_bytes[spec.chunks], first = spec.costs.activation_bytes[0];
@@ -483,9 +491,10 @@ static void compare_row(const pc_scenario *scenario, int64_t row_index, const cs
     for (int s = 0; s < 6; s++) {
         char name[PC_LABEL_SIZE];
         pc_run_spec spec = spec_of(scenario, 6 * row_index + s);
+        pc_run_labels labels = labels_of(scenario, 6 * row_index + s);
         snprintf(name, sizeof name, "%s-m%s.%s", row->model, row->cell[MICROBATCHES], schedules[s]);
-        assert_string_equal(spec.name, name);
-        assert_string_equal(spec.model, row->model);
+        assert_string_equal(labels.name, name);
+        assert_string_equal(labels.model, row->model);
         assert_int_equal(spec.devices, row_integer(row, DEVICES));
         assert_int_equal(spec.microbatches, row_integer(row, MICROBATCHES));
         assert_int_equal(spec.microbatch_size, row_integer(row, MICROBATCH_SIZE));
@@ -505,11 +514,11 @@ static void compare_row(const pc_scenario *scenario, int64_t row_index, const cs
         assert_true(pc_activation_bytes_per_layer(&shape, &per_layer));
         for (int c = 0; c < spec.chunks; c++) kept += spec.costs.activation_bytes[spec.chunks + c];
         assert_int_equal(kept, per_layer * (shape.layers + 2) / spec.devices);
-        assert_true(spec.published_bubble_rate_span == strtod(row->cell[BUBBLES + s], NULL));
+        assert_true(labels.published_bubble_rate_span == strtod(row->cell[BUBBLES + s], NULL));
         if (s < 2 || s > 3) { /* of ZB-H1 and ZB-H2 there is neither */
             int measured = s < 2 ? s : s - 2;
-            assert_true(spec.published_samples_per_s_per_gpu == strtod(row->cell[SAMPLES + measured], NULL));
-            assert_true(spec.published_memory_gib == strtod(row->cell[MEMORY + measured], NULL));
+            assert_true(labels.published_samples_per_s_per_gpu == strtod(row->cell[SAMPLES + measured], NULL));
+            assert_true(labels.published_memory_gib == strtod(row->cell[MEMORY + measured], NULL));
         }
         pc_run_spec_free(&spec);
     }

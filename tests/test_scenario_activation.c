@@ -46,7 +46,8 @@ static void test_layout_without_a_word(void **state) {
                  cases[i].model);
         pc_scenario *scenario = load_text(text);
         pc_run_spec spec = spec_of(scenario, 0);
-        assert_string_equal(spec.layout, cases[i].layout);
+        pc_run_labels labels = labels_of(scenario, 0);
+        assert_string_equal(labels.layout, cases[i].layout);
         for (int d = 0; d < 4; d++) assert_int_equal(spec.costs.activation_bytes[d], cases[i].layers[d] * 1212416);
         pc_run_spec_free(&spec);
         pc_scenario_free(scenario);
@@ -55,7 +56,8 @@ static void test_layout_without_a_word(void **state) {
         load_text("scenario: x\nsetting: {schedule: 1f1b, devices: 4, microbatches: 8, model: {layers: 11}, "
                   "times: {F: 1 ms, BW: 2 ms}, activation: {size: 100 B}}\n");
     pc_run_spec spec = spec_of(scenario, 0);
-    assert_string_equal(spec.layout, "");
+    pc_run_labels labels = labels_of(scenario, 0);
+    assert_string_equal(labels.layout, "");
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
 }

@@ -1,5 +1,6 @@
 /* The scenario loader: runs on a cluster, the library of models and machines, files of one's own. */
 #include "models/schedule/generate.h"
+#include "results/row.h"
 #include "scenarios/library.h"
 #include "tests/scenario_files.h"
 
@@ -268,8 +269,9 @@ static void test_where_paths_count_from(void **state) {
     assert_int_equal(chdir(folder), 0);
     pc_scenario *scenario = load_with(NULL, sets, 3);
     pc_run_spec spec = spec_of(scenario, 0);
-    assert_string_equal(spec.machine, "own machine");
-    assert_string_equal(spec.model, "tiny");
+    pc_run_labels labels = labels_of(scenario, 0);
+    assert_string_equal(labels.machine, "own machine");
+    assert_string_equal(labels.model, "tiny");
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
     assert_int_equal(chdir(here), 0);
@@ -286,10 +288,11 @@ static void test_defaults(void **state) {
     (void)state;
     pc_scenario *scenario = load_cluster();
     pc_run_spec spec = spec_of(scenario, 0);
+    pc_run_labels labels = labels_of(scenario, 0);
     const pc_iteration_spec *s = &spec.iteration, usual = pc_iteration_spec_default();
     assert_true(spec.is_cluster && spec.infeasible[0] == '\0');
-    assert_string_equal(spec.name, "plain.1f1b");
-    assert_string_equal(spec.model, "tiny");
+    assert_string_equal(labels.name, "plain.1f1b");
+    assert_string_equal(labels.model, "tiny");
     assert_int_equal(spec.gpus, 16);
     assert_int_equal(spec.devices, 1);
     assert_int_equal(spec.microbatches, 4);
@@ -330,10 +333,11 @@ static void test_every_key(void **state) {
     (void)state;
     pc_scenario *scenario = load_cluster();
     pc_run_spec spec = spec_of(scenario, 1);
+    pc_run_labels labels = labels_of(scenario, 1);
     const pc_iteration_spec *s = &spec.iteration;
     const pc_model *m = &s->model;
     static const int32_t layers[] = {1, 2, 3, 1, 2, 3};
-    assert_string_equal(spec.model, "Tiny!");
+    assert_string_equal(labels.model, "Tiny!");
     assert_true(m->layers == 12 && m->hidden == 64 && m->ffn_hidden == 128 && m->heads == 4 && m->kv_heads == 2);
     assert_true(m->head_dim == 32 && m->vocab == 2000 && m->vocab_multiple == 64 && m->max_positions == 512);
     assert_true(m->positions == PC_POSITIONS_ROTARY && m->norm == PC_NORM_RMS && m->mlp == PC_MLP_SWIGLU);
@@ -356,6 +360,7 @@ static void test_every_key(void **state) {
     assert_true(!s->expands && s->jitter == 0 && s->seed == 0 && spec.trace);
     pc_run_spec_free(&spec);
     spec = spec_of(scenario, 2);
+    labels = labels_of(scenario, 2);
     assert_true(s->expands && s->jitter == 0.05 && s->seed == 7 && !spec.trace);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
@@ -422,10 +427,12 @@ static void test_published_on_a_cluster(void **state) {
     static const char *const other = "setting.tp=2";
     pc_scenario *scenario = load_cluster();
     pc_run_spec spec = spec_of(scenario, 2);
-    assert_true(spec.published_mfu == 0.5 && spec.published_tflops_per_gpu == 150);
-    assert_true(spec.published_hardware_tflops_per_gpu == 200 && spec.published_activation_gib == 3);
-    assert_true(spec.published_iteration_s == 2 && isnan(spec.published_bubble_rate_span));
-    assert_true(spec.published_pass_f_s == 4e-3 && spec.published_memory_gib == 7 && spec.published_best_mfu == 0.625);
+    pc_run_labels labels = labels_of(scenario, 2);
+    assert_true(labels.published_mfu == 0.5 && labels.published_tflops_per_gpu == 150);
+    assert_true(labels.published_hardware_tflops_per_gpu == 200 && labels.published_activation_gib == 3);
+    assert_true(labels.published_iteration_s == 2 && isnan(labels.published_bubble_rate_span));
+    assert_true(labels.published_pass_f_s == 4e-3 && labels.published_memory_gib == 7 &&
+                labels.published_best_mfu == 0.625);
     assert_int_equal(spec.iteration.cut.dp, 2);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
@@ -435,7 +442,8 @@ static void test_published_on_a_cluster(void **state) {
     for (int i = 0; i < 2; i++) {
         scenario = load_with(path, i ? more : same, 1);
         spec = spec_of(scenario, 2);
-        assert_int_equal(isnan(spec.published_mfu) != 0, i);
+        labels = labels_of(scenario, 2);
+        assert_int_equal(isnan(labels.published_mfu) != 0, i);
         pc_run_spec_free(&spec);
         pc_scenario_free(scenario);
     }
@@ -443,7 +451,8 @@ static void test_published_on_a_cluster(void **state) {
         other, "setting.pp=2", "setting.gpus=16", "setting.dp=4", "setting.model.layout=even", "setting.schedule=1f1b"};
     scenario = load_with(path, sets, 6);
     spec = spec_of(scenario, 2);
-    assert_true(isnan(spec.published_mfu) && isnan(spec.published_activation_gib));
+    labels = labels_of(scenario, 2);
+    assert_true(isnan(labels.published_mfu) && isnan(labels.published_activation_gib));
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
 }
@@ -466,10 +475,11 @@ static void test_swept_names(void **state) {
     pc_scenario *scenario = load_with(NULL, sets, 11);
     assert_int_equal(pc_scenario_run_count(scenario), 1 << 11);
     pc_run_spec first = spec_of(scenario, 0), last = spec_of(scenario, (1 << 11) - 1);
-    assert_string_equal(first.name, "flags.1f1b.gpt3-1.3b.dgx-a100.g64.tp1.pp2.s1024.b1.gb128.z0.recompute-none");
-    assert_string_equal(last.name, "flags.gpipe.llama3-8b.dgx-h100.g128.tp2.pp4.s2048.b2.gb256.z1.recompute-full");
-    assert_string_equal(last.model, "llama3-8b");
-    assert_string_equal(last.machine, "dgx-h100");
+    const pc_run_labels of_first = labels_of(scenario, 0), of_last = labels_of(scenario, (1 << 11) - 1);
+    assert_string_equal(of_first.name, "flags.1f1b.gpt3-1.3b.dgx-a100.g64.tp1.pp2.s1024.b1.gb128.z0.recompute-none");
+    assert_string_equal(of_last.name, "flags.gpipe.llama3-8b.dgx-h100.g128.tp2.pp4.s2048.b2.gb256.z1.recompute-full");
+    assert_string_equal(of_last.model, "llama3-8b");
+    assert_string_equal(of_last.machine, "dgx-h100");
     assert_true(last.iteration.cut.tp == 2 && last.iteration.cut.pp == 4 && last.iteration.cut.dp == 16);
     assert_true(last.iteration.cut.seq_len == 2048 && last.iteration.cut.zero == 1);
     assert_true(last.iteration.cut.microbatch_size == 2 && last.iteration.cut.microbatches == 8);
@@ -513,7 +523,7 @@ static void test_recomputation_by_part(void **state) {
     pc_run_row row;
     pc_run_detail detail;
     assert_memory_equal(spec.iteration.cut.recompute_of_part, expected, sizeof expected);
-    assert_int_equal(pc_run(&spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_OK);
     assert_string_equal(row.recompute, "mixed");
     pc_run_detail_free(&detail);

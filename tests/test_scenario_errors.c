@@ -303,7 +303,8 @@ static bool load_with_refusal(const char *path, const char *const *sets, int set
     pc_code code = pc_scenario_load(path, sets, set_count, &scenario, &error);
     for (int64_t i = 0; !code && i < pc_scenario_run_count(scenario); i++) {
         pc_run_spec spec;
-        code = pc_scenario_run_spec(scenario, i, &spec, &error);
+        pc_run_labels labels;
+        code = pc_scenario_run_spec(scenario, i, &spec, &labels, &error);
         if (!code) pc_run_spec_free(&spec);
     }
     pc_alloc_fail_after(-1);

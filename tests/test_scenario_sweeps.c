@@ -14,7 +14,8 @@ static pc_scenario *load_base_with(const char *lines, const char *const *sets, i
 
 static void assert_name(const pc_scenario *scenario, int64_t index, const char *name) {
     pc_run_spec spec = spec_of(scenario, index);
-    assert_string_equal(spec.name, name);
+    pc_run_labels labels = labels_of(scenario, index);
+    assert_string_equal(labels.name, name);
     pc_run_spec_free(&spec);
 }
 
@@ -72,7 +73,8 @@ static void test_long_names(void **state) {
     snprintf(lines, sizeof lines, "cases: [{name: %0111d}]\n%s", 0, sweep);
     pc_scenario *scenario = load_base_with(lines, NULL, 0);
     pc_run_spec spec = spec_of(scenario, 1);
-    assert_int_equal(strlen(spec.name), 127);
+    pc_run_labels labels = labels_of(scenario, 1);
+    assert_int_equal(strlen(labels.name), 127);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
     char text[2048];
@@ -104,7 +106,7 @@ static void test_plans(void **state) {
     pc_run_spec a = spec_of(scenario, 0), b = spec_of(scenario, 1);
     assert_false(a.plans_equal);
     assert_true(b.plans_equal);
-    assert_string_equal(b.name, "b.1f1b");
+    assert_string_equal(labels_of(scenario, 1).name, "b.1f1b");
     pc_run_spec_free(&a);
     pc_run_spec_free(&b);
     pc_scenario_free(scenario);

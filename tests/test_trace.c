@@ -1,7 +1,7 @@
 /* Traces: what goes between stages, on every way to a trace; the block. */
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
-#include "models/training/run.h"
+#include "results/row.h"
 #include "tests/iteration_example.h"
 #include "tests/random_schedule.h"
 #include "tests/refusals.h"
@@ -278,12 +278,12 @@ static void check_block(pc_run_spec *spec) {
     pc_run_row row, plain;
     pc_run_detail detail;
     spec->trace = false;
-    assert_int_equal(pc_run(spec, &plain, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(spec, NULL, &plain, &detail, NULL), PC_OK);
     assert_int_equal(plain.status, PC_RUN_OK);
     assert_int_equal(detail.block.devices, 0);
     pc_run_detail_free(&detail);
     spec->trace = true;
-    assert_int_equal(pc_run(spec, &row, &detail, NULL), PC_OK);
+    assert_int_equal(pc_run_row_make(spec, NULL, &row, &detail, NULL), PC_OK);
     assert_true(row.trace_hash == plain.trace_hash);
     assert_int_equal(detail.block.devices, spec->devices);
     assert_int_equal(detail.block.chunks, spec->chunks);

@@ -22,7 +22,7 @@ typedef struct plan_trial {
     const plan_candidate *candidate;
     pc_code code;
     pc_error error;
-    pc_iteration_status status;
+    pc_run_status status;
     plan_ranked plan;
 } plan_trial;
 
@@ -57,7 +57,7 @@ static void run_trial(const plan_search *search, plan_trial *trial) {
     pc_iteration iteration;
     spec.memo = search->memo;
     trial->code = pc_iteration_run(&spec, search->space->bases[choice.base].cost, false, &iteration, &trial->error);
-    trial->status = trial->code == PC_ERROR_INPUT ? PC_ITERATION_INFEASIBLE : PC_ITERATION_OK;
+    trial->status = trial->code == PC_ERROR_INPUT ? PC_RUN_INFEASIBLE : PC_RUN_OK;
     if (trial->code == PC_ERROR_INPUT) trial->code = PC_OK;
     if (trial->code || trial->status) return;
     trial->status = iteration.status;
@@ -103,8 +103,8 @@ static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *erro
     pc_plan_log *log = &search->log;
     if (trial->code) return pc_error_set(error, trial->code, "%s", trial->error.message);
     log->simulated++;
-    log->simulated_over_memory += trial->status == PC_ITERATION_OUT_OF_MEMORY;
-    log->simulated_infeasible += trial->status == PC_ITERATION_INFEASIBLE;
+    log->simulated_over_memory += trial->status == PC_RUN_OUT_OF_MEMORY;
+    log->simulated_infeasible += trial->status == PC_RUN_INFEASIBLE;
     if (trial->status) return PC_OK;
     double part = trial->plan.found.bound_s / trial->plan.found.iteration_s;
     log->mean_bound += part; /* the sum, until the end */

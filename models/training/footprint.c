@@ -12,7 +12,7 @@ static const double BYTES_PER_GIB = 1073741824.0;
 static void note(const pc_iteration_plan *plan, int device, const char *what, const char *when, int64_t bytes,
                  pc_iteration *iteration) {
     int64_t capacity = plan->device[device].capacity_bytes;
-    iteration->status = PC_ITERATION_OUT_OF_MEMORY;
+    iteration->status = PC_RUN_OUT_OF_MEMORY;
     pc_write_message(iteration->message, sizeof iteration->message,
                      "stage %d: %s %s: %.4g GiB in all of %.4g GiB: %.3g GiB too much", device, what, when,
                      (double)bytes / BYTES_PER_GIB, (double)capacity / BYTES_PER_GIB,
@@ -185,7 +185,7 @@ void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedu
     }
     say_peak(plan, device, stuck->level_bytes + stuck->asked_bytes, stuck->when_ps, iteration);
     pc_pass_name(schedule, schedule->passes[stuck->position], name);
-    iteration->status = PC_ITERATION_OUT_OF_MEMORY;
+    iteration->status = PC_RUN_OUT_OF_MEMORY;
     pc_write_message(
         iteration->message, sizeof iteration->message,
         "stage %d: %s waits for %.4g GiB of memory: %.4g of %.4g GiB are taken, and from %.4g s on no pass "

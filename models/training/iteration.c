@@ -59,7 +59,7 @@ static void close_run(iteration_run *run) {
 /* ---- before the passes ---- */
 
 static void note_infeasible(pc_iteration *iteration, const char *why) {
-    iteration->status = PC_ITERATION_INFEASIBLE;
+    iteration->status = PC_RUN_INFEASIBLE;
     snprintf(iteration->message, sizeof iteration->message, "%.*s", (int)sizeof iteration->message - 1, why);
 }
 

@@ -81,11 +81,8 @@ typedef struct pc_iteration_spec {
  * rest zeroed. */
 PC_API pc_iteration_spec pc_iteration_spec_default(void);
 
-typedef enum pc_iteration_status {
-    PC_ITERATION_OK,
-    PC_ITERATION_OUT_OF_MEMORY,
-    PC_ITERATION_INFEASIBLE
-} pc_iteration_status;
+/* What became of an iteration, or of a run. */
+typedef enum pc_run_status { PC_RUN_OK, PC_RUN_OUT_OF_MEMORY, PC_RUN_INFEASIBLE } pc_run_status;
 
 /* What one stage's GPU holds, in bytes. peak_bytes is their sum at the moment peak_ps, the first one of the
  * activations' peak. The optimizer's step, when no activations are left, may need more than they did: the difference is
@@ -119,7 +116,7 @@ typedef struct pc_sent {
 } pc_sent;
 
 typedef struct pc_iteration {
-    pc_iteration_status status;
+    pc_run_status status;
     char message[256]; /* why the status is not OK: device, kind, when, how much too much; or the rule */
     double iteration_s;
     double sequences;                  /* in an iteration, all replicas */

@@ -5,7 +5,7 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
-#include "models/training/run.h"
+#include "results/row.h"
 
 #include <stdbool.h>
 #include <stdint.h>

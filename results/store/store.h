@@ -14,8 +14,8 @@
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/replay.h"
-#include "models/training/run.h"
 #include "results/columns.h"
+#include "results/row.h"
 
 #include <stdbool.h>
 #include <stddef.h>

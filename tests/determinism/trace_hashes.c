@@ -9,8 +9,8 @@
 #include "tests/support.h"
 
 #include "engine/parallel.h"
-#include "models/training/run.h"
 #include "results/columns.h"
+#include "results/row.h"
 #include "scenarios/plan_scenario.h"
 #include "scenarios/scenario.h"
 #include "tests/determinism/scenarios.h"
@@ -98,13 +98,14 @@ static pc_code answer_run(const answers *all, const char *const *sets, int set_c
                           pc_error *error) {
     pc_scenario *scenario;
     pc_run_spec spec;
+    pc_run_labels labels;
     pc_run_row row;
     pc_run_detail detail = {0};
     pc_code code = pc_scenario_load(NULL, sets, set_count, &scenario, error);
     if (code) return code;
-    if ((code = pc_scenario_run_spec(scenario, 0, &spec, error)) == PC_OK) {
+    if ((code = pc_scenario_run_spec(scenario, 0, &spec, &labels, error)) == PC_OK) {
         spec.iteration.threads = all->threads;
-        if ((code = pc_run(&spec, &row, &detail, error)) == PC_OK) write_run(&row, start, line);
+        if ((code = pc_run_row_make(&spec, &labels, &row, &detail, error)) == PC_OK) write_run(&row, start, line);
         if (!code) pc_run_detail_free(&detail);
         pc_run_spec_free(&spec);
     }

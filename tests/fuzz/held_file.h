@@ -2,7 +2,7 @@
 #ifndef PC_TESTS_HELD_FILE_H
 #define PC_TESTS_HELD_FILE_H
 
-#include "models/training/run.h"
+#include "results/row.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,14 +12,15 @@
 static void check_run(const pc_scenario *one, const pc_scenario *other, int64_t index) {
     pc_error error = {0};
     pc_run_spec a, b;
-    pc_code code = pc_scenario_run_spec(one, index, &a, &error);
+    pc_run_labels of_a, of_b;
+    pc_code code = pc_scenario_run_spec(one, index, &a, &of_a, &error);
     fuzz_check_error(code, &error);
     if (code) {
         fuzz_require(strstr(error.message, "in this test"), "of an accepted scenario every run can be made");
         return;
     }
-    fuzz_require(!pc_scenario_run_spec(other, index, &b, &error), "a run can be made twice");
-    fuzz_require(a.name[0] && strcmp(a.name, b.name) == 0, "a run has a name, and twice the same");
+    fuzz_require(!pc_scenario_run_spec(other, index, &b, &of_b, &error), "a run can be made twice");
+    fuzz_require(of_a.name[0] && strcmp(of_a.name, of_b.name) == 0, "a run has a name, and twice the same");
     fuzz_require(pc_run_key_equal(pc_run_key_of(&a), pc_run_key_of(&b)), "a scenario loaded twice has the same runs");
     pc_run_spec_free(&a);
     pc_run_spec_free(&b);
