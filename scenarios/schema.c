@@ -125,13 +125,16 @@ static pc_code refuse_unknown(const checked *of, const pc_node *node, const leve
 }
 
 /* `keys` are those of a mapping; NULL where another kind is expected. */
-static pc_code check_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
+static pc_code refuse_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
     static const char *const words[] = {"a single value", "a list", "a mapping"};
     char listed[KEYS_SIZE] = "";
-    if (node->kind == expected) return PC_OK;
     if (keys) list_keys(keys, listed);
     return pc_node_refuse(of->tree, node, of->error, "is %s; expected %s%s%s", words[node->kind], words[expected],
                           keys ? " of " : "", listed);
+}
+
+static pc_code check_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
+    return node->kind == expected ? PC_OK : refuse_kind(of, node, expected, keys);
 }
 
 /* ---- schedules ---- */
