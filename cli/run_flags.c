@@ -110,46 +110,32 @@ char *run_flag_set(const run_flag *flag, const char *value) {
     return set;
 }
 
-/* What stands behind "--set SET: KEY: " in the message, the key whole or with an entry's number; NULL where it begins
- * with something else. Long sets are cut in messages. */
-static const char *after_set(const char *message, const run_flag_use *use) {
-    char start[128];
-    snprintf(start, sizeof start, "--set %s", use->set);
-    pc_error_make_plain(start); /* as the message is */
-    size_t length = strlen(start);
-    if (strncmp(message, start, length) != 0 || strncmp(message + length, ": ", 2) != 0) return NULL;
-    const char *key = message + length + 2, *colon = strstr(key, ": ");
-    return colon && memchr(key, ' ', (size_t)(colon - key)) == NULL ? colon + 2 : key;
+/* Whether it was in the set that stands for the option. Long sets are cut in messages. */
+static bool is_of_set(const pc_error *error, const run_flag_use *use) {
+    char file[128];
+    snprintf(file, sizeof file, "--set %s", use->set);
+    return strcmp(error->file, file) == 0;
 }
 
-/* The option that gives what `path` names: "dp", or "model", which is more than --model gives. */
-static const run_flag *flag_of_path(const char *path, size_t length) {
-    for (const run_flag *flag = run_flags(); flag->name; flag++)
-        if (strncmp(flag->key, path, length) == 0 && (flag->key[length] == '\0' || flag->key[length] == '.'))
-            return flag;
+/* What no option gave, or what followed from several: the option for it, "dp", or "model", which is more than --model
+ * gives; NULL where it was in a file. */
+static const run_flag *flag_of_missing(const pc_error *error) {
+    static const char start[] = "setting.";
+    size_t skipped = sizeof start - 1, length = strlen(error->key) - skipped;
+    if (strcmp(error->file, "options") != 0 || strncmp(error->key, start, skipped) != 0) return NULL;
+    for (const run_flag *flag = run_flags(); flag->name; flag++) {
+        bool is_it = strncmp(flag->key, error->key + skipped, length) == 0;
+        if (is_it && (flag->key[length] == '\0' || flag->key[length] == '.')) return flag;
+    }
     return NULL;
 }
 
-/* What no option gave, or what followed from several: "options: setting.dp: ..." without a file. */
-static void explain_missing(pc_error *error) {
-    static const char start[] = "options: setting.";
-    char message[PC_ERROR_MESSAGE_SIZE];
-    if (strncmp(error->message, start, sizeof start - 1) != 0) return;
-    const char *path = error->message + sizeof start - 1, *colon = strstr(path, ": ");
-    const run_flag *flag = colon ? flag_of_path(path, (size_t)(colon - path)) : NULL;
-    if (!flag) return;
-    snprintf(message, sizeof message, "--%s%s", flag->name, colon);
-    pc_error_set(error, error->code, "%s", message);
-}
-
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error) {
-    char message[PC_ERROR_MESSAGE_SIZE];
-    explain_missing(error);
-    for (int i = 0; i < count; i++) {
-        const char *rest = after_set(error->message, &uses[i]);
-        if (!rest) continue;
-        snprintf(message, sizeof message, "--%s: %s", uses[i].flag->name, rest);
-        pc_error_set(error, error->code, "%s", message);
-        return;
-    }
+    char option[64];
+    const run_flag *flag = flag_of_missing(error);
+    for (int i = 0; i < count && !flag; i++)
+        if (is_of_set(error, &uses[i])) flag = uses[i].flag;
+    if (!flag) return;
+    snprintf(option, sizeof option, "--%s", flag->name);
+    pc_error_replace(error, option, 0, "");
 }

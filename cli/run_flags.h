@@ -22,8 +22,8 @@ typedef struct run_flag_use {
     char *set;         /* what it stands for; the caller's to free */
 } run_flag_use;
 
-/* Puts the option that the user wrote in the place of the set that it stands for, where the message of a load begins
- * with that: "--tp: 0: out of range; ..."; and, where there is no file, the one that would give what a key lacks:
+/* Puts the option that the user wrote in the place of the set that it stands for, where the error of a load was there:
+ * "--tp: 0: out of range; ..."; and, where there is no file, the one that would give what a key lacks:
  * "--machine: missing; ...". */
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error);
 

@@ -113,7 +113,7 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
     return PC_OK;
 }
 
-/* "block:STEPS:FILE", of {block: FILE, steps: STEPS}: flatten.h. */
+/* "block:STEPS:FILE", of {block: FILE, steps: STEPS}: schema.h. */
 static pc_code parse_block(const char *text, pc_value *value, pc_error *error) {
     const char *steps = text + 6, *path = strchr(steps, ':');
     char word[32];

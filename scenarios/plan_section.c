@@ -103,16 +103,15 @@ pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index,
     return pc_tree_refuse(&x->list[choice].document->tree, path, error, "%s", message);
 }
 
-pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_problem *problem, pc_error *error) {
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_error *fault, pc_error *error) {
     const pc_document *documents = x->loaded->documents, *from = documents;
     const pc_case *of = &x->loaded->cases[0];
     char path[2 * PC_KEY_PATH_SIZE];
     for (int i = x->loaded->document_count - 1; i > 0 && from == documents; i--)
-        if (pc_setting_gives(&documents[i].setting, problem->path)) from = &documents[i];
-    bool in_case = from == documents && pc_setting_gives(&of->setting, problem->path);
-    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", problem->path);
-    pc_tree_refuse(&from->tree, path, error, "%s", problem->error.message);
-    return problem->error.code;
+        if (pc_setting_gives(&documents[i].setting, fault->key)) from = &documents[i];
+    bool in_case = from == documents && pc_setting_gives(&of->setting, fault->key);
+    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", fault->key);
+    return pc_tree_pass_on(&from->tree, path, fault, error);
 }
 
 /* ---- lists ---- */
@@ -314,14 +313,14 @@ static pc_code take_sweep(pc_plan_scenario *x, pc_choice choice, pc_error *error
 static pc_code take_setting(pc_plan_scenario *x, pc_choice choice, pc_key key, pc_error *error) {
     pc_choice_list *list = &x->list[choice];
     pc_value value = x->given.value[key];
-    pc_problem problem;
-    pc_code code = convert(choice, &value, &problem.error);
-    if (!code) code = push(list, value, &problem.error);
+    pc_error fault;
+    pc_code code = convert(choice, &value, &fault);
+    if (!code) code = push(list, value, &fault);
     list->origin = PC_CHOICE_FIXED;
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    snprintf(problem.path, sizeof problem.path, "%s", pc_key_path(key));
-    return pc_plan_refuse_setting(x, &problem, error);
+    snprintf(fault.key, sizeof fault.key, "%s", pc_key_path(key));
+    return pc_plan_refuse_setting(x, &fault, error);
 }
 
 /* A layout of `auto` is one that is not given. */

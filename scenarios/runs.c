@@ -61,20 +61,19 @@ static const pc_document *find_in_sets(const pc_scenario *scenario, const char *
 
 /* Says what is wrong with a merged setting where the value to blame was written; what was written nowhere is missing
  * from the case. */
-static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_problem *problem, pc_error *error) {
+static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_error *fault, pc_error *error) {
     const pc_case *of = &scenario->cases[case_index];
-    pc_dimension swept = find_in_sweep(scenario, problem->path);
-    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, problem->path);
+    pc_dimension swept = find_in_sweep(scenario, fault->key);
+    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, fault->key);
     const pc_document *from = swept != PC_DIMENSIONS ? scenario->sweep[swept].document : set ? set : file;
-    bool inherited = !pc_setting_gives(&of->setting, problem->path) && pc_setting_gives(&file->setting, problem->path);
+    bool inherited = !pc_setting_gives(&of->setting, fault->key) && pc_setting_gives(&file->setting, fault->key);
     const char *parent = set || inherited ? "setting" : of->path;
     char path[2 * PC_KEY_PATH_SIZE];
     if (swept != PC_DIMENSIONS)
         snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(swept)->name);
     else
-        snprintf(path, sizeof path, "%s.%s", parent, problem->path);
-    pc_tree_refuse(&from->tree, path, error, "%s", problem->error.message);
-    return problem->error.code;
+        snprintf(path, sizeof path, "%s.%s", parent, fault->key);
+    return pc_tree_pass_on(&from->tree, path, fault, error);
 }
 
 /* The largest number of microbatches stands for all of them: nothing that is checked gets worse with fewer. */
@@ -100,11 +99,11 @@ static bool is_swept(const pc_scenario *scenario) {
 }
 
 static pc_code check_run(const pc_scenario *scenario, const pc_coordinates *at, pc_error *error) {
-    pc_problem problem;
     pc_setting merged = merge_run(scenario, at);
-    if (!pc_setting_check(&merged, &problem)) return PC_OK;
-    if (problem.is_rule && is_swept(scenario)) return PC_OK;
-    return refuse_run(scenario, at->case_index, &problem, error);
+    pc_error fault;
+    if (!pc_setting_check(&merged, &fault)) return PC_OK;
+    if (fault.is_rule && is_swept(scenario)) return PC_OK;
+    return refuse_run(scenario, at->case_index, &fault, error);
 }
 
 static pc_code check_runs(const pc_scenario *scenario, pc_error *error) {

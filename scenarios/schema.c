@@ -57,9 +57,9 @@ static bool is_key(const key_walk *walk, const char *word) {
 /* Where the walk comes to the word; false where it is no key of the level. As many words are looked up as there are
  * keys, and most differ in the first letter. */
 static bool find_key(const level *at, const char *word, key_walk *walk) {
-    size_t length = strlen(word);
+    size_t length = strcspn(word, ".");
     *walk = (key_walk){.at = *at};
-    for (int i = 0; i < at->schema->count; i++) {
+    for (int i = 0; i < at->schema->count && word[length] == '\0'; i++) {
         pc_schema_field field = pc_schema_field_at(at->schema, i);
         if (at->length > 0 && strncmp(field.path, at->prefix, at->length) != 0) continue;
         const char *key = field.path + at->length;
@@ -125,13 +125,16 @@ static pc_code refuse_unknown(const checked *of, const pc_node *node, const leve
 }
 
 /* `keys` are those of a mapping; NULL where another kind is expected. */
-static pc_code check_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
+static pc_code refuse_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
     static const char *const words[] = {"a single value", "a list", "a mapping"};
     char listed[KEYS_SIZE] = "";
-    if (node->kind == expected) return PC_OK;
     if (keys) list_keys(keys, listed);
     return pc_node_refuse(of->tree, node, of->error, "is %s; expected %s%s%s", words[node->kind], words[expected],
                           keys ? " of " : "", listed);
+}
+
+static pc_code check_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
+    return node->kind == expected ? PC_OK : refuse_kind(of, node, expected, keys);
 }
 
 /* ---- schedules ---- */

@@ -156,10 +156,13 @@ static pc_code check_set(const char *set, const pc_source *source, pc_error *err
     else if (strlen(set) > PC_SOURCE_SIZE_MAX / 2)
         problem = "the value is too long";
     if (problem)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected KEY=VALUE such as setting.microbatches=64",
-                            source->name, problem);
-    if (!has_line_break(set)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: the value has a line break; expected one line", source->name);
+        pc_error_set(error, PC_ERROR_INPUT, "%s; expected KEY=VALUE such as setting.microbatches=64", problem);
+    else if (has_line_break(set))
+        pc_error_set(error, PC_ERROR_INPUT, "the value has a line break; expected one line");
+    else
+        return PC_OK;
+    pc_error_place(error, source->name, 0, "");
+    return PC_ERROR_INPUT;
 }
 
 /* One line a key, each a space deeper, and the value behind the last. */

@@ -38,12 +38,14 @@ typedef struct builder {
 
 /* ---- messages ---- */
 
+static void place(const pc_tree *tree, unsigned line, const char *path, pc_error *error) {
+    pc_error_place(error, tree->source.name, tree->source.is_file ? line : 0, path);
+}
+
 static pc_code refuse_line(const builder *build, size_t line, const char *problem, const char *expected) {
-    const pc_source *source = &build->tree->source;
-    if (!source->is_file)
-        return pc_error_set(build->error, PC_ERROR_INPUT, "%s: %s; expected %s", source->name, problem, expected);
-    return pc_error_set(build->error, PC_ERROR_INPUT, "%s:%zu: %s; expected %s", source->name, line + 1, problem,
-                        expected);
+    pc_code code = pc_error_set(build->error, PC_ERROR_INPUT, "%s; expected %s", problem, expected);
+    place(build->tree, (unsigned)line + 1, "", build->error);
+    return code;
 }
 
 static size_t lines_before(const pc_source *source, size_t offset) {
@@ -63,21 +65,13 @@ static pc_code refuse_syntax(const builder *build, const yaml_parser_t *parser) 
     return refuse_line(build, line, problem, "one YAML document in UTF-8");
 }
 
-/* "FILE:LINE: KEYPATH", as far as there is each. */
-static void write_place(const pc_source *source, unsigned line, const char *path, char *text, size_t size) {
-    char number[16] = "";
-    if (source->is_file) snprintf(number, sizeof number, ":%u", line);
-    snprintf(text, size, "%s%s%s%s", source->name, number, *path ? ": " : "", path);
-}
-
-enum { PLACE_SIZE = PC_SOURCE_NAME_SIZE + PC_KEY_PATH_SIZE + 32 };
-
 static pc_code refuse(const pc_tree *tree, unsigned line, const char *path, pc_error *error, const char *format,
                       va_list arguments) {
-    char place[PLACE_SIZE], message[PC_ERROR_MESSAGE_SIZE];
+    char message[PC_ERROR_MESSAGE_SIZE];
     vsnprintf(message, sizeof message, format, arguments);
-    write_place(&tree->source, line, path, place, sizeof place);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s", place, message);
+    pc_code code = pc_error_set(error, PC_ERROR_INPUT, "%s", message);
+    place(tree, line, path, error);
+    return code;
 }
 
 pc_code pc_node_refuse(const pc_tree *tree, const pc_node *node, pc_error *error, const char *format, ...) {
@@ -104,11 +98,10 @@ pc_code pc_node_refuse_key(const pc_tree *tree, const pc_node *node, const char 
 }
 
 pc_code pc_node_blame(const pc_tree *tree, const pc_node *node, pc_code code, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE], place[PLACE_SIZE];
+    char path[PC_KEY_PATH_SIZE];
     if (code != PC_ERROR_INPUT) return code;
     pc_node_path(node, path);
-    write_place(&tree->source, node->line, path, place, sizeof place);
-    pc_error_prefix(error, "%s", place);
+    place(tree, node->line, path, error);
     return code;
 }
 
@@ -176,14 +169,22 @@ void pc_node_path(const pc_node *node, char path[PC_KEY_PATH_SIZE]) {
     }
 }
 
+static unsigned line_of(const pc_tree *tree, const char *key_path) {
+    return descend(tree->nodes, &key_path)->line;
+}
+
 pc_code pc_tree_refuse(const pc_tree *tree, const char *key_path, pc_error *error, const char *format, ...) {
     va_list arguments;
-    const char *rest = key_path;
-    unsigned line = descend(tree->nodes, &rest)->line;
     va_start(arguments, format);
-    pc_code code = refuse(tree, line, key_path, error, format, arguments);
+    pc_code code = refuse(tree, line_of(tree, key_path), key_path, error, format, arguments);
     va_end(arguments);
     return code;
+}
+
+pc_code pc_tree_pass_on(const pc_tree *tree, const char *key_path, const pc_error *fault, pc_error *error) {
+    if (error) *error = *fault;
+    place(tree, line_of(tree, key_path), key_path, error);
+    return fault->code;
 }
 
 /* ---- from events to nodes ---- */

@@ -72,7 +72,10 @@ pc_code pc_node_refuse_key(const pc_tree *tree, const pc_node *node, const char 
 pc_code pc_tree_refuse(const pc_tree *tree, const char *key_path, pc_error *error, const char *format, ...)
     PC_PRINTF(4, 5);
 
-/* Puts the node's place in front of the message of `error` where `code` is PC_ERROR_INPUT; returns `code`. */
+/* Says in `error` that it was here, where `code` is PC_ERROR_INPUT; returns `code`. */
 pc_code pc_node_blame(const pc_tree *tree, const pc_node *node, pc_code code, pc_error *error);
+
+/* Says the same of a key path, with the fault's words and its code. */
+pc_code pc_tree_pass_on(const pc_tree *tree, const char *key_path, const pc_error *fault, pc_error *error);
 
 #endif
