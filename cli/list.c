@@ -16,17 +16,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char help[] = "usage: pipecast list schedules|models|machines|scenarios\n"
-                           "       pipecast list keys [--format table|markdown]\n"
-                           "\n"
-                           "Models and machines are those of the library that is part of pipecast.\n"
-                           "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
-                           "installed, in this order.\n"
-                           "Keys are those of scenario files: what may stand there, and what it means.\n"
-                           "\n"
-                           "      --format FORMAT   of keys: table or markdown (default table)\n"
-                           "\n"
-                           "example: pipecast list machines\n";
+static const char help[] =
+    "usage: pipecast list schedules|models|machines|scenarios\n"
+    "       pipecast list keys [--format table|markdown|flags]\n"
+    "\n"
+    "Models and machines are those of the library that is part of pipecast.\n"
+    "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
+    "installed, in this order.\n"
+    "Keys are those of scenario files: what may stand there, and what it means.\n"
+    "\n"
+    "      --format FORMAT   of keys: table (default), markdown, or flags: the options that stand for one\n"
+    "\n"
+    "example: pipecast list machines\n";
 
 static int list_schedules(void) {
     int count, width = 0;

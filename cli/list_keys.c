@@ -1,6 +1,7 @@
 #include "cli/list_keys.h"
 
 #include "cli/cli.h"
+#include "cli/run_flags.h"
 
 #include "scenarios/key_list.h"
 
@@ -103,13 +104,26 @@ static void print_table(const pc_scenario_key *keys, int count) {
     }
 }
 
+/* For completion: "--recompute= run,plan list none selective full", a line an option that stands for a key. */
+static int print_flags(void) {
+    for (const run_flag *flag = run_flags(); flag->name; flag++) {
+        printf("--%s= %s %s", flag->name, flag->is_for_plans ? "run,plan" : "run", flag->sweep ? "list" : "one");
+        for (const char *word = flag->words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+            printf(" %.*s", (int)strcspn(word, "|"), word);
+        putchar('\n');
+    }
+    return finish_output(EXIT_DONE);
+}
+
 int list_keys(const char *format) {
+    enum { TABLE, MARKDOWN, FLAGS };
     pc_error error = {0};
     pc_scenario_key *keys;
-    int count, is_markdown;
-    if (!argument_word("list: --format", "format", "table|markdown", format, &is_markdown)) return EXIT_BAD_INPUT;
+    int count, look;
+    if (!argument_word("list: --format", "format", "table|markdown|flags", format, &look)) return EXIT_BAD_INPUT;
+    if (look == FLAGS) return print_flags();
     if (pc_scenario_keys(&keys, &count, &error)) return report(&error);
-    if (is_markdown)
+    if (look == MARKDOWN)
         print_markdown(keys, count);
     else
         print_table(keys, count);

@@ -7,9 +7,9 @@
 #include "cli/utilisation.h"
 
 #include "engine/alloc.h"
-#include "models/training/run_key.h"
 #include "results/plan_table.h"
 #include "results/store/store.h"
+#include "scenarios/run_key.h"
 #include "sweep/run_profiles.h"
 #include "sweep/sweep_files.h"
 

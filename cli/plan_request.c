@@ -47,10 +47,10 @@ enum { JOBS_MAX = 1024 };
 
 /* Options that stand for keys of `plan`. */
 static const run_flag plan_flags[] = {
-    {"objective", "KIND", "objective", "objective", NULL},
-    {"top", "K", "top", NULL, NULL},
-    {"most-iteration", "TIME", "most_iteration", NULL, NULL},
-    {"most-cost", "X", "most_cost", NULL, NULL},
+    {.name = "objective", .value = "KIND", .key = "objective", .sweep = "objective"},
+    {.name = "top", .value = "K", .key = "top"},
+    {.name = "most-iteration", .value = "TIME", .key = "most_iteration"},
+    {.name = "most-cost", .value = "X", .key = "most_cost"},
 };
 enum { PLAN_FLAGS = sizeof plan_flags / sizeof *plan_flags };
 
@@ -67,7 +67,7 @@ enum {
     QUIET,
     HELP,
     FLAGS,
-    FLAGS_MAX = 48
+    FLAGS_MAX = FLAGS + PC_SETTING_FLAGS_MAX + 1
 };
 static const option_spec own_options[] = {
     [OUTPUT] = {"output", 'o', "RESULTS.h5"},
@@ -83,12 +83,6 @@ static const option_spec own_options[] = {
     [HELP] = {"help", 'h', NULL},
 };
 
-/* Microbatches follow from the batch in a plan, its days are good, and it is of what fits. */
-static bool is_for_plans(const run_flag *flag) {
-    return strcmp(flag->key, "microbatches") != 0 && strcmp(flag->key, "out_of_memory") != 0 &&
-           strcmp(flag->key, "engine") != 0 && !run_flag_is_of_samples(flag);
-}
-
 /* `flags` says which key each of the options stands for. */
 static void list_options(option_spec options[FLAGS_MAX], const run_flag *flags[FLAGS_MAX]) {
     int count = FLAGS;
@@ -97,12 +91,11 @@ static void list_options(option_spec options[FLAGS_MAX], const run_flag *flags[F
         options[i] = (option_spec){plan_flags[i].name, 0, plan_flags[i].value};
         flags[i] = &plan_flags[i];
     }
-    for (const run_flag *flag = run_flags; flag->name && count < FLAGS_MAX - 1; flag++) {
-        if (!is_for_plans(flag)) continue;
+    for (const run_flag *flag = run_flags(); flag->name; flag++) {
+        if (!flag->is_for_plans) continue;
         flags[count] = flag;
         options[count++] = (option_spec){flag->name, 0, flag->value};
     }
-    assert(count < FLAGS_MAX - 1); /* else some are left out */
     options[count] = (option_spec){NULL, 0, NULL};
 }
 
@@ -116,9 +109,9 @@ static void print_flag_help(const run_flag *flag) {
 
 static void print_help(void) {
     fputs(help_start, stdout);
-    for (const run_flag *flag = run_flags; flag->name; flag++) {
+    for (const run_flag *flag = run_flags(); flag->name; flag++) {
         char option[64];
-        if (!is_for_plans(flag)) continue;
+        if (!flag->is_for_plans) continue;
         snprintf(option, sizeof option, "%s %s%s", flag->name, flag->value,
                  pc_plan_scenario_list_of(flag->key) ? ",..." : "");
         printf("      --%-26s ", option);
@@ -261,7 +254,7 @@ static void write_option(line *to, const run_flag *flag, const char *value) {
 /* "--tp 8"; a key without an option of its own as "--set setting.overlap.tp=false". */
 static void write_key(void *context, const char *key, const char *value) {
     line *to = context, set = {0};
-    for (const run_flag *flag = run_flags; flag->name; flag++)
+    for (const run_flag *flag = run_flags(); flag->name; flag++)
         if (strcmp(flag->key, key) == 0) return write_option(to, flag, value);
     write(&set, "setting.");
     write(&set, key);

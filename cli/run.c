@@ -278,7 +278,7 @@ static int answer(const run_request *r) {
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, COLUMNS, COLOUR, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS, FLAGS_MAX = 48 };
+enum { OUTPUT, FORMAT, COLUMNS, COLOUR, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS };
 static const option_spec own_options[FLAGS] = {
     {"output", 'o', "RESULTS.h5"},
     {"format", 0, "FORMAT"},
@@ -294,18 +294,17 @@ static const option_spec own_options[FLAGS] = {
 };
 
 /* The options of our own, and behind them those that stand for keys; the last has no name. */
-static void list_options(option_spec options[FLAGS + FLAGS_MAX + 1]) {
+static void list_options(option_spec options[FLAGS + PC_SETTING_FLAGS_MAX + 1]) {
     int count = FLAGS;
     memcpy(options, own_options, sizeof own_options);
-    for (const run_flag *flag = run_flags; flag->name && count < FLAGS + FLAGS_MAX; flag++)
+    for (const run_flag *flag = run_flags(); flag->name; flag++)
         options[count++] = (option_spec){flag->name, 0, flag->value};
-    assert(count < FLAGS + FLAGS_MAX); /* else some are left out */
     options[count] = (option_spec){NULL, 0, NULL};
 }
 
 static void print_help(void) {
     fputs(help_start, stdout);
-    for (const run_flag *flag = run_flags; flag->name; flag++) {
+    for (const run_flag *flag = run_flags(); flag->name; flag++) {
         char option[64];
         snprintf(option, sizeof option, "%s %s%s", flag->name, flag->value, flag->sweep ? ",..." : "");
         printf("      --%-26s %s\n", option, flag->help);
@@ -356,12 +355,12 @@ static bool take_option(run_request *r, int option, const char *value) {
         r->is_quiet = true;
         return true;
     default:
-        return option >= FLAGS && run_sets_take_flag(&r->sets, &run_flags[option - FLAGS], value, run_flag_set);
+        return option >= FLAGS && run_sets_take_flag(&r->sets, &run_flags()[option - FLAGS], value, run_flag_set);
     }
 }
 
 static int parse_and_answer(run_request *r, int argc, char **argv) {
-    option_spec options[FLAGS + FLAGS_MAX + 1];
+    option_spec options[FLAGS + PC_SETTING_FLAGS_MAX + 1];
     list_options(options);
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "run"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {

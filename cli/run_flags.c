@@ -4,56 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const run_flag run_flags[] = {
-    {"model", "NAME", "model.from", "model", "a model of `pipecast list models`, or a file"},
-    {"machine", "NAME", "machine", "machine", "a machine of `pipecast list machines`, or a file"},
-    {"profile", "FILE.h5", "profile", "profile", "what was measured on the GPU, in place of the roofline"},
-    {"gpus", "N", "gpus", "gpus", "GPUs in all; dp follows"},
-    {"tp", "N", "tp", "tp", "tensor-parallel ranks (default 1)"},
-    {"pp", "N", "pp", "pp", "pipeline stages (default 1)"},
-    {"dp", "N", "dp", "dp", "data-parallel replicas"},
-    {"schedule", "NAME", "schedule", "schedule",
-     "one of `pipecast list schedules` (default 1f1b), FILE.csv or {block: FILE}"},
-    {"plan", "KIND", "plan", "plan", "what searched schedules are made for: costs (default) or equal times"},
-    {"chunks", "N", "chunks", "chunks", "model parts a stage"},
-    {"microbatch-size", "N", "microbatch_size", "microbatch_size", "sequences in a microbatch (default 1)"},
-    {"microbatches", "N", "microbatches", "microbatches", "microbatches of a pipeline in an iteration"},
-    {"global-batch", "N", "global_batch", "global_batch", "sequences in an iteration (default: the model's)"},
-    {"seq-len", "N", "model.seq_len", "seq_len", "tokens in a sequence, such as 32k (default: the model's)"},
-    {"attention", "KIND", "model.attention", "attention", "flash or materialised (default: the model's)"},
-    {"layout", "KIND", "model.layout", "layout",
-     "layers over parts: even, ends, own, 15,16,16,15 or 'Et*15|...'; default what divides"},
-    {"recompute", "KIND", "recompute", "recompute", "none, selective or full (default none)"},
-    {"zero", "STAGE", "zero", "zero", "0 to 3: what is sharded over replicas (default 1)"},
-    {"cross-entropy", "KIND", "cross_entropy", NULL, "the loss: in-place (default), plain, fused or chunked"},
-    {"cross-entropy-chunks", "N", "cross_entropy_chunks", NULL, "pieces of a chunked loss (default 8)"},
-    {"sequence-parallel", "YES", "sequence_parallel", NULL, "true or false (default true where tp > 1)"},
-    {"rank-order", "ORDER", "rank_order", NULL, "which ranks are neighbours: tp-dp-pp and so on"},
-    {"memory", "SIZE", "memory", "memory", "a GPU's memory, such as 80G, in place of the machine's"},
-    {"out-of-memory", "KIND", "out_of_memory", NULL, "what a pass does that does not fit: fail (default) or wait"},
-    {"engine", "KIND", "engine", NULL, "how to work a run out: auto (default) or events, which changes no result"},
-    {"pass-overhead", "FRACTION", "pass_overhead", NULL, "what a pass takes beyond its kernels"},
-    {"network", "MODE", "network", NULL, "auto, closed or flows"},
-    {"granularity", "KIND", "granularity", NULL, "pass or operations"},
-    {"samples", "N", "samples", NULL, "iterations and jobs to sample, on bad days"},
-    {"jitter", "FRACTION", "jitter", "jitter", "of passes, their standard deviation; or profile"},
-    {"gpu-jitter", "FRACTION", "bad_days.gpu_jitter", "gpu_jitter", "of the GPUs' speeds, likewise"},
-    {"slow-gpus", "N", "bad_days.slow_gpus", "slow_gpus", "slow GPUs, at random places"},
-    {"slow-stage", "N", "bad_days.slow_stage", "slow_stage", "a slow stage of one replica, from 0"},
-    {"slow-factor", "X", "bad_days.slow_factor", "slow_factor", "how many times as long slow GPUs take"},
-    {"mtbf", "TIME", "job.mtbf", "mtbf", "mean time between failures of a GPU: 5years"},
-    {"checkpoint", "TIME", "job.checkpoint", "checkpoint", "how long a checkpoint takes"},
-    {"spare-nodes", "N", "job.spare_nodes", "spare_nodes", "nodes to stand in for those that fail"},
-    {"price", "PRICE", "price", NULL, "of a GPU-hour, such as 2.10 or $2.10/h, for the cost of tokens"},
-    {"trace", "YES", "trace", NULL, "true: the results file keeps every pass"},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-bool run_flag_is_of_samples(const run_flag *flag) {
-    static const char *const starts[] = {"samples", "jitter", "bad_days.", "job."};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(flag->key, starts[i], strlen(starts[i])) == 0) return true;
-    return false;
+const run_flag *run_flags(void) {
+    static run_flag flags[PC_SETTING_FLAGS_MAX + 1]; /* the last stays without a name */
+    if (!flags[0].name) pc_setting_flags(flags);
+    return flags;
 }
 
 /* ---- lists of layouts ---- */
@@ -156,46 +110,32 @@ char *run_flag_set(const run_flag *flag, const char *value) {
     return set;
 }
 
-/* What stands behind "--set SET: KEY: " in the message, the key whole or with an entry's number; NULL where it begins
- * with something else. Long sets are cut in messages. */
-static const char *after_set(const char *message, const run_flag_use *use) {
-    char start[128];
-    snprintf(start, sizeof start, "--set %s", use->set);
-    pc_error_make_plain(start); /* as the message is */
-    size_t length = strlen(start);
-    if (strncmp(message, start, length) != 0 || strncmp(message + length, ": ", 2) != 0) return NULL;
-    const char *key = message + length + 2, *colon = strstr(key, ": ");
-    return colon && memchr(key, ' ', (size_t)(colon - key)) == NULL ? colon + 2 : key;
+/* Whether it was in the set that stands for the option. Long sets are cut in messages. */
+static bool is_of_set(const pc_error *error, const run_flag_use *use) {
+    char file[128];
+    snprintf(file, sizeof file, "--set %s", use->set);
+    return strcmp(error->file, file) == 0;
 }
 
-/* The option that gives what `path` names: "dp", or "model", which is more than --model gives. */
-static const run_flag *flag_of_path(const char *path, size_t length) {
-    for (const run_flag *flag = run_flags; flag->name; flag++)
-        if (strncmp(flag->key, path, length) == 0 && (flag->key[length] == '\0' || flag->key[length] == '.'))
-            return flag;
+/* What no option gave, or what followed from several: the option for it, "dp", or "model", which is more than --model
+ * gives; NULL where it was in a file. */
+static const run_flag *flag_of_missing(const pc_error *error) {
+    static const char start[] = "setting.";
+    size_t skipped = sizeof start - 1, length = strlen(error->key) - skipped;
+    if (strcmp(error->file, "options") != 0 || strncmp(error->key, start, skipped) != 0) return NULL;
+    for (const run_flag *flag = run_flags(); flag->name; flag++) {
+        bool is_it = strncmp(flag->key, error->key + skipped, length) == 0;
+        if (is_it && (flag->key[length] == '\0' || flag->key[length] == '.')) return flag;
+    }
     return NULL;
 }
 
-/* What no option gave, or what followed from several: "options: setting.dp: ..." without a file. */
-static void explain_missing(pc_error *error) {
-    static const char start[] = "options: setting.";
-    char message[PC_ERROR_MESSAGE_SIZE];
-    if (strncmp(error->message, start, sizeof start - 1) != 0) return;
-    const char *path = error->message + sizeof start - 1, *colon = strstr(path, ": ");
-    const run_flag *flag = colon ? flag_of_path(path, (size_t)(colon - path)) : NULL;
-    if (!flag) return;
-    snprintf(message, sizeof message, "--%s%s", flag->name, colon);
-    pc_error_set(error, error->code, "%s", message);
-}
-
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error) {
-    char message[PC_ERROR_MESSAGE_SIZE];
-    explain_missing(error);
-    for (int i = 0; i < count; i++) {
-        const char *rest = after_set(error->message, &uses[i]);
-        if (!rest) continue;
-        snprintf(message, sizeof message, "--%s: %s", uses[i].flag->name, rest);
-        pc_error_set(error, error->code, "%s", message);
-        return;
-    }
+    char option[64];
+    const run_flag *flag = flag_of_missing(error);
+    for (int i = 0; i < count && !flag; i++)
+        if (is_of_set(error, &uses[i])) flag = uses[i].flag;
+    if (!flag) return;
+    snprintf(option, sizeof option, "--%s", flag->name);
+    pc_error_replace(error, option, 0, "");
 }

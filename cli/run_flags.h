@@ -3,21 +3,17 @@
 #define PC_CLI_RUN_FLAGS_H
 
 #include "engine/error.h"
+#include "scenarios/setting_flags.h"
 
 #include <stdbool.h>
 
 /* What a flag stands for: "--tp 8" is --set setting.tp=8; "--tp 4,8", where the key can be swept, is --set
  * sweep.tp=[4,8], and "--tp 1..8" sweep.tp=[1..8]. Layouts have commas of their own: "--layout 3,4,4,3" is one, and
  * "--layout even,3,4,4,3;4,3,3,4" are three. */
-typedef struct run_flag {
-    const char *name, *value; /* as option_spec has them */
-    const char *key;          /* of `setting:` */
-    const char *sweep;        /* of `sweep:`; NULL where it cannot be swept */
-    const char *help;
-} run_flag;
+typedef pc_setting_flag run_flag;
 
-/* All of them; the last has no name. */
-extern const run_flag run_flags[];
+/* All of them, of the table of settings; the last has no name. Called first where there is one thread. */
+const run_flag *run_flags(void);
 
 /* A flag that was used. */
 typedef struct run_flag_use {
@@ -26,13 +22,10 @@ typedef struct run_flag_use {
     char *set;         /* what it stands for; the caller's to free */
 } run_flag_use;
 
-/* Puts the option that the user wrote in the place of the set that it stands for, where the message of a load begins
- * with that: "--tp: 0: out of range; ..."; and, where there is no file, the one that would give what a key lacks:
+/* Puts the option that the user wrote in the place of the set that it stands for, where the error of a load was there:
+ * "--tp: 0: out of range; ..."; and, where there is no file, the one that would give what a key lacks:
  * "--machine: missing; ...". */
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error);
-
-/* Whether it speaks of bad days, of which plans know nothing. */
-bool run_flag_is_of_samples(const run_flag *flag);
 
 /* What is wrong with a value before it is anything's; NULL where nothing is. */
 const char *run_flag_fault(const run_flag *flag, const char *value);

@@ -56,16 +56,43 @@ static void keep(pc_error *error, const char *whole) {
     pc_error_make_plain(error->message);
 }
 
+static pc_code set(pc_error *error, pc_code code, const char *format, va_list arguments) {
+    char whole[WHOLE_SIZE];
+    format_all(whole, sizeof whole, format, arguments);
+    error->code = code;
+    error->is_rule = false;
+    error->line = error->what = 0;
+    error->file[0] = error->key[0] = '\0';
+    keep(error, whole);
+    return code;
+}
+
 pc_code(pc_error_set)(pc_error *error, pc_code code, const char *format, ...) {
     if (!error) return code;
-    char whole[WHOLE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    format_all(whole, sizeof whole, format, arguments);
+    set(error, code, format, arguments);
     va_end(arguments);
-    keep(error, whole);
-    error->code = code;
     return code;
+}
+
+pc_code(pc_error_blame)(pc_error *error, const char *key, const char *format, ...) {
+    if (!error) return PC_ERROR_INPUT;
+    va_list arguments;
+    va_start(arguments, format);
+    set(error, PC_ERROR_INPUT, format, arguments);
+    va_end(arguments);
+    snprintf(error->key, sizeof error->key, "%s", key);
+    return PC_ERROR_INPUT;
+}
+
+/* "<prefix>: " in front of what stands in the message from `what` on, which is there in the end, too. */
+static void put_in_front(pc_error *error, char whole[WHOLE_SIZE], size_t what) {
+    pc_error_make_plain(whole);
+    size_t used = strlen(whole), length = strlen(error->message);
+    snprintf(whole + used, WHOLE_SIZE - used, ": %s", error->message + (what < length ? what : length));
+    keep(error, whole);
+    error->what = (unsigned)used + 2;
 }
 
 void pc_error_prefix(pc_error *error, const char *format, ...) {
@@ -76,9 +103,26 @@ void pc_error_prefix(pc_error *error, const char *format, ...) {
     va_start(arguments, format);
     format_all(whole, sizeof whole - REST, format, arguments);
     va_end(arguments);
-    size_t used = strlen(whole);
-    snprintf(whole + used, sizeof whole - used, ": %s", error->message);
-    keep(error, whole);
+    put_in_front(error, whole, 0);
+}
+
+static void place(pc_error *error, const char *file, unsigned line, const char *key, size_t what) {
+    char whole[WHOLE_SIZE], number[16] = "";
+    if (line) snprintf(number, sizeof number, ":%u", line);
+    snprintf(whole, sizeof whole, "%.*s%s%s%.*s", PC_ERROR_PLACE_SIZE, file, number, *key ? ": " : "",
+             PC_ERROR_PLACE_SIZE, key);
+    put_in_front(error, whole, what);
+    error->line = line;
+    snprintf(error->file, sizeof error->file, "%s", file);
+    if (key != error->key) snprintf(error->key, sizeof error->key, "%s", key);
+}
+
+void pc_error_place(pc_error *error, const char *file, unsigned line, const char *key) {
+    if (error) place(error, file, line, key, 0);
+}
+
+void pc_error_replace(pc_error *error, const char *file, unsigned line, const char *key) {
+    if (error) place(error, file, line, key, error->what);
 }
 
 pc_code(pc_error_file)(pc_error *error, const char *path, int cause, const char *expected) {

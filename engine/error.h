@@ -1,15 +1,16 @@
 /* error.h: the one way in which a function of the library says that it could not do its work.
  *
  * A function that can fail returns a pc_code and takes a `pc_error *` last, which may be NULL. The function that first
- * knows the cause writes the message; callers pass it on, or put the place in front of it (pc_error_prefix). Outputs
- * are written on success only. A fault of ours aborts (assert); bad input, a full disk or a lack of memory never does.
- * The library neither prints nor exits.
+ * knows the cause writes the message; callers pass it on, or say where it was (pc_error_place, pc_error_prefix).
+ * Outputs are written on success only. A fault of ours aborts (assert); bad input, a full disk or a lack of memory
+ * never does. The library neither prints nor exits.
  */
 #ifndef PC_ENGINE_ERROR_H
 #define PC_ENGINE_ERROR_H
 
 #include "engine/api.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -24,17 +25,33 @@ typedef enum pc_code {
     PC_ERROR_STOPPED,   /* the caller wanted no more of it */
 } pc_code;
 
-enum { PC_ERROR_MESSAGE_SIZE = 1024 };
+enum { PC_ERROR_MESSAGE_SIZE = 1024, PC_ERROR_PLACE_SIZE = 256 };
 
-/* One line, without a newline at its end; of longer messages the middle is cut. All zero is "no error". */
+/* What went wrong, and where, as far as that is known. All zero is "no error". */
 typedef struct pc_error {
     pc_code code;
-    char message[PC_ERROR_MESSAGE_SIZE];
+    bool is_rule;                   /* every value is fine, but they contradict each other */
+    unsigned line;                  /* from 1; 0: none */
+    unsigned what;                  /* where in `message` it says what went wrong: behind the place */
+    char file[PC_ERROR_PLACE_SIZE]; /* or "--set KEY=VALUE"; "": none */
+    char key[PC_ERROR_PLACE_SIZE];  /* "stages[5].W": of `file`; without one, which key is to blame wherever it is */
+    char message[PC_ERROR_MESSAGE_SIZE]; /* one line, without a newline at its end; of longer ones the middle is cut */
 } pc_error;
 
 /* Writes code and message into `error` (where not NULL) and returns `code`, so that a caller can
  * `return pc_error_set(error, PC_ERROR_INPUT, "...")`. The message becomes plain, as below. */
 PC_API pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) PC_PRINTF(3, 4);
+
+/* The same of what the user gave under a key: PC_ERROR_INPUT. The message does not name the key: who knows in which
+ * file it stands says where, by pc_error_place. */
+PC_API pc_code pc_error_blame(pc_error *error, const char *key, const char *format, ...) PC_PRINTF(3, 4);
+
+/* Says where it was: puts "<file>:<line>: <key>: " in front of the message that stands in `error` (where not NULL); a
+ * line of 0 and an empty key are left out. */
+PC_API void pc_error_place(pc_error *error, const char *file, unsigned line, const char *key);
+
+/* The same in place of the place that stands there. */
+PC_API void pc_error_replace(pc_error *error, const char *file, unsigned line, const char *key);
 
 /* As snprintf, but with a decimal point in whatever locale the program has taken; for messages that are no errors. */
 PC_API void pc_write_message(char *text, size_t size, const char *format, ...) PC_PRINTF(3, 4);
@@ -56,6 +73,7 @@ PC_API pc_code pc_error_no_memory(pc_error *error);
 /* clang's analyzer sees one file at a time: here it learns that these never return PC_OK. */
 #ifdef __clang_analyzer__
 #define pc_error_set(error, code, ...)              ((void)(pc_error_set)(error, code, __VA_ARGS__), (code))
+#define pc_error_blame(error, key, ...)             ((void)(pc_error_blame)(error, key, __VA_ARGS__), PC_ERROR_INPUT)
 #define pc_error_no_memory(error)                   ((void)(pc_error_no_memory)(error), PC_ERROR_NO_MEMORY)
 #define pc_error_file(error, path, cause, expected) ((void)(pc_error_file)(error, path, cause, expected), PC_ERROR_IO)
 #endif

@@ -39,6 +39,17 @@ typedef struct pc_field {
 /* Where it lies: PC_FIELD_AT(pc_profile, name). */
 #define PC_FIELD_AT(row, member) .place = offsetof(row, member), .size = sizeof(((row *)NULL)->member)
 
+/* Of which type, by the member's own: an enum is an INT32, a double REAL. */
+#define PC_FIELD_TYPE(row, member)                                                                                     \
+    _Generic(((row *)NULL)->member,                                                                                    \
+        char *: PC_FIELD_TEXT,                                                                                         \
+        int32_t: PC_FIELD_INT32,                                                                                       \
+        uint32_t: PC_FIELD_INT32,                                                                                      \
+        int64_t: PC_FIELD_INT64,                                                                                       \
+        uint64_t: PC_FIELD_INT64,                                                                                      \
+        double: PC_FIELD_REAL,                                                                                         \
+        bool: PC_FIELD_FLAG)
+
 /* What a struct has: text of TEXT and CHOICE ("" where it is none of them), otherwise NULL; the others 0 where they do
  * not apply. */
 typedef struct pc_field_value {

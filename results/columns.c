@@ -191,6 +191,11 @@ static const pc_column columns[] = {
     COLUMN(parameters, NUMBER, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them",
            SHOWN(50, "para-", "meters", COUNT, VARYING, 8)),
     COLUMN(engine, TEXT, "", "how the run was worked out: paths, flows (events for these alone) or events (for all)"),
+    COLUMN(training_days, NUMBER, "d",
+           "the whole training, of so many tokens; on bad days by the goodput, or the mean iteration without jobs",
+           SHOWN(494, "training", "[days]", FOUR_DIGITS, ALWAYS, NEVER)),
+    COLUMN(training_cost, NUMBER, "1", "the same at the price of a GPU-hour, spare nodes not counted",
+           SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -169,6 +169,8 @@ static void take_rates(const pc_run_spec *spec, const pc_run_result *result, pc_
     row->tokens_per_s_per_gpu = row->samples_per_s_per_gpu * (double)spec->seq_len;
     row->gpu_hours_per_million_tokens = 1e6 / row->tokens_per_s_per_gpu / 3600;
     row->cost_per_million_tokens = row->gpu_hours_per_million_tokens * spec->gpu_hour_price;
+    row->training_days = result->training_s / 86400;
+    row->training_cost = row->training_days * 24 * gpus * spec->gpu_hour_price;
 }
 
 static void take_bytes(const pc_run_result *result, pc_run_row *row) {

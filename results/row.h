@@ -4,8 +4,8 @@
 
 #include "engine/api.h"
 #include "models/training/run.h"
-#include "models/training/run_key.h"
 #include "models/workload/layout.h"
+#include "scenarios/run_key.h"
 #include "scenarios/run_labels.h"
 
 #include <stdint.h>
@@ -82,6 +82,7 @@ typedef struct pc_run_row {
     double goodput_p95, goodput_p95_low, goodput_p95_high;
     double failures_mean, checkpoint_interval_s;
     char engine[16]; /* pc_engine_way_name; empty where nothing was run */
+    double training_days, training_cost;
 } pc_run_row;
 
 /* The row of a run, without labels where those are NULL; its key is left empty. */

@@ -4,7 +4,6 @@
 
 #include "engine/api.h"
 #include "engine/error.h"
-#include "models/training/run.h"
 #include "results/column_choice.h"
 #include "results/row.h"
 #include "storage/format.h"

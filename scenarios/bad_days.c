@@ -2,18 +2,13 @@
 
 #include "engine/numbers.h"
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
-static const double HORIZON_S = 30 * 86400.0; /* as key_texts.c says */
-
-static double real(const pc_setting *setting, pc_key key, double otherwise) {
-    return setting->given[key] ? setting->value[key].real : otherwise;
-}
-
 static bool has_profile_jitter(const pc_setting *setting) {
-    return real(setting, PC_KEY_JITTER, 0) == PC_JITTER_OF_PROFILE;
+    return pc_setting_real(setting, PC_KEY_JITTER) == PC_JITTER_OF_PROFILE;
 }
 
 /* ---- what goes together ---- */
@@ -43,96 +38,75 @@ static bool has_company(const pc_setting *setting, const companion *c) {
     return false;
 }
 
-static pc_code check_companions(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_companions(const pc_setting *setting, pc_error *error) {
     for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
         const companion *c = &companions[i];
         if (!setting->given[c->key] || has_company(setting, c)) continue;
         bool has_two = c->needs[1] != PC_KEYS;
-        return pc_problem_blame(problem, pc_key_path(c->key), "means nothing alone; expected %s%s%s beside it",
-                                pc_key_path(c->needs[0]), has_two ? " or " : "",
-                                has_two ? pc_key_path(c->needs[1]) : "");
+        return pc_error_blame(error, pc_key_path(c->key), "means nothing alone; expected %s%s%s beside it",
+                              pc_key_path(c->needs[0]), has_two ? " or " : "", has_two ? pc_key_path(c->needs[1]) : "");
     }
     return PC_OK;
 }
 
-static pc_code check_other_gpu(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_other_gpu(const pc_setting *setting, pc_error *error) {
     if (!setting->given[PC_KEY_OTHER_GPU]) return PC_OK;
     const pc_reference *reference = setting->value[PC_KEY_OTHER_GPU].reference;
     if (!reference->error.code) return PC_OK;
-    return pc_problem_blame(problem, pc_key_path(PC_KEY_OTHER_GPU), "%s", reference->error.message);
+    return pc_error_blame(error, pc_key_path(PC_KEY_OTHER_GPU), "%s", reference->error.message);
 }
 
-static pc_code check_jitter(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_jitter(const pc_setting *setting, pc_error *error) {
     const char *path = pc_key_path(PC_KEY_JITTER);
-    bool has_samples = pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0;
-    bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
-    if (real(setting, PC_KEY_JITTER, 0) > 0 && !expands && !has_samples)
-        return pc_problem_blame(problem, path,
-                                "differs from replica to replica; expected samples or expand: true beside it");
+    bool has_samples = pc_setting_integer(setting, PC_KEY_SAMPLES) > 0;
+    bool expands = pc_setting_is_on(setting, PC_KEY_EXPAND);
+    if (pc_setting_real(setting, PC_KEY_JITTER) > 0 && !expands && !has_samples)
+        return pc_error_blame(error, path,
+                              "differs from replica to replica; expected samples or expand: true beside it");
     if (!has_profile_jitter(setting)) return PC_OK;
     if (!has_samples)
-        return pc_problem_blame(problem, path, "profile means nothing without samples; expected samples beside it");
+        return pc_error_blame(error, path, "profile means nothing without samples; expected samples beside it");
     if (setting->given[PC_KEY_PROFILE]) return PC_OK;
-    return pc_problem_blame(problem, path, "that of a profile, and there is none; expected profile beside it");
+    return pc_error_blame(error, path, "that of a profile, and there is none; expected profile beside it");
 }
 
-pc_code pc_setting_check_bad_days(const pc_setting *setting, pc_problem *problem) {
-    pc_code code = check_jitter(setting, problem);
+pc_code pc_setting_check_bad_days(const pc_setting *setting, pc_error *error) {
+    pc_code code = check_jitter(setting, error);
     for (pc_key key = PC_KEY_GPU_JITTER; key < PC_KEY_BAD_DAYS_END && !code; key++)
         if (setting->given[key] && !setting->given[PC_KEY_SAMPLES])
-            code = pc_problem_blame(problem, pc_key_path(key),
-                                    "means nothing without samples; expected samples: 1000 or so beside it");
-    if (!code) code = check_companions(setting, problem);
-    return code ? code : check_other_gpu(setting, problem);
+            code = pc_error_blame(error, pc_key_path(key),
+                                  "means nothing without samples; expected samples: 1000 or so beside it");
+    if (!code) code = check_companions(setting, error);
+    return code ? code : check_other_gpu(setting, error);
 }
 
 /* ---- how many there are ---- */
 
-static pc_code check_count(const pc_setting *setting, pc_key key, int64_t there_are, const char *of,
-                           pc_problem *problem) {
-    int64_t number = pc_setting_whole(setting, key, 0), most = key == PC_KEY_SLOW_STAGE ? there_are - 1 : there_are;
+static pc_code check_count(const pc_setting *setting, pc_key key, int64_t there_are, const char *of, pc_error *error) {
+    int64_t number = pc_setting_integer(setting, key), most = key == PC_KEY_SLOW_STAGE ? there_are - 1 : there_are;
     if (there_are <= 0 || number <= most) return PC_OK;
-    problem->is_rule = true;
-    return pc_problem_blame(problem, pc_key_path(key), "%" PRId64 " of %" PRId64 " %s; expected at most %" PRId64,
-                            number, there_are, of, most);
+    pc_error_blame(error, pc_key_path(key), "%" PRId64 " of %" PRId64 " %s; expected at most %" PRId64, number,
+                   there_are, of, most);
+    error->is_rule = true;
+    return PC_ERROR_INPUT;
 }
 
-pc_code pc_setting_check_bad_shape(const pc_setting *setting, int64_t gpus, int64_t pp, pc_problem *problem) {
+pc_code pc_setting_check_bad_shape(const pc_setting *setting, int64_t gpus, int64_t pp, pc_error *error) {
     int64_t node = setting->value[PC_KEY_MACHINE].reference->machine.gpus_per_node;
     int64_t nodes = node > 0 ? pc_divide_up(gpus, node) : 0;
-    pc_code code = check_count(setting, PC_KEY_SLOW_GPUS, gpus, "GPUs", problem);
-    if (!code) code = check_count(setting, PC_KEY_SLOW_STAGE, pp, "stages", problem);
-    if (!code) code = check_count(setting, PC_KEY_BAD_LINKS, gpus, "GPUs", problem);
-    return code ? code : check_count(setting, PC_KEY_OTHER_NODES, nodes, "nodes", problem);
+    pc_code code = check_count(setting, PC_KEY_SLOW_GPUS, gpus, "GPUs", error);
+    if (!code) code = check_count(setting, PC_KEY_SLOW_STAGE, pp, "stages", error);
+    if (!code) code = check_count(setting, PC_KEY_BAD_LINKS, gpus, "GPUs", error);
+    return code ? code : check_count(setting, PC_KEY_OTHER_NODES, nodes, "nodes", error);
 }
 
 /* ---- the spec ---- */
 
-static void fill_job(const pc_setting *setting, pc_bad_days *x) {
-    x->mtbf_s = real(setting, PC_KEY_MTBF, 0);
-    x->checkpoint_s = real(setting, PC_KEY_CHECKPOINT, 0);
-    x->interval_s = real(setting, PC_KEY_INTERVAL, 0);
-    x->restart_s = real(setting, PC_KEY_RESTART, 0);
-    x->repair_s = real(setting, PC_KEY_REPAIR, 0);
-    x->spare_nodes = pc_setting_whole(setting, PC_KEY_SPARE_NODES, 0);
-    x->horizon_s = real(setting, PC_KEY_HORIZON, HORIZON_S);
-}
-
 void pc_setting_fill_bad_days(const pc_setting *setting, pc_run_spec *spec) {
-    pc_bad_days *x = &spec->iteration.bad_days;
+    pc_bad_days *days = &spec->iteration.bad_days;
     spec->has_profile_jitter = has_profile_jitter(setting);
-    if (!spec->has_profile_jitter) spec->iteration.jitter = real(setting, PC_KEY_JITTER, 0);
-    *x = (pc_bad_days){.samples = pc_setting_whole(setting, PC_KEY_SAMPLES, 0)};
-    if (!x->samples) return;
-    x->gpu_jitter = real(setting, PC_KEY_GPU_JITTER, 0);
-    x->link_jitter = real(setting, PC_KEY_LINK_JITTER, 0);
-    x->slow_gpus = pc_setting_whole(setting, PC_KEY_SLOW_GPUS, 0);
-    x->slow_factor = real(setting, PC_KEY_SLOW_FACTOR, 1);
-    x->has_slow_stage = setting->given[PC_KEY_SLOW_STAGE];
-    x->slow_stage = (int)pc_setting_whole(setting, PC_KEY_SLOW_STAGE, 0);
-    x->bad_links = pc_setting_whole(setting, PC_KEY_BAD_LINKS, 0);
-    x->bad_factor = real(setting, PC_KEY_BAD_FACTOR, 1);
-    x->other_nodes = pc_setting_whole(setting, PC_KEY_OTHER_NODES, 0);
-    if (setting->given[PC_KEY_OTHER_GPU]) x->other_gpu = setting->value[PC_KEY_OTHER_GPU].reference->machine.gpu;
-    fill_job(setting, x);
+    if (!spec->has_profile_jitter) spec->iteration.jitter = pc_setting_real(setting, PC_KEY_JITTER);
+    days->has_slow_stage = setting->given[PC_KEY_SLOW_STAGE];
+    if (setting->given[PC_KEY_OTHER_GPU]) days->other_gpu = setting->value[PC_KEY_OTHER_GPU].reference->machine.gpu;
+    if (!days->samples) *days = (pc_bad_days){.samples = 0}; /* without samples the rest says nothing */
 }

@@ -5,6 +5,7 @@
 #include "scenarios/bad_days.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,64 +52,61 @@ void pc_setting_complete(pc_setting *setting) {
 
 /* ---- what must be there ---- */
 
-static pc_code check_reference(const pc_setting *setting, pc_key key, pc_problem *problem) {
+static pc_code check_reference(const pc_setting *setting, pc_key key, pc_error *error) {
     const pc_reference *reference = reference_of(setting, key);
     if (!reference || !reference->error.code) return PC_OK;
-    return pc_problem_blame(problem, pc_key_path(key), "%s", reference->error.message);
+    return pc_error_blame(error, pc_key_path(key), "%s", reference->error.message);
 }
 
-static pc_code check_scopes(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_scopes(const pc_setting *setting, pc_error *error) {
     for (pc_key key = 0; key < PC_KEYS; key++)
         if (setting->given[key] && pc_key_is_of_times(key))
-            return pc_problem_blame(problem, pc_key_path(key),
-                                    "means nothing here; expected it only where times or stages are given");
+            return pc_error_blame(error, pc_key_path(key),
+                                  "means nothing here; expected it only where times or stages are given");
     return PC_OK;
 }
 
-static pc_code check_model(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_model(const pc_setting *setting, pc_error *error) {
     pc_model model;
     pc_key culprit;
     bool any = false;
     for (pc_key key = 0; key < PC_KEY_MODEL_END; key++) any = any || setting->given[key];
     if (!any)
-        return pc_problem_blame(
-            problem, "model", "missing; expected model.from, one of `pipecast list models`, or the model's dimensions");
-    pc_code code = pc_setting_model(setting, &model, &culprit, &problem->error);
+        return pc_error_blame(error, "model",
+                              "missing; expected model.from, one of `pipecast list models`, or the model's dimensions");
+    pc_code code = pc_setting_model(setting, &model, &culprit, error);
     if (code)
-        snprintf(problem->path, sizeof problem->path, "%s",
-                 culprit == PC_KEY_MODEL_END ? "model" : pc_key_path(culprit));
+        snprintf(error->key, sizeof error->key, "%s", culprit == PC_KEY_MODEL_END ? "model" : pc_key_path(culprit));
     return code;
 }
 
 /* Noise is of whole passes. */
-static pc_code check_replicas(const pc_setting *setting, pc_problem *problem) {
-    bool has_operations = pc_setting_whole(setting, PC_KEY_GRANULARITY, PC_GRANULARITY_PASS) != PC_GRANULARITY_PASS;
-    bool expands = pc_setting_whole(setting, PC_KEY_EXPAND, false);
-    if (!expands || !has_operations) return PC_OK;
-    return pc_problem_blame(problem, "expand",
-                            "stands beside granularity: operations; expected granularity: pass with it");
+static pc_code check_replicas(const pc_setting *setting, pc_error *error) {
+    bool has_operations = pc_setting_integer(setting, PC_KEY_GRANULARITY) != PC_GRANULARITY_PASS;
+    if (!pc_setting_is_on(setting, PC_KEY_EXPAND) || !has_operations) return PC_OK;
+    return pc_error_blame(error, "expand", "stands beside granularity: operations; expected granularity: pass with it");
 }
 
 /* Pieces of a loss that is not computed in pieces. */
-static pc_code check_loss(const pc_setting *setting, pc_problem *problem) {
-    int64_t loss = pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY, PC_CROSS_ENTROPY_IN_PLACE);
+static pc_code check_loss(const pc_setting *setting, pc_error *error) {
+    int64_t loss = pc_setting_integer(setting, PC_KEY_CROSS_ENTROPY);
     if (!setting->given[PC_KEY_CROSS_ENTROPY_CHUNKS] || loss == PC_CROSS_ENTROPY_CHUNKED) return PC_OK;
-    return pc_problem_blame(problem, pc_key_path(PC_KEY_CROSS_ENTROPY_CHUNKS),
-                            "stands without cross_entropy: chunked; expected both or none");
+    return pc_error_blame(error, pc_key_path(PC_KEY_CROSS_ENTROPY_CHUNKS),
+                          "stands without cross_entropy: chunked; expected both or none");
 }
 
-static pc_code check_parts_given(const pc_setting *setting, pc_problem *problem) {
-    pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, problem);
-    if (!code) code = check_reference(setting, PC_KEY_MACHINE, problem);
-    if (!code) code = check_reference(setting, PC_KEY_PROFILE, problem);
+static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
+    pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, error);
+    if (!code) code = check_reference(setting, PC_KEY_MACHINE, error);
+    if (!code) code = check_reference(setting, PC_KEY_PROFILE, error);
     if (code) return code;
     if (!setting->given[PC_KEY_MACHINE])
-        return pc_problem_blame(problem, "machine",
-                                "missing; expected one of `pipecast list machines` or a file, or times or stages");
-    code = check_replicas(setting, problem);
-    if (!code) code = check_loss(setting, problem);
-    if (!code) code = pc_setting_check_bad_days(setting, problem);
-    return code ? code : check_model(setting, problem);
+        return pc_error_blame(error, "machine",
+                              "missing; expected one of `pipecast list machines` or a file, or times or stages");
+    code = check_replicas(setting, error);
+    if (!code) code = check_loss(setting, error);
+    if (!code) code = pc_setting_check_bad_days(setting, error);
+    return code ? code : check_model(setting, error);
 }
 
 /* ---- how the GPUs are shared out ---- */
@@ -123,14 +121,15 @@ static pc_key pp_key(const pc_setting *setting) {
 }
 
 /* A contradiction between numbers that are each fine. */
-#define BREAK_RULE(problem, path, ...) ((problem)->is_rule = true, pc_problem_blame(problem, path, __VA_ARGS__))
+#define BREAK_RULE(error, key, ...)                                                                                    \
+    ((void)pc_error_blame(error, key, __VA_ARGS__), (error)->is_rule = true, PC_ERROR_INPUT)
 
 /* The axis that is left to follow from `gpus` and the other two. */
-static pc_code divide_gpus(cluster_shape *shape, int64_t *left, const char *name, pc_problem *problem) {
+static pc_code divide_gpus(cluster_shape *shape, int64_t *left, const char *name, pc_error *error) {
     int64_t tp = shape->tp, pp = shape->pp, dp = shape->dp, others = tp * pp * dp; /* *left is 1 so far */
     if (others > shape->gpus || shape->gpus % others) {
         *left = 0; /* not known */
-        return BREAK_RULE(problem, "gpus",
+        return BREAK_RULE(error, "gpus",
                           "%" PRId64 " GPUs for tp %" PRId64 " x pp %" PRId64 " x dp %" PRId64
                           ", of which %s is to follow; expected a multiple of the other two's product",
                           shape->gpus, tp, pp, dp, name);
@@ -144,7 +143,7 @@ static int64_t or_one(int64_t number) {
 }
 
 /* gpus = tp * pp * dp: of the three what is not given is 1, but for the one that follows: dp, else pp, else tp. */
-static pc_code share_gpus(cluster_shape *shape, pc_problem *problem) {
+static pc_code share_gpus(cluster_shape *shape, pc_error *error) {
     int64_t *axes[] = {&shape->dp, &shape->pp, &shape->tp}, *left = NULL;
     static const char *const names[] = {"dp", "pp", "tp"};
     const char *name = "";
@@ -153,18 +152,18 @@ static pc_code share_gpus(cluster_shape *shape, pc_problem *problem) {
     for (int i = 0; i < 3; i++) *axes[i] = or_one(*axes[i]);
     int64_t product;
     if (__builtin_mul_overflow(shape->tp * shape->pp, shape->dp, &product) || product > INT32_MAX)
-        return BREAK_RULE(problem, "dp", "tp x pp x dp are more than 2147483647 GPUs; expected fewer");
-    if (left) return divide_gpus(shape, left, name, problem);
+        return BREAK_RULE(error, "dp", "tp x pp x dp are more than 2147483647 GPUs; expected fewer");
+    if (left) return divide_gpus(shape, left, name, error);
     if (!shape->gpus) shape->gpus = product;
     if (shape->gpus == product) return PC_OK;
-    return BREAK_RULE(problem, "gpus",
+    return BREAK_RULE(error, "gpus",
                       "%" PRId64 " GPUs, but tp %" PRId64 " x pp %" PRId64 " x dp %" PRId64 " are %" PRId64
                       "; expected gpus = tp x pp x dp",
                       shape->gpus, shape->tp, shape->pp, shape->dp, product);
 }
 
 /* The sequences of an iteration are microbatches x microbatch_size x dp. */
-static pc_code share_batch(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
+static pc_code share_batch(const pc_setting *setting, cluster_shape *shape, pc_error *error) {
     bool is_own = setting->given[PC_KEY_GLOBAL_BATCH];
     int64_t batch =
         is_own ? pc_setting_whole(setting, PC_KEY_GLOBAL_BATCH, 0) : pc_setting_whole(setting, PC_KEY_MODEL_BATCH, 0);
@@ -172,15 +171,15 @@ static pc_code share_batch(const pc_setting *setting, cluster_shape *shape, pc_p
     shape->microbatches = pc_setting_whole(setting, PC_KEY_MICROBATCHES, 0);
     if (shape->microbatches && !is_own) return PC_OK;
     if (!batch)
-        return pc_problem_blame(problem, "microbatches",
-                                "missing; expected microbatches or global_batch, since the model's file has none");
+        return pc_error_blame(error, "microbatches",
+                              "missing; expected microbatches or global_batch, since the model's file has none");
     if (batch % step)
-        return BREAK_RULE(problem, "global_batch",
+        return BREAK_RULE(error, "global_batch",
                           "%" PRId64 " sequences do not divide into microbatches of %" PRId64 " on %" PRId64
                           " replicas; expected a multiple of microbatch_size x dp = %" PRId64,
                           batch, shape->microbatch_size, shape->dp, step);
     if (shape->microbatches && shape->microbatches != batch / step)
-        return BREAK_RULE(problem, "global_batch",
+        return BREAK_RULE(error, "global_batch",
                           "%" PRId64 " sequences are %" PRId64 " microbatches of %" PRId64 " on %" PRId64
                           " replicas, not %" PRId64 "; expected one of the two keys, or both to agree",
                           batch, batch / step, shape->microbatch_size, shape->dp, shape->microbatches);
@@ -188,20 +187,20 @@ static pc_code share_batch(const pc_setting *setting, cluster_shape *shape, pc_p
     return PC_OK;
 }
 
-static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
+static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_error *error) {
     *shape = (cluster_shape){.tp = pc_setting_whole(setting, PC_KEY_TP, 0),
                              .pp = pc_setting_whole(setting, pp_key(setting), 0),
                              .dp = pc_setting_whole(setting, PC_KEY_DP, 0),
                              .gpus = pc_setting_whole(setting, PC_KEY_GPUS, 0),
                              .microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, 1)};
-    pc_code code = share_gpus(shape, problem);
-    if (!code) code = share_batch(setting, shape, problem);
+    pc_code code = share_gpus(shape, error);
+    if (!code) code = share_batch(setting, shape, error);
     if (code) return code;
-    if (pc_schedule_check_size(shape->pp, shape->microbatches, pc_setting_chunks(setting), &problem->error)) {
-        problem->is_rule = true;
-        snprintf(problem->path, sizeof problem->path, "%s",
+    if (pc_schedule_check_size(shape->pp, shape->microbatches, pc_setting_chunks(setting), error)) {
+        error->is_rule = true;
+        snprintf(error->key, sizeof error->key, "%s",
                  setting->given[PC_KEY_MICROBATCHES] ? "microbatches" : "schedule");
-        return problem->error.code;
+        return error->code;
     }
     return PC_OK;
 }
@@ -211,63 +210,45 @@ static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
                               pc_setting_chunks(setting));
 }
 
-static const char *layout_of(const pc_setting *setting) {
-    return setting->given[PC_KEY_LAYOUT] ? setting->value[PC_KEY_LAYOUT].text : "auto";
-}
-
-static const char *recompute_of(const pc_setting *setting) {
-    return setting->given[PC_KEY_RECOMPUTE] ? setting->value[PC_KEY_RECOMPUTE].text : "none";
-}
-
-static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_problem *problem) {
+static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_error *error) {
     int count, parts = parts_of(setting, shape);
-    if (pc_recompute_list(recompute_of(setting), NULL, &count) && count != 1 && count != parts)
-        return BREAK_RULE(problem, pc_key_path(PC_KEY_RECOMPUTE),
+    if (pc_recompute_list(pc_setting_text(setting, PC_KEY_RECOMPUTE), NULL, &count) && count != 1 && count != parts)
+        return BREAK_RULE(error, pc_key_path(PC_KEY_RECOMPUTE),
                           "%d words for %" PRId64 " devices x %d chunks; expected one for all, or one a part of the "
                           "model, %d",
                           count, shape->pp, pc_setting_chunks(setting), parts);
-    if (!pc_layout_list(layout_of(setting), NULL, &count) || count == parts) return PC_OK;
-    return BREAK_RULE(problem, pc_key_path(PC_KEY_LAYOUT),
+    if (!pc_layout_list(pc_setting_text(setting, PC_KEY_LAYOUT), NULL, &count) || count == parts) return PC_OK;
+    return BREAK_RULE(error, pc_key_path(PC_KEY_LAYOUT),
                       "%d parts for %" PRId64 " devices x %d chunks; expected the layers of %d parts of the model",
                       count, shape->pp, pc_setting_chunks(setting), parts);
 }
 
-static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_problem *problem) {
-    pc_code code = find_shape(setting, shape, problem);
-    if (!code) code = pc_setting_check_given(setting, shape->pp, shape->microbatches, problem);
-    if (!code) code = check_layout(setting, shape, problem);
-    return code ? code : pc_setting_check_bad_shape(setting, shape->gpus, shape->pp, problem);
+static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_error *error) {
+    pc_code code = find_shape(setting, shape, error);
+    if (!code) code = pc_setting_check_given(setting, shape->pp, shape->microbatches, error);
+    if (!code) code = check_layout(setting, shape, error);
+    return code ? code : pc_setting_check_bad_shape(setting, shape->gpus, shape->pp, error);
 }
 
-pc_code pc_cluster_check(const pc_setting *setting, pc_problem *problem) {
+pc_code pc_cluster_check(const pc_setting *setting, pc_error *error) {
     cluster_shape shape;
-    problem->is_rule = false;
-    pc_code code = check_scopes(setting, problem);
-    if (!code) code = check_parts_given(setting, problem);
-    return code ? code : find_checked_shape(setting, &shape, problem);
+    pc_code code = check_scopes(setting, error);
+    if (!code) code = check_parts_given(setting, error);
+    return code ? code : find_checked_shape(setting, &shape, error);
 }
 
 /* ---- the spec ---- */
 
-static bool is_on(const pc_setting *setting, pc_key key, bool otherwise) {
-    return pc_setting_whole(setting, key, otherwise) != 0;
-}
-
-static pc_cut cut_of(const pc_setting *setting, const cluster_shape *shape) {
-    return (pc_cut){
-        .tp = (int)shape->tp,
-        .pp = (int)shape->pp,
-        .dp = (int)shape->dp,
-        .chunks = pc_setting_chunks(setting),
-        .sequence_parallel = shape->tp > 1 && is_on(setting, PC_KEY_SEQUENCE_PARALLEL, true),
-        .zero = (int)pc_setting_whole(setting, PC_KEY_ZERO, 1),
-        .microbatch_size = shape->microbatch_size,
-        .microbatches = shape->microbatches,
-        .seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, 0),
-        .cross_entropy = (pc_cross_entropy)pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY, PC_CROSS_ENTROPY_IN_PLACE),
-        .cross_entropy_chunks = (int)pc_setting_whole(setting, PC_KEY_CROSS_ENTROPY_CHUNKS, 0),
-        .gradient_bytes = pc_setting_whole(setting, PC_KEY_GRADIENT_BYTES, 1) == 0 ? 2 : 4,
-    };
+static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_cut *cut) {
+    bool may_cut =
+        setting->given[PC_KEY_SEQUENCE_PARALLEL] ? setting->value[PC_KEY_SEQUENCE_PARALLEL].whole != 0 : true;
+    cut->tp = (int)shape->tp;
+    cut->pp = (int)shape->pp;
+    cut->dp = (int)shape->dp;
+    cut->chunks = pc_setting_chunks(setting);
+    cut->sequence_parallel = shape->tp > 1 && may_cut;
+    cut->microbatch_size = shape->microbatch_size;
+    cut->microbatches = shape->microbatches;
 }
 
 /* `parts` is below 1 where the numbers contradict each other, and nothing is cut. */
@@ -279,7 +260,7 @@ static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
 
 /* Of a list the numbers become the spec's own. */
 static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec, pc_error *error) {
-    const char *layout = layout_of(setting);
+    const char *layout = pc_setting_text(setting, PC_KEY_LAYOUT);
     pc_cut *cut = &spec->iteration.cut;
     int count;
     if (!pc_layout_list(layout, NULL, &count)) {
@@ -296,7 +277,7 @@ static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape
 
 /* Likewise; one word is for all parts. */
 static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
-    const char *text = recompute_of(setting);
+    const char *text = pc_setting_text(setting, PC_KEY_RECOMPUTE);
     pc_cut *cut = &spec->iteration.cut;
     int count;
     pc_recompute_list(text, NULL, &count);
@@ -311,30 +292,19 @@ static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, 
     return PC_OK;
 }
 
-static void fill_network(const pc_setting *setting, pc_iteration_spec *spec) {
-    if (setting->given[PC_KEY_RANK_ORDER]) spec->order = setting->value[PC_KEY_RANK_ORDER].order;
-    spec->overlaps_p2p = is_on(setting, PC_KEY_OVERLAP_P2P, spec->overlaps_p2p);
-    spec->overlaps_tp = is_on(setting, PC_KEY_OVERLAP_TP, spec->overlaps_tp);
-    spec->overlaps_gradients = is_on(setting, PC_KEY_OVERLAP_GRADIENTS, spec->overlaps_gradients);
-    spec->overlaps_parameters = is_on(setting, PC_KEY_OVERLAP_PARAMETERS, spec->overlaps_parameters);
-    spec->scatters_boundary = is_on(setting, PC_KEY_SCATTER_BOUNDARY, spec->scatters_boundary);
-    spec->bucket_bytes = pc_setting_whole(setting, PC_KEY_BUCKET, spec->bucket_bytes);
-    spec->network = (pc_network_mode)pc_setting_whole(setting, PC_KEY_NETWORK, spec->network);
+static pc_rank_order order_of(const pc_setting *setting) {
+    pc_rank_order order = setting->value[PC_KEY_RANK_ORDER].order;
+    if (!setting->given[PC_KEY_RANK_ORDER])
+        pc_rank_order_parse(pc_setting_text(setting, PC_KEY_RANK_ORDER), &order, NULL);
+    return order;
 }
 
-static void fill_iteration(const pc_setting *setting, pc_iteration_spec *spec) {
-    fill_network(setting, spec);
-    spec->step = (pc_step)pc_setting_whole(setting, PC_KEY_STEP, spec->step);
-    spec->granularity = (pc_granularity)pc_setting_whole(setting, PC_KEY_GRANULARITY, spec->granularity);
-    if (setting->given[PC_KEY_PASS_OVERHEAD]) spec->pass_overhead = setting->value[PC_KEY_PASS_OVERHEAD].real;
-    spec->overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
-    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
-    spec->expands = is_on(setting, PC_KEY_EXPAND, false);
-    spec->engine = (pc_engine_mode)pc_setting_whole(setting, PC_KEY_ENGINE, PC_ENGINE_AUTO);
-    spec->waits_for_memory = pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) == 1; /* the second of its words */
-    spec->seed = (uint64_t)pc_setting_whole(setting, PC_KEY_SEED, 0);
+static void fill_iteration(const pc_setting *setting, const cluster_shape *shape, pc_iteration_spec *spec) {
+    fill_cut(setting, shape, &spec->cut);
+    spec->machine = reference_of(setting, PC_KEY_MACHINE)->machine;
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
-    spec->plans_equal = pc_setting_plans_equal(setting);
+    spec->order = order_of(setting);
+    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
 }
 
 static int64_t or_unknown(int64_t number) {
@@ -350,12 +320,7 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->microbatches = (int)shape->microbatches;
     spec->chunks = pc_setting_chunks(setting);
     spec->microbatch_size = shape->microbatch_size;
-    spec->seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
     spec->has_activation = true;
-    spec->trace = is_on(setting, PC_KEY_TRACE, false);
-    spec->overhead_ps = spec->iteration.overhead_ps;
-    spec->plans_equal = spec->iteration.plans_equal;
-    if (setting->given[PC_KEY_PRICE]) spec->gpu_hour_price = setting->value[PC_KEY_PRICE].real;
     if (setting->given[PC_KEY_PROFILE]) spec->profile_path = setting->value[PC_KEY_PROFILE].reference->path;
 }
 
@@ -375,15 +340,14 @@ static void label(const pc_setting *setting, const pc_run_spec *spec, pc_run_lab
 
 pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_run_spec made = pc_run_spec_default();
-    pc_problem problem = {.is_rule = false};
+    pc_error contradiction;
     cluster_shape shape;
     pc_key culprit;
-    if (find_checked_shape(setting, &shape, &problem))
-        snprintf(made.infeasible, sizeof made.infeasible, "%.48s: %.200s", problem.path, problem.error.message);
+    if (find_checked_shape(setting, &shape, &contradiction))
+        snprintf(made.infeasible, sizeof made.infeasible, "%.48s: %.200s", contradiction.key, contradiction.message);
     made.iteration = pc_iteration_spec_default();
-    made.iteration.cut = cut_of(setting, &shape);
-    made.iteration.machine = reference_of(setting, PC_KEY_MACHINE)->machine;
-    fill_iteration(setting, &made.iteration);
+    pc_setting_fill(setting, true, &made);
+    fill_iteration(setting, &shape, &made.iteration);
     pc_setting_fill_bad_days(setting, &made);
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     if (!code) code = fill_layout(setting, &shape, &made, error);

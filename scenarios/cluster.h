@@ -21,7 +21,7 @@ void pc_setting_complete(pc_setting *setting);
 bool pc_setting_assumes(const pc_setting *setting, char *text, size_t size);
 
 /* As pc_setting_check, for a setting of a cluster. */
-pc_code pc_cluster_check(const pc_setting *setting, pc_problem *problem);
+pc_code pc_cluster_check(const pc_setting *setting, pc_error *error);
 
 /* As pc_setting_expand. Where numbers contradict each other, and the setting was accepted because a sweep made them,
  * the spec says why it is infeasible. */

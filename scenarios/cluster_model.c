@@ -1,6 +1,7 @@
 /* A model from the keys of a setting. */
 #include "scenarios/cluster.h"
 #include "scenarios/library_private.h"
+#include "scenarios/settings.h"
 
 #include "scenarios/run_labels.h"
 
@@ -8,81 +9,32 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A key of the model, and where its number goes. */
-typedef struct model_number {
-    pc_key key;
-    size_t place; /* of an int64_t in pc_model */
-} model_number;
-
-static const model_number numbers[] = {
-    {PC_KEY_LAYERS, offsetof(pc_model, layers)},
-    {PC_KEY_HIDDEN, offsetof(pc_model, hidden)},
-    {PC_KEY_FFN_HIDDEN, offsetof(pc_model, ffn_hidden)},
-    {PC_KEY_HEADS, offsetof(pc_model, heads)},
-    {PC_KEY_KV_HEADS, offsetof(pc_model, kv_heads)},
-    {PC_KEY_HEAD_DIM, offsetof(pc_model, head_dim)},
-    {PC_KEY_VOCAB, offsetof(pc_model, vocab)},
-    {PC_KEY_VOCAB_MULTIPLE, offsetof(pc_model, vocab_multiple)},
-    {PC_KEY_MAX_POSITIONS, offsetof(pc_model, max_positions)},
-};
-
-/* What GPT and Llama differ in, as GPT has it. */
-typedef struct model_trait {
-    pc_key key;
-    int64_t of_gpt;
-} model_trait;
-
-static const model_trait traits[] = {{PC_KEY_POSITIONS, PC_POSITIONS_LEARNED},
-                                     {PC_KEY_TIED, true},
-                                     {PC_KEY_BIAS, true},
-                                     {PC_KEY_DROPOUT, true},
-                                     {PC_KEY_NORM, PC_NORM_LAYER},
-                                     {PC_KEY_MLP, PC_MLP_GELU}};
+/* What GPT and Llama differ in; their standards are GPT's. */
+static const pc_key traits[] = {PC_KEY_POSITIONS, PC_KEY_TIED, PC_KEY_BIAS, PC_KEY_DROPOUT, PC_KEY_NORM, PC_KEY_MLP};
 enum { TRAITS = sizeof traits / sizeof *traits };
 
-static int64_t trait_of(const pc_setting *setting, pc_key key) {
-    int i = 0;
-    while (traits[i].key != key) i++;
-    return pc_setting_whole(setting, key, traits[i].of_gpt);
-}
-
 /* "tied true", "norm layernorm". */
-static int write_trait(const model_trait *trait, char *text, size_t size) {
-    const char *dot = strchr(pc_key_path(trait->key), '.');
-    size_t length;
-    if (trait->key == PC_KEY_TIED || trait->key == PC_KEY_BIAS || trait->key == PC_KEY_DROPOUT)
-        return snprintf(text, size, "%s %s", dot + 1, trait->of_gpt ? "true" : "false");
-    const char *word = pc_word_of(trait->key, trait->of_gpt, &length);
-    return snprintf(text, size, "%s %.*s", dot + 1, (int)length, word);
+static int write_trait(pc_key key, char *text, size_t size) {
+    char word[32];
+    pc_key_otherwise(key, word, sizeof word); /* between backquotes */
+    return snprintf(text, size, "%s %.*s", strchr(pc_key_path(key), '.') + 1, (int)strlen(word) - 2, word + 1);
 }
 
 bool pc_setting_assumes(const pc_setting *setting, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < TRAITS && used < size && pc_setting_is_cluster(setting); i++) {
-        if (setting->given[traits[i].key]) continue;
+        if (setting->given[traits[i]]) continue;
         if (used > 0) used += (size_t)snprintf(text + used, size - used, ", ");
-        if (used < size) used += (size_t)write_trait(&traits[i], text + used, size - used);
+        if (used < size) used += (size_t)write_trait(traits[i], text + used, size - used);
     }
     return used > 0;
 }
 
-/* What a setting gives; a number that it does not give is -1, and all else as in GPT. */
+/* What a setting gives, and the standards. */
 static pc_model take(const pc_setting *setting) {
-    pc_model model = {
-        .positions = (pc_positions)trait_of(setting, PC_KEY_POSITIONS),
-        .norm = (pc_norm)trait_of(setting, PC_KEY_NORM),
-        .mlp = (pc_mlp)trait_of(setting, PC_KEY_MLP),
-        .attention = (pc_attention)pc_setting_whole(setting, PC_KEY_ATTENTION, PC_ATTENTION_FLASH),
-        .precision = (pc_precision)pc_setting_whole(setting, PC_KEY_PRECISION, PC_PRECISION_BF16),
-        .is_tied = trait_of(setting, PC_KEY_TIED),
-        .has_bias = trait_of(setting, PC_KEY_BIAS),
-        .has_dropout = trait_of(setting, PC_KEY_DROPOUT),
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int64_t number = pc_setting_whole(setting, numbers[i].key, -1);
-        memcpy((char *)&model + numbers[i].place, &number, sizeof number);
-    }
+    pc_model model = {.name = ""};
+    pc_setting_fill_model(setting, &model);
     if (setting->given[PC_KEY_MODEL_NAME])
         snprintf(model.name, sizeof model.name, "%s", setting->value[PC_KEY_MODEL_NAME].text);
     return model;
@@ -102,18 +54,17 @@ static pc_code check_given(const pc_setting *setting, pc_key *culprit, pc_error 
     return PC_OK;
 }
 
-/* What GPT has where nothing is said. */
+/* What GPT has where nothing is said, and what follows from other numbers. */
 static pc_code fill_in(const pc_setting *setting, pc_model *model, pc_key *culprit, pc_error *error) {
-    if (model->kv_heads < 0) model->kv_heads = model->heads;
-    if (model->vocab_multiple < 0) model->vocab_multiple = 128;
-    if (model->max_positions < 0)
+    if (!setting->given[PC_KEY_KV_HEADS]) model->kv_heads = model->heads;
+    if (!setting->given[PC_KEY_MAX_POSITIONS])
         model->max_positions = model->positions == PC_POSITIONS_LEARNED ? setting->value[PC_KEY_SEQ_LEN].whole : 0;
-    if (model->ffn_hidden < 0) {
+    if (!setting->given[PC_KEY_FFN_HIDDEN]) {
         if (model->mlp != PC_MLP_GELU)
             return refuse_missing(PC_KEY_FFN_HIDDEN, culprit, "it, since it is 4 x hidden only with gelu", error);
         model->ffn_hidden = 4 * model->hidden;
     }
-    if (model->head_dim < 0) {
+    if (!setting->given[PC_KEY_HEAD_DIM]) {
         *culprit = PC_KEY_HEADS;
         if (model->hidden % model->heads)
             return pc_error_set(error, PC_ERROR_INPUT,

@@ -3,6 +3,7 @@
 #include "models/workload/activation.h"
 #include "scenarios/cluster.h"
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,26 +13,12 @@
 
 __extension__ typedef __int128 wide;
 
-pc_code pc_problem_blame(pc_problem *problem, const char *path, const char *format, ...) {
-    char message[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    snprintf(problem->path, sizeof problem->path, "%s", path);
-    return pc_error_set(&problem->error, PC_ERROR_INPUT, "%s", message);
-}
-
 static int64_t whole(const pc_setting *setting, pc_key key) {
     return setting->value[key].whole;
 }
 
 static const pc_generator *generator_of(const pc_setting *setting) {
     return setting->value[PC_KEY_SCHEDULE].generator;
-}
-
-bool pc_setting_plans_equal(const pc_setting *setting) {
-    return pc_setting_whole(setting, PC_KEY_PLAN, 0) == 1; /* the second of its words */
 }
 
 static pc_key devices_key(const pc_setting *setting) {
@@ -67,16 +54,16 @@ typedef struct own_number {
     int64_t run, file; /* 0: not said, or any */
 } own_number;
 
-static pc_code check_own_number(const pc_setting *setting, const own_number *x, pc_problem *problem) {
+static pc_code check_own_number(const pc_setting *setting, const own_number *x, pc_error *error) {
     if (x->run == 0 || x->file == 0 || x->run == x->file) return PC_OK;
-    problem->is_rule = true;
-    return pc_problem_blame(problem, pc_key_path(x->key),
-                            "%" PRId64 " %s, and schedule %s has %" PRId64 "; expected %" PRId64
-                            ", or another schedule",
-                            x->run, x->what, generator_of(setting)->name, x->file, x->file);
+    pc_error_blame(error, pc_key_path(x->key),
+                   "%" PRId64 " %s, and schedule %s has %" PRId64 "; expected %" PRId64 ", or another schedule", x->run,
+                   x->what, generator_of(setting)->name, x->file, x->file);
+    error->is_rule = true;
+    return PC_ERROR_INPUT;
 }
 
-pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64_t microbatches, pc_problem *problem) {
+pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64_t microbatches, pc_error *error) {
     const pc_generator *generator = generator_of(setting);
     if (!generator->given) return PC_OK;
     bool has_microbatches = pc_setting_has(setting, PC_KEY_MICROBATCHES);
@@ -87,7 +74,7 @@ pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64
         {PC_KEY_CHUNKS, "chunks a device", pc_setting_whole(setting, PC_KEY_CHUNKS, 0), generator->chunks_default}};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !code; i++)
-        code = check_own_number(setting, &numbers[i], problem);
+        code = check_own_number(setting, &numbers[i], error);
     return code;
 }
 
@@ -109,54 +96,54 @@ static pc_time stage_time(const pc_setting *setting, int64_t stage, int kind) {
     return sum;
 }
 
-static pc_code check_required(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_required(const pc_setting *setting, pc_error *error) {
     const pc_key required[] = {PC_KEY_SCHEDULE, devices_key(setting), PC_KEY_MICROBATCHES};
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
         if (!pc_setting_has(setting, required[i]))
-            return pc_problem_blame(problem, pc_key_path(required[i]),
-                                    "missing; expected it in the case, in setting or in sweep");
+            return pc_error_blame(error, pc_key_path(required[i]),
+                                  "missing; expected it in the case, in setting or in sweep");
     if (!setting->stages && !pc_setting_gives(setting, "times"))
-        return pc_problem_blame(problem, "times",
-                                "missing; expected times (F, B, W or BW) or stages, or a machine and a model");
+        return pc_error_blame(error, "times",
+                              "missing; expected times (F, B, W or BW) or stages, or a machine and a model");
     if (setting->stages && setting->stage_count != devices_of(setting))
-        return pc_problem_blame(problem, "stages", "%" PRId64 " entries for %" PRId64 " devices; expected one a device",
-                                setting->stage_count, devices_of(setting));
+        return pc_error_blame(error, "stages", "%" PRId64 " entries for %" PRId64 " devices; expected one a device",
+                              setting->stage_count, devices_of(setting));
     return PC_OK;
 }
 
-static pc_code blame_time(pc_problem *problem, const pc_setting *setting, int64_t stage, int kind) {
+static pc_code blame_time(pc_error *error, const pc_setting *setting, int64_t stage, int kind) {
     char path[PC_KEY_PATH_SIZE];
     const char *name = pc_pass_kind_name((pc_pass_kind)kind), *schedule = generator_of(setting)->name;
     if (setting->stages)
         snprintf(path, sizeof path, "stages[%" PRId64 "].%s", stage, name);
     else
         snprintf(path, sizeof path, "times.%s", name);
-    return pc_problem_blame(problem, path, "missing, and %s has %s passes; expected a time such as 12.96 ms%s",
-                            schedule, name, kind == PC_PASS_BW ? ", or B and W, which add up to it" : "");
+    return pc_error_blame(error, path, "missing, and %s has %s passes; expected a time such as 12.96 ms%s", schedule,
+                          name, kind == PC_PASS_BW ? ", or B and W, which add up to it" : "");
 }
 
-static pc_code check_times(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_times(const pc_setting *setting, pc_error *error) {
     int64_t count = setting->stages ? setting->stage_count : 1;
     for (int64_t stage = 0; stage < count; stage++)
         for (int kind = 0; kind < PC_PASS_KINDS; kind++)
             if (pc_generator_has_kind(generator_of(setting), (pc_pass_kind)kind) &&
                 stage_time(setting, stage, kind) == PC_TIME_NOT_GIVEN)
-                return blame_time(problem, setting, stage, kind);
+                return blame_time(error, setting, stage, kind);
     return PC_OK;
 }
 
-static pc_code check_transfer(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_transfer(const pc_setting *setting, pc_error *error) {
     static const pc_key required[] = {PC_KEY_TRANSFER_SIZE, PC_KEY_TRANSFER_BANDWIDTH};
     bool link = pc_setting_gives(setting, "transfer") && !pc_setting_has(setting, PC_KEY_TRANSFER_TIME);
     for (int i = 0; link && i < 2; i++)
         if (!pc_setting_has(setting, required[i]))
-            return pc_problem_blame(problem, pc_key_path(required[i]),
-                                    "missing beside the rest of a link; expected size and bandwidth (and latency)");
+            return pc_error_blame(error, pc_key_path(required[i]),
+                                  "missing beside the rest of a link; expected size and bandwidth (and latency)");
     return PC_OK;
 }
 
 static bool is_layout(const pc_setting *setting, const char *word) {
-    return strcmp(pc_setting_has(setting, PC_KEY_LAYOUT) ? setting->value[PC_KEY_LAYOUT].text : "auto", word) == 0;
+    return strcmp(pc_setting_text(setting, PC_KEY_LAYOUT), word) == 0;
 }
 
 static bool divides(const pc_setting *setting, pc_layer_layout layout) {
@@ -173,20 +160,20 @@ static pc_layer_layout layout_of(const pc_setting *setting) {
 }
 
 /* The number of model parts must be one that the run can have. Chunks are to blame where there are several. */
-static pc_code check_parts(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_parts(const pc_setting *setting, pc_error *error) {
     int64_t p = devices_of(setting), v = pc_setting_chunks(setting), layers = whole(setting, PC_KEY_LAYERS);
     int shares = chunks_in_stage(setting);
     bool ends = layout_of(setting) == PC_LAYERS_ENDS;
     const char *culprit = shares > 1 ? "chunks" : pc_key_path(devices_key(setting));
-    if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, &problem->error)) {
-        snprintf(problem->path, sizeof problem->path, "%s", shares > 1 ? "chunks" : "microbatches");
-        return problem->error.code;
+    if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, error)) {
+        snprintf(error->key, sizeof error->key, "%s", shares > 1 ? "chunks" : "microbatches");
+        return error->code;
     }
     if (!pc_setting_has(setting, PC_KEY_LAYERS) || p * shares <= layers + (ends ? 2 : 0)) return PC_OK;
-    return pc_problem_blame(problem, culprit,
-                            "%" PRId64 " devices x %d chunks are more than the %" PRId64
-                            " layers%s; expected at least one layer a chunk",
-                            p, shares, layers, ends ? ", embedding and head" : "");
+    return pc_error_blame(error, culprit,
+                          "%" PRId64 " devices x %d chunks are more than the %" PRId64
+                          " layers%s; expected at least one layer a chunk",
+                          p, shares, layers, ends ? ", embedding and head" : "");
 }
 
 static pc_shape shape_of(const pc_setting *setting) {
@@ -231,74 +218,71 @@ static void write_remedy(const pc_setting *setting, pc_layer_layout layout, char
 }
 
 /* All layers and all microbatches at once, more than any device can hold, must still be a number. */
-static pc_code check_derived_activation(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_derived_activation(const pc_setting *setting, pc_error *error) {
     pc_shape shape = shape_of(setting);
     int64_t bytes;
     pc_layer_layout layout = layout_of(setting);
     char remedy[64];
     if (!divides(setting, layout)) {
         write_remedy(setting, layout, remedy, sizeof remedy);
-        return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYERS),
-                                "%" PRId64 " layers%s do not divide evenly over %" PRId64
-                                " devices x %d chunks; expected %s, or activation.size",
-                                shape.layers, layout == PC_LAYERS_ENDS ? ", embedding and head" : "",
-                                devices_of(setting), chunks_in_stage(setting), remedy);
+        return pc_error_blame(error, pc_key_path(PC_KEY_LAYERS),
+                              "%" PRId64 " layers%s do not divide evenly over %" PRId64
+                              " devices x %d chunks; expected %s, or activation.size",
+                              shape.layers, layout == PC_LAYERS_ENDS ? ", embedding and head" : "", devices_of(setting),
+                              chunks_in_stage(setting), remedy);
     }
     if (!pc_activation_bytes_per_layer(&shape, &bytes) || __builtin_mul_overflow(bytes, shape.layers, &bytes) ||
         __builtin_mul_overflow(bytes, whole(setting, PC_KEY_MICROBATCHES), &bytes))
-        return pc_problem_blame(problem, "model",
-                                "its activations are too large to count; expected less than 2^63 bytes");
+        return pc_error_blame(error, "model", "its activations are too large to count; expected less than 2^63 bytes");
     return PC_OK;
 }
 
-static pc_code check_activation(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_activation(const pc_setting *setting, pc_error *error) {
     static const pc_key shares[] = {PC_KEY_RELEASE_B, PC_KEY_KEEP};
     int64_t bytes;
     bool has_activation = pc_setting_has_activation(setting);
     for (int i = 0; i < 2 && !has_activation; i++)
         if (pc_setting_has(setting, shares[i]))
-            return pc_problem_blame(
-                problem, pc_key_path(shares[i]),
-                "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
-                "microbatch_size");
+            return pc_error_blame(error, pc_key_path(shares[i]),
+                                  "a share of nothing; expected activation.size, or layers, hidden, heads, seq_len and "
+                                  "microbatch_size");
     if (!has_activation) return PC_OK;
-    if (!pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) return check_derived_activation(setting, problem);
+    if (!pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE)) return check_derived_activation(setting, error);
     if (__builtin_mul_overflow(whole(setting, PC_KEY_ACTIVATION_SIZE), whole(setting, PC_KEY_MICROBATCHES), &bytes))
-        return pc_problem_blame(problem, pc_key_path(PC_KEY_ACTIVATION_SIZE),
-                                "too large for all microbatches; expected less than 2^63 bytes together");
+        return pc_error_blame(error, pc_key_path(PC_KEY_ACTIVATION_SIZE),
+                              "too large for all microbatches; expected less than 2^63 bytes together");
     return PC_OK;
 }
 
-static pc_code check_given(const pc_setting *setting, pc_problem *problem) {
-    return pc_setting_check_given(setting, devices_of(setting), whole(setting, PC_KEY_MICROBATCHES), problem);
+static pc_code check_given(const pc_setting *setting, pc_error *error) {
+    return pc_setting_check_given(setting, devices_of(setting), whole(setting, PC_KEY_MICROBATCHES), error);
 }
 
 /* What only costs from a model and a machine give a meaning. */
-static pc_code check_scopes(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_scopes(const pc_setting *setting, pc_error *error) {
     for (pc_key key = 0; key < PC_KEYS; key++)
         if (pc_setting_has(setting, key) && pc_key_is_of_cluster(key))
-            return pc_problem_blame(problem, pc_key_path(key),
-                                    "means nothing beside times; expected it only where they follow from a machine");
+            return pc_error_blame(error, pc_key_path(key),
+                                  "means nothing beside times; expected it only where they follow from a machine");
     if (is_layout(setting, "auto") || is_layout(setting, "even") || is_layout(setting, "ends")) return PC_OK;
-    return pc_problem_blame(problem, pc_key_path(PC_KEY_LAYOUT), "%.40s: no layout beside times; expected even or ends",
-                            setting->value[PC_KEY_LAYOUT].text);
+    return pc_error_blame(error, pc_key_path(PC_KEY_LAYOUT), "%.40s: no layout beside times; expected even or ends",
+                          setting->value[PC_KEY_LAYOUT].text);
 }
 
 /* A model's name alone is a label; a file that is named must be there. */
-static pc_code check_model_file(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_model_file(const pc_setting *setting, pc_error *error) {
     if (!pc_setting_has(setting, PC_KEY_MODEL_FROM)) return PC_OK;
-    const pc_error *error = &setting->value[PC_KEY_MODEL_FROM].reference->error;
-    return error->code ? pc_problem_blame(problem, pc_key_path(PC_KEY_MODEL_FROM), "%s", error->message) : PC_OK;
+    const pc_error *own = &setting->value[PC_KEY_MODEL_FROM].reference->error;
+    return own->code ? pc_error_blame(error, pc_key_path(PC_KEY_MODEL_FROM), "%s", own->message) : PC_OK;
 }
 
-pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem) {
+pc_code pc_setting_check(const pc_setting *setting, pc_error *error) {
     static pc_code (*const checks[])(const pc_setting *,
-                                     pc_problem *) = {check_required, check_scopes, check_model_file, check_times,
-                                                      check_transfer, check_given,  check_parts,      check_activation};
-    problem->is_rule = false;
-    if (pc_setting_is_cluster(setting)) return pc_cluster_check(setting, problem);
+                                     pc_error *) = {check_required, check_scopes, check_model_file, check_times,
+                                                    check_transfer, check_given,  check_parts,      check_activation};
+    if (pc_setting_is_cluster(setting)) return pc_cluster_check(setting, error);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        pc_code code = checks[i](setting, problem);
+        pc_code code = checks[i](setting, error);
         if (code) return code;
     }
     return PC_OK;
@@ -396,32 +380,27 @@ static void fill_memory(const pc_setting *setting, pc_costs *costs) {
 
 static pc_transfer transfer_of(const pc_setting *setting) {
     if (!pc_setting_has(setting, PC_KEY_TRANSFER_BANDWIDTH))
-        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = pc_setting_whole(setting, PC_KEY_TRANSFER_TIME, 0)};
+        return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = pc_setting_integer(setting, PC_KEY_TRANSFER_TIME)};
     return (pc_transfer){.mode = PC_TRANSFER_LINK,
-                         .latency_ps = pc_setting_whole(setting, PC_KEY_TRANSFER_LATENCY, 0),
+                         .latency_ps = pc_setting_integer(setting, PC_KEY_TRANSFER_LATENCY),
                          .bandwidth_bytes_per_s = setting->value[PC_KEY_TRANSFER_BANDWIDTH].real,
                          .size_bytes = whole(setting, PC_KEY_TRANSFER_SIZE)};
 }
 
 static pc_run_spec describe(const pc_setting *setting, pc_run_labels *labels) {
     pc_run_spec spec = pc_run_spec_default();
-    pc_problem problem = {.is_rule = false};
-    if (check_given(setting, &problem))
-        snprintf(spec.infeasible, sizeof spec.infeasible, "%.48s: %.200s", problem.path, problem.error.message);
+    pc_error contradiction;
+    pc_setting_fill(setting, false, &spec);
+    if (check_given(setting, &contradiction))
+        snprintf(spec.infeasible, sizeof spec.infeasible, "%.48s: %.200s", contradiction.key, contradiction.message);
     spec.generator = generator_of(setting);
     spec.devices = (int)devices_of(setting);
     spec.microbatches = (int)whole(setting, PC_KEY_MICROBATCHES);
     spec.chunks = pc_setting_chunks(setting);
     spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
-    spec.seq_len = pc_setting_whole(setting, PC_KEY_SEQ_LEN, -1);
     spec.has_activation = pc_setting_has_activation(setting);
     if (spec.has_activation && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))
         snprintf(labels->layout, sizeof labels->layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
-    spec.trace = pc_setting_whole(setting, PC_KEY_TRACE, 0) != 0;
-    spec.overhead_ps = pc_setting_whole(setting, PC_KEY_OVERHEAD, 0);
-    spec.engine = (pc_engine_mode)pc_setting_whole(setting, PC_KEY_ENGINE, PC_ENGINE_AUTO);
-    spec.waits_for_memory = pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) == 1; /* the second of its words */
-    spec.plans_equal = pc_setting_plans_equal(setting);
     if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
         snprintf(labels->model, sizeof labels->model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
     if (pc_setting_has(setting, PC_KEY_MACHINE))

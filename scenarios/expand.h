@@ -9,29 +9,18 @@
 #include "scenarios/run_labels.h"
 #include "scenarios/setting.h"
 
-/* Which key is to blame, and why: "stages[5].W", "missing; expected ...". */
-typedef struct pc_problem {
-    char path[PC_KEY_PATH_SIZE];
-    pc_error error;
-    bool is_rule; /* every value is fine, but they contradict each other: in a sweep that is a run without a result */
-} pc_problem;
-
-/* Writes both, and returns PC_ERROR_INPUT. */
-pc_code pc_problem_blame(pc_problem *problem, const char *path, const char *format, ...) PC_PRINTF(3, 4);
+/* The checks below say in an error which key of the setting is to blame (pc_error_blame), and whether it is a rule. */
 
 /* Whether a run of so many devices and microbatches, and the chunks of the setting if it says any, can have its
  * schedule if that is a file's, with numbers of its own. A contradiction is a rule. */
-pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64_t microbatches, pc_problem *problem);
+pc_code pc_setting_check_given(const pc_setting *setting, int64_t devices, int64_t microbatches, pc_error *error);
 
 /* Whether this is a whole and possible setting. What only the schedule's generator can refuse is not looked at: that
  * is a run with the status infeasible. */
-pc_code pc_setting_check(const pc_setting *setting, pc_problem *problem);
+pc_code pc_setting_check(const pc_setting *setting, pc_error *error);
 
 /* v: how many chunks a device has in this run. */
 int pc_setting_chunks(const pc_setting *setting);
-
-/* Whether schedules are searched for as if all passes took the same time. */
-bool pc_setting_plans_equal(const pc_setting *setting);
 
 /* Whether it says how large activations are, or has the whole shape of the model. */
 bool pc_setting_has_activation(const pc_setting *setting);

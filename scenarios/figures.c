@@ -2,136 +2,119 @@
 #include "scenarios/loaded.h"
 
 #include "engine/alloc.h"
+#include "scenarios/sections.h"
 #include "scenarios/units.h"
 
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
-enum { TEXT_MAX = 255 }; /* bytes: what fits above a picture */
+enum { TEXT_MAX = 255 };  /* bytes: what fits above a picture */
+#define NO_PLACE SIZE_MAX /* of what is no text there */
 
-static const char *const keys[PC_FIGURE_TEXTS] = {
-    [PC_FIGURE_NAME] = "name",       [PC_FIGURE_TITLE] = "title",         [PC_FIGURE_X] = "x",
-    [PC_FIGURE_SERIES] = "series",   [PC_FIGURE_PANELS] = "panels",       [PC_FIGURE_STYLE] = "style",
-    [PC_FIGURE_X_LABEL] = "x_label", [PC_FIGURE_PUBLISHED] = "published",
+/* What stands in a figure, and where it goes. */
+static const struct figure_rule {
+    pc_schema_field field;
+    size_t place;
+} rules[] = {
+#define TEXT(key)                                                                                                      \
+    { {.path = #key}, offsetof(pc_scenario_figure, key) }
+#define REQUIRED(key)                                                                                                  \
+    { {.path = #key, .is_required = true}, offsetof(pc_scenario_figure, key) }
+#define LIST(key, required)                                                                                            \
+    {                                                                                                                  \
+        {.path = #key, .is_required = required, .is_list = true, .least = 1, .most = PC_SCENARIO_FIGURE_Y_MAX},        \
+            offsetof(pc_scenario_figure, key)                                                                          \
+    }
+    REQUIRED(name), TEXT(title), REQUIRED(x),   LIST(y, true),        TEXT(series),
+    TEXT(panels),   TEXT(style), TEXT(x_label), LIST(y_label, false), {{.path = "published"}, NO_PLACE},
 };
+enum { RULES = sizeof rules / sizeof *rules };
 
-/* Where a figure is being read, for messages. */
-typedef struct figure_place {
-    const pc_source *source;
-    unsigned index;
-} figure_place;
-
-static pc_code refuse(const figure_place *place, const char *key, const pc_error *cause, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
-    snprintf(path, sizeof path, "figures[%u].%s", place->index, key);
-    return pc_source_refuse(place->source, path, error, "%s", cause->message);
+static pc_schema_field field(int index) {
+    return rules[index].field;
 }
+const pc_schema pc_figure_schema = {.count = RULES, .field = field};
 
-static pc_code check_line(const char *text, pc_error *cause) {
-    if (!*text) return pc_error_set(cause, PC_ERROR_INPUT, "empty; expected one line of text");
+static pc_code check_line(const pc_tree *tree, const pc_node *node, pc_error *error) {
+    const char *text = node->text;
+    if (!*text) return pc_node_refuse(tree, node, error, "empty; expected one line of text");
     if (pc_source_has_controls(text, ""))
-        return pc_error_set(cause, PC_ERROR_INPUT, "has control characters; expected one line of text");
+        return pc_node_refuse(tree, node, error, "has control characters; expected one line of text");
     if (strlen(text) > TEXT_MAX)
-        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s...: too long; expected at most %d bytes", text, TEXT_MAX);
+        return pc_node_refuse(tree, node, error, "%.40s...: too long; expected at most %d bytes", text, TEXT_MAX);
     return PC_OK;
 }
 
-static pc_code check_texts(const figure_place *place, const pc_raw_figure *raw, pc_error *error) {
-    pc_error cause;
-    for (int i = 0; i < PC_FIGURE_TEXTS; i++)
-        if (raw->text[i] && check_line(raw->text[i], &cause)) return refuse(place, keys[i], &cause, error);
-    return PC_OK;
-}
-
-static pc_code check_list(const figure_place *place, const char *key, const pc_raw_list *list, pc_error *error) {
-    pc_error cause;
-    char entry[32];
-    for (unsigned i = 0; i < list->text_count; i++) {
-        if (!check_line(list->text[i], &cause)) continue;
-        snprintf(entry, sizeof entry, "%s[%u]", key, i);
-        return refuse(place, entry, &cause, error);
+/* A text, or all of a list. */
+static pc_code take_texts(const pc_tree *tree, const pc_node *node, const char **texts, pc_error *error) {
+    const pc_node *first = node->kind == PC_NODE_LIST ? pc_node_first(node) : node;
+    pc_code code = PC_OK;
+    for (const pc_node *text = first; text < pc_node_end(node) && !code; text++) {
+        code = check_line(tree, text, error);
+        *texts++ = text->text;
     }
-    return PC_OK;
-}
-
-static pc_code check_lists(const figure_place *place, const pc_raw_figure *raw, pc_error *error) {
-    pc_error cause;
-    pc_code code = check_list(place, "y", &raw->y, error);
-    if (!code) code = check_list(place, "y_label", &raw->y_label, error);
-    if (code || raw->y_label.text_count <= raw->y.text_count) return code;
-    pc_error_set(&cause, PC_ERROR_INPUT, "%u labels for %u columns; expected at most one a column of y",
-                 raw->y_label.text_count, raw->y.text_count);
-    return refuse(place, "y_label", &cause, error);
-}
-
-static pc_code check_words(const figure_place *place, const pc_raw_figure *raw, bool *published, pc_error *error) {
-    pc_error cause;
-    int64_t style;
-    const char *style_text = raw->text[PC_FIGURE_STYLE], *published_text = raw->text[PC_FIGURE_PUBLISHED];
-    if (style_text && pc_word_parse(PC_FIGURE_STYLES, style_text, &style, &cause))
-        return refuse(place, keys[PC_FIGURE_STYLE], &cause, error);
-    *published = false;
-    if (published_text && pc_parse_switch(published_text, published, &cause))
-        return refuse(place, keys[PC_FIGURE_PUBLISHED], &cause, error);
-    return PC_OK;
-}
-
-static pc_code check_name(const figure_place *place, const pc_raw_scenario *raw, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
-    pc_error cause;
-    const char *name = raw->figures[place->index].text[PC_FIGURE_NAME];
-    snprintf(path, sizeof path, "figures[%u].name", place->index);
-    pc_code code = pc_name_check(place->source, path, name, error);
-    if (code) return code;
-    for (unsigned i = 0; i < place->index; i++) {
-        if (strcmp(raw->figures[i].text[PC_FIGURE_NAME], name) != 0) continue;
-        pc_error_set(&cause, PC_ERROR_INPUT, "%.40s is the name of figures[%u] too; expected names that differ", name,
-                     i);
-        return refuse(place, keys[PC_FIGURE_NAME], &cause, error);
-    }
-    return PC_OK;
-}
-
-static void fill_figure(const pc_raw_figure *raw, bool published, pc_scenario_figure *figure) {
-    *figure = (pc_scenario_figure){.name = raw->text[PC_FIGURE_NAME],
-                                   .title = raw->text[PC_FIGURE_TITLE],
-                                   .x = raw->text[PC_FIGURE_X],
-                                   .series = raw->text[PC_FIGURE_SERIES],
-                                   .panels = raw->text[PC_FIGURE_PANELS],
-                                   .style = raw->text[PC_FIGURE_STYLE],
-                                   .x_label = raw->text[PC_FIGURE_X_LABEL],
-                                   .y_count = (int)raw->y.text_count,
-                                   .published = published};
-    for (unsigned i = 0; i < raw->y.text_count; i++) figure->y[i] = raw->y.text[i];
-    for (unsigned i = 0; i < raw->y_label.text_count; i++) figure->y_label[i] = raw->y_label.text[i];
-}
-
-static pc_code read_figure(const figure_place *place, const pc_raw_scenario *raw, pc_scenario_figure *figure,
-                           pc_error *error) {
-    const pc_raw_figure *from = &raw->figures[place->index];
-    bool published = false;
-    pc_code code = check_name(place, raw, error);
-    if (!code) code = check_texts(place, from, error);
-    if (!code) code = check_lists(place, from, error);
-    if (!code) code = check_words(place, from, &published, error);
-    if (!code) fill_figure(from, published, figure);
     return code;
 }
 
-pc_code pc_figures_read(const pc_source *source, const pc_raw_scenario *raw, pc_scenario_figure **figures, int *count,
-                        pc_error *error) {
-    if (raw->figures_count == 0) return *figures = NULL, *count = 0, PC_OK;
-    pc_scenario_figure *made = pc_alloc(raw->figures_count, sizeof *made);
-    if (!made) return pc_error_no_memory(error);
+static pc_code check_lists(const pc_tree *tree, const pc_node *node, pc_error *error) {
+    const pc_node *y = pc_node_find(node, "y"), *labels = pc_node_find(node, "y_label");
+    if (!labels || labels->count <= y->count) return PC_OK;
+    return pc_node_refuse(tree, labels, error, "%u labels for %u columns; expected at most one a column of y",
+                          labels->count, y->count);
+}
+
+static pc_code check_words(const pc_tree *tree, const pc_node *node, bool *published, pc_error *error) {
+    int64_t word;
+    const pc_node *style = pc_node_find(node, "style"), *is_published = pc_node_find(node, "published");
+    pc_code code = style ? pc_word_parse(PC_FIGURE_STYLES, style->text, &word, error) : PC_OK;
+    if (code) return pc_node_blame(tree, style, code, error);
+    if (is_published) code = check_line(tree, is_published, error);
+    if (code || !is_published) return code;
+    return pc_node_blame(tree, is_published, pc_parse_switch(is_published->text, published, error), error);
+}
+
+static pc_code check_name(const pc_tree *tree, const pc_node *node, const pc_scenario_figure *before, int count,
+                          pc_error *error) {
+    const pc_node *name = pc_node_find(node, "name");
+    pc_code code = pc_name_check(tree, name, error);
+    if (code) return code;
+    for (int i = 0; i < count; i++)
+        if (strcmp(before[i].name, name->text) == 0)
+            return pc_node_refuse(tree, name, error, "%.40s is the name of figures[%d] too; expected names that differ",
+                                  name->text, i);
+    return PC_OK;
+}
+
+static pc_code read_figure(const pc_tree *tree, const pc_node *node, pc_scenario_figure *figure, pc_error *error) {
     pc_code code = PC_OK;
-    for (unsigned i = 0; i < raw->figures_count && !code; i++)
-        code = read_figure(&(figure_place){source, i}, raw, &made[i], error);
+    for (int i = 0; i < RULES && !code; i++) {
+        const pc_node *value = pc_node_find(node, rules[i].field.path);
+        if (!value || rules[i].place == NO_PLACE) continue;
+        code = take_texts(tree, value, (const char **)((char *)figure + rules[i].place), error);
+    }
+    if (!code) code = check_lists(tree, node, error);
+    if (!code) code = check_words(tree, node, &figure->published, error);
+    figure->y_count = (int)pc_node_find(node, "y")->count;
+    return code;
+}
+
+pc_code pc_figures_read(const pc_tree *tree, pc_scenario_figure **figures, int *count, pc_error *error) {
+    const pc_node *list = pc_node_find(tree->nodes, "figures");
+    if (!list) return *figures = NULL, *count = 0, PC_OK;
+    pc_scenario_figure *made = pc_alloc(list->count, sizeof *made);
+    if (!made) return pc_error_no_memory(error);
+    int made_count = 0;
+    pc_code code = PC_OK;
+    for (const pc_node *node = pc_node_first(list); node < pc_node_end(list) && !code; node = pc_node_end(node)) {
+        code = check_name(tree, node, made, made_count, error);
+        if (!code) code = read_figure(tree, node, &made[made_count++], error);
+    }
     if (code) {
         pc_free(made);
         return code;
     }
     *figures = made;
-    *count = (int)raw->figures_count;
+    *count = made_count;
     return PC_OK;
 }
 
@@ -144,25 +127,23 @@ const pc_scenario_figure *pc_scenario_figures(const pc_scenario *scenario, int *
 
 /* What a list of figures borrows its texts from. */
 typedef struct figures_owner {
-    pc_source source;
-    pc_raw_scenario *raw;
+    pc_tree tree;
     pc_scenario_figure *figures;
 } figures_owner;
 
 static void free_owner(figures_owner *owner) {
     if (!owner) return;
     pc_free(owner->figures);
-    pc_raw_figures_free(owner->raw);
-    pc_source_free(&owner->source);
+    pc_tree_free(&owner->tree);
     pc_free(owner);
 }
 
 static pc_code load_text(const char *text, size_t size, const char *name, figures_owner *owner, int *count,
                          pc_error *error) {
-    pc_code code = pc_source_from_bytes(name, text, size, &owner->source, error);
-    if (!code) code = pc_source_scan(&owner->source, error);
-    if (!code) code = pc_raw_figures_load(&owner->source, &owner->raw, error);
-    if (!code) code = pc_figures_read(&owner->source, owner->raw, &owner->figures, count, error);
+    pc_code code = pc_source_from_bytes(name, text, size, &owner->tree.source, error);
+    if (!code) code = pc_tree_build(&owner->tree, error);
+    if (!code) code = pc_schema_check_known(&pc_figures_schema, &owner->tree, error);
+    if (!code) code = pc_figures_read(&owner->tree, &owner->figures, count, error);
     return code;
 }
 

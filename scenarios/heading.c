@@ -60,7 +60,7 @@ static const char *column_of(pc_dimension dimension) {
 
 bool pc_scenario_only_sweeps(const pc_scenario *scenario, const char *columns[PC_SCENARIO_SWEPT_MAX], int *count) {
     *count = 0;
-    for (pc_dimension d = 0; d < PC_DIMENSIONS; d++)
-        if (scenario->sweep[d].count > 1) columns[(*count)++] = column_of(d);
+    for (int i = 0; i < PC_DIMENSIONS; i++)
+        if (scenario->sweep[scenario->loops[i]].count > 1) columns[(*count)++] = column_of(scenario->loops[i]);
     return scenario->case_count == 1;
 }

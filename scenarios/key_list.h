@@ -1,7 +1,8 @@
 /* key_list.h: every key that a scenario may have, with what may stand there and what it means;
  * docs/scenario-reference.md is made of it.
  *
- * The list is a walk through the schema that loads scenarios; types and ranges come from the tables that check values.
+ * Those of settings and sweeps are the table of settings; the others a walk through the schemas that scenarios are
+ * checked against. Types and ranges come from the tables that check values.
  */
 #ifndef PC_SCENARIOS_KEY_LIST_H
 #define PC_SCENARIOS_KEY_LIST_H
@@ -39,7 +40,7 @@ typedef struct pc_scenario_key {
     char description[400];
 } pc_scenario_key;
 
-/* All of them, `*count`, section by section, in the order of the schema. Free with pc_scenario_keys_free. What nobody
+/* All of them, `*count`, section by section, in the order of these. Free with pc_scenario_keys_free. What nobody
  * described has an empty description. */
 PC_API pc_code pc_scenario_keys(pc_scenario_key **keys, int *count, pc_error *error);
 PC_API void pc_scenario_keys_free(pc_scenario_key *keys);

@@ -1,16 +1,16 @@
-/* key_texts.h: what the keys of a scenario mean, in words. Private to scenarios/. */
+/* key_texts.h: what the keys of a scenario mean, in words, but for those of a setting and a sweep, of which settings.h
+ * has more. Private to scenarios/. */
 #ifndef PC_SCENARIOS_KEY_TEXTS_H
 #define PC_SCENARIOS_KEY_TEXTS_H
 
 #include "scenarios/key_list.h"
-#include "scenarios/schema.h"
 
 typedef struct pc_key_text {
     pc_key_section section;
-    const char *path;        /* as in pc_scenario_key */
-    const char *value;       /* NULL: the table that checks the key's value knows it */
-    const char *otherwise;   /* NULL: the schema requires the key */
-    const char *description; /* NULL: key_list.c makes it up */
+    const char *path;      /* as in pc_scenario_key */
+    const char *value;     /* NULL: the table that checks the key's value knows it */
+    const char *otherwise; /* NULL: the key is required */
+    const char *description;
 } pc_key_text;
 
 /* All of them, `*count`, in no order that matters. Static storage. */

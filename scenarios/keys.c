@@ -1,5 +1,5 @@
 /* The keys of a setting: how messages name them, and how their values are read. */
-#include "scenarios/setting.h"
+#include "scenarios/settings.h"
 
 #include "engine/names.h"
 #include "models/schedule/exchange.h"
@@ -8,146 +8,17 @@
 #include "models/workload/cut.h"
 #include "models/workload/layout.h"
 #include "scenarios/library_private.h"
+#include "scenarios/references.h"
 #include "scenarios/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef enum value_kind {
-    LABEL,
-    REFERENCE,
-    DATA_FILE,
-    INTEGER,
-    EXACT, /* an INTEGER of which "32k" would leave open which number it is */
-    TIME,
-    SIZE,
-    BANDWIDTH,
-    FRACTION,
-    OVERHEAD,
-    LAYOUT,
-    SCHEDULE,
-    SWITCH,
-    WORD,
-    RECOMPUTATION,
-    ORDER,
-    PRICE,
-    DURATION,
-    JITTER,
-    SLOWDOWN,
-    SHARE
-} value_kind;
-
 enum { PATH_SIZE = 4096 };
 static const double LEAST_SHARE = 0.001, YEAR_S = 365.25 * 86400;
 enum { OVERHEAD_MAX = 1000 }; /* of a pass, as a fraction of it: what pc_iteration_run takes */
-enum { SLOWDOWN_MAX = 1000, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000 };
-enum { YEARS_OF_JOB = 100, YEARS_ALIVE = 1000000 };
-
-/* What a key is about: any run, one whose times are given, one whose times follow from a machine. */
-typedef enum key_scope { ANY, TIMES, CLUSTER } key_scope;
-
-#define OF_STAGE(kind)                                                                                                 \
-    { "times." #kind, TIME, TIMES, 0, 0, NULL }
-
-static const struct key_rule {
-    const char *path;
-    value_kind kind;
-    key_scope scope;
-    int64_t least, most; /* of an INTEGER or EXACT; of a DURATION: 1 where it is more than zero, and years */
-    const char *words;   /* of a WORD, in the order of the enum that it stands for */
-} keys[PC_KEYS] = {
-    [PC_KEY_MODEL_FROM] = {"model.from", REFERENCE, ANY, 0, 0, NULL},
-    [PC_KEY_MODEL_NAME] = {"model.name", LABEL, ANY, 0, 0, NULL},
-    [PC_KEY_LAYERS] = {"model.layers", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_HIDDEN] = {"model.hidden", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_FFN_HIDDEN] = {"model.ffn_hidden", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_HEADS] = {"model.heads", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_KV_HEADS] = {"model.kv_heads", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_HEAD_DIM] = {"model.head_dim", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_VOCAB] = {"model.vocab", EXACT, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_VOCAB_MULTIPLE] = {"model.vocab_multiple", EXACT, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_MAX_POSITIONS] = {"model.max_positions", INTEGER, ANY, 0, INT32_MAX, NULL},
-    [PC_KEY_POSITIONS] = {"model.positions", WORD, ANY, 0, 0, "learned|rotary"},
-    [PC_KEY_NORM] = {"model.norm", WORD, ANY, 0, 0, "layernorm|rmsnorm"},
-    [PC_KEY_MLP] = {"model.mlp", WORD, ANY, 0, 0, "gelu|swiglu"},
-    [PC_KEY_ATTENTION] = {"model.attention", WORD, ANY, 0, 0, "materialised|flash"},
-    [PC_KEY_PRECISION] = {"model.precision", WORD, ANY, 0, 0, "bf16|fp16"},
-    [PC_KEY_TIED] = {"model.tied", SWITCH, ANY, 0, 0, NULL},
-    [PC_KEY_BIAS] = {"model.bias", SWITCH, ANY, 0, 0, NULL},
-    [PC_KEY_DROPOUT] = {"model.dropout", SWITCH, ANY, 0, 0, NULL},
-    [PC_KEY_SEQ_LEN] = {"model.seq_len", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_MODEL_BATCH] = {"model.global_batch", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_LAYOUT] = {"model.layout", LAYOUT, ANY, 0, 0, NULL},
-    [PC_KEY_MACHINE] = {"machine", REFERENCE, ANY, 0, 0, NULL},
-    [PC_KEY_PROFILE] = {"profile", DATA_FILE, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SCHEDULE] = {"schedule", SCHEDULE, ANY, 0, 0, NULL},
-    [PC_KEY_PLAN] = {"plan", WORD, ANY, 0, 0, "costs|equal"},
-    [PC_KEY_GPUS] = {"gpus", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
-    [PC_KEY_TP] = {"tp", INTEGER, CLUSTER, 1, PC_DEVICES_MAX, NULL},
-    [PC_KEY_PP] = {"pp", INTEGER, ANY, 1, PC_DEVICES_MAX, NULL},
-    [PC_KEY_DP] = {"dp", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
-    [PC_KEY_DEVICES] = {"devices", INTEGER, ANY, 1, PC_DEVICES_MAX, NULL},
-    [PC_KEY_MICROBATCHES] = {"microbatches", INTEGER, ANY, 1, PC_MICROBATCHES_MAX, NULL},
-    [PC_KEY_GLOBAL_BATCH] = {"global_batch", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
-    [PC_KEY_MICROBATCH_SIZE] = {"microbatch_size", INTEGER, ANY, 1, INT32_MAX, NULL},
-    [PC_KEY_CHUNKS] = {"chunks", INTEGER, ANY, 1, PC_CHUNKS_MAX, NULL},
-    [PC_KEY_SEQUENCE_PARALLEL] = {"sequence_parallel", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_ZERO] = {"zero", INTEGER, CLUSTER, 0, 3, NULL},
-    [PC_KEY_RECOMPUTE] = {"recompute", RECOMPUTATION, CLUSTER, 0, 0, NULL},
-    [PC_KEY_CROSS_ENTROPY] = {"cross_entropy", WORD, CLUSTER, 0, 0, "in-place|plain|fused|chunked"},
-    [PC_KEY_CROSS_ENTROPY_CHUNKS] = {"cross_entropy_chunks", INTEGER, CLUSTER, 1, INT32_MAX, NULL},
-    [PC_KEY_RANK_ORDER] = {"rank_order", ORDER, CLUSTER, 0, 0, NULL},
-    [PC_KEY_OVERLAP_P2P] = {"overlap.p2p", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_OVERLAP_TP] = {"overlap.tp", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_OVERLAP_GRADIENTS] = {"overlap.gradients", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_OVERLAP_PARAMETERS] = {"overlap.parameters", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SCATTER_BOUNDARY] = {"scatter_boundary", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_BUCKET] = {"bucket", SIZE, CLUSTER, 0, 0, NULL},
-    [PC_KEY_GRADIENT_BYTES] = {"gradient_bytes", WORD, CLUSTER, 0, 0, "2|4"},
-    [PC_KEY_STEP] = {"step", WORD, CLUSTER, 0, 0, "norm|post-validation"},
-    [PC_KEY_GRANULARITY] = {"granularity", WORD, CLUSTER, 0, 0, "pass|operations"},
-    [PC_KEY_NETWORK] = {"network", WORD, CLUSTER, 0, 0, "auto|closed|flows"},
-    [PC_KEY_PASS_OVERHEAD] = {"pass_overhead", OVERHEAD, CLUSTER, 0, 0, NULL},
-    [PC_KEY_EXPAND] = {"expand", SWITCH, CLUSTER, 0, 0, NULL},
-    [PC_KEY_JITTER] = {"jitter", JITTER, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SEED] = {"seed", EXACT, CLUSTER, 0, INT64_MAX, NULL},
-    [PC_KEY_PRICE] = {"price", PRICE, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SAMPLES] = {"samples", EXACT, CLUSTER, 0, SAMPLES_MAX, NULL},
-    [PC_KEY_GPU_JITTER] = {"bad_days.gpu_jitter", FRACTION, CLUSTER, 0, 0, NULL},
-    [PC_KEY_LINK_JITTER] = {"bad_days.link_jitter", FRACTION, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SLOW_GPUS] = {"bad_days.slow_gpus", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
-    [PC_KEY_SLOW_FACTOR] = {"bad_days.slow_factor", SLOWDOWN, CLUSTER, 0, 0, NULL},
-    [PC_KEY_SLOW_STAGE] = {"bad_days.slow_stage", INTEGER, CLUSTER, 0, PC_DEVICES_MAX - 1, NULL},
-    [PC_KEY_BAD_LINKS] = {"bad_days.bad_links", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
-    [PC_KEY_BAD_FACTOR] = {"bad_days.bad_factor", SHARE, CLUSTER, 0, 0, NULL},
-    [PC_KEY_OTHER_GPU] = {"bad_days.other_gpu", REFERENCE, CLUSTER, 0, 0, NULL},
-    [PC_KEY_OTHER_NODES] = {"bad_days.other_nodes", INTEGER, CLUSTER, 0, INT32_MAX, NULL},
-    [PC_KEY_MTBF] = {"job.mtbf", DURATION, CLUSTER, 1, YEARS_ALIVE, NULL},
-    [PC_KEY_CHECKPOINT] = {"job.checkpoint", DURATION, CLUSTER, 0, YEARS_OF_JOB, NULL},
-    [PC_KEY_INTERVAL] = {"job.interval", DURATION, CLUSTER, 1, YEARS_OF_JOB, NULL},
-    [PC_KEY_RESTART] = {"job.restart", DURATION, CLUSTER, 0, YEARS_OF_JOB, NULL},
-    [PC_KEY_REPAIR] = {"job.repair", DURATION, CLUSTER, 0, YEARS_OF_JOB, NULL},
-    [PC_KEY_SPARE_NODES] = {"job.spare_nodes", INTEGER, CLUSTER, 0, SPARE_NODES_MAX, NULL},
-    [PC_KEY_HORIZON] = {"job.horizon", DURATION, CLUSTER, 1, YEARS_OF_JOB, NULL},
-    [PC_KEY_TIMES + PC_PASS_F] = OF_STAGE(F),
-    [PC_KEY_TIMES + PC_PASS_B] = OF_STAGE(B),
-    [PC_KEY_TIMES + PC_PASS_W] = OF_STAGE(W),
-    [PC_KEY_TIMES + PC_PASS_BW] = OF_STAGE(BW),
-    [PC_KEY_TIMES + PC_PASS_R] = OF_STAGE(R),
-    [PC_KEY_TRANSFER_TIME] = {"transfer.time", TIME, TIMES, 0, 0, NULL},
-    [PC_KEY_TRANSFER_SIZE] = {"transfer.size", SIZE, TIMES, 0, 0, NULL},
-    [PC_KEY_TRANSFER_LATENCY] = {"transfer.latency", TIME, TIMES, 0, 0, NULL},
-    [PC_KEY_TRANSFER_BANDWIDTH] = {"transfer.bandwidth", BANDWIDTH, TIMES, 0, 0, NULL},
-    [PC_KEY_ACTIVATION_SIZE] = {"activation.size", SIZE, TIMES, 0, 0, NULL},
-    [PC_KEY_RELEASE_B] = {"activation.release_b", FRACTION, TIMES, 0, 0, NULL},
-    [PC_KEY_KEEP] = {"activation.keep", FRACTION, TIMES, 0, 0, NULL},
-    [PC_KEY_MEMORY] = {"memory", SIZE, ANY, 0, 0, NULL},
-    [PC_KEY_OUT_OF_MEMORY] = {"out_of_memory", WORD, ANY, 0, 0, "fail|wait"},
-    [PC_KEY_ENGINE] = {"engine", WORD, ANY, 0, 0, "auto|events"},
-    [PC_KEY_OVERHEAD] = {"overhead", TIME, ANY, 0, 0, NULL},
-    [PC_KEY_TRACE] = {"trace", SWITCH, ANY, 0, 0, NULL},
-};
+enum { SLOWDOWN_MAX = 1000 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
                    (int)PC_ATTENTION_FLASH == 1 && (int)PC_PRECISION_FP16 == 1 && (int)PC_RECOMPUTE_FULL == 2 &&
@@ -155,19 +26,19 @@ _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {
-    return keys[key].path;
+    return pc_setting_rule_of(key)->field.name;
 }
 
 bool pc_key_is_of_cluster(pc_key key) {
-    return keys[key].scope == CLUSTER;
+    return pc_setting_rule_of(key)->use == PC_KEY_FOR_CLUSTERS;
 }
 
 bool pc_key_is_whole(pc_key key) {
-    return keys[key].kind == INTEGER;
+    return pc_setting_rule_of(key)->kind == PC_VALUE_COUNT;
 }
 
 bool pc_key_is_of_times(pc_key key) {
-    return keys[key].scope == TIMES;
+    return pc_setting_rule_of(key)->use == PC_KEY_FOR_TIMES;
 }
 
 pc_key pc_key_alternative(pc_key key) {
@@ -242,7 +113,7 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
     return PC_OK;
 }
 
-/* "block:STEPS:FILE", of {block: FILE, steps: STEPS}: flatten.h. */
+/* "block:STEPS:FILE", of {block: FILE, steps: STEPS}: schema.h. */
 static pc_code parse_block(const char *text, pc_value *value, pc_error *error) {
     const char *steps = text + 6, *path = strchr(steps, ':');
     char word[32];
@@ -315,7 +186,7 @@ static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *
 }
 
 const char *pc_word_of(pc_key key, int64_t index, size_t *length) {
-    const char *word = keys[key].words;
+    const char *word = pc_setting_rule_of(key)->words;
     for (; index > 0; index--) word = strchr(word, '|') + 1;
     *length = strcspn(word, "|");
     return word;
@@ -343,6 +214,12 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
                         pc_nearest_hint(&nearest, hint), expected);
 }
 
+static pc_code parse_numeral(const char *words, const char *text, pc_value *value, pc_error *error) {
+    int64_t index;
+    pc_code code = pc_word_parse(words, text, &index, error);
+    return code ? code : pc_parse_integer(text, 0, INT32_MAX, &value->whole, error);
+}
+
 /* A number that may be larger than 1, but not by so much that costs run over. */
 static pc_code parse_overhead(const char *text, pc_value *value, pc_error *error) {
     double number;
@@ -353,7 +230,7 @@ static pc_code parse_overhead(const char *text, pc_value *value, pc_error *error
     return code;
 }
 
-static pc_code parse_duration(const char *text, const struct key_rule *rule, pc_value *value, pc_error *error) {
+static pc_code parse_duration(const char *text, const pc_setting_rule *rule, pc_value *value, pc_error *error) {
     double seconds;
     pc_code code = pc_parse_duration(text, &seconds, error);
     if (code) return code;
@@ -419,49 +296,53 @@ static pc_code parse_memory(const char *text, pc_value *value, pc_error *error) 
 }
 
 pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *error) {
-    const struct key_rule *rule = &keys[key];
+    const pc_setting_rule *rule = pc_setting_rule_of(key);
     switch (rule->kind) {
-    case LABEL:
+    case PC_VALUE_LABEL:
         return parse_line(text, PC_LABEL_SIZE, value, error);
-    case REFERENCE:
+    case PC_VALUE_REFERENCE:
         return parse_reference(text, value, error);
-    case DATA_FILE:
+    case PC_VALUE_DATA_FILE:
         return parse_data_file(text, value, error);
-    case INTEGER:
+    case PC_VALUE_COUNT:
         return pc_parse_count(text, rule->least, rule->most, &value->whole, error);
-    case EXACT:
+    case PC_VALUE_NUMBER:
         return pc_parse_integer(text, rule->least, rule->most, &value->whole, error);
-    case TIME:
+    case PC_VALUE_AMOUNT:
+        return pc_parse_amount(text, &value->whole, error);
+    case PC_VALUE_TIME:
         return pc_parse_time(text, &value->whole, error);
-    case SIZE:
+    case PC_VALUE_SIZE:
         return key == PC_KEY_MEMORY ? parse_memory(text, value, error) : pc_value_parse_size(text, value, error);
-    case BANDWIDTH:
+    case PC_VALUE_BANDWIDTH:
         return pc_parse_bandwidth(text, &value->real, error);
-    case FRACTION:
+    case PC_VALUE_FRACTION:
         return pc_parse_fraction(text, &value->real, error);
-    case OVERHEAD:
+    case PC_VALUE_OVERHEAD:
         return parse_overhead(text, value, error);
-    case LAYOUT:
+    case PC_VALUE_LAYOUT:
         return parse_layout(text, value, error);
-    case SCHEDULE:
+    case PC_VALUE_SCHEDULE:
         return parse_schedule(text, value, error);
-    case SWITCH:
+    case PC_VALUE_SWITCH:
         return parse_switch(text, value, error);
-    case WORD:
+    case PC_VALUE_WORD:
         return pc_word_parse(rule->words, text, &value->whole, error);
-    case RECOMPUTATION:
+    case PC_VALUE_NUMERAL:
+        return parse_numeral(rule->words, text, value, error);
+    case PC_VALUE_RECOMPUTATION:
         return parse_recomputation(text, value, error);
-    case ORDER:
+    case PC_VALUE_ORDER:
         return pc_rank_order_parse(text, &value->order, error);
-    case PRICE:
+    case PC_VALUE_PRICE:
         return pc_parse_price(text, &value->real, error);
-    case DURATION:
+    case PC_VALUE_DURATION:
         return parse_duration(text, rule, value, error);
-    case JITTER:
+    case PC_VALUE_JITTER:
         return parse_jitter(text, value, error);
-    case SLOWDOWN:
+    case PC_VALUE_SLOWDOWN:
         return parse_slowdown(text, value, error);
-    case SHARE:
+    case PC_VALUE_SHARE:
         return parse_share(text, value, error);
     }
     return PC_OK;
@@ -469,23 +350,54 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
 
 /* ---- for names of runs ---- */
 
-bool pc_key_write_real(pc_key key, pc_value value, char *text, size_t size) {
-    switch (keys[key].kind) {
-    case DURATION:
-        pc_write_duration(value.real, text);
-        return true;
-    case JITTER:
-    case FRACTION:
-    case SLOWDOWN:
-    case SHARE:
-        if (keys[key].kind == JITTER && value.real == PC_JITTER_OF_PROFILE)
-            snprintf(text, size, "profile");
-        else
-            snprintf(text, size, "%.15g", value.real);
-        return true;
+const char *pc_value_name(pc_key key, pc_value value) {
+    switch (pc_setting_rule_of(key)->kind) {
+    case PC_VALUE_REFERENCE:
+    case PC_VALUE_DATA_FILE:
+        return value.reference->name;
+    case PC_VALUE_RECOMPUTATION:
+    case PC_VALUE_LAYOUT:
+        return value.text;
+    case PC_VALUE_SCHEDULE:
+        return value.generator->name;
     default:
-        return false;
+        return NULL;
     }
+}
+
+static void write_word(pc_key key, int64_t index, char text[PC_DIMENSION_TEXT]) {
+    size_t length;
+    const char *word = pc_word_of(key, index, &length);
+    snprintf(text, PC_DIMENSION_TEXT, "%.*s", (int)length, word);
+}
+
+static bool is_real(pc_value_kind kind) {
+    return kind == PC_VALUE_BANDWIDTH || kind == PC_VALUE_FRACTION || kind == PC_VALUE_OVERHEAD ||
+           kind == PC_VALUE_PRICE || kind == PC_VALUE_JITTER || kind == PC_VALUE_SLOWDOWN || kind == PC_VALUE_SHARE;
+}
+
+static void write_number(pc_key key, pc_value value, char text[PC_DIMENSION_TEXT]) {
+    pc_value_kind kind = pc_setting_rule_of(key)->kind;
+    if (kind == PC_VALUE_SIZE)
+        pc_write_size(value.whole, text);
+    else if (kind == PC_VALUE_DURATION)
+        pc_write_duration(value.real, text);
+    else if (kind == PC_VALUE_WORD)
+        write_word(key, value.whole, text);
+    else if (kind == PC_VALUE_JITTER && value.real == PC_JITTER_OF_PROFILE)
+        snprintf(text, PC_DIMENSION_TEXT, "profile");
+    else if (is_real(kind))
+        snprintf(text, PC_DIMENSION_TEXT, "%.15g", value.real);
+    else
+        snprintf(text, PC_DIMENSION_TEXT, "%" PRId64, value.whole);
+}
+
+size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]) {
+    pc_key key = pc_dimension_key(dimension);
+    const char *name = pc_value_name(key, value);
+    if (name) return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%s", name);
+    write_number(key, value, text);
+    return strlen(text);
 }
 
 /* ---- in words, for lists of keys ---- */
@@ -510,8 +422,8 @@ static const char *reference_words(pc_key key) {
                                     : "name of `pipecast list machines`, or the path of a machine's file";
 }
 
-static void write_range(const struct key_rule *rule, char *text, size_t size) {
-    const char *end = rule->kind == EXACT ? ", without k" : "";
+static void write_range(const pc_setting_rule *rule, char *text, size_t size) {
+    const char *end = rule->kind == PC_VALUE_NUMBER ? ", without k" : "";
     if (rule->most == INT64_MAX)
         snprintf(text, size, "whole number from %" PRId64 "%s", rule->least, end);
     else if (rule->most == INT32_MAX)
@@ -522,32 +434,33 @@ static void write_range(const struct key_rule *rule, char *text, size_t size) {
 
 void pc_key_values(pc_key key, char *text, size_t size) {
     static const char *const words[] = {
-        [LABEL] = "text",
-        [DATA_FILE] = "path of a file",
-        [TIME] = "time",
-        [SIZE] = "size, more than zero",
-        [BANDWIDTH] = "bandwidth",
-        [FRACTION] = "number, 0 to 1",
-        [LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
-        [SCHEDULE] = "name of `pipecast list schedules`, the path of a `FILE.csv`, or `{block: FILE}`",
-        [SWITCH] = "`true` or `false`",
-        [RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
-        [ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
-        [PRICE] = "price of a GPU-hour, such as `2.10/h`",
-        [JITTER] = "number, 0 to 1, or `profile`",
-        [SHARE] = "number, 0.001 to 1",
+        [PC_VALUE_LABEL] = "text",
+        [PC_VALUE_DATA_FILE] = "path of a file",
+        [PC_VALUE_AMOUNT] = "number such as `15T` (10^12), `300B` (10^9) or plain digits",
+        [PC_VALUE_TIME] = "time",
+        [PC_VALUE_SIZE] = "size, more than zero",
+        [PC_VALUE_BANDWIDTH] = "bandwidth",
+        [PC_VALUE_FRACTION] = "number, 0 to 1",
+        [PC_VALUE_LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
+        [PC_VALUE_SCHEDULE] = "name of `pipecast list schedules`, the path of a `FILE.csv`, or `{block: FILE}`",
+        [PC_VALUE_SWITCH] = "`true` or `false`",
+        [PC_VALUE_RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
+        [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
+        [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
+        [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
+        [PC_VALUE_SHARE] = "number, 0.001 to 1",
     };
-    const struct key_rule *rule = &keys[key];
-    if (rule->kind == INTEGER || rule->kind == EXACT)
+    const pc_setting_rule *rule = pc_setting_rule_of(key);
+    if (rule->kind == PC_VALUE_COUNT || rule->kind == PC_VALUE_NUMBER)
         write_range(rule, text, size);
-    else if (rule->kind == WORD)
+    else if (rule->kind == PC_VALUE_WORD || rule->kind == PC_VALUE_NUMERAL)
         pc_word_list(rule->words, text, size);
-    else if (rule->kind == OVERHEAD)
+    else if (rule->kind == PC_VALUE_OVERHEAD)
         snprintf(text, size, "number, 0 to %d", OVERHEAD_MAX);
-    else if (rule->kind == SLOWDOWN)
+    else if (rule->kind == PC_VALUE_SLOWDOWN)
         snprintf(text, size, "number, 1 to %d", SLOWDOWN_MAX);
-    else if (rule->kind == DURATION)
+    else if (rule->kind == PC_VALUE_DURATION)
         snprintf(text, size, "duration%s", rule->least ? ", more than zero" : "");
     else
-        snprintf(text, size, "%s", rule->kind == REFERENCE ? reference_words(key) : words[rule->kind]);
+        snprintf(text, size, "%s", rule->kind == PC_VALUE_REFERENCE ? reference_words(key) : words[rule->kind]);
 }

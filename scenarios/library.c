@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/names.h"
 #include "scenarios/library_private.h"
+#include "scenarios/sections.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,16 +88,17 @@ static pc_code open_file(pc_library_kind kind, const char *name, const char *pat
     return code ? code : pc_source_read_regular(path, words[kind].file, source, error);
 }
 
-pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, pc_library_text *text,
-                        pc_error *error) {
+pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, const pc_schema *schema,
+                        pc_library_text *text, pc_error *error) {
     pc_library_text made = {.folder = NULL};
+    pc_source *source = &made.tree.source;
     bool is_path = pc_library_is_path(name);
     char *path = is_path ? pc_place_join(place->folder, name) : NULL;
     pc_code code = is_path && !path ? pc_error_no_memory(error) : PC_OK;
     if (!code)
-        code = is_path ? open_file(kind, name, path, place, &made.source, error)
-                       : open_embedded(kind, name, &made.source, error);
-    if (!code) code = pc_source_scan(&made.source, error);
+        code = is_path ? open_file(kind, name, path, place, source, error) : open_embedded(kind, name, source, error);
+    if (!code) code = pc_tree_build(&made.tree, error);
+    if (!code) code = pc_schema_check(schema, &made.tree, error);
     if (!code) code = pc_place_enter(place, path, &made.folder, &made.place, error);
     pc_free(path);
     if (code)
@@ -107,7 +109,7 @@ pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *
 }
 
 void pc_library_text_free(pc_library_text *text) {
-    pc_source_free(&text->source);
+    pc_tree_free(&text->tree);
     pc_free(text->folder);
     *text = (pc_library_text){.folder = NULL};
 }
@@ -121,35 +123,33 @@ static const char *key_in_file(pc_key key) {
     return dot ? dot + 1 : path;
 }
 
-static pc_code parse_model(const pc_source *source, pc_model_file *file, pc_error *error) {
-    pc_error cause;
+static pc_code parse_model(const pc_tree *tree, pc_setting *setting, pc_error *error) {
     for (pc_key key = 0; key < PC_KEY_MODEL_END; key++) {
-        const char *text = file->raw->setting.text[key];
-        if (!text) continue;
-        if (pc_value_parse(key, text, &file->setting.value[key], &cause))
-            return pc_source_refuse(source, key_in_file(key), error, "%s", cause.message);
-        file->setting.given[key] = true;
+        const pc_node *node = pc_node_find(tree->nodes, key_in_file(key));
+        if (!node) continue;
+        pc_code code = pc_value_parse(key, node->text, &setting->value[key], error);
+        if (code) return pc_node_blame(tree, node, code, error);
+        setting->given[key] = true;
     }
     return PC_OK;
 }
 
 pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error) {
     pc_library_text text;
-    pc_model_file made = {.raw = NULL};
-    pc_code code = pc_library_open(PC_LIBRARY_MODELS, name, place, &text, error);
+    pc_setting setting = {.stages = NULL};
+    pc_code code = pc_library_open(PC_LIBRARY_MODELS, name, place, &pc_model_file_schema, &text, error);
     if (code) return code;
-    code = pc_raw_model_load(&text.source, &made.raw, error);
-    if (!code) code = parse_model(&text.source, &made, error);
+    code = parse_model(&text.tree, &setting, error);
+    if (!code) {
+        *file = (pc_model_file){text.tree, setting};
+        text.tree = (pc_tree){.nodes = NULL};
+    }
     pc_library_text_free(&text);
-    if (code)
-        pc_model_file_free(&made);
-    else
-        *file = made;
     return code;
 }
 
 void pc_model_file_free(pc_model_file *file) {
-    pc_raw_model_free(file->raw);
+    pc_tree_free(&file->tree);
     memset(file, 0, sizeof *file);
 }
 
@@ -161,7 +161,8 @@ pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_erro
     if (code) return code;
     pc_library_model made = {.seq_len = pc_setting_whole(&file.setting, PC_KEY_SEQ_LEN, -1),
                              .global_batch = pc_setting_whole(&file.setting, PC_KEY_MODEL_BATCH, -1)};
-    snprintf(made.title, sizeof made.title, "%s", file.raw->title ? file.raw->title : "");
+    const char *title = pc_node_find_text(file.tree.nodes, "title");
+    snprintf(made.title, sizeof made.title, "%s", title ? title : "");
     code = pc_setting_model(&file.setting, &made.model, &culprit, error);
     if (code) pc_error_prefix(error, "%s: %s", name, culprit == PC_KEY_MODEL_END ? "model" : key_in_file(culprit));
     pc_model_file_free(&file);

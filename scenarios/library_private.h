@@ -3,11 +3,12 @@
 #define PC_SCENARIOS_LIBRARY_PRIVATE_H
 
 #include "engine/error.h"
+#include "engine/hash.h"
 #include "scenarios/library.h"
 #include "scenarios/place.h"
 #include "scenarios/schema.h"
 #include "scenarios/setting.h"
-#include "scenarios/source.h"
+#include "scenarios/tree.h"
 
 #include <stdbool.h>
 
@@ -20,21 +21,21 @@ bool pc_library_is_path(const char *name);
 
 /* A text of the library or of a file, and where the names in it count from. */
 typedef struct pc_library_text {
-    pc_source source;
+    pc_tree tree;
     pc_place place;
     char *folder; /* `place` borrows it */
 } pc_library_text;
 
-/* The text behind a name, or behind a path that can be reached from `place`; scanned. Free with
+/* The text behind a name, or behind a path that can be reached from `place`; its tree has the schema. Free with
  * pc_library_text_free. */
-pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, pc_library_text *text,
-                        pc_error *error);
+pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, const pc_schema *schema,
+                        pc_library_text *text, pc_error *error);
 void pc_library_text_free(pc_library_text *text);
 
 /* A model's file: its keys as a setting, to be merged under what a scenario says itself. The setting borrows the texts
- * of `raw`. */
+ * of the tree. */
 typedef struct pc_model_file {
-    pc_raw_model *raw;
+    pc_tree tree;
     pc_setting setting;
 } pc_model_file;
 
@@ -53,5 +54,10 @@ pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, p
 /* A machine's file, with the GPU that it names. `title` may be NULL. */
 pc_code pc_machine_file_read(const char *name, const pc_place *place, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error);
+
+/* Adds all numbers that such files have to a hash; of a machine its name, too, since messages say it, and its GPU. What
+ * was measured of its transfers is the profile's. */
+void pc_gpu_hash(const pc_gpu *gpu, pc_hash *hash);
+void pc_machine_hash(const pc_machine *machine, pc_hash *hash);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 #include "scenarios/number_list.h"
+#include "scenarios/sections.h"
 #include "scenarios/units.h"
 
 #include <assert.h>
@@ -11,75 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension) {
-    static const pc_dimension_rule rules[PC_DIMENSIONS] = {
-        [PC_DIMENSION_MODEL] = {PC_KEY_MODEL_FROM, "model", ""},
-        [PC_DIMENSION_MACHINE] = {PC_KEY_MACHINE, "machine", ""},
-        [PC_DIMENSION_PROFILE] = {PC_KEY_PROFILE, "profile", ""},
-        [PC_DIMENSION_GPUS] = {PC_KEY_GPUS, "gpus", "g"},
-        [PC_DIMENSION_TP] = {PC_KEY_TP, "tp", "tp"},
-        [PC_DIMENSION_PP] = {PC_KEY_PP, "pp", "pp"},
-        [PC_DIMENSION_DP] = {PC_KEY_DP, "dp", "dp"},
-        [PC_DIMENSION_DEVICES] = {PC_KEY_DEVICES, "devices", "p"},
-        [PC_DIMENSION_MEMORY] = {PC_KEY_MEMORY, "memory", "mem"},
-        [PC_DIMENSION_SEQ_LEN] = {PC_KEY_SEQ_LEN, "seq_len", "s"},
-        [PC_DIMENSION_MICROBATCH_SIZE] = {PC_KEY_MICROBATCH_SIZE, "microbatch_size", "b"},
-        [PC_DIMENSION_GLOBAL_BATCH] = {PC_KEY_GLOBAL_BATCH, "global_batch", "gb"},
-        [PC_DIMENSION_ZERO] = {PC_KEY_ZERO, "zero", "z"},
-        [PC_DIMENSION_RECOMPUTE] = {PC_KEY_RECOMPUTE, "recompute", "recompute-"},
-        [PC_DIMENSION_ATTENTION] = {PC_KEY_ATTENTION, "attention", ""},
-        [PC_DIMENSION_LAYOUT] = {PC_KEY_LAYOUT, "layout", "layout-"},
-        [PC_DIMENSION_CHUNKS] = {PC_KEY_CHUNKS, "chunks", "v"},
-        [PC_DIMENSION_PLAN] = {PC_KEY_PLAN, "plan", "plan-"},
-        [PC_DIMENSION_JITTER] = {PC_KEY_JITTER, "jitter", "jitter"},
-        [PC_DIMENSION_GPU_JITTER] = {PC_KEY_GPU_JITTER, "gpu_jitter", "gpu-jitter"},
-        [PC_DIMENSION_SLOW_GPUS] = {PC_KEY_SLOW_GPUS, "slow_gpus", "slow-gpus"},
-        [PC_DIMENSION_SLOW_FACTOR] = {PC_KEY_SLOW_FACTOR, "slow_factor", "slow"},
-        [PC_DIMENSION_SLOW_STAGE] = {PC_KEY_SLOW_STAGE, "slow_stage", "stage"},
-        [PC_DIMENSION_MTBF] = {PC_KEY_MTBF, "mtbf", "mtbf"},
-        [PC_DIMENSION_CHECKPOINT] = {PC_KEY_CHECKPOINT, "checkpoint", "checkpoint"},
-        [PC_DIMENSION_INTERVAL] = {PC_KEY_INTERVAL, "interval", "interval"},
-        [PC_DIMENSION_SPARE_NODES] = {PC_KEY_SPARE_NODES, "spare_nodes", "spares"},
-        [PC_DIMENSION_MICROBATCHES] = {PC_KEY_MICROBATCHES, "microbatches", "m"},
-        [PC_DIMENSION_SCHEDULE] = {PC_KEY_SCHEDULE, "schedule", ""},
-    };
-    return &rules[dimension];
-}
-
-/* The value's name where it is told apart from others by it; NULL where it is a number. */
-static const char *name_of_value(pc_dimension dimension, pc_value value) {
-    switch (dimension) {
-    case PC_DIMENSION_MODEL:
-    case PC_DIMENSION_MACHINE:
-    case PC_DIMENSION_PROFILE:
-        return value.reference->name;
-    case PC_DIMENSION_RECOMPUTE:
-    case PC_DIMENSION_LAYOUT:
-        return value.text;
-    case PC_DIMENSION_SCHEDULE:
-        return value.generator->name;
-    default:
-        return NULL;
-    }
-}
-
-size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]) {
-    const char *name = name_of_value(dimension, value);
-    if (name) return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%s", name);
-    if (dimension == PC_DIMENSION_MEMORY) {
-        pc_write_size(value.whole, text);
-        return strlen(text);
-    }
-    if (pc_key_write_real(pc_dimension_key(dimension), value, text, PC_DIMENSION_TEXT)) return strlen(text);
-    if (dimension != PC_DIMENSION_ATTENTION && dimension != PC_DIMENSION_PLAN)
-        return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%" PRId64, value.whole);
-    size_t length;
-    const char *word = pc_word_of(pc_dimension_key(dimension), value.whole, &length);
-    return (size_t)snprintf(text, PC_DIMENSION_TEXT, "%.*s", (int)length, word);
-}
-
 pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document) {
-    bool is_file = document == scenario->documents, has_file = pc_loaded_file(scenario)->is_file;
+    bool is_file = document == scenario->documents, has_file = pc_loaded_file(scenario)->source.is_file;
     pc_place place = pc_place_of_user();
     place.root = has_file ? scenario->folder : NULL;
     if (is_file) place.folder = scenario->folder;
@@ -116,15 +50,16 @@ static bool find_twins(word *words, int64_t count, int64_t *first, int64_t *seco
     return found;
 }
 
-pc_code pc_name_check(const pc_source *source, const char *path, const char *name, pc_error *error) {
+pc_code pc_name_check(const pc_tree *tree, const pc_node *name, pc_error *error) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     static const char expected[] = "letters, digits, '.', '_' and '-', at most 127 of them";
     _Static_assert(PC_LABEL_SIZE == 128, "as `expected` says");
-    if (!name[0]) return pc_source_refuse(source, path, error, "empty; expected %s", expected);
-    if (name[strspn(name, allowed)])
-        return pc_source_refuse(source, path, error, "%.40s: not a name; expected %s", name, expected);
-    if (strlen(name) >= PC_LABEL_SIZE)
-        return pc_source_refuse(source, path, error, "%.40s...: too long; expected %s", name, expected);
+    const char *text = name->text;
+    if (!text[0]) return pc_node_refuse(tree, name, error, "empty; expected %s", expected);
+    if (text[strspn(text, allowed)])
+        return pc_node_refuse(tree, name, error, "%.40s: not a name; expected %s", text, expected);
+    if (strlen(text) >= PC_LABEL_SIZE)
+        return pc_node_refuse(tree, name, error, "%.40s...: too long; expected %s", text, expected);
     return PC_OK;
 }
 
@@ -138,16 +73,16 @@ static pc_code read_file(const char *path, pc_source *source, pc_error *error) {
 }
 
 static pc_code load_document(pc_document *document, pc_error *error) {
-    pc_code code = pc_source_scan(&document->source, error);
-    if (!code) code = pc_raw_load(&document->source, &document->raw, error);
-    if (!code)
-        code = pc_setting_parse(&document->source, "setting", &document->raw->setting, &document->setting, error);
-    return code;
+    pc_tree *tree = &document->tree;
+    pc_code code = pc_tree_build(tree, error);
+    if (!code) code = pc_schema_check(tree->source.is_file ? &pc_file_schema : &pc_set_schema, tree, error);
+    if (code) return code;
+    return pc_setting_parse(tree, pc_node_find(tree->nodes, "setting"), &document->setting, error);
 }
 
 /* The text that results keep of a scenario says what was set from outside too, in comments at its end. */
 static pc_code write_sets_down(pc_scenario *scenario, const char *const *sets, int set_count, pc_error *error) {
-    pc_source *source = &scenario->documents[0].source;
+    pc_source *source = &scenario->documents[0].tree.source;
     size_t size = source->size + 2;
     for (int i = 0; i < set_count; i++) size += strlen(sets[i]) + sizeof "# --set \n";
     char *text = pc_realloc(source->text, size, 1);
@@ -167,59 +102,66 @@ pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *cons
     scenario->document_count = set_count + 1;
     scenario->folder = path ? pc_source_folder(path) : pc_strdup(".");
     if (!scenario->folder) return pc_error_no_memory(error);
-    pc_code code = read_file(path, &scenario->documents[0].source, error);
+    pc_code code = read_file(path, &scenario->documents[0].tree.source, error);
     for (int i = 0; i < set_count && !code; i++)
-        code = pc_source_from_set(sets[i], &scenario->documents[i + 1].source, error);
+        code = pc_source_from_set(sets[i], &scenario->documents[i + 1].tree.source, error);
     for (int i = 0; i <= set_count && !code; i++) code = load_document(&scenario->documents[i], error);
     if (!code) code = write_sets_down(scenario, sets, set_count, error);
     return code;
 }
 
 /* Titles may have several lines, as YAML writes them; anything else below a space may not stand in a result. */
-static pc_code check_text(const pc_source *source, const char *path, const char *text, pc_error *error) {
-    if (text && pc_source_has_controls(text, "\n\t"))
-        return pc_source_refuse(source, path, error, "has control characters; expected plain text");
+static pc_code read_text(const pc_tree *tree, const char *key, const char **text, pc_error *error) {
+    const pc_node *node = pc_node_find(tree->nodes, key);
+    if (!node) return PC_OK;
+    if (pc_source_has_controls(node->text, "\n\t"))
+        return pc_node_refuse(tree, node, error, "has control characters; expected plain text");
+    *text = node->text;
     return PC_OK;
 }
 
 static pc_code read_labels(pc_scenario *scenario, const pc_document *from, pc_error *error) {
-    const pc_raw_scenario *raw = from->raw;
-    pc_code code = check_text(&from->source, "title", raw->title, error);
-    if (!code) code = check_text(&from->source, "source", raw->source, error);
-    if (!code && raw->scenario) code = pc_name_check(&from->source, "scenario", raw->scenario, error);
-    if (code) return code;
-    if (raw->scenario) scenario->name = raw->scenario;
-    if (raw->title) scenario->title = raw->title;
-    return PC_OK;
+    const char *source;
+    const pc_node *name = pc_node_find(from->tree.nodes, "scenario");
+    pc_code code = read_text(&from->tree, "title", &scenario->title, error);
+    if (!code) code = read_text(&from->tree, "source", &source, error);
+    if (!code && name) code = pc_name_check(&from->tree, name, error);
+    if (!code && name) scenario->name = name->text;
+    return code;
 }
 
-static pc_code check_sweep_differs(const pc_source *source, pc_dimension dimension, const pc_sweep_list *list,
-                                   pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
+const pc_node *pc_sweep_node(const pc_document *document, pc_dimension dimension) {
+    return pc_node_find(pc_node_find(document->tree.nodes, "sweep"), pc_dimension_rule_of(dimension)->name);
+}
+
+/* With ranges, of which none is an entry, the list itself is to blame. */
+static pc_code check_sweep_differs(pc_dimension dimension, const pc_sweep_list *list, pc_error *error) {
     int64_t first = 0, second = 0;
+    char index[32];
+    const pc_tree *tree = &list->document->tree;
+    const pc_node *node = pc_sweep_node(list->document, dimension);
     assert(list->values); /* every entry gave one at least */
     word *words = pc_alloc((size_t)list->count, sizeof *words);
     if (!words) return pc_error_no_memory(error);
     for (int64_t i = 0; i < list->count; i++) {
-        const char *name = name_of_value(dimension, list->values[i]);
+        const char *name = pc_value_name(pc_dimension_key(dimension), list->values[i]);
         words[i] = (word){name, name ? 0 : list->values[i].whole, i};
     }
     bool twins = find_twins(words, list->count, &first, &second);
     pc_free(words);
     if (!twins) return PC_OK;
-    snprintf(path, sizeof path, "sweep.%s[%" PRId64 "]", pc_dimension_rule_of(dimension)->name, second);
-    if (list->count > list->document->raw->sweep[dimension].text_count) { /* with ranges, of which none is an entry */
-        snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(dimension)->name);
-        return pc_source_refuse(source, path, error, "%" PRId64 " twice; expected values that differ",
-                                list->values[second].whole);
-    }
+    if (list->count > node->count)
+        return pc_node_refuse(tree, node, error, "%" PRId64 " twice; expected values that differ",
+                              list->values[second].whole);
+    snprintf(index, sizeof index, "[%" PRId64 "]", second);
+    node = pc_node_find(node, index);
     bool are_files = dimension == PC_DIMENSION_MODEL || dimension == PC_DIMENSION_MACHINE ||
                      dimension == PC_DIMENSION_PROFILE || dimension == PC_DIMENSION_SCHEDULE;
     if (are_files && list->values[first].text != list->values[second].text) /* a pointer, whatever to */
-        return pc_source_refuse(source, path, error,
-                                "%s is what runs would call entry %" PRId64 " too; expected names that differ",
-                                name_of_value(dimension, list->values[second]), first);
-    return pc_source_refuse(source, path, error, "the same as entry %" PRId64 "; expected values that differ", first);
+        return pc_node_refuse(tree, node, error,
+                              "%s is what runs would call entry %" PRId64 " too; expected names that differ",
+                              pc_value_name(pc_dimension_key(dimension), list->values[second]), first);
+    return pc_node_refuse(tree, node, error, "the same as entry %" PRId64 "; expected values that differ", first);
 }
 
 /* A list as it grows; blocks grow by doubling. */
@@ -243,27 +185,30 @@ static pc_code push_value(void *context, pc_value value, pc_error *error) {
 }
 
 /* The values of one entry: one, or those of a range. */
-static pc_code read_sweep_entry(pc_scenario *scenario, const pc_document *from, pc_dimension dimension, unsigned index,
-                                growing_list *to, pc_error *error) {
-    pc_error cause = {0};
+static pc_code read_sweep_entry(pc_scenario *scenario, const pc_document *from, pc_dimension dimension,
+                                const pc_node *entry, growing_list *to, pc_error *error) {
     pc_value value;
-    char path[PC_KEY_PATH_SIZE];
-    const pc_raw_list *raw = &from->raw->sweep[dimension];
-    const pc_dimension_rule *rule = pc_dimension_rule_of(dimension);
-    pc_code code;
-    if (pc_key_is_whole(rule->key)) {
-        code = pc_number_entry_read(rule->key, raw, index, push_value, to, &cause);
-    } else {
-        code = pc_value_parse(rule->key, raw->text[index], &value, &cause);
-        pc_place place = pc_loaded_place(scenario, from);
-        if (!code) code = pc_reference_find(&scenario->references, rule->key, &place, &value, &cause);
-        if (!code) code = push_value(to, value, &cause);
+    pc_key key = pc_dimension_key(dimension);
+    pc_place place = pc_loaded_place(scenario, from);
+    pc_code code = pc_value_parse(key, entry->text, &value, error);
+    if (!code) code = pc_reference_find(&scenario->references, key, &place, &value, error);
+    return code ? pc_node_blame(&from->tree, entry, code, error) : push_value(to, value, error);
+}
+
+static pc_code read_sweep_entries(pc_scenario *scenario, const pc_document *from, pc_dimension dimension,
+                                  const pc_node *list, growing_list *to, pc_error *error) {
+    pc_key key = pc_dimension_key(dimension);
+    unsigned index = 0;
+    pc_code code = PC_OK;
+    for (const pc_node *entry = pc_node_first(list); entry < pc_node_end(list) && !code; entry = pc_node_end(entry)) {
+        if (!pc_key_is_whole(key))
+            code = read_sweep_entry(scenario, from, dimension, entry, to, error);
+        else
+            code =
+                pc_node_blame(&from->tree, entry, pc_number_entry_read(key, list, index, push_value, to, error), error);
+        index++;
     }
-    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
-    if (code == PC_ERROR_IO) return pc_error_set(error, code, "%s", cause.message);
-    if (!code) return PC_OK;
-    snprintf(path, sizeof path, "sweep.%s[%u]", rule->name, index);
-    return pc_source_refuse(&from->source, path, error, "%s", cause.message);
+    return code;
 }
 
 /* Whether a later document's setting takes the place of what was swept under this dimension before. */
@@ -276,19 +221,16 @@ static bool is_set_apart(const pc_document *from, pc_dimension dimension) {
 /* A later document's list replaces the one before, and so does its setting: a set wins over what the file sweeps. */
 static pc_code read_sweep_list(pc_scenario *scenario, const pc_document *from, pc_dimension dimension,
                                pc_error *error) {
-    const pc_raw_list *raw = &from->raw->sweep[dimension];
+    const pc_node *node = pc_sweep_node(from, dimension);
     pc_sweep_list *list = &scenario->sweep[dimension];
     bool replaced = from != scenario->documents && is_set_apart(from, dimension);
-    if (!replaced && !raw->text) return PC_OK;
+    if (!replaced && !node) return PC_OK;
     pc_free(list->values);
     *list = (pc_sweep_list){.count = 0};
-    if (!raw->text) return PC_OK;
+    if (!node) return PC_OK;
     list->document = from;
-    growing_list to = {.list = list};
-    pc_code code = PC_OK;
-    for (unsigned i = 0; i < raw->text_count && !code; i++)
-        code = read_sweep_entry(scenario, from, dimension, i, &to, error);
-    return code ? code : check_sweep_differs(&from->source, dimension, list, error);
+    pc_code code = read_sweep_entries(scenario, from, dimension, node, &(growing_list){.list = list}, error);
+    return code ? code : check_sweep_differs(dimension, list, error);
 }
 
 static pc_code read_sweep(pc_scenario *scenario, const pc_document *from, pc_error *error) {
@@ -304,38 +246,29 @@ static pc_code check_sweep_alternatives(const pc_scenario *scenario, pc_error *e
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const pc_sweep_list *list = &scenario->sweep[pairs[i][0]];
         if (!list->count || !scenario->sweep[pairs[i][1]].count) continue;
-        char path[PC_KEY_PATH_SIZE];
-        snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(pairs[i][0])->name);
-        return pc_source_refuse(&list->document->source, path, error, "stands beside sweep.%s; expected one of the two",
-                                pc_dimension_rule_of(pairs[i][1])->name);
+        return pc_node_refuse(&list->document->tree, pc_sweep_node(list->document, pairs[i][0]), error,
+                              "stands beside sweep.%s; expected one of the two",
+                              pc_dimension_rule_of(pairs[i][1])->name);
     }
     return PC_OK;
 }
 
-/* Of a document's setting, or of a case: what they name. A schedule alone is refused here. */
-static pc_code find_references(pc_scenario *scenario, const pc_document *from, const char *prefix, pc_setting *setting,
+/* Of a document's setting, or of a case, which `node` is: what they name. A schedule alone is refused here. */
+static pc_code find_references(pc_scenario *scenario, const pc_document *from, const pc_node *node, pc_setting *setting,
                                pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
-    pc_error cause = {0};
     pc_place place = pc_loaded_place(scenario, from);
-    pc_code code = pc_references_find(&scenario->references, &place, setting, &cause);
-    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
-    if (code != PC_ERROR_INPUT) return code ? pc_error_set(error, code, "%s", cause.message) : PC_OK;
-    snprintf(path, sizeof path, "%s.%s", prefix, pc_key_path(PC_KEY_SCHEDULE));
-    return pc_source_refuse(&from->source, path, error, "%s", cause.message);
+    pc_code code = pc_references_find(&scenario->references, &place, setting, error);
+    return code ? pc_node_blame(&from->tree, pc_node_find(node, pc_key_path(PC_KEY_SCHEDULE)), code, error) : PC_OK;
 }
 
-static pc_code read_case(pc_scenario *scenario, unsigned index, const pc_raw_case *raw, pc_case *into,
-                         pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
-    const pc_source *source = pc_loaded_file(scenario);
-    snprintf(into->path, sizeof into->path, "cases[%u]", index);
-    snprintf(path, sizeof path, "%s.name", into->path);
-    into->name = raw->name;
-    pc_code code = pc_name_check(source, path, raw->name, error);
-    if (!code) code = pc_setting_parse(source, into->path, &raw->setting, &into->setting, error);
-    if (!code) code = find_references(scenario, scenario->documents, into->path, &into->setting, error);
-    if (!code) code = pc_published_read(scenario, raw, into, error);
+static pc_code read_case(pc_scenario *scenario, const pc_node *node, pc_case *into, pc_error *error) {
+    const pc_tree *tree = pc_loaded_file(scenario);
+    const pc_node *name = pc_node_find(node, "name");
+    into->name = name->text;
+    pc_code code = pc_name_check(tree, name, error);
+    if (!code) code = pc_setting_parse(tree, node, &into->setting, error);
+    if (!code) code = find_references(scenario, scenario->documents, node, &into->setting, error);
+    if (!code) code = pc_published_read(scenario, pc_node_find(node, "published"), into, error);
     return code;
 }
 
@@ -349,23 +282,26 @@ static pc_code check_case_names(const pc_scenario *scenario, pc_error *error) {
     pc_free(words);
     if (!twins) return PC_OK;
     snprintf(path, sizeof path, "%s.name", scenario->cases[second].path);
-    return pc_source_refuse(pc_loaded_file(scenario), path, error,
-                            "%.40s is the name of %s too; expected names that differ", scenario->cases[second].name,
-                            scenario->cases[first].path);
+    return pc_tree_refuse(pc_loaded_file(scenario), path, error,
+                          "%.40s is the name of %s too; expected names that differ", scenario->cases[second].name,
+                          scenario->cases[first].path);
 }
 
 /* A file without cases is one case, named as the scenario. */
 static pc_code read_cases(pc_scenario *scenario, pc_error *error) {
-    const pc_raw_scenario *raw = scenario->documents[0].raw;
-    unsigned count = raw->cases_count;
-    scenario->cases = pc_alloc(count ? count : 1, sizeof *scenario->cases);
+    const pc_node *list = pc_node_find(pc_loaded_file(scenario)->nodes, "cases");
+    unsigned count = list ? list->count : 1;
+    scenario->cases = pc_alloc(count, sizeof *scenario->cases);
     if (!scenario->cases) return pc_error_no_memory(error);
-    scenario->case_count = count ? count : 1;
+    scenario->case_count = count;
     scenario->cases[0].name = scenario->name;
     snprintf(scenario->cases[0].path, sizeof scenario->cases[0].path, "setting");
     pc_code code = PC_OK;
-    for (unsigned i = 0; i < count && !code; i++)
-        code = read_case(scenario, i, &raw->cases[i], &scenario->cases[i], error);
+    const pc_node *node = list ? pc_node_first(list) : NULL;
+    for (unsigned i = 0; list && i < count && !code; i++, node = pc_node_end(node)) {
+        snprintf(scenario->cases[i].path, sizeof scenario->cases[i].path, "cases[%u]", i);
+        code = read_case(scenario, node, &scenario->cases[i], error);
+    }
     return code ? code : check_case_names(scenario, error);
 }
 
@@ -375,12 +311,12 @@ pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error) {
     for (int i = 0; i < scenario->document_count && !code; i++) {
         pc_document *document = &scenario->documents[i];
         code = read_labels(scenario, document, error);
-        if (!code) code = find_references(scenario, document, "setting", &document->setting, error);
+        const pc_node *setting = pc_node_find(document->tree.nodes, "setting");
+        if (!code) code = find_references(scenario, document, setting, &document->setting, error);
         if (!code) code = read_sweep(scenario, document, error);
     }
     if (!code) code = check_sweep_alternatives(scenario, error);
     if (!code) code = read_cases(scenario, error);
     if (code) return code;
-    return pc_figures_read(pc_loaded_file(scenario), scenario->documents[0].raw, &scenario->figures,
-                           &scenario->figure_count, error);
+    return pc_figures_read(pc_loaded_file(scenario), &scenario->figures, &scenario->figure_count, error);
 }

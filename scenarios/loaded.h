@@ -11,9 +11,8 @@
 #include "scenarios/references.h"
 #include "scenarios/run_labels.h"
 #include "scenarios/scenario.h"
-#include "scenarios/schema.h"
-#include "scenarios/setting.h"
-#include "scenarios/source.h"
+#include "scenarios/settings.h"
+#include "scenarios/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +20,7 @@
 
 /* The file, or one --set. */
 typedef struct pc_document {
-    pc_source source;
-    pc_raw_scenario *raw; /* owns the texts that settings and names point to */
+    pc_tree tree; /* owns the texts that settings and names point to */
     pc_setting setting;
 } pc_document;
 
@@ -56,6 +54,8 @@ struct pc_scenario {
     pc_case *cases;
     int64_t case_count;
     pc_sweep_list sweep[PC_DIMENSIONS];
+    pc_dimension loops[PC_DIMENSIONS], names[PC_DIMENSIONS]; /* in which order runs go through them, and are named */
+    int name_count;
     char *folder;             /* of the file: its paths count from here; those of sets from where we are */
     bool allows_outside;      /* whether these may lead out of it; before pc_loaded_build */
     pc_reference *references; /* all models and machines that are named anywhere */
@@ -64,26 +64,12 @@ struct pc_scenario {
     int figure_count;
 };
 
-static inline const pc_source *pc_loaded_file(const pc_scenario *scenario) {
-    return &scenario->documents[0].source;
+static inline const pc_tree *pc_loaded_file(const pc_scenario *scenario) {
+    return &scenario->documents[0].tree;
 }
 
-/* What a dimension of the sweep is: the key that it sets; how `sweep:` calls it; and what stands in front of its value
- * in the name of a run. */
-typedef struct pc_dimension_rule {
-    pc_key key;
-    const char *name, *letters;
-} pc_dimension_rule;
-const pc_dimension_rule *pc_dimension_rule_of(pc_dimension dimension);
-
-static inline pc_key pc_dimension_key(pc_dimension dimension) {
-    return pc_dimension_rule_of(dimension)->key;
-}
-
-/* The value as runs are named by it, PC_DIMENSION_TEXT bytes at most with the terminating zero (of a longer one the
- * beginning), and how long it is in whole. */
-enum { PC_DIMENSION_TEXT = 256 };
-size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]);
+/* The list of a dimension under `sweep` of a document; NULL where there is none. */
+const pc_node *pc_sweep_node(const pc_document *document, pc_dimension dimension);
 
 /* Of the names in a document. The text that stands for a file where there is none is the user's, too. */
 pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document);
@@ -95,16 +81,16 @@ pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *cons
 pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
 
 /* What a scenario, a case and a figure may be called. */
-pc_code pc_name_check(const pc_source *source, const char *path, const char *name, pc_error *error);
+pc_code pc_name_check(const pc_tree *tree, const pc_node *name, pc_error *error);
 
-/* The charts under `figures`, `*count` of them, or NULL; the caller frees them, and keeps `raw`, whose texts they
+/* The charts under `figures`, `*count` of them, or NULL; the caller frees them, and keeps the tree, whose texts they
  * borrow. */
-pc_code pc_figures_read(const pc_source *source, const pc_raw_scenario *raw, pc_scenario_figure **figures, int *count,
-                        pc_error *error);
+pc_code pc_figures_read(const pc_tree *tree, pc_scenario_figure **figures, int *count, pc_error *error);
 
-/* Fills in the published figures of a case that has its path; and copies into a run's spec those of its case that are
- * about it: the first entry that names its schedule, and its number of microbatches where it names one. */
-pc_code pc_published_read(pc_scenario *scenario, const pc_raw_case *raw, pc_case *into, pc_error *error);
+/* Fills in the published figures of a case, which `list` holds; NULL: none. And copies into a run's labels those of its
+ * case that are about it: the first entry that names its schedule, and its number of microbatches where it names one.
+ */
+pc_code pc_published_read(pc_scenario *scenario, const pc_node *list, pc_case *into, pc_error *error);
 void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged,
                        const pc_run_spec *spec, pc_run_labels *labels);
 

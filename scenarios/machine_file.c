@@ -1,10 +1,9 @@
 /* Files of machines and GPUs: keys with units in, a pc_machine out. */
 #include "scenarios/library_private.h"
 
-#include "engine/alloc.h"
+#include "engine/field.h"
 #include "scenarios/run_labels.h"
 #include "scenarios/units.h"
-#include "scenarios/yaml.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -24,101 +23,82 @@ typedef struct number_rule {
     size_t place;     /* in pc_gpu or pc_machine */
 } number_rule;
 
-enum {
-    GPU_MATRIX,
-    GPU_VECTOR,
-    GPU_MEMORY_BANDWIDTH,
-    GPU_MEMORY,
-    GPU_RESERVED,
-    GPU_L2,
-    GPU_PROCESSORS,
-    GPU_PROFILE,
-    GPU_TILE = GPU_PROFILE,
-    GPU_GEMM_EFFICIENCY,
-    GPU_GEMM_RAMP_K,
-    GPU_ATTENTION_EFFICIENCY,
-    GPU_ATTENTION_BACKWARD,
-    GPU_MEMORY_EFFICIENCY,
-    GPU_KERNEL,
-    GPU_LAUNCH,
-    GPU_ESTIMATED_ERROR,
-    GPU_KEYS
+/* A GPU's own numbers; then those of its profile, from which a machine's may depart. */
+static const number_rule gpu_rules[] = {
+    {"matrix", RATE, true, offsetof(pc_gpu, matrix_flops_per_s)},
+    {"vector", RATE, true, offsetof(pc_gpu, vector_flops_per_s)},
+    {"memory_bandwidth", BANDWIDTH, true, offsetof(pc_gpu, memory_bytes_per_s)},
+    {"memory", SIZE, true, offsetof(pc_gpu, memory_bytes)},
+    {"reserved", SIZE, false, offsetof(pc_gpu, memory_reserved_bytes)},
+    {"l2", SIZE, true, offsetof(pc_gpu, l2_bytes)},
+    {"processors", COUNT, true, offsetof(pc_gpu, processors)},
+};
+static const number_rule profile_rules[] = {
+    {"profile.tile", TILE, true, offsetof(pc_gpu, tile_m)},
+    {"profile.gemm_efficiency", SHARE, true, offsetof(pc_gpu, gemm_efficiency)},
+    {"profile.gemm_ramp_k", NUMBER, true, offsetof(pc_gpu, gemm_ramp_k)},
+    {"profile.attention_efficiency", SHARE, true, offsetof(pc_gpu, attention_efficiency)},
+    {"profile.attention_backward", NUMBER, true, offsetof(pc_gpu, attention_backward)},
+    {"profile.memory_efficiency", SHARE, true, offsetof(pc_gpu, memory_efficiency)},
+    {"profile.kernel", TIME, true, offsetof(pc_gpu, kernel_s)},
+    {"profile.launch", TIME, true, offsetof(pc_gpu, launch_s)},
+    {"profile.estimated_error", SHARE, true, offsetof(pc_gpu, estimated_error)},
 };
 
-static const number_rule gpu_rules[GPU_KEYS] = {
-    [GPU_MATRIX] = {"matrix", RATE, true, offsetof(pc_gpu, matrix_flops_per_s)},
-    [GPU_VECTOR] = {"vector", RATE, true, offsetof(pc_gpu, vector_flops_per_s)},
-    [GPU_MEMORY_BANDWIDTH] = {"memory_bandwidth", BANDWIDTH, true, offsetof(pc_gpu, memory_bytes_per_s)},
-    [GPU_MEMORY] = {"memory", SIZE, true, offsetof(pc_gpu, memory_bytes)},
-    [GPU_RESERVED] = {"reserved", SIZE, false, offsetof(pc_gpu, memory_reserved_bytes)},
-    [GPU_L2] = {"l2", SIZE, true, offsetof(pc_gpu, l2_bytes)},
-    [GPU_PROCESSORS] = {"processors", COUNT, true, offsetof(pc_gpu, processors)},
-    [GPU_TILE] = {"profile.tile", TILE, true, offsetof(pc_gpu, tile_m)},
-    [GPU_GEMM_EFFICIENCY] = {"profile.gemm_efficiency", SHARE, true, offsetof(pc_gpu, gemm_efficiency)},
-    [GPU_GEMM_RAMP_K] = {"profile.gemm_ramp_k", NUMBER, true, offsetof(pc_gpu, gemm_ramp_k)},
-    [GPU_ATTENTION_EFFICIENCY] = {"profile.attention_efficiency", SHARE, true, offsetof(pc_gpu, attention_efficiency)},
-    [GPU_ATTENTION_BACKWARD] = {"profile.attention_backward", NUMBER, true, offsetof(pc_gpu, attention_backward)},
-    [GPU_MEMORY_EFFICIENCY] = {"profile.memory_efficiency", SHARE, true, offsetof(pc_gpu, memory_efficiency)},
-    [GPU_KERNEL] = {"profile.kernel", TIME, true, offsetof(pc_gpu, kernel_s)},
-    [GPU_LAUNCH] = {"profile.launch", TIME, true, offsetof(pc_gpu, launch_s)},
-    [GPU_ESTIMATED_ERROR] = {"profile.estimated_error", SHARE, true, offsetof(pc_gpu, estimated_error)},
+/* clang-format off */
+#define CONNECTION(word)                                                                                               \
+    {#word ".bandwidth", BANDWIDTH, true, offsetof(pc_machine, word.bandwidth_bytes_per_s)},                           \
+    {#word ".efficiency", SHARE, true, offsetof(pc_machine, word.efficiency)},                                         \
+    {#word ".latency", TIME, true, offsetof(pc_machine, word.latency_s)},                                              \
+    {#word ".fast_latency", TIME, false, offsetof(pc_machine, word.fast_latency_s)},                                   \
+    {#word ".fast_efficiency", SHARE, false, offsetof(pc_machine, word.fast_efficiency)}
+/* clang-format on */
+
+static const number_rule machine_rules[] = {
+    {"gpus_per_node", COUNT, true, offsetof(pc_machine, gpus_per_node)},
+    {"domain_gpus", COUNT, true, offsetof(pc_machine, domain_gpus)},
+    {"nics_per_node", COUNT, true, offsetof(pc_machine, nics_per_node)},
+    {"nodes", COUNT_OR_NONE, false, offsetof(pc_machine, nodes)},
+    CONNECTION(domain),
+    CONNECTION(network),
+    {"leaf_nodes", COUNT_OR_NONE, false, offsetof(pc_machine, leaf_nodes)},
+    {"oversubscription", NUMBER, false, offsetof(pc_machine, oversubscription)},
+    {"switch_latency", TIME, false, offsetof(pc_machine, switch_latency_s)},
+    {"reduces_in_switch", SWITCH, false, offsetof(pc_machine, reduces_in_switch)},
+    {"in_switch_efficiency", SHARE, false, offsetof(pc_machine, in_switch_efficiency)},
+    {"in_switch_latency", TIME, false, offsetof(pc_machine, in_switch_latency_s)},
+    {"nic_crossing_efficiency", SHARE, false, offsetof(pc_machine, nic_crossing_efficiency)},
+    {"speed_variation", SHARE, false, offsetof(pc_machine, speed_variation)},
+    {"collective_call", TIME, true, offsetof(pc_machine, collective_call_s)},
 };
 
-enum {
-    CONNECTION_BANDWIDTH,
-    CONNECTION_EFFICIENCY,
-    CONNECTION_LATENCY,
-    CONNECTION_FAST_LATENCY,
-    CONNECTION_FAST_EFFICIENCY,
-    CONNECTION_KEYS
-};
-enum {
-    MACHINE_GPUS_PER_NODE,
-    MACHINE_DOMAIN_GPUS,
-    MACHINE_NICS_PER_NODE,
-    MACHINE_NODES,
-    MACHINE_LEAF_NODES,
-    MACHINE_OVERSUBSCRIPTION,
-    MACHINE_SWITCH_LATENCY,
-    MACHINE_REDUCES_IN_SWITCH,
-    MACHINE_IN_SWITCH_EFFICIENCY,
-    MACHINE_IN_SWITCH_LATENCY,
-    MACHINE_NIC_CROSSING,
-    MACHINE_SPEED_VARIATION,
-    MACHINE_COLLECTIVE_CALL,
-    MACHINE_DOMAIN,
-    MACHINE_NETWORK = MACHINE_DOMAIN + CONNECTION_KEYS,
-    MACHINE_KEYS = MACHINE_NETWORK + CONNECTION_KEYS
-};
+#define COUNT_OF(list) ((int)(sizeof(list) / sizeof *(list)))
 
-#define CONNECTION(first, word)                                                                                        \
-    [first + CONNECTION_BANDWIDTH] = {#word ".bandwidth", BANDWIDTH, true,                                             \
-                                      offsetof(pc_machine, word.bandwidth_bytes_per_s)},                               \
-             [first +                                                                                                  \
-                 CONNECTION_EFFICIENCY] = {#word ".efficiency", SHARE, true, offsetof(pc_machine, word.efficiency)},   \
-             [first + CONNECTION_LATENCY] = {#word ".latency", TIME, true, offsetof(pc_machine, word.latency_s)},      \
-             [first + CONNECTION_FAST_LATENCY] = {#word ".fast_latency", TIME, false,                                  \
-                                                  offsetof(pc_machine, word.fast_latency_s)},                          \
-             [first + CONNECTION_FAST_EFFICIENCY] = {#word ".fast_efficiency", SHARE, false,                           \
-                                                     offsetof(pc_machine, word.fast_efficiency)}
+/* Words first, then the file's numbers, then its profile. */
+static pc_schema_field field_of(const pc_schema_field *words, int word_count, const number_rule *rules, int count,
+                                int index) {
+    if (index < word_count) return words[index];
+    if (index < word_count + count) return (pc_schema_field){.path = rules[index - word_count].path};
+    if (index == word_count + count) return (pc_schema_field){.path = "profile.source"};
+    return (pc_schema_field){.path = profile_rules[index - word_count - count - 1].path};
+}
 
-static const number_rule machine_rules[MACHINE_KEYS] = {
-    [MACHINE_GPUS_PER_NODE] = {"gpus_per_node", COUNT, true, offsetof(pc_machine, gpus_per_node)},
-    [MACHINE_DOMAIN_GPUS] = {"domain_gpus", COUNT, true, offsetof(pc_machine, domain_gpus)},
-    [MACHINE_NICS_PER_NODE] = {"nics_per_node", COUNT, true, offsetof(pc_machine, nics_per_node)},
-    [MACHINE_NODES] = {"nodes", COUNT_OR_NONE, false, offsetof(pc_machine, nodes)},
-    [MACHINE_LEAF_NODES] = {"leaf_nodes", COUNT_OR_NONE, false, offsetof(pc_machine, leaf_nodes)},
-    [MACHINE_OVERSUBSCRIPTION] = {"oversubscription", NUMBER, false, offsetof(pc_machine, oversubscription)},
-    [MACHINE_SWITCH_LATENCY] = {"switch_latency", TIME, false, offsetof(pc_machine, switch_latency_s)},
-    [MACHINE_REDUCES_IN_SWITCH] = {"reduces_in_switch", SWITCH, false, offsetof(pc_machine, reduces_in_switch)},
-    [MACHINE_IN_SWITCH_EFFICIENCY] = {"in_switch_efficiency", SHARE, false, offsetof(pc_machine, in_switch_efficiency)},
-    [MACHINE_IN_SWITCH_LATENCY] = {"in_switch_latency", TIME, false, offsetof(pc_machine, in_switch_latency_s)},
-    [MACHINE_NIC_CROSSING] = {"nic_crossing_efficiency", SHARE, false, offsetof(pc_machine, nic_crossing_efficiency)},
-    [MACHINE_SPEED_VARIATION] = {"speed_variation", SHARE, false, offsetof(pc_machine, speed_variation)},
-    [MACHINE_COLLECTIVE_CALL] = {"collective_call", TIME, true, offsetof(pc_machine, collective_call_s)},
-    CONNECTION(MACHINE_DOMAIN, domain),
-    CONNECTION(MACHINE_NETWORK, network),
-};
+#define TEXT(key)                                                                                                      \
+    { .path = (key) }
+static const pc_schema_field gpu_words[] = {{.path = "gpu", .is_required = true}, TEXT("title"), TEXT("source")};
+static pc_schema_field gpu_field(int index) {
+    return field_of(gpu_words, COUNT_OF(gpu_words), gpu_rules, COUNT_OF(gpu_rules), index);
+}
+static const pc_schema gpu_schema = {.count = COUNT_OF(gpu_words) + COUNT_OF(gpu_rules) + 1 + COUNT_OF(profile_rules),
+                                     .field = gpu_field};
+
+static const pc_schema_field machine_words[] = {
+    {.path = "machine", .is_required = true}, TEXT("title"), TEXT("source"), TEXT("from"), TEXT("gpu")};
+static pc_schema_field machine_field(int index) {
+    return field_of(machine_words, COUNT_OF(machine_words), machine_rules, COUNT_OF(machine_rules), index);
+}
+static const pc_schema machine_schema = {
+    COUNT_OF(machine_words) + COUNT_OF(machine_rules) + 1 + COUNT_OF(profile_rules), .field = machine_field};
 
 /* "128x256". */
 static pc_code parse_tile(const char *text, int32_t *tile, pc_error *error) {
@@ -177,143 +157,43 @@ static pc_code parse_number(number_kind kind, const char *text, void *to, pc_err
     return PC_OK;
 }
 
-/* Reads `count` texts into the fields of `to`; what is not given stays as it is, where it may. */
-static pc_code parse_numbers(const pc_source *source, const number_rule *rules, int count, char *const *text,
-                             bool is_whole, void *to, pc_error *error) {
+/* Reads those of the file's numbers that have a rule into the fields of `to`; what is not given stays as it is, where
+ * it may. */
+static pc_code parse_numbers(const pc_tree *tree, const number_rule *rules, int count, bool is_whole, void *to,
+                             pc_error *error) {
     for (int i = 0; i < count; i++) {
-        pc_error cause;
-        if (!text[i] && is_whole && rules[i].is_required)
-            return pc_source_refuse(source, rules[i].path, error,
-                                    "missing; expected a value, since this key is required");
-        if (text[i] && parse_number(rules[i].kind, text[i], (char *)to + rules[i].place, &cause))
-            return pc_source_refuse(source, rules[i].path, error, "%s", cause.message);
+        const pc_node *node = pc_node_find(tree->nodes, rules[i].path);
+        if (!node && is_whole && rules[i].is_required)
+            return pc_tree_refuse(tree, rules[i].path, error, "missing; expected a value, since this key is required");
+        pc_code code = node ? parse_number(rules[i].kind, node->text, (char *)to + rules[i].place, error) : PC_OK;
+        if (code) return pc_node_blame(tree, node, code, error);
     }
     return PC_OK;
 }
 
 /* ---- files ---- */
 
-/* GPUs and machines both have a profile, a machine's with what departs from its GPU's. */
-typedef struct raw_profile {
-    char *source;
-    char *text[GPU_KEYS];
-} raw_profile;
-
-typedef struct raw_gpu {
-    raw_profile numbers; /* first: the profile's keys and the GPU's own */
-    char *gpu, *title, *source;
-} raw_gpu;
-
-typedef struct raw_machine {
-    raw_profile profile;
-    char *machine, *title, *source, *gpu, *from;
-    char *text[MACHINE_KEYS];
-} raw_machine;
-
-#define TEXT                  PC_YAML_TEXT
-#define NUMBER_OF(key, index) TEXT(key, PC_YAML_OPTIONAL_POINTER, raw_profile, text[index])
-
-static const cyaml_schema_field_t profile_fields[] = {
-    TEXT("source", PC_YAML_OPTIONAL_POINTER, raw_profile, source),
-    NUMBER_OF("tile", GPU_TILE),
-    NUMBER_OF("gemm_efficiency", GPU_GEMM_EFFICIENCY),
-    NUMBER_OF("gemm_ramp_k", GPU_GEMM_RAMP_K),
-    NUMBER_OF("attention_efficiency", GPU_ATTENTION_EFFICIENCY),
-    NUMBER_OF("attention_backward", GPU_ATTENTION_BACKWARD),
-    NUMBER_OF("memory_efficiency", GPU_MEMORY_EFFICIENCY),
-    NUMBER_OF("kernel", GPU_KERNEL),
-    NUMBER_OF("launch", GPU_LAUNCH),
-    NUMBER_OF("estimated_error", GPU_ESTIMATED_ERROR),
-    CYAML_FIELD_END,
-};
-
-_Static_assert(offsetof(raw_gpu, numbers) == 0 && offsetof(raw_machine, profile) == 0,
-               "the offsets of profile_fields hold in both files");
-static const cyaml_schema_field_t gpu_fields[] = {
-    TEXT("gpu", PC_YAML_REQUIRED_POINTER, raw_gpu, gpu),
-    TEXT("title", PC_YAML_OPTIONAL_POINTER, raw_gpu, title),
-    TEXT("source", PC_YAML_OPTIONAL_POINTER, raw_gpu, source),
-    NUMBER_OF("matrix", GPU_MATRIX),
-    NUMBER_OF("vector", GPU_VECTOR),
-    NUMBER_OF("memory_bandwidth", GPU_MEMORY_BANDWIDTH),
-    NUMBER_OF("memory", GPU_MEMORY),
-    NUMBER_OF("reserved", GPU_RESERVED),
-    NUMBER_OF("l2", GPU_L2),
-    NUMBER_OF("processors", GPU_PROCESSORS),
-    PC_YAML_GROUP("profile", raw_profile, profile_fields),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t gpu_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, raw_gpu, gpu_fields)};
-
-#define MACHINE_NUMBER(key, index) TEXT(key, PC_YAML_OPTIONAL_POINTER, raw_machine, text[index])
-#define CONNECTION_FIELDS(first)                                                                                       \
-    {                                                                                                                  \
-        MACHINE_NUMBER("bandwidth", (first) + CONNECTION_BANDWIDTH),                                                   \
-            MACHINE_NUMBER("efficiency", (first) + CONNECTION_EFFICIENCY),                                             \
-            MACHINE_NUMBER("latency", (first) + CONNECTION_LATENCY),                                                   \
-            MACHINE_NUMBER("fast_latency", (first) + CONNECTION_FAST_LATENCY),                                         \
-            MACHINE_NUMBER("fast_efficiency", (first) + CONNECTION_FAST_EFFICIENCY), CYAML_FIELD_END,                  \
-    }
-static const cyaml_schema_field_t domain_fields[] = CONNECTION_FIELDS(MACHINE_DOMAIN);
-static const cyaml_schema_field_t network_fields[] = CONNECTION_FIELDS(MACHINE_NETWORK);
-
-static const cyaml_schema_field_t machine_fields[] = {
-    TEXT("machine", PC_YAML_REQUIRED_POINTER, raw_machine, machine),
-    TEXT("title", PC_YAML_OPTIONAL_POINTER, raw_machine, title),
-    TEXT("source", PC_YAML_OPTIONAL_POINTER, raw_machine, source),
-    TEXT("from", PC_YAML_OPTIONAL_POINTER, raw_machine, from),
-    TEXT("gpu", PC_YAML_OPTIONAL_POINTER, raw_machine, gpu),
-    MACHINE_NUMBER("gpus_per_node", MACHINE_GPUS_PER_NODE),
-    MACHINE_NUMBER("domain_gpus", MACHINE_DOMAIN_GPUS),
-    MACHINE_NUMBER("nics_per_node", MACHINE_NICS_PER_NODE),
-    MACHINE_NUMBER("nodes", MACHINE_NODES),
-    PC_YAML_GROUP("domain", raw_machine, domain_fields),
-    PC_YAML_GROUP("network", raw_machine, network_fields),
-    MACHINE_NUMBER("leaf_nodes", MACHINE_LEAF_NODES),
-    MACHINE_NUMBER("oversubscription", MACHINE_OVERSUBSCRIPTION),
-    MACHINE_NUMBER("switch_latency", MACHINE_SWITCH_LATENCY),
-    MACHINE_NUMBER("reduces_in_switch", MACHINE_REDUCES_IN_SWITCH),
-    MACHINE_NUMBER("in_switch_efficiency", MACHINE_IN_SWITCH_EFFICIENCY),
-    MACHINE_NUMBER("in_switch_latency", MACHINE_IN_SWITCH_LATENCY),
-    MACHINE_NUMBER("nic_crossing_efficiency", MACHINE_NIC_CROSSING),
-    MACHINE_NUMBER("speed_variation", MACHINE_SPEED_VARIATION),
-    MACHINE_NUMBER("collective_call", MACHINE_COLLECTIVE_CALL),
-    PC_YAML_GROUP("profile", raw_profile, profile_fields),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t machine_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, raw_machine, machine_fields)};
-
 /* One line of at most PC_LABEL_SIZE - 1 bytes, as all labels. */
-static pc_code read_name(const pc_source *source, const char *key, const char *text, char *name, pc_error *error) {
+static pc_code read_name(const pc_tree *tree, const char *key, char *name, pc_error *error) {
     pc_value value;
-    pc_error cause;
+    const pc_node *node = pc_node_find(tree->nodes, key);
     _Static_assert((int)PC_MACHINE_NAME_SIZE >= (int)PC_LABEL_SIZE, "a label fits into a name");
-    if (pc_value_parse(PC_KEY_MACHINE, text, &value, &cause))
-        return pc_source_refuse(source, key, error, "%s", cause.message);
-    snprintf(name, PC_LABEL_SIZE, "%s", text);
+    pc_code code = pc_value_parse(PC_KEY_MACHINE, node->text, &value, error);
+    if (code) return pc_node_blame(tree, node, code, error);
+    snprintf(name, PC_LABEL_SIZE, "%s", node->text);
     return PC_OK;
-}
-
-static pc_code parse_gpu(const pc_source *source, const raw_gpu *raw, pc_gpu *gpu, pc_error *error) {
-    pc_gpu made = {.name = ""};
-    pc_code code = read_name(source, "gpu", raw->gpu, made.name, error);
-    if (!code) code = parse_numbers(source, gpu_rules, GPU_KEYS, raw->numbers.text, true, &made, error);
-    if (!code) *gpu = made;
-    return code;
 }
 
 static pc_code read_gpu(const char *name, const pc_place *place, pc_gpu *gpu, pc_error *error) {
     pc_library_text text;
-    void *raw;
-    pc_code code = pc_library_open(PC_LIBRARY_GPUS, name, place, &text, error);
+    pc_gpu made = {.name = ""};
+    pc_code code = pc_library_open(PC_LIBRARY_GPUS, name, place, &gpu_schema, &text, error);
     if (code) return code;
-    code = pc_yaml_load(&text.source, &gpu_schema, sizeof(raw_gpu), &raw, error);
-    if (!code) {
-        code = parse_gpu(&text.source, raw, gpu, error);
-        pc_yaml_free(&gpu_schema, raw);
-    }
+    code = read_name(&text.tree, "gpu", made.name, error);
+    if (!code) code = parse_numbers(&text.tree, gpu_rules, COUNT_OF(gpu_rules), true, &made, error);
+    if (!code) code = parse_numbers(&text.tree, profile_rules, COUNT_OF(profile_rules), true, &made, error);
     pc_library_text_free(&text);
+    if (!code) *gpu = made;
     return code;
 }
 
@@ -322,59 +202,48 @@ static pc_code read_machine(const char *name, const pc_place *place, int depth, 
 
 /* A file or name that this file names; what is wrong with a name is this file's fault. */
 /* NOLINTNEXTLINE(misc-no-recursion): FROM_DEPTH_MAX deep at most */
-static pc_code read_base(const pc_source *source, const raw_machine *raw, const pc_place *place, int depth,
-                         pc_machine *machine, pc_error *error) {
-    pc_error cause = {0};
+static pc_code read_base(const pc_library_text *text, const pc_node *from, int depth, pc_machine *machine,
+                         pc_error *error) {
     if (depth == FROM_DEPTH_MAX)
-        return pc_source_refuse(source, "from", error,
-                                "the %dth machine in a row that stands on another; expected fewer", depth);
-    pc_code code = read_machine(raw->from, place, depth + 1, machine, NULL, &cause);
-    if (code == PC_ERROR_INPUT) return pc_source_refuse(source, "from", error, "%s", cause.message);
-    return code ? pc_error_set(error, code, "%s", cause.message) : PC_OK;
+        return pc_node_refuse(&text->tree, from, error,
+                              "the %dth machine in a row that stands on another; expected fewer", depth);
+    pc_code code = read_machine(from->text, &text->place, depth + 1, machine, NULL, error);
+    return pc_node_blame(&text->tree, from, code, error);
 }
 
-static pc_code read_own_gpu(const pc_source *source, const raw_machine *raw, const pc_place *place, pc_gpu *gpu,
-                            pc_error *error) {
-    pc_error cause = {0};
-    if (!raw->gpu && raw->from) return PC_OK;
-    if (!raw->gpu)
-        return pc_source_refuse(source, "gpu", error, "missing; expected the name of a GPU, or from, another machine");
-    pc_code code = read_gpu(raw->gpu, place, gpu, &cause);
-    if (code == PC_ERROR_INPUT) return pc_source_refuse(source, "gpu", error, "%s", cause.message);
-    return code ? pc_error_set(error, code, "%s", cause.message) : PC_OK;
+static pc_code read_own_gpu(const pc_library_text *text, bool has_base, pc_gpu *gpu, pc_error *error) {
+    const pc_node *node = pc_node_find(text->tree.nodes, "gpu");
+    if (node) return pc_node_blame(&text->tree, node, read_gpu(node->text, &text->place, gpu, error), error);
+    if (has_base) return PC_OK;
+    return pc_tree_refuse(&text->tree, "gpu", error, "missing; expected the name of a GPU, or from, another machine");
 }
 
 /* The numbers of this file over those of the machine that it stands on. */
 /* NOLINTNEXTLINE(misc-no-recursion): as read_base */
-static pc_code parse_machine(const pc_source *source, const raw_machine *raw, const pc_place *place, int depth,
-                             pc_machine *machine, pc_error *error) {
+static pc_code parse_machine(const pc_library_text *text, int depth, pc_machine *machine, pc_error *error) {
+    const pc_tree *tree = &text->tree;
+    const pc_node *from = pc_node_find(tree->nodes, "from");
     pc_machine made = {.oversubscription = 1};
-    pc_error cause;
-    pc_code code = raw->from ? read_base(source, raw, place, depth, &made, error) : PC_OK;
-    if (!code) code = read_name(source, "machine", raw->machine, made.name, error);
-    if (!code) code = read_own_gpu(source, raw, place, &made.gpu, error);
-    if (!code) code = parse_numbers(source, machine_rules, MACHINE_KEYS, raw->text, !raw->from, &made, error);
-    if (!code) code = parse_numbers(source, gpu_rules, GPU_KEYS, raw->profile.text, false, &made.gpu, error);
+    pc_code code = from ? read_base(text, from, depth, &made, error) : PC_OK;
+    if (!code) code = read_name(tree, "machine", made.name, error);
+    if (!code) code = read_own_gpu(text, from != NULL, &made.gpu, error);
+    if (!code) code = parse_numbers(tree, machine_rules, COUNT_OF(machine_rules), !from, &made, error);
+    if (!code) code = parse_numbers(tree, profile_rules, COUNT_OF(profile_rules), false, &made.gpu, error);
     if (code) return code;
-    if (pc_machine_check(&made, &cause)) return pc_source_refuse(source, "machine", error, "%s", cause.message);
-    *machine = made;
-    return PC_OK;
+    code = pc_node_blame(tree, pc_node_find(tree->nodes, "machine"), pc_machine_check(&made, error), error);
+    if (!code) *machine = made;
+    return code;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as read_base */
 static pc_code read_machine(const char *name, const pc_place *place, int depth, pc_machine *machine, char *title,
                             pc_error *error) {
     pc_library_text text;
-    void *data;
-    pc_code code = pc_library_open(PC_LIBRARY_MACHINES, name, place, &text, error);
+    pc_code code = pc_library_open(PC_LIBRARY_MACHINES, name, place, &machine_schema, &text, error);
     if (code) return code;
-    code = pc_yaml_load(&text.source, &machine_schema, sizeof(raw_machine), &data, error);
-    if (!code) {
-        const raw_machine *raw = data;
-        code = parse_machine(&text.source, raw, &text.place, depth, machine, error);
-        if (!code && title) snprintf(title, PC_TITLE_SIZE, "%s", raw->title ? raw->title : "");
-        pc_yaml_free(&machine_schema, data);
-    }
+    code = parse_machine(&text, depth, machine, error);
+    const char *own = pc_node_find_text(text.tree.nodes, "title");
+    if (!code && title) snprintf(title, PC_TITLE_SIZE, "%s", own ? own : "");
     pc_library_text_free(&text);
     return code;
 }
@@ -391,4 +260,37 @@ pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, p
     pc_code code = pc_machine_file_read(name, place, &machine, NULL, error);
     if (!code) *gpu = machine.gpu;
     return code;
+}
+
+/* ---- hashes ---- */
+
+/* As the struct has it. */
+static pc_field_type type_of(number_kind kind) {
+    if (kind == SWITCH) return PC_FIELD_FLAG;
+    if (kind == SIZE) return PC_FIELD_INT64;
+    return kind == COUNT || kind == COUNT_OR_NONE || kind == TILE ? PC_FIELD_INT32 : PC_FIELD_REAL;
+}
+
+static void hash_numbers(const number_rule *rules, int count, const void *row, pc_hash *hash) {
+    pc_field field = {.name = ""};
+    for (int i = 0; i < count; i++) {
+        field.type = type_of(rules[i].kind);
+        field.place = rules[i].place;
+        pc_field_hash(&field, row, hash);
+        field.place += sizeof(int32_t);
+        if (rules[i].kind == TILE) pc_field_hash(&field, row, hash);
+    }
+}
+
+void pc_gpu_hash(const pc_gpu *gpu, pc_hash *hash) {
+    hash_numbers(gpu_rules, COUNT_OF(gpu_rules), gpu, hash);
+    hash_numbers(profile_rules, COUNT_OF(profile_rules), gpu, hash);
+}
+
+void pc_machine_hash(const pc_machine *machine, pc_hash *hash) {
+    const pc_field name = {.type = PC_FIELD_TEXT, PC_FIELD_AT(pc_machine, name)};
+    pc_field_hash(&name, machine, hash);
+    pc_gpu_hash(&machine->gpu, hash);
+    hash_numbers(machine_rules, COUNT_OF(machine_rules), machine, hash);
+    pc_hash_add(hash, machine->measured != NULL);
 }

@@ -19,6 +19,10 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
+static const char *text_at(const pc_node *list, unsigned index) {
+    return pc_node_first(list)[index].text;
+}
+
 bool pc_number_is_range(const char *entry) {
     return strstr(entry, "..") != NULL;
 }
@@ -33,24 +37,24 @@ static bool is_group(const char *text, bool is_first) {
 
 /* Whether the entry, with those around it, is what became of a number with commas. A group that begins with a zero is
  * no number that anybody would write, and of others nobody can tell. */
-static bool find_groups(const pc_raw_list *raw, unsigned index, unsigned *first, unsigned *last) {
-    if (index == 0 || raw->text[index][0] != '0' || !is_group(raw->text[index], false)) return false;
+static bool find_groups(const pc_node *list, unsigned index, unsigned *first, unsigned *last) {
+    if (index == 0 || text_at(list, index)[0] != '0' || !is_group(text_at(list, index), false)) return false;
     *first = index - 1;
-    while (*first > 0 && raw->text[*first][0] == '0' && is_group(raw->text[*first], false)) --*first;
-    if (raw->text[*first][0] == '0' || !is_group(raw->text[*first], true)) return false;
-    for (*last = index; *last + 1 < raw->text_count && is_group(raw->text[*last + 1], false); ++*last) {
+    while (*first > 0 && text_at(list, *first)[0] == '0' && is_group(text_at(list, *first), false)) --*first;
+    if (text_at(list, *first)[0] == '0' || !is_group(text_at(list, *first), true)) return false;
+    for (*last = index; *last + 1 < list->count && is_group(text_at(list, *last + 1), false); ++*last) {
     }
     return true;
 }
 
-static pc_code refuse_groups(const pc_raw_list *raw, unsigned first, unsigned last, pc_error *error) {
+static pc_code refuse_groups(const pc_node *list, unsigned first, unsigned last, pc_error *error) {
     char number[64] = "", with_commas[64] = "", several[96] = "";
     for (unsigned i = first; i <= last && strlen(with_commas) + 5 < sizeof with_commas; i++) {
         const char *comma = i > first ? "," : "", *between = i == first ? "" : i == last ? " and " : ", ";
-        snprintf(number + strlen(number), sizeof number - strlen(number), "%s", raw->text[i]);
+        snprintf(number + strlen(number), sizeof number - strlen(number), "%s", text_at(list, i));
         snprintf(with_commas + strlen(with_commas), sizeof with_commas - strlen(with_commas), "%s%s", comma,
-                 raw->text[i]);
-        snprintf(several + strlen(several), sizeof several - strlen(several), "%s%s", between, raw->text[i]);
+                 text_at(list, i));
+        snprintf(several + strlen(several), sizeof several - strlen(several), "%s%s", between, text_at(list, i));
     }
     return pc_error_set(error, PC_ERROR_INPUT, "%s is %u values, %s; expected %s, without a comma", with_commas,
                         last - first + 1, several, number);
@@ -90,20 +94,20 @@ static pc_code read_stride(range *x, const char *text, pc_error *error) {
 }
 
 /* The whole number before the entry: false where there is none, or a range. */
-static bool number_before(pc_key key, const pc_raw_list *raw, unsigned index, unsigned back, int64_t *number) {
+static bool number_before(pc_key key, const pc_node *list, unsigned index, unsigned back, int64_t *number) {
     pc_value value;
-    if (back > index || pc_number_is_range(raw->text[index - back])) return false;
-    if (pc_value_parse(key, raw->text[index - back], &value, NULL)) return false;
+    if (back > index || pc_number_is_range(text_at(list, index - back))) return false;
+    if (pc_value_parse(key, text_at(list, index - back), &value, NULL)) return false;
     *number = value.whole;
     return true;
 }
 
 /* As the two numbers before it say; in a list's beginning, and behind another range, by one. */
-static pc_code infer_stride(pc_key key, const pc_raw_list *raw, unsigned index, range *x, pc_error *error) {
+static pc_code infer_stride(pc_key key, const pc_node *list, unsigned index, range *x, pc_error *error) {
     int64_t before = 0, earlier = 0;
     x->stride = (stride){1, 1};
-    if (!number_before(key, raw, index, 1, &before)) return PC_OK;
-    if (!number_before(key, raw, index, 2, &earlier))
+    if (!number_before(key, list, index, 1, &before)) return PC_OK;
+    if (!number_before(key, list, index, 2, &earlier))
         return refuse(x, error, "behind one number, which says neither step nor ratio");
     bool has_ratio = earlier > 0 && before % earlier == 0 && before / earlier > 1;
     if (before > earlier && x->from - before == before - earlier)
@@ -148,7 +152,7 @@ static pc_code check_range(const range *x, pc_error *error) {
     return PC_OK;
 }
 
-static pc_code read_range(pc_key key, const pc_raw_list *raw, unsigned index, range *x, pc_error *error) {
+static pc_code read_range(pc_key key, const pc_node *list, unsigned index, range *x, pc_error *error) {
     char from[32], to[32];
     pc_value first, last;
     const char *dots = strstr(x->text, ".."), *goes_on = find_stride(dots + 2);
@@ -159,21 +163,21 @@ static pc_code read_range(pc_key key, const pc_raw_list *raw, unsigned index, ra
     if (code) return code;
     x->from = first.whole;
     x->to = last.whole;
-    code = *goes_on ? read_stride(x, goes_on, error) : infer_stride(key, raw, index, x, error);
+    code = *goes_on ? read_stride(x, goes_on, error) : infer_stride(key, list, index, x, error);
     return code ? code : check_range(x, error);
 }
 
-pc_code pc_number_entry_read(pc_key key, const pc_raw_list *raw, unsigned index, pc_number_take *take, void *context,
+pc_code pc_number_entry_read(pc_key key, const pc_node *list, unsigned index, pc_number_take *take, void *context,
                              pc_error *error) {
     unsigned first, last;
     pc_value value;
-    range x = {.text = raw->text[index]};
-    if (find_groups(raw, index, &first, &last)) return refuse_groups(raw, first, last, error);
+    range x = {.text = text_at(list, index)};
+    if (find_groups(list, index, &first, &last)) return refuse_groups(list, first, last, error);
     if (!pc_number_is_range(x.text)) {
         pc_code code = pc_value_parse(key, x.text, &value, error);
         return code ? code : take(context, value, error);
     }
-    pc_code code = read_range(key, raw, index, &x, error);
+    pc_code code = read_range(key, list, index, &x, error);
     for (int64_t n = x.from; !code && n <= x.to && n != INT64_MAX; n = next_of(&x, n))
         code = take(context, (pc_value){.whole = n}, error);
     return code;

@@ -24,9 +24,9 @@ bool pc_number_is_range(const char *entry);
 /* Takes one value more; what it returns, where not PC_OK, ends the reading. */
 typedef pc_code pc_number_take(void *context, pc_value value, pc_error *error);
 
-/* Gives `take` the values of entry `index` of a list of values of `key`, one for which pc_key_is_whole. The message of
- * what is refused lacks its place. */
-pc_code pc_number_entry_read(pc_key key, const pc_raw_list *raw, unsigned index, pc_number_take *take, void *context,
+/* Gives `take` the values of entry `index` of a list of texts, values of `key`, one for which pc_key_is_whole. The
+ * message of what is refused lacks its place. */
+pc_code pc_number_entry_read(pc_key key, const pc_node *list, unsigned index, pc_number_take *take, void *context,
                              pc_error *error);
 
 #endif

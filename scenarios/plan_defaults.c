@@ -174,10 +174,9 @@ static pc_code fill_switches(pc_plan_scenario *x, pc_error *error) {
 /* ---- what has no default but the setting's ---- */
 
 static pc_code refuse_missing(const pc_plan_scenario *x, const char *path, const char *expected, pc_error *error) {
-    pc_problem problem = {.error = {.code = PC_ERROR_INPUT}};
-    snprintf(problem.path, sizeof problem.path, "%s", path);
-    pc_error_set(&problem.error, PC_ERROR_INPUT, "missing; expected %s", expected);
-    return pc_plan_refuse_setting(x, &problem, error);
+    pc_error fault;
+    pc_error_blame(&fault, path, "missing; expected %s", expected);
+    return pc_plan_refuse_setting(x, &fault, error);
 }
 
 static pc_code fill_batch(pc_plan_scenario *x, pc_error *error) {

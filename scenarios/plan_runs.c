@@ -121,7 +121,7 @@ static pc_code put_machine(const pc_reference *machine, pc_plan_put *put, void *
 /* As it was written. */
 static const char *price_text(const pc_plan_scenario *x, const pc_plan_choice *from) {
     const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
-    return prices->document->raw->plan.choice[PC_CHOICE_PRICE].text[prices->count > 1 ? from->base : 0];
+    return pc_node_first(pc_choice_node(prices->document, PC_CHOICE_PRICE))[prices->count > 1 ? from->base : 0].text;
 }
 
 static void write_value(pc_choice choice, pc_value value, char text[64]) {

@@ -31,35 +31,35 @@ static pc_setting plain_setting(const pc_plan_scenario *x, int base) {
 }
 
 /* What has no place in a plan, which compares iterations that take one time, though a run could have it. */
-static pc_code check_place(const pc_setting *setting, pc_problem *problem) {
+static pc_code check_place(const pc_setting *setting, pc_error *error) {
     for (pc_key key = PC_KEY_TIMES; key < PC_KEY_TIMES + PC_PASS_KINDS; key++)
         if (pc_setting_has(setting, key))
-            return pc_problem_blame(problem, "times", "given; expected a machine, from which they follow in a plan");
+            return pc_error_blame(error, "times", "given; expected a machine, from which they follow in a plan");
     if (setting->stages)
-        return pc_problem_blame(problem, "stages", "given; expected a machine, from which they follow in a plan");
+        return pc_error_blame(error, "stages", "given; expected a machine, from which they follow in a plan");
     if (pc_setting_has(setting, PC_KEY_MICROBATCHES))
-        return pc_problem_blame(problem, "microbatches", "follow from the other choices; expected global_batch");
+        return pc_error_blame(error, "microbatches", "follow from the other choices; expected global_batch");
     if (pc_setting_whole(setting, PC_KEY_EXPAND, false))
-        return pc_problem_blame(problem, "expand", "true; expected false in a plan, whose replicas are alike");
+        return pc_error_blame(error, "expand", "true; expected false in a plan, whose replicas are alike");
     if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
-        return pc_problem_blame(problem, "samples", "of bad days; expected none in a plan, and them in runs of it");
+        return pc_error_blame(error, "samples", "of bad days; expected none in a plan, and them in runs of it");
     if (pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) != 0)
-        return pc_problem_blame(problem, "out_of_memory", "wait; expected fail in a plan, which is of what fits");
+        return pc_error_blame(error, "out_of_memory", "wait; expected fail in a plan, which is of what fits");
     return PC_OK;
 }
 
 static pc_code make_run(pc_plan_scenario *x, int base, pc_error *error) {
-    pc_problem problem = {.is_rule = false};
+    pc_error fault;
     pc_setting setting = plain_setting(x, base);
     pc_run_labels labels; /* a base has none */
-    pc_code code = check_place(&x->given, &problem);
-    if (!code) code = pc_cluster_check(&setting, &problem);
-    if (!code) code = pc_cluster_expand(&setting, &x->runs[base], &labels, &problem.error);
+    pc_code code = check_place(&x->given, &fault);
+    if (!code) code = pc_cluster_check(&setting, &fault);
+    if (!code) code = pc_cluster_expand(&setting, &x->runs[base], &labels, &fault);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    if (x->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(problem.path, "machine") == 0)
-        return pc_choice_refuse(x, PC_CHOICE_MACHINE, base, error, "%s", problem.error.message);
-    return pc_plan_refuse_setting(x, &problem, error);
+    if (x->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(fault.key, "machine") == 0)
+        return pc_choice_refuse(x, PC_CHOICE_MACHINE, base, error, "%s", fault.message);
+    return pc_plan_refuse_setting(x, &fault, error);
 }
 
 static pc_code make_runs(pc_plan_scenario *x, pc_error *error) {

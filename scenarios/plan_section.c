@@ -58,6 +58,10 @@ const char *pc_plan_scenario_list_of(const char *key) {
     return NULL;
 }
 
+const pc_node *pc_choice_node(const pc_document *document, pc_choice choice) {
+    return pc_node_find(pc_node_find(document->tree.nodes, "plan"), pc_choice_rule_of(choice)->name);
+}
+
 bool pc_choice_has_ranges(pc_choice choice) {
     pc_key key = pc_choice_rule_of(choice)->key;
     return key != PC_KEYS && pc_key_is_whole(key);
@@ -96,19 +100,18 @@ pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index,
     vsnprintf(message, sizeof message, format, values);
     va_end(values);
     write_path(&x->list[choice], choice, index, path);
-    return pc_source_refuse(&x->list[choice].document->source, path, error, "%s", message);
+    return pc_tree_refuse(&x->list[choice].document->tree, path, error, "%s", message);
 }
 
-pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_problem *problem, pc_error *error) {
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_error *fault, pc_error *error) {
     const pc_document *documents = x->loaded->documents, *from = documents;
     const pc_case *of = &x->loaded->cases[0];
     char path[2 * PC_KEY_PATH_SIZE];
     for (int i = x->loaded->document_count - 1; i > 0 && from == documents; i--)
-        if (pc_setting_gives(&documents[i].setting, problem->path)) from = &documents[i];
-    bool in_case = from == documents && pc_setting_gives(&of->setting, problem->path);
-    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", problem->path);
-    pc_source_refuse(&from->source, path, error, "%s", problem->error.message);
-    return problem->error.code;
+        if (pc_setting_gives(&documents[i].setting, fault->key)) from = &documents[i];
+    bool in_case = from == documents && pc_setting_gives(&of->setting, fault->key);
+    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", fault->key);
+    return pc_tree_pass_on(&from->tree, path, fault, error);
 }
 
 /* ---- lists ---- */
@@ -152,16 +155,15 @@ static pc_code check_named(pc_value schedule, pc_error *cause) {
 }
 
 /* One entry as `plan` has it: a value, or what stands for several. */
-static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_raw_list *raw, unsigned index,
+static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_node *given, unsigned index, const char *text,
                           pc_choice_list *list, pc_error *cause) {
     pc_value value;
-    const char *text = raw->text[index];
     pc_key key = pc_choice_rule_of(choice)->key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
     if (choice == PC_CHOICE_RECOMPUTE) return push_word(recompute_words, text, list, cause);
     if (choice == PC_CHOICE_LAYOUT) return push_word(layout_words, text, list, cause);
     if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
-    if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, raw, index, take_number, list, cause);
+    if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, given, index, take_number, list, cause);
     pc_code code = pc_value_parse(key, text, &value, cause);
     pc_place place = pc_loaded_place(x->loaded, list->document);
     if (!code) code = pc_reference_find(&x->loaded->references, key, &place, &value, cause);
@@ -195,15 +197,14 @@ static pc_code check_differ(const pc_plan_scenario *x, pc_choice choice, pc_erro
 }
 
 static pc_code read_list(pc_plan_scenario *x, const pc_document *from, pc_choice choice, pc_error *error) {
-    const pc_raw_list *raw = &from->raw->plan.choice[choice];
+    const pc_node *given = pc_choice_node(from, choice);
     pc_choice_list *list = &x->list[choice];
-    pc_error cause;
+    unsigned index = 0;
     pc_free(list->values);
     *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = from};
-    for (unsigned i = 0; i < raw->text_count; i++) {
-        pc_code code = push_entry(x, choice, raw, i, list, &cause);
-        if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
-        if (code) return pc_choice_refuse(x, choice, (int)i, error, "%s", cause.message);
+    for (const pc_node *entry = pc_node_first(given); entry < pc_node_end(given); entry = pc_node_end(entry)) {
+        pc_code code = push_entry(x, choice, given, index++, entry->text, list, error);
+        if (code) return pc_node_blame(&from->tree, entry, code, error);
     }
     return check_differ(x, choice, error);
 }
@@ -220,13 +221,13 @@ static bool is_replaced(const pc_plan_scenario *x, const pc_document *from, pc_c
     pc_key alternative = pc_key_alternative(rule->key);
     return pc_setting_has(&from->setting, rule->key) ||
            (alternative != PC_KEYS && pc_setting_has(&from->setting, alternative)) ||
-           (rule->dimension != PC_DIMENSIONS && from->raw->sweep[rule->dimension].text);
+           (rule->dimension != PC_DIMENSIONS && pc_sweep_node(from, rule->dimension));
 }
 
 static pc_code read_lists(pc_plan_scenario *x, const pc_document *from, pc_error *error) {
     pc_code code = PC_OK;
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
-        if (from->raw->plan.choice[c].text)
+        if (pc_choice_node(from, c))
             code = read_list(x, from, c, error);
         else if (is_replaced(x, from, c))
             drop_list(&x->list[c]);
@@ -258,15 +259,13 @@ static pc_code read_text(const char *text, pc_plan_text which, pc_plan_request *
 }
 
 static pc_code read_texts(pc_plan_scenario *x, const pc_document *from, pc_error *error) {
-    pc_error cause;
-    char path[PC_KEY_PATH_SIZE];
-    for (pc_plan_text t = 0; t < PC_PLAN_TEXTS; t++) {
-        const char *text = from->raw->plan.text[t];
-        if (!text || !read_text(text, t, &x->request, &cause)) continue;
-        snprintf(path, sizeof path, "plan.%s", pc_plan_text_names[t]);
-        return pc_source_refuse(&from->source, path, error, "%s", cause.message);
+    const pc_node *plan = pc_node_find(from->tree.nodes, "plan");
+    pc_code code = PC_OK;
+    for (pc_plan_text t = 0; t < PC_PLAN_TEXTS && !code; t++) {
+        const pc_node *node = pc_node_find(plan, pc_plan_text_names[t]);
+        if (node) code = pc_node_blame(&from->tree, node, read_text(node->text, t, &x->request, error), error);
     }
-    return PC_OK;
+    return code;
 }
 
 static void fill_request(pc_plan_scenario *x) {
@@ -314,14 +313,14 @@ static pc_code take_sweep(pc_plan_scenario *x, pc_choice choice, pc_error *error
 static pc_code take_setting(pc_plan_scenario *x, pc_choice choice, pc_key key, pc_error *error) {
     pc_choice_list *list = &x->list[choice];
     pc_value value = x->given.value[key];
-    pc_problem problem;
-    pc_code code = convert(choice, &value, &problem.error);
-    if (!code) code = push(list, value, &problem.error);
+    pc_error fault;
+    pc_code code = convert(choice, &value, &fault);
+    if (!code) code = push(list, value, &fault);
     list->origin = PC_CHOICE_FIXED;
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    snprintf(problem.path, sizeof problem.path, "%s", pc_key_path(key));
-    return pc_plan_refuse_setting(x, &problem, error);
+    snprintf(fault.key, sizeof fault.key, "%s", pc_key_path(key));
+    return pc_plan_refuse_setting(x, &fault, error);
 }
 
 /* A layout of `auto` is one that is not given. */
@@ -354,18 +353,19 @@ static pc_code check_sweep(const pc_plan_scenario *x, pc_error *error) {
         const pc_sweep_list *sweep = &x->loaded->sweep[d];
         if (sweep->count == 0 || pc_plan_scenario_list_of(pc_key_path(rule->key))) continue;
         snprintf(path, sizeof path, "sweep.%s", rule->name);
-        return pc_source_refuse(&sweep->document->source, path, error,
-                                "no choice of a plan; expected one value, in the setting");
+        return pc_tree_refuse(&sweep->document->tree, path, error,
+                              "no choice of a plan; expected one value, in the setting");
     }
     return PC_OK;
 }
 
 /* Where two prices name two of them, which is less is nobody's to say; -1 where none do. */
-static int find_other_currency(const pc_raw_list *prices, char one[PC_CURRENCY_TEXT], char other[PC_CURRENCY_TEXT]) {
+static int find_other_currency(const pc_node *prices, char one[PC_CURRENCY_TEXT], char other[PC_CURRENCY_TEXT]) {
+    int index = 0;
     one[0] = '\0';
-    for (unsigned i = 0; i < prices->text_count; i++) {
-        pc_price_currency(prices->text[i], other);
-        if (*one && *other && strcmp(one, other) != 0) return (int)i;
+    for (const pc_node *price = pc_node_first(prices); price < pc_node_end(prices); price++, index++) {
+        pc_price_currency(price->text, other);
+        if (*one && *other && strcmp(one, other) != 0) return index;
         if (*other) memcpy(one, other, PC_CURRENCY_TEXT);
     }
     return -1;
@@ -376,7 +376,7 @@ static pc_code check_prices(const pc_plan_scenario *x, pc_error *error) {
     char one[PC_CURRENCY_TEXT], other[PC_CURRENCY_TEXT];
     int machines = x->list[PC_CHOICE_MACHINE].count;
     int at = prices->origin == PC_CHOICE_LISTED
-                 ? find_other_currency(&prices->document->raw->plan.choice[PC_CHOICE_PRICE], one, other)
+                 ? find_other_currency(pc_choice_node(prices->document, PC_CHOICE_PRICE), one, other)
                  : -1;
     if (at >= 0)
         return pc_choice_refuse(x, PC_CHOICE_PRICE, at, error, "is in %s, and one before in %s; expected one currency",
@@ -390,9 +390,9 @@ pc_code pc_plan_section_read(pc_plan_scenario *x, pc_error *error) {
     pc_scenario *loaded = x->loaded;
     pc_code code = PC_OK;
     if (loaded->case_count > 1)
-        return pc_source_refuse(pc_loaded_file(loaded), "cases", error,
-                                "%" PRId64 " cases; expected one at most, for a plan is for one setting",
-                                loaded->case_count);
+        return pc_tree_refuse(pc_loaded_file(loaded), "cases", error,
+                              "%" PRId64 " cases; expected one at most, for a plan is for one setting",
+                              loaded->case_count);
     x->given = loaded->documents[0].setting;
     pc_setting_merge(&x->given, &loaded->cases[0].setting);
     for (int i = 0; i < loaded->document_count && !code; i++) {

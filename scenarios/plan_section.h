@@ -50,6 +50,9 @@ typedef struct pc_choice_rule {
 } pc_choice_rule;
 const pc_choice_rule *pc_choice_rule_of(pc_choice choice);
 
+/* The list of a choice under `plan` of a document; NULL where there is none. */
+const pc_node *pc_choice_node(const pc_document *document, pc_choice choice);
+
 /* What `plan` lists of a choice, in words; and whether its numbers can be ranges. */
 void pc_choice_values(pc_choice choice, char *text, size_t size);
 bool pc_choice_has_ranges(pc_choice choice);
@@ -64,8 +67,9 @@ pc_code pc_plan_section_read(pc_plan_scenario *x, pc_error *error);
 pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index, pc_error *error, const char *format,
                          ...) PC_PRINTF(5, 6);
 
-/* Writes where the setting has what is to blame: "FILE:LINE: setting.tp: ...". */
-pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_problem *problem, pc_error *error);
+/* Says where the setting has the key that is to blame: "FILE:LINE: setting.tp: ..."; returns the code of the fault,
+ * which names the key. */
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_error *fault, pc_error *error);
 
 /* The setting on machine `base`, with its price; what the model's file says is filled in. */
 pc_setting pc_plan_base_setting(const pc_plan_scenario *x, int base);

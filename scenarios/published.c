@@ -1,120 +1,114 @@
 #include "scenarios/loaded.h"
 
 #include "engine/alloc.h"
-#include "engine/numbers.h"
+#include "scenarios/sections.h"
 #include "scenarios/units.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct published_number {
+/* What a figure is, which decides how it is read. */
+typedef enum figure_kind { RUN, NUMBER, DURATION, GIBIBYTES } figure_kind;
+
+#define NUMBER_OF(index) offsetof(pc_published, number[PC_PUBLISHED_##index])
+
+/* RUN: which runs the figures are of; `most` is of a NUMBER; `place` in pc_published has a double. */
+static const struct published_rule {
     const char *key;
+    figure_kind kind;
     double most;
-} numbers[PC_PUBLISHED_NUMBERS] = {
-    [PC_PUBLISHED_BUBBLE_RATE_SPAN] = {"bubble_rate_span", 1},
-    [PC_PUBLISHED_SAMPLES_PER_S_PER_GPU] = {"samples_per_s_per_gpu", INFINITY},
-    [PC_PUBLISHED_MFU] = {"mfu", 1},
-    [PC_PUBLISHED_TFLOPS_PER_GPU] = {"tflops_per_gpu", INFINITY},
-    [PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU] = {"hardware_tflops_per_gpu", INFINITY},
-    [PC_PUBLISHED_BEST_MFU] = {"best_mfu", 1},
+    size_t place;
+} rules[] = {
+    {"schedule", RUN, 0, 0},
+    {"microbatches", RUN, 0, 0},
+    {"bubble_rate_span", NUMBER, 1, NUMBER_OF(BUBBLE_RATE_SPAN)},
+    {"samples_per_s_per_gpu", NUMBER, INFINITY, NUMBER_OF(SAMPLES_PER_S_PER_GPU)},
+    {"iteration", DURATION, 0, offsetof(pc_published, iteration_s)},
+    {"mfu", NUMBER, 1, NUMBER_OF(MFU)},
+    {"tflops_per_gpu", NUMBER, INFINITY, NUMBER_OF(TFLOPS_PER_GPU)},
+    {"hardware_tflops_per_gpu", NUMBER, INFINITY, NUMBER_OF(HARDWARE_TFLOPS_PER_GPU)},
+    {"best_mfu", NUMBER, 1, NUMBER_OF(BEST_MFU)},
+    {"pass_f", DURATION, 0, offsetof(pc_published, pass_f_s)},
+    {"activation", GIBIBYTES, 0, offsetof(pc_published, activation_gib)},
+    {"memory", GIBIBYTES, 0, offsetof(pc_published, memory_gib)},
 };
+enum { RULES = sizeof rules / sizeof *rules };
 
-/* Where a published entry is being read, for messages. */
-typedef struct entry_place {
-    pc_scenario *scenario;
-    const pc_source *source; /* its file */
-    char path[PC_KEY_PATH_SIZE - 32];
-} entry_place;
-
-static pc_code refuse_entry(const entry_place *place, const char *key, const pc_error *cause, pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
-    snprintf(path, sizeof path, "%s.%s", place->path, key);
-    return pc_source_refuse(place->source, path, error, "%s", cause->message);
+static pc_schema_field field(int index) {
+    return (pc_schema_field){
+        .path = rules[index].key, .kind = index == 0 ? PC_KIND_SCHEDULE : PC_KIND_TEXT, .is_required = index == 0};
 }
+const pc_schema pc_published_schema = {.count = RULES, .field = field};
 
-/* A number of at least zero, and of at most `most` where that is finite; NaN where there is no text. */
-static pc_code read_published_number(const entry_place *place, const char *key, const char *text, double most,
-                                     double *number, pc_error *error) {
-    pc_error cause;
-    *number = NAN;
-    if (!text) return PC_OK;
-    pc_code code = pc_parse_number(text, number, &cause);
+/* At least zero, and at most `most` where that is finite. */
+static pc_code parse_number(const char *text, double most, double *number, pc_error *error) {
+    pc_code code = pc_parse_number(text, number, error);
     if (!code && *number > most)
-        code = pc_error_set(&cause, PC_ERROR_INPUT, "%.40s: out of range; expected at most %g", text, most);
-    return code ? refuse_entry(place, key, &cause, error) : PC_OK;
-}
-
-static pc_code read_published_time(const entry_place *place, const char *key, const char *text, double *seconds,
-                                   pc_error *error) {
-    pc_error cause;
-    pc_time time;
-    *seconds = NAN;
-    if (!text) return PC_OK;
-    if (pc_parse_time(text, &time, &cause)) return refuse_entry(place, key, &cause, error);
-    if (time == 0) {
-        pc_error_set(&cause, PC_ERROR_INPUT, "%.40s: out of range; expected more than zero", text);
-        return refuse_entry(place, key, &cause, error);
-    }
-    *seconds = pc_time_to_seconds(time);
-    return PC_OK;
-}
-
-static pc_code read_published_size(const entry_place *place, const char *key, const char *text, double *gib,
-                                   pc_error *error) {
-    pc_error cause;
-    pc_value size;
-    *gib = NAN;
-    if (!text) return PC_OK;
-    if (pc_value_parse_size(text, &size, &cause)) return refuse_entry(place, key, &cause, error);
-    *gib = (double)size.whole / PC_BYTES_PER_GIB;
-    return PC_OK;
-}
-
-/* By its name, or a file. */
-static pc_code find_schedule(pc_scenario *scenario, const char *text, pc_value *schedule, pc_error *cause) {
-    pc_place names = pc_loaded_place(scenario, scenario->documents);
-    pc_code code = pc_value_parse(PC_KEY_SCHEDULE, text, schedule, cause);
-    return code ? code : pc_reference_find(&scenario->references, PC_KEY_SCHEDULE, &names, schedule, cause);
-}
-
-static pc_code read_published_run(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
-                                  pc_error *error) {
-    pc_error cause;
-    pc_value schedule, microbatches = {.whole = -1};
-    pc_code code = find_schedule(place->scenario, raw->schedule, &schedule, &cause);
-    if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
-    if (code) return refuse_entry(place, "schedule", &cause, error);
-    if (raw->microbatches && pc_value_parse(PC_KEY_MICROBATCHES, raw->microbatches, &microbatches, &cause))
-        return refuse_entry(place, "microbatches", &cause, error);
-    entry->generator = schedule.generator;
-    entry->microbatches = microbatches.whole;
-    return PC_OK;
-}
-
-static pc_code read_published_entry(const entry_place *place, const pc_raw_published *raw, pc_published *entry,
-                                    pc_error *error) {
-    pc_code code = read_published_run(place, raw, entry, error);
-    for (int i = 0; i < PC_PUBLISHED_NUMBERS && !code; i++)
-        code = read_published_number(place, numbers[i].key, raw->number[i], numbers[i].most, &entry->number[i], error);
-    if (!code) code = read_published_time(place, "iteration", raw->iteration, &entry->iteration_s, error);
-    if (!code) code = read_published_time(place, "pass_f", raw->pass_f, &entry->pass_f_s, error);
-    if (!code) code = read_published_size(place, "activation", raw->activation, &entry->activation_gib, error);
-    if (!code) code = read_published_size(place, "memory", raw->memory, &entry->memory_gib, error);
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: out of range; expected at most %g", text, most);
     return code;
 }
 
-pc_code pc_published_read(pc_scenario *scenario, const pc_raw_case *raw, pc_case *into, pc_error *error) {
-    if (raw->published_count == 0) return PC_OK;
-    into->published = pc_alloc(raw->published_count, sizeof *into->published);
-    if (!into->published) return pc_error_no_memory(error);
-    into->published_count = raw->published_count;
-    pc_code code = PC_OK;
-    for (unsigned i = 0; i < raw->published_count && !code; i++) {
-        entry_place place = {.scenario = scenario, .source = pc_loaded_file(scenario)};
-        snprintf(place.path, sizeof place.path, "%s.published[%u]", into->path, i);
-        code = read_published_entry(&place, &raw->published[i], &into->published[i], error);
+static pc_code parse_duration(const char *text, double *seconds, pc_error *error) {
+    pc_time time;
+    pc_code code = pc_parse_time(text, &time, error);
+    if (!code && time == 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: out of range; expected more than zero", text);
+    if (!code) *seconds = pc_time_to_seconds(time);
+    return code;
+}
+
+static pc_code parse_size(const char *text, double *gib, pc_error *error) {
+    pc_value size;
+    pc_code code = pc_value_parse_size(text, &size, error);
+    if (!code) *gib = (double)size.whole / 1073741824.0;
+    return code;
+}
+
+static pc_code parse_figure(const struct published_rule *rule, const char *text, double *figure, pc_error *error) {
+    if (rule->kind == NUMBER) return parse_number(text, rule->most, figure, error);
+    return rule->kind == DURATION ? parse_duration(text, figure, error) : parse_size(text, figure, error);
+}
+
+/* The schedule by its name, or a file. */
+static pc_code read_run(pc_scenario *scenario, const pc_node *node, pc_published *entry, pc_error *error) {
+    const pc_tree *tree = pc_loaded_file(scenario);
+    const pc_node *schedule = pc_node_find(node, "schedule"), *microbatches = pc_node_find(node, "microbatches");
+    pc_place place = pc_loaded_place(scenario, scenario->documents);
+    pc_value value;
+    pc_code code = pc_value_parse(PC_KEY_SCHEDULE, schedule->text, &value, error);
+    if (!code) code = pc_reference_find(&scenario->references, PC_KEY_SCHEDULE, &place, &value, error);
+    if (code) return pc_node_blame(tree, schedule, code, error);
+    entry->generator = value.generator;
+    value.whole = -1;
+    if (microbatches) code = pc_value_parse(PC_KEY_MICROBATCHES, microbatches->text, &value, error);
+    entry->microbatches = value.whole;
+    return pc_node_blame(tree, microbatches, code, error);
+}
+
+static pc_code read_entry(pc_scenario *scenario, const pc_node *node, pc_published *entry, pc_error *error) {
+    pc_code code = read_run(scenario, node, entry, error);
+    for (int i = 0; i < RULES && !code; i++) {
+        if (rules[i].kind == RUN) continue;
+        double *figure = (double *)((char *)entry + rules[i].place);
+        const pc_node *value = pc_node_find(node, rules[i].key);
+        *figure = NAN;
+        if (value) code = parse_figure(&rules[i], value->text, figure, error);
+        if (code) return pc_node_blame(pc_loaded_file(scenario), value, code, error);
     }
+    return code;
+}
+
+pc_code pc_published_read(pc_scenario *scenario, const pc_node *list, pc_case *into, pc_error *error) {
+    if (!list || list->count == 0) return PC_OK;
+    into->published = pc_alloc(list->count, sizeof *into->published);
+    if (!into->published) return pc_error_no_memory(error);
+    into->published_count = list->count;
+    pc_published *to = into->published;
+    pc_code code = PC_OK;
+    for (const pc_node *entry = pc_node_first(list); entry < pc_node_end(list) && !code; entry = pc_node_end(entry))
+        code = read_entry(scenario, entry, to++, error);
     return code;
 }
 
@@ -151,10 +145,10 @@ static bool describes(const pc_published *entry, const pc_setting *own, const pc
 
 void pc_published_values(const char *key, char *text, size_t size) {
     text[0] = '\0';
-    for (int i = 0; i < PC_PUBLISHED_NUMBERS; i++) {
-        if (strcmp(numbers[i].key, key) != 0) continue;
-        if (isfinite(numbers[i].most))
-            snprintf(text, size, "number, 0 to %g", numbers[i].most);
+    for (int i = 0; i < RULES; i++) {
+        if (rules[i].kind != NUMBER || strcmp(rules[i].key, key) != 0) continue;
+        if (isfinite(rules[i].most))
+            snprintf(text, size, "number, 0 to %g", rules[i].most);
         else
             snprintf(text, size, "number");
     }

@@ -10,21 +10,6 @@
 
 enum { RUNS_MAX = 10000000 };
 
-/* The order of what a run's name has behind the schedule: ".m64.p8". */
-static const pc_dimension suffixes[] = {
-    PC_DIMENSION_MODEL,        PC_DIMENSION_MACHINE,    PC_DIMENSION_PROFILE,
-    PC_DIMENSION_GPUS,         PC_DIMENSION_TP,         PC_DIMENSION_PP,
-    PC_DIMENSION_DP,           PC_DIMENSION_SEQ_LEN,    PC_DIMENSION_MICROBATCH_SIZE,
-    PC_DIMENSION_GLOBAL_BATCH, PC_DIMENSION_ZERO,       PC_DIMENSION_RECOMPUTE,
-    PC_DIMENSION_ATTENTION,    PC_DIMENSION_LAYOUT,     PC_DIMENSION_PLAN,
-    PC_DIMENSION_JITTER,       PC_DIMENSION_GPU_JITTER, PC_DIMENSION_SLOW_GPUS,
-    PC_DIMENSION_SLOW_FACTOR,  PC_DIMENSION_SLOW_STAGE, PC_DIMENSION_MTBF,
-    PC_DIMENSION_CHECKPOINT,   PC_DIMENSION_INTERVAL,   PC_DIMENSION_SPARE_NODES,
-    PC_DIMENSION_MICROBATCHES, PC_DIMENSION_DEVICES,    PC_DIMENSION_MEMORY,
-    PC_DIMENSION_CHUNKS,
-};
-enum { SUFFIXES = sizeof suffixes / sizeof *suffixes };
-
 /* Where a run stands in the order of runs. */
 typedef struct pc_coordinates {
     int64_t case_index;
@@ -37,7 +22,8 @@ static int64_t list_length(const pc_sweep_list *list) {
 
 static pc_coordinates locate_run(const pc_scenario *scenario, int64_t index) {
     pc_coordinates at;
-    for (int d = PC_DIMENSIONS - 1; d >= 0; d--) {
+    for (int i = PC_DIMENSIONS - 1; i >= 0; i--) {
+        pc_dimension d = scenario->loops[i];
         int64_t length = list_length(&scenario->sweep[d]);
         at.entry[d] = index % length;
         index /= length;
@@ -75,20 +61,19 @@ static const pc_document *find_in_sets(const pc_scenario *scenario, const char *
 
 /* Says what is wrong with a merged setting where the value to blame was written; what was written nowhere is missing
  * from the case. */
-static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_problem *problem, pc_error *error) {
+static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_error *fault, pc_error *error) {
     const pc_case *of = &scenario->cases[case_index];
-    pc_dimension swept = find_in_sweep(scenario, problem->path);
-    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, problem->path);
+    pc_dimension swept = find_in_sweep(scenario, fault->key);
+    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, fault->key);
     const pc_document *from = swept != PC_DIMENSIONS ? scenario->sweep[swept].document : set ? set : file;
-    bool inherited = !pc_setting_gives(&of->setting, problem->path) && pc_setting_gives(&file->setting, problem->path);
+    bool inherited = !pc_setting_gives(&of->setting, fault->key) && pc_setting_gives(&file->setting, fault->key);
     const char *parent = set || inherited ? "setting" : of->path;
     char path[2 * PC_KEY_PATH_SIZE];
     if (swept != PC_DIMENSIONS)
         snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(swept)->name);
     else
-        snprintf(path, sizeof path, "%s.%s", parent, problem->path);
-    pc_source_refuse(&from->source, path, error, "%s", problem->error.message);
-    return problem->error.code;
+        snprintf(path, sizeof path, "%s.%s", parent, fault->key);
+    return pc_tree_pass_on(&from->tree, path, fault, error);
 }
 
 /* The largest number of microbatches stands for all of them: nothing that is checked gets worse with fewer. */
@@ -114,11 +99,11 @@ static bool is_swept(const pc_scenario *scenario) {
 }
 
 static pc_code check_run(const pc_scenario *scenario, const pc_coordinates *at, pc_error *error) {
-    pc_problem problem;
     pc_setting merged = merge_run(scenario, at);
-    if (!pc_setting_check(&merged, &problem)) return PC_OK;
-    if (problem.is_rule && is_swept(scenario)) return PC_OK;
-    return refuse_run(scenario, at->case_index, &problem, error);
+    pc_error fault;
+    if (!pc_setting_check(&merged, &fault)) return PC_OK;
+    if (fault.is_rule && is_swept(scenario)) return PC_OK;
+    return refuse_run(scenario, at->case_index, &fault, error);
 }
 
 static pc_code check_runs(const pc_scenario *scenario, pc_error *error) {
@@ -138,8 +123,8 @@ static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
     int64_t count = scenario->case_count;
     for (int d = 0; d < PC_DIMENSIONS && count <= RUNS_MAX; d++) count *= list_length(&scenario->sweep[d]);
     if (count > RUNS_MAX)
-        return pc_source_refuse(pc_loaded_file(scenario), "sweep", error,
-                                "multiplies out to more than %d runs; expected at most that many", RUNS_MAX);
+        return pc_tree_refuse(pc_loaded_file(scenario), "sweep", error,
+                              "multiplies out to more than %d runs; expected at most that many", RUNS_MAX);
     scenario->run_count = count;
     return PC_OK;
 }
@@ -148,8 +133,8 @@ static pc_code count_runs(pc_scenario *scenario, pc_error *error) {
 static void write_run_name(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged, char *name) {
     char text[PC_DIMENSION_TEXT];
     int used = snprintf(name, PC_LABEL_SIZE, "%s.%s", of->name, merged->value[PC_KEY_SCHEDULE].generator->name);
-    for (int i = 0; i < SUFFIXES && used < PC_LABEL_SIZE; i++) {
-        pc_dimension d = suffixes[i];
+    for (int i = 0; i < scenario->name_count && used < PC_LABEL_SIZE; i++) {
+        pc_dimension d = scenario->names[i];
         if (scenario->sweep[d].count == 0) continue;
         const pc_dimension_rule *rule = pc_dimension_rule_of(d);
         pc_dimension_write(d, merged->value[rule->key], text);
@@ -171,10 +156,11 @@ static size_t longest_value(const pc_sweep_list *list, pc_dimension dimension, s
 static size_t suffix_room(const pc_scenario *scenario, const pc_setting *merged) {
     const char *schedule = merged->value[PC_KEY_SCHEDULE].generator->name;
     size_t room = 1 + longest_value(&scenario->sweep[PC_DIMENSION_SCHEDULE], PC_DIMENSION_SCHEDULE, strlen(schedule));
-    for (int i = 0; i < SUFFIXES; i++) {
-        const pc_sweep_list *list = &scenario->sweep[suffixes[i]];
+    for (int i = 0; i < scenario->name_count; i++) {
+        pc_dimension d = scenario->names[i];
+        const pc_sweep_list *list = &scenario->sweep[d];
         if (list->count == 0) continue;
-        room += 1 + strlen(pc_dimension_rule_of(suffixes[i])->letters) + longest_value(list, suffixes[i], 0);
+        room += 1 + strlen(pc_dimension_rule_of(d)->letters) + longest_value(list, d, 0);
     }
     return room;
 }
@@ -187,19 +173,21 @@ static pc_code check_run_names(const pc_scenario *scenario, pc_error *error) {
         size_t room = suffix_room(scenario, &merged);
         if (strlen(of->name) + room < PC_LABEL_SIZE) continue;
         if (room + 1 >= PC_LABEL_SIZE)
-            return pc_source_refuse(pc_loaded_file(scenario), "sweep", error,
-                                    "its values alone make names of runs too long; expected names of at most %d bytes",
-                                    PC_LABEL_SIZE - 1);
-        bool own = scenario->documents[0].raw->cases_count > 0;
+            return pc_tree_refuse(pc_loaded_file(scenario), "sweep", error,
+                                  "its values alone make names of runs too long; expected names of at most %d bytes",
+                                  PC_LABEL_SIZE - 1);
+        bool own = pc_node_find(pc_loaded_file(scenario)->nodes, "cases") != NULL;
         snprintf(path, sizeof path, "%s%s", own ? of->path : "scenario", own ? ".name" : "");
-        return pc_source_refuse(pc_loaded_file(scenario), path, error,
-                                "%.40s...: too long for the names of its runs; expected at most %d bytes", of->name,
-                                PC_LABEL_SIZE - 1 - (int)room);
+        return pc_tree_refuse(pc_loaded_file(scenario), path, error,
+                              "%.40s...: too long for the names of its runs; expected at most %d bytes", of->name,
+                              PC_LABEL_SIZE - 1 - (int)room);
     }
     return PC_OK;
 }
 
 pc_code pc_runs_check(pc_scenario *scenario, pc_error *error) {
+    pc_dimensions_in_order(PC_ORDER_OF_LOOPS, scenario->loops);
+    scenario->name_count = pc_dimensions_in_order(PC_ORDER_OF_NAMES, scenario->names);
     pc_code code = count_runs(scenario, error);
     if (!code) code = check_runs(scenario, error);
     if (!code) code = check_run_names(scenario, error);

@@ -30,8 +30,7 @@ pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *optio
 
 static void free_document(pc_document *document) {
     pc_setting_free(&document->setting);
-    if (document->raw) pc_raw_free(&document->source, document->raw);
-    pc_source_free(&document->source);
+    pc_tree_free(&document->tree);
 }
 
 static void free_case(pc_case *of) {
@@ -61,8 +60,9 @@ const char *pc_scenario_title(const pc_scenario *scenario) {
 }
 
 const char *pc_scenario_text(const pc_scenario *scenario, size_t *size) {
-    *size = pc_loaded_file(scenario)->size;
-    return pc_loaded_file(scenario)->text;
+    const pc_source *source = &pc_loaded_file(scenario)->source;
+    *size = source->size;
+    return source->text;
 }
 
 int64_t pc_scenario_run_count(const pc_scenario *scenario) {

@@ -1,379 +1,247 @@
 #include "scenarios/schema.h"
 
-#include "scenarios/flatten.h"
-#include "scenarios/scenario.h"
-#include "scenarios/schema_tree.h"
-#include "scenarios/yaml.h"
+#include "engine/names.h"
 
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
-enum {
-    OPTIONAL = PC_YAML_OPTIONAL,
-    OPTIONAL_POINTER = PC_YAML_OPTIONAL_POINTER,
-    REQUIRED_POINTER = PC_YAML_REQUIRED_POINTER,
-    STAGES_MAX = PC_DEVICES_MAX,
-    FIGURES_MAX = 1000
-};
+enum { KEYS_SIZE = 800, BLOCK_SIZE = 2 * PC_NODE_TEXT_SIZE + 16 };
 
-#define TEXT                     PC_YAML_TEXT
-#define GROUP                    PC_YAML_GROUP
-#define SETTING_TEXT(key, index) TEXT(key, OPTIONAL_POINTER, pc_raw_setting, text[index])
-static const cyaml_schema_value_t text_value = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CYAML_UNLIMITED)};
+/* A check on its way. */
+typedef struct checked {
+    pc_tree *tree;
+    bool is_strict; /* whether unknown keys are refused */
+    pc_error *error;
+} checked;
 
-/* clang-format off */
-#define TIMES_FIELDS                                                                                                   \
-    TEXT("F", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_F]),                                                        \
-    TEXT("B", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_B]),                                                        \
-    TEXT("W", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_W]),                                                        \
-    TEXT("BW", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_BW]),                                                      \
-    TEXT("R", OPTIONAL_POINTER, pc_raw_times, text[PC_PASS_R])
-/* clang-format on */
+/* The keys of one mapping: those fields of a schema whose paths begin as `prefix` does, by `length` bytes: none, or
+ * "times." */
+typedef struct level {
+    const pc_schema *schema;
+    const char *prefix;
+    size_t length;
+} level;
 
-static const cyaml_schema_field_t times_fields[] = {TIMES_FIELDS, CYAML_FIELD_END};
+/* ---- keys of a level ---- */
 
-_Static_assert(offsetof(pc_raw_stage, times) == 0, "the offsets of TIMES_FIELDS hold in a stage too");
-static const cyaml_schema_field_t stage_fields[] = {
-    TIMES_FIELDS,
-    TEXT("memory", OPTIONAL_POINTER, pc_raw_stage, memory),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t stage_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_stage, stage_fields)};
+/* Takes one key of a level after the other; a group, of whose paths more comes behind a dot, once. */
+typedef struct key_walk {
+    level at;
+    int next;
+    pc_schema_field field;
+    const char *key; /* `length` bytes of the field's path */
+    size_t length;
+    bool is_group;
+} key_walk;
 
-/* clang-format off */
-/* What a model's file and `model:` of a setting have in common. */
-#define MODEL_FIELDS                                                                                                   \
-    SETTING_TEXT("layers", PC_KEY_LAYERS),                                                                             \
-    SETTING_TEXT("hidden", PC_KEY_HIDDEN),                                                                             \
-    SETTING_TEXT("heads", PC_KEY_HEADS),                                                                               \
-    SETTING_TEXT("seq_len", PC_KEY_SEQ_LEN),                                                                           \
-    SETTING_TEXT("layout", PC_KEY_LAYOUT),                                                                             \
-    SETTING_TEXT("ffn_hidden", PC_KEY_FFN_HIDDEN),                                                                     \
-    SETTING_TEXT("kv_heads", PC_KEY_KV_HEADS),                                                                         \
-    SETTING_TEXT("head_dim", PC_KEY_HEAD_DIM),                                                                         \
-    SETTING_TEXT("vocab", PC_KEY_VOCAB),                                                                               \
-    SETTING_TEXT("vocab_multiple", PC_KEY_VOCAB_MULTIPLE),                                                             \
-    SETTING_TEXT("max_positions", PC_KEY_MAX_POSITIONS),                                                               \
-    SETTING_TEXT("positions", PC_KEY_POSITIONS),                                                                       \
-    SETTING_TEXT("norm", PC_KEY_NORM),                                                                                 \
-    SETTING_TEXT("mlp", PC_KEY_MLP),                                                                                   \
-    SETTING_TEXT("attention", PC_KEY_ATTENTION),                                                                       \
-    SETTING_TEXT("precision", PC_KEY_PRECISION),                                                                       \
-    SETTING_TEXT("tied", PC_KEY_TIED),                                                                                 \
-    SETTING_TEXT("bias", PC_KEY_BIAS),                                                                                 \
-    SETTING_TEXT("dropout", PC_KEY_DROPOUT),                                                                           \
-    SETTING_TEXT("global_batch", PC_KEY_MODEL_BATCH)
-/* clang-format on */
-
-static const cyaml_schema_field_t model_fields[] = {
-    SETTING_TEXT("name", PC_KEY_MODEL_NAME),
-    MODEL_FIELDS,
-    SETTING_TEXT("from", PC_KEY_MODEL_FROM),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_field_t overlap_fields[] = {
-    SETTING_TEXT("p2p", PC_KEY_OVERLAP_P2P),
-    SETTING_TEXT("tp", PC_KEY_OVERLAP_TP),
-    SETTING_TEXT("gradients", PC_KEY_OVERLAP_GRADIENTS),
-    SETTING_TEXT("parameters", PC_KEY_OVERLAP_PARAMETERS),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_field_t transfer_fields[] = {
-    SETTING_TEXT("time", PC_KEY_TRANSFER_TIME),
-    SETTING_TEXT("size", PC_KEY_TRANSFER_SIZE),
-    SETTING_TEXT("latency", PC_KEY_TRANSFER_LATENCY),
-    SETTING_TEXT("bandwidth", PC_KEY_TRANSFER_BANDWIDTH),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_field_t activation_fields[] = {
-    SETTING_TEXT("size", PC_KEY_ACTIVATION_SIZE),
-    SETTING_TEXT("release_b", PC_KEY_RELEASE_B),
-    SETTING_TEXT("keep", PC_KEY_KEEP),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_field_t bad_days_fields[] = {
-    SETTING_TEXT("gpu_jitter", PC_KEY_GPU_JITTER),   SETTING_TEXT("link_jitter", PC_KEY_LINK_JITTER),
-    SETTING_TEXT("slow_gpus", PC_KEY_SLOW_GPUS),     SETTING_TEXT("slow_factor", PC_KEY_SLOW_FACTOR),
-    SETTING_TEXT("slow_stage", PC_KEY_SLOW_STAGE),   SETTING_TEXT("bad_links", PC_KEY_BAD_LINKS),
-    SETTING_TEXT("bad_factor", PC_KEY_BAD_FACTOR),   SETTING_TEXT("other_gpu", PC_KEY_OTHER_GPU),
-    SETTING_TEXT("other_nodes", PC_KEY_OTHER_NODES), CYAML_FIELD_END,
-};
-
-static const cyaml_schema_field_t job_fields[] = {
-    SETTING_TEXT("mtbf", PC_KEY_MTBF),         SETTING_TEXT("checkpoint", PC_KEY_CHECKPOINT),
-    SETTING_TEXT("interval", PC_KEY_INTERVAL), SETTING_TEXT("restart", PC_KEY_RESTART),
-    SETTING_TEXT("repair", PC_KEY_REPAIR),     SETTING_TEXT("spare_nodes", PC_KEY_SPARE_NODES),
-    SETTING_TEXT("horizon", PC_KEY_HORIZON),   CYAML_FIELD_END,
-};
-
-/* clang-format off */
-#define SETTING_FIELDS                                                                                                 \
-    GROUP("model", pc_raw_setting, model_fields),                                                                      \
-    SETTING_TEXT("machine", PC_KEY_MACHINE),                                                                           \
-    SETTING_TEXT("profile", PC_KEY_PROFILE),                                                                           \
-    SETTING_TEXT("schedule", PC_KEY_SCHEDULE),                                                                         \
-    SETTING_TEXT("plan", PC_KEY_PLAN),                                                                                 \
-    SETTING_TEXT("devices", PC_KEY_DEVICES),                                                                           \
-    SETTING_TEXT("microbatches", PC_KEY_MICROBATCHES),                                                                 \
-    SETTING_TEXT("microbatch_size", PC_KEY_MICROBATCH_SIZE),                                                           \
-    SETTING_TEXT("chunks", PC_KEY_CHUNKS),                                                                             \
-    {.key = "times", .data_offset = offsetof(pc_raw_setting, text[PC_KEY_TIMES]),                                      \
-     .value = {CYAML_VALUE_MAPPING(OPTIONAL, pc_raw_times, times_fields)}},                                            \
-    CYAML_FIELD_SEQUENCE("stages", OPTIONAL_POINTER, pc_raw_setting, stages, &stage_value, 1, STAGES_MAX),             \
-    GROUP("transfer", pc_raw_setting, transfer_fields),                                                                \
-    GROUP("activation", pc_raw_setting, activation_fields),                                                            \
-    SETTING_TEXT("memory", PC_KEY_MEMORY),                                                                             \
-    SETTING_TEXT("out_of_memory", PC_KEY_OUT_OF_MEMORY),                                                               \
-    SETTING_TEXT("engine", PC_KEY_ENGINE),                                                                             \
-    SETTING_TEXT("overhead", PC_KEY_OVERHEAD),                                                                         \
-    SETTING_TEXT("trace", PC_KEY_TRACE),                                                                               \
-    SETTING_TEXT("gpus", PC_KEY_GPUS),                                                                                 \
-    SETTING_TEXT("tp", PC_KEY_TP),                                                                                     \
-    SETTING_TEXT("pp", PC_KEY_PP),                                                                                     \
-    SETTING_TEXT("dp", PC_KEY_DP),                                                                                     \
-    SETTING_TEXT("global_batch", PC_KEY_GLOBAL_BATCH),                                                                 \
-    SETTING_TEXT("sequence_parallel", PC_KEY_SEQUENCE_PARALLEL),                                                       \
-    SETTING_TEXT("zero", PC_KEY_ZERO),                                                                                 \
-    SETTING_TEXT("recompute", PC_KEY_RECOMPUTE),                                                                       \
-    SETTING_TEXT("cross_entropy", PC_KEY_CROSS_ENTROPY),                                                               \
-    SETTING_TEXT("cross_entropy_chunks", PC_KEY_CROSS_ENTROPY_CHUNKS),                                                 \
-    SETTING_TEXT("rank_order", PC_KEY_RANK_ORDER),                                                                     \
-    GROUP("overlap", pc_raw_setting, overlap_fields),                                                                  \
-    SETTING_TEXT("scatter_boundary", PC_KEY_SCATTER_BOUNDARY),                                                         \
-    SETTING_TEXT("bucket", PC_KEY_BUCKET),                                                                             \
-    SETTING_TEXT("gradient_bytes", PC_KEY_GRADIENT_BYTES),                                                             \
-    SETTING_TEXT("step", PC_KEY_STEP),                                                                                 \
-    SETTING_TEXT("granularity", PC_KEY_GRANULARITY),                                                                   \
-    SETTING_TEXT("network", PC_KEY_NETWORK),                                                                           \
-    SETTING_TEXT("pass_overhead", PC_KEY_PASS_OVERHEAD),                                                               \
-    SETTING_TEXT("expand", PC_KEY_EXPAND),                                                                             \
-    SETTING_TEXT("jitter", PC_KEY_JITTER),                                                                             \
-    SETTING_TEXT("seed", PC_KEY_SEED),                                                                                 \
-    SETTING_TEXT("price", PC_KEY_PRICE),                                                                               \
-    SETTING_TEXT("samples", PC_KEY_SAMPLES),                                                                           \
-    GROUP("bad_days", pc_raw_setting, bad_days_fields),                                                                \
-    GROUP("job", pc_raw_setting, job_fields)
-/* clang-format on */
-
-static const cyaml_schema_field_t setting_fields[] = {SETTING_FIELDS, CYAML_FIELD_END};
-
-#define PUBLISHED(key, index) TEXT(key, OPTIONAL_POINTER, pc_raw_published, number[index])
-static const cyaml_schema_field_t published_fields[] = {
-    TEXT("schedule", REQUIRED_POINTER, pc_raw_published, schedule),
-    TEXT("microbatches", OPTIONAL_POINTER, pc_raw_published, microbatches),
-    PUBLISHED("bubble_rate_span", PC_PUBLISHED_BUBBLE_RATE_SPAN),
-    PUBLISHED("samples_per_s_per_gpu", PC_PUBLISHED_SAMPLES_PER_S_PER_GPU),
-    TEXT("iteration", OPTIONAL_POINTER, pc_raw_published, iteration),
-    PUBLISHED("mfu", PC_PUBLISHED_MFU),
-    PUBLISHED("tflops_per_gpu", PC_PUBLISHED_TFLOPS_PER_GPU),
-    PUBLISHED("hardware_tflops_per_gpu", PC_PUBLISHED_HARDWARE_TFLOPS_PER_GPU),
-    PUBLISHED("best_mfu", PC_PUBLISHED_BEST_MFU),
-    TEXT("pass_f", OPTIONAL_POINTER, pc_raw_published, pass_f),
-    TEXT("activation", OPTIONAL_POINTER, pc_raw_published, activation),
-    TEXT("memory", OPTIONAL_POINTER, pc_raw_published, memory),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t published_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_published, published_fields)};
-
-_Static_assert(offsetof(pc_raw_case, setting) == 0, "the offsets of SETTING_FIELDS hold in a case too");
-static const cyaml_schema_field_t case_fields[] = {
-    TEXT("name", REQUIRED_POINTER, pc_raw_case, name),
-    SETTING_FIELDS,
-    CYAML_FIELD_SEQUENCE("published", OPTIONAL_POINTER, pc_raw_case, published, &published_value, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t case_value = {CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_case, case_fields)};
-
-#define SWEEP_LIST(key_, dimension)                                                                                    \
-    {                                                                                                                  \
-        .key = (key_), .data_offset = sizeof(pc_raw_list) * (dimension) + offsetof(pc_raw_list, text),                 \
-        .count_offset = sizeof(pc_raw_list) * (dimension) + offsetof(pc_raw_list, text_count),                         \
-        .count_size = sizeof(unsigned), .value = {                                                                     \
-            CYAML_VALUE_SEQUENCE(OPTIONAL_POINTER, char *, &text_value, 1, CYAML_UNLIMITED)                            \
-        }                                                                                                              \
+static bool next_key(key_walk *walk) {
+    while (walk->next < walk->at.schema->count) {
+        pc_schema_field field = pc_schema_field_at(walk->at.schema, walk->next++);
+        if (strncmp(field.path, walk->at.prefix, walk->at.length) != 0) continue;
+        const char *key = field.path + walk->at.length;
+        size_t length = strcspn(key, ".");
+        if (walk->is_group && length == walk->length && strncmp(key, walk->key, length) == 0) continue;
+        walk->field = field;
+        walk->key = key;
+        walk->length = length;
+        walk->is_group = key[length] == '.';
+        return true;
     }
-static const cyaml_schema_field_t sweep_fields[] = {
-    SWEEP_LIST("schedule", PC_DIMENSION_SCHEDULE),
-    SWEEP_LIST("microbatches", PC_DIMENSION_MICROBATCHES),
-    SWEEP_LIST("devices", PC_DIMENSION_DEVICES),
-    SWEEP_LIST("memory", PC_DIMENSION_MEMORY),
-    SWEEP_LIST("chunks", PC_DIMENSION_CHUNKS),
-    SWEEP_LIST("plan", PC_DIMENSION_PLAN),
-    SWEEP_LIST("model", PC_DIMENSION_MODEL),
-    SWEEP_LIST("machine", PC_DIMENSION_MACHINE),
-    SWEEP_LIST("profile", PC_DIMENSION_PROFILE),
-    SWEEP_LIST("gpus", PC_DIMENSION_GPUS),
-    SWEEP_LIST("tp", PC_DIMENSION_TP),
-    SWEEP_LIST("pp", PC_DIMENSION_PP),
-    SWEEP_LIST("dp", PC_DIMENSION_DP),
-    SWEEP_LIST("microbatch_size", PC_DIMENSION_MICROBATCH_SIZE),
-    SWEEP_LIST("global_batch", PC_DIMENSION_GLOBAL_BATCH),
-    SWEEP_LIST("seq_len", PC_DIMENSION_SEQ_LEN),
-    SWEEP_LIST("recompute", PC_DIMENSION_RECOMPUTE),
-    SWEEP_LIST("attention", PC_DIMENSION_ATTENTION),
-    SWEEP_LIST("layout", PC_DIMENSION_LAYOUT),
-    SWEEP_LIST("zero", PC_DIMENSION_ZERO),
-    SWEEP_LIST("jitter", PC_DIMENSION_JITTER),
-    SWEEP_LIST("gpu_jitter", PC_DIMENSION_GPU_JITTER),
-    SWEEP_LIST("slow_gpus", PC_DIMENSION_SLOW_GPUS),
-    SWEEP_LIST("slow_factor", PC_DIMENSION_SLOW_FACTOR),
-    SWEEP_LIST("slow_stage", PC_DIMENSION_SLOW_STAGE),
-    SWEEP_LIST("mtbf", PC_DIMENSION_MTBF),
-    SWEEP_LIST("checkpoint", PC_DIMENSION_CHECKPOINT),
-    SWEEP_LIST("interval", PC_DIMENSION_INTERVAL),
-    SWEEP_LIST("spare_nodes", PC_DIMENSION_SPARE_NODES),
-    CYAML_FIELD_END,
-};
-
-#define CHOICE(key_, choice_)                                                                                          \
-    {                                                                                                                  \
-        .key = (key_), .data_offset = offsetof(pc_raw_plan, choice[choice_].text),                                     \
-        .count_offset = offsetof(pc_raw_plan, choice[choice_].text_count), .count_size = sizeof(unsigned), .value = {  \
-            CYAML_VALUE_SEQUENCE(OPTIONAL_POINTER, char *, &text_value, 1, CYAML_UNLIMITED)                            \
-        }                                                                                                              \
-    }
-static const cyaml_schema_field_t plan_overlap_fields[] = {
-    CHOICE("p2p", PC_CHOICE_OVERLAP_P2P),
-    CHOICE("tp", PC_CHOICE_OVERLAP_TP),
-    CHOICE("gradients", PC_CHOICE_OVERLAP_GRADIENTS),
-    CHOICE("parameters", PC_CHOICE_OVERLAP_PARAMETERS),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_field_t plan_fields[] = {
-    CHOICE("objective", PC_CHOICE_OBJECTIVE),
-    TEXT("top", OPTIONAL_POINTER, pc_raw_plan, text[PC_PLAN_TEXT_TOP]),
-    TEXT("most_iteration", OPTIONAL_POINTER, pc_raw_plan, text[PC_PLAN_TEXT_MOST_ITERATION]),
-    TEXT("most_cost", OPTIONAL_POINTER, pc_raw_plan, text[PC_PLAN_TEXT_MOST_COST]),
-    CHOICE("machine", PC_CHOICE_MACHINE),
-    CHOICE("price", PC_CHOICE_PRICE),
-    CHOICE("gpus", PC_CHOICE_GPUS),
-    CHOICE("global_batch", PC_CHOICE_GLOBAL_BATCH),
-    CHOICE("tp", PC_CHOICE_TP),
-    CHOICE("pp", PC_CHOICE_PP),
-    CHOICE("dp", PC_CHOICE_DP),
-    CHOICE("chunks", PC_CHOICE_CHUNKS),
-    CHOICE("microbatch_size", PC_CHOICE_MICROBATCH_SIZE),
-    CHOICE("schedule", PC_CHOICE_SCHEDULE),
-    CHOICE("layout", PC_CHOICE_LAYOUT),
-    CHOICE("recompute", PC_CHOICE_RECOMPUTE),
-    CHOICE("zero", PC_CHOICE_ZERO),
-    CHOICE("sequence_parallel", PC_CHOICE_SEQUENCE_PARALLEL),
-    CHOICE("rank_order", PC_CHOICE_RANK_ORDER),
-    GROUP("overlap", pc_raw_plan, plan_overlap_fields),
-    CYAML_FIELD_END,
-};
-
-#define SCENARIO_FIELDS(name_flags)                                                                                    \
-    TEXT("scenario", name_flags, pc_raw_scenario, scenario), TEXT("title", OPTIONAL_POINTER, pc_raw_scenario, title),  \
-        TEXT("source", OPTIONAL_POINTER, pc_raw_scenario, source),                                                     \
-        CYAML_FIELD_MAPPING("setting", OPTIONAL, pc_raw_scenario, setting, setting_fields),                            \
-        CYAML_FIELD_MAPPING("sweep", OPTIONAL, pc_raw_scenario, sweep, sweep_fields),                                  \
-        CYAML_FIELD_MAPPING("plan", OPTIONAL, pc_raw_scenario, plan, plan_fields)
-
-#define FIGURE(key, flags, index) TEXT(key, flags, pc_raw_figure, text[index])
-#define FIGURE_LIST(key_, flags, list, least)                                                                          \
-    {                                                                                                                  \
-        .key = (key_), .data_offset = offsetof(pc_raw_figure, list.text),                                              \
-        .count_offset = offsetof(pc_raw_figure, list.text_count), .count_size = sizeof(unsigned), .value = {           \
-            CYAML_VALUE_SEQUENCE(flags, char *, &text_value, least, PC_SCENARIO_FIGURE_Y_MAX)                          \
-        }                                                                                                              \
-    }
-static const cyaml_schema_field_t figure_fields[] = {
-    FIGURE("name", REQUIRED_POINTER, PC_FIGURE_NAME),
-    FIGURE("title", OPTIONAL_POINTER, PC_FIGURE_TITLE),
-    FIGURE("x", REQUIRED_POINTER, PC_FIGURE_X),
-    FIGURE_LIST("y", REQUIRED_POINTER, y, 1),
-    FIGURE("series", OPTIONAL_POINTER, PC_FIGURE_SERIES),
-    FIGURE("panels", OPTIONAL_POINTER, PC_FIGURE_PANELS),
-    FIGURE("style", OPTIONAL_POINTER, PC_FIGURE_STYLE),
-    FIGURE("x_label", OPTIONAL_POINTER, PC_FIGURE_X_LABEL),
-    FIGURE_LIST("y_label", OPTIONAL_POINTER, y_label, 1),
-    FIGURE("published", OPTIONAL_POINTER, PC_FIGURE_PUBLISHED),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t figure_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, pc_raw_figure, figure_fields)};
-
-#define FIGURES                                                                                                        \
-    CYAML_FIELD_SEQUENCE("figures", OPTIONAL_POINTER, pc_raw_scenario, figures, &figure_value, 1, FIGURES_MAX)
-
-static const cyaml_schema_field_t file_fields[] = {
-    SCENARIO_FIELDS(REQUIRED_POINTER),
-    CYAML_FIELD_SEQUENCE("cases", OPTIONAL_POINTER, pc_raw_scenario, cases, &case_value, 1, CYAML_UNLIMITED),
-    FIGURES,
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_field_t figures_fields[] = {FIGURES, CYAML_FIELD_END};
-static const cyaml_schema_field_t set_fields[] = {SCENARIO_FIELDS(OPTIONAL_POINTER), CYAML_FIELD_END};
-
-static const cyaml_schema_value_t file_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_scenario, file_fields)};
-static const cyaml_schema_value_t set_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_scenario, set_fields)};
-
-static const cyaml_schema_value_t figures_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_scenario, figures_fields)};
-
-const cyaml_schema_value_t *pc_schema_of_scenarios(void) {
-    return &file_schema;
+    return false;
 }
 
-static const cyaml_schema_value_t *schema_of(const pc_source *source) {
-    return source->is_file ? &file_schema : &set_schema;
+static bool is_key(const key_walk *walk, const char *word) {
+    return strncmp(word, walk->key, walk->length) == 0 && word[walk->length] == '\0';
 }
 
-pc_code pc_raw_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error) {
-    void *data;
-    pc_source flat;
-    pc_code code = pc_source_flatten(source, &flat, error);
+/* Where the walk comes to the word; false where it is no key of the level. As many words are looked up as there are
+ * keys, and most differ in the first letter. */
+static bool find_key(const level *at, const char *word, key_walk *walk) {
+    size_t length = strcspn(word, ".");
+    *walk = (key_walk){.at = *at};
+    for (int i = 0; i < at->schema->count && word[length] == '\0'; i++) {
+        pc_schema_field field = pc_schema_field_at(at->schema, i);
+        if (at->length > 0 && strncmp(field.path, at->prefix, at->length) != 0) continue;
+        const char *key = field.path + at->length;
+        if (*key != *word || strncmp(key, word, length) != 0 || (key[length] && key[length] != '.')) continue;
+        walk->field = field;
+        walk->key = key;
+        walk->length = length;
+        walk->is_group = key[length] == '.';
+        return true;
+    }
+    return false;
+}
+
+static level level_of(const pc_schema *schema) {
+    return (level){schema, "", 0};
+}
+
+/* The level below a key that is a mapping; false where it is none. */
+static bool enter(const key_walk *walk, level *below) {
+    const pc_schema_field *field = &walk->field;
+    if (walk->is_group)
+        *below = (level){walk->at.schema, field->path, walk->at.length + walk->length + 1};
+    else if (field->kind == PC_KIND_MAPPING && !field->is_list)
+        *below = level_of(field->schema);
+    else
+        return false;
+    return true;
+}
+
+/* ---- messages ---- */
+
+static void list_keys(const level *at, char text[KEYS_SIZE]) {
+    size_t used = 0;
+    key_walk walk = {.at = *at};
+    for (text[0] = '\0'; next_key(&walk) && used < KEYS_SIZE;)
+        used += (size_t)snprintf(text + used, KEYS_SIZE - used, "%s%.*s", used ? ", " : "", (int)walk.length, walk.key);
+}
+
+/* Offers the keys of a level; of those below them, whose paths begin with `parent`, only the word itself, for there are
+ * many. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as our own schemas */
+static void offer_keys(pc_nearest *nearest, const char *parent, const level *at) {
+    char path[PC_KEY_PATH_SIZE];
+    level below;
+    key_walk walk = {.at = *at};
+    while (next_key(&walk)) {
+        snprintf(path, sizeof path, "%s%s%.*s", parent, *parent ? "." : "", (int)walk.length, walk.key);
+        if (!*parent)
+            pc_nearest_offer(nearest, path);
+        else if (is_key(&walk, nearest->word))
+            pc_nearest_offer_as(nearest, path, nearest->word);
+        if (enter(&walk, &below)) offer_keys(nearest, path, &below);
+    }
+}
+
+static pc_code refuse_unknown(const checked *of, const pc_node *node, const level *at) {
+    char keys[KEYS_SIZE], hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = node->key};
+    offer_keys(&nearest, "", at);
+    list_keys(at, keys);
+    return pc_node_refuse(of->tree, node, of->error, "unknown key%s; expected one of %s",
+                          pc_nearest_hint(&nearest, hint), keys);
+}
+
+/* `keys` are those of a mapping; NULL where another kind is expected. */
+static pc_code refuse_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
+    static const char *const words[] = {"a single value", "a list", "a mapping"};
+    char listed[KEYS_SIZE] = "";
+    if (keys) list_keys(keys, listed);
+    return pc_node_refuse(of->tree, node, of->error, "is %s; expected %s%s%s", words[node->kind], words[expected],
+                          keys ? " of " : "", listed);
+}
+
+static pc_code check_kind(const checked *of, const pc_node *node, pc_node_kind expected, const level *keys) {
+    return node->kind == expected ? PC_OK : refuse_kind(of, node, expected, keys);
+}
+
+/* ---- schedules ---- */
+
+static pc_code check_block_key(const checked *of, const pc_node *schedule, const pc_node *entry) {
+    char hint[PC_NEAREST_TEXT];
+    pc_nearest nearest = {.word = entry->key};
+    if (strcmp(entry->key, "block") == 0 || strcmp(entry->key, "steps") == 0) {
+        if (entry->kind != PC_NODE_TEXT) return pc_node_refuse(of->tree, entry, of->error, "no text; expected one");
+        bool is_first = pc_node_find(schedule, entry->key) == entry;
+        return is_first ? PC_OK : pc_node_refuse(of->tree, entry, of->error, "stands twice; expected it once");
+    }
+    pc_nearest_offer_words(&nearest, "block|steps");
+    return pc_node_refuse(of->tree, schedule, of->error,
+                          "%.40s: no key of a schedule%s; expected block, the path of a file, and steps", entry->key,
+                          pc_nearest_hint(&nearest, hint));
+}
+
+static pc_code check_block(const checked *of, const pc_node *schedule) {
+    pc_code code = PC_OK;
+    const pc_node *steps = pc_node_find(schedule, "steps");
+    for (const pc_node *entry = pc_node_first(schedule); entry < pc_node_end(schedule) && !code;
+         entry = pc_node_end(entry))
+        code = check_block_key(of, schedule, entry);
     if (code) return code;
-    code = pc_yaml_load(flat.text ? &flat : source, schema_of(source), sizeof **raw, &data, error);
-    pc_source_free(&flat);
-    if (!code) *raw = data;
+    const char *block = pc_node_find_text(schedule, "block");
+    if (steps && strchr(steps->text, ':'))
+        return pc_node_refuse(of->tree, steps, of->error, "unknown; expected none, squeeze or reorder");
+    if (block && *block) return PC_OK;
+    return pc_node_refuse_key(of->tree, schedule, "block", of->error, "missing; expected the path of a block's file");
+}
+
+/* Settings hold schedules as texts. */
+static pc_code fold_block(const checked *of, pc_node *schedule) {
+    char folded[BLOCK_SIZE];
+    const char *steps = pc_node_find_text(schedule, "steps");
+    pc_code code = check_block(of, schedule);
+    if (code) return code;
+    snprintf(folded, sizeof folded, "block:%s:%s", steps ? steps : "", pc_node_find_text(schedule, "block"));
+    const char *text = pc_tree_keep(of->tree, folded);
+    if (!text) return pc_error_no_memory(of->error);
+    schedule->kind = PC_NODE_TEXT;
+    schedule->text = text;
+    schedule->count = 0;
+    return PC_OK;
+}
+
+/* ---- the walk ---- */
+
+static pc_code check_mapping(const checked *of, pc_node *node, const level *at);
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a tree can be */
+static pc_code check_one(const checked *of, pc_node *node, const pc_schema_field *field) {
+    level keys = level_of(field->schema);
+    if (field->kind == PC_KIND_MAPPING) return check_mapping(of, node, &keys);
+    if (field->kind == PC_KIND_SCHEDULE && node->kind == PC_NODE_MAPPING) return fold_block(of, node);
+    return check_kind(of, node, PC_NODE_TEXT, NULL);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as check_one */
+static pc_code check_list(const checked *of, pc_node *list, const pc_schema_field *field) {
+    pc_code code = check_kind(of, list, PC_NODE_LIST, NULL);
+    if (code) return code;
+    if (list->count < field->least)
+        return pc_node_refuse(of->tree, list, of->error, "an empty list; expected at least one entry");
+    if (field->most && list->count > field->most)
+        return pc_node_refuse(of->tree, list, of->error, "too many entries; expected at most %u", field->most);
+    for (pc_node *entry = list + 1; entry < pc_node_end(list) && !code; entry += entry->size)
+        code = check_one(of, entry, field);
     return code;
 }
 
-void pc_raw_free(const pc_source *source, pc_raw_scenario *raw) {
-    pc_yaml_free(schema_of(source), raw);
+/* NOLINTNEXTLINE(misc-no-recursion): as check_one */
+static pc_code check_entry(const checked *of, const pc_node *mapping, pc_node *node, const level *at) {
+    level below;
+    key_walk walk;
+    if (!find_key(at, node->key, &walk)) return of->is_strict ? refuse_unknown(of, node, at) : PC_OK;
+    if (pc_node_find(mapping, node->key) != node)
+        return pc_node_refuse(of->tree, node, of->error, "given twice; expected once");
+    if (walk.is_group && enter(&walk, &below)) return check_mapping(of, node, &below);
+    return walk.field.is_list ? check_list(of, node, &walk.field) : check_one(of, node, &walk.field);
 }
 
-pc_code pc_raw_figures_load(const pc_source *source, pc_raw_scenario **raw, pc_error *error) {
-    void *data;
-    pc_code code = pc_yaml_load_known(source, &figures_schema, sizeof **raw, &data, error);
-    if (!code) *raw = data;
+/* NOLINTNEXTLINE(misc-no-recursion): as check_one */
+static pc_code check_mapping(const checked *of, pc_node *node, const level *at) {
+    pc_code code = check_kind(of, node, PC_NODE_MAPPING, at);
+    if (code) return code;
+    for (pc_node *child = node + 1; child < pc_node_end(node) && !code; child += child->size)
+        code = check_entry(of, node, child, at);
+    for (int i = 0; i < at->schema->count && at->length == 0 && !code; i++) {
+        pc_schema_field field = pc_schema_field_at(at->schema, i);
+        if (field.is_required && !pc_node_find(node, field.path))
+            code = pc_node_refuse_key(of->tree, node, field.path, of->error,
+                                      "missing; expected a value, since this key is required");
+    }
     return code;
 }
 
-void pc_raw_figures_free(pc_raw_scenario *raw) {
-    pc_yaml_free(&figures_schema, raw);
+static pc_code check(const pc_schema *schema, pc_tree *tree, bool is_strict, pc_error *error) {
+    level top = level_of(schema);
+    return check_mapping(&(checked){tree, is_strict, error}, tree->nodes, &top);
 }
 
-/* ---- a model's file ---- */
-
-_Static_assert(offsetof(pc_raw_model, setting) == 0, "the offsets of MODEL_FIELDS hold in a model's file too");
-static const cyaml_schema_field_t model_file_fields[] = {
-    TEXT("model", REQUIRED_POINTER, pc_raw_setting, text[PC_KEY_MODEL_NAME]),
-    TEXT("title", OPTIONAL_POINTER, pc_raw_model, title),
-    TEXT("source", OPTIONAL_POINTER, pc_raw_model, source),
-    MODEL_FIELDS,
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t model_file_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, pc_raw_model, model_file_fields)};
-
-const cyaml_schema_value_t *pc_schema_of_models(void) {
-    return &model_file_schema;
+pc_code pc_schema_check(const pc_schema *schema, pc_tree *tree, pc_error *error) {
+    return check(schema, tree, true, error);
 }
 
-pc_code pc_raw_model_load(const pc_source *source, pc_raw_model **raw, pc_error *error) {
-    void *data;
-    pc_code code = pc_yaml_load(source, &model_file_schema, sizeof **raw, &data, error);
-    if (!code) *raw = data;
-    return code;
-}
-
-void pc_raw_model_free(pc_raw_model *raw) {
-    pc_yaml_free(&model_file_schema, raw);
+pc_code pc_schema_check_known(const pc_schema *schema, pc_tree *tree, pc_error *error) {
+    return check(schema, tree, false, error);
 }

@@ -3,52 +3,44 @@
 #include "engine/alloc.h"
 #include "scenarios/units.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static pc_code parse_values(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
-                            pc_error *error) {
-    pc_error cause;
-    char path[PC_KEY_PATH_SIZE];
+static pc_code parse_values(const pc_tree *tree, const pc_node *node, pc_setting *setting, pc_error *error) {
     for (pc_key key = 0; key < PC_KEYS; key++) {
-        if (!raw->text[key]) continue;
-        snprintf(path, sizeof path, "%s.%s", prefix, pc_key_path(key));
-        if (pc_value_parse(key, raw->text[key], &setting->value[key], &cause))
-            return pc_source_refuse(source, path, error, "%s", cause.message);
+        const pc_node *value = pc_node_find(node, pc_key_path(key));
+        if (!value) continue;
+        pc_code code = pc_value_parse(key, value->text, &setting->value[key], error);
+        if (code) return pc_node_blame(tree, value, code, error);
         setting->given[key] = true;
     }
     return PC_OK;
 }
 
-static pc_code parse_stage(const pc_source *source, const char *prefix, unsigned stage, const pc_raw_stage *raw,
-                           pc_stage_values *values, pc_error *error) {
-    const char *at_fault = NULL;
-    pc_error cause;
-    pc_value memory = {.whole = 0};
-    char path[PC_KEY_PATH_SIZE];
-    for (int kind = 0; kind < PC_PASS_KINDS && !at_fault; kind++) {
-        const char *text = raw->times.text[kind];
+static pc_code parse_stage(const pc_tree *tree, const pc_node *stage, pc_stage_values *values, pc_error *error) {
+    pc_value bytes = {.whole = 0};
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        const pc_node *time = pc_node_find(stage, pc_pass_kind_name((pc_pass_kind)kind));
         values->time_ps[kind] = PC_TIME_NOT_GIVEN;
-        if (text && pc_parse_time(text, &values->time_ps[kind], &cause))
-            at_fault = pc_pass_kind_name((pc_pass_kind)kind);
+        pc_code code = time ? pc_parse_time(time->text, &values->time_ps[kind], error) : PC_OK;
+        if (code) return pc_node_blame(tree, time, code, error);
     }
-    if (!at_fault && raw->memory && pc_value_parse_size(raw->memory, &memory, &cause))
-        at_fault = pc_key_path(PC_KEY_MEMORY);
-    values->memory_bytes = memory.whole;
-    if (!at_fault) return PC_OK;
-    snprintf(path, sizeof path, "%s.stages[%u].%s", prefix, stage, at_fault);
-    return pc_source_refuse(source, path, error, "%s", cause.message);
+    const pc_node *memory = pc_node_find(stage, pc_key_path(PC_KEY_MEMORY));
+    pc_code code = memory ? pc_value_parse_size(memory->text, &bytes, error) : PC_OK;
+    if (code) return pc_node_blame(tree, memory, code, error);
+    values->memory_bytes = bytes.whole;
+    return PC_OK;
 }
 
-static pc_code parse_stages(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
-                            pc_error *error) {
-    if (!raw->stages) return PC_OK;
-    setting->stages = pc_alloc(raw->stages_count, sizeof *setting->stages);
+static pc_code parse_stages(const pc_tree *tree, const pc_node *node, pc_setting *setting, pc_error *error) {
+    const pc_node *list = pc_node_find(node, "stages");
+    if (!list) return PC_OK;
+    setting->stages = pc_alloc(list->count, sizeof *setting->stages);
     if (!setting->stages) return pc_error_no_memory(error);
-    setting->stage_count = raw->stages_count;
+    setting->stage_count = list->count;
+    pc_stage_values *to = setting->stages;
     pc_code code = PC_OK;
-    for (unsigned i = 0; i < raw->stages_count && !code; i++)
-        code = parse_stage(source, prefix, i, &raw->stages[i], &setting->stages[i], error);
+    for (const pc_node *stage = pc_node_first(list); stage < pc_node_end(list) && !code; stage = pc_node_end(stage))
+        code = parse_stage(tree, stage, to++, error);
     return code;
 }
 
@@ -71,31 +63,25 @@ static void drop(pc_setting *setting, pc_key first, pc_key end) {
 }
 
 /* Two ways to say the same thing, in one place: one of them would go unheard. */
-static pc_code check_alternatives(const pc_source *source, const char *prefix, const pc_setting *setting,
+static pc_code check_alternatives(const pc_tree *tree, const pc_node *node, const pc_setting *setting,
                                   pc_error *error) {
-    char path[PC_KEY_PATH_SIZE];
-    if (setting->stages && gives_times(setting)) {
-        snprintf(path, sizeof path, "%s.stages", prefix);
-        return pc_source_refuse(source, path, error, "stands beside times; expected one of the two");
-    }
-    if (setting->given[PC_KEY_TRANSFER_TIME] && gives_link(setting)) {
-        snprintf(path, sizeof path, "%s.transfer", prefix);
-        return pc_source_refuse(source, path, error,
-                                "has both a time and a link; expected time, or size, latency and bandwidth");
-    }
-    if (setting->given[PC_KEY_PP] && setting->given[PC_KEY_DEVICES]) {
-        snprintf(path, sizeof path, "%s.pp", prefix);
-        return pc_source_refuse(source, path, error, "stands beside devices, which means the same; expected one");
-    }
+    if (setting->stages && gives_times(setting))
+        return pc_node_refuse(tree, pc_node_find(node, "stages"), error,
+                              "stands beside times; expected one of the two");
+    if (setting->given[PC_KEY_TRANSFER_TIME] && gives_link(setting))
+        return pc_node_refuse(tree, pc_node_find(node, "transfer"), error,
+                              "has both a time and a link; expected time, or size, latency and bandwidth");
+    if (setting->given[PC_KEY_PP] && setting->given[PC_KEY_DEVICES])
+        return pc_node_refuse(tree, pc_node_find(node, pc_key_path(PC_KEY_PP)), error,
+                              "stands beside devices, which means the same; expected one");
     return PC_OK;
 }
 
-pc_code pc_setting_parse(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
-                         pc_error *error) {
+pc_code pc_setting_parse(const pc_tree *tree, const pc_node *node, pc_setting *setting, pc_error *error) {
     pc_setting made = {.stages = NULL};
-    pc_code code = parse_values(source, prefix, raw, &made, error);
-    if (!code) code = parse_stages(source, prefix, raw, &made, error);
-    if (!code) code = check_alternatives(source, prefix, &made, error);
+    pc_code code = parse_values(tree, node, &made, error);
+    if (!code) code = parse_stages(tree, node, &made, error);
+    if (!code) code = check_alternatives(tree, node, &made, error);
     if (code)
         pc_setting_free(&made);
     else

@@ -10,8 +10,8 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/schedule.h"
 #include "models/workload/cut.h"
-#include "scenarios/schema.h"
-#include "scenarios/source.h"
+#include "scenarios/keys.h"
+#include "scenarios/tree.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,9 +77,13 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
 void pc_word_list(const char *words, char *text, size_t size);
 void pc_key_values(pc_key key, char *text, size_t size);
 
-/* Writes a value of a key that holds a number with a fraction or a duration as names of runs have it: "0.02", "15min",
- * "profile"; false for other keys. At least 32 bytes. */
-bool pc_key_write_real(pc_key key, pc_value value, char *text, size_t size);
+/* The value's name where it is told apart from others by it; NULL where it is a number or a word. Borrowed. */
+const char *pc_value_name(pc_key key, pc_value value);
+
+/* The value as runs are named by it, PC_DIMENSION_TEXT bytes at most with the terminating zero (of a longer one the
+ * beginning), and how long it is in whole. */
+enum { PC_DIMENSION_TEXT = 256 };
+size_t pc_dimension_write(pc_dimension dimension, pc_value value, char text[PC_DIMENSION_TEXT]);
 
 /* The word of number `index` that the key has, `*length` bytes without an end. */
 const char *pc_word_of(pc_key key, int64_t index, size_t *length);
@@ -93,9 +97,9 @@ bool pc_layout_list(const char *layout, int32_t *layers, int *count);
 /* What `recompute` says, "full" or "full,none,none", likewise: a word for all parts, or one each. */
 bool pc_recompute_list(const char *text, pc_recompute *list, int *count);
 
-/* Reads all that was loaded; `prefix` is "setting" or "cases[3]". The setting borrows the texts of `raw`. */
-pc_code pc_setting_parse(const pc_source *source, const char *prefix, const pc_raw_setting *raw, pc_setting *setting,
-                         pc_error *error);
+/* Reads all that stands in `node`, a `setting` or a case of the tree, which pc_schema_check has accepted; NULL: nothing.
+ * The setting borrows the texts. */
+pc_code pc_setting_parse(const pc_tree *tree, const pc_node *node, pc_setting *setting, pc_error *error);
 void pc_setting_free(pc_setting *setting);
 
 /* What `over` gives replaces what `base` has, key by key; times replace stages, memory that of the stages, one kind of

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -157,10 +156,13 @@ static pc_code check_set(const char *set, const pc_source *source, pc_error *err
     else if (strlen(set) > PC_SOURCE_SIZE_MAX / 2)
         problem = "the value is too long";
     if (problem)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected KEY=VALUE such as setting.microbatches=64",
-                            source->name, problem);
-    if (!has_line_break(set)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: the value has a line break; expected one line", source->name);
+        pc_error_set(error, PC_ERROR_INPUT, "%s; expected KEY=VALUE such as setting.microbatches=64", problem);
+    else if (has_line_break(set))
+        pc_error_set(error, PC_ERROR_INPUT, "the value has a line break; expected one line");
+    else
+        return PC_OK;
+    pc_error_place(error, source->name, 0, "");
+    return PC_ERROR_INPUT;
 }
 
 /* One line a key, each a space deeper, and the value behind the last. */
@@ -204,18 +206,4 @@ bool pc_source_has_controls(const char *text, const char *allowed) {
         if (is_control(character) && (character >= 0x20 || !strchr(allowed, (int)character))) return true;
     }
     return false;
-}
-
-pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...) {
-    if (!error) return PC_ERROR_INPUT;
-    char message[PC_ERROR_MESSAGE_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    const char *colon = *key_path ? ": " : "";
-    if (!source->is_file)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s%s%s", source->name, key_path, colon, message);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s:%zu: %s%s%s", source->name, pc_source_line(source, key_path),
-                        key_path, colon, message);
 }

@@ -1,7 +1,4 @@
-/* source.h: a YAML text, where it came from, and how a message names a place in it. Private to scenarios/.
- *
- * A key path is how messages name a value: "cases[3].times.F".
- */
+/* source.h: a YAML text, and where it came from. Private to scenarios/. */
 #ifndef PC_SCENARIOS_SOURCE_H
 #define PC_SCENARIOS_SOURCE_H
 
@@ -41,22 +38,11 @@ pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error);
 /* A zeroed one is fine. */
 void pc_source_free(pc_source *source);
 
-/* Looks through the text once, before anything is built from it: one YAML document, in UTF-8, without aliases, of
- * bounded depth and size. */
-pc_code pc_source_scan(const pc_source *source, pc_error *error);
-
-/* The line, from 1, on which the key path stands; of its nearest ancestor where it does not stand in the text. */
-size_t pc_source_line(const pc_source *source, const char *key_path);
-
 /* The folder of a file, "." where its path has none; NULL where memory is short. The caller frees it. */
 char *pc_source_folder(const char *path);
 
 /* Whether a text (UTF-8) has control characters, C0, DEL or C1, or ends of lines (engine/character.h), that are not
  * among the allowed ones. */
 bool pc_source_has_controls(const char *text, const char *allowed);
-
-/* Writes "FILE:LINE: KEYPATH: <message>" (or "--set KEY=VALUE: KEYPATH: ...") and returns PC_ERROR_INPUT. */
-pc_code pc_source_refuse(const pc_source *source, const char *key_path, pc_error *error, const char *format, ...)
-    PC_PRINTF(4, 5);
 
 #endif

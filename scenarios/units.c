@@ -57,6 +57,9 @@ static const unit bit_units[] = {{"bit/s", 1, 0},  {"kbit/s", 1, 3},  {"Mbit/s",
 static const unit rate_units[] = {
     {"FLOP/s", 1, 0}, {"GFLOP/s", 1, 9}, {"TFLOP/s", 1, 12}, {"PFLOP/s", 1, 15}, {NULL, 0, 0}};
 
+/* Of tokens, as papers count them. M would be 10^6 here, and is 1024^2 of other numbers: it is not read. */
+static const unit amount_units[] = {{"", 1, 0}, {"B", 1, 9}, {"T", 1, 12}, {NULL, 0, 0}};
+
 static const char time_expected[] = "a time such as 12.96 ms (ps, ns, us, ms, s, min, h)";
 static const char duration_expected[] = "a duration such as 90 days (ms, s, min, h, d, days, y, years)";
 static const char size_expected[] = "a size such as 80 GiB (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
@@ -64,6 +67,7 @@ static const char bandwidth_expected[] =
     "a bandwidth above zero such as 400 Gbit/s (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or 300 GB/s (any size a second)";
 static const char rate_expected[] = "a rate above zero such as 312 TFLOP/s (FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s)";
 static const char price_expected[] = "a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 EUR/h";
+static const char amount_expected[] = "a number above zero such as 15T (10^12), 300B (10^9) or 250000000";
 static const char number_expected[] = "a number of at least zero, without a unit";
 
 /* A piece of the caller's text. */
@@ -509,4 +513,19 @@ pc_code pc_parse_count(const char *input, int64_t least, int64_t most, int64_t *
     const char *problem = scan_whole((span){text.start, text.length - (factor > 1)}, &value);
     if (!problem && __builtin_mul_overflow(value, factor, &value)) problem = "out of range";
     return take_integer(text, problem, value, least, most, number, error);
+}
+
+pc_code pc_parse_amount(const char *input, int64_t *amount, pc_error *error) {
+    decimal number;
+    span text = trim(input), name;
+    int64_t value;
+    const char *problem = scan_number(text, &number, &name);
+    if (has_thousands(text)) return refuse_thousands(text, error);
+    if (problem) return refuse(text, problem, amount_expected, error);
+    const unit *of = find_unit(amount_units, name);
+    if (!of) return refuse_unit(text, name, NULL, amount_expected, error);
+    if (!to_whole(&number, of, &value)) return refuse(text, "too large", amount_expected, error);
+    if (value == 0) return refuse(text, "is zero", amount_expected, error);
+    *amount = value;
+    return PC_OK;
 }

@@ -68,6 +68,10 @@ PC_API pc_code pc_parse_integer(const char *text, int64_t least, int64_t most, i
 /* The same of a number of things, which may end in k (1024) or M (1024^2), as tokens are counted: "32k" is 32768. */
 PC_API pc_code pc_parse_count(const char *text, int64_t least, int64_t most, int64_t *number, pc_error *error);
 
+/* A large number as papers count tokens: "15T" is 15 * 10^12, "1.5B" 1.5 * 10^9; plain digits too, no k and no M. To
+ * the nearest whole number, more than zero. */
+PC_API pc_code pc_parse_amount(const char *text, int64_t *amount, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,7 +6,7 @@
 #define PC_SWEEP_AGENDA_H
 
 #include "engine/error.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 
 #include <stdint.h>
 

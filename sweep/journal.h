@@ -14,9 +14,9 @@
 #define PC_SWEEP_JOURNAL_H
 
 #include "engine/error.h"
-#include "models/training/run_key.h"
 #include "results/row.h"
 #include "results/store/store.h"
+#include "scenarios/run_key.h"
 
 #include <stdbool.h>
 #include <stdint.h>

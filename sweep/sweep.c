@@ -2,7 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/parallel.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 #include "results/store/store.h"
 #include "sweep/agenda.h"
 #include "sweep/run_profiles.h"

@@ -4,7 +4,7 @@
 #define PC_SWEEP_SWEEP_FILES_H
 
 #include "engine/error.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 #include "storage/replace.h"
 #include "sweep/journal.h"
 #include "sweep/sweep.h"

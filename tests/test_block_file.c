@@ -10,7 +10,7 @@
 #include "models/schedule/given_block.h"
 #include "models/schedule/replay.h"
 #include "models/training/run.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 #include "models/schedule/exchange.h"
 #include "models/schedule/given.h"
 #include "models/schedule/replay.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 #include "tests/random_schedule.h"
 
 #include <unistd.h>

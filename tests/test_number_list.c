@@ -22,14 +22,14 @@ static pc_code write_value(void *context, pc_value value, pc_error *error) {
 
 /* Reads "1, 2, 4..16" of `key`, entry by entry. */
 static pc_code read_list(pc_key key, const char *list, written *to, pc_error *error) {
-    char copy[256], *rest = copy, *texts[32];
-    pc_raw_list raw = {.text = texts};
+    char copy[256], *rest = copy;
+    pc_node nodes[32] = {{.kind = PC_NODE_LIST}};
     snprintf(copy, sizeof copy, "%s", list);
-    for (char *word; (word = strsep(&rest, ","));) texts[raw.text_count++] = word;
+    for (char *word; (word = strsep(&rest, ","));) nodes[++nodes[0].count] = (pc_node){.text = word, .size = 1};
     pc_code code = PC_OK;
     *to = (written){.count = 0};
-    for (unsigned i = 0; i < raw.text_count && !code; i++)
-        code = pc_number_entry_read(key, &raw, i, write_value, to, error);
+    for (unsigned i = 0; i < nodes[0].count && !code; i++)
+        code = pc_number_entry_read(key, nodes, i, write_value, to, error);
     return code;
 }
 

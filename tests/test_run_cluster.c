@@ -198,10 +198,54 @@ static void test_layout(void **state) {
     }
 }
 
+static pc_run_row row_of(const char *const *sets, int count) {
+    pc_run_row row;
+    pc_run_detail detail;
+    pc_error error = {0};
+    pc_run_spec spec = make_spec(sets, count);
+    if (pc_run_row_make(&spec, NULL, &row, &detail, &error)) fail_msg("%s", error.message);
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+    return row;
+}
+
+static void assert_close(double one, double other) {
+    if (!(fabs(one - other) <= 1e-12 * fabs(other))) fail_msg("%.17g, expected %.17g", one, other);
+}
+
+/* A training of 300 * 10^9 tokens in iterations of 512 x 2048 = 2^20 takes 3e11 / 2^20 of them. Each takes the
+ * iteration's time; where there are samples, their mean; of a job, what an undisturbed one takes over the goodput. 32
+ * GPUs at 2 an hour cost 32 * 24 * 2 a day. */
+static void test_training(void **state) {
+    (void)state;
+    static const char *const sets[] = {"setting.tokens=300B",       "setting.price=2/h",
+                                       "setting.samples=20",        "setting.jitter=0.05",
+                                       "setting.job.mtbf=1 y",      "setting.job.checkpoint=1 min",
+                                       "setting.job.restart=5 min", "setting.job.repair=1 h"};
+    const double iterations = 3e11 / 1048576;
+    pc_run_row row = row_of(sets, 2);
+    assert_close(row.training_days, iterations * row.iteration_s / 86400);
+    assert_close(row.training_days, 3e11 / (32 * row.tokens_per_s_per_gpu) / 86400);
+    assert_close(row.training_cost, row.training_days * 32 * 24 * 2);
+    row = row_of(sets, 4);
+    assert_true(row.iteration_mean_s > row.iteration_s);
+    assert_close(row.training_days, iterations * row.iteration_mean_s / 86400);
+    row = row_of(sets, 8);
+    assert_true(row.goodput_mean > 0.5 && row.goodput_mean < 1);
+    assert_close(row.training_days, iterations * row.iteration_good_s / row.goodput_mean / 86400);
+    row = row_of(sets, 1);
+    assert_true(row.training_days > 0 && isnan(row.training_cost));
+    row = row_of(sets + 1, 1);
+    assert_true(isnan(row.training_days) && isnan(row.training_cost));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),        cmocka_unit_test(test_row_is_the_iteration),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_infeasible),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_row_is_the_iteration),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_infeasible),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The key of a run: every field that decides a result changes it. A table of all fields; sizes of the
- * structs are asserted, so that a new field does not build until it is in run_key.c and here. */
-#include "models/training/run_key.h"
+ * structs are asserted, so that a new field does not build until somebody has looked whether it is a setting's
+ * (settings.def) or worked out (run_key.c), and it is here. */
+#include "scenarios/run_key.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 1912, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 1920, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 1400, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
@@ -72,11 +73,12 @@ static const field common[] = {
     RUN(is_cluster),
     RUN(profile_hash),
     RUN(has_profile_jitter),
-    RUN_REAL(gpu_hour_price),
     FIELD(pc_run_spec, infeasible, TEXT),
 };
 
 static const field of_cluster[] = {
+    RUN_REAL(gpu_hour_price),
+    RUN(tokens),
     ITERATION(model.layers),
     ITERATION(model.hidden),
     ITERATION(model.ffn_hidden),
@@ -259,6 +261,7 @@ static void every_field_of_a_cluster_run_counts(void **state) {
     key_list seen = {.count = 0};
     pc_run_spec base = cluster_spec(), other;
     expect_new(&seen, &base, "the spec itself");
+    expect_changes(&seen, &base, common, COUNT(common));
     expect_changes(&seen, &base, of_cluster, COUNT(of_cluster));
     other = base;
     other.iteration.generator = pc_generator_find("1f1b-v");

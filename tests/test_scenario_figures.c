@@ -183,7 +183,7 @@ static void test_no_memory(void **state) {
         assert_int_equal(code, refused ? PC_ERROR_NO_MEMORY : PC_OK);
         if (!code) pc_scenario_figures_free(&list);
     }
-    assert_true(after > 20);
+    assert_true(after > 5);
 }
 
 int main(void) {

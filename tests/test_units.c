@@ -230,6 +230,45 @@ static void test_counts(void **state) {
     }
 }
 
+static void assert_amount(const char *text, int64_t expected) {
+    int64_t number = -7;
+    pc_error error = {0};
+    if (pc_parse_amount(text, &number, &error)) fail_msg("%s", error.message);
+    assert_int_equal(number, expected);
+}
+
+/* Of training tokens B and T are powers of ten; what is a power of 1024 elsewhere is not read. */
+static void test_amounts(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"0", "0: is zero; expected a number above zero such as 15T (10^12), 300B (10^9) or 250000000"},
+        {"0B", "0B: is zero"},
+        {"500M", "500M: unknown unit 'M'"},
+        {"32k", "32k: unknown unit 'k'"},
+        {"15t", "15t: unknown unit 't'"},
+        {"-1T", "-1T: negative"},
+        {"T", "T: not a number"},
+        {"1,000,000", "1,000,000: has a comma; expected 1000000"},
+        {"9223373T", "9223373T: too large"}, /* 2^63 is 9223372.04 * 10^12 */
+    };
+    assert_amount("15T", INT64_C(15000000000000));
+    assert_amount("1.5T", INT64_C(1500000000000));
+    assert_amount(" 300 B ", INT64_C(300000000000));
+    assert_amount("3e11", INT64_C(300000000000));
+    assert_amount("250000000", 250000000);
+    assert_amount("9223372T", INT64_C(9223372000000000000));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pc_error error = {0};
+        int64_t number = -7;
+        assert_int_equal(pc_parse_amount(bad[i].text, &number, &error), PC_ERROR_INPUT);
+        assert_int_equal(number, -7);
+        if (strncmp(error.message, bad[i].message, strlen(bad[i].message)) != 0)
+            fail_msg("'%s': %s", bad[i].text, error.message);
+    }
+}
+
 static void test_integers(void **state) {
     (void)state;
     assert_integer("1", 1, 10, true);
@@ -517,6 +556,7 @@ int main(void) {
         cmocka_unit_test(test_numbers_are_exact),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_currencies),
         cmocka_unit_test(test_units_that_were_meant),
         cmocka_unit_test(test_fractions_and_switches),

@@ -1,22 +1,28 @@
 # Completion of pipecast for bash: commands, options, their values where they are known, files by their ending. Needs
 # nothing but bash 4 or later. tests/golden/test_manual.py holds it equal to what `pipecast COMMAND --help` says.
 
+# Of the options of a command that stand for keys of a setting, as `pipecast` has them: the options; with one of them, the
+# words that it takes.
+_pipecast_flags() {
+    local option commands kind words
+    while read -r option commands kind words; do
+        [[ ,$commands, == *,$1,* && ${2:-$option} == "$option" ]] || continue
+        [[ ${2-} ]] || echo "$option"
+        [[ ${2-} && $words ]] && { [[ $kind == list ]] && printf -- "--list "; echo "$words"; }
+    done < <("$pipecast" list keys --format flags 2>/dev/null)
+}
+
 # The options of a command; those that take a value end in "=". The long one stands before its letter.
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h --model= \
-            --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= --microbatch-size= --microbatches= --global-batch= \
-            --seq-len= --attention= --layout= --recompute= --zero= --cross-entropy= --cross-entropy-chunks= \
-            --sequence-parallel= --rank-order= --memory= --out-of-memory= --engine= \
-            --pass-overhead= --network= --granularity= --samples= --jitter= --gpu-jitter= --slow-gpus= --slow-stage= \
-            --slow-factor= --mtbf= --checkpoint= --spare-nodes= --price= --trace=
+        echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
+        _pipecast_flags run
         ;;
     plan)
         echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
-            --exhaustive --set= --allow-outside --quiet -q --help -h --model= --machine= --profile= --gpus= --tp= --pp= --dp= --schedule= --plan= --chunks= \
-            --microbatch-size= --global-batch= --seq-len= --attention= --layout= --recompute= --zero= \
-            --cross-entropy= --cross-entropy-chunks= --sequence-parallel= --rank-order= --memory= --pass-overhead= --network= --granularity= --price= --trace=
+            --exhaustive --set= --allow-outside --quiet -q --help -h
+        _pipecast_flags plan
         ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --engine= --block= --block-steps= \
@@ -95,12 +101,12 @@ _pipecast_columns() {
 # What may stand behind an option.
 _pipecast_values() {
     case $1:$2 in
-    run:--out-of-memory | schedule:--out-of-memory) _pipecast_words fail wait ;;
-    run:--engine | schedule:--engine) _pipecast_words auto events ;;
+    schedule:--out-of-memory) _pipecast_words fail wait ;;
+    schedule:--engine) _pipecast_words auto events ;;
     schedule:--format) _pipecast_words table json text torch-csv block ;;
     schedule:--block) _pipecast_files .yaml ;;
     schedule:--block-steps) _pipecast_words none squeeze reorder ;;
-    list:--format) _pipecast_words table markdown ;;
+    list:--format) _pipecast_words table markdown flags ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
     run:--columns | plan:--columns)
@@ -114,17 +120,8 @@ _pipecast_values() {
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
     run:--profile | plan:--profile) _pipecast_files .h5 ;;
-    run:--plan | plan:--plan) _pipecast_words --list costs equal ;;
-    run:--attention | plan:--attention) _pipecast_words --list flash materialised ;;
-    run:--layout) _pipecast_words --list auto even ends own ;;
     plan:--layout) _pipecast_words even ends own ;;
-    run:--recompute | plan:--recompute) _pipecast_words --list none selective full ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
-    run:--cross-entropy | plan:--cross-entropy) _pipecast_words in-place plain fused chunked ;;
-    run:--sequence-parallel | run:--trace | plan:--sequence-parallel | plan:--trace) _pipecast_words true false ;;
-    run:--network | plan:--network) _pipecast_words auto closed flows ;;
-    run:--granularity | plan:--granularity) _pipecast_words pass operations ;;
-    run:--jitter) _pipecast_words --list profile ;;
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
@@ -139,6 +136,7 @@ _pipecast_values() {
     calibrate:--replay) _pipecast_files .yaml ;;
     calibrate:--attention-library) _pipecast_files .so ;;
     profile:--link) _pipecast_words nvlink pcie network loopback ;;
+    run:--* | plan:--*) _pipecast_words $(_pipecast_flags "$1" "$2=") ;;
     esac
     return 0
 }
@@ -168,6 +166,7 @@ _pipecast() {
         return
     fi
     options=" $(_pipecast_options "$command") "
+    options=${options//$'\n'/ }
     for ((i = 2; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if [[ $word == = ]]; then # bash takes --name=value apart

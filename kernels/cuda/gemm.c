@@ -158,7 +158,7 @@ static bool is_form(const pc_kernel_shape *shape, pc_gemm_form form) {
 /* What the library cannot do in one, or refuses to, is done in steps. */
 static pc_code describe(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, void *const *tensors,
                         pc_gemm_choice *choice, pc_blas_algorithm *ways, int *count, pc_error *error) {
-    pc_error refusal = {PC_OK, ""};
+    pc_error refusal = {.code = PC_OK};
     memset(choice, 0, sizeof *choice);
     choice->key = key_of(role, shape, tensors);
     for (int form = PC_GEMM_IN_ONE; form <= PC_GEMM_BIAS_BEFORE; form++) {
@@ -210,7 +210,7 @@ static pc_code time_way(trial *of, double *seconds, pc_error *error) {
 static pc_code choose(pc_device *device, pc_gemm_choice *choice, const pc_blas_algorithm *ways, int count,
                       void *const *tensors, pc_error *error) {
     trial of = {device, choice, tensors};
-    pc_error refusal = {PC_OK, ""};
+    pc_error refusal = {.code = PC_OK};
     int best = -1;
     double best_s = 0;
     for (int i = 0; i < count && !device->is_lost; i++) {

@@ -10,7 +10,7 @@
 static const double BYTES_PER_GIB = 1073741824.0;
 
 pc_run_spec pc_run_spec_default(void) {
-    return (pc_run_spec){.gpus = -1, .microbatch_size = -1, .seq_len = -1, .gpu_hour_price = NAN};
+    return (pc_run_spec){.gpus = -1, .microbatch_size = -1, .seq_len = -1, .gpu_hour_price = NAN, .tokens = -1};
 }
 
 void pc_run_spec_free(pc_run_spec *spec) {
@@ -54,6 +54,7 @@ static pc_run_result no_result(void) {
                            .memory_bytes = -1,
                            .memory_peak_s = none,
                            .bad_days = pc_bad_days_none(),
+                           .training_s = none,
                            .global_batch = -1,
                            .memory_limit_bytes = -1,
                            .model_parameters = none,
@@ -239,6 +240,19 @@ static void take_numbers(const pc_iteration *iteration, pc_run_result *result) {
     result->bad_days = iteration->bad_days;
 }
 
+/* What an iteration takes of a long training's time. Goodput is measured at the speed of an undisturbed iteration. */
+static double lasting_iteration_s(const pc_run_result *result) {
+    const pc_bad_days_result *days = &result->bad_days;
+    if (days->goodput_mean >= 0) return days->good_s / days->goodput_mean;
+    return days->iteration_mean_s > 0 ? days->iteration_mean_s : result->iteration_s;
+}
+
+static void take_training(const pc_run_spec *spec, pc_run_result *result) {
+    double tokens_per_iteration = result->sequences * (double)spec->seq_len;
+    double seconds = (double)spec->tokens / tokens_per_iteration * lasting_iteration_s(result);
+    if (spec->tokens > 0 && isfinite(seconds)) result->training_s = seconds;
+}
+
 static void take_iteration(const pc_run_spec *spec, const pc_iteration *iteration, pc_run_result *result) {
     result->status = iteration->status;
     snprintf(result->message, sizeof result->message, "%s", iteration->message);
@@ -247,6 +261,7 @@ static void take_iteration(const pc_run_spec *spec, const pc_iteration *iteratio
     if (iteration->status != PC_RUN_INFEASIBLE) take_memory(iteration, result);
     if (iteration->status != PC_RUN_OK) return;
     take_numbers(iteration, result);
+    take_training(spec, result);
     fill_passes(spec->generator, iteration->longest_ps, result);
 }
 

@@ -52,6 +52,7 @@ typedef struct pc_run_spec {
     bool has_profile_jitter; /* passes are to scatter as that profile's kernels do: who opens it fills in
                               * iteration.bad_days.passes */
     double gpu_hour_price;   /* in any currency */
+    int64_t tokens;          /* of the whole training; -1 not given */
     pc_search_memo *memo;    /* of searches for schedules that other runs had, where costs are given; on clusters the
                               * iteration has it. NULL: none. What comes out does not depend on it. Borrowed */
     char infeasible[256];    /* a rule that the numbers break, known before the run; empty where there is none */
@@ -83,6 +84,8 @@ typedef struct pc_run_result {
     int64_t activation_bytes, parameters_bytes, gradients_bytes, optimizer_bytes, buffers_bytes, memory_bytes;
     double memory_peak_s; /* when the fullest stage is at its fullest */
     pc_bad_days_result bad_days;
+    double training_s; /* all of the spec's tokens: by the goodput where jobs were sampled, by the mean iteration where
+                        * iterations were, else by iteration_s. NaN where it would never end */
     /* Known before the run. */
     int64_t global_batch;       /* sequences of all replicas; -1 also where they cannot be counted */
     int64_t memory_limit_bytes; /* of the device that has least: of given times for activations, if any has a limit */

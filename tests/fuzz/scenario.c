@@ -2,7 +2,7 @@
  * is simulated. parts.h says how an input is several files. A scenario that is accepted has runs, with names, and
  * loaded twice it has the same. */
 #include "scenarios/scenario.h"
-#include "models/training/run_key.h"
+#include "scenarios/run_key.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/parts.h"
 

@@ -22,6 +22,10 @@ static void check_whole(const char *text) {
     fuzz_check_error(counted, &error);
     fuzz_require(counted ? count == -7 : count >= -5 && count <= 1000000, "a count is in its range");
     fuzz_require(code || (!counted && count == number), "a whole number is as many when counted");
+    int64_t amount = -7;
+    code = pc_parse_amount(text, &amount, &error);
+    fuzz_check_error(code, &error);
+    fuzz_require(code ? amount == -7 : amount > 0, "an amount is more than zero, and stays where it was on failure");
 }
 
 static void check_currency(const char *text) {

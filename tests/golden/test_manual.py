@@ -181,7 +181,7 @@ class Completion(Options):
 
     def test_options_with_values_are_those_that_take_one(self):
         for command in commands():
-            said = subprocess.run(["bash", "-c", f'source "{COMPLETION}"; _pipecast_options {command}'], capture_output=True,
+            said = subprocess.run(["bash", "-c", f'source "{COMPLETION}"; pipecast="{PIPECAST}"; _pipecast_options {command}'], capture_output=True,
                                   text=True, timeout=120).stdout.split()
             before = ["fit"] if command == "profile" else []
             for option in said:
@@ -189,6 +189,14 @@ class Completion(Options):
                 if name.startswith("--"):
                     takes_none = "takes no value" in run(command, *before, name + "=x", "--help").stderr
                     self.assertEqual(takes_none, not option.endswith("="), (command, name))
+
+    def test_flags_are_of_the_table(self):
+        """No option that stands for a key is written down in the completion."""
+        text = COMPLETION.read_text()
+        flags = [line.split()[0] for line in run("list", "keys", "--format", "flags").stdout.splitlines()]
+        own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine="}  # of `schedule`, too
+        self.assertGreater(len(flags), 30)
+        self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())
 
     def test_values(self):
         for words, expected in [
@@ -205,7 +213,12 @@ class Completion(Options):
             (["plan", "--color", ""], ["auto", "always", "never"]),
             (["run", "--columns", "mfu,tok"], ["mfu,tokens_per_s_per_gpu"]),
             (["list", "m"], ["models", "machines"]),
-            (["list", "keys", "--format", ""], ["table", "markdown"]),
+            (["list", "keys", "--format", ""], ["table", "markdown", "flags"]),
+            (["run", "--attention", "fl"], ["flash"]),
+            (["run", "--engine", ""], ["auto", "events"]),
+            (["plan", "--cross-entropy", ""], ["in-place", "plain", "fused", "chunked"]),
+            (["plan", "--layout", ""], ["even", "ends", "own"]),
+            (["run", "--tp", ""], []),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
             (["export", "b.h5", "--to", "c"], ["chrome", "csv"]),
             (["list", "models", ""], []),
@@ -223,7 +236,8 @@ class Completion(Options):
         self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, ",".join(words)), done)
 
     def test_names_are_those_that_list_has(self):
-        self.assertEqual(self.complete("run", "--schedule", ""), self.names("schedules") + ["sub", "e.csv"])  # or a file
+        *found, last, other = self.complete("run", "--schedule", "")  # files in the order of their folder
+        self.assertEqual((found, {last, other}), (self.names("schedules"), {"sub", "e.csv"}))
         self.assertEqual(self.complete("plan", "--schedule", ""), self.names("schedules"))
         self.assertEqual(self.complete("run", "--model", "gpt3"), [n for n in self.names("models") if n.startswith("gpt3")])
         self.assertEqual(self.complete("run", "--machine", "=", "dgx-"),

@@ -3,9 +3,12 @@
  * In the key is everything that decides a number of the row or a byte of the trace: costs, cut, model, machine, profile
  * (by its hash), schedule, seed, whether a trace is kept. Not in it is the path of the profile, nor how many threads
  * work on it.
+ *
+ * A setting whose line has a field (settings.h) is in the key by that; machines and GPUs are by the tables that read
+ * their files.
  */
-#ifndef PC_MODELS_TRAINING_RUN_KEY_H
-#define PC_MODELS_TRAINING_RUN_KEY_H
+#ifndef PC_SCENARIOS_RUN_KEY_H
+#define PC_SCENARIOS_RUN_KEY_H
 
 #include "engine/api.h"
 #include "models/training/run.h"

@@ -1,0 +1,187 @@
+/* Every setting that is changed changes the key of the run, labels do not: from the text of a setting to the key, for
+ * each line of the table. */
+#include "scenarios/run_key.h"
+#include "scenarios/settings.h"
+#include "tests/scenario_files.h"
+
+enum { SETS_MAX = 16 };
+
+/* A value that another run has. `with` stands in both runs, so that the key means something. */
+typedef struct change {
+    pc_key key;
+    const char *value;
+    const char *with[4];
+} change;
+
+static const char *const of_cluster[] = {"setting.model.from=gpt3-1.3b", "setting.machine=dgx-a100", "setting.tp=2",
+                                         "setting.pp=4", NULL};
+static const char *const of_times[] = {"setting.schedule=1f1b",
+                                       "setting.pp=2",
+                                       "setting.microbatches=4",
+                                       "setting.times.F=1 ms",
+                                       "setting.times.B=1 ms",
+                                       "setting.times.W=1 ms",
+                                       NULL};
+
+#define SAMPLED "setting.samples=10"
+#define FAILING "setting.job.mtbf=1 y"
+
+static const change changes[] = {
+    {PC_KEY_MODEL_FROM, "gpt3-2.7b", {0}},
+    {PC_KEY_LAYERS, "28", {0}},
+    {PC_KEY_HIDDEN, "1024", {0}},
+    {PC_KEY_FFN_HIDDEN, "4096", {0}},
+    {PC_KEY_HEADS, "32", {0}},
+    {PC_KEY_KV_HEADS, "4", {0}},
+    {PC_KEY_HEAD_DIM, "64", {0}},
+    {PC_KEY_VOCAB, "32000", {0}},
+    {PC_KEY_VOCAB_MULTIPLE, "64", {0}},
+    {PC_KEY_MAX_POSITIONS, "4096", {0}},
+    {PC_KEY_POSITIONS, "rotary", {0}},
+    {PC_KEY_NORM, "rmsnorm", {0}},
+    {PC_KEY_MLP, "swiglu", {0}},
+    {PC_KEY_ATTENTION, "materialised", {0}},
+    {PC_KEY_PRECISION, "fp16", {0}},
+    {PC_KEY_TIED, "false", {0}},
+    {PC_KEY_BIAS, "false", {0}},
+    {PC_KEY_DROPOUT, "false", {0}},
+    {PC_KEY_SEQ_LEN, "1024", {0}},
+    {PC_KEY_MODEL_BATCH, "64", {0}},
+    {PC_KEY_LAYOUT, "'5,6,6,7'", {0}},
+    {PC_KEY_MACHINE, "dgx-h100", {0}},
+    {PC_KEY_SCHEDULE, "zb-h1", {0}},
+    {PC_KEY_PLAN, "equal", {0}},
+    {PC_KEY_GPUS, "16", {0}},
+    {PC_KEY_TP, "4", {0}},
+    {PC_KEY_PP, "2", {0}},
+    {PC_KEY_DP, "2", {0}},
+    {PC_KEY_DEVICES, "2", {0}},
+    {PC_KEY_MICROBATCHES, "12", {0}},
+    {PC_KEY_GLOBAL_BATCH, "24", {0}},
+    {PC_KEY_MICROBATCH_SIZE, "2", {0}},
+    {PC_KEY_CHUNKS, "3", {"setting.schedule=1f1b-interleaved"}},
+    {PC_KEY_SEQUENCE_PARALLEL, "false", {0}},
+    {PC_KEY_ZERO, "2", {0}},
+    {PC_KEY_RECOMPUTE, "full", {0}},
+    {PC_KEY_CROSS_ENTROPY, "fused", {0}},
+    {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},
+    {PC_KEY_RANK_ORDER, "tp-pp-dp", {0}},
+    {PC_KEY_OVERLAP_P2P, "false", {0}},
+    {PC_KEY_OVERLAP_TP, "false", {0}},
+    {PC_KEY_OVERLAP_GRADIENTS, "false", {0}},
+    {PC_KEY_OVERLAP_PARAMETERS, "false", {0}},
+    {PC_KEY_SCATTER_BOUNDARY, "false", {0}},
+    {PC_KEY_BUCKET, "10 MB", {0}},
+    {PC_KEY_GRADIENT_BYTES, "2", {0}},
+    {PC_KEY_STEP, "post-validation", {0}},
+    {PC_KEY_GRANULARITY, "operations", {0}},
+    {PC_KEY_NETWORK, "flows", {0}},
+    {PC_KEY_PASS_OVERHEAD, "0.5", {0}},
+    {PC_KEY_EXPAND, "true", {0}},
+    {PC_KEY_JITTER, "0.01", {SAMPLED}},
+    {PC_KEY_SEED, "7", {0}},
+    {PC_KEY_PRICE, "2.10/h", {0}},
+    {PC_KEY_TOKENS, "15T", {0}},
+    {PC_KEY_SAMPLES, "10", {0}},
+    {PC_KEY_GPU_JITTER, "0.01", {SAMPLED}},
+    {PC_KEY_LINK_JITTER, "0.01", {SAMPLED}},
+    {PC_KEY_SLOW_GPUS, "2", {SAMPLED, "setting.bad_days.slow_factor=2", "setting.bad_days.slow_stage=1"}},
+    {PC_KEY_SLOW_FACTOR, "2", {SAMPLED, "setting.bad_days.slow_gpus=1", "setting.bad_days.slow_factor=3"}},
+    {PC_KEY_SLOW_STAGE, "0", {SAMPLED, "setting.bad_days.slow_factor=2", "setting.bad_days.slow_gpus=1"}},
+    {PC_KEY_BAD_LINKS, "2", {SAMPLED, "setting.bad_days.bad_factor=0.5", "setting.bad_days.bad_links=1"}},
+    {PC_KEY_BAD_FACTOR, "0.25", {SAMPLED, "setting.bad_days.bad_factor=0.5", "setting.bad_days.bad_links=1"}},
+    {PC_KEY_OTHER_GPU,
+     "h100-sxm",
+     {SAMPLED, "setting.bad_days.other_gpu=a100-sxm-40gb", "setting.bad_days.other_nodes=1"}},
+    {PC_KEY_OTHER_NODES, "0", {SAMPLED, "setting.bad_days.other_gpu=a100-sxm-40gb", "setting.bad_days.other_nodes=1"}},
+    {PC_KEY_MTBF, "2 y", {SAMPLED}},
+    {PC_KEY_CHECKPOINT, "1 min", {SAMPLED}},
+    {PC_KEY_INTERVAL, "1 h", {SAMPLED}},
+    {PC_KEY_RESTART, "1 min", {SAMPLED, FAILING}},
+    {PC_KEY_REPAIR, "1 h", {SAMPLED, FAILING}},
+    {PC_KEY_SPARE_NODES, "3", {SAMPLED, FAILING}},
+    {PC_KEY_HORIZON, "60 days", {SAMPLED, FAILING}},
+    {PC_KEY_MEMORY, "40 GiB", {0}},
+    {PC_KEY_OUT_OF_MEMORY, "wait", {0}},
+    {PC_KEY_ENGINE, "events", {0}},
+    {PC_KEY_OVERHEAD, "1 ms", {0}},
+    {PC_KEY_TRACE, "true", {0}},
+    {PC_KEY_TIMES + PC_PASS_F, "2 ms", {0}},
+    {PC_KEY_TIMES + PC_PASS_B, "2 ms", {0}},
+    {PC_KEY_TIMES + PC_PASS_W, "2 ms", {0}},
+    {PC_KEY_TIMES + PC_PASS_BW, "3 ms", {0}},
+    {PC_KEY_TIMES + PC_PASS_R, "3 ms", {0}},
+    {PC_KEY_TRANSFER_TIME, "1 us", {0}},
+    {PC_KEY_TRANSFER_SIZE, "2 MB", {"setting.transfer={size: 1 MB, bandwidth: 1 GB/s}"}},
+    {PC_KEY_TRANSFER_LATENCY, "1 us", {"setting.transfer={size: 1 MB, bandwidth: 1 GB/s}"}},
+    {PC_KEY_TRANSFER_BANDWIDTH, "2 GB/s", {"setting.transfer={size: 1 MB, bandwidth: 1 GB/s}"}},
+    {PC_KEY_ACTIVATION_SIZE, "1 GB", {0}},
+    {PC_KEY_RELEASE_B, "0.5", {"setting.activation.size=1 GB"}},
+    {PC_KEY_KEEP, "0.5", {"setting.activation.size=1 GB"}},
+};
+
+static const pc_key labels[] = {PC_KEY_MODEL_NAME};
+
+static pc_run_key key_of(const char *const *first, const char *const *with, const char *last) {
+    const char *sets[SETS_MAX];
+    int count = 0;
+    for (; *first; first++) sets[count++] = *first;
+    for (; *with; with++) sets[count++] = *with;
+    if (last) sets[count++] = last;
+    pc_scenario *scenario = load_with(NULL, sets, count);
+    pc_run_spec spec = spec_of(scenario, 0);
+    pc_run_key key = pc_run_key_of(&spec);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+    return key;
+}
+
+/* Whether the key of the run with the value is another than without it. */
+static bool counts(const change *of, const char *const *first) {
+    char set[128];
+    snprintf(set, sizeof set, "setting.%s=%s", pc_key_path(of->key), of->value);
+    return !pc_run_key_equal(key_of(first, of->with, NULL), key_of(first, of->with, set));
+}
+
+static void test_every_setting_counts(void **state) {
+    (void)state;
+    bool is_tried[PC_KEYS] = {false};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const char *path = pc_key_path(changes[i].key);
+        bool is_of_times = pc_key_is_of_times(changes[i].key);
+        if (!counts(&changes[i], is_of_times ? of_times : of_cluster)) fail_msg("%s: is not in the key", path);
+        is_tried[changes[i].key] = true;
+    }
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        if (counts(&(change){labels[i], "another", {0}}, of_cluster))
+            fail_msg("%s: in the key", pc_key_path(labels[i]));
+        is_tried[labels[i]] = true;
+    }
+    is_tried[PC_KEY_PROFILE] = true; /* by what is in the file, once that has been read: pc_run_spec.profile_hash */
+    for (pc_key key = 0; key < PC_KEYS; key++)
+        if (!is_tried[key]) fail_msg("%s: a line of `changes` is missing", pc_key_path(key));
+}
+
+/* Those that runs of both sorts have, where times are given. */
+static void test_both_sorts_of_runs(void **state) {
+    (void)state;
+    static const pc_key both[] = {PC_KEY_PLAN,  PC_KEY_OUT_OF_MEMORY, PC_KEY_ENGINE,          PC_KEY_OVERHEAD,
+                                  PC_KEY_TRACE, PC_KEY_SEQ_LEN,       PC_KEY_MICROBATCH_SIZE, PC_KEY_MEMORY};
+    int found = 0;
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+            if (changes[k].key != both[i]) continue;
+            found++;
+            if (!counts(&changes[k], of_times)) fail_msg("%s: is not in the key", pc_key_path(both[i]));
+        }
+    assert_int_equal(found, sizeof both / sizeof *both);
+    assert_false(counts(&(change){PC_KEY_MACHINE, "dgx-h100", {0}}, of_times)); /* a label there */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_setting_counts),
+        cmocka_unit_test(test_both_sorts_of_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
