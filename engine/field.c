@@ -1,5 +1,7 @@
 #include "engine/field.h"
 
+#include "engine/hash.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

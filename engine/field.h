@@ -6,11 +6,13 @@
 #ifndef PC_ENGINE_FIELD_H
 #define PC_ENGINE_FIELD_H
 
-#include "engine/hash.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef enum pc_field_type {
     PC_FIELD_TEXT,   /* char[size]; "" is "not defined" */
@@ -84,6 +86,11 @@ bool pc_field_set_integer(const pc_field *field, void *row, int64_t value);
 bool pc_field_set_real(const pc_field *field, void *row, double value);
 
 /* Adds its value to a hash: a text's length and bytes, never padding; all NaNs are one. */
-void pc_field_hash(const pc_field *field, const void *row, pc_hash *hash);
+struct pc_hash; /* engine/hash.h */
+void pc_field_hash(const pc_field *field, const void *row, struct pc_hash *hash);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,6 +1,7 @@
 #include "results/row.h"
 
 #include "engine/field.h"
+#include "engine/hash.h"
 #include "results/columns.h"
 
 #include <inttypes.h>

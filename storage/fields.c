@@ -84,13 +84,17 @@ static size_t longest_choice(const pc_field *field) {
     return longest;
 }
 
-/* A value's bytes on its way to the file: those of its struct, or of its text. */
-static size_t stored_size(const pc_field *field) {
+/* Of what has texts. */
+static size_t longest_text(const pc_field *field) {
     enum { HASH_DIGITS = 16 };
     if (field->type == PC_FIELD_TEXT) return field->size - 1;
-    if (field->type == PC_FIELD_HASH) return HASH_DIGITS;
-    if (field->type != PC_FIELD_CHOICE) return pc_field_size(field);
-    return field->stored_size ? field->stored_size : longest_choice(field);
+    return field->type == PC_FIELD_HASH ? HASH_DIGITS : longest_choice(field);
+}
+
+/* A value's bytes on its way to the file: those of its struct, or of its text. */
+static size_t stored_size(const pc_field *field) {
+    if (!pc_field_is_text(field)) return pc_field_size(field);
+    return field->stored_size ? field->stored_size : longest_text(field);
 }
 
 /* What has names needs a byte. */
@@ -222,10 +226,15 @@ static bool takes_all(const pc_field *field) {
     }
 }
 
-/* As the file has them: ASCII where another program wrote them, which HDF5 does not take for UTF-8. Texts are read into
- * the room of the longest: one that is too long for its field shows. */
-static hid_t read_text_type(hid_t dataset) {
-    hid_t stored = H5Dget_type(dataset), type = pc_h5_text_type(PC_FIELD_TEXT_SIZE);
+/* A value's bytes on its way from the file: a text's with its zero and one more, so that one that is too long shows. */
+static size_t read_size(const pc_field *field) {
+    if (pc_field_is_text(field)) return longest_text(field) + 2;
+    return takes_all(field) ? pc_field_size(field) : sizeof(int64_t);
+}
+
+/* As the file has them: ASCII where another program wrote them, which HDF5 does not take for UTF-8. */
+static hid_t read_text_type(const pc_field *field, hid_t dataset) {
+    hid_t stored = H5Dget_type(dataset), type = pc_h5_text_type(read_size(field));
     bool done = stored >= 0 && type >= 0 && H5Tset_cset(type, H5Tget_cset(stored)) >= 0 &&
                 H5Tset_strpad(type, H5T_STR_NULLTERM) >= 0;
     if (stored >= 0) H5Tclose(stored);
@@ -234,14 +243,8 @@ static hid_t read_text_type(hid_t dataset) {
     return -1;
 }
 
-/* A value's bytes on its way from the file. */
-static size_t read_size(const pc_field *field) {
-    if (pc_field_is_text(field)) return PC_FIELD_TEXT_SIZE;
-    return takes_all(field) ? pc_field_size(field) : sizeof(int64_t);
-}
-
 static hid_t read_type(const pc_field *field, hid_t dataset) {
-    if (pc_field_is_text(field)) return read_text_type(dataset);
+    if (pc_field_is_text(field)) return read_text_type(field, dataset);
     if (takes_all(field)) return native_type_of(field);
     return H5Tcopy(pc_field_is_real(field) ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
 }

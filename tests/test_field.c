@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 #include "engine/field.h"
+#include "engine/hash.h"
 #include "storage/fields.h"
 
 #include <math.h>
