@@ -24,7 +24,7 @@ static inline void end_task(pc_simulation *s, int32_t task, pc_time end, int32_t
         int32_t next = program->next_in_order[task];
         s->queue_first[p] = next;
         s->free_at[p] = end;
-        if (next != NO_TASK) wait_for_turn(s, next, depth);
+        if (next != PC_NO_TASK) wait_for_turn(s, next, depth);
     }
     const successor *next = program->successors + program->successor_offset[task];
     const successor *behind = program->successors + program->successor_offset[task + 1];

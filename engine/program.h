@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-enum { PC_NO_RESOURCE = -1 };
+enum { PC_NO_RESOURCE = -1, PC_NO_TASK = -1 };
 
 typedef enum pc_processor_order { PC_PROCESSOR_IN_ORDER, PC_PROCESSOR_FIRST_COME } pc_processor_order;
 

@@ -35,7 +35,7 @@ static void near_to_front(pc_queue *queue) {
 
 /* Moves those before it to the front, into the room that events that have left gave back, or those behind it to the
  * back: whichever are fewer. */
-static inline void run_insert(pc_queue *queue, key k, uint32_t slot) {
+static inline void run_insert(pc_queue *queue, event_key k, uint32_t slot) {
     uint32_t *near = queue->near;
     size_t place, first = queue->first, last = queue->last;
     if (first > 0 && first < last && before(k, key_at(queue, first + (last - first) / 2))) {
@@ -51,7 +51,7 @@ static inline void run_insert(pc_queue *queue, key k, uint32_t slot) {
 
 /* Sorts `count` events into the empty run by counting for each how many come before it: no branch to mispredict. */
 static void run_fill(pc_queue *queue, const uint32_t *slots, uint32_t count) {
-    key keys[BUCKET_SPLIT];
+    event_key keys[BUCKET_SPLIT];
     uint8_t rank[BUCKET_SPLIT] = {0};
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = queue->nodes[slots[i]].key;
@@ -78,7 +78,7 @@ static size_t least_child(const pc_queue *queue, size_t place) {
 }
 
 static void sift_down(pc_queue *queue, size_t place, uint32_t slot) {
-    key k = queue->nodes[slot].key;
+    event_key k = queue->nodes[slot].key;
     while (4 * place + 1 < queue->last) {
         size_t child = least_child(queue, place);
         if (!before(key_at(queue, child), k)) break;
@@ -88,7 +88,7 @@ static void sift_down(pc_queue *queue, size_t place, uint32_t slot) {
     queue->near[place] = slot;
 }
 
-static void heap_insert(pc_queue *queue, key k, uint32_t slot) {
+static void heap_insert(pc_queue *queue, event_key k, uint32_t slot) {
     size_t place = queue->last++;
     for (; place > 0 && before(k, key_at(queue, (place - 1) / 4)); place = (place - 1) / 4)
         queue->near[place] = queue->near[(place - 1) / 4];
@@ -225,7 +225,7 @@ static __attribute__((noinline)) void spill_near(pc_queue *queue) {
     queue->near_end = least;
 }
 
-static inline void near_insert(pc_queue *queue, key k, uint32_t slot) {
+static inline void near_insert(pc_queue *queue, event_key k, uint32_t slot) {
     if (queue->is_heap) {
         heap_insert(queue, k, slot);
         if (near_count(queue) > queue->spill_at) spill_near(queue);
@@ -523,7 +523,7 @@ bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_ev
     uint32_t slot = queue->free;
     node *n = &queue->nodes[slot];
     queue->free = n->next;
-    n->key = (key){(uint64_t)time, (uint64_t)priority << PRIORITY_SHIFT | queue->sequence++};
+    n->key = (event_key){(uint64_t)time, (uint64_t)priority << PRIORITY_SHIFT | queue->sequence++};
     n->event = *event;
     queue->pending++;
     if (handle) *handle = (pc_event_handle){slot, n->generation};

@@ -22,13 +22,13 @@ enum {
     CACHE_LINE = 64,
 };
 
-typedef struct key {
+typedef struct event_key {
     uint64_t time;
     uint64_t order; /* priority, then sequence */
-} key;
+} event_key;
 
 typedef struct node {
-    key key;
+    event_key key;
     uint32_t next; /* in a bucket's chain, or in the free list */
     uint32_t generation;
     pc_event event;
@@ -73,7 +73,7 @@ struct pc_queue {
 
 #define DEAD UINT32_MAX /* event.kind of a cancelled event */
 
-static inline bool before(key a, key b) {
+static inline bool before(event_key a, event_key b) {
     unsigned __int128 x = (unsigned __int128)a.time << 64 | a.order, y = (unsigned __int128)b.time << 64 | b.order;
     return x < y;
 }
@@ -82,7 +82,7 @@ static inline uint32_t near_count(const pc_queue *queue) {
     return queue->last - queue->first;
 }
 
-static inline key key_at(const pc_queue *queue, size_t place) {
+static inline event_key key_at(const pc_queue *queue, size_t place) {
     return queue->nodes[queue->near[place]].key;
 }
 

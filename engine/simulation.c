@@ -136,8 +136,8 @@ static void release_processor(pc_simulation *s, int32_t task) {
     if (s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER) {
         int32_t next = s->program->next_in_order[task];
         s->queue_first[p] = next;
-        if (next != NO_TASK && s->waiting[next] == 0) dispatch(s, next);
-    } else if (s->queue_first[p] != NO_TASK) {
+        if (next != PC_NO_TASK && s->waiting[next] == 0) dispatch(s, next);
+    } else if (s->queue_first[p] != PC_NO_TASK) {
         int32_t next = s->queue_first[p];
         s->queue_first[p] = s->queue_next[next];
         dispatch(s, next);
@@ -296,10 +296,10 @@ static void settle_outcome(pc_simulation *s) {
         return;
     }
     s->stopped_at = s->latest_end;
-    s->stopped_by = NO_TASK;
+    s->stopped_by = PC_NO_TASK;
     if (s->done_count == s->program->task_count) return;
     int32_t parked = pc_waiting_first(s);
-    if (parked != NO_TASK) {
+    if (parked != PC_NO_TASK) {
         pc_memory_stop(s, parked);
         pc_time asked = s->waiter[parked].parked_at;
         s->stopped_at = asked > s->latest_end ? asked : s->latest_end;

@@ -21,8 +21,6 @@ enum {
 };
 enum { PRIORITY_END = 0, PRIORITY_RETRY = 1, PRIORITY_START = 2, PRIORITY_SHARE = 3, PRIORITY_STOP = 4 };
 
-enum { NO_TASK = -1 };
-
 /* A flow that is under way. */
 typedef struct flow {
     double rate;  /* bytes per second */
@@ -77,7 +75,7 @@ typedef struct load_rows {
     double *bytes_per_s;
 } load_rows;
 
-/* Neighbours in a list of tasks; and where the list begins and ends. NO_TASK: none. */
+/* Neighbours in a list of tasks; and where the list begins and ends. PC_NO_TASK: none. */
 typedef struct task_links {
     int32_t next, prev;
 } task_links;
@@ -112,7 +110,8 @@ typedef struct processor_turn {
     int32_t memory;       /* for which, where it is one */
     bool is_called;       /* there is an event for its turn */
     bool aside_is_called; /* and for those that were put aside */
-    int32_t next_piece;   /* that goes on with what it has begun, and before which nothing else can start; or NO_TASK */
+    int32_t
+        next_piece; /* that goes on with what it has begun, and before which nothing else can start; or PC_NO_TASK */
 } processor_turn;
 
 struct pc_simulation {
@@ -170,8 +169,8 @@ void pc_simulation_fail(pc_simulation *simulation, bool *fault);
 
 /* The task is the last of those that wait for a first-come processor. */
 static inline void pc_task_queue_up(pc_simulation *s, int32_t task, int32_t p) {
-    s->queue_next[task] = NO_TASK;
-    if (s->queue_first[p] == NO_TASK)
+    s->queue_next[task] = PC_NO_TASK;
+    if (s->queue_first[p] == PC_NO_TASK)
         s->queue_first[p] = task;
     else
         s->queue_next[s->queue_last[p]] = task;
@@ -202,7 +201,7 @@ void pc_waiting_on_retry(pc_engine *engine, const pc_event *event, void *context
 void pc_waiting_on_aside(pc_engine *engine, const pc_event *event, void *context);
 void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context);
 
-/* The task that has waited longest for memory, of those the one with the least number; or NO_TASK. */
+/* The task that has waited longest for memory, of those the one with the least number; or PC_NO_TASK. */
 int32_t pc_waiting_first(const pc_simulation *simulation);
 
 /* In ahead.c, for a program that is_ordered: all tasks that wait for no flow; a flow has ended now. */

@@ -26,9 +26,9 @@ static void post(pc_simulation *s, pc_time delay, uint16_t priority, uint32_t ki
 void pc_waiting_begin(pc_simulation *simulation) {
     pc_simulation *s = simulation;
     for (int32_t m = 0; m < s->program->memory_count; m++)
-        s->parked[m] = (parked_tasks){{NO_TASK, NO_TASK}, INT64_MAX, NO_TASK, false};
+        s->parked[m] = (parked_tasks){{PC_NO_TASK, PC_NO_TASK}, INT64_MAX, PC_NO_TASK, false};
     for (int32_t p = 0; p < s->program->processor_count; p++)
-        s->turn[p] = (processor_turn){.aside = {NO_TASK, NO_TASK}, .next_piece = NO_TASK};
+        s->turn[p] = (processor_turn){.aside = {PC_NO_TASK, PC_NO_TASK}, .next_piece = PC_NO_TASK};
     for (int32_t t = 0; t < s->program->task_count; t++) s->waiter[t] = (waiter){.state = FREE};
 }
 
@@ -36,8 +36,8 @@ void pc_waiting_begin(pc_simulation *simulation) {
 
 static void append(pc_simulation *s, task_list *list, int32_t task, int which) {
     task_links *links = &s->waiter[task].links[which];
-    *links = (task_links){.prev = list->last, .next = NO_TASK};
-    if (list->last == NO_TASK)
+    *links = (task_links){.prev = list->last, .next = PC_NO_TASK};
+    if (list->last == PC_NO_TASK)
         list->first = task;
     else
         s->waiter[list->last].links[which].next = task;
@@ -46,11 +46,11 @@ static void append(pc_simulation *s, task_list *list, int32_t task, int which) {
 
 static void cut_out(pc_simulation *s, task_list *list, int32_t task, int which) {
     const task_links *links = &s->waiter[task].links[which];
-    if (links->prev == NO_TASK)
+    if (links->prev == PC_NO_TASK)
         list->first = links->next;
     else
         s->waiter[links->prev].links[which].next = links->next;
-    if (links->next == NO_TASK)
+    if (links->next == PC_NO_TASK)
         list->last = links->prev;
     else
         s->waiter[links->next].links[which].prev = links->prev;
@@ -69,7 +69,7 @@ static void call_turn(pc_simulation *s, int32_t p) {
 }
 
 static void call_those_aside(pc_simulation *s, int32_t p) {
-    if (s->is_busy[p] || s->turn[p].aside_is_called || s->turn[p].aside.first == NO_TASK) return;
+    if (s->is_busy[p] || s->turn[p].aside_is_called || s->turn[p].aside.first == PC_NO_TASK) return;
     s->turn[p].aside_is_called = true;
     post(s, 0, PRIORITY_RETRY, EVENT_ASIDE, p);
 }
@@ -80,17 +80,17 @@ static bool is_in_order(const pc_simulation *s, int32_t p) {
     return p != PC_NO_RESOURCE && s->program->processor_order[p] == PC_PROCESSOR_IN_ORDER;
 }
 
-/* The task that goes on with what this one of an in-order processor begins, or NO_TASK. */
+/* The task that goes on with what this one of an in-order processor begins, or PC_NO_TASK. */
 static int32_t next_piece(const pc_simulation *s, int32_t task) {
-    if (!is_in_order(s, s->program->tasks[task].processor)) return NO_TASK;
+    if (!is_in_order(s, s->program->tasks[task].processor)) return PC_NO_TASK;
     int32_t next = s->program->next_in_order[task];
-    return next != NO_TASK && s->program->tasks[next].goes_on ? next : NO_TASK;
+    return next != PC_NO_TASK && s->program->tasks[next].goes_on ? next : PC_NO_TASK;
 }
 
 /* The next one of the order behind all that goes on with this one. */
 static int32_t next_whole(const pc_simulation *s, int32_t task) {
     int32_t next = s->program->next_in_order[task];
-    while (next != NO_TASK && s->program->tasks[next].goes_on) next = s->program->next_in_order[next];
+    while (next != PC_NO_TASK && s->program->tasks[next].goes_on) next = s->program->next_in_order[next];
     return next;
 }
 
@@ -120,7 +120,7 @@ static void spread(pc_simulation *s, int32_t task, int32_t by) {
         task = s->stack[--depth];
         for (int64_t i = program->successor_offset[task]; i < program->successor_offset[task + 1]; i++)
             hold_up(s, program->successors[i].task, by, &depth);
-        if ((piece = next_piece(s, task)) != NO_TASK) hold_up(s, piece, by, &depth);
+        if ((piece = next_piece(s, task)) != PC_NO_TASK) hold_up(s, piece, by, &depth);
     }
 }
 
@@ -138,7 +138,7 @@ static void park(pc_simulation *s, int32_t task) {
     parked_tasks *parked = &s->parked[t->memory];
     s->waiter[task].state = PARKED;
     s->waiter[task].parked_at = pc_engine_now(s->engine);
-    parked->processor = parked->tasks.first == NO_TASK || parked->processor == t->processor ? t->processor : MANY;
+    parked->processor = parked->tasks.first == PC_NO_TASK || parked->processor == t->processor ? t->processor : MANY;
     append(s, &parked->tasks, task, OF_MEMORY);
     if (t->take_bytes < parked->least_bytes) parked->least_bytes = t->take_bytes;
     if (t->processor != PC_NO_RESOURCE) {
@@ -151,7 +151,7 @@ static void park(pc_simulation *s, int32_t task) {
 static void unpark(pc_simulation *s, int32_t task) {
     parked_tasks *parked = &s->parked[s->program->tasks[task].memory];
     cut_out(s, &parked->tasks, task, OF_MEMORY);
-    if (parked->tasks.first == NO_TASK) parked->least_bytes = INT64_MAX;
+    if (parked->tasks.first == PC_NO_TASK) parked->least_bytes = INT64_MAX;
     spread(s, task, -1);
 }
 
@@ -184,8 +184,8 @@ static bool is_worth_asking(const pc_simulation *s, int32_t p) {
 /* Starts the first that the processor put aside and that can go now; whether there is one. */
 static bool take_up(pc_simulation *s, int32_t p) {
     int32_t next;
-    if (s->is_busy[p] || s->turn[p].next_piece != NO_TASK || !is_worth_asking(s, p)) return false;
-    for (int32_t task = s->turn[p].aside.first; task != NO_TASK; task = next) {
+    if (s->is_busy[p] || s->turn[p].next_piece != PC_NO_TASK || !is_worth_asking(s, p)) return false;
+    for (int32_t task = s->turn[p].aside.first; task != PC_NO_TASK; task = next) {
         next = next_in(s, task, OF_PROCESSOR);
         if (s->waiter[task].state == HELD) continue;
         if (pc_memory_lets_start(s, task)) {
@@ -208,7 +208,7 @@ void pc_waiting_on_aside(pc_engine *engine, const pc_event *event, void *context
 
 void pc_waiting_retry(pc_simulation *simulation, int32_t number) {
     parked_tasks *parked = &simulation->parked[number];
-    if (parked->tasks.first == NO_TASK || parked->is_called) return;
+    if (parked->tasks.first == PC_NO_TASK || parked->is_called) return;
     parked->is_called = true;
     post(simulation, 0, PRIORITY_RETRY, EVENT_RETRY, number);
 }
@@ -219,7 +219,7 @@ void pc_waiting_on_retry(pc_engine *engine, const pc_event *event, void *context
     int32_t number = (int32_t)event->target, task, next;
     parked_tasks *parked = &s->parked[number];
     parked->is_called = false;
-    for (task = parked->tasks.first; task != NO_TASK && has_room(s, number); task = next) {
+    for (task = parked->tasks.first; task != PC_NO_TASK && has_room(s, number); task = next) {
         int32_t p = s->program->tasks[task].processor;
         next = next_in(s, task, OF_MEMORY);
         if (p != PC_NO_RESOURCE && take_up(s, p)) next = parked->tasks.first; /* it may have been any of them */
@@ -239,9 +239,9 @@ void pc_waiting_on_turn(pc_engine *engine, const pc_event *event, void *context)
     pc_simulation *s = context;
     int32_t p = (int32_t)event->target, task, piece = s->turn[p].next_piece;
     s->turn[p].is_called = false;
-    if (!s->is_busy[p] && piece != NO_TASK && is_ready(s, piece)) go(s, piece);
-    if (s->is_busy[p] || piece != NO_TASK) return;
-    while ((task = s->queue_first[p]) != NO_TASK) {
+    if (!s->is_busy[p] && piece != PC_NO_TASK && is_ready(s, piece)) go(s, piece);
+    if (s->is_busy[p] || piece != PC_NO_TASK) return;
+    while ((task = s->queue_first[p]) != PC_NO_TASK) {
         bool is_here = is_ready(s, task);
         if (!is_here && s->waiter[task].held_by == 0) return;
         s->queue_first[p] = is_in_order(s, p) ? next_whole(s, task) : s->queue_next[task];
@@ -293,16 +293,16 @@ void pc_waiting_release(pc_simulation *simulation, int32_t processor) {
 }
 
 static bool is_earlier(const pc_simulation *s, int32_t a, int32_t b) {
-    if (b == NO_TASK) return true;
+    if (b == PC_NO_TASK) return true;
     pc_time of_a = s->waiter[a].parked_at, of_b = s->waiter[b].parked_at;
     return of_a != of_b ? of_a < of_b : a < b;
 }
 
 int32_t pc_waiting_first(const pc_simulation *simulation) {
     const pc_simulation *s = simulation;
-    int32_t first = NO_TASK;
+    int32_t first = PC_NO_TASK;
     for (int32_t m = 0; s->program->may_wait && m < s->program->memory_count; m++)
-        for (int32_t task = s->parked[m].tasks.first; task != NO_TASK; task = next_in(s, task, OF_MEMORY))
+        for (int32_t task = s->parked[m].tasks.first; task != PC_NO_TASK; task = next_in(s, task, OF_MEMORY))
             if (is_earlier(s, task, first)) first = task;
     return first;
 }

@@ -1,6 +1,6 @@
 #include "kernels/transfer.h"
 
-const char *pc_transfer_name(pc_transfer transfer) {
+const char *pc_transfer_name(pc_transfer_kind transfer) {
     switch (transfer) {
     case PC_TRANSFER_SEND_RECV:
         return "send_recv";
@@ -18,7 +18,7 @@ const char *pc_transfer_name(pc_transfer transfer) {
     return "";
 }
 
-double pc_transfer_bus_factor(pc_transfer transfer, int ranks) {
+double pc_transfer_bus_factor(pc_transfer_kind transfer, int ranks) {
     double others = (double)(ranks - 1) / (double)ranks;
     switch (transfer) {
     case PC_TRANSFER_ALL_REDUCE:
@@ -32,7 +32,7 @@ double pc_transfer_bus_factor(pc_transfer transfer, int ranks) {
     }
 }
 
-void pc_transfer_buffers(pc_transfer transfer, int ranks, int64_t count, int64_t *send, int64_t *receive) {
+void pc_transfer_buffers(pc_transfer_kind transfer, int ranks, int64_t count, int64_t *send, int64_t *receive) {
     *send = transfer == PC_TRANSFER_ALL_GATHER ? count / ranks : count;
     *receive = transfer == PC_TRANSFER_REDUCE_SCATTER ? count / ranks : count;
 }

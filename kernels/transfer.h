@@ -15,23 +15,23 @@
 extern "C" {
 #endif
 
-typedef enum pc_transfer {
+typedef enum pc_transfer_kind {
     PC_TRANSFER_SEND_RECV, /* a ring: each rank sends to the next one and receives from the one before */
     PC_TRANSFER_ALL_REDUCE,
     PC_TRANSFER_ALL_GATHER,
     PC_TRANSFER_REDUCE_SCATTER,
     PC_TRANSFER_ALL_TO_ALL,
     PC_TRANSFERS
-} pc_transfer;
-const char *pc_transfer_name(pc_transfer transfer); /* "all_reduce" */
+} pc_transfer_kind;
+const char *pc_transfer_name(pc_transfer_kind transfer); /* "all_reduce" */
 
 /* What a bus carries for every byte of algbw (nccl-tests, doc/PERFORMANCE.md): 2(n-1)/n of an all-reduce, (n-1)/n of
  * all-gather, reduce-scatter and all-to-all, 1 of a message. */
-double pc_transfer_bus_factor(pc_transfer transfer, int ranks);
+double pc_transfer_bus_factor(pc_transfer_kind transfer, int ranks);
 
 /* Elements of the send and receive buffers of one rank, for `count` elements of the whole tensor (a multiple of ranks;
  * of a message: the message; of an all-to-all: what a rank sends in all). */
-void pc_transfer_buffers(pc_transfer transfer, int ranks, int64_t count, int64_t *send, int64_t *receive);
+void pc_transfer_buffers(pc_transfer_kind transfer, int ranks, int64_t count, int64_t *send, int64_t *receive);
 
 enum { PC_TRANSFER_ID_BYTES = 128 };
 typedef struct pc_transfer_id {
@@ -50,7 +50,7 @@ void pc_transfer_close(pc_transfer_group *group);
 void pc_transfer_abandon(pc_transfer_group *group);
 
 /* Enqueues one on the device's stream; numbers are PC_BF16 or PC_FP32, reductions are sums. */
-pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer transfer, pc_dtype dtype, const void *send,
+pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer_kind transfer, pc_dtype dtype, const void *send,
                             void *receive, int64_t count, pc_error *error);
 
 /* In place of each value, the largest over the ranks, on every rank; waits for all of them, and is a barrier so. */

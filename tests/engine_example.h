@@ -3,7 +3,9 @@
 #ifndef PC_TESTS_ENGINE_EXAMPLE_H
 #define PC_TESTS_ENGINE_EXAMPLE_H
 
+#include "engine/numbers.h"
 #include "models/schedule/engine_trace.h"
+#include "tests/support.h"
 
 enum {
     ENGINE_LINKS = 4,
@@ -14,9 +16,6 @@ enum {
     ENGINE_DEVICES = 2,
     ENGINE_WORK = 3
 };
-
-#define MS  INT64_C(1000000000) /* picoseconds */
-#define GIB (INT64_C(1) << 30)
 
 /* Links 0 and 1, of 1 GB/s: two messages of 0.5 GB to stage 1, half a second each; one of 1 GB back. Links 2 and 3, of
  * 2 GB/s: gradients of 2 GB take a second, and after half of it 1 GB of the tied embedding's is there as well; as
@@ -74,7 +73,9 @@ static inline void engine_example_devices(pc_engine_trace *x) {
     static pc_time ready_ps[] = {0, 500 * MS, 3000 * MS, 4750 * MS, 1000 * MS, 2000 * MS, 2500 * MS, 4000 * MS};
     static int32_t memory_device[] = {0, 0, 0, 1, 1, 1};
     static pc_time memory_time_ps[] = {0, 1000 * MS, 4000 * MS, 0, 2000 * MS, 3000 * MS};
-    static int64_t memory_bytes[] = {GIB, 2 * GIB, GIB, GIB, 3 * GIB, GIB}, capacity_bytes[] = {4 * GIB, 0};
+    static int64_t memory_bytes[] = {PC_BYTES_PER_GIB, 2 * PC_BYTES_PER_GIB, PC_BYTES_PER_GIB,
+                                     PC_BYTES_PER_GIB, 3 * PC_BYTES_PER_GIB, PC_BYTES_PER_GIB},
+                   capacity_bytes[] = {4 * PC_BYTES_PER_GIB, 0};
     static uint8_t work_sort[] = {PC_WORK_OPTIMIZER, PC_WORK_OPTIMIZER, PC_WORK_OVERHEAD};
     static int32_t work_replica[] = {0, 0, 0}, work_device[] = {0, 1, 0};
     static pc_time work_start_ps[] = {5500 * MS, 5500 * MS, 6000 * MS};

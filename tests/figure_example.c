@@ -16,7 +16,7 @@ char *read_text(const char *path, size_t *size) {
     return text;
 }
 
-void write_text(const char *path, const char *text) {
+void write_file(const char *path, const char *text) {
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
     assert_true(fputs(text, stream) >= 0);
@@ -31,13 +31,13 @@ int count_of(const char *text, const char *part) {
 
 /* --- a schedule --- */
 
-void make_example(example *made, int devices, int microbatches, int chunks) {
+void make_figure_example(figure_example *made, int devices, int microbatches, int chunks) {
     int64_t count = (int64_t)devices * microbatches * chunks * 3, i = 0;
-    *made = (example){.trace = {.pass_count = count,
-                                .pass_device = calloc((size_t)count, sizeof(int32_t)),
-                                .pass = calloc((size_t)count, sizeof(pc_pass)),
-                                .pass_start_ps = calloc((size_t)count, sizeof(pc_time)),
-                                .pass_end_ps = calloc((size_t)count, sizeof(pc_time))}};
+    *made = (figure_example){.trace = {.pass_count = count,
+                                       .pass_device = calloc((size_t)count, sizeof(int32_t)),
+                                       .pass = calloc((size_t)count, sizeof(pc_pass)),
+                                       .pass_start_ps = calloc((size_t)count, sizeof(pc_time)),
+                                       .pass_end_ps = calloc((size_t)count, sizeof(pc_time))}};
     for (int d = 0; d < devices; d++) {
         for (int k = 0; k < 3 * chunks * microbatches; k++, i++) {
             made->trace.pass_device[i] = d;
@@ -57,7 +57,7 @@ void make_example(example *made, int devices, int microbatches, int chunks) {
                                    .trace = &made->trace};
 }
 
-void add_levels(example *made) {
+void add_levels(figure_example *made) {
     pc_replay_trace *trace = &made->trace;
     trace->level_device = calloc((size_t)trace->pass_count, sizeof(int32_t));
     trace->level_time_ps = calloc((size_t)trace->pass_count, sizeof(pc_time));
@@ -75,7 +75,7 @@ void add_levels(example *made) {
     made->timeline.memory_unit = "GiB";
 }
 
-void add_block(example *made) {
+void add_block(figure_example *made) {
     int p = made->timeline.devices, v = made->timeline.chunks;
     size_t count = (size_t)p * (size_t)v * PC_PASS_KINDS;
     pc_block *block = &made->block;
@@ -96,7 +96,7 @@ void add_block(example *made) {
     made->timeline.block = block;
 }
 
-void free_example(example *made) {
+void free_example(figure_example *made) {
     free(made->trace.pass_device);
     free(made->trace.pass);
     free(made->trace.pass_start_ps);
@@ -135,7 +135,7 @@ char *script_of(const folder *at, const pc_timeline *timeline) {
     pc_error error = {0};
     size_t size;
     snprintf(program, sizeof program, "%s/gnuplot", at->path);
-    write_text(program, "#!/bin/sh\nexec /bin/cat\n"); /* the script is the picture */
+    write_file(program, "#!/bin/sh\nexec /bin/cat\n"); /* the script is the picture */
     assert_int_equal(chmod(program, 0755), 0);
     if (draw_with_programs_of(at->path, timeline, at->file, &error) != PC_OK) fail_msg("%s", error.message);
     assert_int_equal(unlink(program), 0);

@@ -9,25 +9,25 @@
 
 /* The whole file, terminated; the caller frees it. */
 char *read_text(const char *path, size_t *size);
-void write_text(const char *path, const char *text);
+void write_file(const char *path, const char *text);
 int count_of(const char *text, const char *part);
 
 /* --- a schedule: every stage runs F, B, W of each microbatch, a second each, one stage behind the other --- */
 
-typedef struct example {
+typedef struct figure_example {
     pc_replay_trace trace;
     pc_timeline timeline;
     pc_block block;
-} example;
+} figure_example;
 
-void make_example(example *made, int devices, int microbatches, int chunks);
+void make_figure_example(figure_example *made, int devices, int microbatches, int chunks);
 
 /* F takes a GiB, W gives it back. Of the given example every device holds 1 GiB for 3 s a chunk and microbatch. */
-void add_levels(example *made);
+void add_levels(figure_example *made);
 
 /* Chunks one after the other, in each F down the devices, then B and W up them: a block for the panel. */
-void add_block(example *made);
-void free_example(example *made);
+void add_block(figure_example *made);
+void free_example(figure_example *made);
 
 /* --- drawing --- */
 

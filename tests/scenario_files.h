@@ -7,8 +7,6 @@
 
 enum { PATH_SIZE = 1024 };
 
-static const int64_t MS = 1000000000;
-
 /* The text of a scenario of one run: 1f1b, 4 devices, 8 microbatches, a millisecond each for F, B and W. */
 extern const char *const base;
 

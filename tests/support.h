@@ -14,6 +14,8 @@
 
 #include "engine/random.h"
 
+#define MS INT64_C(1000000000) /* picoseconds */
+
 /* Seeds tests; the same numbers everywhere. */
 typedef struct test_random {
     uint64_t state;

@@ -72,7 +72,7 @@ static double sum_of(int ranks, int64_t place) {
 
 /* Of the receive buffer, by the definitions of the MPI standard, 'Collective Communication'; a message comes from the
  * rank before. */
-static double arrives(pc_transfer transfer, int ranks, int rank, int64_t part, int64_t place) {
+static double arrives(pc_transfer_kind transfer, int ranks, int rank, int64_t part, int64_t place) {
     switch (transfer) {
     case PC_TRANSFER_ALL_REDUCE:
         return sum_of(ranks, place);
@@ -88,8 +88,8 @@ static double arrives(pc_transfer transfer, int ranks, int rank, int64_t part, i
 }
 
 /* Buffers are as long as pc_transfer_buffers says: a sanitizer sees what goes beyond. */
-static bool transfer_once(pc_transfer_group *group, pc_device *device, pc_transfer transfer, pc_dtype dtype, int ranks,
-                          int rank) {
+static bool transfer_once(pc_transfer_group *group, pc_device *device, pc_transfer_kind transfer, pc_dtype dtype,
+                          int ranks, int rank) {
     int64_t count = (int64_t)ranks * COUNT_OF_EACH, send, receive, bytes = pc_dtype_bytes(dtype), wrong = 0;
     char there[RECEIVE_MOST * 4];
     void *from, *to;
@@ -113,8 +113,8 @@ static bool transfer_once(pc_transfer_group *group, pc_device *device, pc_transf
 static bool transfer_all(pc_transfer_group *group, pc_device *device, int ranks, int rank) {
     bool is_right = true;
     for (int t = 0; t < PC_TRANSFERS; t++) {
-        is_right = transfer_once(group, device, (pc_transfer)t, PC_BF16, ranks, rank) && is_right;
-        is_right = transfer_once(group, device, (pc_transfer)t, PC_FP32, ranks, rank) && is_right;
+        is_right = transfer_once(group, device, (pc_transfer_kind)t, PC_BF16, ranks, rank) && is_right;
+        is_right = transfer_once(group, device, (pc_transfer_kind)t, PC_FP32, ranks, rank) && is_right;
     }
     return is_right;
 }
@@ -196,12 +196,12 @@ static void test_transfer_fails(void **state) {
         char expected[96];
         pc_error error = {0};
         fake_nccl_now()->fails = names[t];
-        assert_int_equal(pc_transfer_enqueue(group, (pc_transfer)t, PC_FP32, from, to, 4, &error), PC_ERROR_IO);
-        snprintf(expected, sizeof expected, "NCCL, %s: a made-up fault", pc_transfer_name((pc_transfer)t));
+        assert_int_equal(pc_transfer_enqueue(group, (pc_transfer_kind)t, PC_FP32, from, to, 4, &error), PC_ERROR_IO);
+        snprintf(expected, sizeof expected, "NCCL, %s: a made-up fault", pc_transfer_name((pc_transfer_kind)t));
         assert_string_equal(error.message, expected);
         assert_int_equal(fake_nccl_now()->depth, 0);
         memset(to, 0, sizeof to);
-        assert_int_equal(pc_transfer_enqueue(group, (pc_transfer)t, PC_FP32, from, to, 4, NULL), PC_OK);
+        assert_int_equal(pc_transfer_enqueue(group, (pc_transfer_kind)t, PC_FP32, from, to, 4, NULL), PC_OK);
         assert_memory_equal(from, to, sizeof to);
     }
     double value = 1;

@@ -20,10 +20,10 @@ static void the_ending_names_the_format(void **state) {
 
 static void impossible_paths_are_refused(void **state) {
     const folder *at = *state;
-    example made;
+    figure_example made;
     pc_error error = {0};
     char path[160];
-    make_example(&made, 2, 2, 1);
+    make_figure_example(&made, 2, 2, 1);
     snprintf(path, sizeof path, "%s/no/such.svg", at->path);
     assert_int_equal(pc_figure_timeline(&made.timeline, path, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "there is no folder"));
@@ -42,8 +42,8 @@ static void all_formats_are_drawn(void **state) {
     } formats[] = {{"a.svg", "<?xml"}, {"a.png", "\x89PNG"}, {"a.pdf", "%PDF"}};
     const folder *at = *state;
     need_gnuplot();
-    example made;
-    make_example(&made, 4, 8, 2);
+    figure_example made;
+    make_figure_example(&made, 4, 8, 2);
     for (int i = 0; i < 3; i++) {
         char path[160];
         size_t size;
@@ -61,8 +61,8 @@ static void same_schedule_gives_the_same_bytes(void **state) {
     static const char *const endings[] = {"svg", "png", "pdf"};
     const folder *at = *state;
     need_gnuplot();
-    example made;
-    make_example(&made, 4, 8, 1);
+    figure_example made;
+    make_figure_example(&made, 4, 8, 1);
     for (int i = 0; i < 3; i++) {
         char path[2][160], *picture[2];
         size_t size[2];
@@ -84,9 +84,9 @@ static void same_schedule_gives_the_same_bytes(void **state) {
 static void every_pass_is_in_the_picture(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
+    figure_example made;
     size_t size;
-    make_example(&made, 2, 3, 1);
+    make_figure_example(&made, 2, 3, 1);
     assert_drawn(&made.timeline, at->file);
     char *svg = read_text(at->file, &size);
     assert_int_equal(count_of(svg, "<polygon fill = 'rgb(  0, 114, 178)'"), 7);
@@ -108,8 +108,8 @@ static void extreme_shapes_are_drawn(void **state) {
     const folder *at = *state;
     need_gnuplot();
     for (long i = 0; i < test_part(sizeof shapes / sizeof shapes[0], 2); i++) {
-        example made;
-        make_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
+        figure_example made;
+        make_figure_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
         made.timeline.subtitle = NULL;
         made.timeline.time_unit = "";
         assert_drawn(&made.timeline, at->file);
@@ -120,9 +120,9 @@ static void extreme_shapes_are_drawn(void **state) {
 /* A replay that ran out of memory may hold passes that never ran; all of them make no picture. */
 static void passes_that_never_ran_are_not_drawn(void **state) {
     const folder *at = *state;
-    example made;
+    figure_example made;
     pc_error error = {0};
-    make_example(&made, 1, 1, 1);
+    make_figure_example(&made, 1, 1, 1);
     for (int i = 0; i < 3; i++) made.trace.pass_end_ps[i] = made.trace.pass_start_ps[i] = -1;
     assert_int_equal(pc_figure_timeline(&made.timeline, at->file, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "timeline.svg: there is no pass to draw; expected one that takes time"));
@@ -153,8 +153,8 @@ static void text_runs_no_command(void **state) {
     };
     const folder *at = *state;
     need_gnuplot();
-    example made;
-    make_example(&made, 2, 2, 1);
+    figure_example made;
+    make_figure_example(&made, 2, 2, 1);
     for (size_t i = 0; i < sizeof tricks / sizeof tricks[0]; i++) {
         char text[256];
         snprintf(text, sizeof text, tricks[i], at->path);
@@ -169,9 +169,9 @@ static void text_runs_no_command(void **state) {
 static void text_stands_as_it_was_given(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
+    figure_example made;
     size_t size;
-    make_example(&made, 2, 2, 1);
+    make_figure_example(&made, 2, 2, 1);
     made.timeline.title = "it's {/Bold 7}_B ^2 @x ~y \\n \"q\" `w` <&> \xc3\xa9 \xff\x01";
     made.timeline.time_unit = "\xc2\xb5s";
     assert_drawn(&made.timeline, at->file);
@@ -186,9 +186,9 @@ static void text_stands_as_it_was_given(void **state) {
 static void text_leaves_the_svg_well_formed(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
+    figure_example made;
     size_t size;
-    make_example(&made, 2, 2, 1);
+    make_figure_example(&made, 2, 2, 1);
     made.timeline.title = "&#x1; <![CDATA[ ]]> </text> &lt; <b>";
     made.timeline.time_unit = "--> <!-- &";
     assert_drawn(&made.timeline, at->file);
@@ -205,12 +205,12 @@ static void text_leaves_the_svg_well_formed(void **state) {
 static void long_text_is_cut(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
+    figure_example made;
     size_t size;
     char title[5000];
     memset(title, 'x', sizeof title - 1);
     title[sizeof title - 1] = '\0';
-    make_example(&made, 2, 2, 1);
+    make_figure_example(&made, 2, 2, 1);
     made.timeline.title = title;
     assert_drawn(&made.timeline, at->file);
     char *svg = read_text(at->file, &size);
@@ -223,9 +223,9 @@ static void long_text_is_cut(void **state) {
 
 static void a_missing_gnuplot_is_named(void **state) {
     const folder *at = *state;
-    example made;
+    figure_example made;
     pc_error error = {0};
-    make_example(&made, 2, 2, 1);
+    make_figure_example(&made, 2, 2, 1);
     assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->file, &error), PC_ERROR_IO);
     assert_non_null(strstr(error.message, "gnuplot: not found; install gnuplot-nox"));
     assert_int_equal(count_entries(at->path), 0);
@@ -242,15 +242,15 @@ static void a_failing_gnuplot_leaves_what_was_there(void **state) {
         {"#!/bin/sh\nkill -9 $$\n", "gnuplot: failed: it gives no reason"},
     };
     const folder *at = *state;
-    example made;
+    figure_example made;
     size_t size;
     char program[128];
-    make_example(&made, 2, 2, 1);
-    write_text(at->file, "old");
+    make_figure_example(&made, 2, 2, 1);
+    write_file(at->file, "old");
     snprintf(program, sizeof program, "%s/gnuplot", at->path);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pc_error error = {0};
-        write_text(program, cases[i].script);
+        write_file(program, cases[i].script);
         assert_int_equal(chmod(program, 0755), 0);
         assert_int_equal(draw_with_programs_of(at->path, &made.timeline, at->file, &error), PC_ERROR_IO);
         if (!strstr(error.message, cases[i].message)) fail_msg("%s", error.message);
@@ -266,8 +266,8 @@ static void a_failing_gnuplot_leaves_what_was_there(void **state) {
 static void every_refused_allocation_is_reported(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
-    make_example(&made, 2, 2, 2);
+    figure_example made;
+    make_figure_example(&made, 2, 2, 2);
     add_block(&made);
     add_levels(&made);
     for (refusals x = {0}; next_refusal(&x);) {

@@ -37,7 +37,7 @@ typedef struct level {
     int device, time_s, level_gib;
 } level;
 
-static void set_levels(example *made, const level *levels, int count) {
+static void set_levels(figure_example *made, const level *levels, int count) {
     made->trace.level_count = count;
     for (int i = 0; i < count; i++) {
         made->trace.level_device[i] = levels[i].device;
@@ -53,8 +53,8 @@ static void curves_are_the_levels_of_the_trace(void **state) {
     static const level levels[] = {{0, 1, 3}, {0, 2, 1}, {0, 2, 3}, {0, 4, 0},
                                    {1, 1, 2}, {1, 3, 5}, {1, 3, 2}, {1, 6, 0}};
     const folder *at = *state;
-    example made;
-    make_example(&made, 2, 4, 1);
+    figure_example made;
+    make_figure_example(&made, 2, 4, 1);
     add_levels(&made);
     set_levels(&made, levels, 8);
     char *script = script_of(at, &made.timeline);
@@ -70,8 +70,8 @@ static void curves_are_the_levels_of_the_trace(void **state) {
 /* A level is drawn where it belongs: from the bottom of its row's band (0) to the top (the highest peak). */
 static void a_band_is_as_high_as_the_highest_peak(void **state) {
     const folder *at = *state;
-    example made;
-    make_example(&made, 2, 2, 1);
+    figure_example made;
+    make_figure_example(&made, 2, 2, 1);
     add_levels(&made);
     made.timeline.memory_unit_bytes = 0x1p28;
     char *script = script_of(at, &made.timeline);
@@ -85,8 +85,8 @@ static void a_band_is_as_high_as_the_highest_peak(void **state) {
 
 static void there_is_no_memory_panel_without_levels(void **state) {
     const folder *at = *state;
-    example made;
-    make_example(&made, 2, 2, 1);
+    figure_example made;
+    make_figure_example(&made, 2, 2, 1);
     char *plain = script_of(at, &made.timeline);
     add_levels(&made);
     made.timeline.memory = false;
@@ -105,8 +105,8 @@ static void there_is_no_memory_panel_without_levels(void **state) {
 
 static void levels_of_zero_are_drawn(void **state) {
     const folder *at = *state;
-    example made;
-    make_example(&made, 2, 2, 1);
+    figure_example made;
+    make_figure_example(&made, 2, 2, 1);
     add_levels(&made);
     for (int64_t i = 0; i < made.trace.level_count; i++) made.trace.level_bytes[i] = 0;
     need_gnuplot();
@@ -121,8 +121,8 @@ static void levels_of_zero_are_drawn(void **state) {
 static void the_block_is_repeated_every_interval(void **state) {
     static const char *const names[] = {"block_F_0", "block_B_0", "block_W_0"};
     const folder *at = *state;
-    example made;
-    make_example(&made, 3, 4, 1);
+    figure_example made;
+    make_figure_example(&made, 3, 4, 1);
     add_block(&made);
     char *script = script_of(at, &made.timeline);
     for (int i = 0; i < 3; i++) {
@@ -146,8 +146,8 @@ static void the_block_is_repeated_every_interval(void **state) {
 static void blocks_of_several_microbatches_count_on(void **state) {
     int64_t start[2 * PC_PASS_KINDS], duration[PC_PASS_KINDS] = {[PC_PASS_F] = 1, [PC_PASS_BW] = 2};
     const folder *at = *state;
-    example made;
-    make_example(&made, 1, 4, 1);
+    figure_example made;
+    make_figure_example(&made, 1, 4, 1);
     pc_block block = {
         .devices = 1, .chunks = 1, .microbatches = 2, .interval = 6, .start = start, .duration = duration};
     for (int i = 0; i < 2 * PC_PASS_KINDS; i++) start[i] = PC_TIME_NOT_GIVEN;
@@ -175,8 +175,8 @@ static void blocks_of_several_microbatches_count_on(void **state) {
 /* The bar is an interval of the block's own axis: 3 of 21 cells, for the block of 9 is repeated 4 times. */
 static void the_bar_is_an_interval_long(void **state) {
     const folder *at = *state;
-    example made;
-    make_example(&made, 3, 4, 1);
+    figure_example made;
+    make_figure_example(&made, 3, 4, 1);
     add_block(&made);
     char *script = script_of(at, &made.timeline);
     double left = number_behind(script, "set lmargin at screen ", 0);
@@ -195,9 +195,9 @@ static void the_bar_is_an_interval_long(void **state) {
 static void the_block_is_in_the_picture(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
+    figure_example made;
     size_t size;
-    make_example(&made, 2, 3, 1);
+    make_figure_example(&made, 2, 3, 1);
     add_block(&made);
     add_levels(&made);
     assert_drawn(&made.timeline, at->file);
@@ -215,9 +215,9 @@ static void the_block_is_in_the_picture(void **state) {
 /* As many passes as a schedule may have are not multiplied. */
 static void huge_blocks_are_not_repeated(void **state) {
     const folder *at = *state;
-    example made;
+    figure_example made;
     int devices = 60000;
-    make_example(&made, devices, 1, 2);
+    make_figure_example(&made, devices, 1, 2);
     add_block(&made);
     char *script = script_of(at, &made.timeline);
     assert_int_equal(lines_of(script, "boxes_block_F_0"), devices);
@@ -228,8 +228,8 @@ static void huge_blocks_are_not_repeated(void **state) {
 
 static void blocks_without_passes_or_interval_do_no_harm(void **state) {
     const folder *at = *state;
-    example made;
-    make_example(&made, 2, 2, 1);
+    figure_example made;
+    make_figure_example(&made, 2, 2, 1);
     add_block(&made);
     made.block.interval = 0;
     char *once = script_of(at, &made.timeline);
@@ -278,11 +278,11 @@ static void panels_lie_one_below_the_other(void **state) {
     const folder *at = *state;
     need_gnuplot();
     for (int i = 0; i < 3; i++) {
-        example made;
+        figure_example made;
         size_t size;
         frame panels[4], bands[33];
         int devices = shapes[i][0];
-        make_example(&made, devices, shapes[i][1], 1);
+        make_figure_example(&made, devices, shapes[i][1], 1);
         add_block(&made);
         add_levels(&made);
         assert_drawn(&made.timeline, at->file);
@@ -307,8 +307,8 @@ static void panels_lie_one_below_the_other(void **state) {
 static void the_time_axis_is_one(void **state) {
     static const char *const settings[] = {"set xrange [0:", "set lmargin at screen ", "set rmargin at screen "};
     const folder *at = *state;
-    example made;
-    make_example(&made, 3, 7, 2);
+    figure_example made;
+    make_figure_example(&made, 3, 7, 2);
     add_levels(&made);
     char *script = script_of(at, &made.timeline);
     for (int i = 0; i < 3; i++) {
@@ -326,8 +326,8 @@ static void same_panels_give_the_same_bytes(void **state) {
     static const char *const endings[] = {"svg", "png", "pdf"};
     const folder *at = *state;
     need_gnuplot();
-    example made;
-    make_example(&made, 4, 8, 2);
+    figure_example made;
+    make_figure_example(&made, 4, 8, 2);
     add_block(&made);
     add_levels(&made);
     for (int i = 0; i < 3; i++) {
@@ -351,8 +351,8 @@ static void extreme_shapes_are_drawn(void **state) {
     const folder *at = *state;
     need_gnuplot();
     for (long i = 0; i < test_part(sizeof shapes / sizeof shapes[0], 2); i++) {
-        example made;
-        make_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
+        figure_example made;
+        make_figure_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
         add_block(&made);
         add_levels(&made);
         made.timeline.memory_unit = NULL;
@@ -364,9 +364,9 @@ static void extreme_shapes_are_drawn(void **state) {
 static void the_unit_of_memory_runs_no_command(void **state) {
     const folder *at = *state;
     need_gnuplot();
-    example made;
+    figure_example made;
     char unit[256];
-    make_example(&made, 2, 2, 1);
+    make_figure_example(&made, 2, 2, 1);
     add_levels(&made);
     snprintf(unit, sizeof unit, "`touch %s/run` '; system('touch %s/run'); '", at->path, at->path);
     made.timeline.memory_unit = unit;

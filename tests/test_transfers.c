@@ -46,14 +46,15 @@ static void check_group(const pc_profile *profile, int ranks, const char *link) 
         double expected = 1024;
         for (int64_t i = 0; i < profile->transfer_count; i++) {
             const pc_transfer_measurement *x = &profile->transfer[i];
-            if (x->ranks != ranks || strcmp(x->collective, pc_transfer_name((pc_transfer)t)) != 0) continue;
+            if (x->ranks != ranks || strcmp(x->collective, pc_transfer_name((pc_transfer_kind)t)) != 0) continue;
             assert_string_equal(x->link, link);
             assert_int_equal(x->wrong, 0);
             assert_true(x->size_bytes <= expected && x->size_bytes > expected - 2 * ranks);
             assert_true(x->seconds.count >= 5 && x->first_sample >= 0);
             assert_true(x->seconds.q1 <= x->seconds.median && x->seconds.median <= x->seconds.q3);
             assert_float_equal(x->algbw * x->seconds.median, x->size_bytes, 1e-6);
-            assert_float_equal(x->busbw, x->algbw * pc_transfer_bus_factor((pc_transfer)t, ranks), 1e-6 * x->busbw);
+            assert_float_equal(x->busbw, x->algbw * pc_transfer_bus_factor((pc_transfer_kind)t, ranks),
+                               1e-6 * x->busbw);
             expected *= 2;
         }
         assert_true(expected >= 2048);

@@ -106,7 +106,7 @@ static int sum_at(int ranks, int64_t place) {
 }
 
 /* What element `place` of the receive buffer has to be; `count` elements are the whole tensor. */
-static int expected_at(pc_transfer transfer, int rank, int ranks, int64_t count, int64_t place) {
+static int expected_at(pc_transfer_kind transfer, int rank, int ranks, int64_t count, int64_t place) {
     int64_t part = count / ranks;
     switch (transfer) {
     case PC_TRANSFER_ALL_REDUCE:
@@ -133,8 +133,8 @@ static pc_code fill_send(member *r, int64_t elements, pc_error *error) {
 }
 
 /* Counts what is wrong in one block of the receive buffer. */
-static pc_code count_wrong(member *r, pc_transfer transfer, int64_t count, int64_t at, int64_t here, int64_t *wrong,
-                           pc_error *error) {
+static pc_code count_wrong(member *r, pc_transfer_kind transfer, int64_t count, int64_t at, int64_t here,
+                           int64_t *wrong, pc_error *error) {
     pc_code code = pc_device_download(r->device, r->host, (const uint16_t *)r->receive + at, 2 * here, error);
     for (int64_t i = 0; !code && i < here; i++)
         *wrong += r->host[i] != bf16_of(expected_at(transfer, r->task->rank, r->task->ranks, count, at + i));
@@ -142,7 +142,7 @@ static pc_code count_wrong(member *r, pc_transfer transfer, int64_t count, int64
 }
 
 /* Runs it once into a poisoned buffer. Of large ones the first, a middle and the last block are looked at. */
-static pc_code check(member *r, pc_transfer transfer, int64_t count, double *wrong, pc_error *error) {
+static pc_code check(member *r, pc_transfer_kind transfer, int64_t count, double *wrong, pc_error *error) {
     int64_t send, receive, bad = 0;
     pc_transfer_buffers(transfer, r->task->ranks, count, &send, &receive);
     pc_code code = pc_device_fill(r->device, r->receive, PC_BF16, receive, PC_FILL_POISON, 0, 0, error);
@@ -160,7 +160,7 @@ static pc_code check(member *r, pc_transfer transfer, int64_t count, double *wro
 
 typedef struct repetition {
     member *member;
-    pc_transfer transfer;
+    pc_transfer_kind transfer;
     int64_t count;
 } repetition;
 
@@ -191,8 +191,8 @@ static void decide(double rough_s, double left_s, int *repeats, int *samples) {
     *samples = fitting > SAMPLES ? SAMPLES : fitting < SAMPLES_LEAST ? SAMPLES_LEAST : (int)fitting;
 }
 
-static pc_code add(member *r, pc_transfer transfer, int64_t bytes, double wrong, const double *seconds, int samples,
-                   pc_error *error) {
+static pc_code add(member *r, pc_transfer_kind transfer, int64_t bytes, double wrong, const double *seconds,
+                   int samples, pc_error *error) {
     pc_transfer_measurement x = {.ranks = r->task->ranks, .nodes = r->task->nodes, .size_bytes = (double)bytes};
     snprintf(x.collective, sizeof x.collective, "%s", pc_transfer_name(transfer));
     snprintf(x.link, sizeof x.link, "%s", r->task->link);
@@ -205,7 +205,7 @@ static pc_code add(member *r, pc_transfer transfer, int64_t bytes, double wrong,
 }
 
 /* One size; *is_last where a larger one would take more time than is left. */
-static pc_code measure_size(member *r, pc_transfer transfer, int64_t bytes, double until_s, bool *is_last,
+static pc_code measure_size(member *r, pc_transfer_kind transfer, int64_t bytes, double until_s, bool *is_last,
                             pc_error *error) {
     int64_t count = bytes / 2 / r->task->ranks * r->task->ranks;
     repetition x = {r, transfer, count};
@@ -227,7 +227,7 @@ static pc_code measure_size(member *r, pc_transfer transfer, int64_t bytes, doub
     return code;
 }
 
-static pc_code measure_transfer(member *r, pc_transfer transfer, pc_error *error) {
+static pc_code measure_transfer(member *r, pc_transfer_kind transfer, pc_error *error) {
     enum { LEAST_BYTES = 1024 };
     const double least_share = 0.4; /* of the budget, however long it took to come together */
     double left_s = fmax(r->task->budget_s - r->begun_s, least_share * r->task->budget_s);
@@ -258,7 +258,7 @@ static pc_code prepare(member *r, pc_error *error) {
 pc_code pc_rank_measure(const pc_rank_task *task, pc_error *error) {
     member r = {.task = task};
     pc_code code = prepare(&r, error);
-    for (int t = 0; !code && t < PC_TRANSFERS; t++) code = measure_transfer(&r, (pc_transfer)t, error);
+    for (int t = 0; !code && t < PC_TRANSFERS; t++) code = measure_transfer(&r, (pc_transfer_kind)t, error);
     if (code)
         pc_transfer_abandon(r.group);
     else

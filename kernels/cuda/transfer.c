@@ -172,7 +172,7 @@ static ncclResult_t around(const pc_transfer_group *g, pc_dtype dtype, const cha
     return result ? result : ended;
 }
 
-pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer transfer, pc_dtype dtype, const void *send,
+pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer_kind transfer, pc_dtype dtype, const void *send,
                             void *receive, int64_t count, pc_error *error) {
     const nccl *x = &group->nccl;
     ncclComm_t comm = group->communicator;

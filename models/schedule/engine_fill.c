@@ -9,13 +9,13 @@ enum { NO_LINK = -1, LINKS_A_DEVICE = 2 };
 
 /* ---- links: two a device, to the next and to the one before ---- */
 
-static int place_of_link(const pc_engine_run *run, int from, int to) {
+static int place_of_link(const pc_replayed_run *run, int from, int to) {
     bool is_next = to == (from + 1) % run->costs->devices;
     return LINKS_A_DEVICE * from + !is_next;
 }
 
 /* Writes to `number`, by place, the link's index in the trace, or NO_LINK where nothing goes over it. */
-static pc_code fill_links(const pc_engine_run *run, const pc_replay_trace *trace, int32_t *number, pc_engine_trace *x,
+static pc_code fill_links(const pc_replayed_run *run, const pc_replay_trace *trace, int32_t *number, pc_engine_trace *x,
                           pc_error *error) {
     int places = LINKS_A_DEVICE * run->costs->devices;
     for (int i = 0; i < places; i++) number[i] = NO_LINK;
@@ -51,7 +51,7 @@ static int compare_sendings(const void *a, const void *b) {
 }
 
 /* In the trace's order, that of those who wait. Over a link its latency begins so long before it is filled. */
-static void find_sendings(const pc_engine_run *run, const pc_replay_trace *trace, const int32_t *link_number,
+static void find_sendings(const pc_replayed_run *run, const pc_replay_trace *trace, const int32_t *link_number,
                           sending *made) {
     int64_t row = 0;
     for (int64_t i = 0; i < trace->pass_count; i++) {
@@ -68,7 +68,7 @@ static void find_sendings(const pc_engine_run *run, const pc_replay_trace *trace
     qsort(made, (size_t)row, sizeof *made, compare_sendings);
 }
 
-static void fill_flow(const pc_engine_run *run, const pc_replay_trace *trace, const sending *from, int64_t i,
+static void fill_flow(const pc_replayed_run *run, const pc_replay_trace *trace, const sending *from, int64_t i,
                       pc_engine_trace *x) {
     int64_t row = from->row;
     const pc_transfer *transfer = &run->costs->transfer;
@@ -105,7 +105,7 @@ static int compare_changes(const void *a, const void *b) {
     return x->is_rise - y->is_rise;
 }
 
-static void fill_loads(const pc_engine_run *run, change *changes, int64_t count, pc_engine_trace *x) {
+static void fill_loads(const pc_replayed_run *run, change *changes, int64_t count, pc_engine_trace *x) {
     qsort(changes, (size_t)count, sizeof *changes, compare_changes);
     for (int64_t i = 0; i < count; i++) {
         const change *one = &changes[i];
@@ -119,7 +119,7 @@ static void fill_loads(const pc_engine_run *run, change *changes, int64_t count,
     }
 }
 
-static pc_code make_and_fill_loads(const pc_engine_run *run, pc_engine_trace *x, pc_error *error) {
+static pc_code make_and_fill_loads(const pc_replayed_run *run, pc_engine_trace *x, pc_error *error) {
     int64_t count = run->transfer_task && run->filled_ps > 0 ? 2 * x->flow_count : 0;
     change *changes = pc_alloc((size_t)count, sizeof *changes);
     if (!changes) return pc_error_no_memory(error);
@@ -136,7 +136,7 @@ static pc_code make_and_fill_loads(const pc_engine_run *run, pc_engine_trace *x,
 
 /* ---- memory and queues ---- */
 
-static bool fill_memory(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
+static bool fill_memory(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
     size_t rows = (size_t)trace->level_count, devices = (size_t)run->costs->devices;
     if (!pc_engine_trace_make(x, PC_ENGINE_MEMORY, trace->level_count) ||
         !pc_engine_trace_make(x, PC_ENGINE_DEVICES, run->costs->devices))
@@ -150,7 +150,7 @@ static bool fill_memory(const pc_engine_run *run, const pc_replay_trace *trace, 
     return true;
 }
 
-static bool fill_queues(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
+static bool fill_queues(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
     if (!pc_engine_trace_make(x, PC_ENGINE_QUEUE, trace->pass_count)) return false;
     memcpy(x->queue_ready_ps, run->result->ready_ps, (size_t)trace->pass_count * sizeof *x->queue_ready_ps);
     x->queue_count = trace->pass_count;
@@ -159,7 +159,7 @@ static bool fill_queues(const pc_engine_run *run, const pc_replay_trace *trace, 
 
 /* ---- all of it ---- */
 
-static pc_code fill_flows(const pc_engine_run *run, const pc_replay_trace *trace, const int32_t *link_number,
+static pc_code fill_flows(const pc_replayed_run *run, const pc_replay_trace *trace, const int32_t *link_number,
                           pc_engine_trace *x, pc_error *error) {
     sending *sendings = pc_alloc((size_t)trace->transfer_count, sizeof *sendings);
     bool made = sendings && pc_engine_trace_make(x, PC_ENGINE_FLOWS, trace->transfer_count);
@@ -170,7 +170,8 @@ static pc_code fill_flows(const pc_engine_run *run, const pc_replay_trace *trace
     return made ? PC_OK : pc_error_no_memory(error);
 }
 
-pc_code pc_engine_fill(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *made, pc_error *error) {
+pc_code pc_engine_fill(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *made,
+                       pc_error *error) {
     int32_t *link_number = pc_alloc((size_t)run->costs->devices * LINKS_A_DEVICE, sizeof *link_number);
     pc_code code = link_number ? PC_OK : pc_error_no_memory(error);
     if (!code) code = fill_links(run, trace, link_number, made, error);

@@ -10,16 +10,17 @@
 
 /* A schedule that the engine ran: task i of `result` is the pass at position i. Over links, transfer_task says by
  * position the task that brings what a pass waits for, or PC_NO_PASS; where transfers are delays it is NULL. */
-typedef struct pc_engine_run {
+typedef struct pc_replayed_run {
     const pc_pass_index *index;
     const pc_costs *costs;
     const pc_simulation_result *result;
     const int32_t *transfer_task;
     pc_time filled_ps; /* for how long a transfer fills its link */
-} pc_engine_run;
+} pc_replayed_run;
 
 /* Fills in `made`, an empty one, from the run and its trace, whose passes, levels and transfers are there. What was
  * made before a failure stays in it. */
-pc_code pc_engine_fill(const pc_engine_run *run, const pc_replay_trace *trace, pc_engine_trace *made, pc_error *error);
+pc_code pc_engine_fill(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *made,
+                       pc_error *error);
 
 #endif

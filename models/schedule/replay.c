@@ -388,7 +388,7 @@ static pc_code trace_over_links(const engine_outcome *x, const pc_pass_index *in
     for (int64_t i = 0; !code && i < passes; i++)
         if (task[i] != PC_NO_PASS) arrival_ps[i] = x->result->end_ps[task[i]];
     found->arrival_ps = arrival_ps;
-    pc_engine_run run = {index, x->costs, x->result, task, x->filled_ps};
+    pc_replayed_run run = {index, x->costs, x->result, task, x->filled_ps};
     if (!code) code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
     if (!code) code = pc_engine_fill(&run, &replay->trace, &replay->engine, error);
     pc_free(arrival_ps);
@@ -398,7 +398,7 @@ static pc_code trace_over_links(const engine_outcome *x, const pc_pass_index *in
 
 static pc_code trace_over_delays(const engine_outcome *x, const pc_pass_index *index, const outcome *found,
                                  pc_replay *replay, pc_error *error) {
-    pc_engine_run run = {index, x->costs, x->result, NULL, 0};
+    pc_replayed_run run = {index, x->costs, x->result, NULL, 0};
     pc_code code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
     return code ? code : pc_engine_fill(&run, &replay->trace, &replay->engine, error);
 }

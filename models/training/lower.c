@@ -33,12 +33,12 @@ static void find_ends(lowering *x) {
     for (int d = 0; d < schedule->devices; d++)
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             int64_t at = lowering_cell(x, d, schedule->passes[i].chunk);
-            if (schedule->passes[i].kind == PC_PASS_F && x->first_f[at] == NO_TASK) x->first_f[at] = (int32_t)i;
+            if (schedule->passes[i].kind == PC_PASS_F && x->first_f[at] == PC_NO_TASK) x->first_f[at] = (int32_t)i;
             if (pc_pass_adds_gradients(schedule->passes[i])) x->last_back[at] = (int32_t)i;
         }
 }
 
-/* Of so many numbers of tasks, NO_TASK all. */
+/* Of so many numbers of tasks, PC_NO_TASK all. */
 static int32_t *make_tasks(size_t count) {
     int32_t *made = pc_alloc(count, sizeof *made);
     if (made) memset(made, 0xff, count * sizeof *made);

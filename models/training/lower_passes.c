@@ -55,7 +55,7 @@ static pc_code add_pieces(lowering *x, int place, pc_time duration_ps, pc_time p
     pc_time share = duration_ps / pieces;
     pc_code code = add_to_spine(x, place, duration_ps - share * (pieces - 1), after, pieces == 1 ? last : PIECE);
     for (int64_t k = 1; !code && k < pieces; k++)
-        code = add_to_spine(x, place, share, NO_TASK, k + 1 == pieces ? last : PIECE);
+        code = add_to_spine(x, place, share, PC_NO_TASK, k + 1 == pieces ? last : PIECE);
     return code;
 }
 
@@ -66,7 +66,7 @@ typedef struct progress {
     int32_t beside;    /* a collective under way for which the step after the next waits */
     pc_time piece_ps;
     /* Of a pass that is bound by its launches. */
-    int32_t begin;         /* the task of no time with which it begins; else NO_TASK */
+    int32_t begin;         /* the task of no time with which it begins; else PC_NO_TASK */
     double stretch;        /* its launches over what its steps take alone: over 1 */
     double alone_s;        /* what the steps so far take alone */
     double alone_beside_s; /* the collective under way */
@@ -87,7 +87,7 @@ static pc_code add_collective_step(lowering *x, int place, const pc_step_of_pass
 static pc_code add_launches(lowering *x, int64_t first, double seconds, const progress *now) {
     double pieces = (double)(x->spine_count - first);
     pc_code code = PC_OK;
-    for (int64_t i = first; !code && now->begin != NO_TASK && i < x->spine_count; i++) {
+    for (int64_t i = first; !code && now->begin != PC_NO_TASK && i < x->spine_count; i++) {
         double over_s = now->alone_s + seconds * (double)(i - first) / pieces;
         pc_time launched_ps;
         code = pc_plan_time("launches", now->stretch * over_s, 1, &launched_ps, x->error);
@@ -105,7 +105,7 @@ static pc_code add_kernels(lowering *x, int place, double seconds, progress *now
     now->alone_s += seconds > now->alone_beside_s ? seconds : now->alone_beside_s;
     now->alone_beside_s = 0;
     now->waits_for = now->beside;
-    now->beside = NO_TASK;
+    now->beside = PC_NO_TASK;
     return code;
 }
 
@@ -151,7 +151,7 @@ static pc_code begin_steps(lowering *x, int place, const pc_recipe *recipe, prog
 static pc_code end_steps(lowering *x, int place, const pc_recipe *recipe, pc_time more_ps, const progress *now) {
     pc_time launched_ps;
     pc_code code = add_to_spine(x, place, more_ps, now->waits_for, LAST_PIECE);
-    if (code || now->begin == NO_TASK) return code;
+    if (code || now->begin == PC_NO_TASK) return code;
     code = pc_plan_time("launches", recipe->launches_s, 1, &launched_ps, x->error);
     return code ? code : lowering_add_edge(x, now->begin, x->spine[x->spine_count - 1], launched_ps);
 }
@@ -160,7 +160,8 @@ static pc_code add_steps(lowering *x, int place, pc_pass pass, pc_time duration_
     int device = place % x->plan->devices;
     int at = x->plan->chunks_of[lowering_cell(x, device, pass.chunk)].sort * PC_PASS_KINDS + pass.kind;
     const pc_recipe *recipe = &x->recipes[at];
-    progress now = {.waits_for = NO_TASK, .beside = NO_TASK, .piece_ps = piece_ps, .begin = NO_TASK, .stretch = 1};
+    progress now = {
+        .waits_for = PC_NO_TASK, .beside = PC_NO_TASK, .piece_ps = piece_ps, .begin = PC_NO_TASK, .stretch = 1};
     pc_time alone_ps = duration_ps;
     x->lanes.now = (pc_flow_note){.sort = PC_FLOW_TENSOR, .chunk = pass.chunk, .microbatch = pass.microbatch};
     pc_code code = begin_steps(x, place, recipe, &now);
@@ -217,12 +218,12 @@ static pc_code add_cut_pass(lowering *x, int place, int64_t position, pc_time du
     for (int64_t k = 1; !code && k <= count; k++) {
         pc_time next = duration_ps - share * (count - k);
         if (cuts && leaves_ps < next && (leaves_ps > over || x->spine_count == 0)) {
-            code = add_to_spine(x, place, leaves_ps - over, NO_TASK, PIECE);
+            code = add_to_spine(x, place, leaves_ps - over, PC_NO_TASK, PIECE);
             over = leaves_ps;
         }
         cuts = cuts && leaves_ps >= next;
         if (!code && (next > over || k == count))
-            code = add_to_spine(x, place, next - over, NO_TASK, k == count ? LAST_PIECE : PIECE);
+            code = add_to_spine(x, place, next - over, PC_NO_TASK, k == count ? LAST_PIECE : PIECE);
         over = next;
     }
     return code;
@@ -290,7 +291,7 @@ static pc_code add_closed_pass(lowering *x, int replica, int device, int64_t pos
     pc_time duration_ps = lowering_duration_ps(x, replica, device, position);
     bool waits = to >= 0 && !x->plan->spec->overlaps_p2p;
     pc_time waits_ps = waits ? lowering_message_ps(x, replica, device, position, to) : 0;
-    pc_code code = x->recipes ? add_to_spine(x, place, 0, NO_TASK, PIECE) : PC_OK; /* from which they are counted */
+    pc_code code = x->recipes ? add_to_spine(x, place, 0, PC_NO_TASK, PIECE) : PC_OK; /* from which they are counted */
     if (!code) code = add_cut_pass(x, place, position, duration_ps, waits_ps);
     if (!code && x->recipes) code = add_steps_beside(x, place, pass);
     if (code) return code;
@@ -327,7 +328,7 @@ static pc_code add_open_pass(lowering *x, int replica, int device, int64_t posit
     pc_time duration_ps = lowering_duration_ps(x, replica, device, position);
     pc_time piece_ps = piece_of(x, device, position, duration_ps);
     return x->recipes ? add_steps(x, place, x->schedule->passes[position], duration_ps, piece_ps)
-                      : add_pieces(x, place, duration_ps, piece_ps, NO_TASK, LAST_PIECE);
+                      : add_pieces(x, place, duration_ps, piece_ps, PC_NO_TASK, LAST_PIECE);
 }
 
 /* Behind the pass, whatever comes next. */
@@ -335,7 +336,7 @@ static pc_code add_waiter(lowering *x, int replica, int device, int64_t position
     int64_t row = lowering_row(x, replica, position);
     if (pc_plan_receiver(x->plan, device, x->schedule->passes[position]) < 0) return PC_OK;
     x->give_bytes = 0;
-    pc_code code = add_to_spine(x, lowering_place(x, replica, device), 0, NO_TASK, LAST_PIECE);
+    pc_code code = add_to_spine(x, lowering_place(x, replica, device), 0, PC_NO_TASK, LAST_PIECE);
     if (!code) x->waiter[row] = x->spine[x->spine_count - 1];
     return code;
 }

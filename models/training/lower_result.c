@@ -23,7 +23,7 @@ static bool make_result(const lowering *x, pc_flows_result *result) {
 /* After its message, as much later as it is gathered; by closed costs that is when the transfer is over. */
 static pc_time arrival_of(const lowering *x, const pc_simulation_result *found, int device, int64_t position) {
     pc_predecessor sender;
-    if (x->message[position] == NO_TASK) return 0;
+    if (x->message[position] == PC_NO_TASK) return 0;
     pc_time end_ps = found->end_ps[x->message[position]];
     if (!x->how.is_closed || !pc_pass_sender(&x->index, device, x->schedule->passes[position], &sender))
         return end_ps + x->plan->gathering_ps;
@@ -63,7 +63,7 @@ static void read_stages(const lowering *x, const pc_simulation_result *found, pc
         }
     }
     for (int place = 0; place < x->how.replicas * x->plan->devices; place++) {
-        int32_t last = x->overhead[place] == NO_TASK ? x->step[place] : x->overhead[place];
+        int32_t last = x->overhead[place] == PC_NO_TASK ? x->step[place] : x->overhead[place];
         result->whole_ps = pc_max(result->whole_ps, found->end_ps[last]);
     }
 }

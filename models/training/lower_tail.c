@@ -95,7 +95,7 @@ static pc_code norm_sendings(const lowering *x, pc_sendings sendings[3]) {
 /* All stages wait for the last one's gradients, and for each other. */
 static pc_code add_norm(lowering *x, int32_t *known) {
     pc_sendings sendings[3];
-    int32_t meeting = NO_TASK;
+    int32_t meeting = PC_NO_TASK;
     pc_code code = norm_sendings(x, sendings);
     if (!code) code = add_meeting_of(x, x->ended, x->plan->devices, &meeting);
     if (!code) code = lowering_add_meeting(x, known);
@@ -125,14 +125,14 @@ static pc_code add_work(lowering *x, int place, pc_time duration_ps, int64_t byt
     return code ? code : lowering_add_edge(x, after, *number, 0);
 }
 
-/* norm: the task with which the norm is known, or NO_TASK. */
+/* norm: the task with which the norm is known, or PC_NO_TASK. */
 static pc_code add_steps(lowering *x, int32_t norm) {
     int devices = x->plan->devices;
     pc_code code = PC_OK;
     for (int place = 0; !code && place < x->how.replicas * devices; place++) {
         const pc_device_plan *device = &x->plan->device[place % devices];
         code = add_work(x, place, device->step_ps, device->step_bytes,
-                        norm == NO_TASK ? x->ended[place % devices] : norm, &x->step[place]);
+                        norm == PC_NO_TASK ? x->ended[place % devices] : norm, &x->step[place]);
     }
     return code;
 }
@@ -140,7 +140,7 @@ static pc_code add_steps(lowering *x, int32_t norm) {
 /* Behind all steps; or, where nobody waits, each stage's behind its own. */
 static pc_code add_overheads(lowering *x, bool waits) {
     int places = x->how.replicas * x->plan->devices;
-    int32_t all = NO_TASK;
+    int32_t all = PC_NO_TASK;
     pc_code code = waits ? add_meeting_of(x, x->step, places, &all) : PC_OK;
     for (int place = 0; !code && place < places; place++)
         code = add_work(x, place, x->plan->spec->overhead_ps, 0, waits ? all : x->step[place], &x->overhead[place]);
@@ -152,7 +152,7 @@ pc_code lowering_add_tail(lowering *x) {
     int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
     int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
     bool waits = plan->spec->step == PC_STEP_NORM;
-    int32_t norm = NO_TASK;
+    int32_t norm = PC_NO_TASK;
     pc_code code = PC_OK;
     for (int d = 0; !code && d < plan->devices; d++) code = end_stage(x, d);
     if (!code && plan->tied_ps > 0) code = meet_ends(x, first, last);

@@ -144,7 +144,7 @@ static void fill_in_work(const lowering *x, const pc_simulation_result *found, p
 }
 
 static bool add_work(const lowering *x, const pc_simulation_result *found, pc_engine_trace *t) {
-    int places = x->how.replicas * x->plan->devices, sorts = x->overhead[0] == NO_TASK ? 1 : PC_WORK_SORTS;
+    int places = x->how.replicas * x->plan->devices, sorts = x->overhead[0] == PC_NO_TASK ? 1 : PC_WORK_SORTS;
     if (!pc_engine_trace_make(t, PC_ENGINE_WORK, (int64_t)places * sorts)) return false;
     for (int sort = 0; sort < sorts; sort++)
         for (int place = 0; place < places; place++) fill_in_work(x, found, (pc_work_sort)sort, place, t);

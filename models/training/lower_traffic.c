@@ -20,15 +20,15 @@ static pc_code add_edges_from(lowering *x, const int32_t *from, int32_t to) {
 /* It begins when all replicas can, and is over when all are. */
 static pc_code add_to_all(lowering *x, int device, int to, const pc_sendings *sendings, pc_after before,
                           const int32_t *afters, int32_t *done) {
-    int32_t ready = NO_TASK, one, all = NO_TASK;
+    int32_t ready = PC_NO_TASK, one, all = PC_NO_TASK;
     pc_flow_note now = x->lanes.now;
-    pc_code code = afters && afters[0] != NO_TASK ? lowering_add_meeting(x, &ready) : PC_OK;
-    if (!code && ready != NO_TASK) code = add_edges_from(x, afters, ready);
+    pc_code code = afters && afters[0] != PC_NO_TASK ? lowering_add_meeting(x, &ready) : PC_OK;
+    if (!code && ready != PC_NO_TASK) code = add_edges_from(x, afters, ready);
     if (!code) code = lowering_add_meeting(x, &all);
     for (int r = 0; !code && r < x->how.replicas; r++) {
         const pc_after both[] = {before, {ready, 0}};
         x->lanes.now = now;
-        if (ready != NO_TASK) x->lanes.now.ready_task = ready;
+        if (ready != PC_NO_TASK) x->lanes.now.ready_task = ready;
         code = pc_lanes_add_collective(&x->lanes, lowering_place(x, r, device), lowering_place(x, r, to), sendings,
                                        both, 2, &one, x->error);
         if (!code) code = lowering_add_edge(x, one, all, 0);
@@ -40,8 +40,8 @@ static pc_code add_to_all(lowering *x, int device, int to, const pc_sendings *se
 pc_code lowering_add_collective(lowering *x, int device, int to, const pc_sendings *sendings, pc_after before,
                                 const int32_t *afters, int32_t *done) {
     if (x->how.replicas > 1) return add_to_all(x, device, to, sendings, before, afters, done);
-    const pc_after both[] = {before, {afters ? afters[0] : NO_TASK, 0}};
-    if (both[1].task != NO_TASK) x->lanes.now.ready_task = both[1].task;
+    const pc_after both[] = {before, {afters ? afters[0] : PC_NO_TASK, 0}};
+    if (both[1].task != PC_NO_TASK) x->lanes.now.ready_task = both[1].task;
     return pc_lanes_add_collective(&x->lanes, device, to, sendings, both, 2, done, x->error);
 }
 
@@ -51,7 +51,7 @@ pc_code lowering_add_collective(lowering *x, int device, int to, const pc_sendin
 static pc_code add_to_stream(lowering *x, int device, const pc_sendings *sendings, const int32_t *afters) {
     pc_after before = {x->stream[device], 0};
     pc_time held_ps = lowering_held_ps(x, device);
-    if (before.task == NO_TASK && held_ps > 0) before = (pc_after){x->lanes.start, held_ps};
+    if (before.task == PC_NO_TASK && held_ps > 0) before = (pc_after){x->lanes.start, held_ps};
     return lowering_add_collective(x, device, device, sendings, before, afters, &x->stream[device]);
 }
 
@@ -150,7 +150,7 @@ static pc_code add_reductions_of(lowering *x, int device, bool of_last, bool of_
 pc_code lowering_add_reductions(lowering *x, int device) {
     bool has_others = x->plan->cut.zero == 2;
     if (!pc_plan_reduces_behind(x->plan)) return PC_OK;
-    if (x->how.is_closed) x->stream[device] = NO_TASK;
+    if (x->how.is_closed) x->stream[device] = PC_NO_TASK;
     if (!x->how.is_closed || !has_others) return add_reductions_of(x, device, true, has_others);
     pc_code code = add_reductions_of(x, device, false, true);
     return code ? code : add_reductions_of(x, device, true, false);
@@ -166,7 +166,7 @@ static bool goes_into_domain(const lowering *x, int from, int to) {
 static pc_code find_sender(lowering *x, int place, bool in_domain, int32_t *sender) {
     int32_t *known = &x->sender[2 * (int64_t)place + in_domain];
     pc_code code = PC_OK;
-    if (*known == NO_TASK) code = pc_program_add_processor(x->program, PC_PROCESSOR_FIRST_COME, known, x->error);
+    if (*known == PC_NO_TASK) code = pc_program_add_processor(x->program, PC_PROCESSOR_FIRST_COME, known, x->error);
     *sender = *known;
     return code;
 }
@@ -217,11 +217,11 @@ static pc_code add_dependency(lowering *x, int replica, pc_predecessor from, int
  * and other stages is shared with. Messages into the domain and those through NICs do not wait for each other. A stage
  * that waits for what it has sent has this order anyway. */
 static pc_code keep_messages_in_order(lowering *x, int replica, int device) {
-    int32_t before[] = {NO_TASK, NO_TASK}; /* through NICs, into the domain */
+    int32_t before[] = {PC_NO_TASK, PC_NO_TASK}; /* through NICs, into the domain */
     pc_code code = PC_OK;
     for (int64_t i = x->schedule->offsets[device]; !code && i < x->schedule->offsets[device + 1]; i++) {
         int32_t sent = x->sent[lowering_row(x, replica, i)];
-        if (sent == NO_TASK) continue;
+        if (sent == PC_NO_TASK) continue;
         bool in_domain = goes_into_domain(x, device, x->sent_to[i]);
         code = lowering_add_edge(x, before[in_domain], sent, 0);
         before[in_domain] = sent;

@@ -11,8 +11,6 @@
 #include "models/training/lower.h"
 #include "models/training/recipe.h"
 
-enum { NO_TASK = -1 };
-
 typedef struct lowering {
     const pc_iteration_plan *plan;
     const pc_schedule *schedule;
@@ -35,10 +33,10 @@ typedef struct lowering {
     int32_t *gathered;            /* the tasks with which a bucket of parameters is there, in all replicas */
     int32_t *reducible;           /* by replica: with which a bucket of gradients can be sent */
     int32_t *stream;              /* [devices]: the last task of the stage's collectives, in all replicas */
-    int32_t *sender;              /* [places][2]: processors that send, through NICs and into the domain; or NO_TASK */
-    int32_t *afters;              /* [replicas]: what a collective waits for */
-    int32_t *ended; /* [devices]: with which the stage has its gradients, and all that comes before its step */
-    int32_t *step, *overhead; /* [places]: the optimizer's step; the constant, or NO_TASK */
+    int32_t *sender; /* [places][2]: processors that send, through NICs and into the domain; or PC_NO_TASK */
+    int32_t *afters; /* [replicas]: what a collective waits for */
+    int32_t *ended;  /* [devices]: with which the stage has its gradients, and all that comes before its step */
+    int32_t *step, *overhead; /* [places]: the optimizer's step; the constant, or PC_NO_TASK */
     /* Of the pass at work: its tasks on the processor, and how much of its time is over with each; what it takes and
      * gives. */
     int32_t *spine;
@@ -65,7 +63,7 @@ static inline int64_t lowering_buckets(const lowering *x) {
 }
 
 static inline pc_code lowering_add_edge(lowering *x, int32_t from, int32_t to, pc_time delay_ps) {
-    return from == NO_TASK ? PC_OK : pc_program_add_edge(x->program, from, to, delay_ps, x->error);
+    return from == PC_NO_TASK ? PC_OK : pc_program_add_edge(x->program, from, to, delay_ps, x->error);
 }
 
 /* Until when the stage's own work is held back. */

@@ -129,7 +129,7 @@ static void sum_slots(const pc_transfer_group *g, pc_dtype dtype, size_t size, u
 
 /* One slot's worth: `size` bytes of this rank are put up, and `take` says what to do with everybody's. */
 typedef struct piece {
-    pc_transfer transfer;
+    pc_transfer_kind transfer;
     pc_dtype dtype;
     const unsigned char *send;
     unsigned char *receive; /* where this piece of the first part goes */
@@ -168,7 +168,7 @@ static pc_code exchange(pc_transfer_group *g, const piece *p, pc_error *error) {
     return barrier(g, error);
 }
 
-pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer transfer, pc_dtype dtype, const void *send,
+pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer_kind transfer, pc_dtype dtype, const void *send,
                             void *receive, int64_t count, pc_error *error) {
     bool is_cut = transfer == PC_TRANSFER_REDUCE_SCATTER || transfer == PC_TRANSFER_ALL_TO_ALL;
     bool is_part = is_cut || transfer == PC_TRANSFER_ALL_GATHER;
