@@ -3,7 +3,7 @@
 #include "engine/alloc.h"
 #include "kernels/attention.h"
 #include "kernels/attention_shim.h"
-#include "kernels/cuda/library.h"
+#include "kernels/cuda/loaded_library.h"
 #include "kernels/dtype.h"
 #include "kernels/launch.h"
 

@@ -1,8 +1,8 @@
 /* kernel.h: the transformer kernels, one family beside the other, each with its tensors, its launch and its reference.
  *
  * A family is plain data and functions: what tensors a shape has, how to enqueue it, what the right answer is in double
- * precision on the host, how many bytes and FLOPs it is. Checking (check.h), timing (calib/) and whole layers (layer.h)
- * know nothing else of a kernel.
+ * precision on the host, how many bytes and FLOPs it is. Checking (kernel_check.h), timing (calib/) and whole layers
+ * (layer.h) know nothing else of a kernel.
  */
 #ifndef PC_KERNELS_KERNEL_H
 #define PC_KERNELS_KERNEL_H
@@ -21,12 +21,12 @@ typedef enum pc_epilogue { PC_EPILOGUE_NONE, PC_EPILOGUE_BIAS, PC_EPILOGUE_BIAS_
 
 /* A shape of any family; what it does not use is 0. Row-major tensors. */
 typedef struct pc_kernel_shape {
-    pc_dtype dtype;      /* PC_BF16 or PC_FP16: of activations and weights */
-    int64_t batch;       /* GEMM: independent products; attention: sequences */
-    int64_t m, n, k;     /* GEMM: C[m,n] = A[m,k] B[k,n], FORWARD: B stored [n,k] (TN in BLAS's words), INPUT_GRADIENT: B
-                          * stored [k,n] (NN), WEIGHT_GRADIENT: A stored [k,m], B stored [k,n] (NT), C fp32, added to where
-                          * accumulates. Attention: m queries and n keys of a sequence, k of a head. All others: m rows
-                          * (tokens) of n columns */
+    pc_dtype dtype;  /* PC_BF16 or PC_FP16: of activations and weights */
+    int64_t batch;   /* GEMM: independent products; attention: sequences */
+    int64_t m, n, k; /* GEMM: C[m,n] = A[m,k] B[k,n], FORWARD: B stored [n,k] (TN in BLAS's words), INPUT_GRADIENT: B
+                      * stored [k,n] (NN), WEIGHT_GRADIENT: A stored [k,m], B stored [k,n] (NT), C fp32, added to where
+                      * accumulates. Attention: m queries and n keys of a sequence, k of a head. All others: m rows
+                      * (tokens) of n columns */
     int64_t heads, kv_heads; /* attention, rotary: query heads, key/value heads; a group shares one */
     bool is_causal;          /* attention: query i of m sees keys up to i + n - m */
     bool accumulates;        /* GEMM: C += */
@@ -53,22 +53,23 @@ enum { PC_KERNEL_TENSORS = 16 };
 typedef struct pc_kernel_attributes {
     char kernel[96]; /* the function that ran, or the library and its algorithm */
     int grid[3], block[3];
-    int registers;             /* a thread; -1 where unknown, as for a library's kernel */
-    int64_t shared_bytes;      /* a block, static and dynamic */
+    int registers;        /* a thread; -1 where unknown, as for a library's kernel */
+    int64_t shared_bytes; /* a block, static and dynamic */
     int64_t workspace_bytes;
     int launches;
 } pc_kernel_attributes;
 
 typedef enum pc_kernel_group { /* as pc_operation_kind of models/workload/operation.h, of the same meaning */
-    PC_KERNEL_GEMM,
-    PC_KERNEL_ATTENTION,
-    PC_KERNEL_NORM,
-    PC_KERNEL_ELEMENTWISE,
-    PC_KERNEL_OPTIMIZER,
-    PC_KERNEL_GROUPS
+                               PC_KERNEL_GEMM,
+                               PC_KERNEL_ATTENTION,
+                               PC_KERNEL_NORM,
+                               PC_KERNEL_ELEMENTWISE,
+                               PC_KERNEL_OPTIMIZER,
+                               PC_KERNEL_GROUPS
 } pc_kernel_group;
 
-/* As pc_gemm_role: FORWARD; INPUT_GRADIENT, which is all of the backward pass where nothing is split; WEIGHT_GRADIENT. */
+/* As pc_gemm_role: FORWARD; INPUT_GRADIENT, which is all of the backward pass where nothing is split; WEIGHT_GRADIENT.
+ */
 typedef enum pc_kernel_role { PC_KERNEL_FORWARD, PC_KERNEL_INPUT_GRADIENT, PC_KERNEL_WEIGHT_GRADIENT } pc_kernel_role;
 
 typedef struct pc_kernel_family {

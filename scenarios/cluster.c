@@ -2,7 +2,7 @@
 
 #include "engine/alloc.h"
 #include "models/workload/layout.h"
-#include "scenarios/bad_days.h"
+#include "scenarios/bad_days_keys.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
 #include "scenarios/settings.h"

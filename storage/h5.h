@@ -22,7 +22,7 @@ typedef struct pc_h5_quiet {
 pc_h5_quiet pc_h5_quiet_begin(void);
 void pc_h5_quiet_end(pc_h5_quiet quiet);
 
-/* Whether this thread is between the two. What HDF5 is refused then, it does not survive (cli/memory.c). */
+/* Whether this thread is between the two. What HDF5 is refused then, it does not survive (cli/allocations.c). */
 bool pc_h5_is_at_work(void);
 
 /* A new file that lives in memory and goes nowhere; a group in it; -1 where that fails. Neither they nor what

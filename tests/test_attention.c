@@ -3,9 +3,9 @@
 #include "tests/support.h"
 
 #include "kernels/attention.h"
-#include "kernels/check.h"
 #include "kernels/dtype.h"
 #include "kernels/families.h"
+#include "kernels/kernel_check.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
 
 #include "kernels/attention.h"
 #include "kernels/attention_library.h"
-#include "kernels/check.h"
 #include "kernels/families.h"
+#include "kernels/kernel_check.h"
 #include "tests/emulated/emulated.h"
 
 /* ---- a device with a library ---- */

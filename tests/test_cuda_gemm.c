@@ -3,11 +3,11 @@
 #include "tests/support.h"
 
 #include "engine/alloc.h"
-#include "kernels/check.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/dtype.h"
 #include "kernels/families.h"
 #include "kernels/gemm.h"
+#include "kernels/kernel_check.h"
 #include "tests/fake_cublaslt.h"
 #include "tests/fake_cuda.h"
 #include "tests/fake_device.h"

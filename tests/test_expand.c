@@ -4,7 +4,7 @@
 #include "engine/alloc.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/timing.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 
 #include <math.h>
 

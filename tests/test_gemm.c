@@ -2,10 +2,10 @@
  * hand and against the reference, in both formats, all layouts, ragged sizes. */
 #include "tests/support.h"
 
-#include "kernels/check.h"
 #include "kernels/dtype.h"
 #include "kernels/families.h"
 #include "kernels/gemm.h"
+#include "kernels/kernel_check.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
  * time and marks. Skipped without a GPU. */
 #include "tests/support.h"
 
-#include "kernels/check.h"
 #include "kernels/dtype.h"
 #include "kernels/families.h"
 #include "kernels/fill.h"
+#include "kernels/kernel_check.h"
 
 #include <math.h>
 

@@ -2,9 +2,9 @@
  * beside. Norms and softmax on shapes that take each of their kernels. And that the check sees what is wrong. */
 #include "tests/support.h"
 
-#include "kernels/check.h"
 #include "kernels/dtype.h"
 #include "kernels/families.h"
+#include "kernels/kernel_check.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
 #include "tests/support.h"
 
 #include "engine/alloc.h"
-#include "kernels/check.h"
 #include "kernels/dtype.h"
+#include "kernels/kernel_check.h"
 #include "kernels/layer.h"
 #include "models/workload/memory.h"
 

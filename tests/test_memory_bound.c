@@ -2,9 +2,9 @@
  * addresses that no vector fits, inputs at their limits; and what is said of shapes, by algebra. */
 #include "tests/support.h"
 
-#include "kernels/check.h"
 #include "kernels/dropout.h"
 #include "kernels/dtype.h"
+#include "kernels/kernel_check.h"
 #include "kernels/memory_bound.h"
 #include "kernels/reference/memory_bound.h"
 #include "tests/emulated/emulated.h"

@@ -2,9 +2,9 @@
 #include "tests/support.h"
 
 #include "engine/alloc.h"
-#include "models/planner/bound.h"
+#include "models/planner/bounder.h"
+#include "models/planner/plan_search.h"
 #include "models/planner/planner.h"
-#include "models/planner/search.h"
 #include "models/planner/space.h"
 #include "tests/planner_example.h"
 

@@ -2,7 +2,7 @@
  * the same iteration as the one that is. */
 #include "tests/support.h"
 
-#include "models/planner/search.h"
+#include "models/planner/plan_search.h"
 #include "tests/planner_example.h"
 
 static void describe(const pc_plan_space *space, const pc_plan_choice *x, char text[512]) {

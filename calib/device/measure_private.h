@@ -5,8 +5,8 @@
 #define PC_CALIB_DEVICE_MEASURE_PRIVATE_H
 
 #include "calib/device/measure.h"
-#include "kernels/check.h"
 #include "kernels/kernel.h"
+#include "kernels/kernel_check.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
-#include "models/machine/transfer.h"
+#include "models/machine/transfer_model.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "engine/alloc.h"
 #include "kernels/cuda/gemm_choices.h"
-#include "kernels/cuda/library.h"
+#include "kernels/cuda/loaded_library.h"
 #include "kernels/cuda/runtime.h"
 
 #include <stdio.h>

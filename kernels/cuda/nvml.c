@@ -4,7 +4,7 @@
 #include "kernels/cuda/nvml.h"
 
 #include "engine/alloc.h"
-#include "kernels/cuda/library.h"
+#include "kernels/cuda/loaded_library.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "engine/numbers.h"
 #include "models/machine/shares.h"
-#include "models/machine/transfer.h"
+#include "models/machine/transfer_model.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "models/planner/bound.h"
+#include "models/planner/bounder.h"
 
 /* What F leaves of a part of each sort that the stage has, in each state; its last state is never negative (memory.h).
  */

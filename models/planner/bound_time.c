@@ -23,11 +23,11 @@
  * Over flows nothing takes less than it takes alone, but for rounding: a transfer or a bucket is a latency and bytes,
  * each rounded, and passes are cut into pieces that wait for buckets. What goes over links is shaved by more than that.
  */
-#include "models/planner/bound.h"
+#include "models/planner/bounder.h"
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/lower.h"
 #include "models/training/pass_costs.h"

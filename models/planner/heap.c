@@ -1,4 +1,4 @@
-#include "models/planner/search.h"
+#include "models/planner/plan_search.h"
 
 #include "engine/alloc.h"
 

@@ -4,7 +4,7 @@
 #include "engine/clock.h"
 #include "engine/order.h"
 #include "engine/parallel.h"
-#include "models/planner/search.h"
+#include "models/planner/plan_search.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 #include "models/schedule/check.h"
 #include "models/schedule/dependencies.h"
 #include "models/schedule/engine_fill.h"
+#include "models/schedule/replay_transfers.h"
 #include "models/schedule/timing.h"
-#include "models/schedule/transfers.h"
 
 #include <inttypes.h>
 #include <string.h>

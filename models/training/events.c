@@ -1,7 +1,7 @@
 #include "models/training/events.h"
 
 #include "engine/alloc.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 
 #include <stdlib.h>

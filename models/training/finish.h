@@ -3,7 +3,7 @@
 #ifndef PC_MODELS_TRAINING_FINISH_H
 #define PC_MODELS_TRAINING_FINISH_H
 
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/plan.h"
 
 /* Until when each stage's stream of collectives is taken by gradients of other passes than the last ones, backlog_ps

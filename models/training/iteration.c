@@ -4,7 +4,7 @@
 #include "engine/hash.h"
 #include "models/schedule/timing.h"
 #include "models/training/events.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/footprint.h"
 #include "models/training/lower.h"

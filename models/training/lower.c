@@ -2,7 +2,7 @@
 #include "models/training/lower.h"
 
 #include "engine/alloc.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/lowering.h"
 #include "models/training/pass_costs.h"
 

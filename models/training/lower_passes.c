@@ -3,7 +3,7 @@
 #include "models/training/lowering.h"
 
 #include "engine/alloc.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 
 /* ---- passes ---- */
 

@@ -1,7 +1,7 @@
 /* What goes over links beside the passes: collectives of data parallelism, messages between stages. */
 #include "models/training/lowering.h"
 
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/state.h"
 
 /* ---- collectives of all replicas ---- */

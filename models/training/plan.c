@@ -3,7 +3,7 @@
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/pass_costs.h"
 #include "models/training/plan_memo.h"
 #include "models/training/state.h"

@@ -6,7 +6,7 @@
 #include "engine/parallel.h"
 #include "models/schedule/timing.h"
 #include "models/training/conditions.h"
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/sample_events.h"
 

@@ -1,4 +1,4 @@
-/* search.h: from the points of a space to the best plans. Private to models/planner/.
+/* plan_search.h: from the points of a space to the best plans. Private to models/planner/.
  *
  * A pass bounds every point, and keeps the best so many by their bounds; these are simulated in rounds, from the best
  * bound on, until the next bound is beaten. Where more points were left than are kept, another pass follows, for the
@@ -9,10 +9,10 @@
  * be among the best have some; beside them it keeps a mark that says from which rank on a frame has more. If such a
  * mark is still not ruled out when all that was kept is simulated, further passes look at every point again.
  */
-#ifndef PC_MODELS_PLANNER_SEARCH_H
-#define PC_MODELS_PLANNER_SEARCH_H
+#ifndef PC_MODELS_PLANNER_PLAN_SEARCH_H
+#define PC_MODELS_PLANNER_PLAN_SEARCH_H
 
-#include "models/planner/bound.h"
+#include "models/planner/bounder.h"
 #include "models/planner/rank.h"
 #include "models/planner/space.h"
 

@@ -1,11 +1,11 @@
-/* bound.h: what an iteration takes at least, in time and in memory, without its schedule. Private to models/planner/.
+/* bounder.h: what an iteration takes at least, in time and in memory, without its schedule. Private to models/planner/.
  *
  * Both bounds come from the iteration's own plan (models/training/plan.h), in which every pass, transfer and collective
  * has the time that the simulation will give it; what is bounded is only how they come to lie beside each other. The
  * formulas stand with the functions, in bound_memory.c and bound_time.c.
  */
-#ifndef PC_MODELS_PLANNER_BOUND_H
-#define PC_MODELS_PLANNER_BOUND_H
+#ifndef PC_MODELS_PLANNER_BOUNDER_H
+#define PC_MODELS_PLANNER_BOUNDER_H
 
 #include "models/planner/held.h"
 #include "models/planner/planner.h"

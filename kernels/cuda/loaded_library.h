@@ -1,9 +1,9 @@
-/* library.h: shared libraries that are opened at run time: cuBLASLt, NCCL, NVML.
+/* loaded_library.h: shared libraries that are opened at run time: cuBLASLt, NCCL, NVML.
  *
  * So the command starts fast and runs everywhere; what is missing is one clear line, and only where it is needed.
  */
-#ifndef PC_KERNELS_CUDA_LIBRARY_H
-#define PC_KERNELS_CUDA_LIBRARY_H
+#ifndef PC_KERNELS_CUDA_LOADED_LIBRARY_H
+#define PC_KERNELS_CUDA_LOADED_LIBRARY_H
 
 #include "engine/error.h"
 

@@ -1,4 +1,4 @@
-#include "scenarios/bad_days.h"
+#include "scenarios/bad_days_keys.h"
 
 #include "engine/numbers.h"
 #include "scenarios/references.h"

@@ -1,4 +1,4 @@
-#include "models/schedule/transfers.h"
+#include "models/schedule/replay_transfers.h"
 
 #include "engine/alloc.h"
 

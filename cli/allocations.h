@@ -1,6 +1,6 @@
-/* memory.h: the names that the linker's --wrap gives to the command's allocations (memory.c). */
-#ifndef PC_CLI_MEMORY_H
-#define PC_CLI_MEMORY_H
+/* allocations.h: the names that the linker's --wrap gives to the command's allocations (allocations.c). */
+#ifndef PC_CLI_ALLOCATIONS_H
+#define PC_CLI_ALLOCATIONS_H
 
 #include <stddef.h>
 

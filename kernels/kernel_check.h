@@ -1,6 +1,6 @@
-/* check.h: whether a kernel is right: random inputs, poisoned outputs, its own reference in double precision. */
-#ifndef PC_KERNELS_CHECK_H
-#define PC_KERNELS_CHECK_H
+/* kernel_check.h: whether a kernel is right: random inputs, poisoned outputs, its own reference in double precision. */
+#ifndef PC_KERNELS_KERNEL_CHECK_H
+#define PC_KERNELS_KERNEL_CHECK_H
 
 #include "kernels/kernel.h"
 

@@ -5,7 +5,7 @@
  *
  * The command is linked with --wrap for these four: all of it that is not the C library calls them, HDF5's archive too.
  */
-#include "cli/memory.h"
+#include "cli/allocations.h"
 
 #include "cli/cli.h"
 #include "storage/h5.h"

@@ -1,6 +1,6 @@
-/* bad_days.h: what a setting says of samples, of bad days and of jobs. Private to scenarios/. */
-#ifndef PC_SCENARIOS_BAD_DAYS_H
-#define PC_SCENARIOS_BAD_DAYS_H
+/* bad_days_keys.h: what a setting says of samples, of bad days and of jobs. Private to scenarios/. */
+#ifndef PC_SCENARIOS_BAD_DAYS_KEYS_H
+#define PC_SCENARIOS_BAD_DAYS_KEYS_H
 
 #include "engine/error.h"
 #include "models/training/run.h"

@@ -1,4 +1,4 @@
-#include "kernels/check.h"
+#include "kernels/kernel_check.h"
 
 #include "engine/alloc.h"
 #include "engine/random.h"

@@ -1,9 +1,10 @@
-/* transfer.h: the interface of measured transfers, which stand in the place of a machine's closed costs.
+/* transfer_model.h: the interface of measured transfers, which stand in the place of a machine's closed costs.
  *
- * Calibrated profiles implement it (calib/profile/profile_cost.h). What was not measured stays the machine's: collective.h.
+ * Calibrated profiles implement it (calib/profile/profile_cost.h). What was not measured stays the machine's:
+ * collective.h.
  */
-#ifndef PC_MODELS_MACHINE_TRANSFER_H
-#define PC_MODELS_MACHINE_TRANSFER_H
+#ifndef PC_MODELS_MACHINE_TRANSFER_MODEL_H
+#define PC_MODELS_MACHINE_TRANSFER_MODEL_H
 
 #include "engine/api.h"
 #include "models/machine/collective.h"

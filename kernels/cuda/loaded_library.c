@@ -1,4 +1,4 @@
-#include "kernels/cuda/library.h"
+#include "kernels/cuda/loaded_library.h"
 
 #include <assert.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "models/training/expand.h"
+#include "models/training/expand_replicas.h"
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"

@@ -1,10 +1,11 @@
-/* expand.h: the pipelines of all data-parallel replicas, each pass with its own noise. Private to models/training/.
+/* expand_replicas.h: the pipelines of all data-parallel replicas, each pass with its own noise. Private to
+ * models/training/.
  *
  * Replicas meet where gradients are reduced, and not before; so each is timed for itself, and what the iteration's end
  * asks for is the latest over replicas.
  */
-#ifndef PC_MODELS_TRAINING_EXPAND_H
-#define PC_MODELS_TRAINING_EXPAND_H
+#ifndef PC_MODELS_TRAINING_EXPAND_REPLICAS_H
+#define PC_MODELS_TRAINING_EXPAND_REPLICAS_H
 
 #include "engine/api.h"
 #include "engine/error.h"

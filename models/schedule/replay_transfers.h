@@ -1,6 +1,6 @@
-/* transfers.h: what goes between stages, for the trace. Private to models/schedule/. */
-#ifndef PC_MODELS_SCHEDULE_TRANSFERS_H
-#define PC_MODELS_SCHEDULE_TRANSFERS_H
+/* replay_transfers.h: what goes between stages, for the trace. Private to models/schedule/. */
+#ifndef PC_MODELS_SCHEDULE_REPLAY_TRANSFERS_H
+#define PC_MODELS_SCHEDULE_REPLAY_TRANSFERS_H
 
 #include "models/schedule/costs.h"
 #include "models/schedule/dependencies.h"
