@@ -1,12 +1,21 @@
 #include "tests/same_replay.h"
 
-static void check_column(const void *a, const void *b, int64_t count, size_t size) {
+void check_column(const void *a, const void *b, int64_t count, size_t size) {
     if (count > 0) assert_memory_equal(a, b, (size_t)count * size);
 }
 
 #define CHECK_COLUMN(a, b, field, count) check_column((a)->field, (b)->field, (count), sizeof *(a)->field)
 
-static void check_same_trace(const pc_replay_trace *a, const pc_replay_trace *b) {
+void check_same_transfers(const pc_replay_trace *a, const pc_replay_trace *b) {
+    assert_int_equal(a->transfer_count, b->transfer_count);
+    CHECK_COLUMN(a, b, transfer_from, a->transfer_count);
+    CHECK_COLUMN(a, b, transfer_to, a->transfer_count);
+    CHECK_COLUMN(a, b, transfer_pass, a->transfer_count);
+    CHECK_COLUMN(a, b, transfer_start_ps, a->transfer_count);
+    CHECK_COLUMN(a, b, transfer_end_ps, a->transfer_count);
+}
+
+void check_same_trace(const pc_replay_trace *a, const pc_replay_trace *b) {
     assert_int_equal(a->pass_count, b->pass_count);
     assert_int_equal(a->level_count, b->level_count);
     CHECK_COLUMN(a, b, pass_device, a->pass_count);
@@ -16,12 +25,7 @@ static void check_same_trace(const pc_replay_trace *a, const pc_replay_trace *b)
     CHECK_COLUMN(a, b, level_device, a->level_count);
     CHECK_COLUMN(a, b, level_time_ps, a->level_count);
     CHECK_COLUMN(a, b, level_bytes, a->level_count);
-    assert_int_equal(a->transfer_count, b->transfer_count);
-    CHECK_COLUMN(a, b, transfer_from, a->transfer_count);
-    CHECK_COLUMN(a, b, transfer_to, a->transfer_count);
-    CHECK_COLUMN(a, b, transfer_pass, a->transfer_count);
-    CHECK_COLUMN(a, b, transfer_start_ps, a->transfer_count);
-    CHECK_COLUMN(a, b, transfer_end_ps, a->transfer_count);
+    check_same_transfers(a, b);
 }
 
 static void check_same_oom(const pc_out_of_memory *a, const pc_out_of_memory *b) {

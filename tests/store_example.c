@@ -84,7 +84,7 @@ void add_transfers(example *made) {
 
 void add_engine(example *made) {
     made->replay.way = PC_WAY_EVENTS;
-    made->replay.engine = engine_example();
+    made->replay.engine = engine_example;
 }
 
 void make_example(example *made) {

@@ -6,6 +6,7 @@
 #include "engine/alloc.h"
 #include "models/schedule/generate.h"
 #include "tests/iteration_example.h"
+#include "tests/same_replay.h"
 
 #include <math.h>
 
@@ -88,24 +89,6 @@ static void same_number(double a, double b, const char *what) {
     if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b))) fail_msg("%s: %.17g; expected %.17g", what, a, b);
 }
 
-static void same_times(const pc_time *a, const pc_time *b, int64_t count, const char *what) {
-    for (int64_t i = 0; i < count; i++)
-        if (a[i] != b[i]) fail_msg("%s %ld: %ld; expected %ld", what, (long)i, (long)a[i], (long)b[i]);
-}
-
-static void same_trace(const pc_replay_trace *a, const pc_replay_trace *b) {
-    assert_int_equal(a->pass_count, b->pass_count);
-    same_times(a->pass_start_ps, b->pass_start_ps, b->pass_count, "start");
-    same_times(a->pass_end_ps, b->pass_end_ps, b->pass_count, "end");
-    assert_memory_equal(a->pass, b->pass, (size_t)b->pass_count * sizeof *b->pass);
-    assert_int_equal(a->level_count, b->level_count);
-    same_times(a->level_time_ps, b->level_time_ps, b->level_count, "level's time");
-    same_times(a->level_bytes, b->level_bytes, b->level_count, "level");
-    assert_int_equal(a->transfer_count, b->transfer_count);
-    same_times(a->transfer_start_ps, b->transfer_start_ps, b->transfer_count, "transfer's start");
-    same_times(a->transfer_end_ps, b->transfer_end_ps, b->transfer_count, "transfer's end");
-}
-
 static void same_memory(const pc_iteration *a, const pc_iteration *b) {
     assert_int_equal(a->devices, b->devices);
     for (int d = 0; d < b->devices; d++) {
@@ -136,9 +119,9 @@ static void same_iteration(const pc_iteration *a, const pc_iteration *b) {
     same_number(a->standard_error_s, b->standard_error_s, "error");
     same_number(a->mfu, b->mfu, "mfu");
     same_number(a->bad_days.good_s, b->bad_days.good_s, "good day");
-    if (b->bad_days.samples > 0) same_times(a->sample_ps, b->sample_ps, b->bad_days.samples, "sample");
+    check_column(a->sample_ps, b->sample_ps, b->bad_days.samples, sizeof *b->sample_ps);
     assert_true(a->replay.trace_hash == b->replay.trace_hash);
-    same_trace(&a->replay.trace, &b->replay.trace);
+    check_same_trace(&a->replay.trace, &b->replay.trace);
 }
 
 /* ---- what the engine saw ---- */

@@ -80,7 +80,7 @@ static void records_come_back(void **state) {
     assert_records(journal, RECORDS);
     example wanted;
     pc_trace_record record;
-    const pc_engine_trace made_by_engine = engine_example();
+    const pc_engine_trace made_by_engine = engine_example;
     make_example(&wanted);
     assert_int_equal(pc_journal_trace(journal, 0, &record, NULL), PC_OK);
     assert_memory_equal(record.replay.trace.pass_start_ps, wanted.start, sizeof wanted.start);

@@ -9,7 +9,7 @@
 static pc_engine_trace trace;
 
 static pc_links_figure figure_of(int most) {
-    trace = engine_example();
+    trace = engine_example;
     return (pc_links_figure){.title = "Load of links: a \"quoted\" <name>",
                              .subtitle = "1f1b: 2 devices, 2 microbatches",
                              .time_unit = "ms",

@@ -163,7 +163,7 @@ static void traces_come_back(void **state) {
 #define SAME(field, count) assert_memory_equal(found->field, wanted.field, (count) * sizeof *wanted.field)
 
 static void assert_engine_traces_equal(const pc_engine_trace *found) {
-    const pc_engine_trace wanted = engine_example();
+    const pc_engine_trace wanted = engine_example;
     assert_int_equal(found->link_count, ENGINE_LINKS);
     SAME(link_replica, ENGINE_LINKS), SAME(link_device, ENGINE_LINKS), SAME(link_peer, ENGINE_LINKS);
     SAME(link_sort, ENGINE_LINKS), SAME(link_is_in, ENGINE_LINKS), SAME(link_shared, ENGINE_LINKS);

@@ -13,10 +13,6 @@
 
 static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engine = PC_ENGINE_EVENTS};
 
-static void check_column(const void *a, const void *b, int64_t count, size_t size) {
-    if (count > 0) assert_memory_equal(a, b, (size_t)count * size);
-}
-
 /* ---- the workspace beside them ---- */
 
 /* What the workspace says of a schedule that runs, the times where memory is too small included. */

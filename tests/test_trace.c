@@ -4,6 +4,7 @@
 #include "results/row.h"
 #include "tests/iteration_example.h"
 #include "tests/random_schedule.h"
+#include "tests/same_replay.h"
 #include "tests/refusals.h"
 
 static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engine = PC_ENGINE_EVENTS};
@@ -54,16 +55,6 @@ static void check_transfers(const pc_schedule *s, const pc_replay_trace *trace) 
     assert_int_equal(row, trace->transfer_count);
 }
 
-static void compare_transfers(const pc_replay_trace *a, const pc_replay_trace *b) {
-    assert_int_equal(a->transfer_count, b->transfer_count);
-    size_t count = (size_t)a->transfer_count;
-    assert_memory_equal(a->transfer_from, b->transfer_from, count * sizeof *a->transfer_from);
-    assert_memory_equal(a->transfer_to, b->transfer_to, count * sizeof *a->transfer_to);
-    assert_memory_equal(a->transfer_pass, b->transfer_pass, count * sizeof *a->transfer_pass);
-    assert_memory_equal(a->transfer_start_ps, b->transfer_start_ps, count * sizeof *a->transfer_start_ps);
-    assert_memory_equal(a->transfer_end_ps, b->transfer_end_ps, count * sizeof *a->transfer_end_ps);
-}
-
 /* A pass starts when its stage is free, its input is there, and its chunk is ready: no later, so that an arrival that
  * is told too early shows. */
 static void check_starts(const pc_costs *costs, const pc_replay_trace *trace) {
@@ -111,8 +102,8 @@ static void test_delays(void **state) {
         check_transfers(&schedule, trace);
         check_delays(&costs, trace);
         check_starts(&costs, trace);
-        compare_transfers(trace, &on_engine.trace);
-        compare_transfers(trace, &again.trace);
+        check_same_transfers(trace, &on_engine.trace);
+        check_same_transfers(trace, &again.trace);
         pc_replay_free(&replay);
         pc_replay_free(&on_engine);
         pc_replay_free(&again);
