@@ -1,4 +1,5 @@
-/* launched.h: private to calib/ and the command: whether a launcher started this process as one rank of several. */
+/* launched.h: private to calib/, sweep/ and the command: whether a launcher started this process as one rank of
+ * several. */
 #ifndef PC_CALIB_DEVICE_LAUNCHED_H
 #define PC_CALIB_DEVICE_LAUNCHED_H
 

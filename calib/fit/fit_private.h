@@ -1,4 +1,4 @@
-/* fit_private.h: private to calib/fit*.c: the parts of a fit. */
+/* fit_private.h: private to calib/fit/: the parts of a fit. */
 #ifndef PC_CALIB_FIT_FIT_PRIVATE_H
 #define PC_CALIB_FIT_FIT_PRIVATE_H
 

@@ -1,4 +1,4 @@
-/* import_private.h: private to calib/import*.c: a text as lines and fields, and the readers of each form. */
+/* import_private.h: private to calib/import/: a text as lines and fields, and the readers of each form. */
 #ifndef PC_CALIB_IMPORT_IMPORT_PRIVATE_H
 #define PC_CALIB_IMPORT_IMPORT_PRIVATE_H
 
