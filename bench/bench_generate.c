@@ -29,7 +29,7 @@ static const example examples[] = {
 };
 static const example_times times[] = {{1, 1, 1, 0}, {3, 4, 2, 0.5}};
 
-enum { ROUNDS = 5 };
+enum { ROUNDS = 5, DEVICES_MAX = 64 };
 static const double patience_s = 5.0; /* no further round of a case after so long */
 static const int64_t chunk_bytes = 1 << 20;
 static const double unit_ps = 1e9;
@@ -47,10 +47,6 @@ static void make_costs(const example *x, const pc_generator *generator, const ex
     costs->transfer.delay_ps = (pc_time)(t->comm * unit_ps);
 }
 
-static void set_limit(pc_costs *costs, int64_t bytes) {
-    for (int d = 0; d < costs->devices; d++) costs->memory_capacity_bytes[d] = bytes;
-}
-
 typedef struct duration {
     double wall_s, processor_s;
 } duration;
@@ -66,10 +62,11 @@ static duration run_once(const example *x, const pc_generator *generator, pc_cos
     pc_schedule schedule;
     pc_generate_request request = {
         .devices = x->devices, .microbatches = x->microbatches, .costs = costs, .threads = 1};
-    set_limit(costs, x->limited ? (int64_t)x->devices * costs->chunks * chunk_bytes : 0);
+    int64_t limit_bytes[DEVICES_MAX];
+    for (int d = 0; d < x->devices; d++) limit_bytes[d] = (int64_t)x->devices * costs->chunks * chunk_bytes;
+    if (x->limited) request.memory_limit.device_bytes = limit_bytes;
     duration start = now();
     if (pc_generate(generator, &request, &schedule, NULL, NULL)) abort();
-    set_limit(costs, 0); /* the replay is to say what the schedule needs, not where it stops */
     if (pc_replay_run(&schedule, costs, NULL, replay, NULL)) abort();
     duration end = now();
     pc_schedule_free(&schedule);

@@ -240,7 +240,8 @@ static pc_code read_limits_of(const schedule_request *r, int devices, double *li
 /* An answer before it is printed; the report points to the schedule and the replay. */
 typedef struct answer {
     const schedule_request *request;
-    double *limit; /* a number a device, in microbatches */
+    double *limit;        /* a number a device, in microbatches; infinite: none */
+    int64_t *limit_bytes; /* the same as pc_memory_limit has it; NULL where no limit was given */
     pc_costs costs;
     pc_given_block *given; /* the block of one's own; NULL where there is none */
     pc_schedule schedule;
@@ -256,6 +257,16 @@ static void free_answer(answer *a) {
     pc_costs_free(&a->costs);
     pc_given_block_free(a->given);
     pc_free(a->limit);
+    pc_free(a->limit_bytes);
+}
+
+static pc_memory_limit limit_of(const answer *a) {
+    return (pc_memory_limit){a->limit_bytes};
+}
+
+/* Where nothing waits, the replay is to say what the schedule needs, not where it stops. */
+static pc_memory_limit limit_of_replay(const answer *a) {
+    return a->request->waits_for_memory ? limit_of(a) : (pc_memory_limit){NULL};
 }
 
 static double in_microbatches(const answer *a, int64_t bytes) {
@@ -267,6 +278,7 @@ static pc_code print_block(const answer *a, pc_error *error) {
     pc_block_text_request wanted = {.schedule = &a->schedule,
                                     .block = a->block.devices ? &a->block : NULL,
                                     .costs = &a->costs,
+                                    .memory_limit = limit_of_replay(a),
                                     .is_own = a->given != NULL};
     return pc_block_write(&wanted, stdout, error);
 }
@@ -427,6 +439,16 @@ static pc_unit_shape shape_of_loaded(const pc_schedule *schedule) {
                            .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
 }
 
+/* In bytes; what no memory has is no limit. */
+static pc_code count_limits(const schedule_request *r, int devices, answer *a, pc_error *error) {
+    if (!r->memory_limit) return PC_OK;
+    a->limit_bytes = pc_alloc((size_t)devices, sizeof *a->limit_bytes);
+    if (!a->limit_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < devices; d++)
+        a->limit_bytes[d] = a->limit[d] < 1e9 ? (int64_t)(a->limit[d] * a->report.microbatch_bytes) : PC_NO_LIMIT;
+    return PC_OK;
+}
+
 /* Costs and limits for the shape. */
 static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, answer *a, pc_error *error) {
     a->report.time_unit_ps = pc_unit_ticks(&r->units, shape);
@@ -438,34 +460,25 @@ static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, an
     a->limit = pc_alloc((size_t)shape->devices, sizeof *a->limit);
     if (!a->limit) return pc_error_no_memory(error);
     pc_code code = read_limits_of(r, shape->devices, a->limit, error);
+    if (!code) code = count_limits(r, shape->devices, a, error);
     return code ? code : pc_unit_costs_make(&r->units, shape, a->report.time_unit_ps, &a->costs, error);
 }
 
-/* A capacity of 0 is none: a limit of 0 is one byte, in which nothing fits either. */
-static void limit_memory(answer *a) {
-    for (int d = 0; d < a->costs.devices; d++) {
-        int64_t bytes = a->limit[d] < 1e9 ? (int64_t)(a->limit[d] * a->report.microbatch_bytes) : 0;
-        if (a->limit[d] < 1e9) a->costs.memory_capacity_bytes[d] = bytes > 0 ? bytes : 1;
-    }
-}
-
-/* Gives the costs the limits, for a search to keep. EXIT_DID_NOT_FIT where no schedule can. */
-static int set_limits(answer *a, const pc_generator *generator) {
+/* EXIT_DID_NOT_FIT where no schedule can keep the limit. */
+static int check_limits(const answer *a, const pc_generator *generator) {
     for (int d = 0; d < a->costs.devices; d++) {
         int64_t least = pc_generator_least_memory(generator, &a->costs, d);
         if (in_microbatches(a, least) > a->limit[d]) return report_too_little(a, d, in_microbatches(a, least));
     }
-    limit_memory(a);
     return EXIT_DONE;
 }
 
+/* A block keeps to the memory that it holds repeated, which is judged when that is known. */
 static pc_code generate(const schedule_request *r, const pc_generator *generator, answer *a, pc_error *error) {
     pc_generate_request request = {
         .devices = r->devices, .microbatches = r->microbatches, .chunks = r->chunks, .costs = &a->costs};
-    pc_code code = pc_generate(generator, &request, &a->schedule, &a->block, error);
-    /* The replay is to say what the schedule needs, not where it stops. */
-    for (int d = 0; d < a->costs.devices; d++) a->costs.memory_capacity_bytes[d] = 0;
-    return code;
+    if (!a->given) request.memory_limit = limit_of(a);
+    return pc_generate(generator, &request, &a->schedule, &a->block, error);
 }
 
 /* Makes or loads the schedule. *status is EXIT_DID_NOT_FIT where that cannot be, which has been said then. */
@@ -482,15 +495,16 @@ static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error
     if (code) return code;
     shape = shape_of(r, generator);
     code = prepare(r, &shape, a, error);
-    /* A block keeps to the memory that it holds repeated, which is judged when that is known. */
-    if (!code && generator->searches && !a->given) *status = set_limits(a, generator);
+    if (!code && generator->searches && !a->given) *status = check_limits(a, generator);
     return code || *status != EXIT_DONE ? code : generate(r, generator, a, error);
 }
 
 /* A block that is left as it is keeps to its grid. */
 static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
-    const pc_replay_options how = {
-        .with_trace = r->figure != NULL, .engine = r->engine, .waits_for_memory = r->waits_for_memory};
+    const pc_replay_options how = {.with_trace = r->figure != NULL,
+                                   .engine = r->engine,
+                                   .waits_for_memory = r->waits_for_memory,
+                                   .memory_limit = limit_of_replay(a)};
     if (keeps_grid(a))
         return pc_given_block_replay(a->given, &a->schedule, &a->costs, how.with_trace, &a->replay, error);
     return pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
@@ -505,7 +519,6 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
     double made = pc_now_s();
-    if (r->waits_for_memory) limit_memory(a);
     code = replay(a, r, error);
     if (!code && a->replay.out_of_memory) *status = report_standstill(a);
     a->report.schedule = &a->schedule;

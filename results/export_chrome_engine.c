@@ -148,14 +148,14 @@ static void add_loads(pc_chrome *x) {
 
 /* What is free lies upon what is held: together they are the capacity. */
 static void add_memory(pc_chrome *x, int device, pc_time time, int64_t bytes) {
-    int64_t capacity = device < x->engine->devices ? x->engine->memory_capacity_bytes[device] : 0;
+    int64_t capacity = device < x->engine->devices ? x->engine->memory_capacity_bytes[device] : PC_NO_LIMIT;
     char number[PC_NUMBER_SIZE];
     pc_number_format((double)bytes / 0x1p30, number);
     pc_chrome_start(x, 'C', device + 1, PC_CHROME_PASSES);
     pc_text_printf(&x->out.text, ",\"name\":\"memory in all [GiB]\"");
     pc_chrome_add_time(x, "ts", time);
     pc_text_printf(&x->out.text, ",\"args\":{\"held\":%s", number);
-    if (capacity > 0) pc_chrome_add_gib(x, "free", capacity > bytes ? capacity - bytes : 0);
+    if (capacity != PC_NO_LIMIT) pc_chrome_add_gib(x, "free", capacity > bytes ? capacity - bytes : 0);
     pc_text_add(&x->out.text, "}", 1);
     pc_chrome_end(x);
 }

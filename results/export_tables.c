@@ -112,10 +112,10 @@ static void add_queued(tables *x, int64_t i) {
 
 static void add_memory(tables *x, int64_t i) {
     int device = x->engine->memory_device[i];
-    int64_t capacity = device < x->engine->devices ? x->engine->memory_capacity_bytes[device] : 0;
+    int64_t capacity = device < x->engine->devices ? x->engine->memory_capacity_bytes[device] : PC_NO_LIMIT;
     add_integer(x, x->engine->memory_time_ps[i]);
     add_integer(x, x->engine->memory_bytes[i]);
-    add_known(x, capacity > 0 ? capacity : -1);
+    add_known(x, capacity != PC_NO_LIMIT ? capacity : -1);
 }
 
 static void add_work(tables *x, int64_t i) {

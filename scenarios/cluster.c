@@ -304,7 +304,7 @@ static void fill_iteration(const pc_setting *setting, const cluster_shape *shape
     spec->machine = reference_of(setting, PC_KEY_MACHINE)->machine;
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->order = order_of(setting);
-    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
+    spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
 }
 
 static int64_t or_unknown(int64_t number) {

@@ -1,5 +1,6 @@
 #include "scenarios/expand.h"
 
+#include "engine/alloc.h"
 #include "models/workload/activation.h"
 #include "scenarios/cluster.h"
 #include "scenarios/references.h"
@@ -370,12 +371,16 @@ static pc_code fill_activation(const pc_setting *setting, pc_costs *costs, pc_er
 }
 
 /* Here entries are the devices', whatever stages of the model a device has. */
-static void fill_memory(const pc_setting *setting, pc_costs *costs) {
-    int64_t of_all = pc_setting_whole(setting, PC_KEY_MEMORY, 0);
-    for (int d = 0; d < costs->devices; d++) {
-        int64_t own = setting->stages && !setting->is_memory_later ? setting->stages[d].memory_bytes : 0;
-        costs->memory_capacity_bytes[d] = own ? own : of_all;
+static pc_code add_limits(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
+    int64_t of_all = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
+    if (of_all == PC_NO_LIMIT && !setting->stages) return PC_OK;
+    spec->memory_limit_bytes = pc_alloc((size_t)spec->devices, sizeof *spec->memory_limit_bytes);
+    if (!spec->memory_limit_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < spec->devices; d++) {
+        int64_t own = setting->stages && !setting->is_memory_later ? setting->stages[d].memory_bytes : PC_NO_LIMIT;
+        spec->memory_limit_bytes[d] = own != PC_NO_LIMIT ? own : of_all;
     }
+    return PC_OK;
 }
 
 static pc_transfer transfer_of(const pc_setting *setting) {
@@ -413,9 +418,9 @@ static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_run
     pc_code code = pc_costs_create(made.devices, made.chunks, &made.costs, error);
     if (code) return code;
     fill_times(setting, &made.costs);
-    fill_memory(setting, &made.costs);
     made.costs.transfer = transfer_of(setting);
-    code = fill_activation(setting, &made.costs, error);
+    code = add_limits(setting, &made, error);
+    if (!code) code = fill_activation(setting, &made.costs, error);
     if (code)
         pc_costs_free(&made.costs);
     else

@@ -85,13 +85,13 @@ static void add_integers(pc_hash *hash, const int64_t *values, int64_t count) {
     for (int64_t i = 0; values && i < count; i++) add(hash, values[i]);
 }
 
-static void add_costs(pc_hash *hash, const pc_costs *costs) {
+static void add_costs(pc_hash *hash, const pc_costs *costs, const int64_t *memory_limit_bytes) {
     int64_t chunks = (int64_t)costs->devices * costs->chunks;
     add_integers(hash, costs->duration_ps, chunks * PC_PASS_KINDS);
     add_integers(hash, costs->activation_bytes, chunks);
     add_integers(hash, costs->activation_b_bytes, chunks);
     add_integers(hash, costs->activation_kept_bytes, chunks);
-    add_integers(hash, costs->memory_capacity_bytes, costs->devices);
+    add_integers(hash, memory_limit_bytes, costs->devices);
     add_integers(hash, costs->hop_delay_ps, costs->devices);
     add_integers(hash, costs->ready_ps, chunks);
 }
@@ -144,7 +144,7 @@ pc_run_key pc_run_key_of(const pc_run_spec *spec) {
         add_iteration(&hash, spec);
     } else {
         ADD_FIELDS(&hash, of_costs, spec);
-        add_costs(&hash, &spec->costs);
+        add_costs(&hash, &spec->costs, spec->memory_limit_bytes);
     }
     return (pc_run_key){hash.high, hash.low};
 }

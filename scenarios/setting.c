@@ -17,7 +17,7 @@ static pc_code parse_values(const pc_tree *tree, const pc_node *node, pc_setting
 }
 
 static pc_code parse_stage(const pc_tree *tree, const pc_node *stage, pc_stage_values *values, pc_error *error) {
-    pc_value bytes = {.whole = 0};
+    pc_value bytes = {.whole = PC_NO_LIMIT};
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
         const pc_node *time = pc_node_find(stage, pc_pass_kind_name((pc_pass_kind)kind));
         values->time_ps[kind] = PC_TIME_NOT_GIVEN;

@@ -33,7 +33,7 @@ typedef union pc_value {
 
 typedef struct pc_stage_values {
     pc_time time_ps[PC_PASS_KINDS]; /* or PC_TIME_NOT_GIVEN */
-    int64_t memory_bytes;           /* of the device of this number; 0 where not given */
+    int64_t memory_bytes;           /* the limit of the device of this number, or PC_NO_LIMIT */
 } pc_stage_values;
 
 typedef struct pc_setting {

@@ -3,19 +3,21 @@
 #include "models/schedule/check.h"
 #include "tests/random_schedule.h"
 
-pc_replay replay_of(const pc_schedule *schedule, const pc_costs *costs, pc_engine_mode engine, bool waits) {
-    const pc_replay_options options = {.with_trace = true, .engine = engine, .waits_for_memory = waits};
+pc_replay replay_of(const pc_schedule *schedule, const pc_costs *costs, const test_limits *limits,
+                    pc_engine_mode engine, bool waits) {
+    const pc_replay_options options = {
+        .with_trace = true, .engine = engine, .waits_for_memory = waits, .memory_limit = test_limit(limits)};
     pc_replay replay;
     pc_error error = {0};
     if (pc_replay_run(schedule, costs, &options, &replay, &error)) fail_msg("%s: %s", schedule->name, error.message);
     return replay;
 }
 
-bool is_too_small(const pc_schedule *s, const pc_costs *costs) {
+bool is_too_small(const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
     int64_t peaks[16];
     assert_int_equal(pc_schedule_peaks(s, costs, peaks, NULL), PC_OK);
     for (int d = 0; d < s->devices; d++)
-        if (costs->memory_capacity_bytes[d] > 0 && peaks[d] > costs->memory_capacity_bytes[d]) return true;
+        if (peaks[d] > limits->bytes[d]) return true;
     return false;
 }
 
@@ -26,11 +28,11 @@ void over_links(test_random *random, pc_costs *costs) {
                                     .size_bytes = test_between(random, 0, 30)};
 }
 
-void limit_memory(test_random *random, const pc_schedule *s, pc_costs *costs) {
+void limit_memory(test_random *random, const pc_schedule *s, const pc_costs *costs, test_limits *limits) {
     int64_t peaks[16];
     assert_int_equal(pc_schedule_peaks(s, costs, peaks, NULL), PC_OK);
     for (int d = 0; d < s->devices; d++)
-        costs->memory_capacity_bytes[d] =
+        limits->bytes[d] =
             test_between(random, 0, s->devices) ? peaks[d] + 1 : test_between(random, peaks[d] / 2, peaks[d]);
 }
 
@@ -88,7 +90,8 @@ static void check_flows(const pc_engine_trace *x, const pc_costs *costs, const p
     assert_int_equal(waited, longer);
 }
 
-void check_engine_trace(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
+void check_engine_trace(const pc_schedule *s, const pc_costs *costs, const test_limits *limits,
+                        const pc_replay *replay) {
     const pc_engine_trace *x = &replay->engine;
     check_flows(x, costs, &replay->trace);
     for (int32_t link = 0; link < x->link_count; link++) check_link(x, link);
@@ -103,6 +106,6 @@ void check_engine_trace(const pc_schedule *s, const pc_costs *costs, const pc_re
     }
     assert_int_equal(x->memory_count, replay->trace.level_count);
     assert_int_equal(x->devices, s->devices);
-    for (int d = 0; d < s->devices; d++) assert_int_equal(x->memory_capacity_bytes[d], costs->memory_capacity_bytes[d]);
+    for (int d = 0; d < s->devices; d++) assert_int_equal(x->memory_capacity_bytes[d], limits->bytes[d]);
     assert_int_equal(x->work_count, 0);
 }

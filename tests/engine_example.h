@@ -59,7 +59,7 @@ static const pc_engine_trace engine_example = {
     .memory_bytes = (int64_t[]){PC_BYTES_PER_GIB, 2 * PC_BYTES_PER_GIB, PC_BYTES_PER_GIB, PC_BYTES_PER_GIB,
                                 3 * PC_BYTES_PER_GIB, PC_BYTES_PER_GIB},
     .devices = ENGINE_DEVICES,
-    .memory_capacity_bytes = (int64_t[]){4 * PC_BYTES_PER_GIB, 0},
+    .memory_capacity_bytes = (int64_t[]){4 * PC_BYTES_PER_GIB, PC_NO_LIMIT},
     .work_count = ENGINE_WORK,
     .work_sort = (uint8_t[]){PC_WORK_OPTIMIZER, PC_WORK_OPTIMIZER, PC_WORK_OVERHEAD},
     .work_replica = (int32_t[]){0, 0, 0},

@@ -162,7 +162,7 @@ static void check_order(const pc_block *b, pc_costs *costs, int m) {
     pc_plan_order order;
     pc_schedule s;
     pc_error error = {0};
-    assert_int_equal(pc_plan_create(costs, b->placement, splits, m, NULL, &plan, NULL), PC_OK);
+    assert_int_equal(pc_plan_create(costs, b->placement, splits, m, (pc_memory_limit){NULL}, &plan, NULL), PC_OK);
     assert_int_equal(pc_plan_order_create(&plan, &order, NULL), PC_OK);
     pc_repeat_block(&plan, b, &order);
     assert_int_equal(pc_plan_to_schedule(&plan, &order, "repeated", &s, NULL), PC_OK);
@@ -522,7 +522,7 @@ static void test_one_by_one(void **state) {
                 for (int kind = 0; kind < PC_PASS_KINDS; kind++) costs.duration_ps[i * PC_PASS_KINDS + kind] = 1;
             }
             assert_int_equal(pc_plan_create(&costs, chunks == 2 ? PC_PLACEMENT_V : PC_PLACEMENT_LINEAR, splits, 5,
-                                            limit, &plan, NULL),
+                                            (pc_memory_limit){limit}, &plan, NULL),
                              PC_OK);
             assert_int_equal(pc_plan_order_create(&plan, &order, NULL), PC_OK);
             assert_int_equal(pc_reorder_create(&plan, &reorder, NULL), PC_OK);

@@ -315,11 +315,12 @@ static void test_reordering_needs_memory_and_times(void **state) {
     pc_error error = {0};
     make(given, 4, 8, &costs, &schedule);
     pc_schedule_free(&schedule);
-    pc_generate_request request = {.devices = 4, .microbatches = 8, .costs = &costs};
-    costs.memory_capacity_bytes[2] = 3; /* of the 4 chunks that it holds */
+    /* 3 of the 4 chunks that device 2 holds */
+    const int64_t limit_bytes[] = {PC_NO_LIMIT, PC_NO_LIMIT, 3, PC_NO_LIMIT};
+    pc_generate_request request = {.devices = 4, .microbatches = 8, .costs = &costs, .memory_limit = {limit_bytes}};
     assert_int_equal(pc_generate(pc_given_block_generator(given), &request, &schedule, NULL, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "holds more than the memory limit"));
-    costs.memory_capacity_bytes[2] = 0;
+    request.memory_limit.device_bytes = NULL;
     costs.duration_ps[PC_PASS_B] = PC_TIME_NOT_GIVEN;
     assert_int_equal(pc_generate(pc_given_block_generator(given), &request, &schedule, NULL, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "the time of B of chunk 0 on device 0 is not given"));
@@ -404,7 +405,7 @@ static pc_code do_all(const pc_costs *costs, pc_error *error) {
     pc_code code = pc_block_text_read("own.yaml", V_MIN "stages: [0, 1, 2, 2, 1, 0]\n", &given, error);
     if (code == PC_ERROR_INPUT) code = pc_block_text_read("own.yaml", "devices: 3\n" V_MIN, &given, error);
     if (!code) code = pc_generate(pc_given_block_generator(given), &request, &schedule, &block, error);
-    pc_block_text_request wanted = {&schedule, &block, costs, false};
+    pc_block_text_request wanted = {.schedule = &schedule, .block = &block, .costs = costs};
     FILE *nowhere = fopen("/dev/null", "w");
     if (!code) code = pc_block_write(&wanted, nowhere, error);
     fclose(nowhere);
@@ -465,7 +466,7 @@ static void go_round(const pc_generator *generator, int p, int m, int v, const p
     pc_error error = {0};
     pc_generate_request request = {.devices = p, .microbatches = m, .chunks = v, .costs = costs, .threads = 1};
     if (pc_generate(generator, &request, &schedule, &block, &error)) fail_msg("%s: %s", generator->name, error.message);
-    pc_block_text_request wanted = {&schedule, block.devices ? &block : NULL, costs, false};
+    pc_block_text_request wanted = {.schedule = &schedule, .block = block.devices ? &block : NULL, .costs = costs};
     char *text = write_text(&wanted);
     pc_given_block *given = read_good(text);
     if (pc_generate(pc_given_block_generator(given), &request, &again, NULL, &error))

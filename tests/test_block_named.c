@@ -172,7 +172,8 @@ static void check_planned(const made *it) {
     pc_reorder *reorder;
     pc_schedule s;
     if (g->placement == PC_PLACEMENT_BIDIRECTIONAL || g->recomputes) return;
-    assert_int_equal(pc_plan_create(&it->costs, g->placement, g->splits, it->schedule.microbatches, NULL, &plan, NULL),
+    assert_int_equal(pc_plan_create(&it->costs, g->placement, g->splits, it->schedule.microbatches,
+                                    (pc_memory_limit){NULL}, &plan, NULL),
                      PC_OK);
     assert_int_equal(pc_plan_order_create(&plan, &order, NULL), PC_OK);
     assert_int_equal(pc_reorder_create(&plan, &reorder, NULL), PC_OK);

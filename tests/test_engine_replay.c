@@ -5,6 +5,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "tests/engine_check.h"
+#include "tests/memory_limits.h"
 #include "tests/random_schedule.h"
 #include "tests/refusals.h"
 #include "tests/same_replay.h"
@@ -26,17 +27,17 @@ static void expect(const pc_replay *replay, expectation x) {
 
 /* Longest paths where they can be, and every event; and passes that might wait, and need not. Returns whether it fit.
  */
-static bool judge(const pc_schedule *s, const pc_costs *costs) {
-    bool is_full = is_too_small(s, costs), has_paths = costs->transfer.mode == PC_TRANSFER_DELAY && !is_full;
+static bool judge(const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
+    bool is_full = is_too_small(s, costs, limits), has_paths = costs->transfer.mode == PC_TRANSFER_DELAY && !is_full;
     pc_engine_way usual = has_paths ? PC_WAY_PATHS : PC_WAY_EVENTS;
-    pc_replay paths = replay_of(s, costs, PC_ENGINE_AUTO, false);
-    pc_replay events = replay_of(s, costs, PC_ENGINE_EVENTS, false);
+    pc_replay paths = replay_of(s, costs, limits, PC_ENGINE_AUTO, false);
+    pc_replay events = replay_of(s, costs, limits, PC_ENGINE_EVENTS, false);
     expect(&paths, (expectation){usual, is_full});
     expect(&events, (expectation){PC_WAY_EVENTS, is_full});
     check_same_replay(&paths, &events);
     if (!is_full) {
-        pc_replay waits = replay_of(s, costs, PC_ENGINE_AUTO, true);
-        pc_replay waits_by_events = replay_of(s, costs, PC_ENGINE_EVENTS, true);
+        pc_replay waits = replay_of(s, costs, limits, PC_ENGINE_AUTO, true);
+        pc_replay waits_by_events = replay_of(s, costs, limits, PC_ENGINE_EVENTS, true);
         expect(&waits, (expectation){usual, false});
         expect(&waits_by_events, (expectation){PC_WAY_EVENTS, false});
         check_same_replay(&waits, &events);
@@ -67,11 +68,12 @@ static long judge_named(const pc_generator *generator, test_random *random, int 
                                        .threads = 1,
                                        .plans_equal = test_between(random, 0, 1)};
         if (pc_generate(generator, &request, &s, NULL, NULL) == PC_OK) {
-            judge(&s, &costs);
-            limit_memory(random, &s, &costs);
-            *full += !judge(&s, &costs);
+            test_limits limits = test_limit_all(PC_NO_LIMIT);
+            judge(&s, &costs, &limits);
+            limit_memory(random, &s, &costs, &limits);
+            *full += !judge(&s, &costs, &limits);
             over_links(random, &costs);
-            judge(&s, &costs);
+            judge(&s, &costs, &limits);
             judged++;
             pc_schedule_free(&s);
         }
@@ -105,9 +107,10 @@ static void test_random_schedules(void **state) {
         pc_costs costs;
         random_schedule(&random, 8, 6, 3, &s);
         draw_costs(&random, &s, &costs);
-        if (test_between(&random, 0, 1)) limit_memory(&random, &s, &costs);
+        test_limits limits = test_limit_all(PC_NO_LIMIT);
+        if (test_between(&random, 0, 1)) limit_memory(&random, &s, &costs, &limits);
         if (test_between(&random, 0, 2) == 0) over_links(&random, &costs);
-        full += !judge(&s, &costs);
+        full += !judge(&s, &costs, &limits);
         pc_costs_free(&costs);
         pc_schedule_free(&s);
     }
@@ -125,8 +128,9 @@ static void test_engine_traces(void **state) {
         random_schedule(&random, 6, 6, 3, &s);
         draw_costs(&random, &s, &costs);
         if (i % 2) over_links(&random, &costs);
-        pc_replay replay = replay_of(&s, &costs, PC_ENGINE_EVENTS, false);
-        check_engine_trace(&s, &costs, &replay);
+        const test_limits none = test_limit_all(PC_NO_LIMIT);
+        pc_replay replay = replay_of(&s, &costs, &none, PC_ENGINE_EVENTS, false);
+        check_engine_trace(&s, &costs, &none, &replay);
         pc_replay_free(&replay);
         pc_costs_free(&costs);
         pc_schedule_free(&s);
@@ -158,8 +162,9 @@ static void test_links_by_hand(void **state) {
     two_stages(&schedule, &costs);
     costs.transfer =
         (pc_transfer){.mode = PC_TRANSFER_LINK, .latency_ps = 1, .bandwidth_bytes_per_s = 1e12, .size_bytes = 10};
-    costs.memory_capacity_bytes[0] = 12;
-    pc_replay replay = replay_of(&schedule, &costs, PC_ENGINE_EVENTS, false);
+    test_limits limits = test_limit_all(PC_NO_LIMIT);
+    limits.bytes[0] = 12;
+    pc_replay replay = replay_of(&schedule, &costs, &limits, PC_ENGINE_EVENTS, false);
     const pc_engine_trace *x = &replay.engine;
     assert_int_equal(x->link_count, 2);
     assert_int_equal(x->link_device[1], 0); /* in the order of those who wait: stage 0's come first */
@@ -175,7 +180,7 @@ static void test_links_by_hand(void **state) {
     assert_memory_equal(x->load_bytes_per_s, load, sizeof load);
     assert_memory_equal(x->queue_ready_ps, queue_ready, sizeof queue_ready);
     assert_int_equal(x->memory_capacity_bytes[0], 12);
-    assert_int_equal(x->memory_capacity_bytes[1], 0);
+    assert_int_equal(x->memory_capacity_bytes[1], PC_NO_LIMIT);
     assert_int_equal(x->event_count, 2 * (8 + 4)); /* a start and an end of every pass and every transfer */
     pc_replay_free(&replay);
     pc_costs_free(&costs);
@@ -187,9 +192,13 @@ static void test_allocations_refused(void **state) {
     pc_schedule schedule;
     pc_costs costs;
     two_stages(&schedule, &costs);
-    costs.memory_capacity_bytes[0] = 6;
+    test_limits limits = test_limit_all(PC_NO_LIMIT);
+    limits.bytes[0] = 6;
     for (int k = 0; k < 2; k++) {
-        const pc_replay_options options = {.with_trace = true, .engine = PC_ENGINE_EVENTS, .waits_for_memory = true};
+        const pc_replay_options options = {.with_trace = true,
+                                           .engine = PC_ENGINE_EVENTS,
+                                           .waits_for_memory = true,
+                                           .memory_limit = test_limit(&limits)};
         pc_replay replay = {0};
         if (k)
             costs.transfer = (pc_transfer){.mode = PC_TRANSFER_LINK, .bandwidth_bytes_per_s = 1e12, .size_bytes = 10};

@@ -19,6 +19,7 @@ enum { PASSES_MAX = 4096, STAGES_MAX = 16, NONE = -1 };
 typedef struct pocket {
     const pc_schedule *schedule;
     const pc_costs *costs;
+    const test_limits *limits;
     pc_pass_index index;
     pc_time start[PASSES_MAX], end[PASSES_MAX]; /* -1: not yet */
     bool is_aside[PASSES_MAX], is_given[PASSES_MAX];
@@ -60,9 +61,9 @@ static int64_t taken(const pocket *x, int d, int64_t i) {
 
 /* Starts it if there is room; else notes that it asked. */
 static bool ask(pocket *x, int d, int64_t i, pc_time now) {
-    int64_t capacity = x->costs->memory_capacity_bytes[d], bytes = taken(x, d, i);
+    int64_t limit = x->limits->bytes[d], bytes = taken(x, d, i);
     pc_pass pass = x->schedule->passes[i];
-    x->is_aside[i] = capacity > 0 && bytes > 0 && x->level[d] + bytes > capacity;
+    x->is_aside[i] = bytes > 0 && x->level[d] + bytes > limit;
     if (x->is_aside[i]) {
         if (x->asked[i] < 0) x->asked[i] = now;
         return false;
@@ -119,10 +120,11 @@ static pc_time next_instant(const pocket *x, pc_time now) {
     return next;
 }
 
-static void simulate(const pc_schedule *s, const pc_costs *costs, pocket *x) {
+static void simulate(const pc_schedule *s, const pc_costs *costs, const test_limits *limits, pocket *x) {
     memset(x, 0, sizeof *x);
     x->schedule = s;
     x->costs = costs;
+    x->limits = limits;
     assert_true(s->offsets[s->devices] <= PASSES_MAX && s->devices <= STAGES_MAX);
     assert_int_equal(pc_pass_index_create(s, &x->index, NULL), PC_OK);
     for (int64_t i = 0; i < s->offsets[s->devices]; i++) x->start[i] = x->end[i] = x->asked[i] = -1;
@@ -154,13 +156,13 @@ static void compare_times(const pocket *x, const pc_replay *replay) {
     for (int d = 0; d < x->schedule->devices; d++) assert_int_equal(replay->device_peak_bytes[d], x->peak[d]);
 }
 
-/* No level is ever beyond the capacity, and the totals are those of the times. */
-static void check_within(const pc_costs *costs, const pc_replay *replay) {
+/* No level is ever beyond the limit, and the totals are those of the times. */
+static void check_within(const test_limits *limits, const pc_replay *replay) {
     pc_time first[STAGES_MAX], last[STAGES_MAX] = {0}, makespan = 0;
     const pc_replay_trace *trace = &replay->trace;
     for (int64_t i = 0; i < trace->level_count; i++) {
-        int64_t capacity = costs->memory_capacity_bytes[trace->level_device[i]];
-        assert_true(trace->level_bytes[i] >= 0 && (capacity == 0 || trace->level_bytes[i] <= capacity));
+        int64_t limit = limits->bytes[trace->level_device[i]];
+        assert_true(trace->level_bytes[i] >= 0 && trace->level_bytes[i] <= limit);
         bool is_same = i > 0 && trace->level_device[i - 1] == trace->level_device[i];
         assert_true(!is_same || trace->level_time_ps[i - 1] <= trace->level_time_ps[i]);
     }
@@ -190,25 +192,25 @@ static void check_standstill(const pocket *x, const pc_replay *replay) {
     assert_memory_equal(&oom->pass, &pass, sizeof pass);
     assert_int_equal(oom->requested_bytes, taken(x, d, first));
     assert_int_equal(oom->level_bytes, x->level[d]);
-    assert_int_equal(oom->capacity_bytes, x->costs->memory_capacity_bytes[d]);
+    assert_int_equal(oom->capacity_bytes, x->limits->bytes[d]);
     assert_true(oom->level_bytes + oom->requested_bytes > oom->capacity_bytes);
     assert_int_equal(oom->time_ps, last);
 }
 
 /* Returns whether it got through. */
-static bool judge_waiting(const pc_schedule *s, const pc_costs *costs) {
+static bool judge_waiting(const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
     static pocket x;
-    simulate(s, costs, &x);
-    pc_replay replay = replay_of(s, costs, PC_ENGINE_AUTO, true),
-              by_events = replay_of(s, costs, PC_ENGINE_EVENTS, true);
+    simulate(s, costs, limits, &x);
+    pc_replay replay = replay_of(s, costs, limits, PC_ENGINE_AUTO, true),
+              by_events = replay_of(s, costs, limits, PC_ENGINE_EVENTS, true);
     bool is_done = first_aside(&x) == NONE;
     assert_int_equal(replay.out_of_memory, !is_done);
     assert_int_equal(pc_pass_index_create(s, &x.index, NULL), PC_OK);
     check_same_replay(&replay, &by_events);
     if (is_done) {
         compare_times(&x, &replay);
-        check_within(costs, &replay);
-        check_engine_trace(s, costs, &by_events);
+        check_within(limits, &replay);
+        check_engine_trace(s, costs, limits, &by_events);
     } else {
         check_standstill(&x, &replay);
     }
@@ -233,8 +235,9 @@ static void test_waiting(void **state) {
         random_schedule(&random, 6, 8, 3, &s);
         draw_costs(&random, &s, &costs);
         take_time(&costs);
-        limit_memory(&random, &s, &costs);
-        bool is_full = is_too_small(&s, &costs), got_through = judge_waiting(&s, &costs);
+        test_limits limits;
+        limit_memory(&random, &s, &costs, &limits);
+        bool is_full = is_too_small(&s, &costs, &limits), got_through = judge_waiting(&s, &costs, &limits);
         assert_true(got_through || is_full);
         too_small += is_full;
         done += is_full && got_through;
@@ -247,14 +250,13 @@ static void test_waiting(void **state) {
 
 /* ---- waiting, by algebra ---- */
 
-static void equal_costs(const pc_schedule *s, pc_costs *costs, int64_t capacity) {
+static void equal_costs(const pc_schedule *s, pc_costs *costs) {
     assert_int_equal(pc_costs_create(s->devices, s->chunks, costs, NULL), PC_OK);
     for (int64_t i = 0; i < (int64_t)s->devices * s->chunks; i++) {
         costs->duration_ps[i * PC_PASS_KINDS + PC_PASS_F] = 10;
         costs->duration_ps[i * PC_PASS_KINDS + PC_PASS_BW] = 20;
         costs->activation_bytes[i] = 1;
     }
-    for (int d = 0; d < s->devices; d++) costs->memory_capacity_bytes[d] = capacity ? capacity : s->devices - d;
 }
 
 /* GPipe with the memory of 1F1B, which is p - d microbatches on device d: out of memory where passes fail. Where they
@@ -268,10 +270,12 @@ static void test_gpipe_in_the_memory_of_1f1b(void **state) {
         pc_costs costs;
         assert_int_equal(pc_schedule_generate(pc_generator_find("gpipe"), p, m, 0, &gpipe, NULL), PC_OK);
         assert_int_equal(pc_schedule_generate(pc_generator_find("1f1b"), p, m, 0, &one, NULL), PC_OK);
-        equal_costs(&gpipe, &costs, 0);
-        pc_replay fails = replay_of(&gpipe, &costs, PC_ENGINE_AUTO, false);
-        pc_replay waits = replay_of(&gpipe, &costs, PC_ENGINE_AUTO, true);
-        pc_replay of_1f1b = replay_of(&one, &costs, PC_ENGINE_AUTO, false);
+        test_limits limits;
+        equal_costs(&gpipe, &costs);
+        for (int d = 0; d < p; d++) limits.bytes[d] = p - d;
+        pc_replay fails = replay_of(&gpipe, &costs, &limits, PC_ENGINE_AUTO, false);
+        pc_replay waits = replay_of(&gpipe, &costs, &limits, PC_ENGINE_AUTO, true);
+        pc_replay of_1f1b = replay_of(&one, &costs, &limits, PC_ENGINE_AUTO, false);
         assert_true(fails.out_of_memory);
         assert_false(waits.out_of_memory || of_1f1b.out_of_memory);
         assert_int_equal(of_1f1b.way, PC_WAY_PATHS);
@@ -295,13 +299,14 @@ static void test_one_microbatch_and_less(void **state) {
     pc_schedule s;
     pc_costs costs;
     assert_int_equal(pc_schedule_generate(pc_generator_find("1f1b"), 4, 6, 0, &s, NULL), PC_OK);
-    equal_costs(&s, &costs, 1);
-    pc_replay replay = replay_of(&s, &costs, PC_ENGINE_EVENTS, true);
+    equal_costs(&s, &costs);
+    const test_limits limits = test_limit_all(1);
+    pc_replay replay = replay_of(&s, &costs, &limits, PC_ENGINE_EVENTS, true);
     assert_int_equal(replay.makespan_ps, 6 * 4 * 30);
     assert_int_equal(replay.peak_bytes, 1);
     pc_replay_free(&replay);
     for (int i = 0; i < 4; i++) costs.activation_bytes[i] = 2;
-    replay = replay_of(&s, &costs, PC_ENGINE_AUTO, true);
+    replay = replay_of(&s, &costs, &limits, PC_ENGINE_AUTO, true);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.device, 0);
     assert_int_equal(replay.oom.pass.microbatch, 0);
@@ -323,13 +328,14 @@ static void test_waiting_over_links(void **state) {
         pc_costs costs;
         random_schedule(&random, 6, 8, 3, &s);
         draw_costs(&random, &s, &costs);
-        limit_memory(&random, &s, &costs);
+        test_limits limits;
+        limit_memory(&random, &s, &costs, &limits);
         over_links(&random, &costs);
-        pc_replay replay = replay_of(&s, &costs, PC_ENGINE_AUTO, true);
+        pc_replay replay = replay_of(&s, &costs, &limits, PC_ENGINE_AUTO, true);
         if (!replay.out_of_memory) {
-            check_within(&costs, &replay);
-            check_engine_trace(&s, &costs, &replay);
-            done += is_too_small(&s, &costs);
+            check_within(&limits, &replay);
+            check_engine_trace(&s, &costs, &limits, &replay);
+            done += is_too_small(&s, &costs, &limits);
         }
         pc_replay_free(&replay);
         pc_costs_free(&costs);

@@ -197,7 +197,7 @@ static void test_which_stage_lacks_most(void **state) {
     spec.cut.layers_of_part = folded;
     spec.cut.microbatch_size = 16;
     spec.model.vocab = 1000; /* so that stage 0 does not hold large logits */
-    spec.memory_limit_bytes = 0;
+    spec.memory_limit_bytes = PC_NO_LIMIT;
     x = run_spec(&spec);
     int64_t most = 0;
     int fullest = 0;

@@ -179,7 +179,7 @@ static void make_ruled(test_random *random, const char *schedule, ruled_space *x
     model->layers = 6;
     model->heads = model->kv_heads = 8;
     model->hidden = model->ffn_hidden = 512;
-    x->base.spec.memory_limit_bytes = 0;
+    x->base.spec.memory_limit_bytes = PC_NO_LIMIT;
     pc_plan_list ones = LIST(one), zeros = LIST(none);
     x->space = (pc_plan_space){.bases = &x->base,
                                .base_count = 1,

@@ -107,21 +107,22 @@ static void test_r_out_of_memory(void **state) {
     pc_schedule schedule = make_schedule("1f1b-r", 2, 2);
     pc_costs costs = make_costs(2, 10, 20);
     pc_replay replay;
-    for (int d = 0; d < 2; d++) costs.memory_capacity_bytes[d] = 36;
-    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    int64_t limit_bytes[] = {36, 36};
+    const pc_replay_options options = {.memory_limit = {limit_bytes}};
+    assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_replay_free(&replay);
-    costs.memory_capacity_bytes[0] = 35;
-    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    limit_bytes[0] = 35;
+    assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.device, 0);
     assert_int_equal(replay.oom.pass.kind, PC_PASS_R);
     assert_int_equal(replay.oom.time_ps, 20);
     assert_int_equal(replay.oom.level_bytes, 4);
     assert_int_equal(replay.oom.requested_bytes, 32);
-    costs.memory_capacity_bytes[0] = 3; /* and now already the second F */
+    limit_bytes[0] = 3; /* and now already the second F */
     pc_replay_free(&replay);
-    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
     assert_int_equal(replay.oom.pass.kind, PC_PASS_F);
     assert_int_equal(replay.oom.requested_bytes, 2);
     pc_replay_free(&replay);

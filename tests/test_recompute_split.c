@@ -11,6 +11,7 @@
 #include "models/training/iteration.h"
 #include "models/workload/memory.h"
 #include "tests/iteration_example.h"
+#include "tests/memory_limits.h"
 #include "tests/random_model.h"
 #include "tests/searched.h"
 
@@ -139,8 +140,8 @@ static void test_levels(void **state) {
     assert_int_equal(replay.trace.level_count, 8);
     for (int i = 0; i < 8; i++) assert_int_equal(replay.trace.level_bytes[i], levels[i]);
     pc_replay_free(&replay);
-    costs.memory_capacity_bytes[0] = KEPT + WHOLE - 1;
-    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    const pc_replay_options limited = {.memory_limit = {(int64_t[]){KEPT + WHOLE - 1}}};
+    assert_int_equal(pc_replay_run(&schedule, &costs, &limited, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.pass.kind, PC_PASS_B);
     assert_int_equal(replay.oom.requested_bytes, WHOLE - KEPT);
@@ -226,13 +227,14 @@ static void check_search(test_random *random, const char *name) {
     pc_timing_result timed;
     assert_int_equal(pc_costs_create(p, generator->chunks_default, &costs, NULL), PC_OK);
     draw_costs(random, &costs);
+    test_limits limits = test_limit_all(PC_NO_LIMIT);
     for (int d = 0; d < p; d++) {
         int64_t least = least_room(&costs, d);
         assert_int_equal(pc_generator_least_memory(generator, &costs, d), least);
-        if (is_limited)
-            costs.memory_capacity_bytes[d] = least + test_between(random, 0, 2) * test_between(random, 0, 300);
+        if (is_limited) limits.bytes[d] = least + test_between(random, 0, 2) * test_between(random, 0, 300);
     }
-    pc_generate_request request = {.devices = p, .microbatches = m, .costs = &costs, .threads = 1};
+    pc_generate_request request = {
+        .devices = p, .microbatches = m, .costs = &costs, .memory_limit = test_limit(&limits), .threads = 1};
     if (pc_generate(generator, &request, &schedule, NULL, &error))
         fail_msg("%s p %d m %d: %s", name, p, m, error.message);
     assert_int_equal(pc_schedule_check(&schedule, NULL), PC_OK);
@@ -241,14 +243,14 @@ static void check_search(test_random *random, const char *name) {
     for (int d = 0; d < p; d++) {
         int64_t peak = recount_peak(&schedule, &costs, &timed, d), most = searched_microbatches(name, p) * costs.chunks;
         assert_int_equal(timed.stages[d].peak_bytes, peak);
-        if (is_limited) assert_true(peak <= costs.memory_capacity_bytes[d]);
+        assert_true(peak <= limits.bytes[d]);
         if (!is_limited) assert_true(most_chunks(&schedule, d) <= most);
     }
     pc_timing_free(timing);
     pc_schedule_free(&schedule);
     /* A byte less than one microbatch needs is refused. */
-    costs.memory_capacity_bytes[p - 1] = least_room(&costs, p - 1) - 1;
-    if (costs.memory_capacity_bytes[p - 1] > 0)
+    limits.bytes[p - 1] = least_room(&costs, p - 1) - 1;
+    if (limits.bytes[p - 1] >= 0)
         assert_int_equal(pc_generate(generator, &request, &schedule, NULL, NULL), PC_ERROR_INPUT);
     pc_costs_free(&costs);
 }

@@ -71,18 +71,18 @@ static pc_schedule schedule_of(const example *e) {
     return s;
 }
 
-/* With limits that the order needs: just these, or a share more; half of them as the costs' own. */
+/* With limits that the order needs: just these, or a share more. */
 static void draw_limits(test_random *random, example *e) {
     pc_schedule s = schedule_of(e);
     int64_t more = test_between(random, 0, 2) * 10;
     pc_plan_free(&e->plan);
     for (int d = 0; d < s.devices; d++) {
         int64_t peak = peak_on(&e->costs, &s, d);
-        e->limit[d] = test_between(random, 0, 5) ? peak + peak * test_between(random, 0, more) / 20 : 0;
-        if (test_between(random, 0, 1)) e->costs.memory_capacity_bytes[d] = peak + test_between(random, 0, 1) * peak;
+        e->limit[d] = test_between(random, 0, 5) ? peak + peak * test_between(random, 0, more) / 20 : PC_NO_LIMIT;
     }
     pc_schedule_free(&s);
-    assert_int_equal(pc_plan_create(&e->costs, e->placement, e->splits, e->microbatches, e->limit, &e->plan, NULL),
+    assert_int_equal(pc_plan_create(&e->costs, e->placement, e->splits, e->microbatches, (pc_memory_limit){e->limit},
+                                    &e->plan, NULL),
                      PC_OK);
 }
 
@@ -96,7 +96,9 @@ static void draw_example(test_random *random, example *e) {
     assert_int_equal(pc_costs_create(p, chunks, &e->costs, NULL), PC_OK);
     draw_costs(random, e);
     e->costs.transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 12);
-    assert_int_equal(pc_plan_create(&e->costs, e->placement, e->splits, e->microbatches, NULL, &e->plan, NULL), PC_OK);
+    assert_int_equal(
+        pc_plan_create(&e->costs, e->placement, e->splits, e->microbatches, (pc_memory_limit){NULL}, &e->plan, NULL),
+        PC_OK);
     assert_int_equal(pc_plan_order_create(&e->plan, &e->order, NULL), PC_OK);
     draw_order(random, &e->plan, &e->order);
     draw_limits(random, e);
@@ -133,9 +135,8 @@ static void check_order(const example *e, bool starts_too) {
     assert_int_equal(e->order.makespan, makespan);
     if (starts_too) assert_memory_equal(e->order.start, start, (size_t)passes * sizeof *start);
     for (int d = 0; d < s.devices; d++) {
-        int64_t of_device = peak_on(&e->costs, &s, d), capacity = e->costs.memory_capacity_bytes[d];
-        assert_true(e->limit[d] == 0 || of_device <= e->limit[d]);
-        assert_true(capacity == 0 || of_device <= capacity);
+        int64_t of_device = peak_on(&e->costs, &s, d);
+        assert_true(of_device <= e->limit[d]);
         if (of_device > peak) peak = of_device;
     }
     assert_int_equal(e->order.peak, peak);
@@ -182,13 +183,15 @@ static void test_improve_pairs(void **state) {
     test_random random = {53};
     for (int i = 0; i < 200; i++) {
         example e = {.placement = PC_PLACEMENT_LINEAR, .splits = true};
+        for (int d = 0; d < 8; d++) e.limit[d] = PC_NO_LIMIT;
         pc_reorder *reorder;
         pc_block b;
         int p = (int)test_between(&random, 1, 7);
         e.microbatches = (int)test_between(&random, 1, 12);
         assert_int_equal(pc_costs_create(p, 1, &e.costs, NULL), PC_OK);
         draw_costs(&random, &e);
-        assert_int_equal(pc_plan_create(&e.costs, e.placement, true, e.microbatches, NULL, &e.plan, NULL), PC_OK);
+        assert_int_equal(
+            pc_plan_create(&e.costs, e.placement, true, e.microbatches, (pc_memory_limit){NULL}, &e.plan, NULL), PC_OK);
         assert_int_equal(pc_plan_order_create(&e.plan, &e.order, NULL), PC_OK);
         assert_int_equal(pc_block_create(e.placement, p, 1, 2, &b, NULL), PC_OK);
         assert_true(pc_pattern_build(&pair, &b));
@@ -257,10 +260,8 @@ static void shuffle_device(test_random *random, const example *e, int device) {
 }
 
 static bool fits(const example *e, const pc_schedule *s) {
-    for (int d = 0; d < s->devices; d++) {
-        int64_t peak = peak_on(&e->costs, s, d), own = e->costs.memory_capacity_bytes[d];
-        if ((e->limit[d] > 0 && peak > e->limit[d]) || (own > 0 && peak > own)) return false;
-    }
+    for (int d = 0; d < s->devices; d++)
+        if (peak_on(&e->costs, s, d) > e->limit[d]) return false;
     return true;
 }
 
@@ -334,8 +335,8 @@ static pc_plan equal_plan(int p, pc_placement placement, bool splits, int m, int
         costs->activation_bytes[i] = 1;
     }
     costs->transfer.delay_ps = 5;
-    for (int d = 0; d < p; d++) limits[d] = limit;
-    assert_int_equal(pc_plan_create(costs, placement, splits, m, limits, &plan, NULL), PC_OK);
+    for (int d = 0; d < p; d++) limits[d] = limit ? limit : PC_NO_LIMIT;
+    assert_int_equal(pc_plan_create(costs, placement, splits, m, (pc_memory_limit){limits}, &plan, NULL), PC_OK);
     return plan;
 }
 
@@ -443,7 +444,8 @@ static void test_stretch_of_random_orders(void **state) {
         draw_example(&random, &e);
         assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
         assert_true(pc_reorder_squeeze(reorder, &e.order));
-        assert_int_equal(pc_plan_create(&e.costs, e.placement, e.splits, e.microbatches + 12, e.limit, &full, NULL),
+        assert_int_equal(pc_plan_create(&e.costs, e.placement, e.splits, e.microbatches + 12,
+                                        (pc_memory_limit){e.limit}, &full, NULL),
                          PC_OK);
         assert_int_equal(pc_plan_order_create(&full, &longer, NULL), PC_OK);
         if (e.microbatches > 1) {

@@ -5,6 +5,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "tests/longest_path.h"
+#include "tests/memory_limits.h"
 #include "tests/random_schedule.h"
 
 #include <math.h>
@@ -351,30 +352,29 @@ static void test_a_link_alone_is_a_delay(void **state) {
 /* ---- memory, and what is missing ---- */
 
 /* Some devices without a limit, the others each with about as much as its order needs. */
-static void limit_memory(test_random *random, const pc_schedule *s, pc_costs *costs) {
+static void limit_memory(test_random *random, const pc_schedule *s, const pc_costs *costs, test_limits *limits) {
     for (int d = 0; d < s->devices; d++) {
         int64_t near = recount_peak(s, costs, d) + test_between(random, -5, 40);
-        costs->memory_capacity_bytes[d] = near > 0 && test_between(random, 0, 2) ? near : 0;
+        limits->bytes[d] = near >= 0 && test_between(random, 0, 2) ? near : PC_NO_LIMIT;
     }
 }
 
-static bool is_too_small(const pc_schedule *s, const pc_costs *costs, int stage) {
-    return costs->memory_capacity_bytes[stage] > 0 &&
-           recount_peak(s, costs, stage) > costs->memory_capacity_bytes[stage];
+static bool is_too_small(const pc_schedule *s, const pc_costs *costs, const test_limits *limits, int stage) {
+    return recount_peak(s, costs, stage) > limits->bytes[stage];
 }
 
 /* A replay ends early where, and only where, some device is too small for its own order; and such a one is named. */
-static void check_fit(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
+static void check_fit(const pc_schedule *s, const pc_costs *costs, const test_limits *limits, const pc_replay *replay) {
     const pc_out_of_memory *oom = &replay->oom;
     bool fits = true;
-    for (int d = 0; d < s->devices; d++) fits &= !is_too_small(s, costs, d);
+    for (int d = 0; d < s->devices; d++) fits &= !is_too_small(s, costs, limits, d);
     assert_int_equal(replay->out_of_memory, !fits);
     if (fits) {
         compare(s, costs, replay);
         return;
     }
-    assert_true(is_too_small(s, costs, oom->device));
-    assert_int_equal(oom->capacity_bytes, costs->memory_capacity_bytes[oom->device]);
+    assert_true(is_too_small(s, costs, limits, oom->device));
+    assert_int_equal(oom->capacity_bytes, limits->bytes[oom->device]);
     assert_true(oom->level_bytes <= oom->capacity_bytes);
     assert_true(oom->requested_bytes > oom->capacity_bytes - oom->level_bytes);
 }
@@ -389,10 +389,11 @@ static void test_devices_of_different_memory(void **state) {
         pc_replay replay;
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
-        limit_memory(&random, &schedule, &costs);
-        assert_int_equal(pc_replay_run(&schedule, &costs, &(pc_replay_options){.with_trace = true}, &replay, NULL),
-                         PC_OK);
-        check_fit(&schedule, &costs, &replay);
+        test_limits limits;
+        limit_memory(&random, &schedule, &costs, &limits);
+        const pc_replay_options options = {.with_trace = true, .memory_limit = test_limit(&limits)};
+        assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
+        check_fit(&schedule, &costs, &limits, &replay);
         ended_early += replay.out_of_memory;
         fitted += !replay.out_of_memory;
         pc_replay_free(&replay);
@@ -413,12 +414,13 @@ static void test_out_of_memory(void **state) {
     assert_int_equal(pc_costs_create(4, 1, &costs, NULL), PC_OK);
     const double ms[PC_PASS_KINDS] = {1, 1, 1, 2, 1};
     fill_costs(ms, 0.0, &costs);
-    for (int d = 0; d < 4; d++) costs.memory_capacity_bytes[d] = 4 - d;
-    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    int64_t limit_bytes[] = {4, 3, 2, 1};
+    const pc_replay_options options = {.memory_limit = {limit_bytes}};
+    assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_replay_free(&replay);
-    costs.memory_capacity_bytes[0] = 3;
-    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    limit_bytes[0] = 3;
+    assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
     assert_true(replay.out_of_memory);
     assert_int_equal(replay.oom.device, 0);
     assert_int_equal(replay.oom.pass.microbatch, 3);
@@ -427,6 +429,46 @@ static void test_out_of_memory(void **state) {
     assert_int_equal(replay.oom.level_bytes, 3);
     assert_int_equal(replay.oom.requested_bytes, 1);
     pc_replay_free(&replay);
+    pc_costs_free(&costs);
+    pc_schedule_free(&schedule);
+}
+
+/* A limit of no bytes is one: the first F, of 1 byte, finds 0 of 0 free. No limit is none, on one device or on all; and
+ * what takes nothing fits into no bytes. A limit below zero is refused. */
+static void test_limit_of_no_bytes(void **state) {
+    (void)state;
+    pc_schedule schedule;
+    pc_costs costs;
+    pc_replay replay;
+    pc_error error = {0};
+    const double ms[PC_PASS_KINDS] = {1, 1, 1, 2, 1};
+    int64_t limit_bytes[] = {PC_NO_LIMIT, 0};
+    assert_int_equal(pc_schedule_generate(pc_generator_find("1f1b"), 2, 2, 0, &schedule, NULL), PC_OK);
+    assert_int_equal(pc_costs_create(2, 1, &costs, NULL), PC_OK);
+    fill_costs(ms, 0.0, &costs);
+    for (int engine = PC_ENGINE_AUTO; engine <= PC_ENGINE_EVENTS; engine++) {
+        pc_replay_options options = {.engine = (pc_engine_mode)engine, .memory_limit = {limit_bytes}};
+        assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
+        assert_true(replay.out_of_memory);
+        assert_int_equal(replay.oom.device, 1);
+        assert_int_equal(replay.oom.time_ps, 1000000000);
+        assert_true(replay.oom.capacity_bytes == 0 && replay.oom.level_bytes == 0 && replay.oom.requested_bytes == 1);
+        pc_replay_free(&replay);
+        options.memory_limit.device_bytes = NULL;
+        assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
+        assert_false(replay.out_of_memory);
+        pc_replay_free(&replay);
+        costs.activation_bytes[1] = 0;
+        options.memory_limit.device_bytes = limit_bytes;
+        assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, NULL), PC_OK);
+        assert_false(replay.out_of_memory);
+        pc_replay_free(&replay);
+        costs.activation_bytes[1] = 1;
+        limit_bytes[1] = -4;
+        assert_int_equal(pc_replay_run(&schedule, &costs, &options, &replay, &error), PC_ERROR_INPUT);
+        assert_string_equal(error.message, "memory limit: device 1: -4 bytes; expected none below zero");
+        limit_bytes[1] = 0;
+    }
     pc_costs_free(&costs);
     pc_schedule_free(&schedule);
 }
@@ -476,6 +518,7 @@ int main(void) {
         cmocka_unit_test(test_a_link_alone_is_a_delay),
         cmocka_unit_test(test_devices_of_different_memory),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_limit_of_no_bytes),
         cmocka_unit_test(test_missing_time),
         cmocka_unit_test(test_time_runs_over),
     };

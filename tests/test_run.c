@@ -1,6 +1,7 @@
 /* One run: what goes into the row, and what stays undefined; activation formulas; simulated time. */
 #include "tests/support.h"
 
+#include "engine/alloc.h"
 #include "engine/simtime.h"
 #include "models/workload/activation.h"
 #include "results/row.h"
@@ -175,7 +176,8 @@ static void test_out_of_memory(void **state) {
     pc_run_detail detail;
     pc_run_spec spec = make_spec("1f1b", 4, 8);
     spec.has_activation = true;
-    for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = INT64_C(7) << 28;
+    spec.memory_limit_bytes = pc_alloc(4, sizeof *spec.memory_limit_bytes);
+    for (int d = 0; d < 4; d++) spec.memory_limit_bytes[d] = INT64_C(7) << 28;
     assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
     assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
     assert_string_equal(row.message, "device 0: F of microbatch 3, chunk 0 at 3e-06 s asks for 0.5 GiB and finds 0.25 "
@@ -201,19 +203,21 @@ static void test_engines(void **state) {
     (void)state;
     pc_run_spec spec = make_spec("1f1b", 4, 8);
     spec.has_activation = true;
-    for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = INT64_C(7) << 28;
+    spec.memory_limit_bytes = pc_alloc(4, sizeof *spec.memory_limit_bytes);
+    for (int d = 0; d < 4; d++) spec.memory_limit_bytes[d] = INT64_C(7) << 28;
     expect_run(
         &spec, PC_RUN_OUT_OF_MEMORY, "events",
         "device 0: F of microbatch 3, chunk 0 at 3e-06 s asks for 0.5 GiB and finds 0.25 GiB of 1.75 GiB free: 0.25 "
         "GiB too much (1f1b)");
     spec.waits_for_memory = true;
     expect_run(&spec, PC_RUN_OK, "events", "");
-    spec.costs.memory_capacity_bytes[0] = INT64_C(1) << 28;
+    spec.memory_limit_bytes[0] = INT64_C(1) << 28;
     expect_run(
         &spec, PC_RUN_OUT_OF_MEMORY, "events",
         "device 0: F of microbatch 0, chunk 0 at 0 s waits, and nothing else can run: it asks for 0.5 GiB and finds "
         "0.25 GiB of 0.25 GiB free: 0.25 GiB too much (1f1b)");
-    for (int d = 0; d < 4; d++) spec.costs.memory_capacity_bytes[d] = 0;
+    pc_free(spec.memory_limit_bytes);
+    spec.memory_limit_bytes = NULL;
     spec.costs.activation_bytes[0] = 1;
     expect_run(&spec, PC_RUN_OK, "paths", "");
     spec.engine = PC_ENGINE_EVENTS;

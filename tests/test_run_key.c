@@ -3,6 +3,8 @@
  * (settings.def) or worked out (run_key.c), and it is here. */
 #include "scenarios/run_key.h"
 
+#include "engine/alloc.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +24,7 @@ _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new 
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 112, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
@@ -214,6 +216,7 @@ static pc_run_spec cluster_spec(void) {
     spec.generator = pc_generator_find("1f1b-interleaved");
     spec.iteration = pc_iteration_spec_default();
     spec.iteration.generator = spec.generator;
+    spec.iteration.memory_limit_bytes = 1000;
     spec.iteration.cut = (pc_cut){.tp = 1, .pp = DEVICES, .dp = 1, .chunks = CHUNKS, .layout = PC_CUT_LISTED};
     spec.iteration.cut.layers_of_part = layers;
     spec.iteration.cut.recompute_of_part = recomputes;
@@ -227,6 +230,8 @@ static pc_run_spec costs_spec(void) {
     assert_int_equal(pc_costs_create(DEVICES, CHUNKS, &spec.costs, NULL), PC_OK);
     assert_int_equal(pc_costs_add_hop_delays(&spec.costs, NULL), PC_OK);
     assert_int_equal(pc_costs_add_ready(&spec.costs, NULL), PC_OK);
+    spec.memory_limit_bytes = pc_alloc(DEVICES, sizeof *spec.memory_limit_bytes);
+    for (int d = 0; d < DEVICES; d++) spec.memory_limit_bytes[d] = 1000;
     return spec;
 }
 
@@ -315,7 +320,7 @@ static void every_field_of_given_costs_counts(void **state) {
     expect_numbers(&seen, &base, base.costs.activation_bytes, PARTS, "activation_bytes");
     expect_numbers(&seen, &base, base.costs.activation_b_bytes, PARTS, "activation_b_bytes");
     expect_numbers(&seen, &base, base.costs.activation_kept_bytes, PARTS, "activation_kept_bytes");
-    expect_numbers(&seen, &base, base.costs.memory_capacity_bytes, DEVICES, "memory_capacity_bytes");
+    expect_numbers(&seen, &base, base.memory_limit_bytes, DEVICES, "memory_limit_bytes");
     expect_numbers(&seen, &base, base.costs.hop_delay_ps, DEVICES, "hop_delay_ps");
     expect_numbers(&seen, &base, base.costs.ready_ps, PARTS, "ready_ps");
     other.costs.hop_delay_ps = NULL;

@@ -42,6 +42,7 @@ static void test_minimal(void **state) {
     assert_false(spec.has_activation);
     assert_false(spec.trace);
     assert_int_equal(spec.overhead_ps, 0);
+    assert_null(spec.memory_limit_bytes);
     assert_int_equal(spec.costs.devices, 4);
     assert_int_equal(spec.costs.transfer.mode, PC_TRANSFER_DELAY);
     assert_int_equal(spec.costs.transfer.delay_ps, 0);
@@ -49,7 +50,6 @@ static void test_minimal(void **state) {
     assert_true(isnan(labels.published_samples_per_s_per_gpu));
     assert_true(isnan(labels.published_iteration_s));
     for (int d = 0; d < 4; d++) {
-        assert_int_equal(spec.costs.memory_capacity_bytes[d], 0);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_F), MS);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_BW), 2 * MS);
         assert_int_equal(pc_costs_duration(&spec.costs, d, 0, PC_PASS_B), PC_TIME_NOT_GIVEN);
@@ -153,7 +153,7 @@ static void test_merged_activation(void **state) {
         for (int d = 0; d < 2; d++) {
             assert_int_equal(spec.costs.activation_bytes[d], cases[i].kept);
             assert_int_equal(spec.costs.activation_b_bytes[d], cases[i].b_frees);
-            assert_int_equal(spec.costs.memory_capacity_bytes[d], i == 2 ? 2000 : 0);
+            assert_int_equal(pc_memory_limit_of(pc_run_memory_limit(&spec), d), i == 2 ? 2000 : PC_NO_LIMIT);
         }
         pc_run_spec_free(&spec);
     }
@@ -190,8 +190,7 @@ static void test_memory_of_stages(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pc_run_spec spec = find_run(scenario, cases[i].run);
         assert_int_equal(spec.costs.devices, cases[i].devices);
-        for (int d = 0; d < cases[i].devices; d++)
-            assert_int_equal(spec.costs.memory_capacity_bytes[d], cases[i].gib[d] << 30);
+        for (int d = 0; d < cases[i].devices; d++) assert_int_equal(spec.memory_limit_bytes[d], cases[i].gib[d] << 30);
         pc_run_spec_free(&spec);
     }
     pc_scenario_free(scenario);
@@ -281,7 +280,8 @@ static void test_infeasible_is_no_error(void **state) {
                                       "memory: 1 GiB}\n");
     pc_run_spec spec = spec_of(scenario, 0);
     assert_int_equal(spec.chunks, spec.generator->chunks_default);
-    assert_int_equal(pc_generator_check_memory(spec.generator, &spec.costs, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_generator_check_memory(spec.generator, &spec.costs, pc_run_memory_limit(&spec), NULL),
+                     PC_ERROR_INPUT);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
 }

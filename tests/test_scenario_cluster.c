@@ -47,7 +47,7 @@ static void test_defaults(void **state) {
     assert_int_equal(s->network, usual.network);
     assert_int_equal(s->step, usual.step);
     assert_memory_equal(&s->order, &usual.order, sizeof usual.order);
-    assert_int_equal(s->memory_limit_bytes, 0);
+    assert_int_equal(s->memory_limit_bytes, PC_NO_LIMIT);
     const pc_model *m = &s->model;
     assert_int_equal(m->layers, 8);
     assert_int_equal(m->ffn_hidden, 256);

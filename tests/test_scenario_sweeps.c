@@ -19,9 +19,9 @@ static void assert_name(const pc_scenario *scenario, int64_t index, const char *
     pc_run_spec_free(&spec);
 }
 
-static void assert_capacities(const pc_scenario *scenario, int64_t index, int64_t bytes) {
+static void assert_limits(const pc_scenario *scenario, int64_t index, int64_t bytes) {
     pc_run_spec spec = spec_of(scenario, index);
-    for (int d = 0; d < spec.costs.devices; d++) assert_int_equal(spec.costs.memory_capacity_bytes[d], bytes);
+    for (int d = 0; d < spec.costs.devices; d++) assert_int_equal(spec.memory_limit_bytes[d], bytes);
     pc_run_spec_free(&spec);
 }
 
@@ -42,7 +42,7 @@ static void test_memory(void **state) {
     assert_int_equal(pc_scenario_run_count(scenario), 12);
     for (int i = 0; i < 7; i++) {
         assert_name(scenario, i, names[i]);
-        assert_capacities(scenario, i, bytes[i]);
+        assert_limits(scenario, i, bytes[i]);
     }
     pc_scenario_free(scenario);
 }
@@ -54,13 +54,13 @@ static void test_memory_replaces_that_of_stages(void **state) {
                                        "setting.stages=[{F: 1 ms, BW: 2 ms, memory: 3 GiB}, {F: 1 ms, BW: 2 ms}]",
                                        "sweep.memory=[5 GiB, 7 GiB]"};
     pc_scenario *scenario = load_base_with("", sets, 3);
-    assert_capacities(scenario, 0, 5 * GIB);
-    assert_capacities(scenario, 1, 7 * GIB);
+    assert_limits(scenario, 0, 5 * GIB);
+    assert_limits(scenario, 1, 7 * GIB);
     pc_scenario_free(scenario);
     scenario = load_base_with("", sets, 2);
     pc_run_spec spec = spec_of(scenario, 0);
-    assert_int_equal(spec.costs.memory_capacity_bytes[0], 3 * GIB);
-    assert_int_equal(spec.costs.memory_capacity_bytes[1], 0);
+    assert_int_equal(spec.memory_limit_bytes[0], 3 * GIB);
+    assert_int_equal(spec.memory_limit_bytes[1], PC_NO_LIMIT);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
 }
@@ -91,7 +91,7 @@ static void test_memory_set(void **state) {
     pc_scenario *scenario = load_base_with(sweep, sets, 1);
     assert_int_equal(pc_scenario_run_count(scenario), 2);
     assert_name(scenario, 1, "base.1f1b.plan-equal");
-    assert_capacities(scenario, 0, 3 * GIB);
+    assert_limits(scenario, 0, 3 * GIB);
     pc_scenario_free(scenario);
     scenario = load_base_with(sweep, sets + 1, 1);
     assert_int_equal(pc_scenario_run_count(scenario), 6);

@@ -8,6 +8,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "tests/longest_path.h"
+#include "tests/memory_limits.h"
 #include "tests/searched.h"
 
 /* ---- random cases ---- */
@@ -38,19 +39,20 @@ static int64_t stage_bytes(const pc_costs *costs, int device) {
 
 /* Every device without a limit or with one that lets a microbatch through; or one of them with a byte less than that.
  * Returns that device, or -1. */
-static int draw_limits(test_random *random, pc_costs *costs) {
+static int draw_limits(test_random *random, const pc_costs *costs, test_limits *limits) {
     for (int d = 0; d < costs->devices; d++)
-        costs->memory_capacity_bytes[d] =
-            test_between(random, 0, 2) ? stage_bytes(costs, d) * test_between(random, 10, 45) / 10 : 0;
+        limits->bytes[d] =
+            test_between(random, 0, 2) ? stage_bytes(costs, d) * test_between(random, 10, 45) / 10 : PC_NO_LIMIT;
     int short_one = (int)test_between(random, 0, costs->devices - 1);
     if (test_between(random, 0, 9) > 0 || stage_bytes(costs, short_one) < 2) return -1;
-    costs->memory_capacity_bytes[short_one] = stage_bytes(costs, short_one) - 1;
+    limits->bytes[short_one] = stage_bytes(costs, short_one) - 1;
     return short_one;
 }
 
 typedef struct random_case {
     const pc_generator *generator;
     pc_costs costs;
+    test_limits limits;
     int devices, microbatches, chunks;
     int short_device; /* with too little memory, or -1 */
 } random_case;
@@ -71,7 +73,8 @@ static void draw_case(test_random *random, random_case *c) {
     } while (pc_generator_check(c->generator, c->devices, c->microbatches, c->chunks, NULL));
     assert_int_equal(pc_costs_create(c->devices, c->chunks, &c->costs, NULL), PC_OK);
     draw_costs(random, c->generator, &c->costs);
-    c->short_device = c->generator->searches ? draw_limits(random, &c->costs) : -1;
+    c->limits = test_limit_all(PC_NO_LIMIT);
+    c->short_device = c->generator->searches ? draw_limits(random, &c->costs, &c->limits) : -1;
 }
 
 /* ---- what must hold ---- */
@@ -85,7 +88,7 @@ static void describe(const random_case *c) {
         print_message("bytes %lld, by B %lld\n", (long long)c->costs.activation_bytes[i],
                       (long long)c->costs.activation_b_bytes[i]);
     }
-    for (int d = 0; d < c->devices; d++) print_message("limit %lld\n", (long long)c->costs.memory_capacity_bytes[d]);
+    for (int d = 0; d < c->devices; d++) print_message("limit %lld\n", (long long)c->limits.bytes[d]);
 }
 
 static void expect(bool holds, const random_case *c, const char *what) {
@@ -101,7 +104,7 @@ static void check_memory(const random_case *c, const pc_schedule *s) {
     int64_t all = 0;
     for (int d = 0; d < s->devices; d++) all += stage_bytes(costs, d);
     for (int d = 0; d < s->devices; d++) {
-        int64_t level = 0, peak = 0, own = costs->memory_capacity_bytes[d];
+        int64_t level = 0, peak = 0, own = c->limits.bytes[d];
         for (int64_t k = s->offsets[d]; k < s->offsets[d + 1]; k++) {
             int64_t i = (int64_t)d * s->chunks + s->passes[k].chunk, kind = s->passes[k].kind;
             int64_t whole = all ? costs->activation_bytes[i] : 1, by_b = all ? costs->activation_b_bytes[i] : 0;
@@ -109,14 +112,14 @@ static void check_memory(const random_case *c, const pc_schedule *s) {
             if (level > peak) peak = level;
         }
         expect(level == 0, c, "all memory is given back");
-        expect(own == 0 || peak <= own, c, "the device's limit");
-        bool is_own_only = strcmp(s->name, "v-adaptive") == 0 && own > 0;
+        expect(!all || peak <= own, c, "the device's limit");
+        bool is_own_only = all && strcmp(s->name, "v-adaptive") == 0 && own != PC_NO_LIMIT;
         int64_t most = searched_microbatches(s->name, s->devices) * (all ? stage_bytes(costs, d) : s->chunks);
         expect(is_own_only || peak <= most, c, "the limit of the name");
     }
 }
 
-/* The replay against the longest path, with as much memory as it likes. */
+/* The replay within the limits against the longest path, with as much memory as it likes. */
 static void check_span(const random_case *c, const pc_schedule *s) {
     int64_t passes = s->offsets[s->devices];
     pc_time *start = calloc((size_t)passes, sizeof *start), *end = calloc((size_t)passes, sizeof *end), span = 0;
@@ -127,7 +130,8 @@ static void check_span(const random_case *c, const pc_schedule *s) {
         pc_time of_device = end[s->offsets[d + 1] - 1] - start[s->offsets[d]];
         if (of_device > span) span = of_device;
     }
-    expect(pc_replay_run(s, &c->costs, NULL, &replay, &error) == PC_OK, c, error.message);
+    const pc_replay_options options = {.memory_limit = test_limit(&c->limits)};
+    expect(pc_replay_run(s, &c->costs, &options, &replay, &error) == PC_OK, c, error.message);
     expect(!replay.out_of_memory, c, "a replay that fits");
     expect(replay.span_ps == span, c, "the replay's span is the longest path's");
     pc_replay_free(&replay);
@@ -142,7 +146,12 @@ static bool is_same_block(const pc_block *a, const pc_block *b) {
 }
 
 static void check_threads(const random_case *c, const pc_schedule *s, const pc_block *block, int threads) {
-    pc_generate_request request = {c->devices, c->microbatches, c->chunks, &c->costs, threads, false, false, NULL};
+    pc_generate_request request = {.devices = c->devices,
+                                   .microbatches = c->microbatches,
+                                   .chunks = c->chunks,
+                                   .costs = &c->costs,
+                                   .memory_limit = test_limit(&c->limits),
+                                   .threads = threads};
     pc_schedule again;
     pc_block again_block;
     expect(pc_generate(c->generator, &request, &again, &again_block, NULL) == PC_OK, c, "it runs on more threads");
@@ -154,19 +163,25 @@ static void check_threads(const random_case *c, const pc_schedule *s, const pc_b
 }
 
 static void check_case(test_random *random, const random_case *c) {
-    pc_generate_request request = {c->devices, c->microbatches, c->chunks, &c->costs, 1, false, false, NULL};
+    pc_generate_request request = {.devices = c->devices,
+                                   .microbatches = c->microbatches,
+                                   .chunks = c->chunks,
+                                   .costs = &c->costs,
+                                   .memory_limit = test_limit(&c->limits),
+                                   .threads = 1};
     pc_schedule s = {0};
     pc_block block;
     pc_error error = {0};
     pc_code code = pc_generate(c->generator, &request, &s, &block, &error);
     if (c->short_device >= 0) {
         expect(code == PC_ERROR_INPUT, c, "too little memory is refused");
-        expect(pc_generator_check_memory(c->generator, &c->costs, NULL) == PC_ERROR_INPUT, c,
+        expect(pc_generator_check_memory(c->generator, &c->costs, test_limit(&c->limits), NULL) == PC_ERROR_INPUT, c,
                "and so it is beforehand");
         return;
     }
     expect(code == PC_OK, c, error.message);
-    expect(pc_generator_check_memory(c->generator, &c->costs, NULL) == PC_OK, c, "memory enough is accepted");
+    expect(pc_generator_check_memory(c->generator, &c->costs, test_limit(&c->limits), NULL) == PC_OK, c,
+           "memory enough is accepted");
     expect(pc_schedule_check(&s, &error) == PC_OK, c, error.message);
     expect(strcmp(s.name, c->generator->name) == 0 && s.microbatches == c->microbatches, c, "name and shape");
     expect(block.devices == 0 || (block.devices == c->devices && pc_block_is_valid(&block)), c, "the block");
@@ -204,13 +219,15 @@ static pc_costs equal_costs(int p, int chunks, int64_t bytes) {
     return costs;
 }
 
-static pc_time span_of(const char *name, int p, int m, const pc_costs *costs) {
-    pc_generate_request request = {p, m, 0, costs, 1, false, false, NULL};
+static pc_time span_of(const char *name, int p, int m, const pc_costs *costs, const test_limits *limits) {
+    pc_generate_request request = {
+        .devices = p, .microbatches = m, .costs = costs, .memory_limit = test_limit(limits), .threads = 1};
+    const pc_replay_options options = {.memory_limit = test_limit(limits)};
     pc_schedule s;
     pc_replay replay;
     pc_error error = {0};
     if (pc_generate(pc_generator_find(name), &request, &s, NULL, &error)) fail_msg("%s", error.message);
-    assert_int_equal(pc_replay_run(&s, costs, NULL, &replay, NULL), PC_OK);
+    assert_int_equal(pc_replay_run(&s, costs, &options, &replay, NULL), PC_OK);
     assert_false(replay.out_of_memory);
     pc_time span = replay.span_ps;
     pc_replay_free(&replay);
@@ -228,12 +245,10 @@ static void test_least_memory(void **state) {
     const pc_generator *adaptive = pc_generator_find("v-adaptive");
     for (int p = 1; p <= 6; p++) {
         pc_costs costs = equal_costs(p, 2, 50);
-        for (int d = 0; d < p; d++) {
-            assert_int_equal(pc_generator_least_memory(adaptive, &costs, d), 100);
-            costs.memory_capacity_bytes[d] = 100;
-        }
+        test_limits limits = test_limit_all(100);
+        for (int d = 0; d < p; d++) assert_int_equal(pc_generator_least_memory(adaptive, &costs, d), 100);
         for (int m = 1; m <= 9; m += 4) {
-            pc_time span = span_of("v-adaptive", p, m, &costs);
+            pc_time span = span_of("v-adaptive", p, m, &costs, &limits);
             assert_true(span >= (p == 1 ? 6 * m : 4 * p + 1 + (m - 1) * (2 * p + 2)));
             assert_true(span <= (p == 1 ? 6 * m : 4 * p + 1 + (m - 1) * (2 * p + 4)));
         }
@@ -241,15 +256,16 @@ static void test_least_memory(void **state) {
             char expected[200];
             pc_error error = {0};
             pc_schedule s;
-            pc_generate_request request = {p, 4, 0, &costs, 1, false, false, NULL};
-            costs.memory_capacity_bytes[d] = 99;
+            pc_generate_request request = {
+                .devices = p, .microbatches = 4, .costs = &costs, .memory_limit = test_limit(&limits), .threads = 1};
+            limits.bytes[d] = 99;
             snprintf(expected, sizeof expected,
                      "v-adaptive: device %d has 99 bytes for activations; expected at least 100, which one microbatch "
                      "takes",
                      d);
             assert_int_equal(pc_generate(adaptive, &request, &s, NULL, &error), PC_ERROR_INPUT);
             assert_string_equal(error.message, expected);
-            costs.memory_capacity_bytes[d] = 100;
+            limits.bytes[d] = 100;
         }
         pc_costs_free(&costs);
     }
@@ -263,8 +279,9 @@ static void test_limits_of_devices(void **state) {
     pc_costs costs = equal_costs(P, 2, 50);
     pc_time span[3];
     for (int i = 0; i < 3; i++) {
-        for (int d = 0; d < P; d++) costs.memory_capacity_bytes[d] = i == 0 || (i == 1 && d % 2) ? 200 : 400;
-        span[i] = span_of("v-adaptive", P, M, &costs);
+        test_limits limits = test_limit_all(i == 0 ? 200 : 400);
+        for (int d = 1; d < P && i == 1; d += 2) limits.bytes[d] = 200;
+        span[i] = span_of("v-adaptive", P, M, &costs, &limits);
     }
     assert_true(span[0] >= span[1] && span[1] >= span[2]);
     assert_true(span[0] > span[2]);
@@ -287,7 +304,7 @@ static void test_least_memory_of_others(void **state) {
 static void test_incomplete_costs(void **state) {
     (void)state;
     pc_costs costs = equal_costs(3, 2, 50);
-    pc_generate_request request = {3, 4, 0, &costs, 1, false, false, NULL};
+    pc_generate_request request = {.devices = 3, .microbatches = 4, .costs = &costs, .threads = 1};
     pc_schedule s;
     pc_error error = {0};
     costs.duration_ps[(2 * 2 + 1) * PC_PASS_KINDS + PC_PASS_W] = PC_TIME_NOT_GIVEN;
@@ -313,7 +330,7 @@ static void test_hop_delays(void **state) {
     enum { P = 4, M = 12 };
     for (int i = 0; i < 4; i++) {
         pc_costs common = equal_costs(P, 2, i < 2 ? 50 : 0), hops = equal_costs(P, 2, i < 2 ? 50 : 0);
-        pc_generate_request request = {P, M, 0, &common, 1, false, false, NULL};
+        pc_generate_request request = {.devices = P, .microbatches = M, .costs = &common, .threads = 1};
         pc_schedule a, b;
         common.transfer.delay_ps = i % 2;
         assert_int_equal(pc_costs_add_hop_delays(&hops, NULL), PC_OK);
@@ -356,7 +373,8 @@ static pc_costs contest_costs(test_random *random, int p, int chunks) {
 
 /* The span, at `costs`, of what a name makes for `planned`. */
 static pc_time span_planned(const char *name, int m, const pc_costs *costs, const pc_costs *planned, bool equal) {
-    pc_generate_request request = {costs->devices, m, 0, planned, 1, equal, false, NULL};
+    pc_generate_request request = {
+        .devices = costs->devices, .microbatches = m, .costs = planned, .threads = 1, .plans_equal = equal};
     pc_schedule s;
     pc_replay replay;
     pc_error error = {0};
@@ -452,9 +470,10 @@ static void test_adaptive_within_more(void **state) {
         times[PC_PASS_W] = 7306;
     }
     costs.transfer.delay_ps = 892;
-    pc_time half = span_of("v-half", P, M, &costs);
-    for (int d = 0; d < P; d++) costs.memory_capacity_bytes[d] = 575 * 100 * P / 1000;
-    assert_true(span_of("v-adaptive", P, M, &costs) <= half);
+    const test_limits none = test_limit_all(PC_NO_LIMIT);
+    pc_time half = span_of("v-half", P, M, &costs, &none);
+    const test_limits limits = test_limit_all(575 * 100 * P / 1000);
+    assert_true(span_of("v-adaptive", P, M, &costs, &limits) <= half);
     pc_costs_free(&costs);
 }
 
@@ -474,9 +493,13 @@ static void test_threads(void **state) {
     static const char *const names[] = {"zb-1p", "zb-two-thirds", "v-min", "zb-v", "v-adaptive", "1f1b-v"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         for (int m = 8; m <= 40; m += 32) {
-            random_case c = {pc_generator_find(names[n]), {0}, 3, m, 0, -1};
+            random_case c = {.generator = pc_generator_find(names[n]),
+                             .limits = test_limit_all(PC_NO_LIMIT),
+                             .devices = 3,
+                             .microbatches = m,
+                             .short_device = -1};
             c.costs = unequal_costs(3, c.generator->chunks_default);
-            pc_generate_request request = {c.devices, m, 0, &c.costs, 1, false, false, NULL};
+            pc_generate_request request = {.devices = c.devices, .microbatches = m, .costs = &c.costs, .threads = 1};
             pc_schedule s;
             pc_block block;
             if (strcmp(names[n], "1f1b-v") == 0 && m > 8) request.microbatches = c.microbatches = 9;
@@ -491,7 +514,7 @@ static void test_threads(void **state) {
 
 /* Every allocation of a search fails once. What is written on success only is not written then. */
 static void sweep_allocations(const char *name, int p, int m, const pc_costs *costs) {
-    pc_generate_request request = {p, m, 0, costs, 1, false, false, NULL};
+    pc_generate_request request = {.devices = p, .microbatches = m, .costs = costs, .threads = 1};
     const pc_generator *g = pc_generator_find(name);
     long count = 1;
     for (long i = -1; i < count; i++) {

@@ -7,11 +7,12 @@
 #include "models/schedule/generate_private.h"
 #include "models/schedule/search_memo.h"
 #include "tests/iteration_example.h"
+#include "tests/memory_limits.h"
 
 /* ---- random requests ---- */
 
 /* Whole stages are alike half of the time, and hops; rooms let a microbatch through or are none. */
-static void draw_costs(test_random *random, pc_costs *costs) {
+static void draw_costs(test_random *random, pc_costs *costs, test_limits *limits) {
     bool are_alike = test_between(random, 0, 1), has_room = test_between(random, 0, 1);
     int64_t stage_bytes = 0;
     for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++) {
@@ -23,10 +24,11 @@ static void draw_costs(test_random *random, pc_costs *costs) {
         costs->activation_b_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
         costs->activation_kept_bytes[i] = test_between(random, 0, costs->activation_bytes[i]);
     }
+    *limits = test_limit_all(PC_NO_LIMIT);
     for (int d = 0; d < costs->devices && has_room; d++) {
         stage_bytes = 0;
         for (int c = 0; c < costs->chunks; c++) stage_bytes += costs->activation_bytes[pc_costs_index(costs, d, c)];
-        costs->memory_capacity_bytes[d] = stage_bytes * test_between(random, 10, 45) / 10;
+        limits->bytes[d] = stage_bytes * test_between(random, 10, 45) / 10;
     }
     costs->recomputes_in_b = test_between(random, 0, 5) == 0;
     costs->transfer.delay_ps = test_between(random, 0, 9);
@@ -52,6 +54,7 @@ enum { COSTS = 4, REQUESTS = 12 };
 /* Several requests for the same few costs, of one or two chunks, as a sweep has them. */
 typedef struct example {
     pc_costs costs[COSTS];
+    test_limits limits[COSTS];
     const pc_generator *name[REQUESTS];
     pc_generate_request request[REQUESTS];
     bool with_block[REQUESTS];
@@ -60,14 +63,16 @@ typedef struct example {
 static void draw_example(test_random *random, example *x) {
     for (int i = 0; i < COSTS; i++) {
         assert_int_equal(pc_costs_create((int)test_between(random, 1, 3), 1 + i % 2, &x->costs[i], NULL), PC_OK);
-        draw_costs(random, &x->costs[i]);
+        draw_costs(random, &x->costs[i], &x->limits[i]);
     }
     for (int i = 0; i < REQUESTS; i++) {
         x->name[i] = draw_name(random);
-        const pc_costs *costs = &x->costs[2 * test_between(random, 0, 1) + x->name[i]->chunks_default - 1];
+        int64_t of = 2 * test_between(random, 0, 1) + x->name[i]->chunks_default - 1;
+        const pc_costs *costs = &x->costs[of];
         x->request[i] = (pc_generate_request){.devices = costs->devices,
                                               .microbatches = test_between(random, 1, 2) * 4,
                                               .costs = costs,
+                                              .memory_limit = test_limit(&x->limits[of]),
                                               .threads = 1,
                                               .plans_equal = test_between(random, 0, 3) == 0,
                                               .searches_once = test_between(random, 0, 3) == 0};
@@ -168,9 +173,9 @@ static void test_what_is_saved(void **state) {
     (void)state;
     test_random random = {8};
     pc_costs costs, other;
+    test_limits limits; /* that are not asked for */
     assert_int_equal(pc_costs_create(3, 2, &costs, NULL), PC_OK);
-    draw_costs(&random, &costs);
-    for (int d = 0; d < 3; d++) costs.memory_capacity_bytes[d] = 0;
+    draw_costs(&random, &costs, &limits);
     costs.recomputes_in_b = false;
     pc_search_memo *memo = new_memo(PC_SEARCH_MEMO_BYTES);
     pc_generate_request request = {.devices = 3, .microbatches = 8, .costs = &costs, .threads = 1, .memo = memo};
@@ -198,14 +203,21 @@ static void test_what_is_saved(void **state) {
 /* ---- what is left out ---- */
 
 /* A search of what a request is reduced to finds what one of all of it does. */
-static void check_reduced(test_random *random, const pc_generator *g, const pc_costs *costs) {
-    int64_t limit[5];
-    pc_generate_request request = {
-        .devices = costs->devices, .microbatches = test_between(random, 1, 9), .costs = costs, .threads = 1};
+static void check_reduced(test_random *random, const pc_generator *g, const pc_costs *costs, const test_limits *asked) {
+    test_limits named, limits = *asked;
+    pc_generate_request request = {.devices = costs->devices,
+                                   .microbatches = test_between(random, 1, 9),
+                                   .costs = costs,
+                                   .memory_limit = test_limit(asked),
+                                   .threads = 1};
     made whole = {.code = PC_OK}, reduced = {.code = PC_OK};
-    pc_searched_limits(g, costs, limit);
-    whole.code = pc_searched_find(g, &request, limit, &whole.schedule, &whole.block, &whole.error);
-    reduced.code = pc_searched_run(g, &request, limit, &reduced.schedule, &reduced.block, &reduced.error);
+    pc_searched_limits(g, &request, named.bytes);
+    bool is_tight = pc_searched_is_tightened(g, &request, named.bytes);
+    for (int d = 0; d < costs->devices; d++)
+        if (named.bytes[d] < limits.bytes[d]) limits.bytes[d] = named.bytes[d];
+    request.memory_limit = test_limit(&limits);
+    whole.code = pc_searched_find(g, &request, is_tight, &whole.schedule, &whole.block, &whole.error);
+    reduced.code = pc_searched_run(g, &request, is_tight, &reduced.schedule, &reduced.block, &reduced.error);
     assert_int_equal(whole.code, PC_OK);
     if (!is_same(&whole, &reduced)) fail_msg("%s: something that counts is left out", g->name);
     free_made(&whole);
@@ -218,26 +230,32 @@ static void test_what_is_left_out(void **state) {
     for (long i = 0; i < test_cases(60); i++) {
         const pc_generator *g = draw_name(&random);
         pc_costs costs;
+        test_limits limits;
         assert_int_equal(pc_costs_create((int)test_between(&random, 1, 5), g->chunks_default, &costs, NULL), PC_OK);
-        draw_costs(&random, &costs);
+        draw_costs(&random, &costs, &limits);
         if (costs.recomputes_in_b) /* as generate_recomputed.c asks */
             for (int k = 0; k < costs.devices * costs.chunks; k++) costs.activation_b_bytes[k] = 0;
         if (i % 5 == 0) costs.transfer = (pc_transfer){PC_TRANSFER_LINK, 5, test_between(&random, 0, 5), 1e12, 4};
         if (i % 2) assert_int_equal(pc_costs_add_ready(&costs, NULL), PC_OK);
         for (int k = 0; i % 2 && k < costs.devices * costs.chunks; k++) costs.ready_ps[k] = test_between(&random, 0, 9);
-        check_reduced(&random, g, &costs);
+        check_reduced(&random, g, &costs, &limits);
         pc_costs_free(&costs);
     }
 }
 
 /* ---- one number is another ---- */
 
-static void check_change(pc_costs *costs, int64_t *number, int64_t by, pc_search_memo *memo) {
+static void check_change(pc_costs *costs, const test_limits *limits, int64_t *number, int64_t by,
+                         pc_search_memo *memo) {
     static const char *const names[][2] = {{"zb-1p", "zb-two-thirds"}, {"v-adaptive", "v-min"}};
     *number += by;
     for (int i = 0; i < 2; i++) {
         example x = {.name = {pc_generator_find(names[costs->chunks - 1][i])},
-                     .request = {{.devices = costs->devices, .microbatches = 5, .costs = costs, .threads = 1}},
+                     .request = {{.devices = costs->devices,
+                                  .microbatches = 5,
+                                  .costs = costs,
+                                  .memory_limit = test_limit(limits),
+                                  .threads = 1}},
                      .with_block = {true}};
         made with = make(&x, 0, memo), without = make(&x, 0, NULL);
         if (!is_same(&with, &without)) fail_msg("%s: the memo gives another's answer", x.name[0]->name);
@@ -255,21 +273,23 @@ static void test_every_number_counts(void **state) {
         pc_costs costs;
         pc_search_memo *memo = new_memo(PC_SEARCH_MEMO_BYTES);
         assert_int_equal(pc_costs_create(2, chunks, &costs, NULL), PC_OK);
-        draw_costs(&random, &costs);
+        test_limits limits;
+        draw_costs(&random, &costs, &limits);
         costs.recomputes_in_b = false;
         assert_int_equal(pc_costs_add_hop_delays(&costs, NULL), PC_OK);
-        for (int d = 0; d < 2; d++) costs.memory_capacity_bytes[d] = 400;
-        for (int i = 0; i < 2 * chunks * PC_PASS_KINDS; i++) check_change(&costs, &costs.duration_ps[i], 13, memo);
+        limits = test_limit_all(400);
+        for (int i = 0; i < 2 * chunks * PC_PASS_KINDS; i++)
+            check_change(&costs, &limits, &costs.duration_ps[i], 13, memo);
         for (int i = 0; i < 2 * chunks; i++) {
-            check_change(&costs, &costs.activation_bytes[i], 70, memo);
-            check_change(&costs, &costs.activation_b_bytes[i], -costs.activation_b_bytes[i], memo);
+            check_change(&costs, &limits, &costs.activation_bytes[i], 70, memo);
+            check_change(&costs, &limits, &costs.activation_b_bytes[i], -costs.activation_b_bytes[i], memo);
         }
-        for (int d = 0; d < 2; d++) check_change(&costs, &costs.memory_capacity_bytes[d], -250, memo);
-        check_change(&costs, &costs.hop_delay_ps[0], 25, memo);
+        for (int d = 0; d < 2; d++) check_change(&costs, &limits, &limits.bytes[d], -250, memo);
+        check_change(&costs, &limits, &costs.hop_delay_ps[0], 25, memo);
         for (int i = 0; i < 2; i++) {
             costs.recomputes_in_b = i;
             for (int k = 0; k < 2 * chunks; k++)
-                check_change(&costs, &costs.activation_kept_bytes[k], -costs.activation_kept_bytes[k], memo);
+                check_change(&costs, &limits, &costs.activation_kept_bytes[k], -costs.activation_kept_bytes[k], memo);
         }
         pc_search_memo_free(memo);
         pc_costs_free(&costs);

@@ -5,6 +5,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/timing.h"
+#include "tests/memory_limits.h"
 #include "tests/searched.h"
 
 /* All is measured in one workspace; `limit` chunks fit on a device, 0 for any number. */
@@ -21,11 +22,17 @@ static pc_timing_totals measure_within(pc_timing *timing, const char *name, int 
             costs.duration_ps[i * PC_PASS_KINDS + kind] = kind == PC_PASS_BW ? 2 : 1;
         costs.activation_bytes[i] = 1;
     }
-    for (int d = 0; d < p; d++) costs.memory_capacity_bytes[d] = limit;
-    pc_generate_request request = {p, m, v, &costs, 1, false, false, NULL};
+    const test_limits limits = test_limit_all(limit ? limit : PC_NO_LIMIT);
+    pc_generate_request request = {.devices = p,
+                                   .microbatches = m,
+                                   .chunks = v,
+                                   .costs = &costs,
+                                   .memory_limit = test_limit(&limits),
+                                   .threads = 1};
     if (pc_generate(g, &request, &s, NULL, &error)) fail_msg("%s p=%d m=%d: %s", name, p, m, error.message);
     if (pc_timing_run(timing, &s, &costs, &result, &error)) fail_msg("%s p=%d m=%d: %s", name, p, m, error.message);
-    if (result.out_of_memory) fail_msg("%s p=%d m=%d: over %lld", name, p, m, (long long)limit);
+    if (pc_timing_exceeds(result.stages, p, test_limit(&limits)))
+        fail_msg("%s p=%d m=%d: over %lld", name, p, m, (long long)limit);
     pc_schedule_free(&s);
     pc_costs_free(&costs);
     return result.totals;

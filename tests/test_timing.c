@@ -8,27 +8,28 @@
 #include "models/schedule/replay.h"
 #include "models/schedule/timing.h"
 #include "tests/longest_path.h"
+#include "tests/memory_limits.h"
 #include "tests/random_schedule.h"
 #include "tests/same_replay.h"
 
-static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engine = PC_ENGINE_EVENTS};
+static pc_replay_options options_of(pc_engine_mode engine, const test_limits *limits) {
+    return (pc_replay_options){.with_trace = true, .engine = engine, .memory_limit = test_limit(limits)};
+}
 
 /* ---- the workspace beside them ---- */
 
 /* What the workspace says of a schedule that runs, the times where memory is too small included. */
-static void check_timing(const pc_schedule *s, const pc_costs *costs, const pc_replay *judge,
+static void check_timing(const pc_schedule *s, const pc_costs *costs, const test_limits *limits, const pc_replay *judge,
                          const pc_timing_result *found) {
     int64_t peaks[16];
-    assert_int_equal(found->out_of_memory, judge->out_of_memory);
+    assert_int_equal(pc_timing_exceeds(found->stages, s->devices, test_limit(limits)), judge->out_of_memory);
+    assert_false(pc_timing_exceeds(found->stages, s->devices, (pc_memory_limit){NULL}));
     assert_int_equal(pc_schedule_peaks(s, costs, peaks, NULL), PC_OK);
     for (int d = 0; d < s->devices; d++) assert_int_equal(found->stages[d].peak_bytes, peaks[d]);
     if (judge->out_of_memory) {
-        pc_costs roomy = *costs;
         pc_replay without_limit;
-        int64_t no_limit[16] = {0};
-        roomy.memory_capacity_bytes = no_limit;
         assert_int_equal(
-            pc_replay_run(s, &roomy, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &without_limit, NULL), PC_OK);
+            pc_replay_run(s, costs, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &without_limit, NULL), PC_OK);
         assert_int_equal(found->totals.makespan_ps, without_limit.makespan_ps);
         pc_replay_free(&without_limit);
         return;
@@ -49,13 +50,13 @@ static void check_refusal(const pc_schedule *s, pc_code found, const pc_error *w
 }
 
 /* Both ways, and the workspace that all cases share. Returns what the judge returns. */
-static pc_code judge(pc_timing *timing, const pc_schedule *s, const pc_costs *costs) {
+static pc_code judge(pc_timing *timing, const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
+    const pc_replay_options events = options_of(PC_ENGINE_EVENTS, limits), paths = options_of(PC_ENGINE_AUTO, limits);
     pc_replay by_engine, by_paths;
     pc_timing_result result;
     pc_error engine_error = {0}, paths_error = {0}, timing_error = {0};
-    pc_code expected = pc_replay_run(s, costs, &on_engine_with_trace, &by_engine, &engine_error);
-    assert_int_equal(pc_replay_run(s, costs, &(pc_replay_options){.with_trace = true}, &by_paths, &paths_error),
-                     expected);
+    pc_code expected = pc_replay_run(s, costs, &events, &by_engine, &engine_error);
+    assert_int_equal(pc_replay_run(s, costs, &paths, &by_paths, &paths_error), expected);
     pc_code found = pc_timing_run(timing, s, costs, &result, &timing_error);
     if (expected) {
         assert_string_equal(paths_error.message, engine_error.message);
@@ -64,24 +65,24 @@ static pc_code judge(pc_timing *timing, const pc_schedule *s, const pc_costs *co
     }
     if (found) fail_msg("%s", timing_error.message);
     check_same_replay(&by_paths, &by_engine);
-    check_timing(s, costs, &by_engine, &result);
+    check_timing(s, costs, limits, &by_engine, &result);
     pc_replay_free(&by_engine);
     pc_replay_free(&by_paths);
     return PC_OK;
 }
 
-static bool is_too_small(const pc_schedule *s, const pc_costs *costs) {
+static bool is_too_small(const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
     int64_t peaks[16];
     assert_int_equal(pc_schedule_peaks(s, costs, peaks, NULL), PC_OK);
     for (int d = 0; d < s->devices; d++)
-        if (costs->memory_capacity_bytes[d] > 0 && peaks[d] > costs->memory_capacity_bytes[d]) return true;
+        if (peaks[d] > limits->bytes[d]) return true;
     return false;
 }
 
-/* Some devices without a limit, the others each with its own. */
-static void limit_memory(test_random *random, pc_costs *costs) {
-    for (int d = 0; d < costs->devices; d++)
-        costs->memory_capacity_bytes[d] = test_between(random, 0, 1) * test_between(random, 0, 600);
+/* Some devices without a limit, the others each with its own; now and then of no bytes. */
+static void limit_memory(test_random *random, int devices, test_limits *limits) {
+    for (int d = 0; d < devices; d++)
+        limits->bytes[d] = test_between(random, 0, 1) ? test_between(random, 0, 20) * 30 : PC_NO_LIMIT;
 }
 
 static void test_agrees_with_the_engine(void **state) {
@@ -96,9 +97,10 @@ static void test_agrees_with_the_engine(void **state) {
         random_schedule(&random, 6, 5, 3, &schedule);
         random_costs(&random, &schedule, &costs);
         random_hops_and_ready(&random, &costs);
-        if (test_between(&random, 0, 1)) limit_memory(&random, &costs);
-        did_not_fit += is_too_small(&schedule, &costs);
-        assert_int_equal(judge(timing, &schedule, &costs), PC_OK);
+        test_limits limits = test_limit_all(PC_NO_LIMIT);
+        if (test_between(&random, 0, 1)) limit_memory(&random, schedule.devices, &limits);
+        did_not_fit += is_too_small(&schedule, &costs, &limits);
+        assert_int_equal(judge(timing, &schedule, &costs, &limits), PC_OK);
         pc_costs_free(&costs);
         pc_schedule_free(&schedule);
     }
@@ -156,7 +158,7 @@ static void damage_schedule(test_random *random, pc_schedule *s) {
 }
 
 /* A time or a size that is missing, negative, or so large that sums may or may not run over. */
-static void damage_costs(test_random *random, pc_costs *costs) {
+static void damage_costs(test_random *random, pc_costs *costs, test_limits *limits) {
     int64_t cells = (int64_t)costs->devices * costs->chunks, i = test_between(random, 0, cells - 1);
     const int64_t odd[] = {-1, -2, 0, INT64_MAX, INT64_MAX / 2, INT64_MAX / 7, INT64_MAX / 20 - 5};
     int64_t number = odd[test_between(random, 0, (int)(sizeof odd / sizeof *odd) - 1)];
@@ -164,7 +166,7 @@ static void damage_costs(test_random *random, pc_costs *costs) {
                               &costs->activation_bytes[i],
                               &costs->activation_b_bytes[i],
                               &costs->activation_kept_bytes[i],
-                              &costs->memory_capacity_bytes[test_between(random, 0, costs->devices - 1)],
+                              &limits->bytes[test_between(random, 0, costs->devices - 1)],
                               &costs->transfer.delay_ps,
                               costs->hop_delay_ps ? &costs->hop_delay_ps[i / costs->chunks] : NULL,
                               costs->ready_ps ? &costs->ready_ps[i] : NULL};
@@ -176,12 +178,12 @@ static void damage_costs(test_random *random, pc_costs *costs) {
 }
 
 /* As judge, for costs that the workspace alone may refuse: the two replays agree all the same. */
-static pc_code judge_replays(const pc_schedule *s, const pc_costs *costs) {
+static pc_code judge_replays(const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
+    const pc_replay_options events = options_of(PC_ENGINE_EVENTS, limits), paths = options_of(PC_ENGINE_AUTO, limits);
     pc_replay by_engine = {0}, by_paths = {0};
     pc_error engine_error = {0}, paths_error = {0};
-    pc_code expected = pc_replay_run(s, costs, &on_engine_with_trace, &by_engine, &engine_error);
-    assert_int_equal(pc_replay_run(s, costs, &(pc_replay_options){.with_trace = true}, &by_paths, &paths_error),
-                     expected);
+    pc_code expected = pc_replay_run(s, costs, &events, &by_engine, &engine_error);
+    assert_int_equal(pc_replay_run(s, costs, &paths, &by_paths, &paths_error), expected);
     assert_string_equal(paths_error.message, engine_error.message);
     check_same_replay(&by_paths, &by_engine);
     pc_replay_free(&by_engine);
@@ -201,7 +203,8 @@ static void test_same_words_for_damaged_schedules(void **state) {
         random_schedule(&random, 4, 4, 3, &schedule);
         random_costs(&random, &schedule, &costs);
         damage_schedule(&random, &schedule);
-        if (judge(timing, &schedule, &costs))
+        const test_limits none = test_limit_all(PC_NO_LIMIT);
+        if (judge(timing, &schedule, &costs, &none))
             refused++;
         else
             accepted++;
@@ -222,9 +225,10 @@ static void test_same_words_for_damaged_costs(void **state) {
         random_schedule(&random, 4, 4, 3, &schedule);
         random_costs(&random, &schedule, &costs);
         random_hops_and_ready(&random, &costs);
-        damage_costs(&random, &costs);
+        test_limits limits = test_limit_all(PC_NO_LIMIT);
+        damage_costs(&random, &costs, &limits);
         if (test_between(&random, 0, 2) == 0) damage_schedule(&random, &schedule);
-        if (judge_replays(&schedule, &costs))
+        if (judge_replays(&schedule, &costs, &limits))
             refused++;
         else
             accepted++;
@@ -262,8 +266,6 @@ static void test_refusals(void **state) {
     expect_refusal(timing, &s, &costs, "costs: activations of device 1");
     costs.activation_bytes[1] = costs.activation_b_bytes[1] - 1;
     expect_refusal(timing, &s, &costs, "costs: activations of device 1");
-    costs.memory_capacity_bytes[1] = -4;
-    expect_refusal(timing, &s, &costs, "costs: device 1: a memory of -4 bytes");
     assert_int_equal(pc_costs_add_ready(&costs, NULL), PC_OK);
     costs.ready_ps[1] = -6;
     expect_refusal(timing, &s, &costs, "costs: device 1: chunk 0 ready at -6 ps");
@@ -307,7 +309,7 @@ static void check_each(test_random *random, pc_timing *timing, const pc_schedule
     assert_int_equal(pc_timing_run_each(timing, s, costs, block, delay, &found, NULL), PC_OK);
     check_column(found.start_ps, block + 2 * passes, passes, sizeof *block);
     check_column(found.end_ps, block + 3 * passes, passes, sizeof *block);
-    assert_false(found.out_of_memory || found.totals.peak_bytes != 0);
+    assert_int_equal(found.totals.peak_bytes, 0);
     pc_free(block);
 }
 

@@ -245,44 +245,51 @@ static bool has_activations(const pc_costs *costs) {
     return false;
 }
 
-/* The same costs, with activations that count chunks if nobody said how large they are: a limit of none would be no
- * limit. Free them with pc_costs_free. */
-static pc_code copy_counting(const pc_costs *costs, pc_costs *copy, pc_error *error) {
+/* The same costs, with activations that count chunks if nobody said how large they are. Free them with pc_costs_free.
+ */
+static pc_code copy_counting(const pc_costs *costs, bool has_any, pc_costs *copy, pc_error *error) {
     pc_code code = pc_costs_create(costs->devices, costs->chunks, copy, error);
     if (code) return code;
     size_t cells = (size_t)costs->devices * (size_t)costs->chunks;
-    bool has_any = has_activations(costs);
     memcpy(copy->duration_ps, costs->duration_ps, cells * PC_PASS_KINDS * sizeof *costs->duration_ps);
     memcpy(copy->activation_bytes, costs->activation_bytes, cells * sizeof *costs->activation_bytes);
     memcpy(copy->activation_b_bytes, costs->activation_b_bytes, cells * sizeof *costs->activation_b_bytes);
-    memcpy(copy->memory_capacity_bytes, costs->memory_capacity_bytes,
-           (size_t)costs->devices * sizeof *costs->memory_capacity_bytes);
     for (size_t i = 0; i < cells && !has_any; i++) copy->activation_bytes[i] = 1;
-    for (int d = 0; d < costs->devices && !has_any; d++) copy->memory_capacity_bytes[d] = 0;
     copy->transfer = costs->transfer;
     return PC_OK;
 }
 
-/* The limit of a device is what the repeated block holds there. */
-static pc_code make_plan(const pc_block *block, const pc_costs *costs, const pc_schedule *schedule, pc_plan *plan,
-                         pc_error *error) {
+/* Makes of what the repeated block holds on a device the device's limit, where the user's is not smaller. */
+static void limit_to_held(pc_memory_limit memory_limit, int devices, int64_t *held_bytes) {
+    for (int d = 0; d < devices; d++) {
+        int64_t limit = pc_memory_limit_of(memory_limit, d);
+        if (limit < held_bytes[d]) held_bytes[d] = limit;
+    }
+}
+
+static pc_code make_plan(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
+                         const pc_schedule *schedule, pc_plan *plan, pc_error *error) {
     pc_costs counting = {0};
+    bool has_any = has_activations(costs);
     int64_t *limit = pc_alloc((size_t)schedule->devices, sizeof *limit);
-    pc_code code = limit ? copy_counting(costs, &counting, error) : pc_error_no_memory(error);
+    pc_code code = limit ? copy_counting(costs, has_any, &counting, error) : pc_error_no_memory(error);
     if (!code) code = pc_schedule_peaks(schedule, &counting, limit, error);
-    if (!code)
+    if (!code) {
+        limit_to_held(has_any ? memory_limit : (pc_memory_limit){NULL}, schedule->devices, limit);
         code = pc_plan_create(&counting, block->placement, block->duration[PC_PASS_W] > 0, schedule->microbatches,
-                              limit, plan, error);
+                              (pc_memory_limit){limit}, plan, error);
+    }
     pc_costs_free(&counting);
     pc_free(limit);
     return code;
 }
 
-pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_schedule *schedule, pc_error *error) {
+pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
+                            pc_schedule *schedule, pc_error *error) {
     pc_plan plan = {0};
     pc_plan_order order = {0};
     pc_code code = check_reorder(block, costs, schedule->name, error);
-    if (!code) code = make_plan(block, costs, schedule, &plan, error);
+    if (!code) code = make_plan(block, costs, memory_limit, schedule, &plan, error);
     if (!code) code = pc_plan_order_create(&plan, &order, error);
     if (!code) code = write_order(&plan, schedule, &order, error);
     if (!code) {

@@ -92,7 +92,8 @@ static pc_code judge(const pc_block_text_request *wanted, const recipe *x, bool 
                                         wanted->schedule->microbatches, &made, NULL, &cause);
     *is_right = false;
     if (!code) {
-        if (x->steps == PC_BLOCK_REORDER) code = pc_schedule_reorder(x->block, wanted->costs, &made, &cause);
+        if (x->steps == PC_BLOCK_REORDER)
+            code = pc_schedule_reorder(x->block, wanted->costs, wanted->memory_limit, &made, &cause);
         if (!code) *is_right = is_same(&made, wanted->schedule);
         pc_schedule_free(&made);
     }

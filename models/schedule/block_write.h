@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -16,10 +17,11 @@ extern "C" {
 #endif
 
 typedef struct pc_block_text_request {
-    const pc_schedule *schedule; /* has passed pc_schedule_check */
-    const pc_block *block;       /* what it repeats; NULL where that is not known */
-    const pc_costs *costs;       /* of its devices and chunks, for which it may have been reordered; or NULL */
-    bool is_own;                 /* whether its name is that of a block already; others are called own-NAME */
+    const pc_schedule *schedule;  /* has passed pc_schedule_check */
+    const pc_block *block;        /* what it repeats; NULL where that is not known */
+    const pc_costs *costs;        /* of its devices and chunks, for which it may have been reordered; or NULL */
+    pc_memory_limit memory_limit; /* within which, likewise */
+    bool is_own;                  /* whether its name is that of a block already; others are called own-NAME */
 } pc_block_text_request;
 
 /* Writes YAML (docs/schedules.md): the block with its offsets, a list a device or, where they are even steps, a rule;

@@ -11,9 +11,7 @@ pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *erro
     made.activation_bytes = pc_alloc(cells, sizeof *made.activation_bytes);
     made.activation_b_bytes = pc_alloc(cells, sizeof *made.activation_b_bytes);
     made.activation_kept_bytes = pc_alloc(cells, sizeof *made.activation_kept_bytes);
-    made.memory_capacity_bytes = pc_alloc((size_t)devices, sizeof *made.memory_capacity_bytes);
-    if (!made.duration_ps || !made.activation_bytes || !made.activation_b_bytes || !made.activation_kept_bytes ||
-        !made.memory_capacity_bytes) {
+    if (!made.duration_ps || !made.activation_bytes || !made.activation_b_bytes || !made.activation_kept_bytes) {
         pc_costs_free(&made);
         return pc_error_no_memory(error);
     }
@@ -41,7 +39,6 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->activation_bytes);
     pc_free(costs->activation_b_bytes);
     pc_free(costs->activation_kept_bytes);
-    pc_free(costs->memory_capacity_bytes);
     pc_free(costs->hop_delay_ps);
     pc_free(costs->ready_ps);
     memset(costs, 0, sizeof *costs);

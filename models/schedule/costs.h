@@ -48,14 +48,13 @@ typedef struct pc_costs {
     bool recomputes_in_b;           /* whether F takes no more than that anyway, and B, which recomputes, takes the rest
                                      * at its start: it lives until W. BW needs no more than F kept. For schedules without
                                      * R */
-    int64_t *memory_capacity_bytes; /* [devices]; a device's room for activations; 0 is "no limit" */
     pc_transfer transfer;
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
     pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */
     pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
 } pc_costs;
 
-/* All times PC_TIME_NOT_GIVEN, all bytes 0, no limit, a transfer of no time. Sizes as pc_schedule_check_size wants. */
+/* All times PC_TIME_NOT_GIVEN, all bytes 0, a transfer of no time. Sizes as pc_schedule_check_size wants. */
 PC_API pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *error);
 
 /* Makes the array, filled with transfer.delay_ps or with zeros; one that is there already stays. */

@@ -137,14 +137,15 @@ static pc_code make_and_fill_loads(const pc_replayed_run *run, pc_engine_trace *
 /* ---- memory and queues ---- */
 
 static bool fill_memory(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
-    size_t rows = (size_t)trace->level_count, devices = (size_t)run->costs->devices;
+    size_t rows = (size_t)trace->level_count;
     if (!pc_engine_trace_make(x, PC_ENGINE_MEMORY, trace->level_count) ||
         !pc_engine_trace_make(x, PC_ENGINE_DEVICES, run->costs->devices))
         return false;
     memcpy(x->memory_device, trace->level_device, rows * sizeof *x->memory_device);
     memcpy(x->memory_time_ps, trace->level_time_ps, rows * sizeof *x->memory_time_ps);
     memcpy(x->memory_bytes, trace->level_bytes, rows * sizeof *x->memory_bytes);
-    memcpy(x->memory_capacity_bytes, run->costs->memory_capacity_bytes, devices * sizeof *x->memory_capacity_bytes);
+    for (int d = 0; d < run->costs->devices; d++)
+        x->memory_capacity_bytes[d] = pc_memory_limit_of(run->memory_limit, d);
     x->memory_count = trace->level_count;
     x->devices = run->costs->devices;
     return true;

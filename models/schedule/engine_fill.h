@@ -13,6 +13,7 @@
 typedef struct pc_replayed_run {
     const pc_pass_index *index;
     const pc_costs *costs;
+    pc_memory_limit memory_limit;
     const pc_simulation_result *result;
     const int32_t *transfer_task;
     pc_time filled_ps; /* for how long a transfer fills its link */

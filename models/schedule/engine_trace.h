@@ -9,6 +9,7 @@
 #include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
+#include "models/schedule/memory_limit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,7 +76,7 @@ typedef struct pc_engine_trace {
     pc_time *memory_time_ps;
     int64_t *memory_bytes;
     int devices;
-    int64_t *memory_capacity_bytes; /* [devices]; 0: no limit */
+    int64_t *memory_capacity_bytes; /* [devices]; PC_NO_LIMIT where there is none */
 
     int64_t work_count;
     uint8_t *work_sort; /* pc_work_sort */

@@ -311,10 +311,12 @@ int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs 
     return pc_placement_visited(generator->placement, costs->chunks) == costs->chunks ? sum : most;
 }
 
-pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_error *error) {
+pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_memory_limit memory_limit,
+                                  pc_error *error) {
     for (int d = 0; d < costs->devices; d++) {
-        int64_t least_bytes = pc_generator_least_memory(generator, costs, d), room = costs->memory_capacity_bytes[d];
-        if (room > 0 && room < least_bytes)
+        int64_t least_bytes = pc_generator_least_memory(generator, costs, d);
+        int64_t room = pc_memory_limit_of(memory_limit, d);
+        if (room < least_bytes)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "%s: device %d has %" PRId64 " bytes for activations; expected at least %" PRId64
                                 ", which one microbatch takes",
@@ -328,13 +330,14 @@ pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs 
 static pc_code check_costs(const pc_generator *generator, const pc_generate_request *request, pc_error *error) {
     const pc_costs *costs = request->costs;
     if (!generator->searches) return PC_OK;
-    if (costs && costs->devices == request->devices && costs->chunks == request->chunks) return PC_OK;
+    if (costs && costs->devices == request->devices && costs->chunks == request->chunks)
+        return pc_memory_limit_check(request->memory_limit, costs->devices, error);
     return pc_error_set(error, PC_ERROR_INPUT,
                         "%s: costs for %d devices and %d chunks; expected %" PRId64 " and %" PRId64, generator->name,
                         costs ? costs->devices : 0, costs ? costs->chunks : 0, request->devices, request->chunks);
 }
 
-/* For costs that have the memory of the request's, and nothing else. */
+/* For costs that have the activations of the request's, and nothing else. */
 static pc_code generate_at_equal_times(const pc_generator *generator, const pc_generate_request *request,
                                        pc_schedule *schedule, pc_block *block, pc_error *error) {
     const pc_costs *costs = request->costs;

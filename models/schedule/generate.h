@@ -7,6 +7,7 @@
 #include "engine/names.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 #include "models/schedule/search_memo.h"
 
@@ -24,15 +25,16 @@ typedef struct pc_generate_request {
     int64_t devices;       /* p */
     int64_t microbatches;  /* m */
     int64_t chunks;        /* v; 0: the generator's own default */
-    const pc_costs *costs; /* times and activations of these devices and chunks, transfers, and how much memory a device
-                            * has; schedules that do not look at costs take NULL */
-    int threads;           /* for searches; 0: one a processor. The result does not depend on it */
-    bool plans_equal;      /* searches take F, B and W (and R) for equally long, BW for twice that, and transfers for
-                            * free, whatever `costs` say: the memory alone is theirs */
-    bool searches_once;    /* searches give what they find for these costs, and not the shortest of several answers
-                            * (docs/searches.md): for who judges by more than the span of the passes */
-    pc_search_memo *memo;  /* of searches that were done for other requests; NULL: none. The result does not depend on
-                            * it. Borrowed */
+    const pc_costs *costs; /* times and activations of these devices and chunks, and transfers; schedules that do not
+                            * look at costs take NULL */
+    pc_memory_limit memory_limit; /* of activations; schedules that search keep it, others do not look at it */
+    int threads;                  /* for searches; 0: one a processor. The result does not depend on it */
+    bool plans_equal;     /* searches take F, B and W (and R) for equally long, BW for twice that, and transfers for
+                           * free, whatever `costs` say: the memory alone is theirs */
+    bool searches_once;   /* searches give what they find for these costs, and not the shortest of several answers
+                           * (docs/searches.md): for who judges by more than the span of the passes */
+    pc_search_memo *memo; /* of searches that were done for other requests; NULL: none. The result does not depend on
+                           * it. Borrowed */
 } pc_generate_request;
 
 /* Of a schedule that a file gives: what a named one does not have (given.h). */
@@ -89,14 +91,15 @@ PC_API pc_code pc_generator_check(const pc_generator *generator, int64_t devices
  * all chunks that it visits there; where B recomputes, of one chunk at a time beside what the others' F kept. */
 PC_API int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
 
-/* Whether every device has that much; PC_ERROR_INPUT and the first one that has not otherwise. */
-PC_API pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_error *error);
+/* Whether the limit leaves every device that much; PC_ERROR_INPUT and the first one that has less otherwise. */
+PC_API pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs,
+                                         pc_memory_limit memory_limit, pc_error *error);
 
 /* Checks, then generates. *block becomes the building block that the schedule repeats; NULL where it is not wanted. A
  * static schedule has one for any shape. One that searches gives what it repeats in its middle (pc_block_of_schedule);
  * where the iteration is too short for that, the block that it was made from, and one without devices where it was made
  * from none, because no block keeps the memory limit, or from one of other kinds of passes. A schedule that searches is
- * within the memory of every device, or there is PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do
+ * within the limit of every device, or there is PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do
  * not look at memory. Free the results with pc_schedule_free and pc_block_free. */
 PC_API pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                            pc_block *block, pc_error *error);

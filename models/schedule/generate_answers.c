@@ -93,14 +93,30 @@ typedef struct contest {
     const pc_generator *asker;
     const pc_generate_request *request; /* its costs have sizes */
     bool with_block;
+    int64_t
+        *named_bytes; /* a number a device: what the name that is asked limits it to by itself; owned, as the next */
+    int64_t *limit_bytes; /* the smaller one of that and the request's */
     pc_answers answers;
 } contest;
+
+static pc_memory_limit limit_of(const contest *c) {
+    return (pc_memory_limit){c->limit_bytes};
+}
+
+/* Of the name that is asked next. */
+static void find_limits(const contest *c, const pc_generator *name) {
+    pc_searched_limits(name, c->request, c->named_bytes);
+    for (int d = 0; d < c->request->costs->devices; d++) {
+        int64_t own = c->named_bytes[d], asked = pc_memory_limit_of(c->request->memory_limit, d);
+        c->limit_bytes[d] = own < asked ? own : asked;
+    }
+}
 
 /* Whether other times are the costs' own, in another unit. */
 static pc_code is_same_search(const contest *c, const pc_costs *costs, bool *same, pc_error *error) {
     pc_plan plan;
-    pc_code code =
-        pc_plan_create(costs, c->asker->placement, c->asker->splits, c->answers.plan->microbatches, NULL, &plan, error);
+    pc_code code = pc_plan_create(costs, c->asker->placement, c->asker->splits, c->answers.plan->microbatches,
+                                  (pc_memory_limit){NULL}, &plan, error);
     if (code) return code;
     *same = pc_plan_has_times_of(c->answers.plan, &plan);
     pc_plan_free(&plan);
@@ -108,13 +124,14 @@ static pc_code is_same_search(const contest *c, const pc_costs *costs, bool *sam
 }
 
 /* *span becomes the answer's at the costs. */
-static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *costs, const int64_t *limit,
-                         pc_time *span, pc_error *error) {
+static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *costs, pc_time *span, pc_error *error) {
+    bool is_tight = pc_searched_is_tightened(name, c->request, c->named_bytes);
     pc_generate_request request = *c->request;
     pc_schedule schedule = {0};
     pc_block block = {0};
     request.costs = costs;
-    pc_code code = pc_searched_run(name, &request, limit, &schedule, c->with_block ? &block : NULL, error);
+    request.memory_limit = limit_of(c);
+    pc_code code = pc_searched_run(name, &request, is_tight, &schedule, c->with_block ? &block : NULL, error);
     if (!code) *span = pc_answers_offer(&c->answers, &schedule, &block);
     return code;
 }
@@ -134,26 +151,25 @@ static bool is_hopeless(const contest *c, pc_time span) {
     return (span - work) / 2 > c->answers.best.span - work;
 }
 
-static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, const int64_t *limit, pc_time *span,
-                      pc_error *error) {
+static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, pc_time *span, pc_error *error) {
     pc_costs times;
     bool same = false;
     pc_code code = make_times(c->request->costs, kind, c->asker->splits && !name->splits, &times, error);
     if (code) return code;
     pc_costs costs = costs_at(c->request->costs, kind, &times);
     if (kind != TIMES_COSTS) code = is_same_search(c, &costs, &same, error);
-    if (!code && !same) code = search_at(c, name, &costs, limit, span, error);
+    if (!code && !same) code = search_at(c, name, &costs, span, error);
     pc_costs_free(&times);
     return code;
 }
 
 /* Asks one name, or the asker itself, for its answers, until one is as short as any within its limits can be. */
-static pc_code ask(contest *c, const pc_generator *name, const int64_t *limit, pc_time least, pc_error *error) {
+static pc_code ask(contest *c, const pc_generator *name, pc_time least, pc_error *error) {
     pc_time span = 0;
     pc_code code = PC_OK;
     int behind = c->request->searches_once ? TIMES_COSTS + 1 : TIMES;
     for (int kind = TIMES_COSTS; kind < behind && !code && !pc_answers_reach(&c->answers, least); kind++) {
-        code = ask_at(c, name, (search_times)kind, limit, &span, error);
+        code = ask_at(c, name, (search_times)kind, &span, error);
         if (!code && is_hopeless(c, span)) break;
     }
     return code;
@@ -172,36 +188,36 @@ static bool is_same_limit(const pc_plan *a, const pc_plan *b) {
     return memcmp(a->limit, b->limit, (size_t)a->devices * sizeof *a->limit) == 0;
 }
 
-/* Whether capacities leave a name less than its own limit. */
-static bool is_tightened(const pc_plan *plan, const int64_t *limit) {
+/* Whether the request leaves a name less than its own limit. */
+static bool is_tightened(const pc_plan *plan, const int64_t *named_bytes) {
     for (int d = 0; d < plan->devices; d++)
-        if (limit[d] == 0 || plan->limit[d] < limit[d]) return true;
+        if (plan->limit[d] < named_bytes[d]) return true;
     return false;
 }
 
 /* What a name's own schedules are planned for: its limits, and its kinds of passes. */
-static pc_code plan_of(const contest *c, const pc_generator *name, const int64_t *limit, pc_plan *plan,
-                       pc_error *error) {
+static pc_code plan_of(const contest *c, const pc_generator *name, pc_plan *plan, pc_error *error) {
     pc_costs times;
     pc_code code = make_times(c->request->costs, TIMES_COSTS, c->asker->splits && !name->splits, &times, error);
     if (code) return code;
     pc_costs costs = costs_at(c->request->costs, TIMES_COSTS, &times);
-    code = pc_plan_create(&costs, name->placement, name->splits, c->answers.plan->microbatches, limit, plan, error);
+    code =
+        pc_plan_create(&costs, name->placement, name->splits, c->answers.plan->microbatches, limit_of(c), plan, error);
     pc_costs_free(&times);
     return code;
 }
 
 /* Whole backward passes within less than the memory that they are made for take long to find, and then idle far more
  * than those that are apart: that is not tried. */
-static pc_code ask_other(contest *c, const pc_generator *name, int64_t *limit, pc_error *error) {
+static pc_code ask_other(contest *c, const pc_generator *name, pc_error *error) {
     const pc_plan *own = c->answers.plan;
     pc_plan plan;
-    pc_searched_limits(name, c->request->costs, limit);
-    pc_code code = plan_of(c, name, limit, &plan, error);
+    find_limits(c, name);
+    pc_code code = plan_of(c, name, &plan, error);
     if (code) return code;
     bool is_asked = is_within(&plan, own) && !(pc_searched_are_one(name, c->asker) && is_same_limit(&plan, own)) &&
-                    (name->splits || !is_tightened(&plan, limit));
-    if (is_asked) code = ask(c, name, limit, pc_plan_least_span(&plan), error);
+                    (name->splits || !is_tightened(&plan, c->named_bytes));
+    if (is_asked) code = ask(c, name, pc_plan_least_span(&plan), error);
     pc_plan_free(&plan);
     return code;
 }
@@ -220,14 +236,14 @@ static bool is_other(const pc_generator *name, const pc_generator *asker) {
            (asker->splits || !name->splits) && name->chunks_default == asker->chunks_default;
 }
 
-static pc_code ask_others(contest *c, int64_t *limit, pc_error *error) {
+static pc_code ask_others(contest *c, pc_error *error) {
     int count;
     const pc_generator *all = pc_generators(&count);
     pc_code code = PC_OK;
     for (int i = 0; i < count && !code; i++)
         if (!all[i].searches && is_other(&all[i], c->asker)) code = offer_static(c, &all[i], error);
     for (int i = count - 1; i >= 0 && !code; i--)
-        if (all[i].searches && is_other(&all[i], c->asker)) code = ask_other(c, &all[i], limit, error);
+        if (all[i].searches && is_other(&all[i], c->asker)) code = ask_other(c, &all[i], error);
     return code;
 }
 
@@ -247,9 +263,9 @@ static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *e
     return code;
 }
 
-static pc_code find_answer(contest *c, int64_t *limit, pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_code code = ask(c, c->asker, limit, c->answers.least, error);
-    if (!code && !c->request->searches_once) code = ask_others(c, limit, error);
+static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_code code = ask(c, c->asker, c->answers.least, error);
+    if (!code && !c->request->searches_once) code = ask_others(c, error);
     if (!code) code = pc_plan_to_schedule(c->answers.plan, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;
     *block = c->answers.block;
@@ -262,16 +278,19 @@ static pc_code search_within_limits(const pc_generator *self, const pc_generate_
     const pc_costs *costs = request->costs;
     contest c = {.asker = self, .request = request, .with_block = block != NULL};
     pc_plan plan = {0};
-    int64_t *limit = pc_alloc((size_t)costs->devices, sizeof *limit);
-    if (!limit) return pc_error_no_memory(error);
-    pc_searched_limits(self, costs, limit);
-    pc_code code =
-        pc_plan_create(costs, self->placement, self->splits, (int)request->microbatches, limit, &plan, error);
+    c.named_bytes = pc_alloc((size_t)costs->devices, sizeof *c.named_bytes);
+    c.limit_bytes = pc_alloc((size_t)costs->devices, sizeof *c.limit_bytes);
+    pc_code code = c.named_bytes && c.limit_bytes ? PC_OK : pc_error_no_memory(error);
+    if (!code) find_limits(&c, self);
+    if (!code)
+        code = pc_plan_create(costs, self->placement, self->splits, (int)request->microbatches, limit_of(&c), &plan,
+                              error);
     if (!code) code = pc_answers_create(&plan, &c.answers, error);
-    if (!code) code = find_answer(&c, limit, schedule, block, error);
+    if (!code) code = find_answer(&c, schedule, block, error);
     pc_answers_free(&c.answers);
     pc_plan_free(&plan);
-    pc_free(limit);
+    pc_free(c.limit_bytes);
+    pc_free(c.named_bytes);
     return code;
 }
 
@@ -299,7 +318,7 @@ static bool has_activations(const pc_costs *costs) {
 }
 
 /* The same costs with activations that count chunks: a schedule keeps to its name's number of microbatches also where
- * nobody said how large they are. */
+ * nobody said how large they are. The request's limit says nothing then. */
 static pc_code count_chunks(const pc_costs *costs, pc_costs *counting, pc_error *error) {
     pc_code code = pc_costs_create(costs->devices, costs->chunks, counting, error);
     if (code) return code;
@@ -317,7 +336,7 @@ static pc_code count_chunks(const pc_costs *costs, pc_costs *counting, pc_error 
 pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                              pc_block *block, pc_error *error) {
     pc_code code = check_times(self, request->costs, error);
-    if (!code) code = pc_generator_check_memory(self, request->costs, error);
+    if (!code) code = pc_generator_check_memory(self, request->costs, request->memory_limit, error);
     if (code || has_activations(request->costs))
         return code ? code : search_within_limits(self, request, schedule, block, error);
     pc_costs counting;
@@ -325,6 +344,7 @@ pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request
     code = count_chunks(request->costs, &counting, error);
     if (code) return code;
     counted.costs = &counting;
+    counted.memory_limit = (pc_memory_limit){NULL};
     code = search_within_limits(self, &counted, schedule, block, error);
     pc_costs_free(&counting);
     return code;

@@ -47,19 +47,20 @@ typedef enum pc_searched_schedule {
     PC_SEARCHED_1F1B_V
 } pc_searched_schedule;
 
-/* In generate_searched.c. The memory that each device's limit by this name is, beside the costs' capacities; 0: none.
- * One search at the request's costs, whose times must be given and whose activations must have sizes, within that. A
- * name's family and effort as a number, and so whether two names differ in no more than their limit. And whether a name
- * makes another effort because some device has less room than its limit. */
-void pc_searched_limits(const pc_generator *self, const pc_costs *costs, int64_t *limit);
-pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+/* In generate_searched.c. What a name limits each device to, beside what the request does, into named_bytes[0 .. p-1];
+ * PC_NO_LIMIT where the request's alone counts, or nothing is held. One search at the request's costs, whose times must
+ * be given and whose activations must have sizes, within the request's limit, which has the name's in it. A name's
+ * family and effort as a number, and so whether two names differ in no more than their limit. And whether a name makes
+ * another effort, `is_tight`, because the request leaves some device less than the name does. */
+void pc_searched_limits(const pc_generator *self, const pc_generate_request *request, int64_t *named_bytes);
+pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                          pc_schedule *schedule, pc_block *block, pc_error *error);
 int pc_searched_number(const pc_generator *self);
 bool pc_searched_are_one(const pc_generator *a, const pc_generator *b);
-bool pc_searched_is_tightened(const pc_generator *self, const pc_costs *costs, const int64_t *limit);
+bool pc_searched_is_tightened(const pc_generator *self, const pc_generate_request *request, const int64_t *named_bytes);
 
 /* In generate_remembered.c. The same search, or what the request's memo has of it. */
-pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                         pc_schedule *schedule, pc_block *block, pc_error *error);
 
 /* In generate_answers.c. The times of `plan: equal`, for all chunks; and the schedule of a name that searches. */

@@ -11,7 +11,7 @@
 /* Other numbers in the place of some of the costs' own. */
 typedef struct stand_in {
     pc_costs costs;
-    int64_t *ones, *zeros; /* [devices][chunks] */
+    int64_t *ones, *zeros; /* [devices][chunks]; owned */
 } stand_in;
 
 static pc_code make_stand_in(const pc_costs *costs, stand_in *made, pc_error *error) {
@@ -38,8 +38,8 @@ static pc_code search(const pc_generator *generator, const pc_generate_request *
     x.costs.activation_b_bytes = x.zeros;
     if (counts) {
         x.costs.activation_bytes = x.costs.activation_kept_bytes = x.ones;
-        x.costs.memory_capacity_bytes = x.zeros; /* of devices, of which there are no more than chunks */
         x.costs.recomputes_in_b = false;
+        changed.memory_limit = (pc_memory_limit){NULL};
     }
     changed.costs = &x.costs;
     code = pc_generate_as_told(generator, &changed, schedule, block, error);
@@ -48,21 +48,14 @@ static pc_code search(const pc_generator *generator, const pc_generate_request *
     return code;
 }
 
-static bool has_room(const pc_costs *costs) {
-    for (int d = 0; d < costs->devices; d++)
-        if (costs->memory_capacity_bytes[d] > 0) return true;
-    return false;
-}
-
-static pc_code check_room(const pc_schedule *schedule, const pc_costs *costs, bool *is_within, pc_error *error) {
+static pc_code check_room(const pc_schedule *schedule, const pc_generate_request *request, bool *is_within,
+                          pc_error *error) {
     int64_t *peak_bytes = pc_alloc((size_t)schedule->devices, sizeof *peak_bytes);
     if (!peak_bytes) return pc_error_no_memory(error);
-    pc_code code = pc_schedule_peaks(schedule, costs, peak_bytes, error);
+    pc_code code = pc_schedule_peaks(schedule, request->costs, peak_bytes, error);
     *is_within = true;
-    for (int d = 0; !code && d < schedule->devices; d++) {
-        int64_t room = costs->memory_capacity_bytes[d];
-        *is_within = *is_within && (room == 0 || peak_bytes[d] <= room);
-    }
+    for (int d = 0; !code && d < schedule->devices; d++)
+        *is_within = *is_within && peak_bytes[d] <= pc_memory_limit_of(request->memory_limit, d);
     pc_free(peak_bytes);
     return code;
 }
@@ -70,12 +63,13 @@ static pc_code check_room(const pc_schedule *schedule, const pc_costs *costs, bo
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
                                 pc_schedule *schedule, pc_block *block, pc_error *error) {
     bool is_within = false;
-    pc_code code = pc_generator_check_memory(generator, request->costs, error);
+    pc_code code = pc_generator_check_memory(generator, request->costs, request->memory_limit, error);
     if (code) return code;
-    if (generator->adapts && has_room(request->costs)) return search(generator, request, false, schedule, block, error);
+    if (generator->adapts && pc_memory_limit_is_given(request->memory_limit, request->costs->devices))
+        return search(generator, request, false, schedule, block, error);
     code = search(generator, request, true, schedule, block, error);
     if (code) return code;
-    code = check_room(schedule, request->costs, &is_within, error);
+    code = check_room(schedule, request, &is_within, error);
     if (!code && is_within) return PC_OK;
     pc_schedule_free(schedule);
     if (block) pc_block_free(block);

@@ -14,23 +14,12 @@
 
 /* ---- what decides the answer ---- */
 
-typedef struct question {
-    pc_costs costs; /* owned */
-    int64_t *limit; /* a number a device; owned */
-} question;
-
-static void free_question(question *x) {
-    pc_costs_free(&x->costs);
-    pc_free(x->limit);
-}
-
-static pc_code create_question(const pc_costs *costs, question *x, pc_error *error) {
-    *x = (question){.limit = pc_alloc((size_t)costs->devices, sizeof *x->limit)};
-    if (!x->limit) return pc_error_no_memory(error);
-    pc_code code = pc_costs_create(costs->devices, costs->chunks, &x->costs, error);
-    x->costs.transfer = costs->transfer;
-    if (!code && costs->hop_delay_ps) code = pc_costs_add_hop_delays(&x->costs, error);
-    if (code) free_question(x);
+static pc_code create_reduced(const pc_costs *costs, pc_costs *reduced, pc_error *error) {
+    pc_code code = pc_costs_create(costs->devices, costs->chunks, reduced, error);
+    if (code) return code;
+    reduced->transfer = costs->transfer;
+    if (costs->hop_delay_ps) code = pc_costs_add_hop_delays(reduced, error);
+    if (code) pc_costs_free(reduced);
     return code;
 }
 
@@ -66,25 +55,12 @@ static void fill_hops(const pc_costs *from, pc_costs *to) {
     to->hop_delay_ps = NULL;
 }
 
-/* The name's limit and the device's room are one limit, but for a name that makes more effort where there is less room
- * than its limit (generate_searched.c). */
-static void fill_limits(const pc_generator *name, const pc_costs *from, const int64_t *limit, question *x) {
-    bool is_apart = pc_searched_is_tightened(name, from, limit);
-    for (int d = 0; d < from->devices; d++) {
-        int64_t room = from->memory_capacity_bytes[d];
-        x->limit[d] = is_apart || room == 0 || (limit[d] > 0 && limit[d] <= room) ? limit[d] : room;
-        x->costs.memory_capacity_bytes[d] = is_apart ? room : 0;
-    }
-}
-
-static pc_code make_question(const pc_generator *name, const pc_costs *costs, const int64_t *limit, question *x,
-                             pc_error *error) {
-    pc_code code = create_question(costs, x, error);
+static pc_code reduce(const pc_generator *name, const pc_costs *costs, pc_costs *reduced, pc_error *error) {
+    pc_code code = create_reduced(costs, reduced, error);
     if (code) return code;
-    fill_times(name, costs, &x->costs);
-    fill_bytes(costs, &x->costs);
-    fill_hops(costs, &x->costs);
-    fill_limits(name, costs, limit, x);
+    fill_times(name, costs, reduced);
+    fill_bytes(costs, reduced);
+    fill_hops(costs, reduced);
     return PC_OK;
 }
 
@@ -103,7 +79,7 @@ static void add_transfer(pc_hash *hash, const pc_transfer *transfer) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) pc_hash_add(hash, words[i]);
 }
 
-/* All of the costs, whatever a search looks at: what is to be left out make_question leaves out. */
+/* All of the costs, whatever a search looks at: what is to be left out `reduce` leaves out. */
 static void add_costs(pc_hash *hash, const pc_costs *costs) {
     int64_t cells = (int64_t)costs->devices * costs->chunks;
     pc_hash_add(hash, (uint64_t)costs->devices);
@@ -113,28 +89,28 @@ static void add_costs(pc_hash *hash, const pc_costs *costs) {
     add_numbers(hash, costs->activation_b_bytes, cells);
     add_numbers(hash, costs->activation_kept_bytes, cells);
     pc_hash_add(hash, costs->recomputes_in_b);
-    add_numbers(hash, costs->memory_capacity_bytes, costs->devices);
     add_transfer(hash, &costs->transfer);
     add_numbers(hash, costs->hop_delay_ps, costs->devices);
     add_numbers(hash, costs->ready_ps, cells);
 }
 
 /* Names that are one search have one number; the schedule gets the name of the one that asks. */
-static pc_hash key_of(const pc_generator *name, int64_t microbatches, bool with_block, const question *x) {
+static pc_hash key_of(const pc_generator *name, const pc_generate_request *request, bool is_tight, bool with_block) {
     pc_hash hash = {UINT64_C(0x7365617263686573), UINT64_C(0x72656d656d626572)};
-    const int numbers[] = {pc_searched_number(name), name->placement, name->splits, with_block};
+    const int numbers[] = {pc_searched_number(name), name->placement, name->splits, is_tight, with_block};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) pc_hash_add(&hash, (uint64_t)numbers[i]);
-    pc_hash_add(&hash, (uint64_t)microbatches);
-    add_costs(&hash, &x->costs);
-    add_numbers(&hash, x->limit, x->costs.devices);
+    pc_hash_add(&hash, (uint64_t)request->microbatches);
+    add_costs(&hash, request->costs);
+    for (int d = 0; d < request->costs->devices; d++)
+        pc_hash_add(&hash, (uint64_t)pc_memory_limit_of(request->memory_limit, d));
     return hash;
 }
 
 /* ---- the answer ---- */
 
-static pc_code remember(const pc_generator *self, const pc_generate_request *request, const question *x,
+static pc_code remember(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                         pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_hash key = key_of(self, request->microbatches, block != NULL, x);
+    pc_hash key = key_of(self, request, is_tight, block != NULL);
     pc_search_memo_work work;
     bool found;
     pc_code code = pc_search_memo_begin(request->memo, key, &work, schedule, block, &found, error);
@@ -143,7 +119,7 @@ static pc_code remember(const pc_generator *self, const pc_generate_request *req
         snprintf(schedule->name, sizeof schedule->name, "%s", self->name);
         return PC_OK;
     }
-    code = pc_searched_find(self, request, x->limit, schedule, block, error);
+    code = pc_searched_find(self, request, is_tight, schedule, block, error);
     if (code) {
         pc_search_memo_end(request->memo, &work, NULL, NULL, NULL);
         return code;
@@ -155,15 +131,15 @@ static pc_code remember(const pc_generator *self, const pc_generate_request *req
     return code;
 }
 
-pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                         pc_schedule *schedule, pc_block *block, pc_error *error) {
-    question x;
+    pc_costs reduced;
     pc_generate_request asked = *request;
-    pc_code code = make_question(self, request->costs, limit, &x, error);
+    pc_code code = reduce(self, request->costs, &reduced, error);
     if (code) return code;
-    asked.costs = &x.costs;
-    code = request->memo ? remember(self, &asked, &x, schedule, block, error)
-                         : pc_searched_find(self, &asked, x.limit, schedule, block, error);
-    free_question(&x);
+    asked.costs = &reduced;
+    code = request->memo ? remember(self, &asked, is_tight, schedule, block, error)
+                         : pc_searched_find(self, &asked, is_tight, schedule, block, error);
+    pc_costs_free(&reduced);
     return code;
 }

@@ -189,22 +189,23 @@ static int64_t named_limit(pc_searched_schedule name, int p) {
     }
 }
 
-void pc_searched_limits(const pc_generator *self, const pc_costs *costs, int64_t *limit) {
+void pc_searched_limits(const pc_generator *self, const pc_generate_request *request, int64_t *named_bytes) {
+    const pc_costs *costs = request->costs;
     pc_searched_schedule name = (pc_searched_schedule)self->extra;
     int64_t microbatches = named_limit(name, costs->devices);
     for (int d = 0; d < costs->devices; d++) {
-        bool is_users = name == PC_SEARCHED_V_ADAPTIVE && costs->memory_capacity_bytes[d] > 0;
+        bool is_users = name == PC_SEARCHED_V_ADAPTIVE && pc_memory_limit_of(request->memory_limit, d) != PC_NO_LIMIT;
         int64_t bytes = stage_bytes(costs, d);
-        limit[d] = is_users || bytes > INT64_MAX / 4 / microbatches ? 0 : microbatches * bytes;
+        bool has_none = is_users || bytes == 0 || bytes > INT64_MAX / 4 / microbatches;
+        named_bytes[d] = has_none ? PC_NO_LIMIT : microbatches * bytes;
     }
 }
 
 /* How many microbatches of the first stage its limit has room for, for families that ask. */
-static int room_for(const pc_costs *costs, const int64_t *limit) {
-    int64_t bytes = stage_bytes(costs, 0), most = limit[0], capacity = costs->memory_capacity_bytes[0];
-    if (capacity > 0 && (most == 0 || capacity < most)) most = capacity;
-    int64_t enough = INT64_C(4) * costs->devices;
-    int64_t room = bytes > 0 && most > 0 ? most / bytes : enough;
+static int room_for(const pc_generate_request *request) {
+    int64_t bytes = stage_bytes(request->costs, 0), enough = INT64_C(4) * request->costs->devices;
+    int64_t limit = pc_memory_limit_of(request->memory_limit, 0);
+    int64_t room = bytes > 0 && limit != PC_NO_LIMIT ? limit / bytes : enough;
     return (int)(room > enough ? enough : room);
 }
 
@@ -235,10 +236,11 @@ static void add_family(pc_searched_schedule name, int p, int room, pattern_list 
     }
 }
 
-bool pc_searched_is_tightened(const pc_generator *self, const pc_costs *costs, const int64_t *limit) {
+bool pc_searched_is_tightened(const pc_generator *self, const pc_generate_request *request,
+                              const int64_t *named_bytes) {
     if (self->extra != PC_SEARCHED_1F1B_V) return false;
-    for (int d = 0; d < costs->devices; d++)
-        if (costs->memory_capacity_bytes[d] > 0 && costs->memory_capacity_bytes[d] < limit[d]) return true;
+    for (int d = 0; d < request->costs->devices; d++)
+        if (named_bytes[d] != PC_NO_LIMIT && pc_memory_limit_of(request->memory_limit, d) < named_bytes[d]) return true;
     return false;
 }
 
@@ -260,29 +262,27 @@ static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
     }
 }
 
-static pc_code run_search(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+static pc_code run_search(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                           const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_search search = {
-        .name = self->name,
-        .costs = request->costs,
-        .placement = self->placement,
-        .splits = self->splits,
-        .microbatches = (int)request->microbatches,
-        .limit = limit,
-        .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
-        .effort = effort_for((pc_searched_schedule)self->extra, pc_searched_is_tightened(self, request->costs, limit)),
-        .patterns = list->patterns,
-        .pattern_count = list->count};
+    pc_search search = {.name = self->name,
+                        .costs = request->costs,
+                        .placement = self->placement,
+                        .splits = self->splits,
+                        .microbatches = (int)request->microbatches,
+                        .memory_limit = request->memory_limit,
+                        .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
+                        .effort = effort_for((pc_searched_schedule)self->extra, is_tight),
+                        .patterns = list->patterns,
+                        .pattern_count = list->count};
     return pc_search_run(&search, schedule, block, error);
 }
 
-pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, const int64_t *limit,
+pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                          pc_schedule *schedule, pc_block *block, pc_error *error) {
-    const pc_costs *costs = request->costs;
     pattern_list list = {0};
-    add_family((pc_searched_schedule)self->extra, costs->devices, room_for(costs, limit), &list);
+    add_family((pc_searched_schedule)self->extra, request->costs->devices, room_for(request), &list);
     pc_code code =
-        list.failed ? pc_error_no_memory(error) : run_search(self, request, limit, &list, schedule, block, error);
+        list.failed ? pc_error_no_memory(error) : run_search(self, request, is_tight, &list, schedule, block, error);
     pc_free(list.patterns);
     return code;
 }

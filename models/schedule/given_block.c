@@ -189,7 +189,7 @@ static pc_code generate(const pc_generator *self, const pc_generate_request *req
     if (code) return code;
     code = repeat(given, &made, (int)request->microbatches, schedule, NULL, error);
     if (!code && given->draft.steps == PC_BLOCK_REORDER) {
-        code = pc_schedule_reorder(&made, request->costs, schedule, error);
+        code = pc_schedule_reorder(&made, request->costs, request->memory_limit, schedule, error);
         if (code) pc_schedule_free(schedule);
     }
     if (!code && block)

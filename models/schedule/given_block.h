@@ -75,7 +75,7 @@ typedef struct pc_given_block pc_given_block;
 PC_API pc_code pc_given_block_create(pc_block_draft *draft, pc_given_block **given, pc_error *error);
 PC_API void pc_given_block_free(pc_given_block *given); /* NULL is fine */
 
-/* The given one's. It searches where its steps are REORDER: then it keeps the capacities of the costs, or fails. */
+/* The given one's. It searches where its steps are REORDER: then it keeps the request's memory limit, or fails. */
 PC_API const pc_generator *pc_given_block_generator(const pc_given_block *given);
 PC_API const pc_block_draft *pc_given_block_draft(const pc_given_block *given);
 
@@ -99,11 +99,11 @@ PC_API pc_code pc_block_check(const pc_block *block, pc_error *error);
 PC_API pc_code pc_schedule_of_block(const pc_block *block, const pc_block_line *ends, int end_count, const char *name,
                                     int microbatches, pc_schedule *schedule, int64_t **cells, pc_error *error);
 
-/* The same order made shorter within the memory that it has on every device, and that the costs allow: REORDER.
+/* The same order made shorter within the memory that it takes on every device, and within the limit: REORDER.
  * Replaces the passes. PC_ERROR_INPUT where it cannot be: R, two replicas, a time that is not given, or too little
  * memory. */
-PC_API pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_schedule *schedule,
-                                   pc_error *error);
+PC_API pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
+                                   pc_schedule *schedule, pc_error *error);
 
 /* A replay on the block's own grid: every pass starts where its cell does. A cell is as long as it has to be: every
  * pass ends within its cells, and what waits for it in another part has its transfer by then. */

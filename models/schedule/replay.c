@@ -36,16 +36,17 @@ typedef struct lowering {
     int32_t *link;     /* 2 a device, to the next and to the one before: a processor; -1 until it is needed */
     pc_time filled_ps; /* for how long a transfer fills its link */
     bool waits_for_memory;
+    pc_memory_limit memory_limit;
     pc_error *error;
 } lowering;
 
 static pc_code add_resources(lowering *x) {
     pc_memory_policy policy = x->waits_for_memory ? PC_MEMORY_WAIT : PC_MEMORY_FAIL;
     for (int d = 0; d < x->schedule->devices; d++) {
-        int64_t given = x->costs->memory_capacity_bytes[d], capacity = given ? given : INT64_MAX;
         int32_t number;
         pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
-        if (!code) code = pc_program_add_memory(x->program, capacity, policy, &number, x->error);
+        if (!code)
+            code = pc_program_add_memory(x->program, pc_memory_limit_of(x->memory_limit, d), policy, &number, x->error);
         if (code) return code;
         x->link[2 * (size_t)d] = x->link[2 * (size_t)d + 1] = -1;
     }
@@ -162,10 +163,14 @@ static pc_code add_ready_times(lowering *x) {
 }
 
 /* Writes for how long a transfer fills its link. */
-static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, bool waits_for_memory, pc_program *program,
-                     pc_time *filled_ps, pc_error *error) {
-    lowering x = {
-        .schedule = schedule, .costs = costs, .program = program, .waits_for_memory = waits_for_memory, .error = error};
+static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *how,
+                     pc_program *program, pc_time *filled_ps, pc_error *error) {
+    lowering x = {.schedule = schedule,
+                  .costs = costs,
+                  .program = program,
+                  .waits_for_memory = how->waits_for_memory,
+                  .memory_limit = how->memory_limit,
+                  .error = error};
     pc_pass_index index;
     pc_code code = pc_pass_index_create(schedule, &index, error);
     if (code) return code;
@@ -328,12 +333,14 @@ static pc_code fill_in(const pc_schedule *schedule, const pc_costs *costs, const
 typedef struct engine_outcome {
     const pc_schedule *schedule;
     const pc_costs *costs;
+    pc_memory_limit memory_limit;
     const pc_simulation_result *result;
     pc_time filled_ps; /* for how long a transfer fills its link */
 } engine_outcome;
 
-static pc_code note_out_of_memory(const pc_schedule *schedule, const pc_costs *costs,
-                                  const pc_simulation_result *result, pc_replay *replay, pc_error *error) {
+static pc_code note_out_of_memory(const engine_outcome *x, pc_replay *replay, pc_error *error) {
+    const pc_schedule *schedule = x->schedule;
+    const pc_simulation_result *result = x->result;
     if (!make_arrays(replay, schedule->devices)) return pc_error_no_memory(error);
     int device = pc_stage_of_position(schedule, result->task);
     pc_pass pass = schedule->passes[result->task];
@@ -342,8 +349,8 @@ static pc_code note_out_of_memory(const pc_schedule *schedule, const pc_costs *c
         if (result->peak_bytes[d] > replay->peak_bytes) replay->peak_bytes = result->peak_bytes[d];
     }
     replay->out_of_memory = true;
-    int64_t requested = pc_costs_taken(costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
-    int64_t capacity = costs->memory_capacity_bytes[device];
+    int64_t requested = pc_costs_taken(x->costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
+    int64_t capacity = pc_memory_limit_of(x->memory_limit, device);
     replay->oom = (pc_out_of_memory){device, pass, result->time_ps, requested, result->level_bytes, capacity};
     return PC_OK;
 }
@@ -388,7 +395,7 @@ static pc_code trace_over_links(const engine_outcome *x, const pc_pass_index *in
     for (int64_t i = 0; !code && i < passes; i++)
         if (task[i] != PC_NO_PASS) arrival_ps[i] = x->result->end_ps[task[i]];
     found->arrival_ps = arrival_ps;
-    pc_replayed_run run = {index, x->costs, x->result, task, x->filled_ps};
+    pc_replayed_run run = {index, x->costs, x->memory_limit, x->result, task, x->filled_ps};
     if (!code) code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
     if (!code) code = pc_engine_fill(&run, &replay->trace, &replay->engine, error);
     pc_free(arrival_ps);
@@ -398,7 +405,7 @@ static pc_code trace_over_links(const engine_outcome *x, const pc_pass_index *in
 
 static pc_code trace_over_delays(const engine_outcome *x, const pc_pass_index *index, const outcome *found,
                                  pc_replay *replay, pc_error *error) {
-    pc_replayed_run run = {index, x->costs, x->result, NULL, 0};
+    pc_replayed_run run = {index, x->costs, x->memory_limit, x->result, NULL, 0};
     pc_code code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
     return code ? code : pc_engine_fill(&run, &replay->trace, &replay->engine, error);
 }
@@ -421,8 +428,7 @@ static pc_code summarize(const engine_outcome *x, bool with_trace, pc_replay *re
         pc_code code = pc_schedule_check(schedule, error);
         return code ? code : pc_error_set(error, PC_ERROR_INPUT, "schedule: deadlock");
     }
-    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY)
-        return note_out_of_memory(schedule, x->costs, result, replay, error);
+    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) return note_out_of_memory(x, replay, error);
     pc_stage_timing *stages = pc_alloc((size_t)schedule->devices, sizeof *stages);
     pc_code code = stages ? PC_OK : pc_error_no_memory(error);
     for (int d = 0; !code && d < schedule->devices; d++) stages[d] = sum_stage(schedule, x->costs, result, d);
@@ -442,11 +448,11 @@ static pc_code run_on_engine(const pc_schedule *schedule, const pc_costs *costs,
     pc_simulation *simulation = NULL;
     pc_simulation_result result;
     pc_simulation_options options = {.with_trace = how->with_trace, .every_event = how->engine == PC_ENGINE_EVENTS};
-    engine_outcome found = {schedule, costs, &result, 0};
+    engine_outcome found = {schedule, costs, how->memory_limit, &result, 0};
     replay->way = PC_WAY_EVENTS;
     pc_code code = pc_program_create(&program, error);
     if (!code) code = pc_simulation_create(&simulation, error);
-    if (!code) code = lower(schedule, costs, how->waits_for_memory, program, &found.filled_ps, error);
+    if (!code) code = lower(schedule, costs, how, program, &found.filled_ps, error);
     if (!code) code = pc_simulation_run(simulation, program, &options, &result, error);
     if (!code) code = summarize(&found, how->with_trace, replay, error);
     pc_simulation_free(simulation);
@@ -457,17 +463,18 @@ static pc_code run_on_engine(const pc_schedule *schedule, const pc_costs *costs,
 /* ---- as longest paths ---- */
 
 /* Fills in `replay` where it can; false where the engine has to say what is wrong, or what did not fit and when. */
-static bool run_as_paths(const pc_schedule *schedule, const pc_costs *costs, bool with_trace, pc_replay *replay,
-                         pc_code *code, pc_error *error) {
+static bool run_as_paths(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *how,
+                         pc_replay *replay, pc_code *code, pc_error *error) {
     pc_timing *timing = NULL;
     pc_timing_result result;
     *code = pc_timing_create(&timing, NULL); /* no words yet: the engine may find others, or none */
     if (!*code) *code = pc_timing_run(timing, schedule, costs, &result, NULL);
-    bool is_settled = *code == PC_ERROR_NO_MEMORY || (*code == PC_OK && !result.out_of_memory);
+    bool fits = *code == PC_OK && !pc_timing_exceeds(result.stages, schedule->devices, how->memory_limit);
+    bool is_settled = *code == PC_ERROR_NO_MEMORY || fits;
     if (*code == PC_ERROR_NO_MEMORY) pc_error_no_memory(error);
-    if (*code == PC_OK && is_settled) {
+    if (fits) {
         outcome found = {result.start_ps, result.end_ps, result.stages, NULL, NULL};
-        *code = fill_in(schedule, costs, &found, with_trace, replay, error);
+        *code = fill_in(schedule, costs, &found, how->with_trace, replay, error);
         replay->trace_hash = pc_trace_hash(result.start_ps, result.end_ps, schedule->offsets[schedule->devices]);
     }
     pc_timing_free(timing);
@@ -532,12 +539,13 @@ static bool wants_engine(const pc_costs *costs, const pc_replay_options *options
 
 pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *options,
                       pc_replay *replay, pc_error *error) {
-    static const pc_replay_options usual = {false, PC_ENGINE_AUTO, false};
+    static const pc_replay_options usual = {.engine = PC_ENGINE_AUTO};
     const pc_replay_options *how = options ? options : &usual;
     pc_replay made = {0};
     pc_code code = pc_timing_check_shape(schedule, costs, error);
+    if (!code) code = pc_memory_limit_check(how->memory_limit, schedule->devices, error);
     if (code) return code;
-    if (wants_engine(costs, how) || !run_as_paths(schedule, costs, how->with_trace, &made, &code, error))
+    if (wants_engine(costs, how) || !run_as_paths(schedule, costs, how, &made, &code, error))
         code = run_on_engine(schedule, costs, how, &made, error);
     if (code)
         pc_replay_free(&made);

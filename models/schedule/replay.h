@@ -15,6 +15,7 @@
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/engine_trace.h"
+#include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -46,7 +47,7 @@ typedef struct pc_out_of_memory {
     pc_time time_ps;
     int64_t requested_bytes; /* what the pass asked for */
     int64_t level_bytes;     /* what was taken already */
-    int64_t capacity_bytes;
+    int64_t capacity_bytes;  /* the device's limit */
 } pc_out_of_memory;
 
 /* Passes in the order stage by stage, in each in the schedule's order; memory changes the same way. Columns. */
@@ -99,20 +100,21 @@ typedef struct pc_replay_options {
     bool with_trace;
     pc_engine_mode engine;
     bool waits_for_memory;
+    pc_memory_limit memory_limit;
 } pc_replay_options;
 
 /* Replays `schedule` at `costs` (whose shape must be the schedule's); `options` may be NULL: no trace, AUTO, nothing
- * waits. Not fitting into memory is a result (out_of_memory), not an error: the first pass that did not fit, or where
- * passes wait, the one that waited first when nothing could run any more. PC_ERROR_INPUT, with words, where the
- * schedule is not valid (pc_schedule_check), a time it needs was not given, or a time runs over.
- * AUTO: where transfers are delays and everything fits, one walk finds the times (timing.h); else, and with EVENTS, the
- * engine runs the schedule, and the result is the same to the last bit, ten to twenty times slower. Free the result
- * with pc_replay_free. */
+ * waits, no limit. Not fitting into memory is a result (out_of_memory), not an error: the first pass that did not fit,
+ * or where passes wait, the one that waited first when nothing could run any more. PC_ERROR_INPUT, with words, where
+ * the schedule is not valid (pc_schedule_check), a time it needs was not given, or a time runs over. AUTO: where
+ * transfers are delays and everything fits, one walk finds the times (timing.h); else, and with EVENTS, the engine runs
+ * the schedule, and the result is the same to the last bit, ten to twenty times slower. Free the result with
+ * pc_replay_free. */
 PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *options,
                              pc_replay *replay, pc_error *error);
 
 /* The same for times that are known already, of every pass by position, from whatever runs the schedule in its orders;
- * the costs say the memory alone, and their capacities count for nothing. For the trace, `arrival_ps` says by position
+ * the costs say the memory alone. For the trace, `arrival_ps` says by position
  * when what a pass waits for from another stage has arrived; NULL: after the costs' delays. */
 PC_API pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
                                     const pc_time *end_ps, const pc_time *arrival_ps, bool with_trace,

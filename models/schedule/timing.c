@@ -291,9 +291,9 @@ pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices) {
     return totals;
 }
 
-static bool is_out_of_memory(const pc_stage_timing *stages, const pc_costs *costs) {
-    for (int d = 0; d < costs->devices; d++)
-        if (costs->memory_capacity_bytes[d] > 0 && stages[d].peak_bytes > costs->memory_capacity_bytes[d]) return true;
+bool pc_timing_exceeds(const pc_stage_timing *stages, int devices, pc_memory_limit memory_limit) {
+    for (int d = 0; d < devices; d++)
+        if (stages[d].peak_bytes > pc_memory_limit_of(memory_limit, d)) return true;
     return false;
 }
 
@@ -304,8 +304,7 @@ static pc_timing_result make_result(pc_timing *t, const pc_schedule *schedule, c
         if (with_memory) t->stages[d].peak_bytes = find_peak(t, schedule, costs, d);
         if (schedule->offsets[d] < schedule->offsets[d + 1]) t->stages[d].start_ps = t->start[schedule->offsets[d]];
     }
-    return (pc_timing_result){t->start, t->end, t->stages, pc_timing_sum(t->stages, schedule->devices),
-                              is_out_of_memory(t->stages, costs)};
+    return (pc_timing_result){t->start, t->end, t->stages, pc_timing_sum(t->stages, schedule->devices)};
 }
 
 /* ---- what is wrong ---- */
@@ -369,10 +368,6 @@ static pc_code check_costs(const pc_schedule *schedule, const pc_costs *costs, p
     for (int d = 0; d < schedule->devices; d++) {
         code = check_optional_times(costs, d, error);
         if (code) return code;
-        if (costs->memory_capacity_bytes[d] < 0)
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "costs: device %d: a memory of %" PRId64 " bytes; expected none below zero", d,
-                                costs->memory_capacity_bytes[d]);
         if (!is_countable(schedule, costs, d))
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "costs: activations of device %d: expected those of all microbatches to be less than "

@@ -13,6 +13,7 @@
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -28,7 +29,7 @@ typedef struct pc_stage_timing {
     pc_time end_ps;     /* of its last pass */
     pc_time busy_ps;    /* in passes */
     pc_time work_ps;    /* in F, B, W and BW: not in recomputation */
-    int64_t peak_bytes; /* the most activation memory that its order holds at once, whatever the capacity */
+    int64_t peak_bytes; /* the most activation memory that its order holds at once, whatever the limit */
 } pc_stage_timing;
 
 /* What the stages come to together. */
@@ -45,7 +46,6 @@ typedef struct pc_timing_result {
     const pc_time *end_ps;
     const pc_stage_timing *stages; /* one a stage */
     pc_timing_totals totals;
-    bool out_of_memory; /* some stage's peak is over its capacity; the times are those of a machine with room enough */
 } pc_timing_result;
 
 /* A workspace. It keeps its memory from run to run: nothing is allocated for a schedule no larger than one before, of
@@ -72,6 +72,9 @@ PC_API pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedu
 PC_API pc_code pc_timing_run_each(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
                                   const pc_time *duration_ps, const pc_time *delay_ps, pc_timing_result *result,
                                   pc_error *error);
+
+/* Whether some of `devices` stages holds more than its limit. Its times are those of a machine with room enough. */
+PC_API bool pc_timing_exceeds(const pc_stage_timing *stages, int devices, pc_memory_limit memory_limit);
 
 /* The longest and the most over `devices` stages. */
 PC_API pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices);

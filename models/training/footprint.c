@@ -111,7 +111,7 @@ typedef struct climb {
 } climb;
 
 static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index, const pc_costs *costs,
-                         const pc_time *start_ps, int d) {
+                         int64_t room_bytes, const pc_time *start_ps, int d) {
     climb found = {.full_ps = -1};
     int64_t level = 0;
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
@@ -120,7 +120,7 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
         if (level > found.peak) {
             found.peak = level;
             found.peak_ps = start_ps[i];
-            if (found.full_ps < 0 && level > costs->memory_capacity_bytes[d]) found.full_ps = start_ps[i];
+            if (found.full_ps < 0 && level > room_bytes) found.full_ps = start_ps[i];
         }
         level -= pc_costs_given(costs, d, pass);
     }
@@ -143,7 +143,7 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
     pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
     if (code) return code;
     for (int d = 0; d < plan->devices; d++) {
-        climb found = climb_stage(schedule, &index, costs, start_ps, d);
+        climb found = climb_stage(schedule, &index, costs, pc_iteration_plan_room(plan, d), start_ps, d);
         pc_device_memory *x = &iteration->memory[d];
         int64_t step_bytes = plan->device[d].step_bytes;
         x->activations = found.peak;

@@ -24,6 +24,7 @@ pc_iteration_spec pc_iteration_spec_default(void) {
         .overlaps_gradients = true,
         .overlaps_parameters = true,
         .scatters_boundary = true,
+        .memory_limit_bytes = PC_NO_LIMIT,
     };
 }
 
@@ -41,6 +42,7 @@ typedef struct iteration_run {
     pc_pipeline_ends ends;
     pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices]; one block, with the next */
     pc_time *ready_ps;                                    /* [devices][chunks] */
+    int64_t *room_bytes;                                  /* [devices]: for activations */
     pc_time alone_ps;                                     /* the folded iteration by closed costs */
     pc_time met_ps;                                       /* what it takes longer for what meets on links */
 } iteration_run;
@@ -48,6 +50,7 @@ typedef struct iteration_run {
 static void close_run(iteration_run *run) {
     pc_ends_free(&run->ends);
     pc_free(run->done_ps);
+    pc_free(run->room_bytes);
     pc_timing_free(run->timing);
     pc_timing_free(run->held);
     pc_schedule_free(&run->schedule);
@@ -94,8 +97,15 @@ static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
     return check_bad_days(spec, error);
 }
 
-/* Makes the plan and the costs; where the spec cannot be, or what it holds all the time does not fit, says so in the
- * iteration's status. */
+static pc_code find_room(iteration_run *run, pc_error *error) {
+    run->room_bytes = pc_alloc((size_t)run->plan.devices, sizeof *run->room_bytes);
+    if (!run->room_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < run->plan.devices; d++) run->room_bytes[d] = pc_iteration_plan_room(&run->plan, d);
+    return PC_OK;
+}
+
+/* Makes the plan, the costs and the room; where the spec cannot be, or what it holds all the time does not fit, says so
+ * in the iteration's status. */
 static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost, iteration_run *run,
                        pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
@@ -113,6 +123,7 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
     if (!code) code = pc_footprint_fixed(&run->plan, iteration, error);
     if (code || iteration->status) return code;
     code = pc_iteration_plan_costs(&run->plan, 0, &run->costs, error);
+    if (!code) code = find_room(run, error);
     if (!code && spec->generator->adapts) pc_footprint_least(&run->plan, &run->costs, iteration);
     return code;
 }
@@ -121,26 +132,23 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
 typedef enum search_for { SEARCH_SHORTEST, SEARCH_EQUAL, SEARCH_ONCE } search_for;
 
 /* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
- * whether that fits or not, and so see no capacities. */
-static pc_code generate(const iteration_run *run, const pc_costs *planned, search_for what, bool with_block,
+ * whether that fits or not, and so get no limit. */
+static pc_code generate(const iteration_run *run, const pc_costs *costs, search_for what, bool with_block,
                         pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
-    pc_costs costs = *planned;
-    int64_t *no_limits = pc_alloc((size_t)run->plan.devices, sizeof *no_limits);
-    if (!no_limits) return pc_error_no_memory(error);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
-    if (!run->plan.spec->generator->adapts) costs.memory_capacity_bytes = no_limits;
+    pc_memory_limit limit = {run->plan.spec->generator->adapts ? run->room_bytes : NULL};
     pc_generate_request request = {.devices = run->plan.devices,
                                    .microbatches = run->plan.cut.microbatches,
                                    .chunks = run->plan.chunks,
-                                   .costs = &costs,
+                                   .costs = costs,
+                                   .memory_limit = limit,
                                    .threads = 1, /* runs go on beside each other */
                                    .plans_equal = what == SEARCH_EQUAL,
                                    .searches_once = what == SEARCH_ONCE,
                                    .memo = run->memo};
     pc_code code =
         pc_generate(run->plan.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
-    pc_free(no_limits);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(iteration, why.message);
         return PC_OK;
@@ -404,7 +412,8 @@ static pc_code time_schedule(iteration_run *run, bool with_trace, pc_iteration *
     pc_time whole_ps;
     pc_code code = run_closed(run, &run->costs, 0, &result, &run->alone_ps, error);
     if (code) return code;
-    bool waits = spec->waits_for_memory && result.out_of_memory, is_whole = spec->engine == PC_ENGINE_EVENTS || waits;
+    bool fits = !pc_timing_exceeds(result.stages, run->plan.devices, (pc_memory_limit){run->room_bytes});
+    bool waits = spec->waits_for_memory && !fits, is_whole = spec->engine == PC_ENGINE_EVENTS || waits;
     run->met_ps = 0;
     if (is_whole || wants_flows(run)) return run_on_engine(run, is_whole, with_trace, iteration, error);
     whole_ps = run->alone_ps;

@@ -66,7 +66,7 @@ typedef struct pc_iteration_spec {
                             * with the next ones of its order that can; else the run is out of memory */
     double pass_overhead;  /* relative: every pass takes 1 + this of what the cost model says */
     pc_time overhead_ps;   /* a constant an iteration: data loading, logging */
-    int64_t memory_limit_bytes; /* a device's room in all; 0: the GPU's own less what it reserves */
+    int64_t memory_limit_bytes; /* a device's room in all; PC_NO_LIMIT: the GPU's own less what it reserves */
     bool expands;               /* every data-parallel replica is simulated for itself */
     double jitter;              /* relative standard deviation of every pass's time, lognormal, mean 1; needs expands
                                  * or samples */
@@ -77,8 +77,8 @@ typedef struct pc_iteration_spec {
     pc_search_memo *memo; /* of searches for schedules that other iterations had; NULL: this one's alone. Borrowed */
 } pc_iteration_spec;
 
-/* All overlaps on, scattered boundary, NORM, PASS, AUTO, no overhead, order TP, DP, PP; the
- * rest zeroed. */
+/* All overlaps on, scattered boundary, NORM, PASS, AUTO, no overhead, no memory limit, order TP, DP, PP; the rest
+ * zeroed. */
 PC_API pc_iteration_spec pc_iteration_spec_default(void);
 
 /* What became of an iteration, or of a run. */
@@ -155,7 +155,7 @@ PC_API pc_code pc_iteration_masked_flops(const pc_iteration_spec *spec, pc_maske
 PC_API int64_t pc_iteration_capacity(const pc_iteration_spec *spec);
 
 /* The costs of the passes as the replay gets them, for callers who want them themselves (timelines, tables): times with
- * collectives and overhead, activations, capacity less what is held all the time, transfers. */
+ * collectives and overhead, activations, transfers. */
 PC_API pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs,
                                   pc_error *error);
 

@@ -206,6 +206,11 @@ int64_t pc_iteration_plan_fixed(const pc_iteration_plan *plan, int device) {
     return x->fixed_parameters + x->fixed_gradients + x->fixed_optimizer + x->fixed_buffers;
 }
 
+int64_t pc_iteration_plan_room(const pc_iteration_plan *plan, int device) {
+    int64_t room = plan->device[device].capacity_bytes - pc_iteration_plan_fixed(plan, device);
+    return room > 0 ? room : 0;
+}
+
 /* ---- the passes' costs ---- */
 
 double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pass pass) {
@@ -345,8 +350,6 @@ static pc_code fill_in_costs(const pc_iteration_plan *plan, int without, pc_cost
     pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
     costs->recomputes_in_b = pc_plan_recomputes_in_b(plan);
     for (int d = 0; !code && d < plan->devices; d++) {
-        int64_t room = plan->device[d].capacity_bytes - pc_iteration_plan_fixed(plan, d);
-        costs->memory_capacity_bytes[d] = room > 0 ? room : 1;
         for (int c = 0; !code && c < plan->chunks; c++) code = set_chunk(plan, d, c, without, costs, error);
         if (!code && gathers) pc_plan_set_ready(plan, d, costs);
     }

@@ -108,8 +108,10 @@ pc_code pc_iteration_plan_make_with(const pc_iteration_spec *spec, const pc_cost
 /* Bytes held all the time on a device: all but activations. */
 int64_t pc_iteration_plan_fixed(const pc_iteration_plan *plan, int device);
 
-/* The passes' costs as the replay gets them, less what `without` says. Where nothing is left for activations the
- * capacity is 1 byte. */
+/* What that leaves for activations; 0 where nothing is left. */
+int64_t pc_iteration_plan_room(const pc_iteration_plan *plan, int device);
+
+/* The passes' costs as the replay gets them, less what `without` says. */
 pc_code pc_iteration_plan_costs(const pc_iteration_plan *plan, int without, pc_costs *costs, pc_error *error);
 
 /* A pass at the plan's pace, its exposed collectives of TP included, transfers and data parallelism not. */

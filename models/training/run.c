@@ -1,6 +1,7 @@
 #include "models/training/run.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/training/job.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@ pc_run_spec pc_run_spec_default(void) {
 
 void pc_run_spec_free(pc_run_spec *spec) {
     pc_costs_free(&spec->costs);
+    pc_free(spec->memory_limit_bytes);
     pc_free(spec->layers_of_part);
     pc_free(spec->recompute_of_part);
     memset(spec, 0, sizeof *spec);
@@ -66,13 +68,10 @@ static int64_t product_if_given(int64_t number, int64_t given) {
 }
 
 /* Of the device that has the least room for activations; -1 where none has a limit. */
-static int64_t least_capacity(const pc_costs *costs) {
-    int64_t least = -1;
-    for (int d = 0; d < costs->devices; d++) {
-        int64_t bytes = costs->memory_capacity_bytes[d];
-        if (bytes > 0 && (least < 0 || bytes < least)) least = bytes;
-    }
-    return least;
+static int64_t least_limit(const pc_run_spec *spec) {
+    int64_t least = PC_NO_LIMIT;
+    for (int d = 0; d < spec->devices; d++) least = pc_min(least, pc_memory_limit_of(pc_run_memory_limit(spec), d));
+    return least == PC_NO_LIMIT ? -1 : least;
 }
 
 /* ---- at given costs ---- */
@@ -128,8 +127,10 @@ static pc_code take_replay(const pc_run_spec *spec, const pc_schedule *schedule,
 
 static pc_code replay_schedule(const pc_run_spec *spec, const pc_schedule *schedule, pc_run_result *result,
                                pc_run_detail *detail, pc_error *error) {
-    const pc_replay_options options = {
-        .with_trace = spec->trace, .engine = spec->engine, .waits_for_memory = spec->waits_for_memory};
+    const pc_replay_options options = {.with_trace = spec->trace,
+                                       .engine = spec->engine,
+                                       .waits_for_memory = spec->waits_for_memory,
+                                       .memory_limit = pc_run_memory_limit(spec)};
     pc_code code = pc_replay_run(schedule, &spec->costs, &options, &detail->replay, error);
     return code ? code : take_replay(spec, schedule, &detail->replay, result, error);
 }
@@ -141,7 +142,7 @@ static void note_infeasible(const char *message, pc_run_result *result) {
 
 static pc_code run_given(const pc_run_spec *spec, pc_run_result *result, pc_run_detail *detail, pc_error *error) {
     result->global_batch = product_if_given(spec->microbatches, spec->microbatch_size);
-    if (spec->has_activation) result->memory_limit_bytes = least_capacity(&spec->costs);
+    if (spec->has_activation) result->memory_limit_bytes = least_limit(spec);
     if (spec->infeasible[0]) {
         note_infeasible(spec->infeasible, result);
         return PC_OK;
@@ -152,6 +153,7 @@ static pc_code run_given(const pc_run_spec *spec, pc_run_result *result, pc_run_
                                    .microbatches = spec->microbatches,
                                    .chunks = spec->chunks,
                                    .costs = &spec->costs,
+                                   .memory_limit = pc_run_memory_limit(spec),
                                    .threads = 1, /* runs go on beside each other */
                                    .plans_equal = spec->plans_equal,
                                    .memo = spec->memo};
@@ -185,7 +187,7 @@ static int64_t global_batch_of(const pc_run_spec *spec) {
 static int64_t least_room(const pc_iteration_spec *spec) {
     const pc_gpu *other = &spec->bad_days.other_gpu;
     int64_t own = pc_iteration_capacity(spec), others = other->memory_bytes - other->memory_reserved_bytes;
-    bool has_others = spec->bad_days.other_nodes > 0 && spec->memory_limit_bytes == 0;
+    bool has_others = spec->bad_days.other_nodes > 0 && spec->memory_limit_bytes == PC_NO_LIMIT;
     return has_others && others < own ? others : own;
 }
 

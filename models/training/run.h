@@ -40,6 +40,7 @@ typedef struct pc_run_spec {
     pc_engine_mode engine;   /* of given costs, as the next; on clusters the iteration says it */
     bool waits_for_memory;   /* see pc_replay_options */
     pc_costs costs;          /* empty where is_cluster */
+    int64_t *memory_limit_bytes; /* [devices], of given costs: pc_memory_limit's; NULL: none; owned */
     bool is_cluster;
     pc_iteration_spec iteration; /* where is_cluster; its lists are those below */
     const char *profile_path;    /* where measured costs are to come from, as it counts from where we are; NULL: the
@@ -61,6 +62,11 @@ typedef struct pc_run_spec {
 /* Nothing given. */
 PC_API pc_run_spec pc_run_spec_default(void);
 PC_API void pc_run_spec_free(pc_run_spec *spec);
+
+/* Of activations, at given costs. */
+static inline pc_memory_limit pc_run_memory_limit(const pc_run_spec *spec) {
+    return (pc_memory_limit){spec->memory_limit_bytes};
+}
 
 /* What a run comes to: SI units; a number that does not apply is NaN, a whole number -1. */
 typedef struct pc_run_result {

@@ -43,7 +43,7 @@ void pc_samples_limit_memory(pc_iteration_plan *plan) {
     const pc_iteration_spec *spec = plan->spec;
     const pc_gpu *other = &spec->bad_days.other_gpu;
     int64_t gpus = pc_ranks_gpus(&plan->ranks), capacity = other->memory_bytes - other->memory_reserved_bytes;
-    if (spec->bad_days.other_nodes == 0 || spec->memory_limit_bytes > 0) return;
+    if (spec->bad_days.other_nodes == 0 || spec->memory_limit_bytes != PC_NO_LIMIT) return;
     for (int64_t gpu = pc_sample_first_other(spec, &plan->ranks); gpu < gpus; gpu++) {
         pc_device_plan *x = &plan->device[pc_ranks_coordinate(&plan->ranks, PC_AXIS_PP, gpu)];
         if (capacity < x->capacity_bytes) x->capacity_bytes = capacity;

@@ -173,7 +173,8 @@ static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
 
 int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
     const pc_gpu *gpu = &spec->machine.gpu;
-    return spec->memory_limit_bytes > 0 ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
+    bool has_limit = spec->memory_limit_bytes != PC_NO_LIMIT;
+    return has_limit ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
 }
 
 static void add_memory(pc_iteration_plan *plan, int d) {

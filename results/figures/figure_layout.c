@@ -71,10 +71,13 @@ static pc_figure_levels find_levels(const pc_timeline *timeline) {
     const pc_replay_trace *trace = timeline->trace;
     const pc_engine_trace *engine = timeline->engine;
     if (!engine || engine->memory_count == 0)
-        return (pc_figure_levels){trace->level_count, trace->level_device, trace->level_time_ps, trace->level_bytes,
-                                  NULL};
-    return (pc_figure_levels){engine->memory_count, engine->memory_device, engine->memory_time_ps, engine->memory_bytes,
-                              engine->devices ? engine->memory_capacity_bytes : NULL};
+        return (pc_figure_levels){
+            trace->level_count, trace->level_device, trace->level_time_ps, trace->level_bytes, {NULL}};
+    return (pc_figure_levels){engine->memory_count,
+                              engine->memory_device,
+                              engine->memory_time_ps,
+                              engine->memory_bytes,
+                              {engine->devices ? engine->memory_capacity_bytes : NULL}};
 }
 
 static void begin_memory(pc_figure *figure) {

@@ -35,15 +35,17 @@ static int64_t highest_peak(const pc_figure_levels *levels) {
 
 /* A capacity far above all peaks would leave no room for what there is to see. */
 static bool shows_capacity(const pc_figure *figure, int device, int64_t highest) {
-    int64_t capacity = figure->levels.capacity ? figure->levels.capacity[device] : 0;
-    return capacity > 0 && capacity / 2 < highest;
+    int64_t capacity = pc_memory_limit_of(figure->levels.capacity, device);
+    return capacity != PC_NO_LIMIT && capacity / 2 < highest;
 }
 
 /* How high a band is: the highest peak, or a capacity that is shown above it. */
 static int64_t band_bytes(const pc_figure *figure, int64_t highest) {
     int64_t most = highest;
-    for (int d = 0; d < figure->memory.devices; d++)
-        if (shows_capacity(figure, d, highest) && figure->levels.capacity[d] > most) most = figure->levels.capacity[d];
+    for (int d = 0; d < figure->memory.devices; d++) {
+        int64_t capacity = pc_memory_limit_of(figure->levels.capacity, d);
+        if (shows_capacity(figure, d, highest) && capacity > most) most = capacity;
+    }
     return most;
 }
 
@@ -215,7 +217,7 @@ static int add_capacities(const pc_figure *figure, pc_text *script, int64_t high
     pc_text_printf(script, "$memory_capacities << EOD\n");
     for (int d = 0; d < figure->memory.devices; d++) {
         if (!shows_capacity(figure, d, highest)) continue;
-        pc_text_printf(script, "%.9g %d\n", in_memory_units(figure, figure->levels.capacity[d]), d);
+        pc_text_printf(script, "%.9g %d\n", in_memory_units(figure, pc_memory_limit_of(figure->levels.capacity, d)), d);
         count++;
     }
     pc_text_printf(script, "EOD\n");
@@ -228,7 +230,7 @@ void pc_figure_add_memory(const pc_figure *figure, pc_text *script) {
     add_bands(figure, script);
     int others = add_curves(figure, script, "others", highest, false);
     int reaching = add_curves(figure, script, "highest", highest, true);
-    int capacities = figure->levels.capacity ? add_capacities(figure, script, highest) : 0;
+    int capacities = figure->levels.capacity.device_bytes ? add_capacities(figure, script, highest) : 0;
     double step = add_rules(figure, script, top);
     add_peaks(figure, script);
     add_second_line(figure, script, highest, reaching, step);

@@ -66,7 +66,7 @@ typedef struct pc_figure_levels {
     const int32_t *device;
     const pc_time *time_ps;
     const int64_t *bytes;
-    const int64_t *capacity; /* of each device, 0 where there is none; NULL: of none */
+    pc_memory_limit capacity;
 } pc_figure_levels;
 
 /* The time in which all devices do the same again every interval; an interval of 0: there is none. */

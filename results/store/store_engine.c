@@ -1,3 +1,4 @@
+#include "engine/alloc.h"
 #include "results/store/store_arrays.h"
 #include "results/store/store_private.h"
 
@@ -75,11 +76,28 @@ static pc_code write_columns(hid_t group, const pc_engine_trace *trace, pc_error
     return pc_store_arrays_write(group, &of_engine, trace, lengths, error);
 }
 
+/* What a limit is in the file, where 0 says that there is none, and in memory: one becomes the other. */
+static void exchange(int64_t from, int64_t to, int devices, int64_t *limit_bytes) {
+    for (int d = 0; d < devices; d++)
+        if (limit_bytes[d] == from) limit_bytes[d] = to;
+}
+
+static pc_code write_with_limits(hid_t group, const pc_engine_trace *trace, pc_error *error) {
+    pc_engine_trace written = *trace;
+    written.memory_capacity_bytes = pc_alloc((size_t)trace->devices, sizeof *written.memory_capacity_bytes);
+    if (!written.memory_capacity_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < trace->devices; d++) written.memory_capacity_bytes[d] = trace->memory_capacity_bytes[d];
+    exchange(PC_NO_LIMIT, 0, trace->devices, written.memory_capacity_bytes);
+    pc_code code = write_columns(group, &written, error);
+    pc_free(written.memory_capacity_bytes);
+    return code;
+}
+
 pc_code pc_store_engine_write(hid_t group, const pc_replay *replay, pc_error *error) {
     if (replay->engine.queue_count == 0) return PC_OK; /* it has a row for every pass, where it has anything */
     hid_t inside = pc_h5_group_create(group, group_name);
     if (inside < 0) return pc_store_fail(error);
-    pc_code code = write_columns(inside, &replay->engine, error);
+    pc_code code = write_with_limits(inside, &replay->engine, error);
     H5Gclose(inside);
     return code;
 }
@@ -202,7 +220,9 @@ static pc_code read_group(hid_t group, pc_trace_record *record, pc_error *error)
     set_lengths(lengths, &record->replay.engine);
     record->replay.engine.event_count = (uint64_t)events;
     record->replay.way = PC_WAY_EVENTS;
-    return check(record, lengths, error);
+    code = check(record, lengths, error);
+    if (!code) exchange(0, PC_NO_LIMIT, record->replay.engine.devices, record->replay.engine.memory_capacity_bytes);
+    return code;
 }
 
 bool pc_store_engine_is_there(hid_t group) {

@@ -22,26 +22,22 @@ static double microbatch_bytes(const job *j) {
     return (double)PC_UNIT_CHUNK_BYTES * pc_placement_visited(j->shape.placement, j->shape.chunks);
 }
 
-static void set_limit(const job *j, double limit) {
-    for (int d = 0; d < j->shape.devices; d++)
-        j->costs.memory_capacity_bytes[d] = (int64_t)(limit * microbatch_bytes(j));
-}
-
 static pc_code answer(job *j, const pc_generator *generator, pc_error *error) {
     pc_generate_request wanted = {.devices = j->shape.devices,
                                   .microbatches = j->shape.microbatches,
                                   .chunks = j->shape.chunks,
                                   .costs = &j->costs,
                                   .threads = 1};
+    static int64_t limit_bytes[PC_DEVICES_MAX];
     j->ticks = pc_unit_ticks(&j->units, &j->shape);
     if (j->ticks == 0.0) return pc_error_set(error, PC_ERROR_INPUT, "times too far apart");
     pc_code code = pc_unit_costs_make(&j->units, &j->shape, j->ticks, &j->costs, error);
     if (code) return code;
-    set_limit(j, j->limit);
+    for (int d = 0; d < j->shape.devices; d++) limit_bytes[d] = (int64_t)(j->limit * microbatch_bytes(j));
+    if (j->limit > 0) wanted.memory_limit.device_bytes = limit_bytes;
     double start = pc_now_s();
     code = pc_generate(generator, &wanted, &j->schedule, NULL, error);
     j->generate_s = pc_now_s() - start;
-    set_limit(j, 0.0); /* the replay is to say what the schedule needs, not where it stops */
     return code ? code : pc_replay_run(&j->schedule, &j->costs, NULL, &j->replay, error);
 }
 

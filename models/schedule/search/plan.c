@@ -79,20 +79,21 @@ static void link_after(pc_plan *plan) {
         if (plan->cells[i].before != PC_PLAN_NONE) plan->cells[plan->cells[i].before].after = i;
 }
 
-#define NO_LIMIT (INT64_MAX / 4) /* more than all passes can take */
+#define ENOUGH (INT64_MAX / 4) /* more than all passes can take; sums with it can be counted */
 
-/* The smaller one of two limits of which 0 is none. */
-static int64_t smaller_limit(int64_t a, int64_t b) {
-    int64_t limit = a == 0 ? b : b == 0 || a < b ? a : b;
-    return limit ? limit : NO_LIMIT;
+/* A device that holds nothing is within any limit, one of no bytes too. */
+static int64_t limit_for(const pc_plan *plan, int device, int64_t limit) {
+    bool takes = false;
+    for (int type = 0; type < plan->types; type++) takes = takes || plan->cells[device * plan->types + type].taken > 0;
+    return limit > ENOUGH || (limit == 0 && !takes) ? ENOUGH : limit;
 }
 
 bool pc_plan_is_limited(const pc_plan *plan, int device) {
-    return plan->limit[device] < NO_LIMIT;
+    return plan->limit[device] < ENOUGH;
 }
 
 pc_code pc_plan_create(const pc_costs *costs, pc_placement placement, bool splits, int microbatches,
-                       const int64_t *limit, pc_plan *plan, pc_error *error) {
+                       pc_memory_limit memory_limit, pc_plan *plan, pc_error *error) {
     pc_plan made = {.devices = costs->devices,
                     .types = (splits ? 3 : 2) * costs->chunks,
                     .microbatches = microbatches,
@@ -107,8 +108,8 @@ pc_code pc_plan_create(const pc_costs *costs, pc_placement placement, bool split
         return pc_error_no_memory(error);
     }
     for (int d = 0; d < made.devices; d++) {
-        made.limit[d] = smaller_limit(limit ? limit[d] : 0, costs->memory_capacity_bytes[d]);
         for (int type = 0; type < made.types; type++) fill_cell(costs, &made, d, type);
+        made.limit[d] = limit_for(&made, d, pc_memory_limit_of(memory_limit, d));
     }
     link_after(&made);
     *plan = made;

@@ -11,6 +11,7 @@
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -64,10 +65,9 @@ typedef struct pc_plan_order {
     int64_t peak; /* the most memory over devices */
 } pc_plan_order;
 
-/* The plan for a schedule of this placement at these costs, for m microbatches. Every device's limit is the smaller
- * one of limit[d] and the costs' own capacity (0 in either: none). */
+/* The plan for a schedule of this placement at these costs, for m microbatches, within the limit. */
 pc_code pc_plan_create(const pc_costs *costs, pc_placement placement, bool splits, int microbatches,
-                       const int64_t *limit, pc_plan *plan, pc_error *error);
+                       pc_memory_limit memory_limit, pc_plan *plan, pc_error *error);
 void pc_plan_free(pc_plan *plan);
 
 /* Whether the device has a limit at all. */

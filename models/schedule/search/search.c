@@ -233,7 +233,8 @@ static pc_search_effort scale_effort(const pc_search_effort *effort, const pc_pl
 }
 
 static pc_code make_plan(const pc_search *search, int microbatches, pc_plan *plan, pc_error *error) {
-    return pc_plan_create(search->costs, search->placement, search->splits, microbatches, search->limit, plan, error);
+    return pc_plan_create(search->costs, search->placement, search->splits, microbatches, search->memory_limit, plan,
+                          error);
 }
 
 /* The first block that keeps the limits, of the first few; -1: none does. */

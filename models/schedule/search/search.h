@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 #include "models/schedule/search/pattern.h"
 
@@ -34,8 +35,8 @@ typedef struct pc_search {
     pc_placement placement;
     bool splits;
     int microbatches;
-    const int64_t *limit; /* a number a device, bytes, beside the costs' own; 0: none. NULL: none for all */
-    int threads;          /* at least 1 */
+    pc_memory_limit memory_limit;
+    int threads; /* at least 1 */
     pc_search_effort effort;
     const pc_pattern *patterns; /* the family; the first one that keeps the limit is tried before all others */
     int64_t pattern_count;
