@@ -57,6 +57,7 @@ static const char *const other_names[][2] = {
     {"machine", "cluster"},
     {"machine", "hardware"},
     {"sequence-parallel", "sp"},
+    {"making", "plan"}, /* its old name */
 };
 
 /* "--microbatches" of "--microbatch": as the command's options are spelt. */

@@ -145,7 +145,7 @@ static const pc_column columns[] = {
     COLUMN(published_best_mfu, NUMBER, "1", "the best MFU that others published over a sweep of which this run is one"),
     COLUMN(memory_limit_gib, NUMBER, "GiB",
            "room on the device that has least: for activations where times are given, for everything on clusters"),
-    COLUMN(plan, TEXT, "", "what a schedule that searches was made for: the costs, or equal times of F, B and W"),
+    COLUMN(making, TEXT, "", "what a schedule that searches was made for: the costs, or equal times of F, B and W"),
     COLUMN(key, TEXT, "", "hash of all that decides the result: runs of one key have one, 32 hexadecimal digits",
            .tells_runs = true),
     COLUMN(gpu_hours_per_million_tokens, NUMBER, "h", "hours of a GPU that a million tokens take"),

@@ -87,7 +87,7 @@ static int64_t find_most_microbatches(const pc_scenario *scenario) {
 
 /* Whether another value can make numbers contradict each other, or mend that. */
 static bool is_number_of_a_rule(pc_dimension dimension) {
-    return dimension != PC_DIMENSION_SCHEDULE && dimension != PC_DIMENSION_PLAN && dimension != PC_DIMENSION_MEMORY &&
+    return dimension != PC_DIMENSION_SCHEDULE && dimension != PC_DIMENSION_MAKING && dimension != PC_DIMENSION_MEMORY &&
            dimension != PC_DIMENSION_ATTENTION;
 }
 

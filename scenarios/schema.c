@@ -111,6 +111,7 @@ static void offer_keys(pc_nearest *nearest, const char *parent, const level *at)
             pc_nearest_offer(nearest, path);
         else if (is_key(&walk, nearest->word))
             pc_nearest_offer_as(nearest, path, nearest->word);
+        if (strcmp(path, "making") == 0) pc_nearest_offer_as(nearest, path, "plan"); /* its old name */
         if (enter(&walk, &below)) offer_keys(nearest, path, &below);
     }
 }

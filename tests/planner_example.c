@@ -37,7 +37,7 @@ static pc_plan_base draw_base(test_random *random) {
     pc_iteration_spec *spec = &base.spec;
     spec->model = draw_model(random, &spec->cut);
     spec->machine = draw_machine(random);
-    spec->plans_equal = toss(random);
+    spec->making = toss(random) ? PC_MAKING_EQUAL : PC_MAKING_COSTS;
     spec->scatters_boundary = toss(random);
     spec->bucket_bytes = toss(random) ? 0 : test_between(random, 1, 20) * 100000;
     spec->cut.gradient_bytes = toss(random) ? 2 : 0;

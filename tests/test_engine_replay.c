@@ -66,7 +66,7 @@ static long judge_named(const pc_generator *generator, test_random *random, int 
                                        .chunks = shape.chunks,
                                        .costs = &costs,
                                        .threads = 1,
-                                       .plans_equal = test_between(random, 0, 1)};
+                                       .making = test_between(random, 0, 1) ? PC_MAKING_EQUAL : PC_MAKING_COSTS};
         if (pc_generate(generator, &request, &s, NULL, NULL) == PC_OK) {
             test_limits limits = test_limit_all(PC_NO_LIMIT);
             judge(&s, &costs, &limits);

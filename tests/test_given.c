@@ -51,7 +51,7 @@ static void check_generator(const pc_schedule *schedule, const pc_generator *g) 
     pc_schedule made;
     pc_block block;
     int p = schedule->devices, m = schedule->microbatches, v = schedule->chunks;
-    pc_generate_request request = {.devices = p, .microbatches = m, .plans_equal = true};
+    pc_generate_request request = {.devices = p, .microbatches = m, .making = PC_MAKING_EQUAL};
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
         bool is_assumed = kind == PC_PASS_BW && !pc_schedule_has(schedule, PC_PASS_B);
         assert_int_equal(pc_generator_has_kind(g, (pc_pass_kind)kind),

@@ -228,7 +228,7 @@ static pc_iteration_spec draw_slow(test_random *random) {
     if (test_between(random, 0, 3) == 0) {
         spec.generator = pc_generator_find("1f1b-v");
         spec.cut.chunks = 2;
-        spec.plans_equal = true;
+        spec.making = PC_MAKING_EQUAL;
     }
     spec.cut.microbatches *= test_between(random, 1, 3);
     double slower = (double)test_between(random, 1, 17) * (double)test_between(random, 1, 17);
@@ -250,10 +250,10 @@ static void test_planned_for_costs_is_no_slower_than_for_equal_times(void **stat
         spec.generator = pc_generator_find(names[i % 6]);
         spec.cut.chunks = spec.generator->chunks_default;
         spec.cut.pp = (int)test_between(&random, 2, 4);
-        spec.plans_equal = false;
+        spec.making = PC_MAKING_COSTS;
         pc_iteration costs, equal;
         pc_code code = pc_iteration_run(&spec, NULL, false, &costs, NULL);
-        spec.plans_equal = true;
+        spec.making = PC_MAKING_EQUAL;
         assert_int_equal(pc_iteration_run(&spec, NULL, false, &equal, NULL), code);
         if (code) continue;
         assert_int_equal(costs.status, equal.status);

@@ -18,8 +18,8 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 1920, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1400, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 1928, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1408, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
@@ -64,7 +64,7 @@ static const field common[] = {
     RUN(devices),
     RUN(microbatches),
     RUN(chunks),
-    RUN(plans_equal),
+    RUN(making),
     RUN(microbatch_size),
     RUN(seq_len),
     RUN(has_activation),
@@ -132,7 +132,7 @@ static const field of_cluster[] = {
     ITERATION(order.axis[0]),
     ITERATION(order.axis[1]),
     ITERATION(order.axis[2]),
-    ITERATION(plans_equal),
+    ITERATION(making),
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
     ITERATION(overlaps_gradients),

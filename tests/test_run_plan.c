@@ -37,7 +37,7 @@ static done run_times(const char *schedule, int microbatches, const char *times,
     snprintf(text[0], sizeof text[0], "setting.schedule=%s", schedule);
     snprintf(text[1], sizeof text[1], "setting.microbatches=%d", microbatches);
     snprintf(text[2], sizeof text[2], "setting.times={%s}", times);
-    snprintf(text[3], sizeof text[3], "setting.plan=%s", plan);
+    snprintf(text[3], sizeof text[3], "setting.making=%s", plan);
     snprintf(text[4], sizeof text[4], "setting.%s", more);
     for (int i = 0; i < 5; i++) sets[3 + i] = text[i];
     done x = run_with(sets, 8);
@@ -71,8 +71,8 @@ static void test_order_is_that_of_equal_times(void **state) {
         done at_costs = run_times(schedules[i], 16, unequal, "costs", "transfer.time=1 ms");
         if (!is_same_order(&planned, &at_equal)) fail_msg("%s: not the order of equal times", schedules[i]);
         different += !is_same_order(&planned, &at_costs);
-        assert_string_equal(planned.row.plan, "equal");
-        assert_string_equal(at_costs.row.plan, "costs");
+        assert_string_equal(planned.row.making, "equal");
+        assert_string_equal(at_costs.row.making, "costs");
         assert_true(planned.row.activation_gib_max == at_equal.row.activation_gib_max);
         assert_true(planned.row.iteration_s >= at_costs.row.iteration_s);
         free_run(&planned);
@@ -102,7 +102,7 @@ static void test_no_effect(void **state) {
         done a = run_times(schedules[i], 16, unequal, "equal", "transfer.time=1 ms");
         done b = run_times(schedules[i], 16, unequal, "costs", "transfer.time=1 ms");
         assert_true(a.row.trace_hash == b.row.trace_hash && a.row.trace_hash != 0);
-        assert_string_equal(a.row.plan, "");
+        assert_string_equal(a.row.making, "");
         free_run(&a);
         free_run(&b);
     }
@@ -111,7 +111,7 @@ static void test_no_effect(void **state) {
 /* With the block, the transfers, and the times that the plan was made at. */
 static void test_no_memory(void **state) {
     (void)state;
-    static const char *const plans[] = {"setting.plan=equal", "setting.plan=costs"};
+    static const char *const plans[] = {"setting.making=equal", "setting.making=costs"};
     for (int i = 0; i < 2; i++) {
         const char *const sets[] = {"setting.devices=2",      "setting.microbatches=4",
                                     "setting.schedule=zb-1p", "setting.times={F: 3 ms, B: 4 ms, W: 2 ms}",
@@ -171,7 +171,7 @@ static done run_cluster(const char *machine, const char *plan, const char *more)
     const char *sets[9] = {"setting.model.from=gpt3-1.3b", "setting.schedule=v-min", "setting.tp=1", "setting.pp=4",
                            "setting.microbatches=12",      "setting.trace=true"};
     snprintf(text[0], sizeof text[0], "setting.machine=%s", machine);
-    snprintf(text[1], sizeof text[1], "setting.plan=%s", plan);
+    snprintf(text[1], sizeof text[1], "setting.making=%s", plan);
     snprintf(text[2], sizeof text[2], "setting.%s", more);
     for (int i = 0; i < 3; i++) sets[6 + i] = text[i];
     return run_with(sets, 9);
@@ -187,8 +187,8 @@ static void test_cluster(void **state) {
     assert_true(is_same_order(&a100, &slow));
     assert_false(is_same_order(&a100, &at_costs));
     assert_true(a100.row.iteration_s > at_costs.row.iteration_s && slow.row.iteration_s > a100.row.iteration_s);
-    assert_string_equal(a100.row.plan, "equal");
-    assert_string_equal(at_costs.row.plan, "costs");
+    assert_string_equal(a100.row.making, "equal");
+    assert_string_equal(at_costs.row.making, "costs");
     free_run(&a100);
     free_run(&slow);
     free_run(&at_costs);
@@ -233,7 +233,7 @@ static void test_limit_of_given_times(void **state) {
         for (int k = 0; k < 3; k++) sets[4 + k] = cases[i].sets[k];
         done x = run_with(sets, 7);
         assert_true(isnan(cases[i].gib) ? isnan(x.row.memory_limit_gib) : x.row.memory_limit_gib == cases[i].gib);
-        assert_string_equal(x.row.plan, "");
+        assert_string_equal(x.row.making, "");
         free_run(&x);
     }
 }

@@ -381,10 +381,10 @@ static void test_documentation(void **state) {
     static const struct {
         int64_t runs;
         const char *first, *last;
-    } expected[] = {
-        {18, "as-measured.1f1b.m16", "balanced.zb-h2.m32"},
-        {16, "plain.1f1b.tp4.pp8", "frugal.1f1b-interleaved.tp8.pp16"},
-        {12, "room_for_activations.v-min.plan-costs.mem4GiB", "room_for_activations.v-adaptive.plan-equal.mem8GiB"}};
+    } expected[] = {{18, "as-measured.1f1b.m16", "balanced.zb-h2.m32"},
+                    {16, "plain.1f1b.tp4.pp8", "frugal.1f1b-interleaved.tp8.pp16"},
+                    {12, "room_for_activations.v-min.making-costs.mem4GiB",
+                     "room_for_activations.v-adaptive.making-equal.mem8GiB"}};
     char path[PATH_SIZE], line[PATH_SIZE], text[8192] = "";
     bool inside = false;
     size_t found = 0;

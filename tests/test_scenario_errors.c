@@ -38,7 +38,7 @@ static void test_bad_sets(void **state) {
         {"cases=[]", ": cases: unknown key; expected one of scenario, title, source, setting, sweep"},
         {"figures=[]", ": figures: unknown key; expected one of scenario, title, source, setting, sweep"},
         {"sweep.memory=[40 GiB, 40960 MiB]", ": sweep.memory[1]: the same as entry 0; expected values that differ"},
-        {"setting.plan=both", ": setting.plan: both: unknown word; expected one of costs, equal"},
+        {"setting.making=both", ": setting.making: both: unknown word; expected one of costs, equal"},
         {"setting.schedule=2f2b", ": setting.schedule: 2f2b: unknown schedule; expected one of gpipe"},
         {"setting.devices=", ": setting.devices: empty; expected a whole number"},
         {"setting.devices=[4", ": not YAML: did not find expected ',' or ']'"},

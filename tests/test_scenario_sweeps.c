@@ -87,33 +87,33 @@ static void test_long_names(void **state) {
 static void test_memory_set(void **state) {
     (void)state;
     static const char *const sets[] = {"setting.memory=3 GiB", "sweep.memory=[1 GiB, 2 GiB, 3 GiB]"};
-    const char *sweep = "sweep: {memory: [40 GiB, 80 GiB], plan: [costs, equal]}\n";
+    const char *sweep = "sweep: {memory: [40 GiB, 80 GiB], making: [costs, equal]}\n";
     pc_scenario *scenario = load_base_with(sweep, sets, 1);
     assert_int_equal(pc_scenario_run_count(scenario), 2);
-    assert_name(scenario, 1, "base.1f1b.plan-equal");
+    assert_name(scenario, 1, "base.1f1b.making-equal");
     assert_limits(scenario, 0, 3 * GIB);
     pc_scenario_free(scenario);
     scenario = load_base_with(sweep, sets + 1, 1);
     assert_int_equal(pc_scenario_run_count(scenario), 6);
-    assert_name(scenario, 2, "base.1f1b.plan-costs.mem2GiB");
+    assert_name(scenario, 2, "base.1f1b.making-costs.mem2GiB");
     pc_scenario_free(scenario);
 }
 
 static void test_plans(void **state) {
     (void)state;
-    static const char *const sets[] = {"setting.plan=equal"};
-    pc_scenario *scenario = load_base_with("cases: [{name: a}, {name: b, plan: equal}]\n", NULL, 0);
+    static const char *const sets[] = {"setting.making=equal"};
+    pc_scenario *scenario = load_base_with("cases: [{name: a}, {name: b, making: equal}]\n", NULL, 0);
     pc_run_spec a = spec_of(scenario, 0), b = spec_of(scenario, 1);
-    assert_false(a.plans_equal);
-    assert_true(b.plans_equal);
+    assert_int_equal(a.making, PC_MAKING_COSTS);
+    assert_int_equal(b.making, PC_MAKING_EQUAL);
     assert_string_equal(labels_of(scenario, 1).name, "b.1f1b");
     pc_run_spec_free(&a);
     pc_run_spec_free(&b);
     pc_scenario_free(scenario);
-    scenario = load_base_with("sweep: {plan: [costs, equal]}\n", sets, 1);
+    scenario = load_base_with("sweep: {making: [costs, equal]}\n", sets, 1);
     assert_int_equal(pc_scenario_run_count(scenario), 1);
     a = spec_of(scenario, 0);
-    assert_true(a.plans_equal);
+    assert_int_equal(a.making, PC_MAKING_EQUAL);
     pc_run_spec_free(&a);
     pc_scenario_free(scenario);
 }
@@ -153,7 +153,7 @@ static void test_on_a_cluster(void **state) {
                                        "setting.tp=1",
                                        "setting.pp=4",
                                        "setting.global_batch=16",
-                                       "setting.plan=equal",
+                                       "setting.making=equal",
                                        "sweep.attention=[flash, materialised]",
                                        "sweep.layout=[even, ends, \"6,6,6,6\"]",
                                        "sweep.memory=[40 GiB, 60 GiB]"};
@@ -168,7 +168,7 @@ static void test_on_a_cluster(void **state) {
     assert_int_equal(other.iteration.model.attention, PC_ATTENTION_MATERIALISED);
     assert_int_equal(other.iteration.cut.layout, PC_CUT_LISTED);
     assert_int_equal(other.iteration.memory_limit_bytes, 60 * GIB);
-    assert_true(flash.plans_equal && flash.iteration.plans_equal);
+    assert_true(flash.making == PC_MAKING_EQUAL && flash.iteration.making == PC_MAKING_EQUAL);
     pc_run_spec_free(&flash);
     pc_run_spec_free(&other);
     pc_scenario_free(scenario);
@@ -182,7 +182,7 @@ static void test_sweep_of_no_number(void **state) {
                                        "setting.gpus=12",
                                        "setting.tp=8",
                                        "sweep.memory=[40 GiB, 60 GiB]",
-                                       "sweep.plan=[costs, equal]",
+                                       "sweep.making=[costs, equal]",
                                        "sweep.attention=[flash, materialised]"};
     assert_non_null(strstr(message_of(NULL, sets, 7), "12 GPUs for tp 8 x pp 1 x dp 1, of which dp is to follow"));
 }

@@ -373,8 +373,11 @@ static pc_costs contest_costs(test_random *random, int p, int chunks) {
 
 /* The span, at `costs`, of what a name makes for `planned`. */
 static pc_time span_planned(const char *name, int m, const pc_costs *costs, const pc_costs *planned, bool equal) {
-    pc_generate_request request = {
-        .devices = costs->devices, .microbatches = m, .costs = planned, .threads = 1, .plans_equal = equal};
+    pc_generate_request request = {.devices = costs->devices,
+                                   .microbatches = m,
+                                   .costs = planned,
+                                   .threads = 1,
+                                   .making = equal ? PC_MAKING_EQUAL : PC_MAKING_COSTS};
     pc_schedule s;
     pc_replay replay;
     pc_error error = {0};

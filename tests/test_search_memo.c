@@ -69,13 +69,14 @@ static void draw_example(test_random *random, example *x) {
         x->name[i] = draw_name(random);
         int64_t of = 2 * test_between(random, 0, 1) + x->name[i]->chunks_default - 1;
         const pc_costs *costs = &x->costs[of];
-        x->request[i] = (pc_generate_request){.devices = costs->devices,
-                                              .microbatches = test_between(random, 1, 2) * 4,
-                                              .costs = costs,
-                                              .memory_limit = test_limit(&x->limits[of]),
-                                              .threads = 1,
-                                              .plans_equal = test_between(random, 0, 3) == 0,
-                                              .searches_once = test_between(random, 0, 3) == 0};
+        x->request[i] =
+            (pc_generate_request){.devices = costs->devices,
+                                  .microbatches = test_between(random, 1, 2) * 4,
+                                  .costs = costs,
+                                  .memory_limit = test_limit(&x->limits[of]),
+                                  .threads = 1,
+                                  .making = test_between(random, 0, 3) == 0 ? PC_MAKING_EQUAL : PC_MAKING_COSTS,
+                                  .searches_once = test_between(random, 0, 3) == 0};
         x->with_block[i] = test_between(random, 0, 1);
     }
 }
@@ -192,7 +193,8 @@ static void test_what_is_saved(void **state) {
     other.transfer.delay_ps = 17;
     other.hop_delay_ps = NULL;
     request.costs = &other;
-    request.plans_equal = request.searches_once = true;
+    request.making = PC_MAKING_EQUAL;
+    request.searches_once = true;
     assert_int_equal(pc_generate(pc_generator_find("v-half"), &request, &s, NULL, NULL), PC_OK);
     pc_schedule_free(&s);
     assert_int_equal(pc_search_memo_count(memo).kept, kept);

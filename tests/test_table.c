@@ -22,7 +22,7 @@ static const char *const column_names[] = {
     "standard_error_s", "zero", "sequence_parallel", "published_mfu", "published_tflops_per_gpu",
     "published_hardware_tflops_per_gpu", "published_activation_gib", "sent_tp_gib", "sent_pp_gib", "sent_dp_gib",
     "link_utilisation_max", "profile", "profile_hash", "pass_f_s", "pass_b_s", "pass_w_s", "model_parameters",
-    "published_pass_f_s", "published_memory_gib", "published_best_mfu", "memory_limit_gib", "plan", "key",
+    "published_pass_f_s", "published_memory_gib", "published_best_mfu", "memory_limit_gib", "making", "key",
     "gpu_hours_per_million_tokens", "cost_per_million_tokens", "samples", "jitter", "gpu_jitter", "link_jitter",
     "slow_gpus", "slow_stage", "slow_factor", "bad_links", "bad_factor", "other_nodes", "mtbf_s", "checkpoint_s",
     "spare_nodes", "iteration_good_s", "iteration_mean_s", "iteration_mean_error_s", "slowdown_mean",

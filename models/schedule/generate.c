@@ -358,7 +358,7 @@ static pc_code generate_at_equal_times(const pc_generator *generator, const pc_g
 
 pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                             pc_block *block, pc_error *error) {
-    if (generator->searches && request->plans_equal)
+    if (generator->searches && request->making == PC_MAKING_EQUAL)
         return generate_at_equal_times(generator, request, schedule, block, error);
     return generator->generate(generator, request, schedule, block, error);
 }

@@ -20,6 +20,10 @@ extern "C" {
 
 typedef struct pc_generator pc_generator;
 
+/* The times that a searched schedule is made for: the costs' own; or EQUAL, as if F, B and W (and R) took equally long,
+ * BW twice that, and transfers no time. Activations and the limit count all the same. */
+typedef enum pc_making { PC_MAKING_COSTS, PC_MAKING_EQUAL } pc_making;
+
 /* What a schedule is wanted for. */
 typedef struct pc_generate_request {
     int64_t devices;       /* p */
@@ -29,8 +33,7 @@ typedef struct pc_generate_request {
                             * look at costs take NULL */
     pc_memory_limit memory_limit; /* of activations; schedules that search keep it, others do not look at it */
     int threads;                  /* for searches; 0: one a processor. The result does not depend on it */
-    bool plans_equal;     /* searches take F, B and W (and R) for equally long, BW for twice that, and transfers for
-                           * free, whatever `costs` say: the memory alone is theirs */
+    pc_making making;
     bool searches_once;   /* searches give what they find for these costs, and not the shortest of several answers
                            * (docs/searches.md): for who judges by more than the span of the passes */
     pc_search_memo *memo; /* of searches that were done for other requests; NULL: none. The result does not depend on

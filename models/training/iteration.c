@@ -144,7 +144,7 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
                                    .costs = costs,
                                    .memory_limit = limit,
                                    .threads = 1, /* runs go on beside each other */
-                                   .plans_equal = what == SEARCH_EQUAL,
+                                   .making = what == SEARCH_EQUAL ? PC_MAKING_EQUAL : PC_MAKING_COSTS,
                                    .searches_once = what == SEARCH_ONCE,
                                    .memo = run->memo};
     pc_code code =
@@ -447,8 +447,8 @@ typedef pc_code search_schedule(const iteration_run *run, bool with_block, pc_sc
 static pc_code search_first(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                             pc_error *error) {
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
-    return generate(run, &run->costs, run->plan.spec->plans_equal ? SEARCH_EQUAL : SEARCH_SHORTEST, with_block,
-                    schedule, iteration, error);
+    return generate(run, &run->costs, run->plan.spec->making == PC_MAKING_EQUAL ? SEARCH_EQUAL : SEARCH_SHORTEST,
+                    with_block, schedule, iteration, error);
 }
 
 /* Searches take messages for delays, however many are under way. Where that was wrong, because the iteration takes more
@@ -456,8 +456,9 @@ static pc_code search_first(const iteration_run *run, bool with_block, pc_schedu
  * be better: it has them send less at once. */
 static bool wants_waiting(const iteration_run *run, const pc_iteration *iteration) {
     const pc_iteration_spec *spec = run->plan.spec;
-    return spec->generator->searches && !spec->plans_equal && spec->overlaps_p2p && run->plan.devices > 1 &&
-           wants_flows(run) && iteration->iteration_s > 1.01 * pc_time_to_seconds(run->alone_ps);
+    return spec->generator->searches && spec->making == PC_MAKING_COSTS && spec->overlaps_p2p &&
+           run->plan.devices > 1 && wants_flows(run) &&
+           iteration->iteration_s > 1.01 * pc_time_to_seconds(run->alone_ps);
 }
 
 static pc_code search_waiting(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
@@ -479,7 +480,7 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
  * planned as if every hop took as long as the slowest, stages wait less for messages that meet others. */
 static bool wants_others(const iteration_run *run) {
     const pc_iteration_spec *spec = run->plan.spec;
-    return spec->generator->searches && !spec->plans_equal && run->plan.devices > 1;
+    return spec->generator->searches && spec->making == PC_MAKING_COSTS && run->plan.devices > 1;
 }
 
 static pc_code search_equal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,

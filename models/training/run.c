@@ -155,7 +155,7 @@ static pc_code run_given(const pc_run_spec *spec, pc_run_result *result, pc_run_
                                    .costs = &spec->costs,
                                    .memory_limit = pc_run_memory_limit(spec),
                                    .threads = 1, /* runs go on beside each other */
-                                   .plans_equal = spec->plans_equal,
+                                   .making = spec->making,
                                    .memo = spec->memo};
     pc_code code = pc_generate(spec->generator, &request, &schedule, spec->trace ? &detail->block : NULL, &why);
     if (code == PC_ERROR_INPUT) {

@@ -93,11 +93,11 @@ def interval(results, row):
 
 def repeating(results):
     """From the traces: how long an interval is, not how long the iteration."""
-    of = {(row.schedule, row.plan, row.pp): interval(results, row) for row in results.rows(FIGURE5)}
+    of = {(row.schedule, row.making, row.pp): interval(results, row) for row in results.rows(FIGURE5)}
     shapes = sorted({p for _, _, p in of})
 
-    def words(schedule, plan):
-        return " and ".join(f"{of[schedule, plan, p]:.2f}" for p in shapes)
+    def words(schedule, making):
+        return " and ".join(f"{of[schedule, making, p]:.2f}" for p in shapes)
 
     return [("V-Min has a bubble in every interval where F, B and W differ, V-Half has none",
              f"an interval over the work in it, on {' and '.join(map(str, shapes))} devices: V-Min {words('v-min', 'equal')}, "

@@ -115,13 +115,13 @@ def figure5(results):
                   "and V-Half's has none. With V-Min planned for these times within the same memory, much of it goes. What "
                   "V-Half idles is where it starts and ends.")]
     for row in rows:
-        if row.pp == 4 and (row.schedule, row.plan) != ("v-half", "costs"):
-            times = "equal ones" if row.plan == "equal" else "them"
-            blocks.append(timeline(results, FIGURE5, row, f"{row.schedule}-planned-{row.plan}.svg",
+        if row.pp == 4 and (row.schedule, row.making) != ("v-half", "costs"):
+            times = "equal ones" if row.making == "equal" else "them"
+            blocks.append(timeline(results, FIGURE5, row, f"{row.schedule}-planned-{row.making}.svg",
                                    f"{label(row)} at unequal times, planned for {times}"))
     blocks.append(Table(["schedule", "devices", "microbatches", "planned for", "bubble rate (span)",
                          "activation memory, 1F1B's = 1"],
-                        [[label(row), str(row.pp), str(row.microbatches), "equal times" if row.plan == "equal" else "these times",
+                        [[label(row), str(row.pp), str(row.microbatches), "equal times" if row.making == "equal" else "these times",
                           cells.percent(row.bubble_rate_span), cells.number(row.activation_gib_max, 3)] for row in rows]))
     return blocks
 

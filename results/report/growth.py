@@ -7,7 +7,7 @@ from document import Heading, Paragraph, Table
 
 GROWTH = "controllable_memory_growth"
 CAUSES = {"alike": "neither", "unequal": "F, B, W unequal", "transfers": "transfers", "both": "both"}
-PLANS = {"equal": "equal times", "costs": "these times"}
+MAKINGS = {"equal": "equal times", "costs": "these times"}
 
 
 def idle(row):
@@ -24,22 +24,22 @@ def growth(rows):
 
 
 def causes(results):
-    """{(cause, schedule, plan): runs}; of a schedule that does not search, such as 1F1B, plan is None."""
+    """{(cause, schedule, making): runs}; of a schedule that does not search, such as 1F1B, making is None."""
     of = collections.defaultdict(list)
     for row in results.rows(GROWTH):
-        of[row.name.split(".")[0], row.schedule, row.plan].append(row)
+        of[row.name.split(".")[0], row.schedule, row.making].append(row)
     return of
 
 
 def table(results):
     of, body = causes(results), []
     counts = sorted({row.microbatches for rows in of.values() for row in rows})
-    for (cause, schedule, plan), rows in of.items():
+    for (cause, schedule, making), rows in of.items():
         rates = {row.microbatches: row.bubble_rate_span for row in rows}
-        body.append([NAMES[schedule], CAUSES[cause], PLANS.get(plan, cells.MISSING),
+        body.append([NAMES[schedule], CAUSES[cause], MAKINGS.get(making, cells.MISSING),
                      *[cells.percent(rates[count]) for count in counts], cells.number(idle(min(rows, key=_count)), 2),
                      cells.number(round(growth(rows), 3) + 0, 3)])
-    planned = [cells.number(growth(of["both", "v-min", plan]), 3) for plan in PLANS]
+    planned = [cells.number(growth(of["both", "v-min", making]), 3) for making in MAKINGS]
     body.sort(key=lambda line: list(NAMES.values()).index(line[0]))
     return [
         Heading(3, "V-Min's bubble against the number of microbatches, and what makes it grow"),

@@ -78,7 +78,7 @@ static void draw_given(drawing *x, const char *const *schedules, int count) {
     draw_times(x);
     draw_transfer(x);
     if (toss(x)) set(x, "setting.memory=%lld MiB", (long long)draw(x, 256, 4096));
-    if (toss(x)) set(x, "setting.plan=equal");
+    if (toss(x)) set(x, "setting.making=equal");
     if (toss(x)) set(x, "setting.overhead=%lld us", (long long)draw(x, 0, 999));
 }
 
@@ -149,7 +149,7 @@ static void draw_flows(drawing *x) {
 
 static void draw_searched(drawing *x) {
     draw_cluster_of(x, searched, SEARCHED);
-    if (toss(x)) set(x, "setting.plan=equal");
+    if (toss(x)) set(x, "setting.making=equal");
 }
 
 /* ---- noise ---- */

@@ -544,7 +544,7 @@ class Meant(Command):
         ("run", ["rnu"]), ("run", ["simulate"]), ("schedule", ["shedule"]), ("list models", ["models"]), ("figure", ["plot"]),
         ("compare", ["diff"]), ("calibrate", ["calibarte"]),
         ("--microbatches or --microbatch-size", [*RUN, "--microbatch", "8"]), ("--gpus", ["run", "--gpu", "8"]),
-        ("--gpus", ["run", "-gpus", "8"]), ("--gpus", ["run", "--num-gpus=8"]), ("--tp", ["run", "--tensor-parallel", "8"]),
+        ("--gpus", ["run", "-gpus", "8"]), ("--gpus", ["run", "--num-gpus=8"]), ("--tp", ["run", "--tensor-parallel", "8"]), ("--making", ["run", "--plan=equal"]),
         ("--seq-len", ["run", "--seq-length", "4k"]), ("--microbatch-size", ["run", "--micro-batch-size", "1"]),
         ("--output", ["run", "x.yaml", "-output", "x.h5"]), ("--microbatches", ["schedule", "1f1b", "--microbatchs", "8"]),
         ("--exit-code", ["compare", "a.h5", "b.h5", "--exitcode"]), ("--quick", ["calibrate", "--quik"]),

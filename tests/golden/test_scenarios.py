@@ -23,12 +23,12 @@ setting:
 sweep:
   schedule: [v-adaptive, 1f1b]
   memory: [3 GiB, 4.5 GiB]
-  plan: [costs, equal]
+  making: [costs, equal]
 figures:
   - name: bubble
     x: memory_limit_gib
     y: [bubble_rate_span, activation_gib_max]
-    series: plan
+    series: making
 """
 
 
@@ -90,40 +90,40 @@ class Keys(Scenarios):
 
 
 class Sweeps(Scenarios):
-    def test_memory_and_plan(self):
+    def test_memory_and_making(self):
         rows = {row["name"]: row for row in self.rows(self.write(SCENARIO), status=1)}
         self.assertEqual(len(rows), 8)
         for room in ("3GiB", "4.5GiB"):
-            for plan in ("costs", "equal"):
-                row = rows[f"small.v-adaptive.plan-{plan}.mem{room}"]
-                self.assertEqual((row["status"], row["plan"], row["memory_limit_gib"]), ("ok", plan, room[:-3]))
+            for making in ("costs", "equal"):
+                row = rows[f"small.v-adaptive.making-{making}.mem{room}"]
+                self.assertEqual((row["status"], row["making"], row["memory_limit_gib"]), ("ok", making, room[:-3]))
                 self.assertLessEqual(float(row["activation_gib_max"]), float(room[:-3]))
-                other = rows[f"small.1f1b.plan-{plan}.mem{room}"]
-                self.assertEqual((other["status"], other["plan"]), ("out_of_memory" if room == "3GiB" else "ok", ""))
+                other = rows[f"small.1f1b.making-{making}.mem{room}"]
+                self.assertEqual((other["status"], other["making"]), ("out_of_memory" if room == "3GiB" else "ok", ""))
 
     def test_from_outside(self):
         path = self.write(SCENARIO)
-        names = [row["name"] for row in self.rows(path, "--memory", "5 GiB", "--plan", "equal")]
+        names = [row["name"] for row in self.rows(path, "--memory", "5 GiB", "--making", "equal")]
         self.assertEqual(names, ["small.v-adaptive", "small.1f1b"])
-        names = [row["name"] for row in self.rows(path, "--set", "sweep.memory=[5 GB, 6 GiB, 7000 MB]", "--plan", "equal")]
+        names = [row["name"] for row in self.rows(path, "--set", "sweep.memory=[5 GB, 6 GiB, 7000 MB]", "--making", "equal")]
         self.assertEqual(names[::2], [f"small.v-adaptive.mem{room}" for room in ("5GB", "6GiB", "7GB")])
 
     def test_options_of_a_cluster(self):
         rows = self.rows("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--pp", "4", "--microbatches", "8", "--schedule",
-                         "v-half", "--memory", "40 GiB,60 GiB", "--plan", "costs,equal", "--attention",
+                         "v-half", "--memory", "40 GiB,60 GiB", "--making", "costs,equal", "--attention",
                          "flash,materialised", "--layout", "even")
         self.assertEqual([row["name"] for row in rows],
-                         [f"flags.v-half.{attention}.plan-{plan}.mem{room}GiB" for room in (40, 60)
-                          for attention in ("flash", "materialised") for plan in ("costs", "equal")])
+                         [f"flags.v-half.{attention}.making-{making}.mem{room}GiB" for room in (40, 60)
+                          for attention in ("flash", "materialised") for making in ("costs", "equal")])
         for row in rows:
             self.assertEqual(row["memory_limit_gib"], re.search(r"mem(\d+)GiB", row["name"])[1])
-        self.bad("--plan: even: unknown word; expected one of costs, equal", "run", "--model", "gpt3-1.3b", "--machine",
-                 "dgx-a100", "--plan", "even")
+        self.bad("--making: even: unknown word; expected one of costs, equal", "run", "--model", "gpt3-1.3b", "--machine",
+                 "dgx-a100", "--making", "even")
 
 
 class Figures(Scenarios):
     def test_columns_are_checked_before_the_first_run(self):
-        for figure in ["x: memory_limit", "series: plans", "y: [plan]"]:
+        for figure in ["x: memory_limit", "series: makings", "y: [making]"]:
             key = figure.split(":")[0]
             path = self.write(re.sub(rf"^    {key}: .*$", f"    {figure}", SCENARIO, flags=re.M))
             done = run("run", path, "-o", os.path.join(self.folder.name, "r.h5"))
