@@ -39,16 +39,16 @@ static pc_iteration_spec spec_of(const example *x) {
 }
 
 static pc_program *make_program(const pc_iteration_spec *spec) {
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_schedule schedule;
     pc_program *program;
     pc_flows_spec how = pc_flows_spec_default();
-    if (pc_iteration_plan_make(spec, NULL, &plan, NULL) ||
+    if (pc_outline_make(spec, NULL, &outline, NULL) ||
         pc_schedule_generate(spec->generator, spec->cut.pp, (int)spec->cut.microbatches, 1, &schedule, NULL) ||
-        pc_flows_program(&plan, &schedule, &how, &program, NULL))
+        pc_flows_program(&outline, &schedule, &how, &program, NULL))
         abort();
     pc_schedule_free(&schedule);
-    pc_iteration_plan_free(&plan);
+    pc_outline_free(&outline);
     return program;
 }
 

@@ -17,21 +17,22 @@
 /* ---- memory ---- */
 
 /* Room for `count` flows at once, over routes of `longest` links each. */
-static bool fit_flows(flow_state *x, size_t count, size_t longest) {
-    const array_spec of_flows[] = {ARRAY(x->flows), ARRAY(x->noticing), ARRAY(x->local_rate)};
-    const array_spec of_offsets[] = {ARRAY(x->local_offset)}; /* one more than there are flows */
-    const array_spec of_hops[] = {ARRAY(x->hops), ARRAY(x->local_route)};
-    const array_spec of_locals[] = {ARRAY(x->local_waiting), ARRAY(x->local_capacity), ARRAY(x->local_left),
-                                    ARRAY(x->key)};
-    return count * longest <= INT32_MAX && FIT(of_hops, count * longest, &x->hop_capacity) &&
-           FIT(of_locals, x->link_capacity + count, &x->local_links_capacity) &&
-           FIT(of_offsets, count + 1, &x->offset_capacity) && FIT(of_flows, count, &x->flow_capacity);
+static bool fit_flows(flow_state *flows, size_t count, size_t longest) {
+    const array_spec of_flows[] = {ARRAY(flows->flows), ARRAY(flows->noticing), ARRAY(flows->local_rate)};
+    const array_spec of_offsets[] = {ARRAY(flows->local_offset)}; /* one more than there are flows */
+    const array_spec of_hops[] = {ARRAY(flows->hops), ARRAY(flows->local_route)};
+    const array_spec of_locals[] = {ARRAY(flows->local_waiting), ARRAY(flows->local_capacity), ARRAY(flows->local_left),
+                                    ARRAY(flows->key)};
+    return count * longest <= INT32_MAX && FIT(of_hops, count * longest, &flows->hop_capacity) &&
+           FIT(of_locals, flows->link_capacity + count, &flows->local_links_capacity) &&
+           FIT(of_offsets, count + 1, &flows->offset_capacity) && FIT(of_flows, count, &flows->flow_capacity);
 }
 
-static bool fit_links(flow_state *x, size_t links) {
-    const array_spec of_links[] = {ARRAY(x->link_first), ARRAY(x->link_epoch), ARRAY(x->links), ARRAY(x->local_link),
-                                   ARRAY(x->touched),    ARRAY(x->is_touched), ARRAY(x->load)};
-    return FIT(of_links, links, &x->link_capacity);
+static bool fit_links(flow_state *flows, size_t links) {
+    const array_spec of_links[] = {ARRAY(flows->link_first), ARRAY(flows->link_epoch), ARRAY(flows->links),
+                                   ARRAY(flows->local_link), ARRAY(flows->touched),    ARRAY(flows->is_touched),
+                                   ARRAY(flows->load)};
+    return FIT(of_links, links, &flows->link_capacity);
 }
 
 bool pc_flow_prepare(pc_simulation *simulation) {
@@ -55,11 +56,12 @@ bool pc_flow_prepare(pc_simulation *simulation) {
     return true;
 }
 
-void pc_flow_free(flow_state *x) {
-    void *arrays[] = {
-        x->flows,      x->hops,         x->link_first,  x->link_epoch,    x->noticing,   x->links,
-        x->local_link, x->local_offset, x->local_route, x->local_waiting, x->local_rate, x->local_capacity,
-        x->local_left, x->key,          x->touched,     x->is_touched,    x->load};
+void pc_flow_free(flow_state *flows) {
+    void *arrays[] = {flows->flows,       flows->hops,          flows->link_first, flows->link_epoch,
+                      flows->noticing,    flows->links,         flows->local_link, flows->local_offset,
+                      flows->local_route, flows->local_waiting, flows->local_rate, flows->local_capacity,
+                      flows->local_left,  flows->key,           flows->touched,    flows->is_touched,
+                      flows->load};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
 }
 
@@ -80,9 +82,9 @@ static int32_t take_place(pc_simulation *s) {
     return x->flow_count++;
 }
 
-static void give_place(flow_state *x, int32_t place) {
-    x->flows[place].next_free = x->free;
-    x->free = place;
+static void give_place(flow_state *flows, int32_t place) {
+    flows->flows[place].next_free = flows->free;
+    flows->free = place;
 }
 
 /* ---- which flows cross which links ---- */
@@ -189,17 +191,17 @@ static void sort(int64_t *key, int32_t count) {
         }
 }
 
-static void sort_links(flow_state *x, int32_t *links, int32_t count) {
-    for (int32_t i = 0; i < count; i++) x->key[i] = links[i];
-    sort(x->key, count);
-    for (int32_t i = 0; i < count; i++) links[i] = (int32_t)x->key[i];
+static void sort_links(flow_state *flows, int32_t *links, int32_t count) {
+    for (int32_t i = 0; i < count; i++) flows->key[i] = links[i];
+    sort(flows->key, count);
+    for (int32_t i = 0; i < count; i++) links[i] = (int32_t)flows->key[i];
 }
 
 /* Places of flows, by the flows' numbers. */
-static void sort_flows(flow_state *x, int32_t *places, int32_t count) {
-    for (int32_t i = 0; i < count; i++) x->key[i] = (int64_t)x->flows[places[i]].number << 32 | places[i];
-    sort(x->key, count);
-    for (int32_t i = 0; i < count; i++) places[i] = (int32_t)(x->key[i] & INT32_MAX);
+static void sort_flows(flow_state *flows, int32_t *places, int32_t count) {
+    for (int32_t i = 0; i < count; i++) flows->key[i] = (int64_t)flows->flows[places[i]].number << 32 | places[i];
+    sort(flows->key, count);
+    for (int32_t i = 0; i < count; i++) places[i] = (int32_t)(flows->key[i] & INT32_MAX);
 }
 
 /* Numbers the routes of the collected flows anew, for pc_maxmin_rates; behind the links that they share a link of its
@@ -261,13 +263,13 @@ static void share_component(pc_simulation *s, int32_t link) {
 
 /* ---- loads ---- */
 
-static double load_of(flow_state *x, int32_t link) {
+static double load_of(flow_state *flows, int32_t link) {
     double load = 0.0;
     int32_t count = 0;
-    for (int32_t number = x->link_first[link]; number >= 0; number = x->hops[number].next)
-        x->noticing[count++] = x->hops[number].flow;
-    sort_flows(x, x->noticing, count);
-    for (int32_t i = 0; i < count; i++) load += x->flows[x->noticing[i]].rate;
+    for (int32_t number = flows->link_first[link]; number >= 0; number = flows->hops[number].next)
+        flows->noticing[count++] = flows->hops[number].flow;
+    sort_flows(flows, flows->noticing, count);
+    for (int32_t i = 0; i < count; i++) load += flows->flows[flows->noticing[i]].rate;
     return load;
 }
 

@@ -210,7 +210,7 @@ void pc_ahead_finish(pc_simulation *simulation, int32_t task);
 
 /* In flow.c. */
 bool pc_flow_prepare(pc_simulation *simulation);
-void pc_flow_free(flow_state *x);
+void pc_flow_free(flow_state *flows);
 
 /* After `wait` the latency, then the bytes. */
 void pc_flow_start(pc_simulation *simulation, int32_t task, pc_time wait);

@@ -21,7 +21,7 @@ typedef struct recount {
 } recount;
 
 static double alone(const recount *x, const pc_group *group, pc_collective collective, double bytes) {
-    return pc_collective_plan_for(&x->spec->machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
+    return pc_collective_course_of(&x->spec->machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
 }
 
 static pc_part part_of(const recount *x, int device, int chunk) {

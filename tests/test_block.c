@@ -6,8 +6,8 @@
 #include "models/schedule/block.h"
 #include "models/schedule/check.h"
 #include "models/schedule/generate.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/pattern.h"
-#include "models/schedule/search/plan.h"
 #include "models/schedule/search/reorder.h"
 #include "models/schedule/search/repeat.h"
 
@@ -158,21 +158,22 @@ static int64_t start_of_pass(const pc_block *b, int device, pc_pass pass) {
 /* Every pass once (the checker), those of a device by their start. */
 static void check_order(const pc_block *b, pc_costs *costs, int m) {
     bool splits = b->duration[PC_PASS_W] > 0;
-    pc_plan plan;
-    pc_plan_order order;
+    pc_instance instance;
+    pc_instance_order order;
     pc_schedule s;
     pc_error error = {0};
-    assert_int_equal(pc_plan_create(costs, b->placement, splits, m, (pc_memory_limit){NULL}, &plan, NULL), PC_OK);
-    assert_int_equal(pc_plan_order_create(&plan, &order, NULL), PC_OK);
-    pc_repeat_block(&plan, b, &order);
-    assert_int_equal(pc_plan_to_schedule(&plan, &order, "repeated", &s, NULL), PC_OK);
+    assert_int_equal(pc_instance_create(costs, b->placement, splits, m, (pc_memory_limit){NULL}, &instance, NULL),
+                     PC_OK);
+    assert_int_equal(pc_instance_order_create(&instance, &order, NULL), PC_OK);
+    pc_repeat_block(&instance, b, &order);
+    assert_int_equal(pc_instance_to_schedule(&instance, &order, "repeated", &s, NULL), PC_OK);
     if (pc_schedule_check(&s, &error)) fail_msg("%s", error.message);
     for (int d = 0; d < s.devices; d++)
         for (int64_t k = s.offsets[d] + 1; k < s.offsets[d + 1]; k++)
             assert_true(start_of_pass(b, d, s.passes[k - 1]) < start_of_pass(b, d, s.passes[k]));
     pc_schedule_free(&s);
-    pc_plan_order_free(&order);
-    pc_plan_free(&plan);
+    pc_instance_order_free(&order);
+    pc_instance_free(&instance);
 }
 
 /* ---- every pattern of every family ---- */
@@ -512,8 +513,8 @@ static void test_one_by_one(void **state) {
     for (int splits = 0; splits < 2; splits++)
         for (int chunks = 1; chunks <= 2; chunks++) {
             pc_costs costs;
-            pc_plan plan;
-            pc_plan_order order;
+            pc_instance instance;
+            pc_instance_order order;
             pc_reorder *reorder;
             const int64_t limit[] = {2, 2, 2};
             assert_int_equal(pc_costs_create(3, chunks, &costs, NULL), PC_OK);
@@ -521,17 +522,17 @@ static void test_one_by_one(void **state) {
                 costs.activation_bytes[i] = 2 / chunks; /* a microbatch takes 2 on every device: all there is */
                 for (int kind = 0; kind < PC_PASS_KINDS; kind++) costs.duration_ps[i * PC_PASS_KINDS + kind] = 1;
             }
-            assert_int_equal(pc_plan_create(&costs, chunks == 2 ? PC_PLACEMENT_V : PC_PLACEMENT_LINEAR, splits, 5,
-                                            (pc_memory_limit){limit}, &plan, NULL),
+            assert_int_equal(pc_instance_create(&costs, chunks == 2 ? PC_PLACEMENT_V : PC_PLACEMENT_LINEAR, splits, 5,
+                                                (pc_memory_limit){limit}, &instance, NULL),
                              PC_OK);
-            assert_int_equal(pc_plan_order_create(&plan, &order, NULL), PC_OK);
-            assert_int_equal(pc_reorder_create(&plan, &reorder, NULL), PC_OK);
-            pc_repeat_one_by_one(&plan, &order);
+            assert_int_equal(pc_instance_order_create(&instance, &order, NULL), PC_OK);
+            assert_int_equal(pc_reorder_create(&instance, &reorder, NULL), PC_OK);
+            pc_repeat_one_by_one(&instance, &order);
             assert_true(pc_reorder_squeeze(reorder, &order));
             assert_int_equal(order.peak, 2);
             pc_reorder_free(reorder);
-            pc_plan_order_free(&order);
-            pc_plan_free(&plan);
+            pc_instance_order_free(&order);
+            pc_instance_free(&instance);
             pc_costs_free(&costs);
         }
 }

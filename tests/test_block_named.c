@@ -6,7 +6,7 @@
 #include "models/schedule/block.h"
 #include "models/schedule/check.h"
 #include "models/schedule/generate.h"
-#include "models/schedule/search/plan.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/reorder.h"
 #include "models/schedule/search/repeat.h"
 #include "models/schedule/timing.h"
@@ -167,25 +167,25 @@ static void check_repeated(const made *it) {
 /* The same by the generators' own repeating and squeezing, which know one replica and no R. */
 static void check_planned(const made *it) {
     const pc_generator *g = it->generator;
-    pc_plan plan;
-    pc_plan_order order;
+    pc_instance instance;
+    pc_instance_order order;
     pc_reorder *reorder;
     pc_schedule s;
     if (g->placement == PC_PLACEMENT_BIDIRECTIONAL || g->recomputes) return;
-    assert_int_equal(pc_plan_create(&it->costs, g->placement, g->splits, it->schedule.microbatches,
-                                    (pc_memory_limit){NULL}, &plan, NULL),
+    assert_int_equal(pc_instance_create(&it->costs, g->placement, g->splits, it->schedule.microbatches,
+                                        (pc_memory_limit){NULL}, &instance, NULL),
                      PC_OK);
-    assert_int_equal(pc_plan_order_create(&plan, &order, NULL), PC_OK);
-    assert_int_equal(pc_reorder_create(&plan, &reorder, NULL), PC_OK);
-    pc_repeat_block(&plan, &it->block, &order);
+    assert_int_equal(pc_instance_order_create(&instance, &order, NULL), PC_OK);
+    assert_int_equal(pc_reorder_create(&instance, &reorder, NULL), PC_OK);
+    pc_repeat_block(&instance, &it->block, &order);
     assert_true(pc_reorder_squeeze(reorder, &order));
-    assert_int_equal(pc_plan_to_schedule(&plan, &order, g->name, &s, NULL), PC_OK);
+    assert_int_equal(pc_instance_to_schedule(&instance, &order, g->name, &s, NULL), PC_OK);
     assert_int_equal(s.offsets[s.devices], it->schedule.offsets[s.devices]);
     for (int64_t k = 0; k < s.offsets[s.devices]; k++) assert_true(same_pass(s.passes[k], it->schedule.passes[k]));
     pc_schedule_free(&s);
     pc_reorder_free(reorder);
-    pc_plan_order_free(&order);
-    pc_plan_free(&plan);
+    pc_instance_order_free(&order);
+    pc_instance_free(&instance);
 }
 
 /* ---- memory ---- */

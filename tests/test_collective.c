@@ -24,7 +24,7 @@ static pc_group group_of(const pc_machine *machine, int tp, int dp) {
 static double seconds_of(const pc_machine *machine, int tp, int dp, pc_collective collective, pc_algorithm algorithm,
                          double size_bytes) {
     pc_group group = group_of(machine, tp, dp);
-    return pc_collective_plan_for(machine, &group, collective, algorithm, size_bytes).seconds;
+    return pc_collective_course_of(machine, &group, collective, algorithm, size_bytes).seconds;
 }
 
 static void test_nothing_costs_nothing(void **state) {
@@ -33,10 +33,10 @@ static void test_nothing_costs_nothing(void **state) {
     for (int collective = 0; collective < PC_COLLECTIVES; collective++)
         for (int algorithm = 0; algorithm < PC_ALGORITHMS; algorithm++) {
             pc_group one = group_of(&x, 8, 1), two = group_of(&x, 8, 2);
-            pc_collective_plan alone =
-                pc_collective_plan_for(&x, &one, (pc_collective)collective, (pc_algorithm)algorithm, 1e9);
-            pc_collective_plan empty =
-                pc_collective_plan_for(&x, &two, (pc_collective)collective, (pc_algorithm)algorithm, 0.0);
+            pc_collective_course alone =
+                pc_collective_course_of(&x, &one, (pc_collective)collective, (pc_algorithm)algorithm, 1e9);
+            pc_collective_course empty =
+                pc_collective_course_of(&x, &two, (pc_collective)collective, (pc_algorithm)algorithm, 0.0);
             assert_true(alone.seconds == 0.0 && alone.phase_count == 0 && alone.algorithm != PC_ALGORITHM_BEST);
             assert_true(empty.seconds == 0.0 && empty.phase_count == 0 && empty.algorithm != PC_ALGORITHM_BEST);
         }
@@ -100,7 +100,7 @@ static void test_trees(void **state) {
     check_near(seconds_of(&x, 8, 2, PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_TREE, size),
                2.0 * network_step_s + 2.0 * size / nic_rate, 1e-12);
     pc_group group = group_of(&x, 1, 32);
-    assert_int_equal(pc_collective_plan_for(&x, &group, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_TREE, size).algorithm,
+    assert_int_equal(pc_collective_course_of(&x, &group, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_TREE, size).algorithm,
                      PC_ALGORITHM_RING);
 }
 
@@ -123,7 +123,7 @@ static void test_hierarchies(void **state) {
                1e-12);
     for (int dp = 8; dp <= 12; dp += 4) { /* one domain; domains of 8 and 4 */
         pc_group group = group_of(&x, 1, dp);
-        assert_int_equal(pc_collective_plan_for(&x, &group, PC_COLLECTIVE_ALL_REDUCE, hierarchy, size).algorithm,
+        assert_int_equal(pc_collective_course_of(&x, &group, PC_COLLECTIVE_ALL_REDUCE, hierarchy, size).algorithm,
                          PC_ALGORITHM_RING);
     }
 }
@@ -145,10 +145,10 @@ static void test_reduction_in_the_switch(void **state) {
                1e-12);
     pc_group two = group_of(&x, 1, 2), eight = group_of(&x, 1, 8), alone = group_of(&x, 8, 4);
     pc_algorithm best = PC_ALGORITHM_BEST;
-    assert_int_equal(pc_collective_plan_for(&x, &two, PC_COLLECTIVE_ALL_REDUCE, best, size).algorithm,
+    assert_int_equal(pc_collective_course_of(&x, &two, PC_COLLECTIVE_ALL_REDUCE, best, size).algorithm,
                      PC_ALGORITHM_RING);
-    assert_int_equal(pc_collective_plan_for(&x, &eight, PC_COLLECTIVE_ALL_REDUCE, best, size).algorithm, in_switch);
-    assert_int_equal(pc_collective_plan_for(&x, &alone, PC_COLLECTIVE_ALL_REDUCE, in_switch, size).algorithm,
+    assert_int_equal(pc_collective_course_of(&x, &eight, PC_COLLECTIVE_ALL_REDUCE, best, size).algorithm, in_switch);
+    assert_int_equal(pc_collective_course_of(&x, &alone, PC_COLLECTIVE_ALL_REDUCE, in_switch, size).algorithm,
                      PC_ALGORITHM_RING);
 }
 
@@ -177,9 +177,10 @@ static void test_protocols(void **state) {
     check_near(seconds_of(&x, 1, 8, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, large),
                7.0 * domain_step_s + 7e9 / domain_rate, 1e-12);
     pc_group group = group_of(&x, 1, 8);
-    pc_collective_plan plan = pc_collective_plan_for(&x, &group, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, small);
-    check_near(plan.phase[0].domain_bytes, 7e3, 1e-12);
-    check_near(plan.phase[0].domain_wire_bytes, 14e3, 1e-12);
+    pc_collective_course course =
+        pc_collective_course_of(&x, &group, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, small);
+    check_near(course.phase[0].domain_bytes, 7e3, 1e-12);
+    check_near(course.phase[0].domain_wire_bytes, 14e3, 1e-12);
     /* Messages from rank to rank keep to the bulk one. */
     check_near(seconds_of(&x, 1, 8, PC_COLLECTIVE_ALL_TO_ALL, PC_ALGORITHM_RING, small),
                7.0 * domain_step_s + 7e3 / domain_rate, 1e-12);

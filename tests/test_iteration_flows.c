@@ -34,24 +34,24 @@ typedef struct sent {
 
 enum { COLLECTIVE_BYTES = 64000000 };
 
-static double alone_s(const pc_iteration_plan *plan, sent x) {
-    const pc_machine *machine = &plan->spec->machine;
-    if (x.kind == PP) return plan->device[x.to == x.stage + 1 ? x.stage : x.to].message_s;
-    const pc_group *group = x.kind == TP ? &plan->tp : &plan->dp;
-    return pc_plan_alone(machine, group, PC_COLLECTIVE_ALL_GATHER, COLLECTIVE_BYTES).seconds;
+static double alone_s(const pc_outline *outline, sent x) {
+    const pc_machine *machine = &outline->spec->machine;
+    if (x.kind == PP) return outline->device[x.to == x.stage + 1 ? x.stage : x.to].message_s;
+    const pc_group *group = x.kind == TP ? &outline->tp : &outline->dp;
+    return pc_outline_alone(machine, group, PC_COLLECTIVE_ALL_GATHER, COLLECTIVE_BYTES).seconds;
 }
 
 static int32_t add(pc_lanes *lanes, sent x) {
-    const pc_iteration_plan *plan = lanes->plan;
+    const pc_outline *outline = lanes->outline;
     const pc_after start = {lanes->start, 0};
     int32_t done = -1;
     if (x.kind == PP) {
         assert_int_equal(pc_lanes_add_message(lanes, lanes->start, x.stage, x.to, -1, &done, NULL), PC_OK);
         return done;
     }
-    const pc_group *group = x.kind == TP ? &plan->tp : &plan->dp;
-    pc_collective_plan made = pc_collective_plan_for(&plan->spec->machine, group, PC_COLLECTIVE_ALL_GATHER,
-                                                     PC_ALGORITHM_BEST, COLLECTIVE_BYTES);
+    const pc_group *group = x.kind == TP ? &outline->tp : &outline->dp;
+    pc_collective_course made = pc_collective_course_of(&outline->spec->machine, group, PC_COLLECTIVE_ALL_GATHER,
+                                                        PC_ALGORITHM_BEST, COLLECTIVE_BYTES);
     pc_sendings sendings;
     assert_int_equal(pc_lanes_sendings(lanes, group, &made, 1, &sendings, NULL), PC_OK);
     assert_int_equal(pc_lanes_add_collective(lanes, x.stage, x.stage, &sendings, &start, 1, &done, NULL), PC_OK);
@@ -59,13 +59,13 @@ static int32_t add(pc_lanes *lanes, sent x) {
 }
 
 /* Both begin at once; when do they end? */
-static void send_both(const pc_iteration_plan *plan, sent a, sent b, double end_s[2]) {
+static void send_both(const pc_outline *outline, sent a, sent b, double end_s[2]) {
     pc_program *program;
     pc_simulation *simulation;
     pc_simulation_result result;
     pc_lanes lanes;
     assert_int_equal(pc_program_create(&program, NULL), PC_OK);
-    assert_int_equal(pc_lanes_make(plan, program, 1, true, &lanes, NULL), PC_OK);
+    assert_int_equal(pc_lanes_make(outline, program, 1, true, &lanes, NULL), PC_OK);
     int32_t tasks[] = {add(&lanes, a), add(&lanes, b)};
     assert_int_equal(pc_program_seal(program, NULL), PC_OK);
     assert_int_equal(pc_simulation_create(&simulation, NULL), PC_OK);
@@ -78,10 +78,10 @@ static void send_both(const pc_iteration_plan *plan, sent a, sent b, double end_
 
 /* Apart, each takes what it takes alone. On one link each has half of it until the shorter one is done, in twice its
  * own time; the longer one then has all, and ends when both are carried. */
-static void check_pair(const pc_iteration_plan *plan, sent a, sent b, bool meet) {
-    double end[2], alone[] = {alone_s(plan, a), alone_s(plan, b)};
+static void check_pair(const pc_outline *outline, sent a, sent b, bool meet) {
+    double end[2], alone[] = {alone_s(outline, a), alone_s(outline, b)};
     int longer = alone[1] > alone[0];
-    send_both(plan, a, b, end);
+    send_both(outline, a, b, end);
     check_near(end[longer], meet ? alone[0] + alone[1] : alone[longer], 1e-6);
     check_near(end[!longer], meet ? 2 * alone[!longer] : alone[!longer], 1e-6);
 }
@@ -90,22 +90,22 @@ static void check_pair(const pc_iteration_plan *plan, sent a, sent b, bool meet)
 static void test_pairs_share_links(void **state) {
     (void)state;
     pc_iteration_spec spec = wide_spec();
-    pc_iteration_plan plan;
-    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-    check_pair(&plan, (sent){TP, 1, 1}, (sent){DP, 1, 1}, true);
-    check_pair(&plan, (sent){TP, 1, 1}, (sent){DP, 2, 2}, false);
+    pc_outline outline;
+    assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+    check_pair(&outline, (sent){TP, 1, 1}, (sent){DP, 1, 1}, true);
+    check_pair(&outline, (sent){TP, 1, 1}, (sent){DP, 2, 2}, false);
     for (int k = 0; k < 2; k++) {
         traffic kind = k ? TP : DP;
-        check_pair(&plan, (sent){kind, 0, 0}, (sent){PP, 0, 1}, true);
-        check_pair(&plan, (sent){kind, 1, 1}, (sent){PP, 0, 1}, true);
-        check_pair(&plan, (sent){kind, 2, 2}, (sent){PP, 0, 1}, false);
-        check_pair(&plan, (sent){kind, 0, 0}, (sent){PP, 1, 0}, true);
-        check_pair(&plan, (sent){kind, 3, 3}, (sent){PP, 1, 2}, false);
+        check_pair(&outline, (sent){kind, 0, 0}, (sent){PP, 0, 1}, true);
+        check_pair(&outline, (sent){kind, 1, 1}, (sent){PP, 0, 1}, true);
+        check_pair(&outline, (sent){kind, 2, 2}, (sent){PP, 0, 1}, false);
+        check_pair(&outline, (sent){kind, 0, 0}, (sent){PP, 1, 0}, true);
+        check_pair(&outline, (sent){kind, 3, 3}, (sent){PP, 1, 2}, false);
     }
-    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 1, 2}, false); /* in of 1, out of 1 */
-    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 1, 0}, false);
-    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 2, 1}, true); /* both into 1 */
-    pc_iteration_plan_free(&plan);
+    check_pair(&outline, (sent){PP, 0, 1}, (sent){PP, 1, 2}, false); /* in of 1, out of 1 */
+    check_pair(&outline, (sent){PP, 0, 1}, (sent){PP, 1, 0}, false);
+    check_pair(&outline, (sent){PP, 0, 1}, (sent){PP, 2, 1}, true); /* both into 1 */
+    pc_outline_free(&outline);
 }
 
 /* Phases that take 7 + 100 and 5 + 30 are fitted to a time: more is latency of the last one, less is taken from its
@@ -148,13 +148,13 @@ static void test_messages_by_their_hops(void **state) {
     pc_iteration_spec spec = wide_spec();
     spec.cut.tp = 4;
     spec.cut.dp = 1;
-    pc_iteration_plan plan;
-    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-    assert_true(plan.device[0].hop.in_domain && !plan.device[1].hop.in_domain);
-    assert_true(plan.device[1].message_s > 2 * plan.device[0].message_s);
-    check_pair(&plan, (sent){PP, 0, 1}, (sent){PP, 2, 1}, false);
-    check_pair(&plan, (sent){PP, 1, 0}, (sent){PP, 1, 2}, false);
-    pc_iteration_plan_free(&plan);
+    pc_outline outline;
+    assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+    assert_true(outline.device[0].hop.in_domain && !outline.device[1].hop.in_domain);
+    assert_true(outline.device[1].message_s > 2 * outline.device[0].message_s);
+    check_pair(&outline, (sent){PP, 0, 1}, (sent){PP, 2, 1}, false);
+    check_pair(&outline, (sent){PP, 1, 0}, (sent){PP, 1, 2}, false);
+    pc_outline_free(&outline);
 }
 
 /* Between leaves, at a quarter of the NICs' rate: a message that fills its uplink fills its NIC for a quarter of the
@@ -164,26 +164,26 @@ static void test_uplinks(void **state) {
     pc_iteration_spec spec = wide_spec();
     spec.machine.leaf_nodes = 8; /* a stage of 64 GPUs */
     spec.machine.oversubscription = 4;
-    pc_iteration_plan plan;
+    pc_outline outline;
     sent message = {PP, 0, 1}, collective = {DP, 0, 0};
     double end[2];
-    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-    assert_true(plan.device[0].hop.crosses_leaves && !plan.dp.crosses_leaves);
-    double a = alone_s(&plan, message), b = alone_s(&plan, collective);
+    assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+    assert_true(outline.device[0].hop.crosses_leaves && !outline.dp.crosses_leaves);
+    double a = alone_s(&outline, message), b = alone_s(&outline, collective);
     assert_true(b > a);
-    send_both(&plan, message, collective, end);
+    send_both(&outline, message, collective, end);
     check_near(end[0], a, 1e-6);
     check_near(end[1], b + a / 4, 1e-6);
-    send_both(&plan, message, (sent){PP, 2, 1}, end); /* two into one leaf */
+    send_both(&outline, message, (sent){PP, 2, 1}, end); /* two into one leaf */
     check_near(end[0], 2 * a, 1e-6);
     check_near(end[1], 2 * a, 1e-6);
-    pc_iteration_plan_free(&plan);
+    pc_outline_free(&outline);
 }
 
 /* ---- what a link carries ---- */
 
 /* Adds up what each link carries over time, in seconds of being full; never is it more than full. */
-static double watch_links(const pc_iteration_plan *plan, pc_program *program) {
+static double watch_links(const pc_outline *outline, pc_program *program) {
     pc_simulation *simulation;
     pc_simulation_result result;
     double filled[64 * PC_LANES * 2] = {0}, load[64 * PC_LANES * 2] = {0}, since[64 * PC_LANES * 2] = {0}, most = 0;
@@ -198,7 +198,7 @@ static double watch_links(const pc_iteration_plan *plan, pc_program *program) {
         load[link] = full;
         since[link] = now;
     }
-    for (int link = 0; link < plan->devices * PC_LANES * 2; link++) {
+    for (int link = 0; link < outline->devices * PC_LANES * 2; link++) {
         assert_true(load[link] < 1e-9); /* nothing is under way at the end */
         if (filled[link] > most) most = filled[link];
     }
@@ -216,23 +216,23 @@ static void test_no_link_carries_more_than_it_can(void **state) {
         if (i % 4 == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
         spec.machine.leaf_nodes = (int32_t)test_between(&random, 0, 2);
         spec.machine.oversubscription = 2;
-        pc_iteration_plan plan;
+        pc_outline outline;
         pc_schedule schedule;
         pc_program *program;
         pc_flows_spec how = pc_flows_spec_default();
-        assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+        assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
         assert_int_equal(pc_schedule_generate(spec.generator, spec.cut.pp, (int)spec.cut.microbatches, spec.cut.chunks,
                                               &schedule, NULL),
                          PC_OK);
-        assert_int_equal(pc_flows_program(&plan, &schedule, &how, &program, NULL), PC_OK);
-        double filled = watch_links(&plan, program);
+        assert_int_equal(pc_flows_program(&outline, &schedule, &how, &program, NULL), PC_OK);
+        double filled = watch_links(&outline, program);
         pc_iteration x = run_spec(&spec);
         if (filled > 0) check_near(x.link_utilisation_max * x.iteration_s, filled, 1e-6);
         assert_true(filled > 0 || x.link_utilisation_max == 0);
         pc_iteration_free(&x);
         pc_program_free(program);
         pc_schedule_free(&schedule);
-        pc_iteration_plan_free(&plan);
+        pc_outline_free(&outline);
     }
 }
 

@@ -56,28 +56,28 @@ static void test_step_of_narrow_gradients(void **state) {
     int more = 0;
     spec.cut.microbatches = 1;
     for (spec.cut.zero = 0; spec.cut.zero < 4; spec.cut.zero++) {
-        pc_iteration_plan plan[2];
+        pc_outline outline[2];
         pc_iteration x[2];
         for (int i = 0; i < 2; i++) {
             spec.cut.gradient_bytes = i ? 2 : 4;
-            assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan[i], NULL), PC_OK);
+            assert_int_equal(pc_outline_make(&spec, NULL, &outline[i], NULL), PC_OK);
             x[i] = run_spec(&spec);
         }
-        int64_t all = plan[0].device[1].parameter_count, share = spec.cut.zero ? (all + 7) / 8 : all;
+        int64_t all = outline[0].device[1].parameter_count, share = spec.cut.zero ? (all + 7) / 8 : all;
         int64_t held = spec.cut.zero >= 2 ? (all + 7) / 8 : all;
         for (int i = 0; i < 2; i++) {
             int64_t wide = i ? 2 : 4, ranks = spec.cut.zero >= 2 ? 8 : 1;
             assert_int_equal(x[i].memory[1].gradients, (wide * all + ranks - 1) / ranks);
             double bytes = (double)((i ? 48 : 42) * share + wide * held);
             double seconds = (i ? 5 : 4) * gpu->kernel_s + bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
-            check_near((double)plan[i].device[1].step_ps / 1e12, seconds, 1e-6);
+            check_near((double)outline[i].device[1].step_ps / 1e12, seconds, 1e-6);
         }
         int64_t working = 2 * 1024 * 2048, activations = x[1].memory[1].activations;
         int64_t rest = 4 * share - working - activations, zero = spec.cut.zero >= 2 ? 2 * 2 * ((all - 1) / 6 + 1) : 0;
         more += rest > 0;
         assert_int_equal(x[1].memory[1].buffers - x[0].memory[1].buffers, (rest > 0 ? rest : 0) - zero);
         assert_int_equal(activations, x[0].memory[1].activations);
-        for (int i = 0; i < 2; i++) pc_iteration_plan_free(&plan[i]);
+        for (int i = 0; i < 2; i++) pc_outline_free(&outline[i]);
         for (int i = 0; i < 2; i++) pc_iteration_free(&x[i]);
     }
     assert_int_equal(more, 1); /* ZeRO 0 alone: the whole of the gradients, beside one microbatch */

@@ -3,7 +3,7 @@
 
 #include "models/training/finish.h"
 #include "models/training/iteration.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 #include "models/workload/memory.h"
 #include "models/workload/operation.h"
 #include "tests/iteration_example.h"
@@ -130,10 +130,10 @@ static void test_parameters_come_in_the_order_of_parts(void **state) {
 }
 
 static int64_t room_of(const pc_iteration_spec *spec, int device) {
-    pc_iteration_plan plan;
-    assert_int_equal(pc_iteration_plan_make(spec, NULL, &plan, NULL), PC_OK);
-    int64_t room = pc_iteration_plan_room(&plan, device);
-    pc_iteration_plan_free(&plan);
+    pc_outline outline;
+    assert_int_equal(pc_outline_make(spec, NULL, &outline, NULL), PC_OK);
+    int64_t room = pc_outline_room(&outline, device);
+    pc_outline_free(&outline);
     return room;
 }
 
@@ -277,25 +277,26 @@ static void test_an_empty_part(void **state) {
 static void test_chunks_that_end_at_once(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_pipeline_ends ends;
     pc_time backlog[4] = {0}, done[4];
     spec.generator = pc_generator_find("1f1b-interleaved");
     spec.cut.chunks = 3;
     spec.cut.layout = PC_CUT_EVEN;
-    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
+    assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
     assert_int_equal(pc_ends_create(4, 3, &ends, NULL), PC_OK);
     for (int i = 0; i < 12; i++) ends.last_start_ps[i] = ends.last_end_ps[i] = ends.stage_end_ps[i / 3] = 1000000;
-    pc_plan_reduce_gradients(&plan, 0, &ends, backlog, done);
+    pc_outline_reduce_gradients(&outline, 0, &ends, backlog, done);
     for (int d = 0; d < 4; d++) {
         pc_time sum = 1000000;
-        for (int c = 0; c < 3; c++) sum += plan.chunks_of[3 * d + c].buckets * plan.chunks_of[3 * d + c].reduce_ps;
+        for (int c = 0; c < 3; c++)
+            sum += outline.chunks_of[3 * d + c].buckets * outline.chunks_of[3 * d + c].reduce_ps;
         assert_int_equal(done[d], sum);
     }
-    pc_plan_reduce_gradients(&plan, PC_WITHOUT_DATA_PARALLEL, &ends, backlog, done);
+    pc_outline_reduce_gradients(&outline, PC_WITHOUT_DATA_PARALLEL, &ends, backlog, done);
     assert_int_equal(done[2], 1000000);
     pc_ends_free(&ends);
-    pc_iteration_plan_free(&plan);
+    pc_outline_free(&outline);
 }
 
 /* By default a bucket is 40 million gradients, whatever their size: of 4 bytes 160 MB, of 2 bytes 80 MB; a chunk of P
@@ -304,16 +305,16 @@ static void test_chunks_that_end_at_once(void **state) {
 static void test_bucket_by_default(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
-    pc_iteration_plan plan;
+    pc_outline outline;
     for (spec.cut.gradient_bytes = 2; spec.cut.gradient_bytes <= 4; spec.cut.gradient_bytes += 2) {
         const int64_t sizes[] = {0, INT64_C(40000000) * spec.cut.gradient_bytes, 160000000};
         for (int i = 0; i < 3; i++) {
             spec.bucket_bytes = sizes[i];
-            assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-            int64_t parameters = plan.part_costs[plan.chunks_of[1].sort].parameters;
+            assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+            int64_t parameters = outline.part_costs[outline.chunks_of[1].sort].parameters;
             assert_int_equal((parameters + 39999999) / 40000000, 4);
-            assert_int_equal(plan.chunks_of[1].buckets, i < 2 ? 4 : spec.cut.gradient_bytes);
-            pc_iteration_plan_free(&plan);
+            assert_int_equal(outline.chunks_of[1].buckets, i < 2 ? 4 : spec.cut.gradient_bytes);
+            pc_outline_free(&outline);
         }
     }
 }

@@ -187,13 +187,13 @@ static void check_agreement(test_random *random, tally *seen) {
     if (!even) drop_latencies(&machine);
     if (!even) machine.nic_crossing_efficiency = 0.0; /* one group's ring may cross and another's not */
     pc_group group = pc_group_of(&machine, &ranks, axis);
-    pc_collective_plan plan =
-        pc_collective_plan_for(&machine, &group, what.collective, what.algorithm, what.size_bytes);
-    double seconds = time_groups(&machine, &ranks, axis, what), ratio = seconds / plan.seconds;
+    pc_collective_course course =
+        pc_collective_course_of(&machine, &group, what.collective, what.algorithm, what.size_bytes);
+    double seconds = time_groups(&machine, &ranks, axis, what), ratio = seconds / course.seconds;
     if (ratio > (even ? 1.02 : 1.5) || (even && ratio < 0.98))
         fail_msg("collective %d by %d of %g bytes, %d ranks, %d in each of %d domains%s: %g s on the engine, %g closed",
                  (int)what.collective, (int)what.algorithm, what.size_bytes, (int)group.ranks, (int)group.in_domain,
-                 (int)group.domains, even ? "" : ", uneven", seconds, plan.seconds);
+                 (int)group.domains, even ? "" : ", uneven", seconds, course.seconds);
     seen->even += even;
     seen->uneven += !even;
     seen->across += group.domains > 1;
@@ -208,7 +208,7 @@ static void test_flows_agree_with_closed_costs(void **state) {
     assert_true(seen.even > 0 && seen.uneven > 0 && seen.across > 0 && seen.over_leaves > 0);
 }
 
-/* Every rank sends what its plan says into its domain and out of it. */
+/* Every rank sends what its course says into its domain and out of it. */
 static void test_flows_carry_what_plans_say(void **state) {
     (void)state;
     pc_machine machine = plain_machine();
@@ -225,11 +225,11 @@ static void test_flows_carry_what_plans_say(void **state) {
         pc_ranks ranks;
         assert_int_equal(pc_ranks_place(&machine, order, 2, 1, 16, &ranks, NULL), PC_OK);
         pc_group group = pc_group_of(&machine, &ranks, PC_AXIS_DP);
-        pc_collective_plan plan =
-            pc_collective_plan_for(&machine, &group, what.collective, what.algorithm, what.size_bytes);
-        for (int k = 0; k < plan.phase_count; k++) {
-            into_domain += 32.0 * plan.phase[k].domain_wire_bytes;
-            out_of_it += 32.0 * plan.phase[k].network_wire_bytes;
+        pc_collective_course course =
+            pc_collective_course_of(&machine, &group, what.collective, what.algorithm, what.size_bytes);
+        for (int k = 0; k < course.phase_count; k++) {
+            into_domain += 32.0 * course.phase[k].domain_wire_bytes;
+            out_of_it += 32.0 * course.phase[k].network_wire_bytes;
         }
         memset(nothing, 0xff, sizeof nothing);
         open_cluster(&x, &machine, 32);

@@ -366,9 +366,9 @@ static void *ask_all(void *context) {
         ask(x->cost, &a);
         ask(x->cost, &b);
         if (n % 2)
-            pc_collective_plan_for(pc_profile_cost_machine(x->cost),
-                                   &(pc_group){.ranks = 2 + n % 7, .in_domain = 2 + n % 7, .domains = 1},
-                                   PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_BEST, 1e6);
+            pc_collective_course_of(pc_profile_cost_machine(x->cost),
+                                    &(pc_group){.ranks = 2 + n % 7, .in_domain = 2 + n % 7, .domains = 1},
+                                    PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_BEST, 1e6);
     }
     return NULL;
 }
@@ -438,7 +438,7 @@ static void add_transfer(pc_profile *profile, const char *collective, const char
 }
 
 static double plan_s(const pc_machine *machine, const pc_group *group, pc_collective collective, double bytes) {
-    return pc_collective_plan_for(machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
+    return pc_collective_course_of(machine, group, collective, PC_ALGORITHM_BEST, bytes).seconds;
 }
 
 static void measured_collectives_take_what_was_measured(void **state) {
@@ -504,12 +504,12 @@ static void flows_take_what_was_measured(void **state) {
         pc_profile_cost *cost = make_cost(&profile, &machine);
         const pc_machine *measured = pc_profile_cost_machine(cost);
         pc_group group = {.ranks = ranks, .in_domain = ranks, .domains = 1};
-        pc_collective_plan plan =
-            pc_collective_plan_for(measured, &group, (pc_collective)collective, PC_ALGORITHM_BEST, bytes);
-        const pc_collective_phase *x = &plan.phase[0];
+        pc_collective_course course =
+            pc_collective_course_of(measured, &group, (pc_collective)collective, PC_ALGORITHM_BEST, bytes);
+        const pc_collective_phase *x = &course.phase[0];
         double expected = 2e-5 + (bytes > 0x1p16 ? bytes : 0x1p16) / beta;
-        assert_int_equal(plan.phase_count, 1);
-        check_close(plan.seconds, expected, 1e-12);
+        assert_int_equal(course.phase_count, 1);
+        check_close(course.seconds, expected, 1e-12);
         check_close(x->latency_s + x->domain_bytes / x->domain_bytes_per_s, expected, 1e-9);
         double link = machine.domain.bandwidth_bytes_per_s * machine.domain.efficiency;
         check_close(x->latency_s + x->domain_wire_bytes / link, expected, 1e-9);

@@ -251,10 +251,10 @@ static pc_code time_stage(void *context, int device, pc_time held_ps, pc_time *s
 static void test_a_stage_that_waits_sets_no_pace(void **state) {
     (void)state;
     pc_iteration_spec spec = {.overhead_ps = 1000};
-    pc_iteration_plan plan = {.spec = &spec, .devices = 3};
+    pc_outline outline = {.spec = &spec, .devices = 3};
     pc_time begin_ps[] = {0, 10, 30}, period_ps[] = {100, 107, 80}, pace_ps = 107 + 1000;
     stages x = {.own_ps = {100, 90, 80}};
-    assert_int_equal(pc_plan_own_pace(&plan, begin_ps, period_ps, time_stage, &x, &pace_ps), PC_OK);
+    assert_int_equal(pc_outline_own_pace(&outline, begin_ps, period_ps, time_stage, &x, &pace_ps), PC_OK);
     assert_int_equal(pace_ps, 100 + 1000);
     assert_true(x.asked[0] == 1 && x.asked[1] == 1 && x.asked[2] == 0);
 }

@@ -1,27 +1,27 @@
-/* Squeezing and reordering at random plans, against the longest path; the plan's mirror, its least span, and an order
- * made longer. */
+/* Squeezing and reordering at random instances, against the longest path; the instance's mirror, its least span, and an
+ * order made longer. */
 #include "tests/support.h"
 
 #include "engine/alloc.h"
 #include "models/schedule/check.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/coarse.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/pattern.h"
-#include "models/schedule/search/plan.h"
 #include "models/schedule/search/reorder.h"
 #include "models/schedule/search/repeat.h"
 #include "models/schedule/search/stretch.h"
 #include "tests/longest_path.h"
 
-/* ---- random plans ---- */
+/* ---- random instances ---- */
 
 typedef struct example {
     pc_costs costs;
     pc_placement placement;
     bool splits;
     int microbatches;
-    pc_plan plan;
-    pc_plan_order order;
+    pc_instance instance;
+    pc_instance_order order;
     int64_t limit[8];
 } example;
 
@@ -38,16 +38,17 @@ static void draw_costs(test_random *random, const example *e) {
 
 /* Of each type of a device the microbatches in turn; a pass when those that it waits for have run. The next pass is
  * drawn from all that can run. */
-static void draw_order(test_random *random, const pc_plan *plan, pc_plan_order *order) {
-    int cells = plan->devices * plan->types, *done = calloc((size_t)cells, sizeof *done);
-    int64_t *filled = calloc((size_t)plan->devices, sizeof *filled);
-    for (int64_t left = plan->devices * plan->passes; left > 0;) {
-        int i = (int)test_between(random, 0, cells - 1), device = i / plan->types;
-        const pc_plan_cell *cell = &plan->cells[i];
-        bool waits = (cell->before != PC_PLAN_NONE && done[cell->before] <= done[i]) ||
-                     (cell->own != PC_PLAN_NONE && done[cell->own] <= done[i]);
-        if (done[i] == plan->microbatches || waits) continue;
-        order->pass[device * plan->passes + filled[device]++] = pc_plan_pass_make(i % plan->types, done[i]++);
+static void draw_order(test_random *random, const pc_instance *instance, pc_instance_order *order) {
+    int cells = instance->devices * instance->types, *done = calloc((size_t)cells, sizeof *done);
+    int64_t *filled = calloc((size_t)instance->devices, sizeof *filled);
+    for (int64_t left = instance->devices * instance->passes; left > 0;) {
+        int i = (int)test_between(random, 0, cells - 1), device = i / instance->types;
+        const pc_instance_cell *cell = &instance->cells[i];
+        bool waits = (cell->before != PC_INSTANCE_NONE && done[cell->before] <= done[i]) ||
+                     (cell->own != PC_INSTANCE_NONE && done[cell->own] <= done[i]);
+        if (done[i] == instance->microbatches || waits) continue;
+        order->pass[device * instance->passes + filled[device]++] =
+            pc_instance_pass_make(i % instance->types, done[i]++);
         left--;
     }
     free(done);
@@ -67,7 +68,7 @@ static int64_t peak_on(const pc_costs *costs, const pc_schedule *s, int device) 
 
 static pc_schedule schedule_of(const example *e) {
     pc_schedule s;
-    assert_int_equal(pc_plan_to_schedule(&e->plan, &e->order, "example", &s, NULL), PC_OK);
+    assert_int_equal(pc_instance_to_schedule(&e->instance, &e->order, "example", &s, NULL), PC_OK);
     return s;
 }
 
@@ -75,14 +76,14 @@ static pc_schedule schedule_of(const example *e) {
 static void draw_limits(test_random *random, example *e) {
     pc_schedule s = schedule_of(e);
     int64_t more = test_between(random, 0, 2) * 10;
-    pc_plan_free(&e->plan);
+    pc_instance_free(&e->instance);
     for (int d = 0; d < s.devices; d++) {
         int64_t peak = peak_on(&e->costs, &s, d);
         e->limit[d] = test_between(random, 0, 5) ? peak + peak * test_between(random, 0, more) / 20 : PC_NO_LIMIT;
     }
     pc_schedule_free(&s);
-    assert_int_equal(pc_plan_create(&e->costs, e->placement, e->splits, e->microbatches, (pc_memory_limit){e->limit},
-                                    &e->plan, NULL),
+    assert_int_equal(pc_instance_create(&e->costs, e->placement, e->splits, e->microbatches,
+                                        (pc_memory_limit){e->limit}, &e->instance, NULL),
                      PC_OK);
 }
 
@@ -96,17 +97,17 @@ static void draw_example(test_random *random, example *e) {
     assert_int_equal(pc_costs_create(p, chunks, &e->costs, NULL), PC_OK);
     draw_costs(random, e);
     e->costs.transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 12);
-    assert_int_equal(
-        pc_plan_create(&e->costs, e->placement, e->splits, e->microbatches, (pc_memory_limit){NULL}, &e->plan, NULL),
-        PC_OK);
-    assert_int_equal(pc_plan_order_create(&e->plan, &e->order, NULL), PC_OK);
-    draw_order(random, &e->plan, &e->order);
+    assert_int_equal(pc_instance_create(&e->costs, e->placement, e->splits, e->microbatches, (pc_memory_limit){NULL},
+                                        &e->instance, NULL),
+                     PC_OK);
+    assert_int_equal(pc_instance_order_create(&e->instance, &e->order, NULL), PC_OK);
+    draw_order(random, &e->instance, &e->order);
     draw_limits(random, e);
 }
 
 static void free_example(example *e) {
-    pc_plan_order_free(&e->order);
-    pc_plan_free(&e->plan);
+    pc_instance_order_free(&e->order);
+    pc_instance_free(&e->instance);
     pc_costs_free(&e->costs);
 }
 
@@ -140,7 +141,7 @@ static void check_order(const example *e, bool starts_too) {
         if (of_device > peak) peak = of_device;
     }
     assert_int_equal(e->order.peak, peak);
-    assert_true(pc_plan_least_span(&e->plan) <= span);
+    assert_true(pc_instance_least_span(&e->instance) <= span);
     free(start);
     free(end);
     pc_schedule_free(&s);
@@ -153,23 +154,23 @@ static void test_improve(void **state) {
     for (long i = 0; i < test_cases(1000); i++) {
         example e;
         pc_reorder *reorder;
-        pc_plan_order first;
+        pc_instance_order first;
         draw_example(&random, &e);
-        assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
         assert_true(pc_reorder_squeeze(reorder, &e.order));
         check_order(&e, true);
-        assert_int_equal(pc_plan_order_create(&e.plan, &first, NULL), PC_OK);
-        pc_plan_order_copy(&e.plan, &e.order, &first);
+        assert_int_equal(pc_instance_order_create(&e.instance, &first, NULL), PC_OK);
+        pc_instance_order_copy(&e.instance, &e.order, &first);
         for (int seed = 0; seed < 3; seed++)
             for (int way = pc_reorder_drawn(seed); way <= (pc_reorder_drawn(seed) | PC_REORDER_STRICT); way++) {
-                pc_plan_order_copy(&e.plan, &first, &e.order);
-                pc_time enough = test_between(&random, 0, 1) ? pc_plan_least_span(&e.plan) : 0;
+                pc_instance_order_copy(&e.instance, &first, &e.order);
+                pc_time enough = test_between(&random, 0, 1) ? pc_instance_least_span(&e.instance) : 0;
                 pc_reorder_improve(reorder, (int)test_between(&random, 1, 8), way, enough, &e.order);
                 check_order(&e, false);
                 assert_true(e.order.span <= first.span);
                 shorter += e.order.span < first.span;
             }
-        pc_plan_order_free(&first);
+        pc_instance_order_free(&first);
         pc_reorder_free(reorder);
         free_example(&e);
     }
@@ -191,12 +192,13 @@ static void test_improve_pairs(void **state) {
         assert_int_equal(pc_costs_create(p, 1, &e.costs, NULL), PC_OK);
         draw_costs(&random, &e);
         assert_int_equal(
-            pc_plan_create(&e.costs, e.placement, true, e.microbatches, (pc_memory_limit){NULL}, &e.plan, NULL), PC_OK);
-        assert_int_equal(pc_plan_order_create(&e.plan, &e.order, NULL), PC_OK);
+            pc_instance_create(&e.costs, e.placement, true, e.microbatches, (pc_memory_limit){NULL}, &e.instance, NULL),
+            PC_OK);
+        assert_int_equal(pc_instance_order_create(&e.instance, &e.order, NULL), PC_OK);
         assert_int_equal(pc_block_create(e.placement, p, 1, 2, &b, NULL), PC_OK);
         assert_true(pc_pattern_build(&pair, &b));
-        pc_repeat_block(&e.plan, &b, &e.order);
-        assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
+        pc_repeat_block(&e.instance, &b, &e.order);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
         assert_true(pc_reorder_squeeze(reorder, &e.order));
         check_order(&e, true);
         pc_reorder_improve(reorder, 6, PC_REORDER_EAGER, 0, &e.order);
@@ -213,17 +215,18 @@ static void test_improve_is_repeatable(void **state) {
     test_random random = {29};
     for (int i = 0; i < 50; i++) {
         example e;
-        pc_plan_order again;
+        pc_instance_order again;
         pc_reorder *reorder;
         draw_example(&random, &e);
-        assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
-        assert_int_equal(pc_plan_order_create(&e.plan, &again, NULL), PC_OK);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
+        assert_int_equal(pc_instance_order_create(&e.instance, &again, NULL), PC_OK);
         assert_true(pc_reorder_squeeze(reorder, &e.order));
-        pc_plan_order_copy(&e.plan, &e.order, &again);
+        pc_instance_order_copy(&e.instance, &e.order, &again);
         pc_reorder_improve(reorder, 6, pc_reorder_drawn(3), 0, &e.order);
         pc_reorder_improve(reorder, 6, pc_reorder_drawn(3), 0, &again);
-        assert_memory_equal(again.pass, e.order.pass, (size_t)(e.plan.devices * e.plan.passes) * sizeof *again.pass);
-        pc_plan_order_free(&again);
+        assert_memory_equal(again.pass, e.order.pass,
+                            (size_t)(e.instance.devices * e.instance.passes) * sizeof *again.pass);
+        pc_instance_order_free(&again);
         pc_reorder_free(reorder);
         free_example(&e);
     }
@@ -237,7 +240,7 @@ static void test_enough_is_enough(void **state) {
         example e;
         pc_reorder *reorder;
         draw_example(&random, &e);
-        assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
         assert_true(pc_reorder_squeeze(reorder, &e.order));
         pc_reorder_improve(reorder, 6, PC_REORDER_EAGER, e.order.span, &e.order);
         check_order(&e, true); /* starts are those of the squeezed order */
@@ -251,11 +254,11 @@ static void test_enough_is_enough(void **state) {
 /* The types of a device merged at random, whatever they wait for: squeezing says no just where the longest path has a
  * cycle or a device holds too much. */
 static void shuffle_device(test_random *random, const example *e, int device) {
-    int next[PC_PLAN_TYPES_MAX] = {0};
-    for (int64_t k = 0; k < e->plan.passes;) {
-        int type = (int)test_between(random, 0, e->plan.types - 1);
+    int next[PC_INSTANCE_TYPES_MAX] = {0};
+    for (int64_t k = 0; k < e->instance.passes;) {
+        int type = (int)test_between(random, 0, e->instance.types - 1);
         if (next[type] == e->microbatches) continue;
-        e->order.pass[device * e->plan.passes + k++] = pc_plan_pass_make(type, next[type]++);
+        e->order.pass[device * e->instance.passes + k++] = pc_instance_pass_make(type, next[type]++);
     }
 }
 
@@ -273,13 +276,13 @@ static void test_squeeze_refuses(void **state) {
         example e;
         pc_reorder *reorder;
         draw_example(&random, &e);
-        shuffle_device(&random, &e, (int)test_between(&random, 0, e.plan.devices - 1));
+        shuffle_device(&random, &e, (int)test_between(&random, 0, e.instance.devices - 1));
         pc_schedule s = schedule_of(&e);
         int64_t passes = s.offsets[s.devices];
         pc_time *start = calloc((size_t)passes, sizeof *start), *end = calloc((size_t)passes, sizeof *end);
         bool can_run = longest_path(&s, &e.costs, start, end), is_small = fits(&e, &s);
         if (pc_schedule_check(&s, NULL)) can_run = false; /* a cycle of passes that take no time */
-        assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
         assert_int_equal(pc_reorder_squeeze(reorder, &e.order), can_run && is_small);
         runs += can_run && is_small;
         deadlocks += !can_run;
@@ -300,12 +303,12 @@ static void test_mirror_of_mirror(void **state) {
     test_random random = {41};
     for (int i = 0; i < 200; i++) {
         example e;
-        pc_plan mirror, again;
+        pc_instance mirror, again;
         draw_example(&random, &e);
-        assert_int_equal(pc_plan_mirror(&e.plan, &mirror, NULL), PC_OK);
-        assert_int_equal(pc_plan_mirror(&mirror, &again, NULL), PC_OK);
-        for (int k = 0; k < e.plan.devices * e.plan.types; k++) {
-            const pc_plan_cell *a = &e.plan.cells[k], *b = &again.cells[k], *between = &mirror.cells[k];
+        assert_int_equal(pc_instance_mirror(&e.instance, &mirror, NULL), PC_OK);
+        assert_int_equal(pc_instance_mirror(&mirror, &again, NULL), PC_OK);
+        for (int k = 0; k < e.instance.devices * e.instance.types; k++) {
+            const pc_instance_cell *a = &e.instance.cells[k], *b = &again.cells[k], *between = &mirror.cells[k];
             assert_int_equal(a->duration, b->duration);
             assert_int_equal(a->before, b->before);
             assert_int_equal(a->before_delay, b->before_delay);
@@ -313,19 +316,19 @@ static void test_mirror_of_mirror(void **state) {
             assert_int_equal(a->after, b->after);
             assert_int_equal(a->taken, b->taken);
             assert_int_equal(between->taken, -a->taken);
-            if (a->own != PC_PLAN_NONE) assert_int_equal(mirror.cells[a->own].own, k);
-            if (a->before != PC_PLAN_NONE) assert_int_equal(mirror.cells[a->before].before, k);
+            if (a->own != PC_INSTANCE_NONE) assert_int_equal(mirror.cells[a->own].own, k);
+            if (a->before != PC_INSTANCE_NONE) assert_int_equal(mirror.cells[a->before].before, k);
         }
-        pc_plan_mirror_free(&again);
-        pc_plan_mirror_free(&mirror);
+        pc_instance_mirror_free(&again);
+        pc_instance_mirror_free(&mirror);
         free_example(&e);
     }
 }
 
 /* ---- the least span ---- */
 
-static pc_plan equal_plan(int p, pc_placement placement, bool splits, int m, int64_t limit, pc_costs *costs) {
-    pc_plan plan;
+static pc_instance equal_instance(int p, pc_placement placement, bool splits, int m, int64_t limit, pc_costs *costs) {
+    pc_instance instance;
     int chunks = placement == PC_PLACEMENT_V ? 2 : 1;
     int64_t limits[16];
     assert_int_equal(pc_costs_create(p, chunks, costs, NULL), PC_OK);
@@ -336,8 +339,9 @@ static pc_plan equal_plan(int p, pc_placement placement, bool splits, int m, int
     }
     costs->transfer.delay_ps = 5;
     for (int d = 0; d < p; d++) limits[d] = limit ? limit : PC_NO_LIMIT;
-    assert_int_equal(pc_plan_create(costs, placement, splits, m, (pc_memory_limit){limits}, &plan, NULL), PC_OK);
-    return plan;
+    assert_int_equal(pc_instance_create(costs, placement, splits, m, (pc_memory_limit){limits}, &instance, NULL),
+                     PC_OK);
+    return instance;
 }
 
 /* F 3, B 4, W 2, transfers 5; a microbatch takes 1, and W gives it back. One microbatch: device 0 runs F, waits p-1 F
@@ -355,15 +359,15 @@ static void test_least_span(void **state) {
         for (int m = 1; m <= 12; m++)
             for (int x = 0; x <= 12; x++) {
                 pc_costs costs;
-                pc_plan plan = equal_plan(p, PC_PLACEMENT_LINEAR, true, m, x, &costs);
+                pc_instance instance = equal_instance(p, PC_PLACEMENT_LINEAR, true, m, x, &costs);
                 int most = x == 0 || x > m ? m : x, wait = 17 * (p - 1) - 3 * (most - 1),
                     out = 17 * (p - 1) + 6 - 6 * x;
                 int span = 9 * m + (wait > 0 ? wait : 0) + (0 < x && x < m && out > 0 ? out : 0);
                 int held = x == 0 ? 0 : m * (17 * (p - 1) + 9), ramps = 5 * (x - 1);
                 int twice = 2 * held + ramps * (x - 1) >= 2 * x * ramps ? 2 * held + ramps * (x - 1) : 2 * held;
                 int hold = x == 0 ? 0 : (twice + 2 * x - 1) / (2 * x);
-                assert_int_equal(pc_plan_least_span(&plan), span > hold ? span : hold);
-                pc_plan_free(&plan);
+                assert_int_equal(pc_instance_least_span(&instance), span > hold ? span : hold);
+                pc_instance_free(&instance);
                 pc_costs_free(&costs);
             }
 }
@@ -371,13 +375,13 @@ static void test_least_span(void **state) {
 /* ---- longer orders ---- */
 
 /* The block, with its own starts instead of squeezed ones: periodic from the first microbatch to the last. */
-static void repeat_exactly(const pc_plan *plan, const pc_block *b, pc_plan_order *order) {
-    pc_repeat_block(plan, b, order);
-    for (int64_t k = 0; k < plan->devices * plan->passes; k++) {
-        pc_pass pass = pc_plan_to_pass(plan, order->pass[k]);
+static void repeat_exactly(const pc_instance *instance, const pc_block *b, pc_instance_order *order) {
+    pc_repeat_block(instance, b, order);
+    for (int64_t k = 0; k < instance->devices * instance->passes; k++) {
+        pc_pass pass = pc_instance_to_pass(instance, order->pass[k]);
         order->start[k] =
             pass.microbatch / b->microbatches * b->interval +
-            pc_block_start(b, pass.microbatch % b->microbatches, (int)(k / plan->passes), pass.chunk, pass.kind);
+            pc_block_start(b, pass.microbatch % b->microbatches, (int)(k / instance->passes), pass.chunk, pass.kind);
     }
 }
 
@@ -386,25 +390,25 @@ static void check_stretch(const pc_pattern *pattern, int p, int brief_m, int ful
     pc_placement placement = chunks == 2 ? PC_PLACEMENT_V : PC_PLACEMENT_LINEAR;
     pc_costs costs[2];
     pc_block b;
-    pc_plan brief = equal_plan(p, placement, pattern->splits, brief_m, 0, &costs[0]);
-    pc_plan full = equal_plan(p, placement, pattern->splits, full_m, 0, &costs[1]);
-    pc_plan_order short_one, long_one, expected;
+    pc_instance brief = equal_instance(p, placement, pattern->splits, brief_m, 0, &costs[0]);
+    pc_instance full = equal_instance(p, placement, pattern->splits, full_m, 0, &costs[1]);
+    pc_instance_order short_one, long_one, expected;
     assert_int_equal(pc_block_create(placement, p, chunks, pc_pattern_microbatches(pattern->family), &b, NULL), PC_OK);
     assert_true(pc_pattern_build(pattern, &b));
-    assert_int_equal(pc_plan_order_create(&brief, &short_one, NULL), PC_OK);
-    assert_int_equal(pc_plan_order_create(&full, &long_one, NULL), PC_OK);
-    assert_int_equal(pc_plan_order_create(&full, &expected, NULL), PC_OK);
+    assert_int_equal(pc_instance_order_create(&brief, &short_one, NULL), PC_OK);
+    assert_int_equal(pc_instance_order_create(&full, &long_one, NULL), PC_OK);
+    assert_int_equal(pc_instance_order_create(&full, &expected, NULL), PC_OK);
     repeat_exactly(&brief, &b, &short_one);
     repeat_exactly(&full, &b, &expected);
     for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++) {
         assert_int_equal(pc_stretch(&brief, &short_one, attempt, &full, &long_one, NULL), PC_OK);
         assert_memory_equal(long_one.pass, expected.pass, (size_t)(full.devices * full.passes) * sizeof *long_one.pass);
     }
-    pc_plan_order_free(&short_one);
-    pc_plan_order_free(&long_one);
-    pc_plan_order_free(&expected);
-    pc_plan_free(&brief);
-    pc_plan_free(&full);
+    pc_instance_order_free(&short_one);
+    pc_instance_order_free(&long_one);
+    pc_instance_order_free(&expected);
+    pc_instance_free(&brief);
+    pc_instance_free(&full);
     pc_costs_free(&costs[0]);
     pc_costs_free(&costs[1]);
     pc_block_free(&b);
@@ -438,28 +442,28 @@ static void test_stretch_of_random_orders(void **state) {
     for (int i = 0; i < 300; i++) {
         example e;
         pc_reorder *reorder;
-        pc_plan full;
-        pc_plan_order longer;
+        pc_instance full;
+        pc_instance_order longer;
         pc_schedule s;
         draw_example(&random, &e);
-        assert_int_equal(pc_reorder_create(&e.plan, &reorder, NULL), PC_OK);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
         assert_true(pc_reorder_squeeze(reorder, &e.order));
-        assert_int_equal(pc_plan_create(&e.costs, e.placement, e.splits, e.microbatches + 12,
-                                        (pc_memory_limit){e.limit}, &full, NULL),
+        assert_int_equal(pc_instance_create(&e.costs, e.placement, e.splits, e.microbatches + 12,
+                                            (pc_memory_limit){e.limit}, &full, NULL),
                          PC_OK);
-        assert_int_equal(pc_plan_order_create(&full, &longer, NULL), PC_OK);
+        assert_int_equal(pc_instance_order_create(&full, &longer, NULL), PC_OK);
         if (e.microbatches > 1) {
-            assert_int_equal(pc_stretch(&e.plan, &e.order, (int)test_between(&random, 0, 2), &full, &longer, NULL),
+            assert_int_equal(pc_stretch(&e.instance, &e.order, (int)test_between(&random, 0, 2), &full, &longer, NULL),
                              PC_OK);
-            assert_int_equal(pc_plan_to_schedule(&full, &longer, "longer", &s, NULL), PC_OK);
+            assert_int_equal(pc_instance_to_schedule(&full, &longer, "longer", &s, NULL), PC_OK);
             pc_pass_index index;
             assert_int_equal(pc_pass_index_create(&s, &index, NULL), PC_OK);
             assert_int_equal(pc_schedule_check_complete(&index, NULL), PC_OK);
             pc_pass_index_free(&index);
             pc_schedule_free(&s);
         }
-        pc_plan_order_free(&longer);
-        pc_plan_free(&full);
+        pc_instance_order_free(&longer);
+        pc_instance_free(&full);
         pc_reorder_free(reorder);
         free_example(&e);
     }
@@ -487,49 +491,49 @@ static void test_coarse_plans(void **state) {
     (void)state;
     static const pc_time quanta[PC_COARSE_KINDS][3] = {{0}, {1, 1, 2}, {2, 3, 5}, {4, 7, 10}};
     pc_costs costs;
-    pc_plan plan = equal_plan(2, PC_PLACEMENT_V, false, 2, 0, &costs);
-    for (int i = 0; i < plan.devices * plan.types; i++) {
-        plan.cells[i].duration = i % plan.types < 2 ? (i % 2 ? 13 : 8) : 20;
-        if (plan.cells[i].before_delay) plan.cells[i].before_delay = 13;
+    pc_instance instance = equal_instance(2, PC_PLACEMENT_V, false, 2, 0, &costs);
+    for (int i = 0; i < instance.devices * instance.types; i++) {
+        instance.cells[i].duration = i % instance.types < 2 ? (i % 2 ? 13 : 8) : 20;
+        if (instance.cells[i].before_delay) instance.cells[i].before_delay = 13;
     }
     for (int kind = 1; kind < PC_COARSE_KINDS; kind++) {
-        pc_plan coarse;
-        assert_int_equal(pc_plan_coarsen(&plan, kind, &coarse, NULL), PC_OK);
-        for (int i = 0; i < plan.devices * plan.types; i++) {
-            int which = i % plan.types < 2 ? i % 2 : 2;
+        pc_instance coarse;
+        assert_int_equal(pc_instance_coarsen(&instance, kind, &coarse, NULL), PC_OK);
+        for (int i = 0; i < instance.devices * instance.types; i++) {
+            int which = i % instance.types < 2 ? i % 2 : 2;
             assert_int_equal(coarse.cells[i].duration, quanta[kind][which]);
-            if (plan.cells[i].before_delay)
+            if (instance.cells[i].before_delay)
                 assert_int_equal(coarse.cells[i].before_delay, kind == PC_COARSE_CELLS ? 0 : quanta[kind][1]);
-            assert_int_equal(coarse.cells[i].taken, plan.cells[i].taken);
-            assert_int_equal(coarse.cells[i].before, plan.cells[i].before);
-            assert_int_equal(coarse.cells[i].after, plan.cells[i].after);
+            assert_int_equal(coarse.cells[i].taken, instance.cells[i].taken);
+            assert_int_equal(coarse.cells[i].before, instance.cells[i].before);
+            assert_int_equal(coarse.cells[i].after, instance.cells[i].after);
         }
-        assert_false(pc_plan_has_times_of(&plan, &coarse));
-        assert_true(pc_plan_has_times_of(&coarse, &coarse));
-        pc_plan_mirror_free(&coarse);
+        assert_false(pc_instance_has_times_of(&instance, &coarse));
+        assert_true(pc_instance_has_times_of(&coarse, &coarse));
+        pc_instance_mirror_free(&coarse);
     }
-    pc_plan_free(&plan);
+    pc_instance_free(&instance);
     pc_costs_free(&costs);
 }
 
-/* Three times as long in everything is the same plan in another unit; one time more is not. */
+/* Three times as long in everything is the same instance in another unit; one time more is not. */
 static void test_times_in_other_units(void **state) {
     (void)state;
     pc_costs costs[2];
-    pc_plan a = equal_plan(3, PC_PLACEMENT_V, true, 2, 0, &costs[0]);
-    pc_plan b = equal_plan(3, PC_PLACEMENT_V, true, 2, 0, &costs[1]);
+    pc_instance a = equal_instance(3, PC_PLACEMENT_V, true, 2, 0, &costs[0]);
+    pc_instance b = equal_instance(3, PC_PLACEMENT_V, true, 2, 0, &costs[1]);
     for (int i = 0; i < b.devices * b.types; i++) {
         b.cells[i].duration *= 3;
         b.cells[i].before_delay *= 3;
     }
-    assert_true(pc_plan_has_times_of(&a, &b) && pc_plan_takes_time(&a));
+    assert_true(pc_instance_has_times_of(&a, &b) && pc_instance_takes_time(&a));
     b.cells[4].before_delay++;
-    assert_false(pc_plan_has_times_of(&a, &b));
+    assert_false(pc_instance_has_times_of(&a, &b));
     for (int i = 0; i < a.devices * a.types; i++) a.cells[i].duration = 0;
-    assert_false(pc_plan_takes_time(&a));
+    assert_false(pc_instance_takes_time(&a));
     for (int i = 0; i < 2; i++) pc_costs_free(&costs[i]);
-    pc_plan_free(&a);
-    pc_plan_free(&b);
+    pc_instance_free(&a);
+    pc_instance_free(&b);
 }
 
 int main(void) {

@@ -2,7 +2,7 @@
 #include "tests/iteration_example.h"
 
 #include "engine/alloc.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -128,12 +128,12 @@ static void test_everywhere(void **state) {
 }
 
 static pc_time longest_step(const pc_iteration_spec *spec) {
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_time longest = 0;
-    assert_int_equal(pc_iteration_plan_make(spec, NULL, &plan, NULL), PC_OK);
-    for (int d = 0; d < plan.devices; d++)
-        if (plan.device[d].step_ps > longest) longest = plan.device[d].step_ps;
-    pc_iteration_plan_free(&plan);
+    assert_int_equal(pc_outline_make(spec, NULL, &outline, NULL), PC_OK);
+    for (int d = 0; d < outline.devices; d++)
+        if (outline.device[d].step_ps > longest) longest = outline.device[d].step_ps;
+    pc_outline_free(&outline);
     return longest;
 }
 
@@ -180,30 +180,31 @@ static void test_a_slow_last_stage(void **state) {
     (void)state;
     enum { SLOWNESS = 4 };
     pc_iteration_spec spec = example_spec();
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_costs costs;
     spec.cut.dp = 2;
     spec.cut.zero = 0;
     spec.model.is_tied = false;
     spec.overlaps_gradients = false;
     int last = spec.cut.pp - 1;
-    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-    assert_int_equal(pc_iteration_plan_costs(&plan, 0, &costs, NULL), PC_OK);
+    assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+    assert_int_equal(pc_outline_costs(&outline, 0, &costs, NULL), PC_OK);
     pc_time now =
         SLOWNESS * spec.cut.microbatches * (pass_ps(&costs, last, PC_PASS_F) + pass_ps(&costs, last, PC_PASS_BW));
-    for (int d = 0; d < last; d++) now += pass_ps(&costs, d, PC_PASS_F) + plan.device[d].hop_ps;
+    for (int d = 0; d < last; d++) now += pass_ps(&costs, d, PC_PASS_F) + outline.device[d].hop_ps;
     pc_time end = 0, step = 0;
     for (int d = last; d >= 0; d--) {
-        if (d < last) now += plan.device[d].hop_ps + pass_ps(&costs, d, PC_PASS_BW);
-        pc_time done = now + plan.chunks_of[d].buckets * plan.chunks_of[d].reduce_ps + (d == last ? plan.loss_ps : 0);
-        pc_time own = plan.device[d].step_ps * (d == last ? SLOWNESS : 1);
+        if (d < last) now += outline.device[d].hop_ps + pass_ps(&costs, d, PC_PASS_BW);
+        pc_time done =
+            now + outline.chunks_of[d].buckets * outline.chunks_of[d].reduce_ps + (d == last ? outline.loss_ps : 0);
+        pc_time own = outline.device[d].step_ps * (d == last ? SLOWNESS : 1);
         end = done > end ? done : end;
         step = own > step ? own : step;
     }
     spec.bad_days = (pc_bad_days){.samples = 2, .has_slow_stage = true, .slow_stage = last, .slow_factor = SLOWNESS};
-    expect_samples(&spec, end + plan.norm_ps + step, 0);
+    expect_samples(&spec, end + outline.norm_ps + step, 0);
     pc_costs_free(&costs);
-    pc_iteration_plan_free(&plan);
+    pc_outline_free(&outline);
 }
 
 /* A slow GPU at a random place makes its stage slow in its replica, whichever that is: a sample is one of those with a

@@ -1,7 +1,7 @@
 /* Samples of bad days: how they are distributed, that threads do not show, that worse is never better, and what cannot
  * be. */
 #include "engine/order.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 #include "tests/iteration_example.h"
 #include "tests/refusals.h"
 
@@ -64,13 +64,13 @@ static void test_speeds_of_gpus(void **state) {
 static void test_shares_of_collectives(void **state) {
     (void)state;
     pc_iteration_spec spec = plain_spec(1, 1, 4);
-    pc_iteration_plan plan;
+    pc_outline outline;
     spec.bad_days.link_jitter = 0.1;
     pc_iteration x = run_spec(&spec);
-    assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-    pc_time collectives = plan.chunks_of[0].buckets * plan.chunks_of[0].reduce_ps + plan.loss_ps;
+    assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+    pc_time collectives = outline.chunks_of[0].buckets * outline.chunks_of[0].reduce_ps + outline.loss_ps;
     expect_largest(&x, pc_time_to_seconds(collectives), 4);
-    pc_iteration_plan_free(&plan);
+    pc_outline_free(&outline);
     pc_iteration_free(&x);
 }
 
@@ -108,16 +108,16 @@ static void test_noise_of_transfers(void **state) {
     (void)state;
     for (int overlaps = 0; overlaps < 2; overlaps++) {
         pc_iteration_spec spec = plain_spec(1, 2, 1);
-        pc_iteration_plan plan;
+        pc_outline outline;
         spec.overlaps_p2p = overlaps;
         spec.cut.microbatches = 1;
         spec.bad_days.link_jitter = 0.1;
         pc_iteration x = run_spec(&spec);
-        assert_int_equal(pc_iteration_plan_make(&spec, NULL, &plan, NULL), PC_OK);
-        double f = pc_time_to_seconds(plan.device[0].hop_ps), b = pc_time_to_seconds(plan.device[1].hop_ps);
+        assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+        double f = pc_time_to_seconds(outline.device[0].hop_ps), b = pc_time_to_seconds(outline.device[1].hop_ps);
         assert_true(f > 0 && b > 0);
         expect_moments(&x, 0.1 * sqrt(f * f + b * b));
-        pc_iteration_plan_free(&plan);
+        pc_outline_free(&outline);
         pc_iteration_free(&x);
     }
 }

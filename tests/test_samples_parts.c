@@ -4,7 +4,7 @@
 
 #include "engine/numbers.h"
 #include "models/training/conditions.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 #include <gsl/gsl_rng.h>
 #include <math.h>
@@ -50,15 +50,15 @@ static void test_factors_between_quantiles(void **state) {
 /* ---- a sample's conditions ---- */
 
 typedef struct drawn {
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_sample_base base;
     pc_conditions conditions;
     gsl_rng rng;
 } drawn;
 
 static void open_drawn(const pc_iteration_spec *spec, drawn *x) {
-    assert_int_equal(pc_iteration_plan_make(spec, NULL, &x->plan, NULL), PC_OK);
-    assert_int_equal(pc_sample_base_make(&x->plan, &x->base, NULL), PC_OK);
+    assert_int_equal(pc_outline_make(spec, NULL, &x->outline, NULL), PC_OK);
+    assert_int_equal(pc_sample_base_make(&x->outline, &x->base, NULL), PC_OK);
     assert_int_equal(pc_conditions_open(&x->base, &x->conditions, NULL), PC_OK);
     assert_int_equal(pc_draws_open(&x->rng, NULL), PC_OK);
 }
@@ -67,7 +67,7 @@ static void close_drawn(drawn *x) {
     pc_draws_close(&x->rng);
     pc_conditions_close(&x->conditions);
     pc_sample_base_free(&x->base);
-    pc_iteration_plan_free(&x->plan);
+    pc_outline_free(&x->outline);
 }
 
 /* The given slow stage is slow in the first replica and in no other. */
@@ -118,14 +118,14 @@ static void go_through(const pc_costs *costs, const pc_time *down, const pc_time
 }
 
 /* From when every stage has reduced its gradients: the tied embedding, the loss, the norm and the slowest step. */
-static pc_time finish(const pc_iteration_plan *plan, pc_time *done, pc_time tied, pc_time loss, pc_time norm) {
-    int last = plan->devices - 1;
+static pc_time finish(const pc_outline *outline, pc_time *done, pc_time tied, pc_time loss, pc_time norm) {
+    int last = outline->devices - 1;
     pc_time end = 0, step = 0;
     done[0] = done[last] = pc_max(done[0], done[last]) + tied;
     done[last] += loss;
     for (int d = 0; d <= last; d++) {
         end = pc_max(end, done[d]);
-        step = pc_max(step, plan->device[d].step_ps);
+        step = pc_max(step, outline->device[d].step_ps);
     }
     return end + norm + step;
 }
@@ -135,8 +135,8 @@ enum { STAGES = 4 };
 /* The sample in which one link of stage `bad` is bad: its transfers and its gradients; at an end of the pipeline the
  * tied embedding; and the loss and the norm wherever it is. */
 static pc_time with_bad_link(const pc_sample_base *base, const pc_costs *costs, int bad) {
-    const pc_iteration_plan *good = base->plan, *worse = &base->worse;
-    const pc_iteration_plan *ends = bad == 0 || bad == STAGES - 1 ? worse : good;
+    const pc_outline *good = base->outline, *worse = &base->worse;
+    const pc_outline *ends = bad == 0 || bad == STAGES - 1 ? worse : good;
     pc_time hop[STAGES], done[STAGES];
     for (int d = 0; d < STAGES; d++) hop[d] = (d == bad || d + 1 == bad ? worse : good)->device[d].hop_ps;
     go_through(costs, hop, hop, done);
@@ -153,8 +153,8 @@ static void test_where_a_bad_link_shows(void **state) {
     int times[STAGES] = {0};
     spec.bad_days = (pc_bad_days){.samples = SAMPLES, .bad_links = 1, .bad_factor = 0.02};
     open_drawn(&spec, &x);
-    assert_int_equal(pc_iteration_plan_costs(&x.plan, 0, &costs, NULL), PC_OK);
-    assert_true(x.plan.tied_ps < x.base.worse.tied_ps && x.plan.norm_ps < x.base.worse.norm_ps);
+    assert_int_equal(pc_outline_costs(&x.outline, 0, &costs, NULL), PC_OK);
+    assert_true(x.outline.tied_ps < x.base.worse.tied_ps && x.outline.norm_ps < x.base.worse.norm_ps);
     pc_iteration found = run_spec(&spec);
     for (int i = 0; i < SAMPLES; i++) {
         int bad = 0;
@@ -176,7 +176,7 @@ static void test_where_a_bad_link_shows(void **state) {
 
 static double transfer_factor(drawn *x, int64_t sample, int64_t replica, int stage) {
     pc_factors factors = pc_factors_lognormal(x->base.bad_days->link_jitter);
-    pc_draws_begin(&x->rng, x->plan.spec->seed, sample, PC_DRAWN_TRANSFERS, replica, stage);
+    pc_draws_begin(&x->rng, x->outline.spec->seed, sample, PC_DRAWN_TRANSFERS, replica, stage);
     return pc_factors_draw(&factors, &x->rng);
 }
 
@@ -184,21 +184,24 @@ static double transfer_factor(drawn *x, int64_t sample, int64_t replica, int sta
  * reduce has the largest share of its replicas; the embedding the larger one of both ends, the loss that of the last
  * stage, the norm the largest. */
 static pc_time with_shares(drawn *x, const pc_costs *costs, int64_t sample) {
-    const pc_iteration_plan *plan = &x->plan;
+    const pc_outline *outline = &x->outline;
     const double *share = x->conditions.share;
     pc_time done[2] = {0, 0};
     pc_conditions_draw(&x->base, sample, &x->rng, &x->conditions);
     for (int64_t r = 0; r < 2; r++) {
         pc_time end[2], down, up;
-        down = pc_time_drawn((double)plan->device[pc_plan_hop(plan, 0, 1)].hop_ps * transfer_factor(x, sample, r, 1));
-        up = pc_time_drawn((double)plan->device[pc_plan_hop(plan, 1, 0)].hop_ps * transfer_factor(x, sample, r, 0));
+        down = pc_time_drawn((double)outline->device[pc_outline_hop(outline, 0, 1)].hop_ps *
+                             transfer_factor(x, sample, r, 1));
+        up = pc_time_drawn((double)outline->device[pc_outline_hop(outline, 1, 0)].hop_ps *
+                           transfer_factor(x, sample, r, 0));
         go_through(costs, &down, &up, end);
         for (int d = 0; d < 2; d++) done[d] = pc_max(done[d], end[d]);
     }
-    for (int d = 0; d < 2; d++) done[d] += pc_time_drawn((double)plan->chunks_of[d].reduce_ps * share[d]);
+    for (int d = 0; d < 2; d++) done[d] += pc_time_drawn((double)outline->chunks_of[d].reduce_ps * share[d]);
     double largest = fmax(share[0], share[1]);
-    return finish(plan, done, pc_time_drawn((double)plan->tied_ps * largest),
-                  pc_time_drawn((double)plan->loss_ps * share[1]), pc_time_drawn((double)plan->norm_ps * largest));
+    return finish(outline, done, pc_time_drawn((double)outline->tied_ps * largest),
+                  pc_time_drawn((double)outline->loss_ps * share[1]),
+                  pc_time_drawn((double)outline->norm_ps * largest));
 }
 
 static void test_whose_share_counts(void **state) {
@@ -209,8 +212,8 @@ static void test_whose_share_counts(void **state) {
     drawn x;
     spec.bad_days = (pc_bad_days){.samples = SAMPLES, .link_jitter = 0.4};
     open_drawn(&spec, &x);
-    assert_int_equal(pc_iteration_plan_costs(&x.plan, 0, &costs, NULL), PC_OK);
-    assert_true(x.plan.tied_ps > 0 && x.plan.loss_ps > 0 && x.plan.norm_ps > 0);
+    assert_int_equal(pc_outline_costs(&x.outline, 0, &costs, NULL), PC_OK);
+    assert_true(x.outline.tied_ps > 0 && x.outline.loss_ps > 0 && x.outline.norm_ps > 0);
     pc_iteration found = run_spec(&spec);
     for (int i = 0; i < SAMPLES; i++) assert_int_equal(found.sample_ps[i], with_shares(&x, &costs, i));
     pc_iteration_free(&found);
@@ -267,13 +270,13 @@ static void test_a_share_of_the_partner(void **state) {
     spec.bad_days.link_jitter = 0.3;
     pc_iteration with = run_spec(&spec);
     open_drawn(&spec, &x);
-    assert_int_equal(x.plan.device[0].hop_ps, 0);
+    assert_int_equal(x.outline.device[0].hop_ps, 0);
     for (int i = 0; i < SAMPLES; i++) {
         pc_conditions_draw(&x.base, i, &x.rng, &x.conditions);
         double share = fmax(x.conditions.share[0], x.conditions.share[1]);
-        pc_time more = pc_time_drawn((double)x.plan.norm_ps * share) - x.plan.norm_ps;
-        for (int c = 0; c < x.plan.chunks; c++) {
-            const pc_chunk_plan *chunk = &x.plan.chunks_of[c];
+        pc_time more = pc_time_drawn((double)x.outline.norm_ps * share) - x.outline.norm_ps;
+        for (int c = 0; c < x.outline.chunks; c++) {
+            const pc_chunk_outline *chunk = &x.outline.chunks_of[c];
             more += chunk->buckets * (pc_time_drawn((double)chunk->reduce_ps * share) - chunk->reduce_ps);
         }
         assert_int_equal(with.sample_ps[i] - without.sample_ps[0], more);

@@ -23,13 +23,14 @@ typedef struct protocol {
     double latency_s, efficiency;
 } protocol;
 
-static protocol bulk_of(const pc_connection *x) {
-    return (protocol){x->latency_s, x->efficiency};
+static protocol bulk_of(const pc_connection *connection) {
+    return (protocol){connection->latency_s, connection->efficiency};
 }
 
 /* The bulk one where there is no other. */
-static protocol fast_of(const pc_connection *x) {
-    return x->fast_latency_s > 0.0 ? (protocol){x->fast_latency_s, x->fast_efficiency} : bulk_of(x);
+static protocol fast_of(const pc_connection *connection) {
+    return connection->fast_latency_s > 0.0 ? (protocol){connection->fast_latency_s, connection->fast_efficiency}
+                                            : bulk_of(connection);
 }
 
 static protocol in_switch_of(const pc_machine *machine) {
@@ -38,14 +39,14 @@ static protocol in_switch_of(const pc_machine *machine) {
                       efficiency > 0.0 ? efficiency : machine->domain.efficiency};
 }
 
-static double seconds_of_bytes(const pc_collective_phase *x) {
-    double domain_s = x->domain_bytes > 0.0 ? x->domain_bytes / x->domain_bytes_per_s : 0.0;
-    double network_s = x->network_bytes > 0.0 ? x->network_bytes / x->network_bytes_per_s : 0.0;
+static double seconds_of_bytes(const pc_collective_phase *phase) {
+    double domain_s = phase->domain_bytes > 0.0 ? phase->domain_bytes / phase->domain_bytes_per_s : 0.0;
+    double network_s = phase->network_bytes > 0.0 ? phase->network_bytes / phase->network_bytes_per_s : 0.0;
     return pc_max(domain_s, network_s);
 }
 
-static double seconds_of(const pc_collective_phase *x) {
-    return x->latency_s + seconds_of_bytes(x);
+static double seconds_of(const pc_collective_phase *phase) {
+    return phase->latency_s + seconds_of_bytes(phase);
 }
 
 static pc_collective_phase phase_by(const pc_machine *machine, const work *load, protocol domain, protocol network) {
@@ -123,13 +124,13 @@ static double tree_steps(pc_collective collective, double levels) {
     return collective == PC_COLLECTIVE_BROADCAST ? levels : 2.0 * levels;
 }
 
-static work ring_work(const pc_group *group, const shape *x, pc_collective collective, double size_bytes) {
-    double bytes = ring_bytes(collective, x->n, size_bytes), network_steps = ring_steps(collective, x->d);
+static work ring_work(const pc_group *group, const shape *form, pc_collective collective, double size_bytes) {
+    double bytes = ring_bytes(collective, form->n, size_bytes), network_steps = ring_steps(collective, form->d);
     bool leaves = group->domains > 1;
-    return (work){.domain_steps = ring_steps(collective, x->n) - network_steps,
+    return (work){.domain_steps = ring_steps(collective, form->n) - network_steps,
                   .network_steps = network_steps,
-                  .domain_bytes = leaves ? bytes * (x->q - 1.0) / x->q : bytes,
-                  .network_bytes = leaves ? bytes / x->q : 0.0,
+                  .domain_bytes = leaves ? bytes * (form->q - 1.0) / form->q : bytes,
+                  .network_bytes = leaves ? bytes / form->q : 0.0,
                   .network_rate = group->nic_bytes_per_s,
                   .crosses_nics = group->crosses_nics};
 }
@@ -143,61 +144,62 @@ static double scatter_rate(const pc_machine *machine, const pc_group *group) {
     return of_uplinks < rate ? of_uplinks : rate;
 }
 
-static work scatter_work(const pc_machine *machine, const pc_group *group, const shape *x, double size_bytes) {
-    return (work){.domain_steps = x->q - 1.0,
-                  .network_steps = x->d - 1.0,
-                  .domain_bytes = size_bytes / x->n * (x->q - 1.0),
-                  .network_bytes = size_bytes / x->n * (x->n - x->q),
+static work scatter_work(const pc_machine *machine, const pc_group *group, const shape *form, double size_bytes) {
+    return (work){.domain_steps = form->q - 1.0,
+                  .network_steps = form->d - 1.0,
+                  .domain_bytes = size_bytes / form->n * (form->q - 1.0),
+                  .network_bytes = size_bytes / form->n * (form->n - form->q),
                   .network_rate = scatter_rate(machine, group),
                   .is_direct = true};
 }
 
-static work tree_work(const pc_group *group, const shape *x, pc_collective collective, double size_bytes) {
-    return (work){.domain_steps = tree_steps(collective, x->domain_levels),
-                  .network_steps = tree_steps(collective, x->network_levels),
-                  .domain_bytes = tree_bytes(collective, x->q, size_bytes),
-                  .network_bytes = tree_bytes(collective, x->d, size_bytes) / x->q,
+static work tree_work(const pc_group *group, const shape *form, pc_collective collective, double size_bytes) {
+    return (work){.domain_steps = tree_steps(collective, form->domain_levels),
+                  .network_steps = tree_steps(collective, form->network_levels),
+                  .domain_bytes = tree_bytes(collective, form->q, size_bytes),
+                  .network_bytes = tree_bytes(collective, form->d, size_bytes) / form->q,
                   .network_rate = group->nic_bytes_per_s,
                   .crosses_nics = group->crosses_nics};
 }
 
 /* Reduced in the switch and sent to all by it, a part by each rank; across domains, trees of such parts. */
-static work in_switch_work(const pc_group *group, const shape *x, double size_bytes) {
+static work in_switch_work(const pc_group *group, const shape *form, double size_bytes) {
     return (work){.domain_steps = 1.0,
-                  .network_steps = tree_steps(PC_COLLECTIVE_ALL_REDUCE, x->network_levels),
-                  .domain_bytes = (x->q + 1.0) / x->q * size_bytes,
-                  .network_bytes = tree_bytes_in_switch(x->d, size_bytes) / x->q,
+                  .network_steps = tree_steps(PC_COLLECTIVE_ALL_REDUCE, form->network_levels),
+                  .domain_bytes = (form->q + 1.0) / form->q * size_bytes,
+                  .network_bytes = tree_bytes_in_switch(form->d, size_bytes) / form->q,
                   .network_rate = group->nic_bytes_per_s,
                   .crosses_nics = group->crosses_nics,
                   .in_switch = true};
 }
 
-/* ---- plans ---- */
+/* ---- courses ---- */
 
-static void add_phase(pc_collective_plan *plan, const pc_machine *machine, const pc_group *group, const work *load) {
+static void add_phase(pc_collective_course *course, const pc_machine *machine, const pc_group *group,
+                      const work *load) {
     pc_collective_phase phase = phase_of(machine, group, load);
-    if (plan->phase_count == 0) phase.latency_s += machine->collective_call_s;
-    plan->phase[plan->phase_count++] = phase;
-    plan->seconds += seconds_of(&phase);
+    if (course->phase_count == 0) phase.latency_s += machine->collective_call_s;
+    course->phase[course->phase_count++] = phase;
+    course->seconds += seconds_of(&phase);
 }
 
 /* Inside domains: rings of q ranks. */
-static work inside_work(const shape *x, pc_collective collective, double size_bytes) {
-    return (work){.domain_steps = x->q - 1.0,
-                  .domain_bytes = ring_bytes(collective, x->q, size_bytes),
+static work inside_work(const shape *form, pc_collective collective, double size_bytes) {
+    return (work){.domain_steps = form->q - 1.0,
+                  .domain_bytes = ring_bytes(collective, form->q, size_bytes),
                   .is_direct = collective == PC_COLLECTIVE_ALL_TO_ALL};
 }
 
 /* Across domains: q rings or pairs of trees of d ranks side by side, each on a part of the tensor. */
-static work across_work(const pc_machine *machine, const pc_group *group, const shape *x, pc_collective collective,
+static work across_work(const pc_machine *machine, const pc_group *group, const shape *form, pc_collective collective,
                         double part_bytes) {
     if (collective == PC_COLLECTIVE_ALL_TO_ALL)
-        return (work){.network_steps = x->d - 1.0,
-                      .network_bytes = part_bytes / x->d * (x->d - 1.0),
+        return (work){.network_steps = form->d - 1.0,
+                      .network_bytes = part_bytes / form->d * (form->d - 1.0),
                       .network_rate = scatter_rate(machine, group),
                       .is_direct = true};
-    return (work){.network_steps = ring_steps(collective, x->d),
-                  .network_bytes = ring_bytes(collective, x->d, part_bytes),
+    return (work){.network_steps = ring_steps(collective, form->d),
+                  .network_bytes = ring_bytes(collective, form->d, part_bytes),
                   .network_rate = group->nic_bytes_per_s,
                   .crosses_nics = group->crosses_nics};
 }
@@ -214,22 +216,22 @@ static const struct sides {
     [PC_COLLECTIVE_BROADCAST] = {PC_COLLECTIVE_REDUCE_SCATTER, PC_COLLECTIVE_ALL_GATHER},
 };
 
-static pc_collective_plan plan_hierarchy(const pc_machine *machine, const pc_group *group, const shape *x,
-                                         pc_collective collective, double size_bytes) {
-    pc_collective_plan plan = {.algorithm = PC_ALGORITHM_HIERARCHICAL};
+static pc_collective_course course_hierarchy(const pc_machine *machine, const pc_group *group, const shape *form,
+                                             pc_collective collective, double size_bytes) {
+    pc_collective_course course = {.algorithm = PC_ALGORITHM_HIERARCHICAL};
     /* All that a rank has goes on in an all-to-all; of the others each rank of a domain takes a part on. */
-    double part_bytes = collective == PC_COLLECTIVE_ALL_TO_ALL ? size_bytes : size_bytes / x->q;
-    work across = across_work(machine, group, x, collective, part_bytes);
+    double part_bytes = collective == PC_COLLECTIVE_ALL_TO_ALL ? size_bytes : size_bytes / form->q;
+    work across = across_work(machine, group, form, collective, part_bytes);
     if (sides[collective].before != PC_COLLECTIVES) {
-        work before = inside_work(x, sides[collective].before, size_bytes);
-        add_phase(&plan, machine, group, &before);
+        work before = inside_work(form, sides[collective].before, size_bytes);
+        add_phase(&course, machine, group, &before);
     }
-    add_phase(&plan, machine, group, &across);
+    add_phase(&course, machine, group, &across);
     if (sides[collective].behind != PC_COLLECTIVES) {
-        work behind = inside_work(x, sides[collective].behind, size_bytes);
-        add_phase(&plan, machine, group, &behind);
+        work behind = inside_work(form, sides[collective].behind, size_bytes);
+        add_phase(&course, machine, group, &behind);
     }
-    return plan;
+    return course;
 }
 
 static bool has_algorithm(const pc_machine *machine, const pc_group *group, pc_collective collective,
@@ -247,54 +249,54 @@ static bool has_algorithm(const pc_machine *machine, const pc_group *group, pc_c
     }
 }
 
-static pc_collective_plan plan_by(const pc_machine *machine, const pc_group *group, pc_collective collective,
-                                  pc_algorithm algorithm, double size_bytes) {
+static pc_collective_course course_by(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                                      pc_algorithm algorithm, double size_bytes) {
     shape x = shape_of(group);
-    if (algorithm == PC_ALGORITHM_HIERARCHICAL) return plan_hierarchy(machine, group, &x, collective, size_bytes);
-    pc_collective_plan plan = {.algorithm = algorithm};
+    if (algorithm == PC_ALGORITHM_HIERARCHICAL) return course_hierarchy(machine, group, &x, collective, size_bytes);
+    pc_collective_course course = {.algorithm = algorithm};
     work load = algorithm == PC_ALGORITHM_TREE           ? tree_work(group, &x, collective, size_bytes)
                 : algorithm == PC_ALGORITHM_IN_SWITCH    ? in_switch_work(group, &x, size_bytes)
                 : collective == PC_COLLECTIVE_ALL_TO_ALL ? scatter_work(machine, group, &x, size_bytes)
                                                          : ring_work(group, &x, collective, size_bytes);
-    add_phase(&plan, machine, group, &load);
-    return plan;
+    add_phase(&course, machine, group, &load);
+    return course;
 }
 
-static pc_collective_plan best_plan(const pc_machine *machine, const pc_group *group, pc_collective collective,
-                                    double size_bytes) {
+static pc_collective_course best_course(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                                        double size_bytes) {
     static const pc_algorithm others[] = {PC_ALGORITHM_TREE, PC_ALGORITHM_IN_SWITCH};
-    pc_collective_plan best = plan_by(machine, group, collective, PC_ALGORITHM_RING, size_bytes);
+    pc_collective_course best = course_by(machine, group, collective, PC_ALGORITHM_RING, size_bytes);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (!has_algorithm(machine, group, collective, others[i])) continue;
-        pc_collective_plan plan = plan_by(machine, group, collective, others[i], size_bytes);
-        if (plan.seconds < best.seconds) best = plan;
+        pc_collective_course course = course_by(machine, group, collective, others[i], size_bytes);
+        if (course.seconds < best.seconds) best = course;
     }
     return best;
 }
 
-/* A plan within a domain, made to last as long as was measured. Its bytes are what is left behind its latency, but
+/* A course within a domain, made to last as long as was measured. Its bytes are what is left behind its latency, but
  * never faster than the link: where the whole is too short for that, of the latency a part goes. */
-static void fit_to_measured(const pc_machine *machine, double seconds, pc_collective_plan *plan) {
-    pc_collective_phase *x = &plan->phase[0];
+static void fit_to_measured(const pc_machine *machine, double seconds, pc_collective_course *course) {
+    pc_collective_phase *x = &course->phase[0];
     double at_least = x->domain_bytes / machine->domain.bandwidth_bytes_per_s, bytes_s = seconds - x->latency_s;
     if (bytes_s < at_least) bytes_s = at_least;
     if (bytes_s > seconds) bytes_s = seconds;
     x->latency_s = seconds - bytes_s;
     x->domain_bytes_per_s = x->domain_bytes / bytes_s;
     x->domain_wire_bytes = bytes_s * machine->domain.bandwidth_bytes_per_s * machine->domain.efficiency;
-    plan->seconds = seconds;
+    course->seconds = seconds;
 }
 
-pc_collective_plan pc_collective_plan_for(const pc_machine *machine, const pc_group *group, pc_collective collective,
-                                          pc_algorithm algorithm, double size_bytes) {
-    pc_collective_plan best = {.algorithm = PC_ALGORITHM_RING};
+pc_collective_course pc_collective_course_of(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                                             pc_algorithm algorithm, double size_bytes) {
+    pc_collective_course best = {.algorithm = PC_ALGORITHM_RING};
     double measured_s;
     if (group->ranks < 2 || !(size_bytes > 0.0)) return best;
     if (algorithm != PC_ALGORITHM_BEST) {
         bool is_there = has_algorithm(machine, group, collective, algorithm);
-        return plan_by(machine, group, collective, is_there ? algorithm : PC_ALGORITHM_RING, size_bytes);
+        return course_by(machine, group, collective, is_there ? algorithm : PC_ALGORITHM_RING, size_bytes);
     }
-    best = best_plan(machine, group, collective, size_bytes);
+    best = best_course(machine, group, collective, size_bytes);
     const pc_transfer_model *measured = machine->measured;
     bool is_measured = measured && measured->collective(measured->self, collective, group, size_bytes, &measured_s);
     if (is_measured && group->domains == 1) fit_to_measured(machine, measured_s, &best);

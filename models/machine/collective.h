@@ -57,20 +57,21 @@ typedef struct pc_collective_phase {
      * capacity is bandwidth times efficiency (bulk): a protocol of half the efficiency fills the link twice as long. */
     double domain_wire_bytes, network_wire_bytes;
 } pc_collective_phase;
-typedef struct pc_collective_plan {
+typedef struct pc_collective_course {
     pc_algorithm algorithm; /* never BEST */
     int phase_count;
     pc_collective_phase phase[PC_COLLECTIVE_PHASES];
     double seconds; /* alone: the sum of latencies and of each phase's slower bytes */
-} pc_collective_plan;
+} pc_collective_course;
 
 /* Where `machine` has measured such a collective (machine.h), BEST takes as long as that; what it sends is the closed
  * cost's, and of the measured time what its latency leaves is bytes, at a rate of at most the link's bandwidth.
  * `size_bytes` as in operation.h; of an all-to-all what a rank has to send, its own part with it. The choice between
  * algorithms and protocols is by the closed cost. An algorithm that this collective, group or machine has not (a tree
  * all-to-all, a hierarchy in one domain) falls back to RING. */
-PC_API pc_collective_plan pc_collective_plan_for(const pc_machine *machine, const pc_group *group,
-                                                 pc_collective collective, pc_algorithm algorithm, double size_bytes);
+PC_API pc_collective_course pc_collective_course_of(const pc_machine *machine, const pc_group *group,
+                                                    pc_collective collective, pc_algorithm algorithm,
+                                                    double size_bytes);
 
 /* A message between stages, alone; measured where the machine has that. */
 PC_API double pc_message_seconds(const pc_machine *machine, const pc_hop *hop, double size_bytes);

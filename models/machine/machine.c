@@ -21,17 +21,17 @@ static const char *const expected_of[] = {
     [FRACTION_OR_ZERO] = "a fraction from 0 to 1",
 };
 
-static bool holds(const rule *x) {
-    if (!isfinite(x->value)) return false;
-    switch (x->bound) {
+static bool holds(const rule *limit) {
+    if (!isfinite(limit->value)) return false;
+    switch (limit->bound) {
     case POSITIVE:
-        return x->value > 0.0;
+        return limit->value > 0.0;
     case NOT_NEGATIVE:
-        return x->value >= 0.0;
+        return limit->value >= 0.0;
     case FRACTION:
-        return x->value > 0.0 && x->value <= 1.0;
+        return limit->value > 0.0 && limit->value <= 1.0;
     case FRACTION_OR_ZERO:
-        return x->value >= 0.0 && x->value <= 1.0;
+        return limit->value >= 0.0 && limit->value <= 1.0;
     }
     return false;
 }
@@ -77,13 +77,15 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
                         x->memory_reserved_bytes, x->memory_bytes);
 }
 
-static pc_code check_connection(const pc_machine *machine, const char *part, const pc_connection *x, pc_error *error) {
+static pc_code check_connection(const pc_machine *machine, const char *part, const pc_connection *connection,
+                                pc_error *error) {
     const rule rules[] = {
-        {"bandwidth", x->bandwidth_bytes_per_s, POSITIVE},
-        {"efficiency", x->efficiency, FRACTION},
-        {"latency", x->latency_s, NOT_NEGATIVE},
-        {"fast_latency", x->fast_latency_s, NOT_NEGATIVE},
-        {"fast_efficiency", x->fast_efficiency, x->fast_latency_s > 0.0 ? FRACTION : FRACTION_OR_ZERO},
+        {"bandwidth", connection->bandwidth_bytes_per_s, POSITIVE},
+        {"efficiency", connection->efficiency, FRACTION},
+        {"latency", connection->latency_s, NOT_NEGATIVE},
+        {"fast_latency", connection->fast_latency_s, NOT_NEGATIVE},
+        {"fast_efficiency", connection->fast_efficiency,
+         connection->fast_latency_s > 0.0 ? FRACTION : FRACTION_OR_ZERO},
     };
     return CHECK_RULES(part, rules);
 }

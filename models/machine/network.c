@@ -84,33 +84,33 @@ void pc_network_free(pc_network *network) {
 
 /* ---- routes ---- */
 
-static int64_t domain_of(const pc_network *x, int64_t gpu) {
-    return gpu / x->machine.domain_gpus;
+static int64_t domain_of(const pc_network *network, int64_t gpu) {
+    return gpu / network->machine.domain_gpus;
 }
 
 /* 0 where one switch joins all. */
-static int64_t leaf_of(const pc_network *x, int64_t gpu) {
+static int64_t leaf_of(const pc_network *network, int64_t gpu) {
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): pc_machine_check asks for one and more */
-    return x->leaf_links == PC_NO_RESOURCE ? 0 : gpu / pc_leaf_gpus(&x->machine);
+    return network->leaf_links == PC_NO_RESOURCE ? 0 : gpu / pc_leaf_gpus(&network->machine);
 }
 
 static int32_t link_of(int32_t first, int64_t index, way direction) {
     return first + (int32_t)(index * WAYS) + (int32_t)direction;
 }
 
-static int32_t list_links(const pc_network *x, int64_t from, int64_t to, int32_t links[4]) {
-    int32_t count = 0, nic_gpus = pc_nic_group_gpus(&x->machine);
-    if (domain_of(x, from) == domain_of(x, to)) {
-        links[count++] = link_of(x->gpu_links, from, OUT);
-        links[count++] = link_of(x->gpu_links, to, INTO);
+static int32_t list_links(const pc_network *network, int64_t from, int64_t to, int32_t links[4]) {
+    int32_t count = 0, nic_gpus = pc_nic_group_gpus(&network->machine);
+    if (domain_of(network, from) == domain_of(network, to)) {
+        links[count++] = link_of(network->gpu_links, from, OUT);
+        links[count++] = link_of(network->gpu_links, to, INTO);
         return count;
     }
-    links[count++] = link_of(x->nic_links, from / nic_gpus, OUT);
-    if (leaf_of(x, from) != leaf_of(x, to)) {
-        links[count++] = link_of(x->leaf_links, leaf_of(x, from), OUT);
-        links[count++] = link_of(x->leaf_links, leaf_of(x, to), INTO);
+    links[count++] = link_of(network->nic_links, from / nic_gpus, OUT);
+    if (leaf_of(network, from) != leaf_of(network, to)) {
+        links[count++] = link_of(network->leaf_links, leaf_of(network, from), OUT);
+        links[count++] = link_of(network->leaf_links, leaf_of(network, to), INTO);
     }
-    links[count++] = link_of(x->nic_links, to / nic_gpus, INTO);
+    links[count++] = link_of(network->nic_links, to / nic_gpus, INTO);
     return count;
 }
 
@@ -142,31 +142,32 @@ typedef struct run {
     int32_t count;
 } run;
 
-static pc_code check_ranks(const pc_network *x, const int64_t *gpus, int32_t count, pc_error *error) {
+static pc_code check_ranks(const pc_network *network, const int64_t *gpus, int32_t count, pc_error *error) {
     for (int32_t i = 0; i < count; i++)
-        if (gpus[i] < (i == 0 ? 0 : gpus[i - 1] + 1) || gpus[i] >= x->gpus)
+        if (gpus[i] < (i == 0 ? 0 : gpus[i - 1] + 1) || gpus[i] >= network->gpus)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "network: rank %" PRId32 " of a collective is GPU %" PRId64
                                 "; expected GPUs below %" PRId64 " in ascending order",
-                                i, gpus[i], x->gpus);
+                                i, gpus[i], network->gpus);
     return PC_OK;
 }
 
-static int32_t cut_into_runs(const pc_network *x, const int64_t *gpus, int32_t count, run *runs) {
+static int32_t cut_into_runs(const pc_network *network, const int64_t *gpus, int32_t count, run *runs) {
     int32_t run_count = 0;
     for (int32_t i = 0; i < count; i++) {
-        if (i == 0 || domain_of(x, gpus[i]) != domain_of(x, gpus[i - 1])) runs[run_count++] = (run){gpus + i, 0};
+        if (i == 0 || domain_of(network, gpus[i]) != domain_of(network, gpus[i - 1]))
+            runs[run_count++] = (run){gpus + i, 0};
         runs[run_count - 1].count++;
     }
     return run_count;
 }
 
 /* The least ranks under a leaf. */
-static int32_t least_in_leaf(const pc_network *x, const int64_t *gpus, int32_t count) {
+static int32_t least_in_leaf(const pc_network *network, const int64_t *gpus, int32_t count) {
     int32_t least = count;
     for (int32_t i = 0, here = 0; i < count; i++) {
         here++;
-        if (i + 1 < count && leaf_of(x, gpus[i + 1]) == leaf_of(x, gpus[i])) continue;
+        if (i + 1 < count && leaf_of(network, gpus[i + 1]) == leaf_of(network, gpus[i])) continue;
         if (here < least) least = here;
         here = 0;
     }
@@ -174,27 +175,28 @@ static int32_t least_in_leaf(const pc_network *x, const int64_t *gpus, int32_t c
 }
 
 /* Whether two ranks of a domain have a NIC in common. */
-static bool shares_nics(const pc_network *x, const int64_t *gpus, int32_t count) {
-    int32_t nic_gpus = pc_nic_group_gpus(&x->machine);
+static bool shares_nics(const pc_network *network, const int64_t *gpus, int32_t count) {
+    int32_t nic_gpus = pc_nic_group_gpus(&network->machine);
     for (int32_t i = 1; i < count; i++)
         /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): pc_machine_check asks for one and more */
-        if (gpus[i] / nic_gpus == gpus[i - 1] / nic_gpus && domain_of(x, gpus[i]) == domain_of(x, gpus[i - 1]))
+        if (gpus[i] / nic_gpus == gpus[i - 1] / nic_gpus &&
+            domain_of(network, gpus[i]) == domain_of(network, gpus[i - 1]))
             return true;
     return false;
 }
 
-static pc_group group_of_runs(const pc_network *x, const int64_t *gpus, int32_t count, const run *runs,
+static pc_group group_of_runs(const pc_network *network, const int64_t *gpus, int32_t count, const run *runs,
                               int32_t run_count) {
-    const pc_machine *machine = &x->machine;
+    const pc_machine *machine = &network->machine;
     pc_group group = {.ranks = count, .in_domain = count, .domains = run_count, .in_leaf = count};
     for (int32_t i = 0; i < run_count; i++)
         if (runs[i].count < group.in_domain) group.in_domain = runs[i].count;
     if (run_count < 2) return group;
     group.nic_bytes_per_s = pc_nic_share(machine);
-    group.crosses_nics = group.in_domain > 1 && !shares_nics(x, gpus, count);
+    group.crosses_nics = group.in_domain > 1 && !shares_nics(network, gpus, count);
     if (group.crosses_nics) group.nic_bytes_per_s *= pc_nic_crossing(machine);
-    if (leaf_of(x, gpus[0]) == leaf_of(x, gpus[count - 1])) return group;
-    group.in_leaf = least_in_leaf(x, gpus, count);
+    if (leaf_of(network, gpus[0]) == leaf_of(network, gpus[count - 1])) return group;
+    group.in_leaf = least_in_leaf(network, gpus, count);
     group.crosses_leaves = true;
     group.uplink_bytes_per_s = pc_leaf_rate(machine) / (double)pc_leaf_gpus(machine);
     /* A leaf of groups like it, each with a ring that leaves it by the NICs of a domain. */
@@ -212,57 +214,58 @@ typedef struct stage {
     pc_error *error;
 } stage;
 
-static pc_code add_flow(const stage *x, int64_t from, int64_t to, double bytes) {
+static pc_code add_flow(const stage *step, int64_t from, int64_t to, double bytes) {
     pc_task task = pc_task_default();
     int32_t number;
-    pc_program *program = x->network->program;
+    pc_program *program = step->network->program;
     task.flow_bytes = (int64_t)(bytes + 0.5);
-    pc_code code = pc_network_route(x->network, from, to, &task.route, x->error);
-    if (!code) code = pc_program_add_task(program, &task, &number, x->error);
-    if (!code) code = pc_program_add_edge(program, x->gate, number, 0, x->error);
-    if (!code) code = pc_program_add_edge(program, number, x->next, 0, x->error);
+    pc_code code = pc_network_route(step->network, from, to, &task.route, step->error);
+    if (!code) code = pc_program_add_task(program, &task, &number, step->error);
+    if (!code) code = pc_program_add_edge(program, step->gate, number, 0, step->error);
+    if (!code) code = pc_program_add_edge(program, number, step->next, 0, step->error);
     return code;
 }
 
 /* Every rank of a domain to the next one there. */
-static pc_code add_inside(const stage *x, const run *ranks, double bytes) {
+static pc_code add_inside(const stage *step, const run *ranks, double bytes) {
     pc_code code = PC_OK;
     for (int32_t i = 0; i < ranks->count && ranks->count > 1 && !code; i++)
-        code = add_flow(x, ranks->gpus[i], ranks->gpus[(i + 1) % ranks->count], bytes);
+        code = add_flow(step, ranks->gpus[i], ranks->gpus[(i + 1) % ranks->count], bytes);
     return code;
 }
 
 /* From one domain to another, every rank of the one sending as much, and every one of the other getting as much: rank i
  * of p has the bytes from i/p to (i+1)/p on both sides. */
-static pc_code add_across(const stage *x, const run *from, const run *to, double bytes) {
+static pc_code add_across(const stage *step, const run *from, const run *to, double bytes) {
     int64_t whole = (int64_t)from->count * to->count, at = 0;
     while (at < whole) {
         int64_t sender = at / to->count, receiver = at / from->count;
         int64_t sender_end = (sender + 1) * to->count, receiver_end = (receiver + 1) * from->count;
         int64_t end = sender_end < receiver_end ? sender_end : receiver_end;
-        pc_code code = add_flow(x, from->gpus[sender], to->gpus[receiver], bytes * (double)(end - at) / (double)whole);
+        pc_code code =
+            add_flow(step, from->gpus[sender], to->gpus[receiver], bytes * (double)(end - at) / (double)whole);
         if (code) return code;
         at = end;
     }
     return PC_OK;
 }
 
-static pc_code add_flows(const stage *x, pc_collective collective, const pc_group *group, const run *runs,
+static pc_code add_flows(const stage *step, pc_collective collective, const pc_group *group, const run *runs,
                          const pc_collective_phase *phase) {
     int32_t count = group->domains;
     pc_code code = PC_OK;
     for (int32_t i = 0; i < count && phase->domain_bytes > 0.0 && !code; i++)
-        code = add_inside(x, &runs[i], phase->domain_wire_bytes);
+        code = add_inside(step, &runs[i], phase->domain_wire_bytes);
     if (!(phase->network_bytes > 0.0) || code) return code;
     if (collective != PC_COLLECTIVE_ALL_TO_ALL) { /* from each domain to the next */
         double bytes = phase->network_wire_bytes * group->in_domain;
-        for (int32_t i = 0; i < count && !code; i++) code = add_across(x, &runs[i], &runs[(i + 1) % count], bytes);
+        for (int32_t i = 0; i < count && !code; i++) code = add_across(step, &runs[i], &runs[(i + 1) % count], bytes);
         return code;
     }
     double pair_bytes = phase->network_wire_bytes / (group->ranks - group->in_domain); /* from one rank to another */
     for (int32_t i = 0; i < count; i++)
         for (int32_t j = 0; j < count && !code; j++)
-            if (i != j) code = add_across(x, &runs[i], &runs[j], pair_bytes * runs[i].count * runs[j].count);
+            if (i != j) code = add_across(step, &runs[i], &runs[j], pair_bytes * runs[i].count * runs[j].count);
     return code;
 }
 
@@ -275,15 +278,15 @@ static pc_code add_gate(pc_program *program, double seconds, int32_t *number, pc
 }
 
 /* Writes the task with which all is done. */
-static pc_code add_plan(pc_network *network, const pc_collective_plan *plan, pc_collective collective,
-                        const pc_group *group, const run *runs, const stage *before, int32_t *done) {
+static pc_code add_course(pc_network *network, const pc_collective_course *course, pc_collective collective,
+                          const pc_group *group, const run *runs, const stage *before, int32_t *done) {
     pc_error *error = before->error;
     stage x = *before;
     pc_code code = PC_OK;
-    for (int i = 0; i < plan->phase_count && !code; i++) {
-        double latency_s = i + 1 < plan->phase_count ? plan->phase[i + 1].latency_s : 0.0;
+    for (int i = 0; i < course->phase_count && !code; i++) {
+        double latency_s = i + 1 < course->phase_count ? course->phase[i + 1].latency_s : 0.0;
         code = add_gate(network->program, latency_s, &x.next, error);
-        if (!code) code = add_flows(&x, collective, group, runs, &plan->phase[i]);
+        if (!code) code = add_flows(&x, collective, group, runs, &course->phase[i]);
         x.gate = x.next;
     }
     *done = x.gate;
@@ -293,14 +296,14 @@ static pc_code add_plan(pc_network *network, const pc_collective_plan *plan, pc_
 static pc_code add_collective(pc_network *network, const run *runs, const pc_group *group, pc_collective collective,
                               pc_algorithm algorithm, double size_bytes, const int32_t *after, int32_t *done,
                               pc_error *error) {
-    pc_collective_plan plan = pc_collective_plan_for(&network->machine, group, collective, algorithm, size_bytes);
+    pc_collective_course course = pc_collective_course_of(&network->machine, group, collective, algorithm, size_bytes);
     stage first = {network, PC_NO_RESOURCE, PC_NO_RESOURCE, error};
-    double latency_s = plan.phase_count > 0 ? plan.phase[0].latency_s : 0.0;
+    double latency_s = course.phase_count > 0 ? course.phase[0].latency_s : 0.0;
     pc_code code = add_gate(network->program, latency_s, &first.gate, error);
     for (int32_t i = 0; i < group->ranks && !code; i++)
         if (after[i] != PC_NO_RESOURCE) code = pc_program_add_edge(network->program, after[i], first.gate, 0, error);
     int32_t last = first.gate;
-    if (!code) code = add_plan(network, &plan, collective, group, runs, &first, &last);
+    if (!code) code = add_course(network, &course, collective, group, runs, &first, &last);
     for (int32_t i = 0; i < group->ranks && !code; i++) done[i] = last;
     return code;
 }

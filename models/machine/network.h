@@ -35,7 +35,7 @@ PC_API pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, i
 /* Adds the tasks of a collective among `count` GPUs, given in ascending order, every rank with its own flows, that
  * starts after the tasks `after` (one a rank; PC_NO_RESOURCE entries are skipped), and writes for each rank the task
  * with which it is done. No rank goes on before all have come, and none is done before all are: each waits for all
- * others' data. The plan is pc_collective_plan_for's for a group that lies so, with others like it beside it. On an
+ * others' data. The course is pc_collective_course_of's for a group that lies so, with others like it beside it. On an
  * error the program may hold a part of the tasks. */
 PC_API pc_code pc_network_add_collective(pc_network *network, const int64_t *gpus, int32_t count,
                                          pc_collective collective, pc_algorithm algorithm, double size_bytes,

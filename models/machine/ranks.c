@@ -92,67 +92,69 @@ static grid grid_of(const pc_ranks *ranks, pc_axis axis, int64_t cell) {
 }
 
 /* Blocks after so many lie in cells of the size as the first ones do. */
-static int64_t distinct_blocks(const grid *x, int64_t cell) {
-    return pc_min(x->gpus / x->block, cell / pc_gcd(cell, x->block));
+static int64_t distinct_blocks(const grid *map, int64_t cell) {
+    return pc_min(map->gpus / map->block, cell / pc_gcd(cell, map->block));
 }
 
 /* The groups that have ranks on both sides of GPU `gpu`: of those of its block, the ones that begin before it and end
  * behind it. */
-static int64_t count_across(const grid *x, int64_t gpu) {
-    int64_t before = gpu % x->block;
-    return gpu >= x->gpus ? 0 : pc_min(x->stride, pc_min(before, x->block - before));
+static int64_t count_across(const grid *map, int64_t gpu) {
+    int64_t before = gpu % map->block;
+    return gpu >= map->gpus ? 0 : pc_min(map->stride, pc_min(before, map->block - before));
 }
 
 /* The groups that have ranks both in the cell and beyond it. */
-static int64_t count_leaving(const grid *x, int64_t cell) {
-    int64_t begin = cell * x->cell, end = begin + x->cell;
+static int64_t count_leaving(const grid *map, int64_t cell) {
+    int64_t begin = cell * map->cell, end = begin + map->cell;
     bool is_covered =
-        end < x->gpus && begin % x->block != 0 && end % x->block != 0 && begin / x->block == end / x->block;
-    if (is_covered) return pc_min(x->stride, x->cell);
-    return count_across(x, begin) + count_across(x, end);
+        end < map->gpus && begin % map->block != 0 && end % map->block != 0 && begin / map->block == end / map->block;
+    if (is_covered) return pc_min(map->stride, map->cell);
+    return count_across(map, begin) + count_across(map, end);
 }
 
 /* Of the groups of a block of which a cell has `room` GPUs in a row, the least ranks that one has there, if any. */
-static int64_t least_ranks(const grid *x, int64_t room) {
-    return pc_max(1, room / x->stride);
+static int64_t least_ranks(const grid *map, int64_t room) {
+    return pc_max(1, room / map->stride);
 }
 
 /* The cells of the group that begins at `first`, where neighbours are less than a cell apart. */
-static int64_t count_cells(const grid *x, int64_t first) {
-    return (first + x->block - x->stride) / x->cell - first / x->cell + 1;
+static int64_t count_cells(const grid *map, int64_t first) {
+    return (first + map->block - map->stride) / map->cell - first / map->cell + 1;
 }
 
 /* Of the groups of a block: from its first one on, the count grows where a group's last rank comes into a new cell. */
-static int64_t most_cells(const grid *x, int64_t begin) {
-    int64_t into = (begin + x->block - x->stride) % x->cell, grows_at = into == 0 ? 0 : x->cell - into;
-    if (x->stride >= x->cell) return x->block / x->stride;
-    int64_t cells = count_cells(x, begin);
-    return grows_at < x->stride ? pc_max(cells, count_cells(x, begin + grows_at)) : cells;
+static int64_t most_cells(const grid *map, int64_t begin) {
+    int64_t into = (begin + map->block - map->stride) % map->cell, grows_at = into == 0 ? 0 : map->cell - into;
+    if (map->stride >= map->cell) return map->block / map->stride;
+    int64_t cells = count_cells(map, begin);
+    return grows_at < map->stride ? pc_max(cells, count_cells(map, begin + grows_at)) : cells;
 }
 
-static void add_block(const grid *x, int64_t begin, spread *found) {
-    int64_t end = begin + x->block, first = begin / x->cell, last = (end - 1) / x->cell;
+static void add_block(const grid *map, int64_t begin, spread *found) {
+    int64_t end = begin + map->block, first = begin / map->cell, last = (end - 1) / map->cell;
     if (first == last) return;
-    int64_t in_cell = pc_min(least_ranks(x, (first + 1) * x->cell - begin), least_ranks(x, end - last * x->cell));
-    if (last - first > 1) in_cell = pc_min(in_cell, least_ranks(x, x->cell));
-    int64_t leaving = pc_max(count_leaving(x, first), pc_max(count_leaving(x, first + 1), count_leaving(x, last)));
-    found->cells = pc_max(found->cells, most_cells(x, begin));
+    int64_t in_cell =
+        pc_min(least_ranks(map, (first + 1) * map->cell - begin), least_ranks(map, end - last * map->cell));
+    if (last - first > 1) in_cell = pc_min(in_cell, least_ranks(map, map->cell));
+    int64_t leaving =
+        pc_max(count_leaving(map, first), pc_max(count_leaving(map, first + 1), count_leaving(map, last)));
+    found->cells = pc_max(found->cells, most_cells(map, begin));
     found->in_cell = found->crosses ? pc_min(found->in_cell, in_cell) : in_cell;
     found->leaving = pc_max(found->leaving, leaving);
     found->crosses = true;
 }
 
-static spread find_spread(const grid *x) {
-    spread found = {.in_cell = x->block / x->stride, .cells = 1};
-    if (x->block == x->stride) return found;
-    for (int64_t i = 0; i < distinct_blocks(x, x->cell); i++) add_block(x, i * x->block, &found);
+static spread find_spread(const grid *map) {
+    spread found = {.in_cell = map->block / map->stride, .cells = 1};
+    if (map->block == map->stride) return found;
+    for (int64_t i = 0; i < distinct_blocks(map, map->cell); i++) add_block(map, i * map->block, &found);
     return found;
 }
 
 /* Of an aligned domain. */
-static int64_t count_beside(const grid *x) {
-    int64_t cell = pc_min(x->cell, x->gpus);
-    int64_t groups = x->block >= cell ? pc_min(x->stride, cell) : pc_divide_up(cell, x->block) * x->stride;
+static int64_t count_beside(const grid *map) {
+    int64_t cell = pc_min(map->cell, map->gpus);
+    int64_t groups = map->block >= cell ? pc_min(map->stride, cell) : pc_divide_up(cell, map->block) * map->stride;
     return groups - 1;
 }
 
@@ -195,62 +197,63 @@ static bool is_same_cell(int64_t a, int64_t b, int64_t cell) {
 }
 
 /* A piece that a cell does not hold has a message out of it, for messages go at least a piece's length. */
-static bool is_piece_inside(const senders *x, int64_t begin, int64_t cell) {
-    int64_t last = begin + x->grid.stride - 1;
-    return is_same_cell(begin, last, cell) && is_same_cell(begin, begin + x->distance, cell) &&
-           is_same_cell(begin, last + x->distance, cell);
+static bool is_piece_inside(const senders *sending, int64_t begin, int64_t cell) {
+    int64_t last = begin + sending->grid.stride - 1;
+    return is_same_cell(begin, last, cell) && is_same_cell(begin, begin + sending->distance, cell) &&
+           is_same_cell(begin, last + sending->distance, cell);
 }
 
 /* How many of `size` GPUs in a row are of the stage and send out of their domain. */
-static int64_t count_nic_senders(const senders *x, int64_t begin, int64_t size) {
+static int64_t count_nic_senders(const senders *sending, int64_t begin, int64_t size) {
     int64_t count = 0;
-    for (int64_t gpu = begin; gpu < pc_min(begin + size, x->grid.gpus); gpu++)
-        count +=
-            gpu % x->grid.block / x->grid.stride == x->stage && !is_same_cell(gpu, gpu + x->distance, x->grid.cell);
+    for (int64_t gpu = begin; gpu < pc_min(begin + size, sending->grid.gpus); gpu++)
+        count += gpu % sending->grid.block / sending->grid.stride == sending->stage &&
+                 !is_same_cell(gpu, gpu + sending->distance, sending->grid.cell);
     return count;
 }
 
 /* How many of the GPUs from `begin` to before `end` are of the stage and send to GPUs that are not. */
-static int64_t count_leaf_senders(const senders *x, int64_t begin, int64_t end) {
+static int64_t count_leaf_senders(const senders *sending, int64_t begin, int64_t end) {
     int64_t count = 0;
-    for (int64_t block = begin / x->grid.block * x->grid.block; block < pc_min(end, x->grid.gpus);
-         block += x->grid.block) {
-        int64_t first = pc_max(begin, block + x->stage * x->grid.stride);
-        int64_t behind = pc_min(end, block + (x->stage + 1) * x->grid.stride);
+    for (int64_t block = begin / sending->grid.block * sending->grid.block; block < pc_min(end, sending->grid.gpus);
+         block += sending->grid.block) {
+        int64_t first = pc_max(begin, block + sending->stage * sending->grid.stride);
+        int64_t behind = pc_min(end, block + (sending->stage + 1) * sending->grid.stride);
         if (first >= behind) continue;
-        int64_t inside = pc_min(behind, end - x->distance) - pc_max(first, begin - x->distance);
+        int64_t inside = pc_min(behind, end - sending->distance) - pc_max(first, begin - sending->distance);
         count += behind - first - pc_max(inside, 0);
     }
     return count;
 }
 
-typedef int64_t count_in_cell(const senders *x, int64_t cell, int64_t size);
+typedef int64_t count_in_cell(const senders *sending, int64_t cell, int64_t size);
 
-static int64_t count_in_nic_group(const senders *x, int64_t cell, int64_t size) {
-    return count_nic_senders(x, cell * size, size);
+static int64_t count_in_nic_group(const senders *sending, int64_t cell, int64_t size) {
+    return count_nic_senders(sending, cell * size, size);
 }
 
-static int64_t count_in_leaf(const senders *x, int64_t cell, int64_t size) {
-    return count_leaf_senders(x, cell * size, (cell + 1) * size);
+static int64_t count_in_leaf(const senders *sending, int64_t cell, int64_t size) {
+    return count_leaf_senders(sending, cell * size, (cell + 1) * size);
 }
 
 /* The most senders in a cell of `size` GPUs: the first two and the last two of each piece; those between are alike. */
-static int64_t find_most(const senders *x, count_in_cell *count, int64_t size, int64_t blocks) {
+static int64_t find_most(const senders *sending, count_in_cell *count, int64_t size, int64_t blocks) {
     int64_t most = 0;
     for (int64_t i = 0; i < blocks; i++) {
-        int64_t begin = i * x->grid.block + x->stage * x->grid.stride, last = begin + x->grid.stride - 1;
-        most = pc_max(most, count(x, begin / size, size));
-        most = pc_max(most, count(x, pc_min(begin / size + 1, last / size), size));
-        most = pc_max(most, count(x, pc_max(last / size - 1, begin / size), size));
-        most = pc_max(most, count(x, last / size, size));
+        int64_t begin = i * sending->grid.block + sending->stage * sending->grid.stride,
+                last = begin + sending->grid.stride - 1;
+        most = pc_max(most, count(sending, begin / size, size));
+        most = pc_max(most, count(sending, pc_min(begin / size + 1, last / size), size));
+        most = pc_max(most, count(sending, pc_max(last / size - 1, begin / size), size));
+        most = pc_max(most, count(sending, last / size, size));
     }
     return most;
 }
 
 /* Those that send, and those that receive: they would send the other way. */
-static int64_t find_most_of_both(const senders *x, count_in_cell *count, int64_t size, int64_t blocks) {
-    senders back = {x->grid, x->stage + x->distance / x->grid.stride, -x->distance};
-    return pc_max(find_most(x, count, size, blocks), find_most(&back, count, size, blocks));
+static int64_t find_most_of_both(const senders *sending, count_in_cell *count, int64_t size, int64_t blocks) {
+    senders back = {sending->grid, sending->stage + sending->distance / sending->grid.stride, -sending->distance};
+    return pc_max(find_most(sending, count, size, blocks), find_most(&back, count, size, blocks));
 }
 
 pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {

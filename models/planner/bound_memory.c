@@ -2,14 +2,14 @@
 
 /* What F leaves of a part of each sort that the stage has, in each state; its last state is never negative (memory.h).
  */
-static void find_bytes(const plan_bounder *bounder, const pc_iteration_plan *plan, int device,
+static void find_bytes(const plan_bounder *bounder, const pc_outline *outline, int device,
                        int64_t bytes[SORTS][HELD_STATES]) {
     for (int sort = 0; sort < SORTS; sort++)
         for (int state = 0; state < HELD_STATES; state++) bytes[sort][state] = 0;
-    for (int c = 0; c < plan->chunks; c++) {
-        const pc_part_activation *x = &pc_plan_part(plan, device, c)->activation;
-        int part = pc_placement_part(plan->placement, plan->devices, device, c);
-        int64_t *of_sort = bytes[plan_sort_of(part, plan->parts)];
+    for (int c = 0; c < outline->chunks; c++) {
+        const pc_part_activation *x = &pc_outline_part(outline, device, c)->activation;
+        int part = pc_placement_part(outline->placement, outline->devices, device, c);
+        int64_t *of_sort = bytes[plan_sort_of(part, outline->parts)];
         of_sort[HELD_WHOLE] = x->taken;
         of_sort[HELD_KEPT] = x->kept;
         of_sort[HELD_AFTER_B] = x->taken - x->b_frees;
@@ -20,32 +20,32 @@ static void find_bytes(const plan_bounder *bounder, const pc_iteration_plan *pla
 /* Every microbatch has been through all its F of a stage before the first of its backward passes there, as
  * pc_generator_least_memory says: while one chunk holds all that it ever takes, those of the parts before it hold what
  * F kept, which without recomputation is all, too. */
-static int64_t one_microbatch(const pc_iteration_plan *plan, int device) {
-    bool visits_all = pc_placement_visited(plan->placement, plan->chunks) == plan->chunks;
+static int64_t one_microbatch(const pc_outline *outline, int device) {
+    bool visits_all = pc_placement_visited(outline->placement, outline->chunks) == outline->chunks;
     int64_t kept = 0, most = 0;
-    for (int c = 0; c < plan->chunks; c++) {
-        const pc_part_activation *x = &pc_plan_part(plan, device, c)->activation;
+    for (int c = 0; c < outline->chunks; c++) {
+        const pc_part_activation *x = &pc_outline_part(outline, device, c)->activation;
         if (kept + x->taken > most) most = kept + x->taken;
         if (visits_all) kept += x->kept;
     }
     return most;
 }
 
-/* What is held all the time is the plan's, exactly, and so is what the step needs in the place of activations; so are
- * the activations of a schedule that does not search, whose order is known (held.h). One that searches holds a
+/* What is held all the time is the outline's, exactly, and so is what the step needs in the place of activations; so
+ * are the activations of a schedule that does not search, whose order is known (held.h). One that searches holds a
  * microbatch at least. */
-int64_t plan_bound_memory(const plan_bounder *bounder, const pc_iteration_plan *plan) {
+int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline) {
     int64_t most = 0;
-    for (int d = 0; d < plan->devices; d++) {
+    for (int d = 0; d < outline->devices; d++) {
         int64_t bytes[SORTS][HELD_STATES], held;
         if (bounder->held) {
-            find_bytes(bounder, plan, d, bytes);
+            find_bytes(bounder, outline, d, bytes);
             held = plan_held_most(bounder->held, d, (const int64_t(*)[HELD_STATES])bytes);
         } else {
-            held = one_microbatch(plan, d);
+            held = one_microbatch(outline, d);
         }
-        if (held < plan->device[d].step_bytes) held = plan->device[d].step_bytes;
-        int64_t sum = pc_iteration_plan_fixed(plan, d) + held;
+        if (held < outline->device[d].step_bytes) held = outline->device[d].step_bytes;
+        int64_t sum = pc_outline_fixed(outline, d) + held;
         if (sum > most) most = sum;
     }
     return most;

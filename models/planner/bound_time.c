@@ -41,7 +41,7 @@ static pc_time shave(pc_time time) {
 }
 
 void plan_bounder_free(plan_bounder *bounder) {
-    pc_plan_memo_free(bounder->memo);
+    pc_outline_memo_free(bounder->memo);
     plan_held_store_free(&bounder->held_store);
     pc_free(bounder->cells);
     pc_free(bounder->stage);
@@ -51,12 +51,12 @@ void plan_bounder_free(plan_bounder *bounder) {
 
 /* ---- where the parts are ---- */
 
-static int count_replicas(const pc_iteration_plan *plan) {
-    return plan->placement == PC_PLACEMENT_BIDIRECTIONAL ? 2 : 1;
+static int count_replicas(const pc_outline *outline) {
+    return outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? 2 : 1;
 }
 
-static pc_code make_room(plan_bounder *bounder, const pc_iteration_plan *plan, pc_error *error) {
-    int cells = plan->devices * plan->chunks;
+static pc_code make_room(plan_bounder *bounder, const pc_outline *outline, pc_error *error) {
+    int cells = outline->devices * outline->chunks;
     if (cells > bounder->cell_room) {
         pc_free(bounder->cells);
         bounder->cell_room = 0;
@@ -64,69 +64,70 @@ static pc_code make_room(plan_bounder *bounder, const pc_iteration_plan *plan, p
         if (!bounder->cells) return pc_error_no_memory(error);
         bounder->cell_room = cells;
     }
-    if (plan->devices > bounder->stage_room) {
+    if (outline->devices > bounder->stage_room) {
         pc_free(bounder->stage);
         pc_free(bounder->under_way_ps);
         bounder->stage_room = 0;
-        bounder->stage = pc_alloc(3 * (size_t)plan->devices, sizeof *bounder->stage);
-        bounder->under_way_ps = pc_alloc((size_t)plan->devices, sizeof *bounder->under_way_ps);
+        bounder->stage = pc_alloc(3 * (size_t)outline->devices, sizeof *bounder->stage);
+        bounder->under_way_ps = pc_alloc((size_t)outline->devices, sizeof *bounder->under_way_ps);
         if (!bounder->stage || !bounder->under_way_ps) return pc_error_no_memory(error);
-        bounder->stage_room = plan->devices;
+        bounder->stage_room = outline->devices;
     }
     return PC_OK;
 }
 
-static void place_cells(plan_bounder *bounder, const pc_iteration_plan *plan) {
-    int replicas = count_replicas(plan);
-    int64_t m = plan->cut.microbatches;
-    for (int i = 0; i < plan->devices * plan->chunks; i++) {
-        int replica = i / plan->parts, part = i % plan->parts; /* replica r has the microbatches of number r mod 2 */
+static void place_cells(plan_bounder *bounder, const pc_outline *outline) {
+    int replicas = count_replicas(outline);
+    int64_t m = outline->cut.microbatches;
+    for (int i = 0; i < outline->devices * outline->chunks; i++) {
+        int replica = i / outline->parts,
+            part = i % outline->parts; /* replica r has the microbatches of number r mod 2 */
         plan_cell *x = &bounder->cells[i];
-        x->device = pc_placement_stage(plan->placement, plan->devices, part, replica);
-        x->chunk = pc_placement_chunk(plan->placement, plan->devices, part, replica);
-        x->sort = plan->chunks_of[(int64_t)x->device * plan->chunks + x->chunk].sort;
+        x->device = pc_placement_stage(outline->placement, outline->devices, part, replica);
+        x->chunk = pc_placement_chunk(outline->placement, outline->devices, part, replica);
+        x->sort = outline->chunks_of[(int64_t)x->device * outline->chunks + x->chunk].sort;
         x->microbatches = replicas == 1 ? m : (m + 1 - replica) / 2;
     }
 }
 
-static pc_code take_up(plan_bounder *bounder, const pc_iteration_plan *plan, pc_error *error) {
-    const pc_generator *generator = plan->spec->generator;
+static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_error *error) {
+    const pc_generator *generator = outline->spec->generator;
     bounder->held = NULL;
-    pc_code code = make_room(bounder, plan, error);
+    pc_code code = make_room(bounder, outline, error);
     if (!code && !generator->searches)
-        code = plan_held_find(&bounder->held_store, generator, plan->devices, plan->cut.microbatches, plan->chunks,
-                              pc_plan_recomputes_in_b(plan), &bounder->held, error);
-    if (!code) place_cells(bounder, plan);
+        code = plan_held_find(&bounder->held_store, generator, outline->devices, outline->cut.microbatches,
+                              outline->chunks, pc_outline_recomputes_in_b(outline), &bounder->held, error);
+    if (!code) place_cells(bounder, outline);
     return code;
 }
 
 static pc_code open_memo(plan_bounder *bounder, int base, pc_error *error) {
     if (bounder->memo && bounder->memo_base == base) return PC_OK;
-    pc_plan_memo_free(bounder->memo);
+    pc_outline_memo_free(bounder->memo);
     bounder->memo = NULL;
     bounder->memo_base = base;
-    return pc_plan_memo_create(&bounder->memo, error);
+    return pc_outline_memo_create(&bounder->memo, error);
 }
 
-pc_code plan_bounder_plan(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
-                          pc_iteration_plan *plan, pc_error *error) {
-    pc_iteration_plan made;
+pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
+                             pc_outline *outline, pc_error *error) {
+    pc_outline made;
     pc_code code = open_memo(bounder, base, error);
-    if (!code) code = pc_iteration_plan_make_with(spec, space->bases[base].cost, bounder->memo, &made, error);
+    if (!code) code = pc_outline_make_with(spec, space->bases[base].cost, bounder->memo, &made, error);
     if (code) return code;
     code = take_up(bounder, &made, error);
     if (code)
-        pc_iteration_plan_free(&made);
+        pc_outline_free(&made);
     else
-        *plan = made;
+        *outline = made;
     return code;
 }
 
 /* ---- what they take ---- */
 
-/* What a plan's overlaps and network make of its times. */
+/* What an outline's overlaps and network make of its times. */
 typedef struct reading {
-    const pc_iteration_plan *plan;
+    const pc_outline *outline;
     plan_scope scope;
     bool overlaps_gradients, overlaps_parameters, overlaps_p2p; /* the spec's, or all */
     bool is_flows, is_operations; /* over a network of flows; and passes as their operations */
@@ -135,67 +136,68 @@ typedef struct reading {
 } reading;
 
 /* With all overlaps what meets with some meets, too. */
-static bool runs_flows(const reading *x) {
-    const pc_iteration_spec *spec = x->plan->spec;
+static bool runs_flows(const reading *view) {
+    const pc_iteration_spec *spec = view->outline->spec;
     if (spec->network != PC_NETWORK_AUTO) return spec->network == PC_NETWORK_FLOWS;
     if (spec->granularity == PC_GRANULARITY_OPERATIONS) return true;
-    return x->scope == SCOPE_ONE ? pc_plan_meets(x->plan) : true;
+    return view->scope == SCOPE_ONE ? pc_outline_meets(view->outline) : true;
 }
 
 /* Of a pass in operations over flows only the kernels are counted: a bucket of n comes after an n-th of them, whenever
  * the host launched them. */
-static pc_code read_passes(reading *x, pc_error *error) {
-    const pc_iteration_plan *plan = x->plan;
+static pc_code read_passes(reading *view, pc_error *error) {
+    const pc_outline *outline = view->outline;
     pc_code code = PC_OK;
-    x->is_flows = runs_flows(x);
-    x->is_operations = x->is_flows && plan->spec->granularity == PC_GRANULARITY_OPERATIONS;
-    for (int sort = 0; sort < plan->sort_count; sort++)
+    view->is_flows = runs_flows(view);
+    view->is_operations = view->is_flows && outline->spec->granularity == PC_GRANULARITY_OPERATIONS;
+    for (int sort = 0; sort < outline->sort_count; sort++)
         for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++) {
-            const pc_pass_cost *cost = &plan->part_costs[sort].pass[kind];
+            const pc_pass_cost *cost = &outline->part_costs[sort].pass[kind];
             pc_time kernels_ps = 0;
-            if (!pc_plan_has_kind(plan->spec->generator, (pc_pass_kind)kind)) continue;
-            double tp_s = x->scope == SCOPE_SHAPE ? 0 : cost->tp_s;
-            code = pc_plan_time("pass", (cost->compute_s + tp_s) * plan->pace, 1, &x->alone[sort][kind], error);
-            if (code || !x->is_operations) continue;
-            code = pc_plan_time("kernels", cost->kernel_s * plan->pace, 1, &kernels_ps, error);
-            x->rest[sort][kind] = x->alone[sort][kind] - shave(kernels_ps);
+            if (!pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind)) continue;
+            double tp_s = view->scope == SCOPE_SHAPE ? 0 : cost->tp_s;
+            code =
+                pc_outline_time("pass", (cost->compute_s + tp_s) * outline->pace, 1, &view->alone[sort][kind], error);
+            if (code || !view->is_operations) continue;
+            code = pc_outline_time("kernels", cost->kernel_s * outline->pace, 1, &kernels_ps, error);
+            view->rest[sort][kind] = view->alone[sort][kind] - shave(kernels_ps);
         }
     return code;
 }
 
-static pc_time over_link(const reading *x, pc_time time) {
-    return x->is_flows ? shave(time) : time;
+static pc_time over_link(const reading *view, pc_time time) {
+    return view->is_flows ? shave(time) : time;
 }
 
-/* pc_plan_with_zero, of any overlaps: what can lie beside a pass does. */
-static pc_time with_zero(const reading *x, int device, pc_pass pass, pc_time alone) {
-    const pc_chunk_plan *chunk = &x->plan->chunks_of[(int64_t)device * x->plan->chunks + pass.chunk];
+/* pc_outline_with_zero, of any overlaps: what can lie beside a pass does. */
+static pc_time with_zero(const reading *view, int device, pc_pass pass, pc_time alone) {
+    const pc_chunk_outline *chunk = &view->outline->chunks_of[(int64_t)device * view->outline->chunks + pass.chunk];
     pc_time beside = 0;
-    if (x->scope == SCOPE_ONE) return pc_plan_with_zero(x->plan, device, pass, alone);
-    if (x->plan->cut.zero == 3 && pass.kind != PC_PASS_W) beside += chunk->buckets * chunk->gather_ps;
-    if (x->plan->cut.zero == 3 && pc_pass_adds_gradients(pass)) beside += chunk->buckets * chunk->reduce_ps;
+    if (view->scope == SCOPE_ONE) return pc_outline_with_zero(view->outline, device, pass, alone);
+    if (view->outline->cut.zero == 3 && pass.kind != PC_PASS_W) beside += chunk->buckets * chunk->gather_ps;
+    if (view->outline->cut.zero == 3 && pc_pass_adds_gradients(pass)) beside += chunk->buckets * chunk->reduce_ps;
     return pc_max(alone, beside);
 }
 
 /* A pass, ZeRO's collectives in it included. */
-static pc_time read_pass(const reading *x, const plan_cell *cell, pc_pass_kind kind) {
-    pc_time alone = x->alone[cell->sort][kind], time = alone;
+static pc_time read_pass(const reading *view, const plan_cell *cell, pc_pass_kind kind) {
+    pc_time alone = view->alone[cell->sort][kind], time = alone;
     pc_pass pass = {0, (int16_t)cell->chunk, (int16_t)kind};
-    if (!pc_plan_has_kind(x->plan->spec->generator, kind)) return 0;
-    if (x->scope == SCOPE_SHAPE) return alone - x->rest[cell->sort][kind];
-    if (x->plan->cut.zero >= 2) time = with_zero(x, cell->device, pass, alone);
-    return time - x->rest[cell->sort][kind];
+    if (!pc_outline_has_kind(view->outline->spec->generator, kind)) return 0;
+    if (view->scope == SCOPE_SHAPE) return alone - view->rest[cell->sort][kind];
+    if (view->outline->cut.zero >= 2) time = with_zero(view, cell->device, pass, alone);
+    return time - view->rest[cell->sort][kind];
 }
 
-static pc_time read_hop(const reading *x, int from, int to) {
-    if (from == to || x->scope == SCOPE_SHAPE) return 0;
-    return over_link(x, x->plan->device[pc_plan_hop(x->plan, from, to)].hop_ps);
+static pc_time read_hop(const reading *view, int from, int to) {
+    if (from == to || view->scope == SCOPE_SHAPE) return 0;
+    return over_link(view, view->outline->device[pc_outline_hop(view->outline, from, to)].hop_ps);
 }
 
 /* Transfers are delays, or, where a stage waits for what it has sent, part of the pass that sent it. */
-static void add_hops(const reading *x, plan_cell *cell, plan_cell *next) {
-    pc_time down = read_hop(x, cell->device, next->device), up = read_hop(x, next->device, cell->device);
-    bool overlaps = x->overlaps_p2p;
+static void add_hops(const reading *view, plan_cell *cell, plan_cell *next) {
+    pc_time down = read_hop(view, cell->device, next->device), up = read_hop(view, next->device, cell->device);
+    bool overlaps = view->overlaps_p2p;
     cell->delay_down = overlaps ? down : 0;
     cell->delay_up = overlaps ? up : 0;
     if (overlaps) return;
@@ -204,68 +206,70 @@ static void add_hops(const reading *x, plan_cell *cell, plan_cell *next) {
 }
 
 /* Of any overlaps ZeRO 2 reduces behind its passes, as it does where gradients overlap. */
-static bool reduces_behind(const reading *x) {
-    const pc_iteration_plan *plan = x->plan;
-    if (x->scope == SCOPE_SHAPE) return false;
-    return x->scope == SCOPE_ONE ? pc_plan_reduces_behind(plan) : plan->dp.ranks > 1 && plan->cut.zero != 3;
+static bool reduces_behind(const reading *view) {
+    const pc_outline *outline = view->outline;
+    if (view->scope == SCOPE_SHAPE) return false;
+    return view->scope == SCOPE_ONE ? pc_outline_reduces_behind(outline)
+                                    : outline->dp.ranks > 1 && outline->cut.zero != 3;
 }
 
-static void read_cells(const reading *x, plan_cell *cells) {
-    const pc_iteration_plan *plan = x->plan;
-    bool splits = plan->spec->generator->splits, reduces = reduces_behind(x);
-    int count = plan->devices * plan->chunks;
+static void read_cells(const reading *view, plan_cell *cells) {
+    const pc_outline *outline = view->outline;
+    bool splits = outline->spec->generator->splits, reduces = reduces_behind(view);
+    int count = outline->devices * outline->chunks;
     for (int i = 0; i < count; i++) {
         plan_cell *cell = &cells[i];
-        const pc_chunk_plan *chunk = &plan->chunks_of[(int64_t)cell->device * plan->chunks + cell->chunk];
-        cell->f = read_pass(x, cell, PC_PASS_F);
-        cell->r = read_pass(x, cell, PC_PASS_R);
-        cell->back = read_pass(x, cell, splits ? PC_PASS_B : PC_PASS_BW);
-        cell->w = read_pass(x, cell, PC_PASS_W);
+        const pc_chunk_outline *chunk = &outline->chunks_of[(int64_t)cell->device * outline->chunks + cell->chunk];
+        cell->f = read_pass(view, cell, PC_PASS_F);
+        cell->r = read_pass(view, cell, PC_PASS_R);
+        cell->back = read_pass(view, cell, splits ? PC_PASS_B : PC_PASS_BW);
+        cell->w = read_pass(view, cell, PC_PASS_W);
         cell->delay_down = cell->delay_up = cell->ready = 0;
         cell->buckets = chunk->buckets;
-        cell->reduce = reduces ? over_link(x, chunk->reduce_ps) : 0;
+        cell->reduce = reduces ? over_link(view, chunk->reduce_ps) : 0;
     }
 }
 
-static void read_hops(const reading *x, plan_cell *cells) {
-    int count = x->plan->devices * x->plan->chunks;
+static void read_hops(const reading *view, plan_cell *cells) {
+    int count = view->outline->devices * view->outline->chunks;
     for (int i = 0; i + 1 < count; i++)
-        if ((i + 1) % x->plan->parts != 0) add_hops(x, &cells[i], &cells[i + 1]);
+        if ((i + 1) % view->outline->parts != 0) add_hops(view, &cells[i], &cells[i + 1]);
 }
 
 /* ---- parameters ---- */
 
-static plan_cell *cell_of(const reading *x, plan_cell *cells, int device, int chunk) {
-    const pc_iteration_plan *plan = x->plan;
-    int part = pc_placement_part(plan->placement, plan->devices, device, chunk);
-    return &cells[plan->placement == PC_PLACEMENT_BIDIRECTIONAL ? chunk * plan->parts + part : part];
+static plan_cell *cell_of(const reading *view, plan_cell *cells, int device, int chunk) {
+    const pc_outline *outline = view->outline;
+    int part = pc_placement_part(outline->placement, outline->devices, device, chunk);
+    return &cells[outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? chunk * outline->parts + part : part];
 }
 
-/* pc_plan_set_ready: the k-th of b buckets is there at s + (k+1) g, and needed k b-ths into F; the latest of that is
+/* pc_outline_set_ready: the k-th of b buckets is there at s + (k+1) g, and needed k b-ths into F; the latest of that is
  * that of the first or of the last bucket. Before transfers are added to passes. */
-static void read_ready(const reading *x, plan_cell *cells, int device) {
-    const pc_iteration_plan *plan = x->plan;
+static void read_ready(const reading *view, plan_cell *cells, int device) {
+    const pc_outline *outline = view->outline;
     pc_time stream = 0;
-    for (int i = 0; i < plan->chunks; i++) {
-        int chunk = pc_plan_nth_chunk(plan, device, i);
-        const pc_chunk_plan *chunk_plan = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
-        plan_cell *cell = cell_of(x, cells, device, chunk);
-        pc_time gather = over_link(x, chunk_plan->gather_ps), b = chunk_plan->buckets;
+    for (int i = 0; i < outline->chunks; i++) {
+        int chunk = pc_outline_nth_chunk(outline, device, i);
+        const pc_chunk_outline *chunk_outline = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
+        plan_cell *cell = cell_of(view, cells, device, chunk);
+        pc_time gather = over_link(view, chunk_outline->gather_ps), b = chunk_outline->buckets;
         pc_time first = stream + gather, last = stream + b * gather - cell->f / b * (b - 1);
         stream += b * gather;
         cell->ready = pc_max(pc_max(first, last), 0);
-        if (x->is_flows) cell->ready = shave(cell->ready);
+        if (view->is_flows) cell->ready = shave(cell->ready);
     }
-    for (int c = 0; !x->overlaps_parameters && c < plan->chunks; c++) cell_of(x, cells, device, c)->ready = stream;
+    for (int c = 0; !view->overlaps_parameters && c < outline->chunks; c++)
+        cell_of(view, cells, device, c)->ready = stream;
 }
 
 /* ---- (1) to (4) ---- */
 
-static void find_f_ends(const reading *x, plan_cell *cells) {
-    int count = x->plan->devices * x->plan->chunks;
+static void find_f_ends(const reading *view, plan_cell *cells) {
+    int count = view->outline->devices * view->outline->chunks;
     for (int i = 0; i < count; i++) {
         plan_cell *cell = &cells[i];
-        bool is_first = i % x->plan->parts == 0;
+        bool is_first = i % view->outline->parts == 0;
         pc_time arrives = is_first ? 0 : cells[i - 1].f_end + cells[i - 1].delay_down;
         cell->f_end = pc_max(arrives, cell->ready) + cell->f;
     }
@@ -279,10 +283,10 @@ typedef struct stage_sums {
     pc_time start, work, before_last;
 } stage_sums;
 
-static stage_sums sum_stage(const reading *x, plan_cell *cells, int device) {
+static stage_sums sum_stage(const reading *view, plan_cell *cells, int device) {
     stage_sums sums = {.first = -1};
-    for (int c = 0; c < x->plan->chunks; c++) {
-        const plan_cell *cell = cell_of(x, cells, device, c);
+    for (int c = 0; c < view->outline->chunks; c++) {
+        const plan_cell *cell = cell_of(view, cells, device, c);
         int number = (int)(cell - cells);
         if (cell->microbatches == 0) continue;
         pc_time start = cell->f_end - cell->f;
@@ -312,29 +316,29 @@ static pc_time by_lanes(const plan_bounder *bounder, int device) {
 
 /* From the end of a stage's last pass to when its gradients are reduced. Not overlapped all buckets are left; otherwise
  * the last one, and those that the last pass of its chunk, whichever it is, does not hide. */
-static pc_time tail_of(const reading *x, plan_cell *cells, int device) {
+static pc_time tail_of(const reading *view, plan_cell *cells, int device) {
     pc_time all = 0, least = PC_TIME_MAX;
-    for (int c = 0; c < x->plan->chunks; c++) {
-        const plan_cell *cell = cell_of(x, cells, device, c);
-        pc_time last_pass = x->plan->spec->generator->splits ? cell->w : cell->back, b = cell->buckets;
+    for (int c = 0; c < view->outline->chunks; c++) {
+        const plan_cell *cell = cell_of(view, cells, device, c);
+        pc_time last_pass = view->outline->spec->generator->splits ? cell->w : cell->back, b = cell->buckets;
         pc_time share = last_pass / b + 1;
         if (cell->microbatches == 0) continue;
         all += b * cell->reduce;
         least = pc_min(least, pc_max(cell->reduce, b * cell->reduce - share * (b - 1)));
     }
-    if (!x->overlaps_gradients) return all;
+    if (!view->overlaps_gradients) return all;
     return least == PC_TIME_MAX ? 0 : least;
 }
 
 /* All buckets come after the first of them can be sent: of parts in order, not before all F of the stage and the
  * backward passes of its last part but the last one of them; and with ZeRO 2 a pass's own come behind it. */
-static pc_time stream_of(const reading *x, plan_cell *cells, int device, pc_time start) {
-    const pc_iteration_plan *plan = x->plan;
+static pc_time stream_of(const reading *view, plan_cell *cells, int device, pc_time start) {
+    const pc_outline *outline = view->outline;
     pc_time all = 0, first = start, longest = 0;
     int last_part = -1;
-    if (count_replicas(plan) > 1 || !x->overlaps_gradients) return 0;
-    for (int c = 0; c < plan->chunks; c++) {
-        const plan_cell *cell = cell_of(x, cells, device, c);
+    if (count_replicas(outline) > 1 || !view->overlaps_gradients) return 0;
+    for (int c = 0; c < outline->chunks; c++) {
+        const plan_cell *cell = cell_of(view, cells, device, c);
         all += cell->buckets * cell->reduce;
         first += cell->microbatches * cell->f;
         if (cell - cells > last_part) last_part = (int)(cell - cells);
@@ -342,55 +346,56 @@ static pc_time stream_of(const reading *x, plan_cell *cells, int device, pc_time
     }
     if (all == 0) return 0;
     const plan_cell *cell = &cells[last_part];
-    if (plan->cut.zero == 2) return start + cell->microbatches * all;
+    if (outline->cut.zero == 2) return start + cell->microbatches * all;
     first += cell->microbatches * (cell->back + cell->r) - longest;
     return pc_max(first, start) + all;
 }
 
 /* The end of the iteration where every stage has done at `done` (POST_VALIDATION: since its parameters were there). */
-static pc_time finish_at(const reading *x, pc_time *done) {
-    const pc_iteration_plan *plan = x->plan;
-    int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
-    int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
-    bool waits = plan->spec->step == PC_STEP_NORM;
-    pc_time end = 0, slowest = 0, norm = x->scope == SCOPE_SHAPE ? 0 : plan->norm_ps;
-    if (plan->tied_ps > 0 && x->scope != SCOPE_SHAPE) {
+static pc_time finish_at(const reading *view, pc_time *done) {
+    const pc_outline *outline = view->outline;
+    int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
+    int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
+    bool waits = outline->spec->step == PC_STEP_NORM;
+    pc_time end = 0, slowest = 0, norm = view->scope == SCOPE_SHAPE ? 0 : outline->norm_ps;
+    if (outline->tied_ps > 0 && view->scope != SCOPE_SHAPE) {
         pc_time both = pc_max(done[first], done[last]);
-        done[first] = (waits ? both : done[first]) + plan->tied_ps;
-        done[last] = (waits ? both : done[last]) + plan->tied_ps;
+        done[first] = (waits ? both : done[first]) + outline->tied_ps;
+        done[last] = (waits ? both : done[last]) + outline->tied_ps;
     }
-    done[last] += x->scope == SCOPE_SHAPE ? 0 : plan->loss_ps;
-    for (int d = 0; d < plan->devices; d++) {
-        end = pc_max(end, done[d] + (waits ? 0 : plan->device[d].step_ps));
-        slowest = pc_max(slowest, plan->device[d].step_ps);
+    done[last] += view->scope == SCOPE_SHAPE ? 0 : outline->loss_ps;
+    for (int d = 0; d < outline->devices; d++) {
+        end = pc_max(end, done[d] + (waits ? 0 : outline->device[d].step_ps));
+        slowest = pc_max(slowest, outline->device[d].step_ps);
     }
-    return end + (waits ? norm + slowest : 0) + plan->spec->overhead_ps;
+    return end + (waits ? norm + slowest : 0) + outline->spec->overhead_ps;
 }
 
 /* ---- the bound ---- */
 
 /* Whether all sums can be counted: m passes and m reductions of every part, one after the other. */
-static bool can_be_counted(const reading *x, const plan_cell *cells) {
+static bool can_be_counted(const reading *view, const plan_cell *cells) {
     double sum = 0;
-    for (int i = 0; i < x->plan->devices * x->plan->chunks; i++) {
+    for (int i = 0; i < view->outline->devices * view->outline->chunks; i++) {
         const plan_cell *cell = &cells[i];
         double once = (double)cell->f + (double)cell->r + (double)cell->back + (double)cell->w +
                       (double)cell->delay_down + (double)cell->delay_up + (double)cell->buckets * (double)cell->reduce;
-        sum += ((double)x->plan->cut.microbatches + 1) * once + (double)cell->ready;
+        sum += ((double)view->outline->cut.microbatches + 1) * once + (double)cell->ready;
     }
-    return sum < (double)PC_TIME_MAX / 16 && x->plan->spec->overhead_ps < PC_TIME_MAX / 16;
+    return sum < (double)PC_TIME_MAX / 16 && view->outline->spec->overhead_ps < PC_TIME_MAX / 16;
 }
 
 /* The end of every stage's own passes (NORM: since the iteration's start; POST_VALIDATION: since its own), and what the
  * way back from stages behind it adds to that. */
-static void find_ends(const plan_bounder *bounder, const reading *x, plan_cell *cells, pc_time *end, pc_time *start) {
-    const pc_iteration_plan *plan = x->plan;
-    bool waits = plan->spec->step == PC_STEP_NORM, has_order = bounder->held && plan->chunks == 1;
+static void find_ends(const plan_bounder *bounder, const reading *view, plan_cell *cells, pc_time *end,
+                      pc_time *start) {
+    const pc_outline *outline = view->outline;
+    bool waits = outline->spec->step == PC_STEP_NORM, has_order = bounder->held && outline->chunks == 1;
     pc_time trip = 0, back_end = 0; /* back_end: no earlier ends the last backward pass of the part behind */
-    int count = plan->devices * plan->chunks;
+    int count = outline->devices * outline->chunks;
     for (int i = 0; i < count; i++) cells[i].before_last = -1;
-    for (int d = 0; d < plan->devices; d++) {
-        stage_sums sums = sum_stage(x, cells, d);
+    for (int d = 0; d < outline->devices; d++) {
+        stage_sums sums = sum_stage(view, cells, d);
         start[d] = waits ? sums.start : 0;
         end[d] = start[d] + sums.work;
         bounder->under_way_ps[d] = 0;
@@ -398,53 +403,55 @@ static void find_ends(const plan_bounder *bounder, const reading *x, plan_cell *
     }
     for (int i = count; i-- > 0;) {
         const plan_cell *cell = &cells[i];
-        bool is_last = (i + 1) % plan->parts == 0;
+        bool is_last = (i + 1) % outline->parts == 0;
         if (is_last) trip = back_end = 0;
         if (cell->microbatches == 0) continue;
         pc_time back = 0;
         trip += cell->f + cell->back + cell->delay_down + cell->delay_up + (is_last ? cell->r : 0);
-        if (cell->before_last >= 0 && count_replicas(plan) == 1) back = start[cell->device] + cell->before_last;
+        if (cell->before_last >= 0 && count_replicas(outline) == 1) back = start[cell->device] + cell->before_last;
         bounder->under_way_ps[cell->device] += (double)cell->microbatches * (double)trip;
-        if (bounder->held && cell->before_last >= 0 && count_replicas(plan) == 1)
+        if (bounder->held && cell->before_last >= 0 && count_replicas(outline) == 1)
             back = pc_max(back, start[cell->device] + by_lanes(bounder, cell->device));
         if (has_order) back = pc_max(back, start[cell->device] + by_trips(bounder, cell, trip));
         if (waits && !is_last) back = pc_max(back, back_end + cell->delay_up + cell->back);
         back_end = back;
         end[cell->device] = pc_max(end[cell->device], back + cell->w);
     }
-    for (int d = 0; bounder->held && d < plan->devices; d++) end[d] = pc_max(end[d], start[d] + by_lanes(bounder, d));
+    for (int d = 0; bounder->held && d < outline->devices; d++)
+        end[d] = pc_max(end[d], start[d] + by_lanes(bounder, d));
 }
 
-static pc_time bound_reading(const plan_bounder *bounder, const reading *x, plan_cell *cells) {
-    const pc_iteration_plan *plan = x->plan;
-    pc_time *end = bounder->stage, *start = end + plan->devices, *done = start + plan->devices;
-    find_ends(bounder, x, cells, end, start);
-    for (int d = 0; d < plan->devices; d++) {
+static pc_time bound_reading(const plan_bounder *bounder, const reading *view, plan_cell *cells) {
+    const pc_outline *outline = view->outline;
+    pc_time *end = bounder->stage, *start = end + outline->devices, *done = start + outline->devices;
+    find_ends(bounder, view, cells, end, start);
+    for (int d = 0; d < outline->devices; d++) {
         pc_time own_ready = PC_TIME_MAX, waited = 0;
-        for (int c = 0; c < plan->chunks; c++) own_ready = pc_min(own_ready, cell_of(x, cells, d, c)->ready);
+        for (int c = 0; c < outline->chunks; c++) own_ready = pc_min(own_ready, cell_of(view, cells, d, c)->ready);
         /* Over flows no pass stands behind the last one that would wait for what it has sent. */
-        if (x->is_flows && !x->overlaps_p2p && plan->devices > 1)
-            waited = pc_max(plan->device[d].hop_ps, plan->device[(d + plan->devices - 1) % plan->devices].hop_ps);
+        if (view->is_flows && !view->overlaps_p2p && outline->devices > 1)
+            waited = pc_max(outline->device[d].hop_ps,
+                            outline->device[(d + outline->devices - 1) % outline->devices].hop_ps);
         done[d] = pc_max(end[d] - waited, 0);
-        done[d] = pc_max(done[d] + tail_of(x, cells, d), stream_of(x, cells, d, start[d]));
-        if (plan->spec->step == PC_STEP_POST_VALIDATION) done[d] += own_ready;
+        done[d] = pc_max(done[d] + tail_of(view, cells, d), stream_of(view, cells, d, start[d]));
+        if (outline->spec->step == PC_STEP_POST_VALIDATION) done[d] += own_ready;
     }
-    return finish_at(x, done);
+    return finish_at(view, done);
 }
 
-pc_code plan_bound_time(plan_bounder *bounder, const pc_iteration_plan *plan, plan_scope scope, pc_time *bound_ps,
+pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
                         pc_error *error) {
     bool is_any = scope != SCOPE_ONE;
-    reading x = {.plan = plan,
+    reading x = {.outline = outline,
                  .scope = scope,
-                 .overlaps_gradients = is_any || plan->spec->overlaps_gradients,
-                 .overlaps_parameters = is_any || plan->spec->overlaps_parameters,
-                 .overlaps_p2p = is_any || plan->spec->overlaps_p2p};
+                 .overlaps_gradients = is_any || outline->spec->overlaps_gradients,
+                 .overlaps_parameters = is_any || outline->spec->overlaps_parameters,
+                 .overlaps_p2p = is_any || outline->spec->overlaps_p2p};
     pc_code code = read_passes(&x, error);
     if (code) return code;
     read_cells(&x, bounder->cells);
-    bool gathers = pc_plan_gathers_first(plan) && scope != SCOPE_SHAPE;
-    for (int d = 0; gathers && d < plan->devices; d++) read_ready(&x, bounder->cells, d);
+    bool gathers = pc_outline_gathers_first(outline) && scope != SCOPE_SHAPE;
+    for (int d = 0; gathers && d < outline->devices; d++) read_ready(&x, bounder->cells, d);
     read_hops(&x, bounder->cells);
     *bound_ps = 0;
     if (!can_be_counted(&x, bounder->cells)) return PC_OK;

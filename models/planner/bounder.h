@@ -1,20 +1,20 @@
 /* bounder.h: what an iteration takes at least, in time and in memory, without its schedule. Private to models/planner/.
  *
- * Both bounds come from the iteration's own plan (models/training/plan.h), in which every pass, transfer and collective
- * has the time that the simulation will give it; what is bounded is only how they come to lie beside each other. The
- * formulas stand with the functions, in bound_memory.c and bound_time.c.
+ * Both bounds come from the iteration's own outline (models/training/outline.h), in which every pass, transfer and
+ * collective has the time that the simulation will give it; what is bounded is only how they come to lie beside each
+ * other. The formulas stand with the functions, in bound_memory.c and bound_time.c.
  */
 #ifndef PC_MODELS_PLANNER_BOUNDER_H
 #define PC_MODELS_PLANNER_BOUNDER_H
 
 #include "models/planner/held.h"
 #include "models/planner/planner.h"
-#include "models/training/plan.h"
-#include "models/training/plan_memo.h"
+#include "models/training/outline.h"
+#include "models/training/outline_memo.h"
 
 /* A part of the model on its stage: what its passes and its collectives take, picoseconds. */
 typedef struct plan_cell {
-    int device, chunk, sort;      /* sort: of the plan's part costs */
+    int device, chunk, sort;      /* sort: of the outline's part costs */
     int64_t microbatches;         /* that go through it */
     pc_time f, r, back, w;        /* back: B or BW; 0 where the schedule has no such pass */
     pc_time delay_down, delay_up; /* of a transfer to the next part, and of one from there */
@@ -28,10 +28,10 @@ typedef struct plan_cell {
 
 /* A thread's room for bounding. Zeroed is empty. */
 typedef struct plan_bounder {
-    pc_plan_memo *memo; /* for one base; NULL: none yet */
+    pc_outline_memo *memo; /* for one base; NULL: none yet */
     int memo_base;
     plan_held_store held_store;
-    const plan_held *held; /* of the plan at work; NULL where its schedule searches */
+    const plan_held *held; /* of the outline at work; NULL where its schedule searches */
     plan_cell *cells;      /* in the order of parts; of two replicas one after the other */
     int cell_room;
     pc_time *stage;       /* three numbers a stage */
@@ -40,22 +40,22 @@ typedef struct plan_bounder {
 } plan_bounder;
 void plan_bounder_free(plan_bounder *bounder);
 
-/* Makes the plan of a spec of a base, and takes it up: finds what its order holds, and where its parts are. As
- * pc_iteration_plan_make. */
-pc_code plan_bounder_plan(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
-                          pc_iteration_plan *plan, pc_error *error);
+/* Makes the outline of a spec of a base, and takes it up: finds what its order holds, and where its parts are. As
+ * pc_outline_make. */
+pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
+                          pc_outline *outline, pc_error *error);
 
-/* Bytes on the fullest GPU, at least. Of the plan taken up last. */
-int64_t plan_bound_memory(const plan_bounder *bounder, const pc_iteration_plan *plan);
+/* Bytes on the fullest GPU, at least. Of the outline taken up last. */
+int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);
 
-/* For what the bound on time is to hold. ONE: the plan's spec with the overlaps that it has now. OVERLAPS: it with any
- * overlaps of gradients, parameters and transfers; a plan is that of all of them. SHAPE: any overlaps and any order of
- * ranks; kernels alone, with nothing over links. */
+/* For what the bound on time is to hold. ONE: the outline's spec with the overlaps that it has now. OVERLAPS: it with
+ * any overlaps of gradients, parameters and transfers; an outline is that of all of them. SHAPE: any overlaps and any
+ * order of ranks; kernels alone, with nothing over links. */
 typedef enum plan_scope { SCOPE_ONE, SCOPE_OVERLAPS, SCOPE_SHAPE } plan_scope;
 
-/* The iteration's time, at least, of the plan taken up last. PC_ERROR_INPUT where something takes too long to be
+/* The iteration's time, at least, of the outline taken up last. PC_ERROR_INPUT where something takes too long to be
  * counted. */
-pc_code plan_bound_time(plan_bounder *bounder, const pc_iteration_plan *plan, plan_scope scope, pc_time *bound_ps,
+pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
                         pc_error *error);
 
 #endif

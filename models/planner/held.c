@@ -20,21 +20,21 @@ static bool is_within(const plan_moment *a, const plan_moment *b) {
 }
 
 /* Adds a moment unless one of the stage's is as full, and drops those that it is as full as. */
-static bool add_moment(gathering *x, const plan_moment *moment) {
-    for (int64_t i = x->count; i-- > x->first;)
-        if (is_within(moment, &x->moments[i])) return true;
-    int64_t kept = x->first;
-    for (int64_t i = x->first; i < x->count; i++)
-        if (!is_within(&x->moments[i], moment)) x->moments[kept++] = x->moments[i];
-    x->count = kept;
-    if (x->count == x->room) {
-        int64_t room = x->room ? 2 * x->room : 64;
-        plan_moment *moved = pc_realloc(x->moments, (size_t)room, sizeof *moved);
+static bool add_moment(gathering *moments, const plan_moment *moment) {
+    for (int64_t i = moments->count; i-- > moments->first;)
+        if (is_within(moment, &moments->moments[i])) return true;
+    int64_t kept = moments->first;
+    for (int64_t i = moments->first; i < moments->count; i++)
+        if (!is_within(&moments->moments[i], moment)) moments->moments[kept++] = moments->moments[i];
+    moments->count = kept;
+    if (moments->count == moments->room) {
+        int64_t room = moments->room ? 2 * moments->room : 64;
+        plan_moment *moved = pc_realloc(moments->moments, (size_t)room, sizeof *moved);
         if (!moved) return false;
-        x->moments = moved;
-        x->room = room;
+        moments->moments = moved;
+        moments->room = room;
     }
-    x->moments[x->count++] = *moment;
+    moments->moments[moments->count++] = *moment;
     return true;
 }
 
@@ -59,15 +59,15 @@ static void give(plan_moment *now, plan_part_sort sort, int kind) {
     if (kind == PC_PASS_W) now->count[sort][HELD_AFTER_B]--;
 }
 
-static bool walk_stage(const pc_schedule *schedule, int d, int retaking, gathering *x) {
+static bool walk_stage(const pc_schedule *schedule, int d, int retaking, gathering *moments) {
     int parts = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks);
     plan_moment now = {0};
-    x->first = x->count;
+    moments->first = moments->count;
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
         int part = pc_placement_part(schedule->placement, schedule->devices, d, pass.chunk);
         plan_part_sort sort = plan_sort_of(part, parts);
-        if (take(&now, sort, pass.kind, retaking) && !add_moment(x, &now)) return false;
+        if (take(&now, sort, pass.kind, retaking) && !add_moment(moments, &now)) return false;
         give(&now, sort, pass.kind);
     }
     return true;

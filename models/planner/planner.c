@@ -206,16 +206,16 @@ static pc_code try_other(const plan_search *search, plan_bounder *bounder, const
     return PC_OK;
 }
 
-static bool takes_more(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
+static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
     switch (digit) {
     case DIGIT_RECOMPUTE:
-        return space->recompute.values[value] < (int64_t)x->recompute;
+        return space->recompute.values[value] < (int64_t)choice->recompute;
     case DIGIT_SIZE:
-        return space->microbatch_size.values[value] > x->microbatch_size;
+        return space->microbatch_size.values[value] > choice->microbatch_size;
     case DIGIT_CHUNKS:
-        return space->chunks.values[value] > x->chunks;
+        return space->chunks.values[value] > choice->chunks;
     default:
-        return space->zero.values[value] < x->zero;
+        return space->zero.values[value] < choice->zero;
     }
 }
 

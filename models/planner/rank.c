@@ -43,9 +43,9 @@ static pc_code check_request(const pc_plan_request *request, pc_error *error) {
     return PC_OK;
 }
 
-static bool is_asked_for(const plan_ranking *x, pc_plan_objective objective) {
-    for (int i = 0; i < x->key_count; i++)
-        if (x->order[i] == objective) return true;
+static bool is_asked_for(const plan_ranking *ranking, pc_plan_objective objective) {
+    for (int i = 0; i < ranking->key_count; i++)
+        if (ranking->order[i] == objective) return true;
     return false;
 }
 

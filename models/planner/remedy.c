@@ -18,77 +18,78 @@ typedef struct remedy_search {
 /* ---- one value in the place of a choice's own ---- */
 
 /* With other parts the first of the listed layouts that divides the layers over them. */
-static void settle_layout(const pc_plan_space *space, pc_plan_choice *x) {
+static void settle_layout(const pc_plan_space *space, pc_plan_choice *choice) {
     pc_plan_rule broken;
     for (int i = 0; i < space->layouts.count; i++) {
-        x->layout = (pc_cut_layout)space->layouts.values[i];
-        if (plan_check_frame(space, x, &broken) == PC_OK) return;
+        choice->layout = (pc_cut_layout)space->layouts.values[i];
+        if (plan_check_frame(space, choice, &broken) == PC_OK) return;
     }
 }
 
-static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice x, pc_plan_remedy remedy) {
+static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice choice, pc_plan_remedy remedy) {
     switch (remedy.way) {
     case PC_PLAN_WAY_LAYOUT:
-        x.layout = (pc_cut_layout)remedy.value;
+        choice.layout = (pc_cut_layout)remedy.value;
         break;
     case PC_PLAN_WAY_PP:
-        x.pp = (int)remedy.value;
+        choice.pp = (int)remedy.value;
         break;
     case PC_PLAN_WAY_TP:
-        x.tp = (int)remedy.value;
+        choice.tp = (int)remedy.value;
         break;
     case PC_PLAN_WAY_CHUNKS:
-        x.chunks = plan_chunks_of(x.generator, remedy.value);
+        choice.chunks = plan_chunks_of(choice.generator, remedy.value);
         break;
     case PC_PLAN_WAY_MICROBATCH_SIZE:
-        x.microbatch_size = remedy.value;
+        choice.microbatch_size = remedy.value;
         break;
     case PC_PLAN_WAY_BATCH:
-        x.global_batch = remedy.value;
+        choice.global_batch = remedy.value;
         break;
     default:
-        x.generator = remedy.generator;
-        x.chunks = plan_chunks_of(x.generator, x.chunks);
+        choice.generator = remedy.generator;
+        choice.chunks = plan_chunks_of(choice.generator, choice.chunks);
     }
-    plan_settle(space, &x);
-    if (remedy.way != PC_PLAN_WAY_LAYOUT) settle_layout(space, &x);
-    return x;
+    plan_settle(space, &choice);
+    if (remedy.way != PC_PLAN_WAY_LAYOUT) settle_layout(space, &choice);
+    return choice;
 }
 
 /* How many points of a frame break `rule` and none with the remedy; at least one suffices but for layouts. */
-static int64_t count_lifted(remedy_search *x, int64_t frame, pc_plan_remedy remedy) {
-    const plan_numbers *numbers = &x->numbers;
+static int64_t count_lifted(remedy_search *search, int64_t frame, pc_plan_remedy remedy) {
+    const plan_numbers *numbers = &search->numbers;
     int64_t first = frame * numbers->of_frame, count = 0;
     pc_plan_rule broken;
     if (!plan_is_frame(numbers, frame)) return 0;
     pc_plan_choice of_frame = plan_choice_of(numbers, first * numbers->variants);
-    bool is_frames = plan_check_frame(x->space, &of_frame, &broken) != PC_OK;
+    bool is_frames = plan_check_frame(search->space, &of_frame, &broken) != PC_OK;
     bool is_of_frames = remedy.rule <= PC_PLAN_RULE_LAYERS; /* plan_check_frame finds it */
-    x->tries++;
+    search->tries++;
     if (is_frames ? broken != remedy.rule : is_of_frames) return 0;
-    pc_plan_choice other = with_value(x->space, of_frame, remedy);
-    if (plan_check_frame(x->space, &other, &broken)) return 0;
-    for (int64_t i = 0; i < numbers->of_frame && x->tries < TRIES_MOST; i++) {
+    pc_plan_choice other = with_value(search->space, of_frame, remedy);
+    if (plan_check_frame(search->space, &other, &broken)) return 0;
+    for (int64_t i = 0; i < numbers->of_frame && search->tries < TRIES_MOST; i++) {
         pc_plan_choice choice = plan_choice_of(numbers, (first + i) * numbers->variants);
         if (!plan_is_shape(numbers, &choice, first + i)) continue;
         bool is_broken = is_frames;
-        if (!is_frames) is_broken = plan_check_rules(x->space, &choice, &broken) && broken == remedy.rule;
-        other = with_value(x->space, choice, remedy);
-        x->tries++;
-        if (is_broken && !plan_check_rules(x->space, &other, &broken)) count += plan_count_variants(numbers, &choice);
+        if (!is_frames) is_broken = plan_check_rules(search->space, &choice, &broken) && broken == remedy.rule;
+        other = with_value(search->space, choice, remedy);
+        search->tries++;
+        if (is_broken && !plan_check_rules(search->space, &other, &broken))
+            count += plan_count_variants(numbers, &choice);
         if (count > 0 && remedy.way != PC_PLAN_WAY_LAYOUT) break;
     }
     return count;
 }
 
 /* Takes the remedy if it lifts more points than what was found. */
-static void try_remedy(remedy_search *x, pc_plan_remedy remedy) {
+static void try_remedy(remedy_search *search, pc_plan_remedy remedy) {
     bool counts = remedy.way == PC_PLAN_WAY_LAYOUT;
-    for (int64_t frame = 0; frame < x->numbers.frames && x->tries < TRIES_MOST; frame++) {
-        remedy.points += count_lifted(x, frame, remedy);
+    for (int64_t frame = 0; frame < search->numbers.frames && search->tries < TRIES_MOST; frame++) {
+        remedy.points += count_lifted(search, frame, remedy);
         if (remedy.points > 0 && !counts) break;
     }
-    if (remedy.points > x->found.points && x->tries < TRIES_MOST) x->found = remedy;
+    if (remedy.points > search->found.points && search->tries < TRIES_MOST) search->found = remedy;
 }
 
 /* ---- values ---- */
@@ -105,31 +106,31 @@ static bool divides_one(const pc_plan_list *list, int64_t value) {
     return !list;
 }
 
-static void try_layouts(remedy_search *x, pc_plan_rule rule) {
+static void try_layouts(remedy_search *search, pc_plan_rule rule) {
     for (int64_t layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
-        if (!is_listed(&x->space->layouts, layout))
-            try_remedy(x, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_LAYOUT, .value = layout});
+        if (!is_listed(&search->space->layouts, layout))
+            try_remedy(search, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_LAYOUT, .value = layout});
 }
 
 /* Numbers up to `most` beside those of a list, the nearest to any of them first; `divides`: only those that divide one
  * of its values; NULL: all. */
-static void try_nearest(remedy_search *x, pc_plan_rule rule, pc_plan_way way, const pc_plan_list *list, int64_t most,
-                        const pc_plan_list *divides) {
+static void try_nearest(remedy_search *search, pc_plan_rule rule, pc_plan_way way, const pc_plan_list *list,
+                        int64_t most, const pc_plan_list *divides) {
     int values = 0;
     for (int64_t distance = 1; distance < most && values < VALUES_MOST; distance++)
-        for (int i = 0; i < 2 * list->count && values < VALUES_MOST && x->found.points == 0; i++) {
+        for (int i = 0; i < 2 * list->count && values < VALUES_MOST && search->found.points == 0; i++) {
             int64_t value = list->values[i / 2] + (i % 2 ? distance : -distance);
             if (value < 1 || value > most || is_listed(list, value) || !divides_one(divides, value)) continue;
-            try_remedy(x, (pc_plan_remedy){.rule = rule, .way = way, .value = value});
+            try_remedy(search, (pc_plan_remedy){.rule = rule, .way = way, .value = value});
             values++;
         }
 }
 
 /* The multiple of dp x microbatch size, for some cut, that is nearest to a listed batch. */
-static void try_batch(remedy_search *x, pc_plan_rule rule) {
-    const plan_numbers *numbers = &x->numbers;
+static void try_batch(remedy_search *search, pc_plan_rule rule) {
+    const plan_numbers *numbers = &search->numbers;
     int64_t nearest = 0, least = INT64_MAX;
-    for (int64_t shape = 0; shape < numbers->shapes && x->tries < TRIES_MOST; shape++, x->tries++) {
+    for (int64_t shape = 0; shape < numbers->shapes && search->tries < TRIES_MOST; shape++, search->tries++) {
         pc_plan_choice choice = plan_choice_of(numbers, shape * numbers->variants);
         int64_t step = choice.dp * choice.microbatch_size, of = choice.global_batch;
         if (step == 0) continue;
@@ -138,14 +139,14 @@ static void try_batch(remedy_search *x, pc_plan_rule rule) {
         if (distance > 0 && distance < least) nearest = value;
         if (distance > 0 && distance < least) least = distance;
     }
-    if (nearest > 0) try_remedy(x, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_BATCH, .value = nearest});
+    if (nearest > 0) try_remedy(search, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_BATCH, .value = nearest});
 }
 
-static void try_1f1b(remedy_search *x, pc_plan_rule rule) {
+static void try_1f1b(remedy_search *search, pc_plan_rule rule) {
     const pc_generator *usual = pc_generator_find("1f1b");
-    for (int i = 0; i < x->space->generator_count; i++)
-        if (x->space->generators[i] == usual) return;
-    try_remedy(x, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_SCHEDULE, .generator = usual});
+    for (int i = 0; i < search->space->generator_count; i++)
+        if (search->space->generators[i] == usual) return;
+    try_remedy(search, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_SCHEDULE, .generator = usual});
 }
 
 /* ---- ways ---- */
@@ -157,24 +158,24 @@ static int64_t largest(const pc_plan_list *list) {
     return most;
 }
 
-static void try_way(remedy_search *x, pc_plan_rule rule, pc_plan_way way) {
-    const pc_plan_space *space = x->space;
+static void try_way(remedy_search *search, pc_plan_rule rule, pc_plan_way way) {
+    const pc_plan_space *space = search->space;
     int64_t layers = space->bases[0].spec.model.layers, gpus = largest(&space->gpus);
     int64_t parts = layers + 2 < PC_CHUNKS_MAX ? layers + 2 : PC_CHUNKS_MAX, ranks = gpus < parts ? gpus : parts;
     switch (way) {
     case PC_PLAN_WAY_LAYOUT:
-        return try_layouts(x, rule);
+        return try_layouts(search, rule);
     case PC_PLAN_WAY_PP:
-        return try_nearest(x, rule, way, &space->pp, ranks, &space->gpus);
+        return try_nearest(search, rule, way, &space->pp, ranks, &space->gpus);
     case PC_PLAN_WAY_TP:
-        return try_nearest(x, rule, way, &space->tp, gpus, &space->gpus);
+        return try_nearest(search, rule, way, &space->tp, gpus, &space->gpus);
     case PC_PLAN_WAY_CHUNKS:
-        return try_nearest(x, rule, way, &space->chunks, parts, NULL);
+        return try_nearest(search, rule, way, &space->chunks, parts, NULL);
     case PC_PLAN_WAY_MICROBATCH_SIZE:
-        return try_nearest(x, rule, way, &space->microbatch_size, largest(&space->microbatch_size),
+        return try_nearest(search, rule, way, &space->microbatch_size, largest(&space->microbatch_size),
                            &space->global_batch);
     default:
-        return try_1f1b(x, rule);
+        return try_1f1b(search, rule);
     }
 }
 

@@ -1,7 +1,7 @@
 /* What a choice has to keep to be an iteration at all. */
 #include "models/planner/space.h"
 
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 #include <inttypes.h>
 
@@ -36,9 +36,9 @@ static pc_code break_rule(pc_plan_rule *broken, pc_plan_rule rule) {
 }
 
 /* With one chunk, or more of them on the only stage, nothing is interleaved, and no framework offers it. */
-static bool interleaves_nothing(const pc_plan_choice *x) {
-    bool has_choice = x->generator->chunks_min != x->generator->chunks_max;
-    return (x->pp == 1 && x->chunks > 1) || (has_choice && x->chunks == 1);
+static bool interleaves_nothing(const pc_plan_choice *choice) {
+    bool has_choice = choice->generator->chunks_min != choice->generator->chunks_max;
+    return (choice->pp == 1 && choice->chunks > 1) || (has_choice && choice->chunks == 1);
 }
 
 pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
@@ -66,6 +66,6 @@ pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choic
     if (code) return code;
     if (choice->microbatches == 0) return break_rule(broken, PC_PLAN_RULE_BATCH);
     pc_iteration_spec spec = pc_plan_spec(space, choice);
-    code = pc_iteration_plan_check(&spec, NULL);
+    code = pc_outline_check(&spec, NULL);
     return code == PC_ERROR_INPUT ? break_rule(broken, find_rule(&spec, plan_parts_of(choice))) : code;
 }

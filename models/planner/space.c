@@ -198,21 +198,21 @@ pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number) {
 /* ---- what makes no difference ---- */
 
 /* Whether gradients are reduced and state shared at all: two replicas in one pipeline are two ranks. */
-static bool has_data_parallel(const pc_plan_choice *x) {
-    bool has_two = x->generator->placement == PC_PLACEMENT_BIDIRECTIONAL && x->pp > 1;
-    return x->dp != 1 || has_two;
+static bool has_data_parallel(const pc_plan_choice *choice) {
+    bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL && choice->pp > 1;
+    return choice->dp != 1 || has_two;
 }
 
 /* What the schedule and the model make of it: flash attention has nothing that is recomputed selectively. */
-static pc_recompute recompute_made_of(const pc_plan_space *space, const pc_plan_choice *x, pc_recompute listed) {
-    if (x->generator->recomputes && listed == PC_RECOMPUTE_NONE) return PC_RECOMPUTE_FULL;
-    bool is_flash = space->bases[x->base].spec.model.attention == PC_ATTENTION_FLASH;
-    return is_flash && listed == PC_RECOMPUTE_SELECTIVE && !x->generator->recomputes ? PC_RECOMPUTE_NONE : listed;
+static pc_recompute recompute_made_of(const pc_plan_space *space, const pc_plan_choice *choice, pc_recompute listed) {
+    if (choice->generator->recomputes && listed == PC_RECOMPUTE_NONE) return PC_RECOMPUTE_FULL;
+    bool is_flash = space->bases[choice->base].spec.model.attention == PC_ATTENTION_FLASH;
+    return is_flash && listed == PC_RECOMPUTE_SELECTIVE && !choice->generator->recomputes ? PC_RECOMPUTE_NONE : listed;
 }
 
 /* Axes of more ranks than one, from the innermost: all of an order that shows. */
-static int order_made_of(const pc_plan_choice *x, pc_rank_order order) {
-    const int ranks[PC_AXES] = {[PC_AXIS_TP] = x->tp, [PC_AXIS_PP] = x->pp, [PC_AXIS_DP] = x->dp};
+static int order_made_of(const pc_plan_choice *choice, pc_rank_order order) {
+    const int ranks[PC_AXES] = {[PC_AXIS_TP] = choice->tp, [PC_AXIS_PP] = choice->pp, [PC_AXIS_DP] = choice->dp};
     int made = 0;
     for (int i = 0; i < PC_AXES; i++)
         if (ranks[order.axis[i]] != 1) made = made * (PC_AXES + 1) + (int)order.axis[i] + 1;
@@ -221,10 +221,10 @@ static int order_made_of(const pc_plan_choice *x, pc_rank_order order) {
 
 /* The layers of the first and of the second part, which tell all others; -1 if they do not divide so. Of two parts, or
  * one, all layouts that divide give the same. */
-static int64_t layout_made_of(const pc_plan_space *space, const pc_plan_choice *x, pc_cut_layout listed) {
-    const pc_model *model = &space->bases[x->base].spec.model;
+static int64_t layout_made_of(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout listed) {
+    const pc_model *model = &space->bases[choice->base].spec.model;
     pc_cut cut = {.layout = listed};
-    int parts = plan_parts_of(x);
+    int parts = plan_parts_of(choice);
     if (parts > PC_PARTS_MAX || pc_cut_check_layout(model, &cut, parts, NULL)) return -1;
     int64_t first = pc_cut_part(model, &cut, parts, 0).layers;
     return parts < 3 ? 0 : first << 32 | pc_cut_part(model, &cut, parts, 1).layers;
@@ -246,7 +246,7 @@ static int64_t value_at(const pc_plan_space *space, plan_digit digit, int value)
 }
 
 /* What a digit's value comes to: digits of equal ones are one choice. */
-static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
+static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
     switch (digit) {
     case DIGIT_BASE:
         return value;
@@ -255,48 +255,49 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *x, plan
     case DIGIT_GENERATOR:
         return (int64_t)(intptr_t)space->generators[value];
     case DIGIT_CHUNKS:
-        return plan_chunks_of(x->generator, space->chunks.values[value]);
+        return plan_chunks_of(choice->generator, space->chunks.values[value]);
     case DIGIT_LAYOUT:
-        return layout_made_of(space, x, (pc_cut_layout)space->layouts.values[value]);
+        return layout_made_of(space, choice, (pc_cut_layout)space->layouts.values[value]);
     case DIGIT_RECOMPUTE:
-        return (int64_t)recompute_made_of(space, x, (pc_recompute)space->recompute.values[value]);
+        return (int64_t)recompute_made_of(space, choice, (pc_recompute)space->recompute.values[value]);
     case DIGIT_ZERO:
-        return has_data_parallel(x) ? space->zero.values[value] : 0;
+        return has_data_parallel(choice) ? space->zero.values[value] : 0;
     case DIGIT_SEQUENCE:
-        return x->tp > 1 ? space->sequence_parallel.values[value] : 0;
+        return choice->tp > 1 ? space->sequence_parallel.values[value] : 0;
     case DIGIT_ORDER:
-        return order_made_of(x, space->orders[value]);
+        return order_made_of(choice, space->orders[value]);
     case DIGIT_OVERLAPS_TP:
-        return x->tp > 1 ? space->overlaps_tp.values[value] : 0;
+        return choice->tp > 1 ? space->overlaps_tp.values[value] : 0;
     case DIGIT_OVERLAPS_GRADIENTS:
-        return has_data_parallel(x) ? space->overlaps_gradients.values[value] : 0;
+        return has_data_parallel(choice) ? space->overlaps_gradients.values[value] : 0;
     case DIGIT_OVERLAPS_PARAMETERS:
-        return has_data_parallel(x) && x->zero > 0 ? space->overlaps_parameters.values[value] : 0;
+        return has_data_parallel(choice) && choice->zero > 0 ? space->overlaps_parameters.values[value] : 0;
     case DIGIT_OVERLAPS_P2P:
-        return x->pp > 1 ? space->overlaps_p2p.values[value] : 0;
+        return choice->pp > 1 ? space->overlaps_p2p.values[value] : 0;
     default:
         return value_at(space, digit, value);
     }
 }
 
 /* Whether some listed layout but the first divides the layers. */
-static bool divides_otherwise(const pc_plan_space *space, const pc_plan_choice *x) {
+static bool divides_otherwise(const pc_plan_space *space, const pc_plan_choice *choice) {
     for (int i = 1; i < space->layouts.count; i++)
-        if (made_of(space, x, DIGIT_LAYOUT, i) >= 0) return true;
+        if (made_of(space, choice, DIGIT_LAYOUT, i) >= 0) return true;
     return false;
 }
 
-static bool is_first(const pc_plan_space *space, const pc_plan_choice *x, plan_digit digit, int value) {
-    int64_t made = made_of(space, x, digit, value);
-    if (digit == DIGIT_LAYOUT && made < 0) return value == 0 && !divides_otherwise(space, x);
+static bool is_first(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
+    int64_t made = made_of(space, choice, digit, value);
+    if (digit == DIGIT_LAYOUT && made < 0) return value == 0 && !divides_otherwise(space, choice);
     for (int i = 0; i < value; i++)
-        if (made_of(space, x, digit, i) == made) return false;
+        if (made_of(space, choice, digit, i) == made) return false;
     return true;
 }
 
-static bool are_first(const plan_numbers *numbers, const pc_plan_choice *x, const int *digits, int first, int behind) {
+static bool are_first(const plan_numbers *numbers, const pc_plan_choice *choice, const int *digits, int first,
+                      int behind) {
     for (int i = first; i < behind; i++)
-        if (!is_first(numbers->space, x, (plan_digit)i, digits[i])) return false;
+        if (!is_first(numbers->space, choice, (plan_digit)i, digits[i])) return false;
     return true;
 }
 

@@ -31,25 +31,26 @@ typedef struct shape_walk {
     int64_t number; /* of its first variant */
     pc_plan_choice choice;
     pc_iteration_spec spec;
-    pc_iteration_plan plan; /* of the spec; zeroed: none */
-    int64_t memory_bytes;   /* at least; as least_ps of every variant */
+    pc_outline outline;   /* of the spec; zeroed: none */
+    int64_t memory_bytes; /* at least; as least_ps of every variant */
     pc_time least_ps;
 } shape_walk;
 
 /* PC_ERROR_INPUT is of the point: a time that is too long. Such a point keeps the bound that it has, and simulating it
  * finds the same. */
-static pc_code make_plan(shape_walk *x) {
-    const pc_plan_space *space = x->search->space;
-    pc_iteration_plan_free(&x->plan);
-    x->spec = pc_plan_spec(space, &x->choice);
-    return plan_bounder_plan(&x->walker->bounder, space, x->choice.base, &x->spec, &x->plan, &x->walker->error);
+static pc_code make_plan(shape_walk *walk) {
+    const pc_plan_space *space = walk->search->space;
+    pc_outline_free(&walk->outline);
+    walk->spec = pc_plan_spec(space, &walk->choice);
+    return plan_bounder_outline(&walk->walker->bounder, space, walk->choice.base, &walk->spec, &walk->outline,
+                                &walk->walker->error);
 }
 
 /* *least_ps rises to the bound of that scope. */
-static pc_code raise_bound(shape_walk *x, plan_scope scope, pc_time *least_ps) {
+static pc_code raise_bound(shape_walk *walk, plan_scope scope, pc_time *least_ps) {
     pc_time bound_ps;
-    if (x->plan.devices == 0) return PC_OK;
-    pc_code code = plan_bound_time(&x->walker->bounder, &x->plan, scope, &bound_ps, &x->walker->error);
+    if (walk->outline.devices == 0) return PC_OK;
+    pc_code code = plan_bound_time(&walk->walker->bounder, &walk->outline, scope, &bound_ps, &walk->walker->error);
     if (code == PC_ERROR_INPUT) return PC_OK;
     if (!code && bound_ps > *least_ps) *least_ps = bound_ps;
     return code;
@@ -57,13 +58,13 @@ static pc_code raise_bound(shape_walk *x, plan_scope scope, pc_time *least_ps) {
 
 /* ---- candidates ---- */
 
-static plan_candidate candidate_of(const shape_walk *x, const pc_plan_choice *choice, int64_t number,
+static plan_candidate candidate_of(const shape_walk *walk, const pc_plan_choice *choice, int64_t number,
                                    pc_time least_ps) {
     plan_candidate candidate = {.bound_s = pc_time_to_seconds(least_ps)};
-    if (x->search->request->exhaustive)
+    if (walk->search->request->exhaustive)
         candidate.rank = (plan_rank){.number = number};
     else
-        candidate.rank = plan_rank_of(&x->search->ranking, choice, number, candidate.bound_s, x->memory_bytes);
+        candidate.rank = plan_rank_of(&walk->search->ranking, choice, number, candidate.bound_s, walk->memory_bytes);
     return candidate;
 }
 
@@ -78,11 +79,12 @@ static bool is_ruled_out(const plan_search *search, const pc_plan_choice *choice
 }
 
 /* Whether no variant from `number` on, none of which is bounded below least_ps, can be a candidate of this pass. */
-static bool is_hopeless(const shape_walk *x, int64_t number, pc_time least_ps) {
-    plan_candidate candidate = candidate_of(x, &x->choice, number, least_ps);
-    bool is_few = x->search->kept_of_frame > 0;
-    return is_ruled_out(x->search, &x->choice, &candidate) || plan_heap_turns_away(&x->walker->heap, &candidate.rank) ||
-           (is_few && plan_heap_turns_away(&x->walker->of_frame, &candidate.rank));
+static bool is_hopeless(const shape_walk *walk, int64_t number, pc_time least_ps) {
+    plan_candidate candidate = candidate_of(walk, &walk->choice, number, least_ps);
+    bool is_few = walk->search->kept_of_frame > 0;
+    return is_ruled_out(walk->search, &walk->choice, &candidate) ||
+           plan_heap_turns_away(&walk->walker->heap, &candidate.rank) ||
+           (is_few && plan_heap_turns_away(&walk->walker->of_frame, &candidate.rank));
 }
 
 /* Whether an earlier pass has simulated it. */
@@ -99,15 +101,15 @@ static bool is_done(const plan_search *search, const plan_candidate *candidate) 
     return low < search->scouted_count && search->scouted[low] == candidate->rank.number;
 }
 
-static pc_code offer(shape_walk *x, const pc_plan_choice *choice, int64_t number, pc_time least_ps) {
-    const plan_search *search = x->search;
-    x->spec.overlaps_gradients = choice->overlaps_gradients;
-    x->spec.overlaps_parameters = choice->overlaps_parameters;
-    x->spec.overlaps_p2p = choice->overlaps_p2p;
-    pc_code code = raise_bound(x, SCOPE_ONE, &least_ps);
+static pc_code offer(shape_walk *walk, const pc_plan_choice *choice, int64_t number, pc_time least_ps) {
+    const plan_search *search = walk->search;
+    walk->spec.overlaps_gradients = choice->overlaps_gradients;
+    walk->spec.overlaps_parameters = choice->overlaps_parameters;
+    walk->spec.overlaps_p2p = choice->overlaps_p2p;
+    pc_code code = raise_bound(walk, SCOPE_ONE, &least_ps);
     if (code) return code;
-    plan_candidate candidate = candidate_of(x, choice, number, least_ps);
-    plan_heap *heap = search->kept_of_frame > 0 ? &x->walker->of_frame : &x->walker->heap;
+    plan_candidate candidate = candidate_of(walk, choice, number, least_ps);
+    plan_heap *heap = search->kept_of_frame > 0 ? &walk->walker->of_frame : &walk->walker->heap;
     if (!is_ruled_out(search, choice, &candidate) && !is_done(search, &candidate)) plan_heap_offer(heap, &candidate);
     return PC_OK;
 }
@@ -118,45 +120,45 @@ static bool is_input(pc_code code) {
     return code == PC_ERROR_INPUT;
 }
 
-/* The variants of one order and one overlaps_tp, for which a plan holds; they are neighbours. */
-static pc_code walk_overlaps(shape_walk *x, int64_t first, int64_t behind) {
-    const plan_numbers *numbers = &x->search->numbers;
-    pc_time least_ps = x->least_ps;
+/* The variants of one order and one overlaps_tp, for which an outline holds; they are neighbours. */
+static pc_code walk_overlaps(shape_walk *walk, int64_t first, int64_t behind) {
+    const plan_numbers *numbers = &walk->search->numbers;
+    pc_time least_ps = walk->least_ps;
     bool is_planned = false;
     pc_code code = PC_OK;
     for (int64_t variant = first; !code && variant < behind; variant++) {
-        if (!plan_is_variant(numbers, &x->choice, variant)) continue;
-        pc_plan_choice choice = plan_choice_of(numbers, x->number + variant);
+        if (!plan_is_variant(numbers, &walk->choice, variant)) continue;
+        pc_plan_choice choice = plan_choice_of(numbers, walk->number + variant);
         if (!is_planned) {
-            x->choice = choice;
-            code = make_plan(x);
-            if (!code) code = raise_bound(x, SCOPE_OVERLAPS, &least_ps);
+            walk->choice = choice;
+            code = make_plan(walk);
+            if (!code) code = raise_bound(walk, SCOPE_OVERLAPS, &least_ps);
             if (is_input(code)) code = PC_OK;
-            if (code || is_hopeless(x, x->number + variant, least_ps)) break;
+            if (code || is_hopeless(walk, walk->number + variant, least_ps)) break;
             is_planned = true;
         }
-        code = offer(x, &choice, x->number + variant, least_ps);
+        code = offer(walk, &choice, walk->number + variant, least_ps);
     }
     return code;
 }
 
-static pc_code walk_variants(shape_walk *x) {
-    const plan_numbers *numbers = &x->search->numbers;
+static pc_code walk_variants(shape_walk *walk) {
+    const plan_numbers *numbers = &walk->search->numbers;
     int64_t of_plan = (int64_t)numbers->radix[DIGIT_OVERLAPS_GRADIENTS] * numbers->radix[DIGIT_OVERLAPS_PARAMETERS] *
                       numbers->radix[DIGIT_OVERLAPS_P2P];
     pc_code code = PC_OK;
-    if (is_hopeless(x, x->number, x->least_ps)) return PC_OK;
+    if (is_hopeless(walk, walk->number, walk->least_ps)) return PC_OK;
     for (int64_t first = 0; !code && first < numbers->variants; first += of_plan)
-        code = walk_overlaps(x, first, first + of_plan);
+        code = walk_overlaps(walk, first, first + of_plan);
     return code;
 }
 
 /* Memory, and kernels alone, are those of every variant. */
-static pc_code bound_shape(shape_walk *x) {
-    pc_code code = make_plan(x);
+static pc_code bound_shape(shape_walk *walk) {
+    pc_code code = make_plan(walk);
     if (code) return is_input(code) ? PC_OK : code;
-    x->memory_bytes = plan_bound_memory(&x->walker->bounder, &x->plan);
-    return raise_bound(x, SCOPE_SHAPE, &x->least_ps);
+    walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->outline);
+    return raise_bound(walk, SCOPE_SHAPE, &walk->least_ps);
 }
 
 static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_t shape) {
@@ -177,7 +179,7 @@ static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_
         walker->over_memory += count;
     else if (!code)
         code = walk_variants(&x);
-    pc_iteration_plan_free(&x.plan);
+    pc_outline_free(&x.outline);
     return code;
 }
 
@@ -282,19 +284,19 @@ pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error) {
 pc_code plan_bound_choice(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
                           plan_bounds *bounds, pc_error *error) {
     pc_iteration_spec spec = pc_plan_spec(space, choice);
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_time time_ps;
     pc_time least_ps = 0;
-    pc_code code = plan_bounder_plan(bounder, space, choice->base, &spec, &plan, error);
+    pc_code code = plan_bounder_outline(bounder, space, choice->base, &spec, &outline, error);
     if (code) return code;
     for (int scope = SCOPE_ONE; !code && scope <= SCOPE_SHAPE; scope++) {
-        code = plan_bound_time(bounder, &plan, (plan_scope)scope, &time_ps, error);
+        code = plan_bound_time(bounder, &outline, (plan_scope)scope, &time_ps, error);
         if (!code && time_ps > least_ps) least_ps = time_ps;
     }
     if (!code)
-        *bounds = (plan_bounds){.memory_bytes = plan_bound_memory(bounder, &plan),
+        *bounds = (plan_bounds){.memory_bytes = plan_bound_memory(bounder, &outline),
                                 .capacity_bytes = pc_iteration_capacity(&spec),
                                 .time_s = pc_time_to_seconds(least_ps)};
-    pc_iteration_plan_free(&plan);
+    pc_outline_free(&outline);
     return code;
 }

@@ -4,7 +4,7 @@
 #include "engine/alloc.h"
 #include "models/schedule/check.h"
 #include "models/schedule/dependencies.h"
-#include "models/schedule/search/plan.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/reorder.h"
 
 #include <inttypes.h>
@@ -172,12 +172,13 @@ enum { ROUNDS = 24 };
 static pc_code check_reorder(const pc_block *block, const pc_costs *costs, const char *name, pc_error *error) {
     bool splits = block->duration[PC_PASS_W] > 0;
     int types = (splits ? 3 : 2) * block->chunks;
-    if (block->duration[PC_PASS_R] > 0 || block->placement == PC_PLACEMENT_BIDIRECTIONAL || types > PC_PLAN_TYPES_MAX)
+    if (block->duration[PC_PASS_R] > 0 || block->placement == PC_PLACEMENT_BIDIRECTIONAL ||
+        types > PC_INSTANCE_TYPES_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: %s cannot be reordered; expected the steps none or squeeze",
                             name,
-                            block->duration[PC_PASS_R] > 0 ? "a block with R"
-                            : types > PC_PLAN_TYPES_MAX    ? "a block of so many chunks"
-                                                           : "a block of two replicas");
+                            block->duration[PC_PASS_R] > 0  ? "a block with R"
+                            : types > PC_INSTANCE_TYPES_MAX ? "a block of so many chunks"
+                                                            : "a block of two replicas");
     for (int d = 0; d < costs->devices; d++)
         for (int c = 0; c < costs->chunks; c++)
             for (int kind = 0; kind < PC_PASS_KINDS; kind++)
@@ -189,52 +190,53 @@ static pc_code check_reorder(const pc_block *block, const pc_costs *costs, const
     return PC_OK;
 }
 
-/* Each type's microbatches have to stand in their order: only then a plan says what waits for what. */
-static pc_code write_order(const pc_plan *plan, const pc_schedule *schedule, pc_plan_order *order, pc_error *error) {
-    for (int d = 0; d < plan->devices; d++) {
-        int32_t next[PC_PLAN_TYPES_MAX] = {0};
+/* Each type's microbatches have to stand in their order: only then an instance says what waits for what. */
+static pc_code write_order(const pc_instance *instance, const pc_schedule *schedule, pc_instance_order *order,
+                           pc_error *error) {
+    for (int d = 0; d < instance->devices; d++) {
+        int32_t next[PC_INSTANCE_TYPES_MAX] = {0};
         for (int64_t k = schedule->offsets[d]; k < schedule->offsets[d + 1]; k++) {
             pc_pass pass = schedule->passes[k];
-            int type = pc_plan_type(plan, (pc_pass_kind)pass.kind, pass.chunk);
+            int type = pc_instance_type(instance, (pc_pass_kind)pass.kind, pass.chunk);
             if (pass.microbatch != next[type]++)
                 return pc_error_set(error, PC_ERROR_INPUT,
                                     "%s: %s of chunk %d runs microbatch %d before %d on device %d; expected their "
                                     "order, or the steps none or squeeze",
                                     schedule->name, pc_pass_kind_name((pc_pass_kind)pass.kind), pass.chunk,
                                     pass.microbatch, next[type] - 1, d);
-            order->pass[k] = pc_plan_pass_make(type, pass.microbatch);
+            order->pass[k] = pc_instance_pass_make(type, pass.microbatch);
         }
     }
     return PC_OK;
 }
 
-static bool is_better(const pc_plan_order *a, const pc_plan_order *b) {
+static bool is_better(const pc_instance_order *a, const pc_instance_order *b) {
     return a->span < b->span || (a->span == b->span && a->makespan < b->makespan);
 }
 
 /* From the repeated order, and from the block packed on its own grid; each in both ways. `best` is the repeated one. */
-static pc_code improve(const pc_plan *plan, const pc_block *block, pc_plan_order *best, pc_error *error) {
+static pc_code improve(const pc_instance *instance, const pc_block *block, pc_instance_order *best, pc_error *error) {
     pc_reorder *room = NULL;
-    pc_plan_order trial = {0}, repeated = {0};
-    pc_code code = pc_reorder_create(plan, &room, error);
-    if (!code) code = pc_plan_order_create(plan, &trial, error);
-    if (!code) code = pc_plan_order_create(plan, &repeated, error);
+    pc_instance_order trial = {0}, repeated = {0};
+    pc_code code = pc_reorder_create(instance, &room, error);
+    if (!code) code = pc_instance_order_create(instance, &trial, error);
+    if (!code) code = pc_instance_order_create(instance, &repeated, error);
     if (!code && !pc_reorder_squeeze(room, best))
         code = pc_error_set(error, PC_ERROR_INPUT,
                             "the repeated block holds more than the memory limit; expected a larger limit, or a block "
                             "that holds less");
-    if (!code) pc_plan_order_copy(plan, best, &repeated);
+    if (!code) pc_instance_order_copy(instance, best, &repeated);
     for (int attempt = 0; attempt < 4 && !code; attempt++) {
-        pc_plan_order_copy(plan, &repeated, &trial);
+        pc_instance_order_copy(instance, &repeated, &trial);
         if (attempt >= 2) {
             pc_reorder_pack(room, block, &trial);
             if (!pc_reorder_squeeze(room, &trial)) continue;
         }
         pc_reorder_improve(room, ROUNDS, attempt % 2 ? PC_REORDER_STRICT : PC_REORDER_EAGER, 0, &trial);
-        if (is_better(&trial, best)) pc_plan_order_copy(plan, &trial, best);
+        if (is_better(&trial, best)) pc_instance_order_copy(instance, &trial, best);
     }
-    pc_plan_order_free(&trial);
-    pc_plan_order_free(&repeated);
+    pc_instance_order_free(&trial);
+    pc_instance_order_free(&repeated);
     pc_reorder_free(room);
     return code;
 }
@@ -267,8 +269,8 @@ static void limit_to_held(pc_memory_limit memory_limit, int devices, int64_t *he
     }
 }
 
-static pc_code make_plan(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
-                         const pc_schedule *schedule, pc_plan *plan, pc_error *error) {
+static pc_code make_instance(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
+                             const pc_schedule *schedule, pc_instance *instance, pc_error *error) {
     pc_costs counting = {0};
     bool has_any = has_activations(costs);
     int64_t *limit = pc_alloc((size_t)schedule->devices, sizeof *limit);
@@ -276,8 +278,8 @@ static pc_code make_plan(const pc_block *block, const pc_costs *costs, pc_memory
     if (!code) code = pc_schedule_peaks(schedule, &counting, limit, error);
     if (!code) {
         limit_to_held(has_any ? memory_limit : (pc_memory_limit){NULL}, schedule->devices, limit);
-        code = pc_plan_create(&counting, block->placement, block->duration[PC_PASS_W] > 0, schedule->microbatches,
-                              (pc_memory_limit){limit}, plan, error);
+        code = pc_instance_create(&counting, block->placement, block->duration[PC_PASS_W] > 0, schedule->microbatches,
+                                  (pc_memory_limit){limit}, instance, error);
     }
     pc_costs_free(&counting);
     pc_free(limit);
@@ -286,20 +288,20 @@ static pc_code make_plan(const pc_block *block, const pc_costs *costs, pc_memory
 
 pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
                             pc_schedule *schedule, pc_error *error) {
-    pc_plan plan = {0};
-    pc_plan_order order = {0};
+    pc_instance instance = {0};
+    pc_instance_order order = {0};
     pc_code code = check_reorder(block, costs, schedule->name, error);
-    if (!code) code = make_plan(block, costs, memory_limit, schedule, &plan, error);
-    if (!code) code = pc_plan_order_create(&plan, &order, error);
-    if (!code) code = write_order(&plan, schedule, &order, error);
+    if (!code) code = make_instance(block, costs, memory_limit, schedule, &instance, error);
+    if (!code) code = pc_instance_order_create(&instance, &order, error);
+    if (!code) code = write_order(&instance, schedule, &order, error);
     if (!code) {
         pc_error cause = {0};
-        code = improve(&plan, block, &order, &cause);
+        code = improve(&instance, block, &order, &cause);
         if (code) pc_error_set(error, code, "%s: %s", schedule->name, cause.message);
     }
     for (int64_t k = 0; k < schedule->offsets[schedule->devices] && !code; k++)
-        schedule->passes[k] = pc_plan_to_pass(&plan, order.pass[k]);
-    pc_plan_order_free(&order);
-    pc_plan_free(&plan);
+        schedule->passes[k] = pc_instance_to_pass(&instance, order.pass[k]);
+    pc_instance_order_free(&order);
+    pc_instance_free(&instance);
     return code;
 }

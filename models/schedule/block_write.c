@@ -65,16 +65,16 @@ typedef struct recipe {
     pc_block whole; /* `block`, where that is the whole iteration; owned */
 } recipe;
 
-static void free_ends(recipe *x) {
-    for (int i = 0; i < x->end_count; i++) pc_free(x->ends[i].offset);
-    pc_free(x->ends);
-    x->ends = NULL;
-    x->end_count = 0;
+static void free_ends(recipe *draft) {
+    for (int i = 0; i < draft->end_count; i++) pc_free(draft->ends[i].offset);
+    pc_free(draft->ends);
+    draft->ends = NULL;
+    draft->end_count = 0;
 }
 
-static void free_recipe(recipe *x) {
-    free_ends(x);
-    pc_block_free(&x->whole);
+static void free_recipe(recipe *draft) {
+    free_ends(draft);
+    pc_block_free(&draft->whole);
 }
 
 static bool is_same(const pc_schedule *a, const pc_schedule *b) {
@@ -85,15 +85,15 @@ static bool is_same(const pc_schedule *a, const pc_schedule *b) {
 }
 
 /* Whether the recipe gives this schedule. */
-static pc_code judge(const pc_block_text_request *wanted, const recipe *x, bool *is_right, pc_error *error) {
+static pc_code judge(const pc_block_text_request *wanted, const recipe *draft, bool *is_right, pc_error *error) {
     pc_schedule made;
     pc_error cause = {0};
-    pc_code code = pc_schedule_of_block(x->block, x->ends, x->end_count, wanted->schedule->name,
+    pc_code code = pc_schedule_of_block(draft->block, draft->ends, draft->end_count, wanted->schedule->name,
                                         wanted->schedule->microbatches, &made, NULL, &cause);
     *is_right = false;
     if (!code) {
-        if (x->steps == PC_BLOCK_REORDER)
-            code = pc_schedule_reorder(x->block, wanted->costs, wanted->memory_limit, &made, &cause);
+        if (draft->steps == PC_BLOCK_REORDER)
+            code = pc_schedule_reorder(draft->block, wanted->costs, wanted->memory_limit, &made, &cause);
         if (!code) *is_right = is_same(&made, wanted->schedule);
         pc_schedule_free(&made);
     }
@@ -157,8 +157,8 @@ static int64_t find_shift(const grid *g, const pc_block *block) {
 }
 
 /* Those of the second half count from the iteration's end. */
-static pc_code add_end(const grid *g, const pc_block *block, row at, int64_t shift, recipe *x, pc_error *error) {
-    pc_block_line *line = &x->ends[x->end_count];
+static pc_code add_end(const grid *g, const pc_block *block, row at, int64_t shift, recipe *draft, pc_error *error) {
+    pc_block_line *line = &draft->ends[draft->end_count];
     *line = (pc_block_line){.kind = (pc_pass_kind)at.kind, .chunk = at.chunk, .microbatch = at.microbatch, .place = ""};
     line->offset = pc_alloc((size_t)g->devices, sizeof *line->offset);
     if (!line->offset) return pc_error_no_memory(error);
@@ -167,36 +167,36 @@ static pc_code add_end(const grid *g, const pc_block *block, row at, int64_t shi
     for (int d = 0; d < g->devices; d++)
         line->offset[d] = g->start[grid_index(g, at.microbatch, d, at.chunk, at.kind)] - shift -
                           at.microbatch / block->microbatches * block->interval;
-    x->end_count++;
+    draft->end_count++;
     return PC_OK;
 }
 
-static pc_code list_ends(const grid *g, const pc_block *block, recipe *x, pc_error *error) {
+static pc_code list_ends(const grid *g, const pc_block *block, recipe *draft, pc_error *error) {
     int64_t shift = find_shift(g, block), count = count_rows(g, block, shift);
-    x->ends = pc_alloc((size_t)count + 1, sizeof *x->ends);
-    pc_code code = x->ends ? PC_OK : pc_error_no_memory(error);
+    draft->ends = pc_alloc((size_t)count + 1, sizeof *draft->ends);
+    pc_code code = draft->ends ? PC_OK : pc_error_no_memory(error);
     for (int64_t i = 0; i < rows_of(g) && !code; i++)
-        if (differs(g, block, row_of(g, i), shift)) code = add_end(g, block, row_of(g, i), shift, x, error);
+        if (differs(g, block, row_of(g, i), shift)) code = add_end(g, block, row_of(g, i), shift, draft, error);
     return code;
 }
 
 /* Put down again when all is over. */
-static pc_code take_whole(const pc_schedule *schedule, const grid *g, recipe *x, pc_error *error) {
+static pc_code take_whole(const pc_schedule *schedule, const grid *g, recipe *draft, pc_error *error) {
     int microbatches = g->microbatches;
     if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL) microbatches += microbatches % 2;
-    pc_code code = pc_block_create(schedule->placement, g->devices, g->chunks, microbatches, &x->whole, error);
+    pc_code code = pc_block_create(schedule->placement, g->devices, g->chunks, microbatches, &draft->whole, error);
     if (code) return code;
     for (int kind = 0; kind < PC_PASS_KINDS; kind++)
-        if (pc_schedule_has(schedule, (pc_pass_kind)kind)) x->whole.duration[kind] = kind == PC_PASS_BW ? 2 : 1;
-    memcpy(x->whole.start, g->start, (size_t)grid_index(g, g->microbatches, 0, 0, 0) * sizeof *g->start);
-    x->whole.interval = g->makespan;
-    x->block = &x->whole;
+        if (pc_schedule_has(schedule, (pc_pass_kind)kind)) draft->whole.duration[kind] = kind == PC_PASS_BW ? 2 : 1;
+    memcpy(draft->whole.start, g->start, (size_t)grid_index(g, g->microbatches, 0, 0, 0) * sizeof *g->start);
+    draft->whole.interval = g->makespan;
+    draft->block = &draft->whole;
     return PC_OK;
 }
 
 /* A microbatch that the block has and an odd iteration has not stands where the one before does, behind all else. */
-static void complete_whole(const grid *g, recipe *x) {
-    pc_block *b = &x->whole;
+static void complete_whole(const grid *g, recipe *draft) {
+    pc_block *b = &draft->whole;
     if (b->microbatches == g->microbatches) return;
     int64_t end = 0;
     for (int d = 0; d < b->devices; d++)
@@ -217,26 +217,26 @@ static bool can_reorder(const pc_block_text_request *wanted) {
 }
 
 /* Whether the block alone, reordered at the schedule's own times, gives it too. */
-static pc_code judge_reorder(const pc_block_text_request *wanted, recipe *x, pc_error *error) {
-    recipe reordered = {.block = x->block, .steps = PC_BLOCK_REORDER};
-    return can_reorder(wanted) ? judge(wanted, &reordered, &x->is_reordered, error) : PC_OK;
+static pc_code judge_reorder(const pc_block_text_request *wanted, recipe *draft, pc_error *error) {
+    recipe reordered = {.block = draft->block, .steps = PC_BLOCK_REORDER};
+    return can_reorder(wanted) ? judge(wanted, &reordered, &draft->is_reordered, error) : PC_OK;
 }
 
 /* The block; with its ends, which the times that it is read back at do not change; or all. */
-static pc_code find_recipe(const pc_block_text_request *wanted, const grid *g, recipe *x, pc_error *error) {
+static pc_code find_recipe(const pc_block_text_request *wanted, const grid *g, recipe *draft, pc_error *error) {
     bool is_right = false;
     pc_code code = PC_OK;
-    *x = (recipe){.block = wanted->block, .steps = PC_BLOCK_SQUEEZE, .is_own = wanted->is_own};
-    if (wanted->block) code = judge(wanted, x, &is_right, error);
+    *draft = (recipe){.block = wanted->block, .steps = PC_BLOCK_SQUEEZE, .is_own = wanted->is_own};
+    if (wanted->block) code = judge(wanted, draft, &is_right, error);
     if (code || is_right) return code;
     if (wanted->block) {
-        code = list_ends(g, wanted->block, x, error);
-        if (!code) code = judge(wanted, x, &is_right, error);
-        if (code || is_right) return code ? code : judge_reorder(wanted, x, error);
-        free_ends(x);
+        code = list_ends(g, wanted->block, draft, error);
+        if (!code) code = judge(wanted, draft, &is_right, error);
+        if (code || is_right) return code ? code : judge_reorder(wanted, draft, error);
+        free_ends(draft);
     }
-    code = take_whole(wanted->schedule, g, x, error);
-    if (!code) complete_whole(g, x);
+    code = take_whole(wanted->schedule, g, draft, error);
+    if (!code) complete_whole(g, draft);
     return code;
 }
 
@@ -308,28 +308,29 @@ static void write_name(const char *name, bool is_own, FILE *stream) {
     fprintf(stream, "\n");
 }
 
-static void write_head(const pc_schedule *schedule, const recipe *x, FILE *stream) {
-    const pc_block *block = x->block;
-    write_name(schedule->name, x->is_own, stream);
+static void write_head(const pc_schedule *schedule, const recipe *draft, FILE *stream) {
+    const pc_block *block = draft->block;
+    write_name(schedule->name, draft->is_own, stream);
     fprintf(stream, "title: as repeated on %d devices, with %d microbatches\n", schedule->devices,
             schedule->microbatches);
     fprintf(stream, "devices: %d\nchunks: %d\nplacement: %s\n", block->devices, block->chunks,
             pc_placement_name(block->placement));
     fprintf(stream, "interval: %" PRId64 "\n", block->interval);
     if (block->microbatches > 1) fprintf(stream, "microbatches: %d\n", block->microbatches);
-    fprintf(stream, "steps: %s", pc_block_steps_name(x->steps));
-    if (block == &x->whole) fprintf(stream, "  # the whole iteration: it repeats no block that is shorter");
-    if (x->is_reordered) fprintf(stream, "  # reorder, without the ends, gives the same at the times it was made for");
+    fprintf(stream, "steps: %s", pc_block_steps_name(draft->steps));
+    if (block == &draft->whole) fprintf(stream, "  # the whole iteration: it repeats no block that is shorter");
+    if (draft->is_reordered)
+        fprintf(stream, "  # reorder, without the ends, gives the same at the times it was made for");
     fprintf(stream, "\n");
 }
 
-static pc_code write_recipe(const pc_schedule *schedule, const recipe *x, FILE *stream, pc_error *error) {
+static pc_code write_recipe(const pc_schedule *schedule, const recipe *draft, FILE *stream, pc_error *error) {
     int64_t *offset = pc_alloc((size_t)schedule->devices, sizeof *offset);
     if (!offset) return pc_error_no_memory(error);
-    write_head(schedule, x, stream);
-    write_passes(x->block, offset, stream);
-    if (x->end_count) fprintf(stream, "ends:\n");
-    for (int i = 0; i < x->end_count; i++) write_line(NULL, x->ends[i].microbatch, &x->ends[i], stream);
+    write_head(schedule, draft, stream);
+    write_passes(draft->block, offset, stream);
+    if (draft->end_count) fprintf(stream, "ends:\n");
+    for (int i = 0; i < draft->end_count; i++) write_line(NULL, draft->ends[i].microbatch, &draft->ends[i], stream);
     pc_free(offset);
     return PC_OK;
 }

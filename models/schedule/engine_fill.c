@@ -15,21 +15,21 @@ static int place_of_link(const pc_replayed_run *run, int from, int to) {
 }
 
 /* Writes to `number`, by place, the link's index in the trace, or NO_LINK where nothing goes over it. */
-static pc_code fill_links(const pc_replayed_run *run, const pc_replay_trace *trace, int32_t *number, pc_engine_trace *x,
-                          pc_error *error) {
+static pc_code fill_links(const pc_replayed_run *run, const pc_replay_trace *trace, int32_t *number,
+                          pc_engine_trace *seen, pc_error *error) {
     int places = LINKS_A_DEVICE * run->costs->devices;
     for (int i = 0; i < places; i++) number[i] = NO_LINK;
-    if (!pc_engine_trace_make(x, PC_ENGINE_LINKS, run->transfer_task ? places : 0)) return pc_error_no_memory(error);
+    if (!pc_engine_trace_make(seen, PC_ENGINE_LINKS, run->transfer_task ? places : 0)) return pc_error_no_memory(error);
     for (int64_t i = 0; run->transfer_task && i < trace->transfer_count; i++) {
         int from = trace->transfer_from[i], to = trace->transfer_to[i];
         int32_t *known = &number[place_of_link(run, from, to)];
         if (*known != NO_LINK) continue;
-        *known = (int32_t)x->link_count;
-        x->link_device[x->link_count] = from;
-        x->link_peer[x->link_count] = to;
-        x->link_sort[x->link_count] = PC_LINK_STAGES;
-        x->link_shared[x->link_count] = 1;
-        x->link_bytes_per_s[x->link_count++] = run->costs->transfer.bandwidth_bytes_per_s;
+        *known = (int32_t)seen->link_count;
+        seen->link_device[seen->link_count] = from;
+        seen->link_peer[seen->link_count] = to;
+        seen->link_sort[seen->link_count] = PC_LINK_STAGES;
+        seen->link_shared[seen->link_count] = 1;
+        seen->link_bytes_per_s[seen->link_count++] = run->costs->transfer.bandwidth_bytes_per_s;
     }
     return PC_OK;
 }
@@ -69,22 +69,22 @@ static void find_sendings(const pc_replayed_run *run, const pc_replay_trace *tra
 }
 
 static void fill_flow(const pc_replayed_run *run, const pc_replay_trace *trace, const sending *from, int64_t i,
-                      pc_engine_trace *x) {
+                      pc_engine_trace *seen) {
     int64_t row = from->row;
     const pc_transfer *transfer = &run->costs->transfer;
     bool has_link = from->link != NO_LINK;
-    x->flow_sort[i] = PC_FLOW_MESSAGE;
-    x->flow_from[i] = trace->transfer_from[row];
-    x->flow_to[i] = trace->transfer_to[row];
-    x->flow_chunk[i] = trace->pass[from->sender].chunk;
-    x->flow_microbatch[i] = trace->pass[from->sender].microbatch;
-    x->flow_out[i] = from->link;
-    x->flow_in[i] = NO_LINK;
-    x->flow_bytes[i] = has_link ? (double)transfer->size_bytes : 0.0;
-    x->flow_ready_ps[i] = trace->transfer_start_ps[row];
-    x->flow_start_ps[i] = from->start_ps;
-    x->flow_end_ps[i] = trace->transfer_end_ps[row];
-    x->flow_alone_ps[i] =
+    seen->flow_sort[i] = PC_FLOW_MESSAGE;
+    seen->flow_from[i] = trace->transfer_from[row];
+    seen->flow_to[i] = trace->transfer_to[row];
+    seen->flow_chunk[i] = trace->pass[from->sender].chunk;
+    seen->flow_microbatch[i] = trace->pass[from->sender].microbatch;
+    seen->flow_out[i] = from->link;
+    seen->flow_in[i] = NO_LINK;
+    seen->flow_bytes[i] = has_link ? (double)transfer->size_bytes : 0.0;
+    seen->flow_ready_ps[i] = trace->transfer_start_ps[row];
+    seen->flow_start_ps[i] = from->start_ps;
+    seen->flow_end_ps[i] = trace->transfer_end_ps[row];
+    seen->flow_alone_ps[i] =
         has_link ? transfer->latency_ps + run->filled_ps : trace->transfer_end_ps[row] - trace->transfer_start_ps[row];
 }
 
@@ -105,7 +105,7 @@ static int compare_changes(const void *a, const void *b) {
     return x->is_rise - y->is_rise;
 }
 
-static void fill_loads(const pc_replayed_run *run, change *changes, int64_t count, pc_engine_trace *x) {
+static void fill_loads(const pc_replayed_run *run, change *changes, int64_t count, pc_engine_trace *seen) {
     qsort(changes, (size_t)count, sizeof *changes, compare_changes);
     for (int64_t i = 0; i < count; i++) {
         const change *one = &changes[i];
@@ -113,60 +113,60 @@ static void fill_loads(const pc_replayed_run *run, change *changes, int64_t coun
             i++; /* one ends and the next begins */
             continue;
         }
-        x->load_link[x->load_count] = one->link;
-        x->load_time_ps[x->load_count] = one->time_ps;
-        x->load_bytes_per_s[x->load_count++] = one->is_rise ? run->costs->transfer.bandwidth_bytes_per_s : 0.0;
+        seen->load_link[seen->load_count] = one->link;
+        seen->load_time_ps[seen->load_count] = one->time_ps;
+        seen->load_bytes_per_s[seen->load_count++] = one->is_rise ? run->costs->transfer.bandwidth_bytes_per_s : 0.0;
     }
 }
 
-static pc_code make_and_fill_loads(const pc_replayed_run *run, pc_engine_trace *x, pc_error *error) {
-    int64_t count = run->transfer_task && run->filled_ps > 0 ? 2 * x->flow_count : 0;
+static pc_code make_and_fill_loads(const pc_replayed_run *run, pc_engine_trace *seen, pc_error *error) {
+    int64_t count = run->transfer_task && run->filled_ps > 0 ? 2 * seen->flow_count : 0;
     change *changes = pc_alloc((size_t)count, sizeof *changes);
     if (!changes) return pc_error_no_memory(error);
     for (int64_t i = 0; i < count; i++) {
         int64_t flow = i / 2;
-        pc_time end = x->flow_end_ps[flow];
-        changes[i] = (change){i % 2 ? end : end - run->filled_ps, x->flow_out[flow], i % 2 == 0};
+        pc_time end = seen->flow_end_ps[flow];
+        changes[i] = (change){i % 2 ? end : end - run->filled_ps, seen->flow_out[flow], i % 2 == 0};
     }
-    bool made = pc_engine_trace_make(x, PC_ENGINE_LOADS, count);
-    if (made) fill_loads(run, changes, count, x);
+    bool made = pc_engine_trace_make(seen, PC_ENGINE_LOADS, count);
+    if (made) fill_loads(run, changes, count, seen);
     pc_free(changes);
     return made ? PC_OK : pc_error_no_memory(error);
 }
 
 /* ---- memory and queues ---- */
 
-static bool fill_memory(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
+static bool fill_memory(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *seen) {
     size_t rows = (size_t)trace->level_count;
-    if (!pc_engine_trace_make(x, PC_ENGINE_MEMORY, trace->level_count) ||
-        !pc_engine_trace_make(x, PC_ENGINE_DEVICES, run->costs->devices))
+    if (!pc_engine_trace_make(seen, PC_ENGINE_MEMORY, trace->level_count) ||
+        !pc_engine_trace_make(seen, PC_ENGINE_DEVICES, run->costs->devices))
         return false;
-    memcpy(x->memory_device, trace->level_device, rows * sizeof *x->memory_device);
-    memcpy(x->memory_time_ps, trace->level_time_ps, rows * sizeof *x->memory_time_ps);
-    memcpy(x->memory_bytes, trace->level_bytes, rows * sizeof *x->memory_bytes);
+    memcpy(seen->memory_device, trace->level_device, rows * sizeof *seen->memory_device);
+    memcpy(seen->memory_time_ps, trace->level_time_ps, rows * sizeof *seen->memory_time_ps);
+    memcpy(seen->memory_bytes, trace->level_bytes, rows * sizeof *seen->memory_bytes);
     for (int d = 0; d < run->costs->devices; d++)
-        x->memory_capacity_bytes[d] = pc_memory_limit_of(run->memory_limit, d);
-    x->memory_count = trace->level_count;
-    x->devices = run->costs->devices;
+        seen->memory_capacity_bytes[d] = pc_memory_limit_of(run->memory_limit, d);
+    seen->memory_count = trace->level_count;
+    seen->devices = run->costs->devices;
     return true;
 }
 
-static bool fill_queues(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *x) {
-    if (!pc_engine_trace_make(x, PC_ENGINE_QUEUE, trace->pass_count)) return false;
-    memcpy(x->queue_ready_ps, run->result->ready_ps, (size_t)trace->pass_count * sizeof *x->queue_ready_ps);
-    x->queue_count = trace->pass_count;
+static bool fill_queues(const pc_replayed_run *run, const pc_replay_trace *trace, pc_engine_trace *seen) {
+    if (!pc_engine_trace_make(seen, PC_ENGINE_QUEUE, trace->pass_count)) return false;
+    memcpy(seen->queue_ready_ps, run->result->ready_ps, (size_t)trace->pass_count * sizeof *seen->queue_ready_ps);
+    seen->queue_count = trace->pass_count;
     return true;
 }
 
 /* ---- all of it ---- */
 
 static pc_code fill_flows(const pc_replayed_run *run, const pc_replay_trace *trace, const int32_t *link_number,
-                          pc_engine_trace *x, pc_error *error) {
+                          pc_engine_trace *seen, pc_error *error) {
     sending *sendings = pc_alloc((size_t)trace->transfer_count, sizeof *sendings);
-    bool made = sendings && pc_engine_trace_make(x, PC_ENGINE_FLOWS, trace->transfer_count);
+    bool made = sendings && pc_engine_trace_make(seen, PC_ENGINE_FLOWS, trace->transfer_count);
     if (made) find_sendings(run, trace, link_number, sendings);
-    x->flow_count = made ? trace->transfer_count : 0;
-    for (int64_t i = 0; i < x->flow_count; i++) fill_flow(run, trace, &sendings[i], i, x);
+    seen->flow_count = made ? trace->transfer_count : 0;
+    for (int64_t i = 0; i < seen->flow_count; i++) fill_flow(run, trace, &sendings[i], i, seen);
     pc_free(sendings);
     return made ? PC_OK : pc_error_no_memory(error);
 }

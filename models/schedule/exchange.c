@@ -109,10 +109,11 @@ static pc_code read_file(const char *path, char **text, size_t *size, pc_error *
     return pc_error_no_memory(error);
 }
 
-static pc_code cell_error(const reader *x, int64_t column, const char *start, const char *end, const char *expected) {
+static pc_code cell_error(const reader *input, int64_t column, const char *start, const char *end,
+                          const char *expected) {
     int length = end - start > 40 ? 40 : (int)(end - start);
-    return pc_error_set(x->error, PC_ERROR_INPUT, "%s:%" PRId64 ": cell %" PRId64 ": '%.*s'; expected %s", x->path,
-                        x->line_count + 1, column, length, start, expected);
+    return pc_error_set(input->error, PC_ERROR_INPUT, "%s:%" PRId64 ": cell %" PRId64 ": '%.*s'; expected %s",
+                        input->path, input->line_count + 1, column, length, start, expected);
 }
 
 /* A whole number of at most `most`; -1 where there is none or it is larger. Moves *at behind the digits. */
@@ -133,18 +134,18 @@ static int16_t kind_of_letter(char letter) {
     return -1;
 }
 
-static pc_code add_cell(reader *x, cell made) {
-    if (x->cell_count == x->cell_capacity) {
-        int64_t grown = x->cell_capacity ? 2 * x->cell_capacity : 1024;
+static pc_code add_cell(reader *input, cell made) {
+    if (input->cell_count == input->cell_capacity) {
+        int64_t grown = input->cell_capacity ? 2 * input->cell_capacity : 1024;
         if (grown > 2 * PC_PASSES_MAX)
-            return pc_error_set(x->error, PC_ERROR_INPUT, "%s: over %" PRId64 " passes; expected at most %" PRId64,
-                                x->path, x->cell_count, PC_PASSES_MAX);
-        cell *cells = pc_realloc(x->cells, (size_t)grown, sizeof *cells);
-        if (!cells) return pc_error_no_memory(x->error);
-        x->cells = cells;
-        x->cell_capacity = grown;
+            return pc_error_set(input->error, PC_ERROR_INPUT, "%s: over %" PRId64 " passes; expected at most %" PRId64,
+                                input->path, input->cell_count, PC_PASSES_MAX);
+        cell *cells = pc_realloc(input->cells, (size_t)grown, sizeof *cells);
+        if (!cells) return pc_error_no_memory(input->error);
+        input->cells = cells;
+        input->cell_capacity = grown;
     }
-    x->cells[x->cell_count++] = made;
+    input->cells[input->cell_count++] = made;
     return PC_OK;
 }
 
@@ -172,7 +173,7 @@ static bool read_action(const char *start, const char *end, cell *made) {
 }
 
 /* Two passes that PyTorch calls overlapped, (0F4;7B2)OVERLAP_F_B, its runtime runs one after the other. */
-static pc_code read_cell(reader *x, int64_t column, const char *start, const char *end) {
+static pc_code read_cell(reader *input, int64_t column, const char *start, const char *end) {
     static const char overlap[] = ")OVERLAP_F_B";
     const ptrdiff_t tail = sizeof overlap - 1;
     while (start < end && isspace((unsigned char)*start)) start++;
@@ -184,45 +185,46 @@ static pc_code read_cell(reader *x, int64_t column, const char *start, const cha
         const char *semicolon = is_overlap ? memchr(at, ';', (size_t)(last - at)) : NULL;
         cell made;
         if (!read_action(at, semicolon ? semicolon : last, &made))
-            return cell_error(x, column, start, end, "<part><F, I, W or B><microbatch> such as 0F0, or nothing");
-        pc_code code = made.kind >= 0 ? add_cell(x, made) : PC_OK;
+            return cell_error(input, column, start, end, "<part><F, I, W or B><microbatch> such as 0F0, or nothing");
+        pc_code code = made.kind >= 0 ? add_cell(input, made) : PC_OK;
         if (code || !semicolon) return code;
         at = semicolon + 1;
     }
 }
 
-static pc_code end_line(reader *x) {
-    if (x->line_count == PC_DEVICES_MAX)
-        return pc_error_set(x->error, PC_ERROR_INPUT, "%s: over %d lines; expected one for each rank", x->path,
+static pc_code end_line(reader *input) {
+    if (input->line_count == PC_DEVICES_MAX)
+        return pc_error_set(input->error, PC_ERROR_INPUT, "%s: over %d lines; expected one for each rank", input->path,
                             PC_DEVICES_MAX);
-    if (x->line_count == x->line_capacity) {
-        int64_t grown = x->line_capacity ? 2 * x->line_capacity : 64;
-        int64_t *ends = pc_realloc(x->ends, (size_t)grown, sizeof *ends);
-        if (!ends) return pc_error_no_memory(x->error);
-        x->ends = ends;
-        x->line_capacity = grown;
+    if (input->line_count == input->line_capacity) {
+        int64_t grown = input->line_capacity ? 2 * input->line_capacity : 64;
+        int64_t *ends = pc_realloc(input->ends, (size_t)grown, sizeof *ends);
+        if (!ends) return pc_error_no_memory(input->error);
+        input->ends = ends;
+        input->line_capacity = grown;
     }
-    x->ends[x->line_count++] = x->cell_count;
+    input->ends[input->line_count++] = input->cell_count;
     return PC_OK;
 }
 
-static pc_code read_line(reader *x, const char *start, const char *end) {
+static pc_code read_line(reader *input, const char *start, const char *end) {
     for (int64_t column = 1;; column++) {
         const char *comma = memchr(start, ',', (size_t)(end - start));
-        pc_code code = read_cell(x, column, start, comma ? comma : end);
+        pc_code code = read_cell(input, column, start, comma ? comma : end);
         if (code) return code;
-        if (!comma) return end_line(x);
+        if (!comma) return end_line(input);
         start = comma + 1;
     }
 }
 
-static pc_code read_lines(reader *x, const char *text, size_t size) {
+static pc_code read_lines(reader *input, const char *text, size_t size) {
     const char *end = text + size;
     while (end > text && isspace((unsigned char)end[-1])) end--; /* empty lines at the end are none */
-    if (end == text) return pc_error_set(x->error, PC_ERROR_INPUT, "%s: empty; expected a line for each rank", x->path);
+    if (end == text)
+        return pc_error_set(input->error, PC_ERROR_INPUT, "%s: empty; expected a line for each rank", input->path);
     for (const char *line = text; line <= end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
-        pc_code code = read_line(x, line, newline ? newline : end);
+        pc_code code = read_line(input, line, newline ? newline : end);
         if (code) return code;
         line = newline ? newline + 1 : end + 1;
     }
@@ -238,47 +240,47 @@ typedef struct shape {
 
 /* The check makes room for every pass that the numbers promise: a short file shall not ask for much. One that lacks
  * some passes is left to the check, which says which. */
-static pc_code check_numbers(const reader *x, int32_t microbatches, int32_t parts) {
-    if ((int64_t)microbatches * parts <= 8 * x->cell_count) return PC_OK;
-    return pc_error_set(x->error, PC_ERROR_INPUT,
+static pc_code check_numbers(const reader *input, int32_t microbatches, int32_t parts) {
+    if ((int64_t)microbatches * parts <= 8 * input->cell_count) return PC_OK;
+    return pc_error_set(input->error, PC_ERROR_INPUT,
                         "%s: %" PRId64 " passes for microbatches up to %d of %d parts; expected a forward and a "
                         "backward pass of each",
-                        x->path, x->cell_count, microbatches - 1, parts);
+                        input->path, input->cell_count, microbatches - 1, parts);
 }
 
 /* p from the lines; v and m from the largest numbers; the placement from the rank that holds part p, the first of the
  * second chunks. */
-static pc_code find_shape(const reader *x, shape *found) {
+static pc_code find_shape(const reader *input, shape *found) {
     int32_t parts = 0;
     int64_t rank = 0;
-    *found = (shape){.devices = (int32_t)x->line_count, .placement = PC_PLACEMENT_LINEAR};
-    for (int64_t i = 0; i < x->cell_count; i++) {
-        while (i >= x->ends[rank]) rank++;
-        const cell *c = &x->cells[i];
+    *found = (shape){.devices = (int32_t)input->line_count, .placement = PC_PLACEMENT_LINEAR};
+    for (int64_t i = 0; i < input->cell_count; i++) {
+        while (i >= input->ends[rank]) rank++;
+        const cell *c = &input->cells[i];
         if (c->part >= parts) parts = c->part + 1;
         if (c->microbatch >= found->microbatches) found->microbatches = c->microbatch + 1;
         if (c->part == found->devices)
             found->placement = rank == found->devices - 1 && rank > 0 ? PC_PLACEMENT_V : PC_PLACEMENT_INTERLEAVED;
     }
     if (parts == 0 || parts % found->devices != 0)
-        return pc_error_set(x->error, PC_ERROR_INPUT,
-                            "%s: %d parts on %d ranks; expected the same number of parts on each rank", x->path, parts,
-                            found->devices);
+        return pc_error_set(input->error, PC_ERROR_INPUT,
+                            "%s: %d parts on %d ranks; expected the same number of parts on each rank", input->path,
+                            parts, found->devices);
     found->chunks = parts / found->devices;
-    return check_numbers(x, found->microbatches, parts);
+    return check_numbers(input, found->microbatches, parts);
 }
 
-static pc_code place_cells(const reader *x, const shape *found, pc_schedule *schedule) {
+static pc_code place_cells(const reader *input, const shape *found, pc_schedule *schedule) {
     int64_t i = 0;
     for (int rank = 0; rank < found->devices; rank++)
-        for (int64_t first = i; i < x->ends[rank]; i++) {
-            const cell *c = &x->cells[i];
+        for (int64_t first = i; i < input->ends[rank]; i++) {
+            const cell *c = &input->cells[i];
             int expected = pc_placement_stage(found->placement, found->devices, c->part, c->microbatch);
             if (expected != rank)
-                return pc_error_set(x->error, PC_ERROR_INPUT,
+                return pc_error_set(input->error, PC_ERROR_INPUT,
                                     "%s:%d: pass %" PRId64 ": part %d on rank %d; expected it on rank %d, as placement "
                                     "%s has it",
-                                    x->path, rank + 1, i - first + 1, c->part, rank, expected,
+                                    input->path, rank + 1, i - first + 1, c->part, rank, expected,
                                     pc_placement_name(found->placement));
             int chunk = pc_placement_chunk(found->placement, found->devices, c->part, c->microbatch);
             schedule->passes[i] = (pc_pass){c->microbatch, (int16_t)chunk, c->kind};
@@ -286,20 +288,21 @@ static pc_code place_cells(const reader *x, const shape *found, pc_schedule *sch
     return PC_OK;
 }
 
-static pc_code make_schedule(const reader *x, pc_schedule *schedule) {
+static pc_code make_schedule(const reader *input, pc_schedule *schedule) {
     shape found;
-    pc_code code = find_shape(x, &found);
-    if (!code) code = pc_schedule_check_size(found.devices, found.microbatches, found.chunks, x->error);
+    pc_code code = find_shape(input, &found);
+    if (!code) code = pc_schedule_check_size(found.devices, found.microbatches, found.chunks, input->error);
     if (code) return code;
-    const char *slash = strrchr(x->path, '/');
+    const char *slash = strrchr(input->path, '/');
     int64_t *lengths = pc_alloc((size_t)found.devices, sizeof *lengths);
-    if (!lengths) return pc_error_no_memory(x->error);
-    for (int rank = 0; rank < found.devices; rank++) lengths[rank] = x->ends[rank] - (rank ? x->ends[rank - 1] : 0);
-    code = pc_schedule_create(slash ? slash + 1 : x->path, found.devices, found.microbatches, found.chunks,
-                              found.placement, lengths, schedule, x->error);
+    if (!lengths) return pc_error_no_memory(input->error);
+    for (int rank = 0; rank < found.devices; rank++)
+        lengths[rank] = input->ends[rank] - (rank ? input->ends[rank - 1] : 0);
+    code = pc_schedule_create(slash ? slash + 1 : input->path, found.devices, found.microbatches, found.chunks,
+                              found.placement, lengths, schedule, input->error);
     pc_free(lengths);
     if (code) return code;
-    code = place_cells(x, &found, schedule);
+    code = place_cells(input, &found, schedule);
     if (code) pc_schedule_free(schedule);
     return code;
 }

@@ -349,9 +349,9 @@ static pc_code generate_at_equal_times(const pc_generator *generator, const pc_g
     equal.duration_ps = times.duration_ps;
     equal.transfer = times.transfer;
     equal.hop_delay_ps = equal.ready_ps = NULL;
-    pc_generate_request planned = *request;
-    planned.costs = &equal;
-    code = generator->generate(generator, &planned, schedule, block, error);
+    pc_generate_request asked = *request;
+    asked.costs = &equal;
+    code = generator->generate(generator, &asked, schedule, block, error);
     pc_costs_free(&times);
     return code;
 }

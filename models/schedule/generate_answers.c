@@ -114,12 +114,12 @@ static void find_limits(const contest *c, const pc_generator *name) {
 
 /* Whether other times are the costs' own, in another unit. */
 static pc_code is_same_search(const contest *c, const pc_costs *costs, bool *same, pc_error *error) {
-    pc_plan plan;
-    pc_code code = pc_plan_create(costs, c->asker->placement, c->asker->splits, c->answers.plan->microbatches,
-                                  (pc_memory_limit){NULL}, &plan, error);
+    pc_instance instance;
+    pc_code code = pc_instance_create(costs, c->asker->placement, c->asker->splits, c->answers.instance->microbatches,
+                                      (pc_memory_limit){NULL}, &instance, error);
     if (code) return code;
-    *same = pc_plan_has_times_of(c->answers.plan, &plan);
-    pc_plan_free(&plan);
+    *same = pc_instance_has_times_of(c->answers.instance, &instance);
+    pc_instance_free(&instance);
     return PC_OK;
 }
 
@@ -136,18 +136,18 @@ static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *c
     return code;
 }
 
-/* Of a large plan, whether a name idles so much longer than the best so far, at these costs, that its answers for other
- * times are not worth their while. */
+/* Of a large instance, whether a name idles so much longer than the best so far, at these costs, that its answers for
+ * other times are not worth their while. */
 static bool is_hopeless(const contest *c, pc_time span) {
-    const pc_plan *plan = c->answers.plan;
+    const pc_instance *instance = c->answers.instance;
     pc_time work = 0;
-    if (plan->devices * plan->passes < LARGE) return false;
-    for (int d = 0; d < plan->devices; d++) {
+    if (instance->devices * instance->passes < LARGE) return false;
+    for (int d = 0; d < instance->devices; d++) {
         pc_time own = 0;
-        for (int type = 0; type < plan->types; type++) own += plan->cells[d * plan->types + type].duration;
+        for (int type = 0; type < instance->types; type++) own += instance->cells[d * instance->types + type].duration;
         if (own > work) work = own;
     }
-    work *= plan->microbatches;
+    work *= instance->microbatches;
     return (span - work) / 2 > c->answers.best.span - work;
 }
 
@@ -177,32 +177,32 @@ static pc_code ask(contest *c, const pc_generator *name, pc_time least, pc_error
 
 /* ---- the others ---- */
 
-/* Whether `within` limits no device to more than the asker's plan does; the same limits count as well. */
-static bool is_within(const pc_plan *within, const pc_plan *plan) {
-    for (int d = 0; d < plan->devices; d++)
-        if (within->limit[d] > plan->limit[d]) return false;
+/* Whether `within` limits no device to more than the asker's instance does; the same limits count as well. */
+static bool is_within(const pc_instance *within, const pc_instance *instance) {
+    for (int d = 0; d < instance->devices; d++)
+        if (within->limit[d] > instance->limit[d]) return false;
     return true;
 }
 
-static bool is_same_limit(const pc_plan *a, const pc_plan *b) {
+static bool is_same_limit(const pc_instance *a, const pc_instance *b) {
     return memcmp(a->limit, b->limit, (size_t)a->devices * sizeof *a->limit) == 0;
 }
 
 /* Whether the request leaves a name less than its own limit. */
-static bool is_tightened(const pc_plan *plan, const int64_t *named_bytes) {
-    for (int d = 0; d < plan->devices; d++)
-        if (plan->limit[d] < named_bytes[d]) return true;
+static bool is_tightened(const pc_instance *instance, const int64_t *named_bytes) {
+    for (int d = 0; d < instance->devices; d++)
+        if (instance->limit[d] < named_bytes[d]) return true;
     return false;
 }
 
-/* What a name's own schedules are planned for: its limits, and its kinds of passes. */
-static pc_code plan_of(const contest *c, const pc_generator *name, pc_plan *plan, pc_error *error) {
+/* What a name's own schedules are made for: its limits, and its kinds of passes. */
+static pc_code instance_of(const contest *c, const pc_generator *name, pc_instance *instance, pc_error *error) {
     pc_costs times;
     pc_code code = make_times(c->request->costs, TIMES_COSTS, c->asker->splits && !name->splits, &times, error);
     if (code) return code;
     pc_costs costs = costs_at(c->request->costs, TIMES_COSTS, &times);
-    code =
-        pc_plan_create(&costs, name->placement, name->splits, c->answers.plan->microbatches, limit_of(c), plan, error);
+    code = pc_instance_create(&costs, name->placement, name->splits, c->answers.instance->microbatches, limit_of(c),
+                              instance, error);
     pc_costs_free(&times);
     return code;
 }
@@ -210,15 +210,16 @@ static pc_code plan_of(const contest *c, const pc_generator *name, pc_plan *plan
 /* Whole backward passes within less than the memory that they are made for take long to find, and then idle far more
  * than those that are apart: that is not tried. */
 static pc_code ask_other(contest *c, const pc_generator *name, pc_error *error) {
-    const pc_plan *own = c->answers.plan;
-    pc_plan plan;
+    const pc_instance *own = c->answers.instance;
+    pc_instance instance;
     find_limits(c, name);
-    pc_code code = plan_of(c, name, &plan, error);
+    pc_code code = instance_of(c, name, &instance, error);
     if (code) return code;
-    bool is_asked = is_within(&plan, own) && !(pc_searched_are_one(name, c->asker) && is_same_limit(&plan, own)) &&
-                    (name->splits || !is_tightened(&plan, c->named_bytes));
-    if (is_asked) code = ask(c, name, pc_plan_least_span(&plan), error);
-    pc_plan_free(&plan);
+    bool is_asked = is_within(&instance, own) &&
+                    !(pc_searched_are_one(name, c->asker) && is_same_limit(&instance, own)) &&
+                    (name->splits || !is_tightened(&instance, c->named_bytes));
+    if (is_asked) code = ask(c, name, pc_instance_least_span(&instance), error);
+    pc_instance_free(&instance);
     return code;
 }
 
@@ -266,7 +267,7 @@ static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *e
 static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_code code = ask(c, c->asker, c->answers.least, error);
     if (!code && !c->request->searches_once) code = ask_others(c, error);
-    if (!code) code = pc_plan_to_schedule(c->answers.plan, &c->answers.best, c->asker->name, schedule, error);
+    if (!code) code = pc_instance_to_schedule(c->answers.instance, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;
     *block = c->answers.block;
     c->answers.block = (pc_block){0};
@@ -277,18 +278,18 @@ static pc_code search_within_limits(const pc_generator *self, const pc_generate_
                                     pc_block *block, pc_error *error) {
     const pc_costs *costs = request->costs;
     contest c = {.asker = self, .request = request, .with_block = block != NULL};
-    pc_plan plan = {0};
+    pc_instance instance = {0};
     c.named_bytes = pc_alloc((size_t)costs->devices, sizeof *c.named_bytes);
     c.limit_bytes = pc_alloc((size_t)costs->devices, sizeof *c.limit_bytes);
     pc_code code = c.named_bytes && c.limit_bytes ? PC_OK : pc_error_no_memory(error);
     if (!code) find_limits(&c, self);
     if (!code)
-        code = pc_plan_create(costs, self->placement, self->splits, (int)request->microbatches, limit_of(&c), &plan,
-                              error);
-    if (!code) code = pc_answers_create(&plan, &c.answers, error);
+        code = pc_instance_create(costs, self->placement, self->splits, (int)request->microbatches, limit_of(&c),
+                                  &instance, error);
+    if (!code) code = pc_answers_create(&instance, &c.answers, error);
     if (!code) code = find_answer(&c, schedule, block, error);
     pc_answers_free(&c.answers);
-    pc_plan_free(&plan);
+    pc_instance_free(&instance);
     pc_free(c.limit_bytes);
     pc_free(c.named_bytes);
     return code;

@@ -63,7 +63,7 @@ bool pc_searched_is_tightened(const pc_generator *self, const pc_generate_reques
 pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                         pc_schedule *schedule, pc_block *block, pc_error *error);
 
-/* In generate_answers.c. The times of `plan: equal`, for all chunks; and the schedule of a name that searches. */
+/* In generate_answers.c. The times of `making: equal`, for all chunks; and the schedule of a name that searches. */
 void pc_searched_equal_times(pc_costs *costs);
 pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                              pc_block *block, pc_error *error);

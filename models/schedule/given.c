@@ -68,17 +68,17 @@ static uint64_t hash_of(const pc_schedule *order) {
     return hash.low;
 }
 
-static void describe(pc_given_schedule *x) {
-    const pc_schedule *order = &x->order;
+static void describe(pc_given_schedule *given) {
+    const pc_schedule *order = &given->order;
     bool splits = pc_schedule_has(order, PC_PASS_B);
-    x->given = (pc_given){.devices = order->devices,
-                          .microbatches = order->microbatches,
-                          .mixes = splits && pc_schedule_has(order, PC_PASS_BW),
-                          .hash = hash_of(order)};
-    x->generator = pc_generator_of_given(order->name, order->placement, order->chunks, &x->given);
-    x->generator.splits = splits;
-    x->generator.recomputes = pc_schedule_has(order, PC_PASS_R);
-    x->generator.generate = copy_order;
+    given->given = (pc_given){.devices = order->devices,
+                              .microbatches = order->microbatches,
+                              .mixes = splits && pc_schedule_has(order, PC_PASS_BW),
+                              .hash = hash_of(order)};
+    given->generator = pc_generator_of_given(order->name, order->placement, order->chunks, &given->given);
+    given->generator.splits = splits;
+    given->generator.recomputes = pc_schedule_has(order, PC_PASS_R);
+    given->generator.generate = copy_order;
 }
 
 pc_code pc_given_schedule_read(const char *path, const char *name, pc_given_schedule **given, pc_error *error) {

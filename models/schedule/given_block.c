@@ -247,14 +247,14 @@ static pc_code check_kinds(pc_block_draft *draft, pc_error *error) {
                                                            : "no backward pass");
 }
 
-static void describe(pc_given_block *x) {
-    const pc_block_draft *draft = &x->draft;
-    x->given = (pc_given){.devices = draft->devices, .hash = hash_of(draft)};
-    x->generator = pc_generator_of_given(draft->name, draft->placement, draft->chunks, &x->given);
-    x->generator.splits = has_kind(draft, PC_PASS_W);
-    x->generator.recomputes = has_kind(draft, PC_PASS_R);
-    x->generator.searches = draft->steps == PC_BLOCK_REORDER;
-    x->generator.generate = generate;
+static void describe(pc_given_block *given) {
+    const pc_block_draft *draft = &given->draft;
+    given->given = (pc_given){.devices = draft->devices, .hash = hash_of(draft)};
+    given->generator = pc_generator_of_given(draft->name, draft->placement, draft->chunks, &given->given);
+    given->generator.splits = has_kind(draft, PC_PASS_W);
+    given->generator.recomputes = has_kind(draft, PC_PASS_R);
+    given->generator.searches = draft->steps == PC_BLOCK_REORDER;
+    given->generator.generate = generate;
 }
 
 pc_code pc_given_block_set_steps(pc_given_block *given, pc_block_steps steps, pc_error *error) {

@@ -40,33 +40,34 @@ typedef struct lowering {
     pc_error *error;
 } lowering;
 
-static pc_code add_resources(lowering *x) {
-    pc_memory_policy policy = x->waits_for_memory ? PC_MEMORY_WAIT : PC_MEMORY_FAIL;
-    for (int d = 0; d < x->schedule->devices; d++) {
+static pc_code add_resources(lowering *lowered) {
+    pc_memory_policy policy = lowered->waits_for_memory ? PC_MEMORY_WAIT : PC_MEMORY_FAIL;
+    for (int d = 0; d < lowered->schedule->devices; d++) {
         int32_t number;
-        pc_code code = pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, x->error);
+        pc_code code = pc_program_add_processor(lowered->program, PC_PROCESSOR_IN_ORDER, &number, lowered->error);
         if (!code)
-            code = pc_program_add_memory(x->program, pc_memory_limit_of(x->memory_limit, d), policy, &number, x->error);
+            code = pc_program_add_memory(lowered->program, pc_memory_limit_of(lowered->memory_limit, d), policy,
+                                         &number, lowered->error);
         if (code) return code;
-        x->link[2 * (size_t)d] = x->link[2 * (size_t)d + 1] = -1;
+        lowered->link[2 * (size_t)d] = lowered->link[2 * (size_t)d + 1] = -1;
     }
     return PC_OK;
 }
 
-static pc_code add_pass(lowering *x, int stage, pc_pass pass) {
+static pc_code add_pass(lowering *lowered, int stage, pc_pass pass) {
     pc_task task = pc_task_default();
     int32_t number;
     task.processor = task.memory = stage;
-    task.duration_ps = pc_costs_duration(x->costs, stage, pass.chunk, pass.kind);
-    task.take_bytes = pc_costs_taken(x->costs, stage, pass, pc_pass_is_recomputed(x->index, stage, pass));
-    task.give_bytes = pc_costs_given(x->costs, stage, pass);
-    return pc_program_add_task(x->program, &task, &number, x->error);
+    task.duration_ps = pc_costs_duration(lowered->costs, stage, pass.chunk, pass.kind);
+    task.take_bytes = pc_costs_taken(lowered->costs, stage, pass, pc_pass_is_recomputed(lowered->index, stage, pass));
+    task.give_bytes = pc_costs_given(lowered->costs, stage, pass);
+    return pc_program_add_task(lowered->program, &task, &number, lowered->error);
 }
 
-static pc_code add_passes(lowering *x) {
-    for (int d = 0; d < x->schedule->devices; d++)
-        for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
-            pc_code code = add_pass(x, d, x->schedule->passes[i]);
+static pc_code add_passes(lowering *lowered) {
+    for (int d = 0; d < lowered->schedule->devices; d++)
+        for (int64_t i = lowered->schedule->offsets[d]; i < lowered->schedule->offsets[d + 1]; i++) {
+            pc_code code = add_pass(lowered, d, lowered->schedule->passes[i]);
             if (code) return code;
         }
     return PC_OK;
@@ -74,23 +75,24 @@ static pc_code add_passes(lowering *x) {
 
 /* The link from a device to a neighbour: a processor, for it carries one transfer after the other. Made when it is
  * first needed. The order in which passes send is that of the schedule, unless some wait for memory. */
-static pc_code link_between(lowering *x, int from, int to, int32_t *link) {
-    bool is_next = to == (from + 1) % x->schedule->devices;
-    pc_processor_order order = x->waits_for_memory ? PC_PROCESSOR_FIRST_COME : PC_PROCESSOR_IN_ORDER;
-    int32_t *known = &x->link[2 * from + !is_next];
-    pc_code code = *known < 0 ? pc_program_add_processor(x->program, order, known, x->error) : PC_OK;
+static pc_code link_between(lowering *lowered, int from, int to, int32_t *link) {
+    bool is_next = to == (from + 1) % lowered->schedule->devices;
+    pc_processor_order order = lowered->waits_for_memory ? PC_PROCESSOR_FIRST_COME : PC_PROCESSOR_IN_ORDER;
+    int32_t *known = &lowered->link[2 * from + !is_next];
+    pc_code code = *known < 0 ? pc_program_add_processor(lowered->program, order, known, lowered->error) : PC_OK;
     *link = *known;
     return code;
 }
 
-static pc_code add_transfer(lowering *x, int32_t from, int from_stage, int32_t to, int to_stage) {
+static pc_code add_transfer(lowering *lowered, int32_t from, int from_stage, int32_t to, int to_stage) {
     pc_task task = pc_task_default();
     int32_t number;
-    task.duration_ps = x->filled_ps;
-    pc_code code = link_between(x, from_stage, to_stage, &task.processor);
-    if (!code) code = pc_program_add_task(x->program, &task, &number, x->error);
-    if (!code) code = pc_program_add_edge(x->program, from, number, x->costs->transfer.latency_ps, x->error);
-    if (!code) code = pc_program_add_edge(x->program, number, to, 0, x->error);
+    task.duration_ps = lowered->filled_ps;
+    pc_code code = link_between(lowered, from_stage, to_stage, &task.processor);
+    if (!code) code = pc_program_add_task(lowered->program, &task, &number, lowered->error);
+    if (!code)
+        code = pc_program_add_edge(lowered->program, from, number, lowered->costs->transfer.latency_ps, lowered->error);
+    if (!code) code = pc_program_add_edge(lowered->program, number, to, 0, lowered->error);
     return code;
 }
 
@@ -108,38 +110,39 @@ static int32_t *find_receivers(const pc_pass_index *index) {
 }
 
 /* In the order of those who send, so that links keep it. */
-static pc_code add_transfers(lowering *x) {
-    const pc_transfer *transfer = &x->costs->transfer;
+static pc_code add_transfers(lowering *lowered) {
+    const pc_transfer *transfer = &lowered->costs->transfer;
     if (transfer->mode != PC_TRANSFER_LINK) return PC_OK;
-    if (!pc_time_from_seconds((double)transfer->size_bytes / transfer->bandwidth_bytes_per_s, &x->filled_ps))
-        return pc_error_set(x->error, PC_ERROR_INPUT,
+    if (!pc_time_from_seconds((double)transfer->size_bytes / transfer->bandwidth_bytes_per_s, &lowered->filled_ps))
+        return pc_error_set(lowered->error, PC_ERROR_INPUT,
                             "transfer: %g bytes/s for %" PRId64
                             " bytes; expected more than zero, and less than 106 days for them",
                             transfer->bandwidth_bytes_per_s, transfer->size_bytes);
-    int32_t *receiver = find_receivers(x->index);
-    pc_code code = receiver ? PC_OK : pc_error_no_memory(x->error);
-    for (int d = 0; !code && d < x->schedule->devices; d++)
-        for (int64_t i = x->schedule->offsets[d]; !code && i < x->schedule->offsets[d + 1]; i++)
+    int32_t *receiver = find_receivers(lowered->index);
+    pc_code code = receiver ? PC_OK : pc_error_no_memory(lowered->error);
+    for (int d = 0; !code && d < lowered->schedule->devices; d++)
+        for (int64_t i = lowered->schedule->offsets[d]; !code && i < lowered->schedule->offsets[d + 1]; i++)
             if (receiver[i] != PC_NO_PASS)
-                code = add_transfer(x, (int32_t)i, d, receiver[i], pc_stage_of_position(x->schedule, receiver[i]));
+                code = add_transfer(lowered, (int32_t)i, d, receiver[i],
+                                    pc_stage_of_position(lowered->schedule, receiver[i]));
     pc_free(receiver);
     return code;
 }
 
-static pc_code add_dependency(lowering *x, pc_predecessor from, int32_t to, int to_stage) {
+static pc_code add_dependency(lowering *lowered, pc_predecessor from, int32_t to, int to_stage) {
     bool is_sent = from.stage != to_stage;
-    if (is_sent && x->costs->transfer.mode == PC_TRANSFER_LINK) return PC_OK; /* add_transfers */
-    pc_time delay_ps = is_sent ? pc_costs_delay(x->costs, from.stage, to_stage) : 0;
-    return pc_program_add_edge(x->program, from.position, to, delay_ps, x->error);
+    if (is_sent && lowered->costs->transfer.mode == PC_TRANSFER_LINK) return PC_OK; /* add_transfers */
+    pc_time delay_ps = is_sent ? pc_costs_delay(lowered->costs, from.stage, to_stage) : 0;
+    return pc_program_add_edge(lowered->program, from.position, to, delay_ps, lowered->error);
 }
 
-static pc_code add_dependencies(lowering *x) {
-    for (int d = 0; d < x->schedule->devices; d++)
-        for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
+static pc_code add_dependencies(lowering *lowered) {
+    for (int d = 0; d < lowered->schedule->devices; d++)
+        for (int64_t i = lowered->schedule->offsets[d]; i < lowered->schedule->offsets[d + 1]; i++) {
             pc_predecessor predecessors[PC_PREDECESSORS_MAX];
-            int count = pc_pass_predecessors(x->index, d, x->schedule->passes[i], predecessors);
+            int count = pc_pass_predecessors(lowered->index, d, lowered->schedule->passes[i], predecessors);
             for (int k = 0; k < count; k++) {
-                pc_code code = add_dependency(x, predecessors[k], (int32_t)i, d);
+                pc_code code = add_dependency(lowered, predecessors[k], (int32_t)i, d);
                 if (code) return code;
             }
         }
@@ -147,17 +150,17 @@ static pc_code add_dependencies(lowering *x) {
 }
 
 /* A task at time zero, from which the F of every chunk that is not ready then are held back. */
-static pc_code add_ready_times(lowering *x) {
+static pc_code add_ready_times(lowering *lowered) {
     pc_task start = pc_task_default();
     int32_t number;
-    if (!x->costs->ready_ps) return PC_OK;
-    pc_code code = pc_program_add_task(x->program, &start, &number, x->error);
-    for (int d = 0; !code && d < x->schedule->devices; d++)
-        for (int64_t i = x->schedule->offsets[d]; !code && i < x->schedule->offsets[d + 1]; i++) {
-            pc_pass pass = x->schedule->passes[i];
-            pc_time ready = pc_costs_ready(x->costs, d, pass.chunk);
+    if (!lowered->costs->ready_ps) return PC_OK;
+    pc_code code = pc_program_add_task(lowered->program, &start, &number, lowered->error);
+    for (int d = 0; !code && d < lowered->schedule->devices; d++)
+        for (int64_t i = lowered->schedule->offsets[d]; !code && i < lowered->schedule->offsets[d + 1]; i++) {
+            pc_pass pass = lowered->schedule->passes[i];
+            pc_time ready = pc_costs_ready(lowered->costs, d, pass.chunk);
             if (pass.kind == PC_PASS_F && ready != 0)
-                code = pc_program_add_edge(x->program, number, (int32_t)i, ready, x->error);
+                code = pc_program_add_edge(lowered->program, number, (int32_t)i, ready, lowered->error);
         }
     return code;
 }
@@ -338,9 +341,9 @@ typedef struct engine_outcome {
     pc_time filled_ps; /* for how long a transfer fills its link */
 } engine_outcome;
 
-static pc_code note_out_of_memory(const engine_outcome *x, pc_replay *replay, pc_error *error) {
-    const pc_schedule *schedule = x->schedule;
-    const pc_simulation_result *result = x->result;
+static pc_code note_out_of_memory(const engine_outcome *ran, pc_replay *replay, pc_error *error) {
+    const pc_schedule *schedule = ran->schedule;
+    const pc_simulation_result *result = ran->result;
     if (!make_arrays(replay, schedule->devices)) return pc_error_no_memory(error);
     int device = pc_stage_of_position(schedule, result->task);
     pc_pass pass = schedule->passes[result->task];
@@ -349,8 +352,8 @@ static pc_code note_out_of_memory(const engine_outcome *x, pc_replay *replay, pc
         if (result->peak_bytes[d] > replay->peak_bytes) replay->peak_bytes = result->peak_bytes[d];
     }
     replay->out_of_memory = true;
-    int64_t requested = pc_costs_taken(x->costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
-    int64_t capacity = pc_memory_limit_of(x->memory_limit, device);
+    int64_t requested = pc_costs_taken(ran->costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
+    int64_t capacity = pc_memory_limit_of(ran->memory_limit, device);
     replay->oom = (pc_out_of_memory){device, pass, result->time_ps, requested, result->level_bytes, capacity};
     return PC_OK;
 }
@@ -386,56 +389,56 @@ static int32_t *find_transfer_tasks(const pc_pass_index *index) {
     return task;
 }
 
-static pc_code trace_over_links(const engine_outcome *x, const pc_pass_index *index, outcome *found, pc_replay *replay,
-                                pc_error *error) {
-    int64_t passes = x->schedule->offsets[x->schedule->devices];
+static pc_code trace_over_links(const engine_outcome *ran, const pc_pass_index *index, outcome *found,
+                                pc_replay *replay, pc_error *error) {
+    int64_t passes = ran->schedule->offsets[ran->schedule->devices];
     int32_t *task = find_transfer_tasks(index);
     pc_time *arrival_ps = task ? pc_alloc((size_t)passes, sizeof *arrival_ps) : NULL;
     pc_code code = arrival_ps ? PC_OK : pc_error_no_memory(error);
     for (int64_t i = 0; !code && i < passes; i++)
-        if (task[i] != PC_NO_PASS) arrival_ps[i] = x->result->end_ps[task[i]];
+        if (task[i] != PC_NO_PASS) arrival_ps[i] = ran->result->end_ps[task[i]];
     found->arrival_ps = arrival_ps;
-    pc_replayed_run run = {index, x->costs, x->memory_limit, x->result, task, x->filled_ps};
-    if (!code) code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
+    pc_replayed_run run = {index, ran->costs, ran->memory_limit, ran->result, task, ran->filled_ps};
+    if (!code) code = keep_trace(ran->schedule, ran->costs, found, &replay->trace, error);
     if (!code) code = pc_engine_fill(&run, &replay->trace, &replay->engine, error);
     pc_free(arrival_ps);
     pc_free(task);
     return code;
 }
 
-static pc_code trace_over_delays(const engine_outcome *x, const pc_pass_index *index, const outcome *found,
+static pc_code trace_over_delays(const engine_outcome *ran, const pc_pass_index *index, const outcome *found,
                                  pc_replay *replay, pc_error *error) {
-    pc_replayed_run run = {index, x->costs, x->memory_limit, x->result, NULL, 0};
-    pc_code code = keep_trace(x->schedule, x->costs, found, &replay->trace, error);
+    pc_replayed_run run = {index, ran->costs, ran->memory_limit, ran->result, NULL, 0};
+    pc_code code = keep_trace(ran->schedule, ran->costs, found, &replay->trace, error);
     return code ? code : pc_engine_fill(&run, &replay->trace, &replay->engine, error);
 }
 
-static pc_code keep_engine_trace(const engine_outcome *x, outcome *found, pc_replay *replay, pc_error *error) {
+static pc_code keep_engine_trace(const engine_outcome *ran, outcome *found, pc_replay *replay, pc_error *error) {
     pc_pass_index index;
-    pc_code code = pc_pass_index_create(x->schedule, &index, error);
+    pc_code code = pc_pass_index_create(ran->schedule, &index, error);
     if (code) return code;
-    code = x->costs->transfer.mode == PC_TRANSFER_LINK ? trace_over_links(x, &index, found, replay, error)
-                                                       : trace_over_delays(x, &index, found, replay, error);
+    code = ran->costs->transfer.mode == PC_TRANSFER_LINK ? trace_over_links(ran, &index, found, replay, error)
+                                                         : trace_over_delays(ran, &index, found, replay, error);
     pc_pass_index_free(&index);
     return code;
 }
 
-static pc_code summarize(const engine_outcome *x, bool with_trace, pc_replay *replay, pc_error *error) {
-    const pc_schedule *schedule = x->schedule;
-    const pc_simulation_result *result = x->result;
+static pc_code summarize(const engine_outcome *ran, bool with_trace, pc_replay *replay, pc_error *error) {
+    const pc_schedule *schedule = ran->schedule;
+    const pc_simulation_result *result = ran->result;
     replay->engine.event_count = result->event_count;
     if (result->outcome == PC_OUTCOME_DEADLOCK) { /* costs cannot lock a valid schedule: the order is at fault */
         pc_code code = pc_schedule_check(schedule, error);
         return code ? code : pc_error_set(error, PC_ERROR_INPUT, "schedule: deadlock");
     }
-    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) return note_out_of_memory(x, replay, error);
+    if (result->outcome == PC_OUTCOME_OUT_OF_MEMORY) return note_out_of_memory(ran, replay, error);
     pc_stage_timing *stages = pc_alloc((size_t)schedule->devices, sizeof *stages);
     pc_code code = stages ? PC_OK : pc_error_no_memory(error);
-    for (int d = 0; !code && d < schedule->devices; d++) stages[d] = sum_stage(schedule, x->costs, result, d);
+    for (int d = 0; !code && d < schedule->devices; d++) stages[d] = sum_stage(schedule, ran->costs, result, d);
     outcome found = {result->start_ps, result->end_ps, stages, &result->levels, NULL};
-    if (!code) code = fill_in(schedule, x->costs, &found, false, replay, error);
-    if (!code && with_trace) code = keep_engine_trace(x, &found, replay, error);
-    replay->trace_hash = x->costs->ready_ps
+    if (!code) code = fill_in(schedule, ran->costs, &found, false, replay, error);
+    if (!code && with_trace) code = keep_engine_trace(ran, &found, replay, error);
+    replay->trace_hash = ran->costs->ready_ps
                              ? pc_trace_hash(result->start_ps, result->end_ps, schedule->offsets[schedule->devices])
                              : result->trace_hash;
     pc_free(stages);

@@ -194,18 +194,18 @@ static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
 }
 
 /* Runs one pass whose input is done, `*now` being the end of the one before. */
-static inline verdict run_pass(pc_timing *t, const lane *x, pc_pass pass, int64_t position, pc_time delay,
+static inline verdict run_pass(pc_timing *t, const lane *way, pc_pass pass, int64_t position, pc_time delay,
                                pc_time duration, pc_time *now) {
     pc_time arrival, end;
-    uint8_t *done = &x->done[pass.microbatch];
-    if ((*done & x->care) != x->expected) return BROKEN;
+    uint8_t *done = &way->done[pass.microbatch];
+    if ((*done & way->care) != way->expected) return BROKEN;
     *done |= (uint8_t)(1 << pass.kind);
-    if (!pc_time_add(x->input[pass.microbatch], delay, &arrival)) return RAN_OVER;
+    if (!pc_time_add(way->input[pass.microbatch], delay, &arrival)) return RAN_OVER;
     pc_time start = arrival > *now ? arrival : *now;
-    if (start < x->ready_ps) start = x->ready_ps;
+    if (start < way->ready_ps) start = way->ready_ps;
     if (!pc_time_add(start, duration, &end)) return RAN_OVER;
-    pc_time waiter = x->output[pass.microbatch];
-    x->output[pass.microbatch] = end;
+    pc_time waiter = way->output[pass.microbatch];
+    way->output[pass.microbatch] = end;
     if (waiter <= WAITER_BASE) t->ready[t->ready_count++] = (int32_t)(WAITER_BASE - waiter);
     t->start[position] = start;
     t->end[position] = *now = end;

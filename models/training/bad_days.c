@@ -4,13 +4,13 @@
 #include <math.h>
 #include <stddef.h>
 
-bool pc_bad_days_of_iteration(const pc_bad_days *x) {
-    return x->gpu_jitter > 0 || x->link_jitter > 0 || x->passes.quantiles || x->slow_gpus > 0 || x->bad_links > 0 ||
-           x->has_slow_stage || x->other_nodes > 0;
+bool pc_bad_days_of_iteration(const pc_bad_days *days) {
+    return days->gpu_jitter > 0 || days->link_jitter > 0 || days->passes.quantiles || days->slow_gpus > 0 ||
+           days->bad_links > 0 || days->has_slow_stage || days->other_nodes > 0;
 }
 
-bool pc_bad_days_of_job(const pc_bad_days *x) {
-    return x->mtbf_s > 0 || x->checkpoint_s > 0 || x->interval_s > 0;
+bool pc_bad_days_of_job(const pc_bad_days *days) {
+    return days->mtbf_s > 0 || days->checkpoint_s > 0 || days->interval_s > 0;
 }
 
 /* ---- numbers and what they may be ---- */
@@ -23,25 +23,25 @@ typedef struct range {
 /* The longest that a job or anything in it may last: 100 years. */
 static const double SECONDS_MAX = 100 * 365.25 * 86400;
 
-static pc_code check_ranges(const pc_bad_days *x, pc_error *error) {
+static pc_code check_ranges(const pc_bad_days *days, pc_error *error) {
     const double samples_max = 1e7, count_max = 1e9, factor_max = 1000;
     const range ranges[] = {
-        {"samples", (double)x->samples, 0, samples_max},
-        {"gpu_jitter", x->gpu_jitter, 0, 10},
-        {"link_jitter", x->link_jitter, 0, 10},
-        {"slow_gpus", (double)x->slow_gpus, 0, count_max},
-        {"bad_links", (double)x->bad_links, 0, count_max},
-        {"other_nodes", (double)x->other_nodes, 0, count_max},
-        {"slow_factor", x->slow_gpus > 0 || x->has_slow_stage ? x->slow_factor : 1, 1, factor_max},
-        {"bad_factor", x->bad_links > 0 ? x->bad_factor : 1, 1 / factor_max, 1},
-        {"slow_stage", x->has_slow_stage ? x->slow_stage : 0, 0, INT32_MAX},
-        {"mtbf", x->mtbf_s, 0, INFINITY},
-        {"checkpoint", x->checkpoint_s, 0, SECONDS_MAX},
-        {"interval", x->interval_s, 0, SECONDS_MAX},
-        {"restart", x->restart_s, 0, SECONDS_MAX},
-        {"repair", x->repair_s, 0, SECONDS_MAX},
-        {"spare_nodes", (double)x->spare_nodes, 0, count_max},
-        {"horizon", x->horizon_s, 0, SECONDS_MAX},
+        {"samples", (double)days->samples, 0, samples_max},
+        {"gpu_jitter", days->gpu_jitter, 0, 10},
+        {"link_jitter", days->link_jitter, 0, 10},
+        {"slow_gpus", (double)days->slow_gpus, 0, count_max},
+        {"bad_links", (double)days->bad_links, 0, count_max},
+        {"other_nodes", (double)days->other_nodes, 0, count_max},
+        {"slow_factor", days->slow_gpus > 0 || days->has_slow_stage ? days->slow_factor : 1, 1, factor_max},
+        {"bad_factor", days->bad_links > 0 ? days->bad_factor : 1, 1 / factor_max, 1},
+        {"slow_stage", days->has_slow_stage ? days->slow_stage : 0, 0, INT32_MAX},
+        {"mtbf", days->mtbf_s, 0, INFINITY},
+        {"checkpoint", days->checkpoint_s, 0, SECONDS_MAX},
+        {"interval", days->interval_s, 0, SECONDS_MAX},
+        {"restart", days->restart_s, 0, SECONDS_MAX},
+        {"repair", days->repair_s, 0, SECONDS_MAX},
+        {"spare_nodes", (double)days->spare_nodes, 0, count_max},
+        {"horizon", days->horizon_s, 0, SECONDS_MAX},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].least) || !(ranges[i].value <= ranges[i].most))
@@ -50,22 +50,24 @@ static pc_code check_ranges(const pc_bad_days *x, pc_error *error) {
     return PC_OK;
 }
 
-static pc_code check_empirical(const pc_empirical *x, pc_error *error) {
-    if (!x->quantiles) return PC_OK;
-    if (x->count < 2)
-        return pc_error_set(error, PC_ERROR_INPUT, "bad days: passes: %d quantiles; expected two or more", x->count);
-    for (int i = 0; i < x->count; i++)
-        if (!(x->quantiles[i] > 0) || !isfinite(x->quantiles[i]) || (i > 0 && x->quantiles[i] < x->quantiles[i - 1]))
+static pc_code check_empirical(const pc_empirical *empirical, pc_error *error) {
+    if (!empirical->quantiles) return PC_OK;
+    if (empirical->count < 2)
+        return pc_error_set(error, PC_ERROR_INPUT, "bad days: passes: %d quantiles; expected two or more",
+                            empirical->count);
+    for (int i = 0; i < empirical->count; i++)
+        if (!(empirical->quantiles[i] > 0) || !isfinite(empirical->quantiles[i]) ||
+            (i > 0 && empirical->quantiles[i] < empirical->quantiles[i - 1]))
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "bad days: passes: %g as quantile %d; expected factors above zero that never fall",
-                                x->quantiles[i], i);
+                                empirical->quantiles[i], i);
     return PC_OK;
 }
 
-pc_code pc_bad_days_check(const pc_bad_days *x, pc_error *error) {
-    pc_code code = check_ranges(x, error);
-    if (!code) code = check_empirical(&x->passes, error);
-    if (code || x->samples > 0 || (!pc_bad_days_of_iteration(x) && !pc_bad_days_of_job(x))) return code;
+pc_code pc_bad_days_check(const pc_bad_days *days, pc_error *error) {
+    pc_code code = check_ranges(days, error);
+    if (!code) code = check_empirical(&days->passes, error);
+    if (code || days->samples > 0 || (!pc_bad_days_of_iteration(days) && !pc_bad_days_of_job(days))) return code;
     return pc_error_set(error, PC_ERROR_INPUT,
                         "bad days: samples: 0; expected 1 or more, for there is what they differ in");
 }

@@ -88,11 +88,11 @@ typedef struct pc_bad_days_result {
 } pc_bad_days_result;
 
 /* Whether it says anything that changes an iteration, or a job. */
-PC_API bool pc_bad_days_of_iteration(const pc_bad_days *x);
-PC_API bool pc_bad_days_of_job(const pc_bad_days *x);
+PC_API bool pc_bad_days_of_iteration(const pc_bad_days *days);
+PC_API bool pc_bad_days_of_job(const pc_bad_days *days);
 
 /* PC_ERROR_INPUT, "FIELD: what; expected ...", where a number is out of range. */
-PC_API pc_code pc_bad_days_check(const pc_bad_days *x, pc_error *error);
+PC_API pc_code pc_bad_days_check(const pc_bad_days *days, pc_error *error);
 
 /* Of no samples: all NaN. */
 PC_API pc_bad_days_result pc_bad_days_none(void);

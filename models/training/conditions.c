@@ -6,37 +6,39 @@
 
 enum { SLOW = 1, BAD = 2 };
 
-pc_code pc_conditions_open(const pc_sample_base *base, pc_conditions *x, pc_error *error) {
+pc_code pc_conditions_open(const pc_sample_base *base, pc_conditions *conditions, pc_error *error) {
     size_t groups = (size_t)base->replicas * (size_t)base->devices;
     int64_t slow = base->bad_days->slow_gpus, bad = base->bad_days->bad_links;
-    *x = (pc_conditions){.slowness = pc_alloc(groups * (size_t)base->kinds, sizeof *x->slowness),
-                         .is_bad = pc_alloc(groups, sizeof *x->is_bad),
-                         .share = pc_alloc((size_t)base->devices, sizeof *x->share),
-                         .marks = pc_alloc((size_t)base->gpus, sizeof *x->marks),
-                         .places = pc_alloc((size_t)(slow > bad ? slow : bad), sizeof *x->places)};
-    return x->slowness && x->is_bad && x->share && x->marks && x->places ? PC_OK : pc_error_no_memory(error);
+    *conditions = (pc_conditions){.slowness = pc_alloc(groups * (size_t)base->kinds, sizeof *conditions->slowness),
+                                  .is_bad = pc_alloc(groups, sizeof *conditions->is_bad),
+                                  .share = pc_alloc((size_t)base->devices, sizeof *conditions->share),
+                                  .marks = pc_alloc((size_t)base->gpus, sizeof *conditions->marks),
+                                  .places = pc_alloc((size_t)(slow > bad ? slow : bad), sizeof *conditions->places)};
+    return conditions->slowness && conditions->is_bad && conditions->share && conditions->marks && conditions->places
+               ? PC_OK
+               : pc_error_no_memory(error);
 }
 
-void pc_conditions_close(pc_conditions *x) {
-    pc_free(x->slowness);
-    pc_free(x->is_bad);
-    pc_free(x->share);
-    pc_free(x->marks);
-    pc_free(x->places);
-    memset(x, 0, sizeof *x);
+void pc_conditions_close(pc_conditions *conditions) {
+    pc_free(conditions->slowness);
+    pc_free(conditions->is_bad);
+    pc_free(conditions->share);
+    pc_free(conditions->marks);
+    pc_free(conditions->places);
+    memset(conditions, 0, sizeof *conditions);
 }
 
-static void clear(const pc_sample_base *base, pc_conditions *x) {
+static void clear(const pc_sample_base *base, pc_conditions *conditions) {
     size_t groups = (size_t)base->replicas * (size_t)base->devices;
-    memset(x->slowness, 0, groups * (size_t)base->kinds * sizeof *x->slowness);
-    memset(x->is_bad, 0, groups * sizeof *x->is_bad);
-    for (int d = 0; d < base->devices; d++) x->share[d] = 1;
+    memset(conditions->slowness, 0, groups * (size_t)base->kinds * sizeof *conditions->slowness);
+    memset(conditions->is_bad, 0, groups * sizeof *conditions->is_bad);
+    for (int d = 0; d < base->devices; d++) conditions->share[d] = 1;
 }
 
-void pc_conditions_be_good(const pc_sample_base *base, pc_conditions *x) {
-    clear(base, x);
+void pc_conditions_be_good(const pc_sample_base *base, pc_conditions *conditions) {
+    clear(base, conditions);
     for (int64_t group = 0; group < (int64_t)base->replicas * base->devices; group++)
-        x->slowness[group * base->kinds] = 1;
+        conditions->slowness[group * base->kinds] = 1;
 }
 
 /* ---- GPUs ---- */
@@ -47,76 +49,78 @@ static bool is_in_slow_stage(const pc_bad_days *bad, int64_t replica, int stage)
 }
 
 static void draw_group(const pc_sample_base *base, const pc_factors *factors, int64_t replica, int stage, gsl_rng *rng,
-                       pc_conditions *x) {
-    double *slowness = x->slowness + (replica * base->devices + stage) * base->kinds;
+                       pc_conditions *conditions) {
+    double *slowness = conditions->slowness + (replica * base->devices + stage) * base->kinds;
     bool all_slow = is_in_slow_stage(base->bad_days, replica, stage);
-    for (int t = 0; t < base->plan->cut.tp; t++) {
-        int64_t gpu = pc_ranks_gpu(&base->plan->ranks, t, stage, replica);
+    for (int t = 0; t < base->outline->cut.tp; t++) {
+        int64_t gpu = pc_ranks_gpu(&base->outline->ranks, t, stage, replica);
         double factor = pc_factors_draw(factors, rng);
-        if (all_slow || x->marks[gpu] & SLOW) factor *= base->bad_days->slow_factor;
+        if (all_slow || conditions->marks[gpu] & SLOW) factor *= base->bad_days->slow_factor;
         double *of_kind = &slowness[gpu >= base->first_other];
         if (factor > *of_kind) *of_kind = factor;
     }
 }
 
-static void unmark(int64_t count, pc_conditions *x) {
-    for (int64_t i = 0; i < count; i++) x->marks[x->places[i]] = 0;
+static void unmark(int64_t count, pc_conditions *conditions) {
+    for (int64_t i = 0; i < count; i++) conditions->marks[conditions->places[i]] = 0;
 }
 
-static void draw_gpus(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *x) {
-    uint64_t seed = base->plan->spec->seed;
+static void draw_gpus(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions) {
+    uint64_t seed = base->outline->spec->seed;
     const pc_bad_days *bad = base->bad_days;
     pc_factors factors = pc_factors_lognormal(bad->gpu_jitter);
     if (bad->slow_gpus > 0) {
         pc_draws_begin(rng, seed, sample, PC_DRAWN_SLOW_GPUS, 0, 0);
-        pc_draw_places(rng, base->gpus, bad->slow_gpus, SLOW, x->marks, x->places);
+        pc_draw_places(rng, base->gpus, bad->slow_gpus, SLOW, conditions->marks, conditions->places);
     }
     for (int64_t r = 0; r < base->replicas; r++)
         for (int d = 0; d < base->devices; d++) {
             if (bad->gpu_jitter > 0) pc_draws_begin(rng, seed, sample, PC_DRAWN_GPUS, r, d);
-            draw_group(base, &factors, r, d, rng, x);
+            draw_group(base, &factors, r, d, rng, conditions);
         }
-    unmark(bad->slow_gpus, x);
+    unmark(bad->slow_gpus, conditions);
 }
 
 /* ---- links ---- */
 
-static void draw_bad_links(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *x) {
-    const pc_ranks *ranks = &base->plan->ranks;
+static void draw_bad_links(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions) {
+    const pc_ranks *ranks = &base->outline->ranks;
     int64_t count = base->bad_days->bad_links;
     if (count == 0) return;
-    pc_draws_begin(rng, base->plan->spec->seed, sample, PC_DRAWN_BAD_LINKS, 0, 0);
-    pc_draw_places(rng, base->gpus, count, BAD, x->marks, x->places);
+    pc_draws_begin(rng, base->outline->spec->seed, sample, PC_DRAWN_BAD_LINKS, 0, 0);
+    pc_draw_places(rng, base->gpus, count, BAD, conditions->marks, conditions->places);
     for (int64_t i = 0; i < count; i++) {
-        int64_t stage = pc_ranks_coordinate(ranks, PC_AXIS_PP, x->places[i]);
-        x->is_bad[pc_ranks_coordinate(ranks, PC_AXIS_DP, x->places[i]) * base->devices + stage] = 1;
+        int64_t stage = pc_ranks_coordinate(ranks, PC_AXIS_PP, conditions->places[i]);
+        conditions->is_bad[pc_ranks_coordinate(ranks, PC_AXIS_DP, conditions->places[i]) * base->devices + stage] = 1;
     }
-    unmark(count, x);
+    unmark(count, conditions);
 }
 
-static void draw_shares(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *x) {
+static void draw_shares(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions) {
     pc_factors factors = pc_factors_lognormal(base->bad_days->link_jitter);
     if (!pc_factors_vary(&factors)) return;
     for (int d = 0; d < base->devices; d++) {
-        x->share[d] = 0;
+        conditions->share[d] = 0;
         for (int64_t r = 0; r < base->replicas; r++) {
-            pc_draws_begin(rng, base->plan->spec->seed, sample, PC_DRAWN_COLLECTIVES, r, d);
+            pc_draws_begin(rng, base->outline->spec->seed, sample, PC_DRAWN_COLLECTIVES, r, d);
             double factor = pc_factors_draw(&factors, rng);
-            if (factor > x->share[d]) x->share[d] = factor;
+            if (factor > conditions->share[d]) conditions->share[d] = factor;
         }
     }
 }
 
-void pc_conditions_draw(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *x) {
-    clear(base, x);
-    draw_gpus(base, sample, rng, x);
-    draw_bad_links(base, sample, rng, x);
-    draw_shares(base, sample, rng, x);
+void pc_conditions_draw(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions) {
+    clear(base, conditions);
+    draw_gpus(base, sample, rng, conditions);
+    draw_bad_links(base, sample, rng, conditions);
+    draw_shares(base, sample, rng, conditions);
 }
 
-bool pc_conditions_are_equal(const pc_sample_base *base, const pc_conditions *x, int64_t replica, int64_t other) {
+bool pc_conditions_are_equal(const pc_sample_base *base, const pc_conditions *conditions, int64_t replica,
+                             int64_t other) {
     int64_t row = (int64_t)base->devices * base->kinds;
     for (int64_t i = 0; i < row; i++)
-        if (x->slowness[replica * row + i] != x->slowness[other * row + i]) return false;
-    return memcmp(x->is_bad + replica * base->devices, x->is_bad + other * base->devices, (size_t)base->devices) == 0;
+        if (conditions->slowness[replica * row + i] != conditions->slowness[other * row + i]) return false;
+    return memcmp(conditions->is_bad + replica * base->devices, conditions->is_bad + other * base->devices,
+                  (size_t)base->devices) == 0;
 }

@@ -15,16 +15,17 @@ typedef struct pc_conditions {
     int64_t *places;  /* of as many GPUs as are slow, or links bad */
 } pc_conditions;
 
-pc_code pc_conditions_open(const pc_sample_base *base, pc_conditions *x, pc_error *error);
-void pc_conditions_close(pc_conditions *x);
+pc_code pc_conditions_open(const pc_sample_base *base, pc_conditions *conditions, pc_error *error);
+void pc_conditions_close(pc_conditions *conditions);
 
 /* Nothing is slow or bad, and all GPUs are the machine's. */
-void pc_conditions_be_good(const pc_sample_base *base, pc_conditions *x);
+void pc_conditions_be_good(const pc_sample_base *base, pc_conditions *conditions);
 
 /* Those of sample number `sample`. */
-void pc_conditions_draw(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *x);
+void pc_conditions_draw(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions);
 
 /* Whether two replicas have the same. */
-bool pc_conditions_are_equal(const pc_sample_base *base, const pc_conditions *x, int64_t replica, int64_t other);
+bool pc_conditions_are_equal(const pc_sample_base *base, const pc_conditions *conditions, int64_t replica,
+                             int64_t other);
 
 #endif

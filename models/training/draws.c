@@ -29,10 +29,11 @@ pc_factors pc_factors_lognormal(double deviation) {
     return (pc_factors){.mu = -0.5 * variance, .sigma = sqrt(variance)};
 }
 
-double pc_empirical_draw(const pc_empirical *x, gsl_rng *rng) {
-    double place = gsl_rng_uniform(rng) * (x->count - 1);
+double pc_empirical_draw(const pc_empirical *empirical, gsl_rng *rng) {
+    double place = gsl_rng_uniform(rng) * (empirical->count - 1);
     int below = (int)place;
-    return x->quantiles[below] + (place - below) * (x->quantiles[below + 1] - x->quantiles[below]);
+    return empirical->quantiles[below] +
+           (place - below) * (empirical->quantiles[below + 1] - empirical->quantiles[below]);
 }
 
 /* ---- places ---- */

@@ -42,15 +42,15 @@ typedef struct pc_factors {
 /* Of a relative standard deviation. */
 pc_factors pc_factors_lognormal(double deviation);
 
-static inline bool pc_factors_vary(const pc_factors *x) {
-    return x->empirical.quantiles || x->sigma > 0;
+static inline bool pc_factors_vary(const pc_factors *factors) {
+    return factors->empirical.quantiles || factors->sigma > 0;
 }
 
-double pc_empirical_draw(const pc_empirical *x, gsl_rng *rng);
+double pc_empirical_draw(const pc_empirical *empirical, gsl_rng *rng);
 
-static inline double pc_factors_draw(const pc_factors *x, gsl_rng *rng) {
-    if (x->empirical.quantiles) return pc_empirical_draw(&x->empirical, rng);
-    return x->sigma > 0 ? exp(x->mu + gsl_ran_gaussian_ziggurat(rng, x->sigma)) : 1;
+static inline double pc_factors_draw(const pc_factors *factors, gsl_rng *rng) {
+    if (factors->empirical.quantiles) return pc_empirical_draw(&factors->empirical, rng);
+    return factors->sigma > 0 ? exp(factors->mu + gsl_ran_gaussian_ziggurat(rng, factors->sigma)) : 1;
 }
 
 /* Draws `count` different ones of the numbers 0 .. all-1, every set of them as likely (Floyd; Bentley 1987,

@@ -10,7 +10,7 @@
 /* ---- at its own pace ---- */
 
 typedef struct held_program {
-    const pc_iteration_plan *plan;
+    const pc_outline *outline;
     const pc_schedule *schedule;
     pc_flows_spec how;
     pc_error *error;
@@ -21,7 +21,7 @@ static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *st
     pc_flows_result found;
     x->how.held_device = device;
     x->how.held_ps = held_ps;
-    pc_code code = pc_flows_run(x->plan, x->schedule, &x->how, &found, x->error);
+    pc_code code = pc_flows_run(x->outline, x->schedule, &x->how, &found, x->error);
     if (code) return code;
     *step_end_ps = found.step_end_ps[device];
     pc_flows_free(&found);
@@ -29,32 +29,32 @@ static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *st
 }
 
 /* Where flows meet, a stage that is held back may meet more: what all take without is a pace, too. */
-static pc_code find_pace(held_program *x, const pc_flows_result *result, pc_time *iteration_ps) {
-    int devices = x->plan->devices;
+static pc_code find_pace(held_program *program, const pc_flows_result *result, pc_time *iteration_ps) {
+    int devices = program->outline->devices;
     pc_time *period_ps = pc_alloc((size_t)devices, sizeof *period_ps), longest = 0;
-    if (!period_ps) return pc_error_no_memory(x->error);
+    if (!period_ps) return pc_error_no_memory(program->error);
     for (int d = 0; d < devices; d++) {
         period_ps[d] = result->step_end_ps[d] - result->begin_ps[d];
         if (period_ps[d] > longest) longest = period_ps[d];
     }
-    pc_time most_ps = *iteration_ps = longest + x->plan->spec->overhead_ps;
-    x->how.with_trace = false;
-    pc_code code = pc_plan_own_pace(x->plan, result->begin_ps, period_ps, time_held, x, iteration_ps);
+    pc_time most_ps = *iteration_ps = longest + program->outline->spec->overhead_ps;
+    program->how.with_trace = false;
+    pc_code code = pc_outline_own_pace(program->outline, result->begin_ps, period_ps, time_held, program, iteration_ps);
     if (*iteration_ps > most_ps) *iteration_ps = most_ps;
     pc_free(period_ps);
     return code;
 }
 
-pc_code pc_events_run(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_flows_spec *how,
+pc_code pc_events_run(const pc_outline *outline, const pc_schedule *schedule, const pc_flows_spec *how,
                       pc_flows_result *result, pc_time *iteration_ps, pc_error *error) {
-    held_program held = {plan, schedule, *how, error};
+    held_program held = {outline, schedule, *how, error};
     pc_flows_result made;
     *iteration_ps = 0;
-    pc_code code = pc_flows_run(plan, schedule, how, &made, error);
+    pc_code code = pc_flows_run(outline, schedule, how, &made, error);
     if (code) return code;
     *iteration_ps = made.whole_ps;
-    if (!made.is_stuck) code = pc_plan_check_end(made.whole_ps, error);
-    if (!code && !made.is_stuck && plan->spec->step == PC_STEP_POST_VALIDATION)
+    if (!made.is_stuck) code = pc_outline_check_end(made.whole_ps, error);
+    if (!code && !made.is_stuck && outline->spec->step == PC_STEP_POST_VALIDATION)
         code = find_pace(&held, &made, iteration_ps);
     if (code)
         pc_flows_free(&made);
@@ -65,20 +65,19 @@ pc_code pc_events_run(const pc_iteration_plan *plan, const pc_schedule *schedule
 
 /* ---- replicas ---- */
 
-pc_code pc_events_draw(const pc_iteration_plan *plan, const pc_schedule *schedule, bool is_closed,
-                       pc_replica_times **times, pc_time **block, pc_error *error) {
+pc_code pc_events_draw(const pc_outline *outline, const pc_schedule *schedule, bool is_closed, pc_replica_times **times,
+                       pc_time **block, pc_error *error) {
     int without = is_closed ? 0 : PC_WITHOUT_TRANSFERS;
-    size_t replicas = (size_t)plan->cut.dp, passes = (size_t)schedule->offsets[schedule->devices];
-    pc_expansion expansion = {.replicas = plan->cut.dp,
-                              .jitter = plan->spec->jitter,
-                              .seed = plan->spec->seed,
-                              .plan = plan,
+    size_t replicas = (size_t)outline->cut.dp, passes = (size_t)schedule->offsets[schedule->devices];
+    pc_expansion expansion = {.replicas = outline->cut.dp,
+                              .jitter = outline->spec->jitter,
+                              .seed = outline->spec->seed,
+                              .outline = outline,
                               .without = without};
     pc_costs costs = {0};
     pc_replica_times *made = pc_alloc(replicas, sizeof *made);
     pc_time *durations = pc_alloc(replicas * passes, sizeof *durations);
-    pc_code code =
-        made && durations ? pc_iteration_plan_costs(plan, without, &costs, error) : pc_error_no_memory(error);
+    pc_code code = made && durations ? pc_outline_costs(outline, without, &costs, error) : pc_error_no_memory(error);
     if (!code) code = pc_expand_draw(schedule, &costs, &expansion, durations, error);
     for (size_t r = 0; !code && r < replicas; r++) made[r].duration_ps = durations + r * passes;
     pc_costs_free(&costs);

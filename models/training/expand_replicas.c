@@ -25,14 +25,14 @@ pc_code pc_ends_create(int devices, int chunks, pc_pipeline_ends *ends, pc_error
     return PC_OK;
 }
 
-pc_code pc_ends_add_buckets(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_pipeline_ends *ends,
+pc_code pc_ends_add_buckets(const pc_outline *outline, const pc_schedule *schedule, pc_pipeline_ends *ends,
                             pc_error *error) {
     size_t cells = (size_t)ends->devices * (size_t)ends->chunks, passes = (size_t)schedule->offsets[ends->devices];
     ends->bucket = pc_alloc(cells + 1, sizeof *ends->bucket);
     if (!ends->bucket) return pc_error_no_memory(error);
-    for (size_t i = 0; i < cells; i++) ends->bucket[i + 1] = ends->bucket[i] + plan->chunks_of[i].buckets;
+    for (size_t i = 0; i < cells; i++) ends->bucket[i + 1] = ends->bucket[i] + outline->chunks_of[i].buckets;
     ends->bucket_ps = pc_alloc((size_t)ends->bucket[cells], sizeof *ends->bucket_ps);
-    ends->passes = plan->cut.zero == 2 && pc_plan_reduces_behind(plan) ? (int64_t)passes : 0;
+    ends->passes = outline->cut.zero == 2 && pc_outline_reduces_behind(outline) ? (int64_t)passes : 0;
     if (ends->passes > 0) ends->pass_ps = pc_alloc(passes, sizeof *ends->pass_ps);
     return ends->bucket_ps && (ends->pass_ps || ends->passes == 0) ? PC_OK : pc_error_no_memory(error);
 }
@@ -148,11 +148,11 @@ typedef struct expansion_run {
 } expansion_run;
 
 static pc_time draw_pass(const expansion_run *run, int stage, pc_pass pass, double factor) {
-    const pc_iteration_plan *plan = run->expansion->plan;
+    const pc_outline *outline = run->expansion->outline;
     pc_time mean = pc_costs_duration(run->costs, stage, pass.chunk, pass.kind);
-    if (plan && !pc_time_from_seconds(pc_iteration_plan_pass_s(plan, stage, pass), &mean)) return PC_TIME_MAX / 4;
+    if (outline && !pc_time_from_seconds(pc_outline_pass_s(outline, stage, pass), &mean)) return PC_TIME_MAX / 4;
     pc_time own = mean > 0 ? pc_time_drawn((double)mean * factor) : mean;
-    return plan ? pc_plan_whole_pass(plan, stage, pass, run->expansion->without, own) : own;
+    return outline ? pc_outline_whole_pass(outline, stage, pass, run->expansion->without, own) : own;
 }
 
 static void draw_replica(const expansion_run *run, int64_t replica, gsl_rng *rng, pc_time *duration_ps) {
@@ -187,10 +187,10 @@ static void close_worker(worker *w) {
 
 static pc_code open_worker(const expansion_run *run, worker *w, pc_error *error) {
     const pc_schedule *schedule = run->schedule;
-    const pc_iteration_plan *plan = run->expansion->plan;
+    const pc_outline *outline = run->expansion->outline;
     pc_code code = pc_timing_create(&w->timing, error);
     if (!code) code = pc_ends_create(schedule->devices, schedule->chunks, &w->ends, error);
-    if (!code && plan) code = pc_ends_add_buckets(plan, schedule, &w->ends, error);
+    if (!code && outline) code = pc_ends_add_buckets(outline, schedule, &w->ends, error);
     if (!code) code = pc_draws_open(&w->rng, error);
     if (code) return code;
     w->duration_ps = pc_alloc((size_t)schedule->offsets[schedule->devices], sizeof *w->duration_ps);

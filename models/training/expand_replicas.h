@@ -12,7 +12,7 @@
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ void pc_ends_free(pc_pipeline_ends *ends);
 
 /* For several pipelines, whose latest start and latest end need not be one's: the buckets of each are kept for
  * themselves. `schedule`: whose passes they are. */
-pc_code pc_ends_add_buckets(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_pipeline_ends *ends,
+pc_code pc_ends_add_buckets(const pc_outline *outline, const pc_schedule *schedule, pc_pipeline_ends *ends,
                             pc_error *error);
 
 /* As they were created: of no pipeline yet. */
@@ -57,14 +57,14 @@ typedef struct pc_expansion {
     int replicas;
     double jitter; /* relative standard deviation of a pass's time; 0: all replicas are equal */
     uint64_t seed;
-    int threads;                   /* 0: one a processor; the result does not depend on it */
-    const pc_iteration_plan *plan; /* of which the costs are, borrowed; NULL: they are nothing but passes. With it,
-                                    * `ends` has its buckets */
-    int without;                   /* what they leave out of it (PC_WITHOUT_*) */
+    int threads;               /* 0: one a processor; the result does not depend on it */
+    const pc_outline *outline; /* of which the costs are, borrowed; NULL: they are nothing but passes. With it,
+                                * `ends` has its buckets */
+    int without;               /* what they leave out of it (PC_WITHOUT_*) */
 } pc_expansion;
 
 /* Times every replica at `costs` (transfers as delays), each pass lengthened by its own factor, lognormal with mean 1,
- * from a stream of its own a (replica, stage) (GSL's taus2, seeded from `seed`). Of a plan's pass that is what the
+ * from a stream of its own a (replica, stage) (GSL's taus2, seeded from `seed`). Of an outline's pass that is what the
  * stage does itself: collectives of data parallelism and transfers in it take what they take. `ends` becomes the latest
  * over replicas. Replica 0's passes are in `first_duration_ps` [passes] where not NULL. Memory: one workspace a thread,
  * whatever the number of replicas. */

@@ -9,9 +9,9 @@
 
 /* The chunk whose last backward pass ends next after that of `chunk`, of equal ones in the order of their numbers; the
  * first of all where that is -1. */
-static int next_to_end(const pc_iteration_plan *plan, const pc_time *last_end_ps, int chunk) {
+static int next_to_end(const pc_outline *outline, const pc_time *last_end_ps, int chunk) {
     int found = -1;
-    for (int c = 0; c < plan->chunks; c++) {
+    for (int c = 0; c < outline->chunks; c++) {
         bool is_later =
             chunk < 0 || last_end_ps[c] > last_end_ps[chunk] || (c > chunk && last_end_ps[c] == last_end_ps[chunk]);
         if (is_later && (found < 0 || last_end_ps[c] < last_end_ps[found])) found = c;
@@ -21,14 +21,14 @@ static int next_to_end(const pc_iteration_plan *plan, const pc_time *last_end_ps
 
 /* The stage's stream, as far as it carries the gradients of all passes but each chunk's last one: first in, first out.
  */
-static pc_time carry_earlier(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_time *end_ps, int d) {
+static pc_time carry_earlier(const pc_outline *outline, const pc_schedule *schedule, const pc_time *end_ps, int d) {
     int64_t first = schedule->offsets[d], behind = schedule->offsets[d + 1], last[PC_CHUNKS_MAX];
     pc_time stream = 0;
     for (int64_t i = first; i < behind; i++)
         if (pc_pass_adds_gradients(schedule->passes[i])) last[schedule->passes[i].chunk] = i;
     for (int64_t i = first; i < behind && stream < TIME_MOST; i++) {
         pc_pass pass = schedule->passes[i];
-        const pc_chunk_plan *x = &plan->chunks_of[(int64_t)d * plan->chunks + pass.chunk];
+        const pc_chunk_outline *x = &outline->chunks_of[(int64_t)d * outline->chunks + pass.chunk];
         /* cppcheck-suppress uninitvar ; the loop above has met this pass */
         if (pc_pass_adds_gradients(pass) && last[pass.chunk] != i)
             stream = pc_max(stream, end_ps[i]) + x->buckets * x->reduce_ps;
@@ -36,86 +36,86 @@ static pc_time carry_earlier(const pc_iteration_plan *plan, const pc_schedule *s
     return stream;
 }
 
-void pc_plan_find_backlog(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_time *end_ps,
-                          pc_time *backlog_ps) {
-    for (int d = 0; d < plan->devices; d++) {
+void pc_outline_find_backlog(const pc_outline *outline, const pc_schedule *schedule, const pc_time *end_ps,
+                             pc_time *backlog_ps) {
+    for (int d = 0; d < outline->devices; d++) {
         backlog_ps[d] = 0;
-        if (plan->cut.zero == 2 && pc_plan_reduces_behind(plan))
-            backlog_ps[d] = carry_earlier(plan, schedule, end_ps, d);
+        if (outline->cut.zero == 2 && pc_outline_reduces_behind(outline))
+            backlog_ps[d] = carry_earlier(outline, schedule, end_ps, d);
     }
 }
 
 /* One bucket after the other, each when its share of the chunk's last pass is over. */
-static pc_time reduce_stage(const pc_iteration_plan *plan, int d, const pc_pipeline_ends *ends, pc_time backlog_ps) {
-    const pc_time *last_start = ends->last_start_ps + (int64_t)d * plan->chunks;
-    const pc_time *last_end = ends->last_end_ps + (int64_t)d * plan->chunks;
+static pc_time reduce_stage(const pc_outline *outline, int d, const pc_pipeline_ends *ends, pc_time backlog_ps) {
+    const pc_time *last_start = ends->last_start_ps + (int64_t)d * outline->chunks;
+    const pc_time *last_end = ends->last_end_ps + (int64_t)d * outline->chunks;
     pc_time stream = backlog_ps;
-    for (int c = next_to_end(plan, last_end, -1); c >= 0; c = next_to_end(plan, last_end, c)) {
-        int64_t row = (int64_t)d * plan->chunks + c;
-        const pc_chunk_plan *x = &plan->chunks_of[row];
+    for (int c = next_to_end(outline, last_end, -1); c >= 0; c = next_to_end(outline, last_end, c)) {
+        int64_t row = (int64_t)d * outline->chunks + c;
+        const pc_chunk_outline *x = &outline->chunks_of[row];
         const pc_time *known = ends->bucket ? ends->bucket_ps + ends->bucket[row] : NULL;
         pc_time share = (last_end[c] - last_start[c]) / x->buckets;
         for (int32_t k = 0; k < x->buckets; k++) {
             pc_time ready = known ? known[k] : last_end[c] - share * (x->buckets - 1 - k);
-            stream = pc_max(stream, plan->spec->overlaps_gradients ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
+            stream = pc_max(stream, outline->spec->overlaps_gradients ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
         }
     }
     return stream;
 }
 
-void pc_plan_reduce_gradients(const pc_iteration_plan *plan, int without, const pc_pipeline_ends *ends,
-                              const pc_time *backlog_ps, pc_time *done_ps) {
-    bool reduces = pc_plan_reduces_behind(plan) && !(without & PC_WITHOUT_DATA_PARALLEL);
-    for (int d = 0; d < plan->devices; d++)
-        done_ps[d] =
-            reduces ? pc_max(reduce_stage(plan, d, ends, backlog_ps[d]), ends->stage_end_ps[d]) : ends->stage_end_ps[d];
+void pc_outline_reduce_gradients(const pc_outline *outline, int without, const pc_pipeline_ends *ends,
+                                 const pc_time *backlog_ps, pc_time *done_ps) {
+    bool reduces = pc_outline_reduces_behind(outline) && !(without & PC_WITHOUT_DATA_PARALLEL);
+    for (int d = 0; d < outline->devices; d++)
+        done_ps[d] = reduces ? pc_max(reduce_stage(outline, d, ends, backlog_ps[d]), ends->stage_end_ps[d])
+                             : ends->stage_end_ps[d];
 }
 
 /* ---- the end ---- */
 
 /* Both ends of the model wait for each other with the tied embedding's gradient, and the last one reduces the loss. */
-static void meet_ends(const pc_iteration_plan *plan, int without, pc_time *done_ps) {
-    int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
-    int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
-    if (plan->tied_ps > 0 && !(without & PC_WITHOUT_TRANSFERS))
-        done_ps[first] = done_ps[last] = pc_max(done_ps[first], done_ps[last]) + plan->tied_ps;
-    done_ps[last] += plan->loss_ps;
+static void meet_ends(const pc_outline *outline, int without, pc_time *done_ps) {
+    int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
+    int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
+    if (outline->tied_ps > 0 && !(without & PC_WITHOUT_TRANSFERS))
+        done_ps[first] = done_ps[last] = pc_max(done_ps[first], done_ps[last]) + outline->tied_ps;
+    done_ps[last] += outline->loss_ps;
 }
 
 /* NORM: all stages wait for the last one's gradients. POST_VALIDATION: nobody waits, and iterations follow each other
  * at the pace of the stage whose own work takes longest. */
-static pc_time last_step(const pc_iteration_plan *plan, const pc_time *begin_ps, pc_time *done_ps) {
+static pc_time last_step(const pc_outline *outline, const pc_time *begin_ps, pc_time *done_ps) {
     pc_time end = 0, slowest = 0;
-    for (int d = 0; d < plan->devices; d++) {
-        pc_time step = plan->device[d].step_ps;
-        if (plan->spec->step == PC_STEP_POST_VALIDATION)
+    for (int d = 0; d < outline->devices; d++) {
+        pc_time step = outline->device[d].step_ps;
+        if (outline->spec->step == PC_STEP_POST_VALIDATION)
             done_ps[d] += step - begin_ps[d];
         else
             slowest = pc_max(slowest, step);
         end = pc_max(end, done_ps[d]);
     }
-    return plan->spec->step == PC_STEP_POST_VALIDATION ? end : end + plan->norm_ps + slowest;
+    return outline->spec->step == PC_STEP_POST_VALIDATION ? end : end + outline->norm_ps + slowest;
 }
 
-pc_code pc_plan_check_end(pc_time end_ps, pc_error *error) {
+pc_code pc_outline_check_end(pc_time end_ps, pc_error *error) {
     if (end_ps < TIME_MOST) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT, "iteration: runs over; expected one under 26 days");
 }
 
-pc_code pc_plan_finish(const pc_iteration_plan *plan, int without, const pc_time *begin_ps, pc_time *done_ps,
-                       pc_time *iteration_ps, pc_error *error) {
+pc_code pc_outline_finish(const pc_outline *outline, int without, const pc_time *begin_ps, pc_time *done_ps,
+                          pc_time *iteration_ps, pc_error *error) {
     pc_time end = 0;
-    for (int d = 0; d < plan->devices; d++) end = pc_max(end, done_ps[d]);
-    pc_code code = pc_plan_check_end(pc_max(end, plan->spec->overhead_ps), error);
+    for (int d = 0; d < outline->devices; d++) end = pc_max(end, done_ps[d]);
+    pc_code code = pc_outline_check_end(pc_max(end, outline->spec->overhead_ps), error);
     if (code) return code;
-    meet_ends(plan, without, done_ps);
-    *iteration_ps = last_step(plan, begin_ps, done_ps) + plan->spec->overhead_ps;
+    meet_ends(outline, without, done_ps);
+    *iteration_ps = last_step(outline, begin_ps, done_ps) + outline->spec->overhead_ps;
     return PC_OK;
 }
 
 /* ---- at its own pace ---- */
 
-void pc_plan_hold(const pc_costs *costs, int device, pc_time held_ps, pc_time *ready_ps) {
+void pc_outline_hold(const pc_costs *costs, int device, pc_time held_ps, pc_time *ready_ps) {
     for (int d = 0; d < costs->devices; d++)
         for (int c = 0; c < costs->chunks; c++)
             ready_ps[pc_costs_index(costs, d, c)] = pc_costs_ready(costs, d, c) + (d == device ? held_ps : 0);
@@ -128,26 +128,26 @@ static int find_longest(const pc_time *times_ps, int count) {
     return longest;
 }
 
-pc_code pc_plan_own_pace(const pc_iteration_plan *plan, const pc_time *begin_ps, pc_time *period_ps,
-                         pc_time_held *time_held, void *context, pc_time *iteration_ps) {
+pc_code pc_outline_own_pace(const pc_outline *outline, const pc_time *begin_ps, pc_time *period_ps,
+                            pc_time_held *time_held, void *context, pc_time *iteration_ps) {
     pc_time pace_ps = 0, step_end_ps;
     pc_time held_ps =
-        begin_ps[find_longest(begin_ps, plan->devices)] + period_ps[find_longest(period_ps, plan->devices)];
+        begin_ps[find_longest(begin_ps, outline->devices)] + period_ps[find_longest(period_ps, outline->devices)];
     if (held_ps >= TIME_MOST / 2) return PC_OK;
     for (;;) {
-        int d = find_longest(period_ps, plan->devices);
+        int d = find_longest(period_ps, outline->devices);
         if (period_ps[d] <= pace_ps) break;
         pc_code code = time_held(context, d, held_ps, &step_end_ps);
         if (code) return code;
         pace_ps = pc_max(pace_ps, step_end_ps - held_ps);
         period_ps[d] = 0;
     }
-    *iteration_ps = pace_ps + plan->spec->overhead_ps;
+    *iteration_ps = pace_ps + outline->spec->overhead_ps;
     return PC_OK;
 }
 
-pc_time pc_plan_step_ps(const pc_iteration_plan *plan) {
+pc_time pc_outline_step_ps(const pc_outline *outline) {
     pc_time slowest = 0;
-    for (int d = 0; d < plan->devices; d++) slowest = pc_max(slowest, plan->device[d].step_ps);
-    return slowest + (plan->spec->step == PC_STEP_NORM ? plan->norm_ps : 0);
+    for (int d = 0; d < outline->devices; d++) slowest = pc_max(slowest, outline->device[d].step_ps);
+    return slowest + (outline->spec->step == PC_STEP_NORM ? outline->norm_ps : 0);
 }

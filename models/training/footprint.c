@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* "stage 3: activations at 0.41 s: 92.1 GiB in all of 76 GiB: 16.1 GiB too much" */
-static void note(const pc_iteration_plan *plan, int device, const char *what, const char *when, int64_t bytes,
+static void note(const pc_outline *outline, int device, const char *what, const char *when, int64_t bytes,
                  pc_iteration *iteration) {
-    int64_t capacity = plan->device[device].capacity_bytes;
+    int64_t capacity = outline->device[device].capacity_bytes;
     iteration->status = PC_RUN_OUT_OF_MEMORY;
     pc_write_message(iteration->message, sizeof iteration->message,
                      "stage %d: %s %s: %.4g GiB in all of %.4g GiB: %.3g GiB too much", device, what, when,
@@ -21,37 +21,37 @@ static void note(const pc_iteration_plan *plan, int device, const char *what, co
 /* ---- what is held all the time ---- */
 
 /* The kind with which the sum exceeds the capacity. */
-static const char *first_too_large(const pc_device_plan *x) {
+static const char *first_too_large(const pc_device_outline *held) {
     static const char *const names[] = {"parameters", "gradients", "optimizer", "buffers"};
-    const int64_t sizes[] = {x->fixed_parameters, x->fixed_gradients, x->fixed_optimizer, x->fixed_buffers};
+    const int64_t sizes[] = {held->fixed_parameters, held->fixed_gradients, held->fixed_optimizer, held->fixed_buffers};
     int64_t sum = 0;
     int kind = 0;
     for (; kind < 3; kind++) {
         sum += sizes[kind];
-        if (sum > x->capacity_bytes) break;
+        if (sum > held->capacity_bytes) break;
     }
     return names[kind];
 }
 
 /* In the step, where it fits until then. */
-static void note_fixed(const pc_iteration_plan *plan, int device, pc_iteration *iteration) {
-    const pc_device_plan *x = &plan->device[device];
-    int64_t sum = pc_iteration_plan_fixed(plan, device);
+static void note_fixed(const pc_outline *outline, int device, pc_iteration *iteration) {
+    const pc_device_outline *x = &outline->device[device];
+    int64_t sum = pc_outline_fixed(outline, device);
     if (sum > x->capacity_bytes)
-        note(plan, device, first_too_large(x), "at the start", sum, iteration);
+        note(outline, device, first_too_large(x), "at the start", sum, iteration);
     else
-        note(plan, device, "gradients in fp32", "at the step", sum + x->step_bytes, iteration);
+        note(outline, device, "gradients in fp32", "at the step", sum + x->step_bytes, iteration);
 }
 
-pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteration, pc_error *error) {
+pc_code pc_footprint_fixed(const pc_outline *outline, pc_iteration *iteration, pc_error *error) {
     int worst = -1;
     int64_t missing = 0;
-    iteration->memory = pc_alloc((size_t)plan->devices, sizeof *iteration->memory);
+    iteration->memory = pc_alloc((size_t)outline->devices, sizeof *iteration->memory);
     if (!iteration->memory) return pc_error_no_memory(error);
-    iteration->devices = plan->devices;
-    for (int d = 0; d < plan->devices; d++) {
-        const pc_device_plan *x = &plan->device[d];
-        int64_t sum = pc_iteration_plan_fixed(plan, d), most = sum + x->step_bytes;
+    iteration->devices = outline->devices;
+    for (int d = 0; d < outline->devices; d++) {
+        const pc_device_outline *x = &outline->device[d];
+        int64_t sum = pc_outline_fixed(outline, d), most = sum + x->step_bytes;
         iteration->memory[d] = (pc_device_memory){.parameters = x->fixed_parameters,
                                                   .gradients = x->fixed_gradients,
                                                   .optimizer = x->fixed_optimizer,
@@ -62,22 +62,22 @@ pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteratio
         missing = most - x->capacity_bytes;
         worst = d;
     }
-    if (worst >= 0) note_fixed(plan, worst, iteration);
+    if (worst >= 0) note_fixed(outline, worst, iteration);
     return PC_OK;
 }
 
 /* ---- activations ---- */
 
-typedef int64_t activations_of(const pc_iteration_plan *plan, const pc_costs *costs, int device);
+typedef int64_t activations_of(const pc_outline *outline, const pc_costs *costs, int device);
 
-static int64_t least_activations(const pc_iteration_plan *plan, const pc_costs *costs, int device) {
-    return pc_generator_least_memory(plan->spec->generator, costs, device);
+static int64_t least_activations(const pc_outline *outline, const pc_costs *costs, int device) {
+    return pc_generator_least_memory(outline->spec->generator, costs, device);
 }
 
 /* Of the chunk whose are most. */
-static int64_t one_activation(const pc_iteration_plan *plan, const pc_costs *costs, int device) {
+static int64_t one_activation(const pc_outline *outline, const pc_costs *costs, int device) {
     int64_t most = 0;
-    for (int c = 0; c < plan->chunks; c++) {
+    for (int c = 0; c < outline->chunks; c++) {
         int64_t bytes = costs->activation_bytes[pc_costs_index(costs, device, c)];
         if (bytes > most) most = bytes;
     }
@@ -85,24 +85,25 @@ static int64_t one_activation(const pc_iteration_plan *plan, const pc_costs *cos
 }
 
 /* Out of memory where some stage has no room for these: the stage that lacks most, which is returned; -1 for none. */
-static int need_room(const pc_iteration_plan *plan, const pc_costs *costs, activations_of *activations,
+static int need_room(const pc_outline *outline, const pc_costs *costs, activations_of *activations,
                      pc_iteration *iteration) {
     int worst = -1;
     int64_t missing = 0;
-    for (int d = 0; d < plan->devices; d++) {
+    for (int d = 0; d < outline->devices; d++) {
         pc_device_memory *x = &iteration->memory[d];
-        int64_t too_much = pc_iteration_plan_fixed(plan, d) + activations(plan, costs, d) - x->capacity_bytes;
+        int64_t too_much = pc_outline_fixed(outline, d) + activations(outline, costs, d) - x->capacity_bytes;
         if (too_much <= missing) continue;
         missing = too_much;
         worst = d;
     }
     if (worst >= 0)
-        note(plan, worst, "activations", "of one microbatch", plan->device[worst].capacity_bytes + missing, iteration);
+        note(outline, worst, "activations", "of one microbatch", outline->device[worst].capacity_bytes + missing,
+             iteration);
     return worst;
 }
 
-void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration) {
-    need_room(plan, costs, least_activations, iteration);
+void pc_footprint_least(const pc_outline *outline, const pc_costs *costs, pc_iteration *iteration) {
+    need_room(outline, costs, least_activations, iteration);
 }
 
 typedef struct climb {
@@ -127,13 +128,13 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
     return found;
 }
 
-static void note_activations(const pc_iteration_plan *plan, int device, pc_time full_ps, pc_iteration *iteration) {
+static void note_activations(const pc_outline *outline, int device, pc_time full_ps, pc_iteration *iteration) {
     char when[48];
     pc_write_message(when, sizeof when, "at %.4g s", pc_time_to_seconds(full_ps));
-    note(plan, device, "activations", when, iteration->memory[device].peak_bytes, iteration);
+    note(outline, device, "activations", when, iteration->memory[device].peak_bytes, iteration);
 }
 
-pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
                                  const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
                                  pc_error *error) {
     pc_pass_index index;
@@ -142,10 +143,10 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
     int64_t missing = 0;
     pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
     if (code) return code;
-    for (int d = 0; d < plan->devices; d++) {
-        climb found = climb_stage(schedule, &index, costs, pc_iteration_plan_room(plan, d), start_ps, d);
+    for (int d = 0; d < outline->devices; d++) {
+        climb found = climb_stage(schedule, &index, costs, pc_outline_room(outline, d), start_ps, d);
         pc_device_memory *x = &iteration->memory[d];
-        int64_t step_bytes = plan->device[d].step_bytes;
+        int64_t step_bytes = outline->device[d].step_bytes;
         x->activations = found.peak;
         if (step_bytes > found.peak) x->buffers += step_bytes - found.peak;
         x->peak_bytes = x->parameters + x->gradients + x->optimizer + x->buffers + found.peak;
@@ -159,30 +160,29 @@ pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedul
         full_ps = found.full_ps;
         worst = d;
     }
-    if (worst >= 0) note_activations(plan, worst, full_ps, iteration);
+    if (worst >= 0) note_activations(outline, worst, full_ps, iteration);
     pc_pass_index_free(&index);
     return PC_OK;
 }
 
 /* What a stage had to hold to go on, which is more than it can. */
-static void say_peak(const pc_iteration_plan *plan, int device, int64_t bytes, pc_time when_ps,
-                     pc_iteration *iteration) {
+static void say_peak(const pc_outline *outline, int device, int64_t bytes, pc_time when_ps, pc_iteration *iteration) {
     pc_device_memory *x = &iteration->memory[device];
-    x->activations = bytes - pc_iteration_plan_fixed(plan, device);
+    x->activations = bytes - pc_outline_fixed(outline, device);
     x->peak_bytes = bytes;
     x->peak_ps = when_ps;
 }
 
-void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+void pc_footprint_stuck(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
                         const pc_pass_stuck *stuck, pc_iteration *iteration) {
     int device = pc_stage_of_position(schedule, stuck->position);
     char name[PC_PASS_NAME_SIZE];
-    int full = need_room(plan, costs, one_activation, iteration);
+    int full = need_room(outline, costs, one_activation, iteration);
     if (full >= 0) {
-        say_peak(plan, full, pc_iteration_plan_fixed(plan, full) + one_activation(plan, costs, full), 0, iteration);
+        say_peak(outline, full, pc_outline_fixed(outline, full) + one_activation(outline, costs, full), 0, iteration);
         return;
     }
-    say_peak(plan, device, stuck->level_bytes + stuck->asked_bytes, stuck->when_ps, iteration);
+    say_peak(outline, device, stuck->level_bytes + stuck->asked_bytes, stuck->when_ps, iteration);
     pc_pass_name(schedule, schedule->passes[stuck->position], name);
     iteration->status = PC_RUN_OUT_OF_MEMORY;
     pc_write_message(
@@ -190,5 +190,5 @@ void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedu
         "stage %d: %s waits for %.4g GiB of memory: %.4g of %.4g GiB are taken, and from %.4g s on no pass "
         "can run that gives any back",
         device, name, (double)stuck->asked_bytes / PC_BYTES_PER_GIB, (double)stuck->level_bytes / PC_BYTES_PER_GIB,
-        (double)plan->device[device].capacity_bytes / PC_BYTES_PER_GIB, pc_time_to_seconds(stuck->when_ps));
+        (double)outline->device[device].capacity_bytes / PC_BYTES_PER_GIB, pc_time_to_seconds(stuck->when_ps));
 }

@@ -2,15 +2,15 @@
 #ifndef PC_MODELS_TRAINING_FOOTPRINT_H
 #define PC_MODELS_TRAINING_FOOTPRINT_H
 
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 /* Fills in iteration->memory for what is held all the time. Where that alone is too much, the iteration is out of
  * memory and its message says so. */
-pc_code pc_footprint_fixed(const pc_iteration_plan *plan, pc_iteration *iteration, pc_error *error);
+pc_code pc_footprint_fixed(const pc_outline *outline, pc_iteration *iteration, pc_error *error);
 
 /* Whether a schedule that keeps a limit has one to keep: out of memory where the activations of one microbatch do not
  * fit. */
-void pc_footprint_least(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration);
+void pc_footprint_least(const pc_outline *outline, const pc_costs *costs, pc_iteration *iteration);
 
 /* What the engine saw of each device's memory: the most that it held, in all, and when that first was more than its
  * capacity, -1: never. */
@@ -21,7 +21,7 @@ typedef struct pc_memory_seen {
 
 /* Adds the activations of a schedule whose passes start at these times, by position; out of memory, as above, where
  * some stage's peak is more than its capacity. `seen`: NULL where the order alone has to say when. */
-pc_code pc_footprint_activations(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
                                  const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
                                  pc_error *error);
 
@@ -34,7 +34,7 @@ typedef struct pc_pass_stuck {
 
 /* Out of memory, where passes wait for it: for the activations of one microbatch, where a stage has not even room for
  * those; else as it says. */
-void pc_footprint_stuck(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_costs *costs,
+void pc_footprint_stuck(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
                         const pc_pass_stuck *stuck, pc_iteration *iteration);
 
 #endif

@@ -8,7 +8,7 @@
 #include "models/training/finish.h"
 #include "models/training/footprint.h"
 #include "models/training/lower.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 #include "models/training/sample.h"
 #include "models/training/stage_sums.h"
 
@@ -30,9 +30,9 @@ pc_iteration_spec pc_iteration_spec_default(void) {
 
 enum { SCHEDULES_MOST = 4 }; /* that a run times */
 
-/* One run's things; all owned where nothing else is said, but for the plan's spec. */
+/* One run's things; all owned where nothing else is said, but for the outline's spec. */
 typedef struct iteration_run {
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_costs costs;
     pc_schedule schedule;
     pc_search_memo *memo, *own_memo; /* of searches: the spec's, or its own, which alone is owned */
@@ -55,7 +55,7 @@ static void close_run(iteration_run *run) {
     pc_timing_free(run->held);
     pc_schedule_free(&run->schedule);
     pc_costs_free(&run->costs);
-    pc_iteration_plan_free(&run->plan);
+    pc_outline_free(&run->outline);
     pc_search_memo_free(run->own_memo);
 }
 
@@ -98,33 +98,33 @@ static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
 }
 
 static pc_code find_room(iteration_run *run, pc_error *error) {
-    run->room_bytes = pc_alloc((size_t)run->plan.devices, sizeof *run->room_bytes);
+    run->room_bytes = pc_alloc((size_t)run->outline.devices, sizeof *run->room_bytes);
     if (!run->room_bytes) return pc_error_no_memory(error);
-    for (int d = 0; d < run->plan.devices; d++) run->room_bytes[d] = pc_iteration_plan_room(&run->plan, d);
+    for (int d = 0; d < run->outline.devices; d++) run->room_bytes[d] = pc_outline_room(&run->outline, d);
     return PC_OK;
 }
 
-/* Makes the plan, the costs and the room; where the spec cannot be, or what it holds all the time does not fit, says so
- * in the iteration's status. */
+/* Makes the outline, the costs and the room; where the spec cannot be, or what it holds all the time does not fit, says
+ * so in the iteration's status. */
 static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost, iteration_run *run,
                        pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
     pc_code code = check_spec(spec, error);
     if (code) return code;
-    code = pc_iteration_plan_check(spec, &why);
+    code = pc_outline_check(spec, &why);
     if (!code) code = pc_samples_check(spec, &why);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(iteration, why.message);
         return PC_OK;
     }
     if (code) return pc_error_set(error, code, "%s", why.message);
-    code = pc_iteration_plan_make(spec, cost, &run->plan, error);
-    if (!code) pc_samples_limit_memory(&run->plan);
-    if (!code) code = pc_footprint_fixed(&run->plan, iteration, error);
+    code = pc_outline_make(spec, cost, &run->outline, error);
+    if (!code) pc_samples_limit_memory(&run->outline);
+    if (!code) code = pc_footprint_fixed(&run->outline, iteration, error);
     if (code || iteration->status) return code;
-    code = pc_iteration_plan_costs(&run->plan, 0, &run->costs, error);
+    code = pc_outline_costs(&run->outline, 0, &run->costs, error);
     if (!code) code = find_room(run, error);
-    if (!code && spec->generator->adapts) pc_footprint_least(&run->plan, &run->costs, iteration);
+    if (!code && spec->generator->adapts) pc_footprint_least(&run->outline, &run->costs, iteration);
     return code;
 }
 
@@ -136,11 +136,11 @@ typedef enum search_for { SEARCH_SHORTEST, SEARCH_EQUAL, SEARCH_ONCE } search_fo
 static pc_code generate(const iteration_run *run, const pc_costs *costs, search_for what, bool with_block,
                         pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
-    pc_memory_limit limit = {run->plan.spec->generator->adapts ? run->room_bytes : NULL};
-    pc_generate_request request = {.devices = run->plan.devices,
-                                   .microbatches = run->plan.cut.microbatches,
-                                   .chunks = run->plan.chunks,
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the outline is made where the status is OK */
+    pc_memory_limit limit = {run->outline.spec->generator->adapts ? run->room_bytes : NULL};
+    pc_generate_request request = {.devices = run->outline.devices,
+                                   .microbatches = run->outline.cut.microbatches,
+                                   .chunks = run->outline.chunks,
                                    .costs = costs,
                                    .memory_limit = limit,
                                    .threads = 1, /* runs go on beside each other */
@@ -148,7 +148,7 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
                                    .searches_once = what == SEARCH_ONCE,
                                    .memo = run->memo};
     pc_code code =
-        pc_generate(run->plan.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
+        pc_generate(run->outline.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
     if (code == PC_ERROR_INPUT) {
         note_infeasible(iteration, why.message);
         return PC_OK;
@@ -158,20 +158,21 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
 
 static pc_code open_memo(iteration_run *run, pc_error *error) {
     pc_code code = PC_OK;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
-    if (!run->plan.spec->memo) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &run->own_memo, error);
-    run->memo = run->plan.spec->memo ? run->plan.spec->memo : run->own_memo;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the outline is made where the status is OK */
+    if (!run->outline.spec->memo) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &run->own_memo, error);
+    run->memo = run->outline.spec->memo ? run->outline.spec->memo : run->own_memo;
     return code;
 }
 
 static pc_code open_timing(iteration_run *run, pc_error *error) {
-    size_t devices = (size_t)run->plan.devices;
+    size_t devices = (size_t)run->outline.devices;
     pc_code code = pc_timing_create(&run->timing, error);
     if (!code) code = pc_timing_create(&run->held, error);
-    if (!code) code = pc_ends_create(run->plan.devices, run->plan.chunks, &run->ends, error);
-    if (!code && run->plan.spec->expands) code = pc_ends_add_buckets(&run->plan, &run->schedule, &run->ends, error);
+    if (!code) code = pc_ends_create(run->outline.devices, run->outline.chunks, &run->ends, error);
+    if (!code && run->outline.spec->expands)
+        code = pc_ends_add_buckets(&run->outline, &run->schedule, &run->ends, error);
     if (code) return code;
-    run->done_ps = pc_alloc((4 + (size_t)run->plan.chunks) * devices, sizeof *run->done_ps);
+    run->done_ps = pc_alloc((4 + (size_t)run->outline.chunks) * devices, sizeof *run->done_ps);
     if (!run->done_ps) return pc_error_no_memory(error);
     run->backlog_ps = run->done_ps + devices;
     run->begin_ps = run->backlog_ps + devices;
@@ -186,9 +187,9 @@ static pc_code open_timing(iteration_run *run, pc_error *error) {
 static pc_code end_pipelines(iteration_run *run, int without, const pc_time *end_ps, pc_time *iteration_ps,
                              pc_error *error) {
     if (run->ends.pass_ps) end_ps = run->ends.pass_ps;
-    pc_plan_find_backlog(&run->plan, &run->schedule, end_ps, run->backlog_ps);
-    pc_plan_reduce_gradients(&run->plan, without, &run->ends, run->backlog_ps, run->done_ps);
-    return pc_plan_finish(&run->plan, without, run->ends.begin_ps, run->done_ps, iteration_ps, error);
+    pc_outline_find_backlog(&run->outline, &run->schedule, end_ps, run->backlog_ps);
+    pc_outline_reduce_gradients(&run->outline, without, &run->ends, run->backlog_ps, run->done_ps);
+    return pc_outline_finish(&run->outline, without, run->ends.begin_ps, run->done_ps, iteration_ps, error);
 }
 
 /* Times all pipelines, all stages beginning at once, and the end. */
@@ -219,7 +220,7 @@ static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *st
     pc_timing_result unused;
     pc_time iteration_ps;
     costs.ready_ps = x->run->ready_ps;
-    pc_plan_hold(x->costs, device, held_ps, costs.ready_ps);
+    pc_outline_hold(x->costs, device, held_ps, costs.ready_ps);
     pc_code code = x->time(x->run, x->run->held, &costs, x->without, &unused, &iteration_ps, x->error);
     *step_end_ps = x->run->done_ps[device];
     return code;
@@ -227,13 +228,13 @@ static pc_code time_held(void *context, int device, pc_time held_ps, pc_time *st
 
 static pc_code run_pipelines(iteration_run *run, time_pipelines *time, const pc_costs *costs, int without,
                              pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
-    size_t bytes = (size_t)run->plan.devices * sizeof *run->begin_ps;
+    size_t bytes = (size_t)run->outline.devices * sizeof *run->begin_ps;
     held_run held = {run, time, costs, without, error};
     pc_code code = time(run, run->timing, costs, without, result, iteration_ps, error);
-    if (code || run->plan.spec->step != PC_STEP_POST_VALIDATION) return code;
+    if (code || run->outline.spec->step != PC_STEP_POST_VALIDATION) return code;
     memcpy(run->begin_ps, run->ends.begin_ps, bytes);
     memcpy(run->period_ps, run->done_ps, bytes);
-    return pc_plan_own_pace(&run->plan, run->begin_ps, run->period_ps, time_held, &held, iteration_ps);
+    return pc_outline_own_pace(&run->outline, run->begin_ps, run->period_ps, time_held, &held, iteration_ps);
 }
 
 /* The iteration where everything takes what it takes alone, at `costs`, which leave out what `without` says. */
@@ -245,7 +246,7 @@ static pc_code run_closed(iteration_run *run, const pc_costs *costs, int without
 static pc_code run_without(iteration_run *run, int without, pc_time *iteration_ps, pc_error *error) {
     pc_costs costs = {0};
     pc_timing_result result;
-    pc_code code = pc_iteration_plan_costs(&run->plan, without, &costs, error);
+    pc_code code = pc_outline_costs(&run->outline, without, &costs, error);
     if (!code) code = run_closed(run, &costs, without, &result, iteration_ps, error);
     pc_costs_free(&costs);
     return code;
@@ -253,8 +254,8 @@ static pc_code run_without(iteration_run *run, int without, pc_time *iteration_p
 
 /* ---- results ---- */
 
-static double positive(double x) {
-    return x > 0 ? x : 0;
+static double positive(double number) {
+    return number > 0 ? number : 0;
 }
 
 /* Times of passes, whoever found them; the iteration. */
@@ -266,8 +267,8 @@ typedef struct timed {
 /* Pipeline and data parallelism: what an iteration loses where these take no time, everything alone. What it takes
  * longer for meetings on links is data parallelism's; the wait for the slowest replica is a bubble. */
 static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_error *error) {
-    const pc_iteration_plan *plan = &run->plan;
-    pc_stage_sums sums = pc_plan_sum_busiest(plan);
+    const pc_outline *outline = &run->outline;
+    pc_stage_sums sums = pc_outline_sum_busiest(outline);
     pc_exposed *x = &iteration->exposed;
     pc_time without_pp, without_dp;
     pc_code code = run_without(run, PC_WITHOUT_TRANSFERS, &without_pp, error);
@@ -276,19 +277,21 @@ static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_e
     x->tp = sums.tp_s;
     x->pp = positive(pc_time_to_seconds(run->alone_ps - without_pp));
     x->dp = positive(pc_time_to_seconds(run->alone_ps - without_dp + run->met_ps));
-    x->optimizer = pc_time_to_seconds(pc_plan_step_ps(plan));
-    double known = sums.compute_s + x->tp + x->pp + x->dp + x->optimizer + pc_time_to_seconds(plan->spec->overhead_ps);
+    x->optimizer = pc_time_to_seconds(pc_outline_step_ps(outline));
+    double known =
+        sums.compute_s + x->tp + x->pp + x->dp + x->optimizer + pc_time_to_seconds(outline->spec->overhead_ps);
     x->bubble = positive(iteration->iteration_s - known);
     double relative = sums.compute_s > 0 ? sums.standard_error_s / sums.compute_s : 0;
     iteration->standard_error_s = relative * (sums.compute_s + x->bubble);
     return PC_OK;
 }
 
-static pc_code finish(iteration_run *run, const timed *x, bool with_trace, pc_iteration *iteration, pc_error *error) {
-    iteration->iteration_s = pc_time_to_seconds(x->whole_ps);
-    pc_code code = pc_replay_from_times(&run->schedule, &run->costs, x->start_ps, x->end_ps, x->arrival_ps, with_trace,
-                                        &iteration->replay, error);
-    if (!code) pc_plan_fill_in_rates(&run->plan, &run->costs, iteration);
+static pc_code finish(iteration_run *run, const timed *times, bool with_trace, pc_iteration *iteration,
+                      pc_error *error) {
+    iteration->iteration_s = pc_time_to_seconds(times->whole_ps);
+    pc_code code = pc_replay_from_times(&run->schedule, &run->costs, times->start_ps, times->end_ps, times->arrival_ps,
+                                        with_trace, &iteration->replay, error);
+    if (!code) pc_outline_fill_in_rates(&run->outline, &run->costs, iteration);
     return code;
 }
 
@@ -297,15 +300,15 @@ static pc_code finish(iteration_run *run, const timed *x, bool with_trace, pc_it
 /* Every replica for itself: the end waits for the latest; the trace is the first one's. */
 static pc_code time_expanded(iteration_run *run, pc_timing *timing, const pc_costs *costs, int without,
                              pc_timing_result *result, pc_time *iteration_ps, pc_error *error) {
-    const pc_iteration_spec *spec = run->plan.spec;
+    const pc_iteration_spec *spec = run->outline.spec;
     int threads = spec->threads > 0 ? spec->threads : 1; /* runs go on beside each other */
-    pc_expansion expansion = {.replicas = run->plan.cut.dp,
+    pc_expansion expansion = {.replicas = run->outline.cut.dp,
                               .jitter = spec->jitter,
                               .seed = spec->seed,
                               .threads = threads,
-                              .plan = &run->plan,
+                              .outline = &run->outline,
                               .without = without};
-    size_t passes = (size_t)run->schedule.offsets[run->plan.devices];
+    size_t passes = (size_t)run->schedule.offsets[run->outline.devices];
     pc_time *duration_ps = pc_alloc(passes, sizeof *duration_ps);
     if (!duration_ps) return pc_error_no_memory(error);
     pc_ends_clear(&run->ends);
@@ -315,19 +318,19 @@ static pc_code time_expanded(iteration_run *run, pc_timing *timing, const pc_cos
     return code ? code : end_pipelines(run, without, result->end_ps, iteration_ps, error);
 }
 
-static pc_code conclude(iteration_run *run, const timed *x, const pc_memory_seen *seen, bool with_trace,
+static pc_code conclude(iteration_run *run, const timed *times, const pc_memory_seen *seen, bool with_trace,
                         pc_iteration *iteration, pc_error *error) {
     pc_code code =
-        pc_footprint_activations(&run->plan, &run->schedule, &run->costs, x->start_ps, seen, iteration, error);
+        pc_footprint_activations(&run->outline, &run->schedule, &run->costs, times->start_ps, seen, iteration, error);
     if (code || iteration->status) return code;
-    code = finish(run, x, with_trace, iteration, error);
+    code = finish(run, times, with_trace, iteration, error);
     return code ? code : fill_in_exposed(run, iteration, error);
 }
 
 static bool wants_flows(const iteration_run *run) {
-    const pc_iteration_spec *spec = run->plan.spec;
+    const pc_iteration_spec *spec = run->outline.spec;
     if (spec->network != PC_NETWORK_AUTO || spec->expands) return spec->network == PC_NETWORK_FLOWS;
-    return spec->granularity == PC_GRANULARITY_OPERATIONS || pc_plan_meets(&run->plan);
+    return spec->granularity == PC_GRANULARITY_OPERATIONS || pc_outline_meets(&run->outline);
 }
 
 /* ---- on the engine ---- */
@@ -339,7 +342,7 @@ static pc_code find_met(iteration_run *run, const pc_flows_spec *how, pc_time wh
     pc_time closed_ps = run->alone_ps;
     pc_code code = PC_OK;
     if (how->waits_for_memory) code = run_closed(run, &run->costs, 0, &unused, &run->alone_ps, error);
-    if (!code && run->plan.spec->expands && !how->is_closed)
+    if (!code && run->outline.spec->expands && !how->is_closed)
         code = run_pipelines(run, time_expanded, &run->costs, 0, &unused, &closed_ps, error);
     else
         closed_ps = run->alone_ps;
@@ -372,11 +375,11 @@ static pc_code run_program(iteration_run *run, const pc_flows_spec *how, bool wi
                            pc_error *error) {
     pc_flows_result found;
     pc_time whole_ps;
-    pc_code code = pc_events_run(&run->plan, &run->schedule, how, &found, &whole_ps, error);
+    pc_code code = pc_events_run(&run->outline, &run->schedule, how, &found, &whole_ps, error);
     if (code) return code;
     iteration->replay.way = way_of(how);
     if (found.is_stuck)
-        pc_footprint_stuck(&run->plan, &run->schedule, &run->costs, &found.stuck, iteration);
+        pc_footprint_stuck(&run->outline, &run->schedule, &run->costs, &found.stuck, iteration);
     else
         code = take_found(run, how, &found, whole_ps, with_trace, iteration, error);
     pc_flows_free(&found);
@@ -385,8 +388,8 @@ static pc_code run_program(iteration_run *run, const pc_flows_spec *how, bool wi
 
 static pc_code run_on_engine(iteration_run *run, bool is_whole, bool with_trace, pc_iteration *iteration,
                              pc_error *error) {
-    const pc_iteration_spec *spec = run->plan.spec;
-    pc_flows_spec how = {.replicas = spec->expands ? run->plan.cut.dp : 1,
+    const pc_iteration_spec *spec = run->outline.spec;
+    pc_flows_spec how = {.replicas = spec->expands ? run->outline.cut.dp : 1,
                          .is_closed = !wants_flows(run),
                          .has_memory = is_whole,
                          .waits_for_memory = is_whole && spec->waits_for_memory,
@@ -394,7 +397,7 @@ static pc_code run_on_engine(iteration_run *run, bool is_whole, bool with_trace,
     pc_replica_times *times = NULL;
     pc_time *block = NULL;
     pc_code code = PC_OK;
-    if (spec->expands) code = pc_events_draw(&run->plan, &run->schedule, how.is_closed, &times, &block, error);
+    if (spec->expands) code = pc_events_draw(&run->outline, &run->schedule, how.is_closed, &times, &block, error);
     how.times = times;
     if (!code) code = run_program(run, &how, with_trace, iteration, error);
     pc_free(times);
@@ -407,12 +410,12 @@ static pc_code run_on_engine(iteration_run *run, bool is_whole, bool with_trace,
 /* The engine is asked where the network is flows, where all of it is to be run there, and where passes wait for memory
  * that they have not: a shortcut knows neither. */
 static pc_code time_schedule(iteration_run *run, bool with_trace, pc_iteration *iteration, pc_error *error) {
-    const pc_iteration_spec *spec = run->plan.spec;
+    const pc_iteration_spec *spec = run->outline.spec;
     pc_timing_result result;
     pc_time whole_ps;
     pc_code code = run_closed(run, &run->costs, 0, &result, &run->alone_ps, error);
     if (code) return code;
-    bool fits = !pc_timing_exceeds(result.stages, run->plan.devices, (pc_memory_limit){run->room_bytes});
+    bool fits = !pc_timing_exceeds(result.stages, run->outline.devices, (pc_memory_limit){run->room_bytes});
     bool waits = spec->waits_for_memory && !fits, is_whole = spec->engine == PC_ENGINE_EVENTS || waits;
     run->met_ps = 0;
     if (is_whole || wants_flows(run)) return run_on_engine(run, is_whole, with_trace, iteration, error);
@@ -446,8 +449,8 @@ typedef pc_code search_schedule(const iteration_run *run, bool with_block, pc_sc
 
 static pc_code search_first(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                             pc_error *error) {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is made where the status is OK */
-    return generate(run, &run->costs, run->plan.spec->making == PC_MAKING_EQUAL ? SEARCH_EQUAL : SEARCH_SHORTEST,
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the outline is made where the status is OK */
+    return generate(run, &run->costs, run->outline.spec->making == PC_MAKING_EQUAL ? SEARCH_EQUAL : SEARCH_SHORTEST,
                     with_block, schedule, iteration, error);
 }
 
@@ -455,20 +458,20 @@ static pc_code search_first(const iteration_run *run, bool with_block, pc_schedu
  * than a hundredth longer over flows than by closed costs, what is searched as if stages waited for what they send may
  * be better: it has them send less at once. */
 static bool wants_waiting(const iteration_run *run, const pc_iteration *iteration) {
-    const pc_iteration_spec *spec = run->plan.spec;
+    const pc_iteration_spec *spec = run->outline.spec;
     return spec->generator->searches && spec->making == PC_MAKING_COSTS && spec->overlaps_p2p &&
-           run->plan.devices > 1 && wants_flows(run) &&
+           run->outline.devices > 1 && wants_flows(run) &&
            iteration->iteration_s > 1.01 * pc_time_to_seconds(run->alone_ps);
 }
 
 static pc_code search_waiting(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                               pc_error *error) {
-    pc_iteration_spec waiting = *run->plan.spec;
-    pc_iteration_plan plan = run->plan;
+    pc_iteration_spec waiting = *run->outline.spec;
+    pc_outline outline = run->outline;
     pc_costs costs;
     waiting.overlaps_p2p = false;
-    plan.spec = &waiting;
-    pc_code code = pc_iteration_plan_costs(&plan, 0, &costs, error);
+    outline.spec = &waiting;
+    pc_code code = pc_outline_costs(&outline, 0, &costs, error);
     if (code) return code;
     code = generate(run, &costs, SEARCH_SHORTEST, with_block, schedule, iteration, error);
     pc_costs_free(&costs);
@@ -476,11 +479,11 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
 }
 
 /* Searches go by the span of the passes; what comes before and after them, and meetings of flows, can make a longer one
- * the shorter iteration. Planned for equal times is found soon, and is what one would compare with; and over flows,
- * planned as if every hop took as long as the slowest, stages wait less for messages that meet others. */
+ * the shorter iteration. Made for equal times, one is found soon, and is what one would compare with; and over flows,
+ * made as if every hop took as long as the slowest, stages wait less for messages that meet others. */
 static bool wants_others(const iteration_run *run) {
-    const pc_iteration_spec *spec = run->plan.spec;
-    return spec->generator->searches && spec->making == PC_MAKING_COSTS && run->plan.devices > 1;
+    const pc_iteration_spec *spec = run->outline.spec;
+    return spec->generator->searches && spec->making == PC_MAKING_COSTS && run->outline.devices > 1;
 }
 
 static pc_code search_equal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
@@ -517,7 +520,7 @@ static pc_code try_another(iteration_run *run, search_schedule *search, bool wit
     pc_iteration other;
     pc_schedule schedule = {0};
     clear(&other);
-    pc_code code = pc_footprint_fixed(&run->plan, &other, error);
+    pc_code code = pc_footprint_fixed(&run->outline, &other, error);
     if (!code) code = search(run, with_trace, &schedule, &other, error);
     bool is_timed = !code && !other.status && add_timed(run, &schedule);
     swap_schedules(&run->schedule, &schedule);
@@ -550,7 +553,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     if (!code && !made.status && wants_others(&run) && wants_flows(&run))
         code = try_another(&run, search_slowest_hop, with_trace, &made, error);
     if (!code && !made.status && spec->bad_days.samples > 0)
-        code = pc_samples_run(&run.plan, &run.schedule, &made, error);
+        code = pc_samples_run(&run.outline, &run.schedule, &made, error);
     close_run(&run);
     if (code)
         pc_iteration_free(&made);
@@ -568,13 +571,13 @@ void pc_iteration_free(pc_iteration *iteration) {
 }
 
 pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs, pc_error *error) {
-    pc_iteration_plan plan;
+    pc_outline outline;
     pc_code code = check_spec(spec, error);
-    if (!code) code = pc_iteration_plan_check(spec, error);
-    if (!code) code = pc_iteration_plan_make(spec, cost, &plan, error);
+    if (!code) code = pc_outline_check(spec, error);
+    if (!code) code = pc_outline_make(spec, cost, &outline, error);
     if (code) return code;
-    pc_samples_limit_memory(&plan);
-    code = pc_iteration_plan_costs(&plan, 0, costs, error);
-    pc_iteration_plan_free(&plan);
+    pc_samples_limit_memory(&outline);
+    code = pc_outline_costs(&outline, 0, costs, error);
+    pc_outline_free(&outline);
     return code;
 }

@@ -21,14 +21,14 @@ static const double FAILURES_MAX = 1e6;
 
 /* ---- what all jobs have in common ---- */
 
-typedef struct plan {
+typedef struct terms {
     const pc_job_spec *spec;
     double mean_s, deviation_s; /* of an iteration */
     double iterations;          /* of an interval; whole */
     double checkpoint_s;
     double mtbf_s; /* of the cluster; 0: nothing fails */
     bool has_checkpoints;
-} plan;
+} terms;
 
 /* What came of one job. */
 typedef struct outcome {
@@ -42,7 +42,7 @@ double pc_job_best_interval(double checkpoint_s, double mtbf_s) {
     return sqrt(2 * checkpoint_s * mtbf_s) * (1 + sqrt(half) / 3 + half / 9) - checkpoint_s;
 }
 
-static void measure_iterations(const pc_job_spec *spec, plan *p) {
+static void measure_iterations(const pc_job_spec *spec, terms *p) {
     double sum = 0, squares = 0, count = (double)spec->iterations;
     for (int64_t i = 0; i < spec->iterations; i++) sum += pc_time_to_seconds(spec->iteration_ps[i]);
     p->mean_s = sum / count;
@@ -53,9 +53,9 @@ static void measure_iterations(const pc_job_spec *spec, plan *p) {
     p->deviation_s = sqrt(squares / count); /* draws are from these samples: the population's */
 }
 
-static plan make_plan(const pc_job_spec *spec) {
+static terms make_terms(const pc_job_spec *spec) {
     const pc_bad_days *x = spec->bad_days;
-    plan p = {.spec = spec, .mtbf_s = x->mtbf_s / (double)spec->gpus, .iterations = 1};
+    terms p = {.spec = spec, .mtbf_s = x->mtbf_s / (double)spec->gpus, .iterations = 1};
     double interval_s = x->interval_s;
     measure_iterations(spec, &p);
     p.has_checkpoints = interval_s > 0 || p.mtbf_s > 0;
@@ -69,7 +69,7 @@ static plan make_plan(const pc_job_spec *spec) {
 /* ---- one job ---- */
 
 typedef struct job {
-    const plan *plan;
+    const terms *terms;
     gsl_rng rng;
     double now_s;
     double done;        /* iterations that no failure can undo */
@@ -80,12 +80,12 @@ typedef struct job {
 
 /* The time of `count` iterations, which is whole. */
 static double draw_work(job *j, double count) {
-    const pc_job_spec *spec = j->plan->spec;
+    const pc_job_spec *spec = j->terms->spec;
     double sum = 0;
-    if (j->plan->deviation_s == 0) return count * j->plan->mean_s;
+    if (j->terms->deviation_s == 0) return count * j->terms->mean_s;
     if (count > PC_JOB_SUM_MAX)
         return fmax(0,
-                    count * j->plan->mean_s + gsl_ran_gaussian_ziggurat(&j->rng, j->plan->deviation_s * sqrt(count)));
+                    count * j->terms->mean_s + gsl_ran_gaussian_ziggurat(&j->rng, j->terms->deviation_s * sqrt(count)));
     for (int i = 0; i < (int)count; i++)
         sum += pc_time_to_seconds(spec->iteration_ps[gsl_rng_uniform_int(&j->rng, (unsigned long)spec->iterations)]);
     return sum;
@@ -93,7 +93,7 @@ static double draw_work(job *j, double count) {
 
 /* How many intervals are sure to be over within `left_s`. In x, the root of their number, mean and margin are
  * c x^2 + m x. */
-static double sure_intervals(const plan *p, double left_s) {
+static double sure_intervals(const terms *p, double left_s) {
     double cycle = p->iterations * p->mean_s + p->checkpoint_s;
     double margin = SURE_DEVIATIONS * p->deviation_s * sqrt(p->iterations);
     double root = (sqrt(margin * margin + 4 * cycle * left_s) - margin) / (2 * cycle);
@@ -102,7 +102,7 @@ static double sure_intervals(const plan *p, double left_s) {
 
 /* Works from a checkpoint on for `span_s`; returns the iterations that were done behind the last checkpoint by then. */
 static double work(job *j, double span_s) {
-    const plan *p = j->plan;
+    const terms *p = j->terms;
     double left_s = span_s;
     for (;;) {
         double sure = sure_intervals(p, left_s), intervals = fmax(1, sure);
@@ -120,7 +120,7 @@ static double work(job *j, double span_s) {
 
 /* Takes a node out, and waits until there are enough again. */
 static void replace_node(job *j) {
-    const pc_bad_days *x = j->plan->spec->bad_days;
+    const pc_bad_days *x = j->terms->spec->bad_days;
     int64_t size = x->spare_nodes + 1;
     while (j->under_repair > 0 && j->repaired_s[j->first] <= j->now_s) {
         j->first = (j->first + 1) % size;
@@ -135,16 +135,16 @@ static void replace_node(job *j) {
 static double recover(job *j) {
     j->failures++;
     replace_node(j);
-    double up_s = gsl_ran_exponential(&j->rng, j->plan->mtbf_s);
-    double restart_s = fmin(up_s, j->plan->spec->bad_days->restart_s);
+    double up_s = gsl_ran_exponential(&j->rng, j->terms->mtbf_s);
+    double restart_s = fmin(up_s, j->terms->spec->bad_days->restart_s);
     j->now_s += restart_s;
     return up_s - restart_s;
 }
 
 static outcome run_job(job *j) {
-    const pc_job_spec *spec = j->plan->spec;
+    const pc_job_spec *spec = j->terms->spec;
     double horizon_s = spec->bad_days->horizon_s, lasting = 0;
-    double up_s = j->plan->mtbf_s > 0 ? gsl_ran_exponential(&j->rng, j->plan->mtbf_s) : INFINITY;
+    double up_s = j->terms->mtbf_s > 0 ? gsl_ran_exponential(&j->rng, j->terms->mtbf_s) : INFINITY;
     while (j->now_s < horizon_s) {
         bool fails = up_s < horizon_s - j->now_s;
         double since_checkpoint = work(j, fails ? up_s : horizon_s - j->now_s);
@@ -160,7 +160,7 @@ static outcome run_job(job *j) {
 /* ---- all jobs ---- */
 
 typedef struct job_run {
-    const plan *plan;
+    const terms *terms;
     job *workers;
     double *goodput, *failures; /* [samples] */
 } job_run;
@@ -170,7 +170,7 @@ static void run_sample(void *context, int worker, int64_t sample) {
     job *j = &run->workers[worker];
     j->now_s = j->done = j->failures = 0;
     j->first = j->under_repair = 0;
-    pc_draws_begin(&j->rng, run->plan->spec->seed, sample, PC_DRAWN_JOB, 0, 0);
+    pc_draws_begin(&j->rng, run->terms->spec->seed, sample, PC_DRAWN_JOB, 0, 0);
     outcome o = run_job(j);
     run->goodput[sample] = o.goodput;
     run->failures[sample] = o.failures;
@@ -178,7 +178,7 @@ static void run_sample(void *context, int worker, int64_t sample) {
 
 static void sum_up(const job_run *run, int64_t samples, pc_bad_days_result *result) {
     size_t count = (size_t)samples;
-    const plan *p = run->plan;
+    const terms *p = run->terms;
     result->goodput_mean = gsl_stats_mean(run->goodput, 1, count);
     result->goodput_mean_error = count > 1 ? gsl_stats_sd(run->goodput, 1, count) / sqrt((double)count) : NAN;
     result->failures_mean = gsl_stats_mean(run->failures, 1, count);
@@ -189,7 +189,7 @@ static void sum_up(const job_run *run, int64_t samples, pc_bad_days_result *resu
     result->goodput_p95 = pc_quantile_of(run->goodput, samples, 0.95);
 }
 
-static pc_code check(const plan *p, pc_error *error) {
+static pc_code check(const terms *p, pc_error *error) {
     double horizon_s = p->spec->bad_days->horizon_s;
     if (!(horizon_s > 0))
         return pc_error_set(error, PC_ERROR_INPUT, "horizon: %g s; expected more than zero", horizon_s);
@@ -199,8 +199,8 @@ static pc_code check(const plan *p, pc_error *error) {
                         horizon_s / p->mtbf_s, FAILURES_MAX);
 }
 
-static pc_code open_worker(const plan *p, job *j, pc_error *error) {
-    j->plan = p;
+static pc_code open_worker(const terms *p, job *j, pc_error *error) {
+    j->terms = p;
     pc_code code = pc_draws_open(&j->rng, error);
     if (code) return code;
     j->repaired_s = pc_alloc((size_t)p->spec->bad_days->spare_nodes + 1, sizeof *j->repaired_s);
@@ -213,10 +213,10 @@ static void close_worker(job *j) {
 }
 
 static pc_code run_workers(job_run *run, int threads, pc_bad_days_result *result, pc_error *error) {
-    int64_t samples = run->plan->spec->bad_days->samples;
+    int64_t samples = run->terms->spec->bad_days->samples;
     pc_code code = PC_OK;
     int opened = 0;
-    for (; opened < threads && !code; opened++) code = open_worker(run->plan, &run->workers[opened], error);
+    for (; opened < threads && !code; opened++) code = open_worker(run->terms, &run->workers[opened], error);
     if (!code) {
         pc_parallel_run(threads, samples, run_sample, run);
         sum_up(run, samples, result);
@@ -228,10 +228,10 @@ static pc_code run_workers(job_run *run, int threads, pc_bad_days_result *result
 pc_code pc_job_run(const pc_job_spec *spec, pc_bad_days_result *result, pc_error *error) {
     int threads = spec->threads > 1 ? spec->threads : 1;
     size_t samples = (size_t)spec->bad_days->samples;
-    plan p = make_plan(spec);
+    terms p = make_terms(spec);
     pc_code code = check(&p, error);
     if (code) return code;
-    job_run run = {.plan = &p,
+    job_run run = {.terms = &p,
                    .workers = pc_alloc((size_t)threads, sizeof *run.workers),
                    .goodput = pc_alloc(samples, sizeof *run.goodput),
                    .failures = pc_alloc(samples, sizeof *run.failures)};

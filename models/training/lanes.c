@@ -16,7 +16,7 @@ int64_t pc_lanes_link(int place, pc_lane lane, int way) {
 }
 
 double pc_lanes_bytes_per_s(const pc_lanes *lanes, pc_lane lane) {
-    const pc_machine *machine = &lanes->plan->spec->machine;
+    const pc_machine *machine = &lanes->outline->spec->machine;
     if (lane == PC_LANE_DOMAIN) return pc_domain_rate(machine);
     if (lane == PC_LANE_NIC || pc_leaf_gpus(machine) == 0) return lanes->nic_bytes_per_s;
     double share = pc_leaf_rate(machine) / (double)pc_leaf_gpus(machine);
@@ -26,14 +26,14 @@ double pc_lanes_bytes_per_s(const pc_lanes *lanes, pc_lane lane) {
 /* ---- what is sent ---- */
 
 static pc_code to_fill(double seconds, pc_time *fill_ps, pc_error *error) {
-    return pc_plan_time("flow", seconds > 0 ? seconds : 0, 1, fill_ps, error);
+    return pc_outline_time("flow", seconds > 0 ? seconds : 0, 1, fill_ps, error);
 }
 
 /* Through NICs, and where leaves are crossed through an uplink, which is then the slower one: the NIC is filled as long
  * as the bytes take at its own rate. */
-static pc_code fill_network(const pc_lanes *x, double seconds, double bytes_per_s, bool crosses_leaves, pc_sending *s,
-                            pc_error *error) {
-    double of_nic = bytes_per_s < x->nic_bytes_per_s ? bytes_per_s / x->nic_bytes_per_s : 1;
+static pc_code fill_network(const pc_lanes *lanes, double seconds, double bytes_per_s, bool crosses_leaves,
+                            pc_sending *s, pc_error *error) {
+    double of_nic = bytes_per_s < lanes->nic_bytes_per_s ? bytes_per_s / lanes->nic_bytes_per_s : 1;
     pc_code code = to_fill(crosses_leaves ? seconds * of_nic : seconds, &s->fill_ps[PC_LANE_NIC], error);
     if (!code && crosses_leaves) code = to_fill(seconds, &s->fill_ps[PC_LANE_UPLINK], error);
     return code;
@@ -43,7 +43,7 @@ static double divide(double bytes, double bytes_per_s) {
     return bytes > 0 ? bytes / bytes_per_s : 0;
 }
 
-pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_plan *collective,
+pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_course *collective,
                           double stretch, pc_sendings *sendings, pc_error *error) {
     pc_code code = PC_OK;
     *sendings = (pc_sendings){.count = collective->phase_count};
@@ -60,20 +60,20 @@ pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc
     return code;
 }
 
-static pc_code fill_message(const pc_lanes *lanes, const pc_device_plan *x, pc_sending *s, pc_error *error) {
-    double latency_s = x->hop.latency_s < x->message_s ? x->hop.latency_s : x->message_s;
-    double bytes_s = x->message_s - latency_s;
+static pc_code fill_message(const pc_lanes *lanes, const pc_device_outline *held, pc_sending *s, pc_error *error) {
+    double latency_s = held->hop.latency_s < held->message_s ? held->hop.latency_s : held->message_s;
+    double bytes_s = held->message_s - latency_s;
     pc_code code = to_fill(latency_s, &s->latency_ps, error);
-    if (!code && x->hop.in_domain) code = to_fill(bytes_s, &s->fill_ps[PC_LANE_DOMAIN], error);
-    if (!code && !x->hop.in_domain)
-        code = fill_network(lanes, bytes_s, x->hop.bytes_per_s, x->hop.crosses_leaves, s, error);
+    if (!code && held->hop.in_domain) code = to_fill(bytes_s, &s->fill_ps[PC_LANE_DOMAIN], error);
+    if (!code && !held->hop.in_domain)
+        code = fill_network(lanes, bytes_s, held->hop.bytes_per_s, held->hop.crosses_leaves, s, error);
     return code;
 }
 
-static pc_code fill_messages(pc_lanes *x, pc_error *error) {
+static pc_code fill_messages(pc_lanes *lanes, pc_error *error) {
     pc_code code = PC_OK;
-    for (int d = 0; !code && x->plan->devices > 1 && d < x->plan->devices; d++)
-        code = fill_message(x, &x->plan->device[d], &x->message[d], error);
+    for (int d = 0; !code && lanes->outline->devices > 1 && d < lanes->outline->devices; d++)
+        code = fill_message(lanes, &lanes->outline->device[d], &lanes->message[d], error);
     return code;
 }
 
@@ -127,17 +127,17 @@ void pc_sendings_fit(pc_sendings *sendings, pc_time whole_ps) {
 
 /* ---- links ---- */
 
-pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, int replicas, bool is_shared, pc_lanes *lanes,
+pc_code pc_lanes_make(const pc_outline *outline, pc_program *program, int replicas, bool is_shared, pc_lanes *lanes,
                       pc_error *error) {
-    const pc_machine *machine = &plan->spec->machine;
-    size_t count = (size_t)replicas * (size_t)plan->devices * PC_LANES;
+    const pc_machine *machine = &outline->spec->machine;
+    size_t count = (size_t)replicas * (size_t)outline->devices * PC_LANES;
     pc_link link = {0, LANE_BYTES_PER_S, !is_shared};
-    pc_lanes made = {.plan = plan,
+    pc_lanes made = {.outline = outline,
                      .program = program,
                      .replicas = replicas,
                      .is_shared = is_shared,
                      .processor = PC_NO_RESOURCE,
-                     .message = pc_alloc((size_t)plan->devices, sizeof *made.message),
+                     .message = pc_alloc((size_t)outline->devices, sizeof *made.message),
                      .route = pc_alloc(count * ROUTES, sizeof *made.route),
                      .load_ps = pc_alloc(count * WAYS, sizeof *made.load_ps),
                      .nic_bytes_per_s = pc_nic_share(machine)};
@@ -165,16 +165,16 @@ void pc_lanes_free(pc_lanes *lanes) {
     memset(lanes, 0, sizeof *lanes);
 }
 
-static bool is_next(const pc_lanes *x, int from, int to) {
-    int devices = x->plan->devices;
+static bool is_next(const pc_lanes *lanes, int from, int to) {
+    int devices = lanes->outline->devices;
     return to % devices == (from + 1) % devices;
 }
 
-static pc_code find_route(pc_lanes *x, int from, int to, pc_lane lane, int32_t *route, pc_error *error) {
-    int direction = to == from ? TO_ITSELF : is_next(x, from, to) ? TO_NEXT : TO_BEFORE;
-    int32_t *known = &x->route[((int64_t)from * PC_LANES + lane) * ROUTES + direction];
+static pc_code find_route(pc_lanes *lanes, int from, int to, pc_lane lane, int32_t *route, pc_error *error) {
+    int direction = to == from ? TO_ITSELF : is_next(lanes, from, to) ? TO_NEXT : TO_BEFORE;
+    int32_t *known = &lanes->route[((int64_t)from * PC_LANES + lane) * ROUTES + direction];
     const int32_t links[] = {(int32_t)pc_lanes_link(from, lane, OUT), (int32_t)pc_lanes_link(to, lane, IN)};
-    pc_code code = *known < 0 ? pc_program_add_route(x->program, links, 2, known, error) : PC_OK;
+    pc_code code = *known < 0 ? pc_program_add_route(lanes->program, links, 2, known, error) : PC_OK;
     *route = *known;
     return code;
 }
@@ -189,64 +189,64 @@ typedef struct journey {
 } journey;
 
 /* What waits for nothing waits for the start. */
-static pc_code add_edges(pc_lanes *x, const journey *j, pc_time more_ps, int32_t task, pc_error *error) {
+static pc_code add_edges(pc_lanes *lanes, const journey *j, pc_time more_ps, int32_t task, pc_error *error) {
     bool waits = false;
     pc_code code = PC_OK;
     for (int i = 0; !code && i < j->count; i++) {
         if (j->after[i].task < 0) continue;
         waits = true;
-        code = pc_program_add_edge(x->program, j->after[i].task, task, j->after[i].delay_ps + more_ps, error);
+        code = pc_program_add_edge(lanes->program, j->after[i].task, task, j->after[i].delay_ps + more_ps, error);
     }
-    return code || waits ? code : pc_program_add_edge(x->program, x->start, task, more_ps, error);
+    return code || waits ? code : pc_program_add_edge(lanes->program, lanes->start, task, more_ps, error);
 }
 
-static pc_code keep_note(pc_lanes *x, pc_lane lane, const pc_sending *s, const journey *j, int32_t task,
+static pc_code keep_note(pc_lanes *lanes, pc_lane lane, const pc_sending *s, const journey *j, int32_t task,
                          pc_error *error) {
-    if (!x->keeps_notes) return PC_OK;
-    if (x->note_count == x->note_room) {
-        int64_t room = x->note_room ? 2 * x->note_room : 256;
-        pc_flow_note *notes = pc_realloc(x->notes, (size_t)room, sizeof *notes);
+    if (!lanes->keeps_notes) return PC_OK;
+    if (lanes->note_count == lanes->note_room) {
+        int64_t room = lanes->note_room ? 2 * lanes->note_room : 256;
+        pc_flow_note *notes = pc_realloc(lanes->notes, (size_t)room, sizeof *notes);
         if (!notes) return pc_error_no_memory(error);
-        x->notes = notes;
-        x->note_room = room;
+        lanes->notes = notes;
+        lanes->note_room = room;
     }
-    pc_flow_note note = x->now;
+    pc_flow_note note = lanes->now;
     note.task = task;
     note.from = j->from;
     note.to = j->to;
     note.lane = lane;
     note.latency_ps = s->latency_ps;
     note.fill_ps = s->fill_ps[lane];
-    x->notes[x->note_count++] = note;
+    lanes->notes[lanes->note_count++] = note;
     return PC_OK;
 }
 
-static pc_code add_flow(pc_lanes *x, const pc_sending *s, pc_lane lane, const journey *j, bool is_part, int32_t *number,
-                        pc_error *error) {
+static pc_code add_flow(pc_lanes *lanes, const pc_sending *s, pc_lane lane, const journey *j, bool is_part,
+                        int32_t *number, pc_error *error) {
     pc_task task = pc_task_default();
     pc_time fill_ps = s->fill_ps[lane];
     task.is_part = is_part;
-    if (!is_part) task.processor = x->processor;
+    if (!is_part) task.processor = lanes->processor;
     task.flow_bytes = fill_ps;
-    pc_code code = find_route(x, j->from, j->to, lane, &task.route, error);
-    if (!code) code = pc_program_add_task(x->program, &task, number, error);
-    if (!code) code = keep_note(x, lane, s, j, *number, error);
-    x->load_ps[pc_lanes_link(j->from, lane, OUT)] += fill_ps;
-    x->load_ps[pc_lanes_link(j->to, lane, IN)] += fill_ps;
+    pc_code code = find_route(lanes, j->from, j->to, lane, &task.route, error);
+    if (!code) code = pc_program_add_task(lanes->program, &task, number, error);
+    if (!code) code = keep_note(lanes, lane, s, j, *number, error);
+    lanes->load_ps[pc_lanes_link(j->from, lane, OUT)] += fill_ps;
+    lanes->load_ps[pc_lanes_link(j->to, lane, IN)] += fill_ps;
     return code;
 }
 
 /* One flow, and what goes by other lanes as parts of it; where it takes none, a task of no time. */
-static pc_code add_sending(pc_lanes *x, const pc_sending *s, const journey *j, int32_t *done, pc_error *error) {
+static pc_code add_sending(pc_lanes *lanes, const pc_sending *s, const journey *j, int32_t *done, pc_error *error) {
     pc_task nothing = pc_task_default();
     int32_t number = -1, part;
     pc_code code = PC_OK;
     for (int lane = 0; !code && lane < PC_LANES; lane++)
         if (s->fill_ps[lane] > 0)
-            code = add_flow(x, s, (pc_lane)lane, j, number >= 0, number >= 0 ? &part : &number, error);
-    if (!code && number < 0) code = pc_program_add_task(x->program, &nothing, &number, error);
+            code = add_flow(lanes, s, (pc_lane)lane, j, number >= 0, number >= 0 ? &part : &number, error);
+    if (!code && number < 0) code = pc_program_add_task(lanes->program, &nothing, &number, error);
     *done = number;
-    return code ? code : add_edges(x, j, s->latency_ps, number, error);
+    return code ? code : add_edges(lanes, j, s->latency_ps, number, error);
 }
 
 pc_code pc_lanes_add_collective(pc_lanes *lanes, int place, int to, const pc_sendings *sendings, const pc_after *after,
@@ -268,12 +268,12 @@ pc_code pc_lanes_add_collective(pc_lanes *lanes, int place, int to, const pc_sen
 }
 
 pc_time pc_lanes_gathering_ps(const pc_lanes *lanes, pc_time whole_ps) {
-    return whole_ps < lanes->plan->gathering_ps ? whole_ps : lanes->plan->gathering_ps;
+    return whole_ps < lanes->outline->gathering_ps ? whole_ps : lanes->outline->gathering_ps;
 }
 
 pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_place, int to_place, pc_time whole_ps,
                              int32_t *done, pc_error *error) {
-    int devices = lanes->plan->devices;
+    int devices = lanes->outline->devices;
     const pc_after after = {from, 0};
     const journey j = {from_place, to_place, &after, 1};
     pc_sendings sent = {1, {lanes->message[(is_next(lanes, from_place, to_place) ? from_place : to_place) % devices]}};
@@ -283,7 +283,7 @@ pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_place, int 
 
 pc_time pc_lanes_filled_ps(const pc_lanes *lanes) {
     pc_time most = 0;
-    int64_t count = pc_lanes_link(lanes->replicas * lanes->plan->devices, PC_LANE_DOMAIN, OUT);
+    int64_t count = pc_lanes_link(lanes->replicas * lanes->outline->devices, PC_LANE_DOMAIN, OUT);
     for (int64_t i = 0; i < count; i++)
         if (lanes->load_ps[i] > most) most = lanes->load_ps[i];
     return most;

@@ -17,7 +17,7 @@
 
 #include "engine/program.h"
 #include "models/schedule/engine_trace.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 typedef enum pc_lane { PC_LANE_DOMAIN, PC_LANE_NIC, PC_LANE_UPLINK, PC_LANES } pc_lane;
 
@@ -52,7 +52,7 @@ typedef struct pc_flow_note {
 } pc_flow_note;
 
 typedef struct pc_lanes {
-    const pc_iteration_plan *plan;
+    const pc_outline *outline;
     pc_program *program;
     int replicas;
     bool is_shared;
@@ -69,7 +69,7 @@ typedef struct pc_lanes {
 } pc_lanes;
 
 /* Adds the links. Free with pc_lanes_free; the program outlives the lanes. */
-pc_code pc_lanes_make(const pc_iteration_plan *plan, pc_program *program, int replicas, bool is_shared, pc_lanes *lanes,
+pc_code pc_lanes_make(const pc_outline *outline, pc_program *program, int replicas, bool is_shared, pc_lanes *lanes,
                       pc_error *error);
 void pc_lanes_free(pc_lanes *lanes);
 
@@ -78,7 +78,7 @@ int64_t pc_lanes_link(int place, pc_lane lane, int way);
 double pc_lanes_bytes_per_s(const pc_lanes *lanes, pc_lane lane);
 
 /* What a collective of this group sends, stretched to `stretch` times what it takes. */
-pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_plan *collective,
+pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_course *collective,
                           double stretch, pc_sendings *sendings, pc_error *error);
 
 /* Has them take exactly whole_ps alone, which differs by what was rounded: more latency, or less of it, or else of what
@@ -92,8 +92,8 @@ pc_time pc_sendings_alone_ps(const pc_sendings *sendings);
 pc_code pc_lanes_add_collective(pc_lanes *lanes, int place, int to, const pc_sendings *sendings, const pc_after *after,
                                 int count, int32_t *done, pc_error *error);
 
-/* Adds a message between neighbouring stages after `from`; it ends with *done, and plan->gathering_ps later it can be
- * used. `whole_ps`: what it takes until then, alone; -1: what the plan says. */
+/* Adds a message between neighbouring stages after `from`; it ends with *done, and outline->gathering_ps later it can
+ * be used. `whole_ps`: what it takes until then, alone; -1: what the outline says. */
 pc_code pc_lanes_add_message(pc_lanes *lanes, int32_t from, int from_place, int to_place, pc_time whole_ps,
                              int32_t *done, pc_error *error);
 

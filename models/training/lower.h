@@ -12,13 +12,13 @@
 #include "engine/simulation.h"
 #include "models/schedule/engine_trace.h"
 #include "models/training/footprint.h"
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 /* Whether two sorts of traffic can meet on a link: collectives of data parallelism that overlap passes, and transfers
  * between stages, both inside domains or both beyond them. */
-bool pc_plan_meets(const pc_iteration_plan *plan);
+bool pc_outline_meets(const pc_outline *outline);
 
-/* What a replica's passes take, borrowed; NULL where it is what the plan says. Over flows only the first counts. */
+/* What a replica's passes take, borrowed; NULL where it is what the outline says. Over flows only the first counts. */
 typedef struct pc_replica_times {
     const pc_time *duration_ps; /* by position, over flows without transfers */
     const pc_time *message_ps;  /* by position of the pass that sends */
@@ -27,7 +27,7 @@ typedef struct pc_replica_times {
 
 typedef struct pc_flows_spec {
     int replicas;                  /* at least 1 */
-    const pc_replica_times *times; /* [replicas]; NULL: all the plan's */
+    const pc_replica_times *times; /* [replicas]; NULL: all the outline's */
     bool is_closed;
     bool has_memory;       /* each device has its memory, which holds what it holds all the time from the start */
     bool waits_for_memory; /* passes that do not fit wait; else that they do not is noted */
@@ -59,12 +59,12 @@ typedef struct pc_flows_result {
     pc_engine_trace trace; /* if asked for */
 } pc_flows_result;
 
-pc_code pc_flows_run(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_flows_spec *how,
+pc_code pc_flows_run(const pc_outline *outline, const pc_schedule *schedule, const pc_flows_spec *how,
                      pc_flows_result *result, pc_error *error);
 void pc_flows_free(pc_flows_result *result);
 
 /* The sealed program that pc_flows_run runs, for those who want to watch it; pc_program_free. */
-pc_code pc_flows_program(const pc_iteration_plan *plan, const pc_schedule *schedule, const pc_flows_spec *how,
+pc_code pc_flows_program(const pc_outline *outline, const pc_schedule *schedule, const pc_flows_spec *how,
                          pc_program **program, pc_error *error);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static bool make_result(const lowering *x, pc_flows_result *result) {
-    size_t passes = (size_t)x->passes, devices = (size_t)x->plan->devices;
+static bool make_result(const lowering *lowered, pc_flows_result *result) {
+    size_t passes = (size_t)lowered->passes, devices = (size_t)lowered->outline->devices;
     pc_time *block = pc_alloc(3 * passes + 3 * devices, sizeof *block);
     int64_t *peaks = pc_alloc(devices, sizeof *peaks);
     *result = (pc_flows_result){.start_ps = block, .peak_bytes = peaks};
@@ -21,85 +21,87 @@ static bool make_result(const lowering *x, pc_flows_result *result) {
 }
 
 /* After its message, as much later as it is gathered; by closed costs that is when the transfer is over. */
-static pc_time arrival_of(const lowering *x, const pc_simulation_result *found, int device, int64_t position) {
+static pc_time arrival_of(const lowering *lowered, const pc_simulation_result *found, int device, int64_t position) {
     pc_predecessor sender;
-    if (x->message[position] == PC_NO_TASK) return 0;
-    pc_time end_ps = found->end_ps[x->message[position]];
-    if (!x->how.is_closed || !pc_pass_sender(&x->index, device, x->schedule->passes[position], &sender))
-        return end_ps + x->plan->gathering_ps;
-    pc_time whole_ps = lowering_message_ps(x, 0, sender.stage, sender.position, device);
-    return end_ps + pc_lanes_gathering_ps(&x->lanes, whole_ps);
+    if (lowered->message[position] == PC_NO_TASK) return 0;
+    pc_time end_ps = found->end_ps[lowered->message[position]];
+    if (!lowered->how.is_closed ||
+        !pc_pass_sender(&lowered->index, device, lowered->schedule->passes[position], &sender))
+        return end_ps + lowered->outline->gathering_ps;
+    pc_time whole_ps = lowering_message_ps(lowered, 0, sender.stage, sender.position, device);
+    return end_ps + pc_lanes_gathering_ps(&lowered->lanes, whole_ps);
 }
 
-static void read_passes(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
-    for (int d = 0; d < x->plan->devices; d++)
-        for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
-            result->start_ps[i] = found->start_ps[x->first[i]];
-            result->end_ps[i] = found->end_ps[x->last[i]];
-            result->arrival_ps[i] = arrival_of(x, found, d, i);
+static void read_passes(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result) {
+    for (int d = 0; d < lowered->outline->devices; d++)
+        for (int64_t i = lowered->schedule->offsets[d]; i < lowered->schedule->offsets[d + 1]; i++) {
+            result->start_ps[i] = found->start_ps[lowered->first[i]];
+            result->end_ps[i] = found->end_ps[lowered->last[i]];
+            result->arrival_ps[i] = arrival_of(lowered, found, d, i);
         }
 }
 
 /* So long before the first F of each chunk as that takes to be ready by closed costs (pc_pipeline_ends). */
-static pc_time begin_of(const lowering *x, const pc_simulation_result *found, int replica, int device) {
+static pc_time begin_of(const lowering *lowered, const pc_simulation_result *found, int replica, int device) {
     pc_time begin = PC_TIME_MAX;
-    for (int64_t i = x->schedule->offsets[device]; i < x->schedule->offsets[device + 1]; i++) {
-        pc_pass pass = x->schedule->passes[i];
+    for (int64_t i = lowered->schedule->offsets[device]; i < lowered->schedule->offsets[device + 1]; i++) {
+        pc_pass pass = lowered->schedule->passes[i];
         if (pass.kind != PC_PASS_F) continue;
-        pc_time before = found->start_ps[x->first[lowering_row(x, replica, i)]] -
-                         lowering_ready_ps(x, replica, device, pass.chunk) - lowering_held_ps(x, device);
+        pc_time before = found->start_ps[lowered->first[lowering_row(lowered, replica, i)]] -
+                         lowering_ready_ps(lowered, replica, device, pass.chunk) - lowering_held_ps(lowered, device);
         if (before < begin) begin = before;
     }
     return pc_max(begin, 0);
 }
 
-static void read_stages(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
-    for (int d = 0; d < x->plan->devices; d++) {
+static void read_stages(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result) {
+    for (int d = 0; d < lowered->outline->devices; d++) {
         result->begin_ps[d] = PC_TIME_MAX;
-        for (int r = 0; r < x->how.replicas; r++) {
-            pc_time begin_ps = begin_of(x, found, r, d);
+        for (int r = 0; r < lowered->how.replicas; r++) {
+            pc_time begin_ps = begin_of(lowered, found, r, d);
             if (begin_ps < result->begin_ps[d]) result->begin_ps[d] = begin_ps;
-            result->step_end_ps[d] = pc_max(result->step_end_ps[d], found->end_ps[x->step[lowering_place(x, r, d)]]);
+            result->step_end_ps[d] =
+                pc_max(result->step_end_ps[d], found->end_ps[lowered->step[lowering_place(lowered, r, d)]]);
         }
     }
-    for (int place = 0; place < x->how.replicas * x->plan->devices; place++) {
-        int32_t last = x->overhead[place] == PC_NO_TASK ? x->step[place] : x->overhead[place];
+    for (int place = 0; place < lowered->how.replicas * lowered->outline->devices; place++) {
+        int32_t last = lowered->overhead[place] == PC_NO_TASK ? lowered->step[place] : lowered->overhead[place];
         result->whole_ps = pc_max(result->whole_ps, found->end_ps[last]);
     }
 }
 
 /* The pass, of whichever replica, that waits in vain. */
-static void read_stuck(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
-    int64_t rows = x->passes * x->how.replicas, row = 0;
-    while (row < rows && x->first[row] != found->task) row++;
-    int64_t position = row % x->passes;
-    int device = pc_stage_of_position(x->schedule, position);
-    pc_pass pass = x->schedule->passes[position];
-    bool is_recomputed = pc_pass_is_recomputed(&x->index, device, pass);
+static void read_stuck(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result) {
+    int64_t rows = lowered->passes * lowered->how.replicas, row = 0;
+    while (row < rows && lowered->first[row] != found->task) row++;
+    int64_t position = row % lowered->passes;
+    int device = pc_stage_of_position(lowered->schedule, position);
+    pc_pass pass = lowered->schedule->passes[position];
+    bool is_recomputed = pc_pass_is_recomputed(&lowered->index, device, pass);
     result->is_stuck = true;
     result->stuck = (pc_pass_stuck){.position = position,
-                                    .asked_bytes = pc_costs_taken(&x->costs, device, pass, is_recomputed),
+                                    .asked_bytes = pc_costs_taken(&lowered->costs, device, pass, is_recomputed),
                                     .level_bytes = found->level_bytes,
                                     .when_ps = found->time_ps};
 }
 
-pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_flows_result *result) {
+pc_code lowering_read(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result) {
     pc_code code = PC_OK;
-    if (!make_result(x, result)) code = pc_error_no_memory(x->error);
+    if (!make_result(lowered, result)) code = pc_error_no_memory(lowered->error);
     if (!code && found->outcome == PC_OUTCOME_OUT_OF_MEMORY) {
-        read_stuck(x, found, result);
+        read_stuck(lowered, found, result);
         return PC_OK;
     }
     if (!code) {
-        read_passes(x, found, result);
-        read_stages(x, found, result);
-        result->link_filled_ps = pc_lanes_filled_ps(&x->lanes);
+        read_passes(lowered, found, result);
+        read_stages(lowered, found, result);
+        result->link_filled_ps = pc_lanes_filled_ps(&lowered->lanes);
     }
-    for (int d = 0; !code && x->how.has_memory && d < x->plan->devices; d++) {
+    for (int d = 0; !code && lowered->how.has_memory && d < lowered->outline->devices; d++) {
         result->peak_bytes[d] = found->peak_bytes[d];
         result->overdrawn_ps[d] = found->overdrawn_ps[d];
     }
-    if (!code && x->how.with_trace) code = lowering_trace(x, found, &result->trace);
+    if (!code && lowered->how.with_trace) code = lowering_trace(lowered, found, &result->trace);
     if (code) pc_flows_free(result);
     return code;
 }

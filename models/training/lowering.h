@@ -12,7 +12,7 @@
 #include "models/training/recipe.h"
 
 typedef struct lowering {
-    const pc_iteration_plan *plan;
+    const pc_outline *outline;
     const pc_schedule *schedule;
     pc_flows_spec how;
     int64_t passes;
@@ -46,62 +46,62 @@ typedef struct lowering {
     pc_error *error;
 } lowering;
 
-static inline int64_t lowering_cell(const lowering *x, int device, int chunk) {
-    return (int64_t)device * x->plan->chunks + chunk;
+static inline int64_t lowering_cell(const lowering *lowered, int device, int chunk) {
+    return (int64_t)device * lowered->outline->chunks + chunk;
 }
 
-static inline int lowering_place(const lowering *x, int replica, int device) {
-    return replica * x->plan->devices + device;
+static inline int lowering_place(const lowering *lowered, int replica, int device) {
+    return replica * lowered->outline->devices + device;
 }
 
-static inline int64_t lowering_row(const lowering *x, int replica, int64_t position) {
-    return replica * x->passes + position;
+static inline int64_t lowering_row(const lowering *lowered, int replica, int64_t position) {
+    return replica * lowered->passes + position;
 }
 
-static inline int64_t lowering_buckets(const lowering *x) {
-    return x->bucket[(int64_t)x->plan->devices * x->plan->chunks];
+static inline int64_t lowering_buckets(const lowering *lowered) {
+    return lowered->bucket[(int64_t)lowered->outline->devices * lowered->outline->chunks];
 }
 
-static inline pc_code lowering_add_edge(lowering *x, int32_t from, int32_t to, pc_time delay_ps) {
-    return from == PC_NO_TASK ? PC_OK : pc_program_add_edge(x->program, from, to, delay_ps, x->error);
+static inline pc_code lowering_add_edge(lowering *lowered, int32_t from, int32_t to, pc_time delay_ps) {
+    return from == PC_NO_TASK ? PC_OK : pc_program_add_edge(lowered->program, from, to, delay_ps, lowered->error);
 }
 
 /* Until when the stage's own work is held back. */
-static inline pc_time lowering_held_ps(const lowering *x, int device) {
-    return device == x->how.held_device ? x->how.held_ps : 0;
+static inline pc_time lowering_held_ps(const lowering *lowered, int device) {
+    return device == lowered->how.held_device ? lowered->how.held_ps : 0;
 }
 
 /* By closed costs: how long a pass takes in a replica, what it waits for with it; how long what it sends is on its way,
  * all in all; when F of a chunk may start. */
-pc_time lowering_duration_ps(const lowering *x, int replica, int device, int64_t position);
-pc_time lowering_message_ps(const lowering *x, int replica, int device, int64_t position, int to);
-pc_time lowering_ready_ps(const lowering *x, int replica, int device, int chunk);
+pc_time lowering_duration_ps(const lowering *lowered, int replica, int device, int64_t position);
+pc_time lowering_message_ps(const lowering *lowered, int replica, int device, int64_t position, int to);
+pc_time lowering_ready_ps(const lowering *lowered, int replica, int device, int chunk);
 
 /* lower_passes.c: what a stage's processor does in a replica. */
-pc_code lowering_add_passes(lowering *x, int replica, int device);
+pc_code lowering_add_passes(lowering *lowered, int replica, int device);
 
 /* lower_traffic.c: collectives of data parallelism before and behind the passes; messages; and what keeps their order.
  */
-pc_code lowering_add_gathers(lowering *x, int device);
-pc_code lowering_add_reductions(lowering *x, int device);
-pc_code lowering_add_transfers(lowering *x, int replica);
+pc_code lowering_add_gathers(lowering *lowered, int device);
+pc_code lowering_add_reductions(lowering *lowered, int device);
+pc_code lowering_add_transfers(lowering *lowered, int replica);
 
 /* lower_tail.c: from each stage's last pass and gradient to the end of the iteration. */
-pc_code lowering_add_tail(lowering *x);
+pc_code lowering_add_tail(lowering *lowered);
 
 /* A task that needs nothing, behind what it is to wait for: nothing yet. */
-pc_code lowering_add_meeting(lowering *x, int32_t *task);
+pc_code lowering_add_meeting(lowering *lowered, int32_t *task);
 
 /* A collective of a stage in every replica, which begins when `before` and all of `afters` [replicas] are over, and
  * ends in all at once, with *done. From each replica's stage to its stage `to`. It could go with the last of `afters`;
  * where that is NULL, with lanes.now.ready_task. */
-pc_code lowering_add_collective(lowering *x, int device, int to, const pc_sendings *sendings, pc_after before,
+pc_code lowering_add_collective(lowering *lowered, int device, int to, const pc_sendings *sendings, pc_after before,
                                 const int32_t *afters, int32_t *done);
 
 /* lower_result.c: what came of it. */
-pc_code lowering_read(const lowering *x, const pc_simulation_result *found, pc_flows_result *result);
+pc_code lowering_read(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result);
 
 /* lower_trace.c: what the engine saw. */
-pc_code lowering_trace(const lowering *x, const pc_simulation_result *found, pc_engine_trace *trace);
+pc_code lowering_trace(const lowering *lowered, const pc_simulation_result *found, pc_engine_trace *trace);
 
 #endif

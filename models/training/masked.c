@@ -9,16 +9,16 @@ typedef struct counted {
 } counted;
 
 /* Of s x s scores a causal mask leaves s (s + 1) / 2. */
-static double masked_part(const pc_operation *x) {
-    bool is_masked = x->kind == PC_OPERATION_ATTENTION && x->is_causal;
-    return is_masked ? ((double)x->m - 1) / (2 * (double)x->m) : 0;
+static double masked_part(const pc_operation *operation) {
+    bool is_masked = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
+    return is_masked ? ((double)operation->m - 1) / (2 * (double)operation->m) : 0;
 }
 
-static pc_code add_pass(const pc_iteration_plan *plan, const pc_part *part, pc_pass_kind kind, counted *sum,
+static pc_code add_pass(const pc_outline *outline, const pc_part *part, pc_pass_kind kind, counted *sum,
                         pc_error *error) {
     pc_operations operations;
-    bool has_r = plan->spec->generator->recomputes;
-    pc_code code = pc_pass_operations(&plan->spec->model, &plan->cut, part, kind, has_r, &operations, error);
+    bool has_r = outline->spec->generator->recomputes;
+    pc_code code = pc_pass_operations(&outline->spec->model, &outline->cut, part, kind, has_r, &operations, error);
     for (int i = 0; !code && i < operations.count; i++) {
         const pc_operation *x = &operations.list[i];
         double model = (double)x->repeat * (double)x->model_flops, hardware = (double)x->repeat * (double)x->flops;
@@ -31,25 +31,25 @@ static pc_code add_pass(const pc_iteration_plan *plan, const pc_part *part, pc_p
 }
 
 /* Every part once: all see as many microbatches. */
-static pc_code add_parts(const pc_iteration_plan *plan, counted *sum, pc_error *error) {
+static pc_code add_parts(const pc_outline *outline, counted *sum, pc_error *error) {
     pc_code code = PC_OK;
-    for (int number = 0; !code && number < plan->parts; number++) {
-        pc_part part = pc_cut_part(&plan->spec->model, &plan->cut, plan->parts, number);
+    for (int number = 0; !code && number < outline->parts; number++) {
+        pc_part part = pc_cut_part(&outline->spec->model, &outline->cut, outline->parts, number);
         for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-            if (pc_plan_has_kind(plan->spec->generator, (pc_pass_kind)kind))
-                code = add_pass(plan, &part, (pc_pass_kind)kind, sum, error);
+            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+                code = add_pass(outline, &part, (pc_pass_kind)kind, sum, error);
     }
     return code;
 }
 
 pc_code pc_iteration_masked_flops(const pc_iteration_spec *spec, pc_masked_flops *masked, pc_error *error) {
-    pc_iteration_plan plan;
+    pc_outline outline;
     counted sum = {0};
-    pc_code code = pc_iteration_plan_check(spec, error);
-    if (!code) code = pc_iteration_plan_make(spec, NULL, &plan, error);
+    pc_code code = pc_outline_check(spec, error);
+    if (!code) code = pc_outline_make(spec, NULL, &outline, error);
     if (code) return code;
-    code = add_parts(&plan, &sum, error);
-    pc_iteration_plan_free(&plan);
+    code = add_parts(&outline, &sum, error);
+    pc_outline_free(&outline);
     if (code) return code;
     masked->of_model = sum.model > 0 ? sum.masked_model / sum.model : 0;
     masked->of_hardware = sum.hardware > 0 ? sum.masked_hardware / sum.hardware : 0;

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-bool pc_plan_has_kind(const pc_generator *generator, pc_pass_kind kind) {
+bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind) {
     return pc_generator_has_kind(generator, kind);
 }
 
@@ -38,7 +38,7 @@ static pc_alone remember(pc_collective_memo *memo, pc_collective collective, int
     for (int i = 0; i < memo->count; i++)
         if (memo->known[i].collective == collective && memo->known[i].size_bytes == size_bytes)
             return memo->known[i].alone;
-    pc_alone alone = pc_plan_alone(memo->machine, memo->group, collective, (double)size_bytes);
+    pc_alone alone = pc_outline_alone(memo->machine, memo->group, collective, (double)size_bytes);
     if (memo->count < PC_COLLECTIVE_MEMO) {
         memo->known[memo->count].collective = collective;
         memo->known[memo->count].size_bytes = size_bytes;
@@ -58,50 +58,50 @@ const pc_operation *pc_operation_beside(const pc_operations *operations, int num
 
 /* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them, and
  * less what the GPU waits for launches in all. */
-static void add_collectives(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_operations *operations,
+static void add_collectives(const pc_outline *outline, pc_collective_memo *memo, const pc_operations *operations,
                             double idle_s, pc_pass_cost *pass) {
     pc_collective collective;
     double exposed_s = 0;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x, &collective)) continue;
-        const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
+        const pc_operation *beside = outline->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
         pc_alone alone = remember(memo, collective, x->size_bytes);
-        double hidden_s = beside ? plan->cost.kernel(plan->cost.self, beside).seconds : 0;
+        double hidden_s = beside ? outline->cost.kernel(outline->cost.self, beside).seconds : 0;
         if (alone.seconds > hidden_s) exposed_s += (double)x->repeat * (alone.seconds - hidden_s);
         pass->tp_bytes += (double)x->repeat * alone.sent_bytes;
     }
     pass->tp_s = exposed_s > idle_s ? exposed_s - idle_s : 0;
 }
 
-static pc_code make_pass(const pc_iteration_plan *plan, pc_collective_memo *memo, const pc_part *part,
-                         pc_pass_kind kind, pc_pass_cost *pass, pc_error *error) {
+static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, const pc_part *part, pc_pass_kind kind,
+                         pc_pass_cost *pass, pc_error *error) {
     pc_operations operations;
-    bool has_r = plan->spec->generator->recomputes;
-    pc_code code = pc_pass_operations(&plan->spec->model, &plan->cut, part, kind, has_r, &operations, error);
+    bool has_r = outline->spec->generator->recomputes;
+    pc_code code = pc_pass_operations(&outline->spec->model, &outline->cut, part, kind, has_r, &operations, error);
     if (code) return code;
-    pc_pass_estimate sum = pc_cost_pass(&plan->cost, &operations);
+    pc_pass_estimate sum = pc_cost_pass(&outline->cost, &operations);
     double compute_s = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
     *pass = (pc_pass_cost){.kernel_s = sum.kernel_s,
                            .compute_s = compute_s,
                            .standard_error_s = sum.standard_error,
                            .flops = (double)pc_operations_sum(&operations).flops};
-    add_collectives(plan, memo, &operations, compute_s - sum.kernel_s, pass);
+    add_collectives(outline, memo, &operations, compute_s - sum.kernel_s, pass);
     return PC_OK;
 }
 
-pc_code pc_part_cost_make(const pc_iteration_plan *plan, pc_collective_memo *memo, pc_part_cost *made,
-                          pc_error *error) {
-    const pc_iteration_spec *spec = plan->spec;
+pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error) {
+    const pc_iteration_spec *spec = outline->spec;
     const pc_generator *generator = spec->generator;
     const pc_pass_forms forms = {.has_r = generator->recomputes,
                                  .splits = generator->splits,
                                  .mixes = generator->given && generator->given->mixes};
     pc_code code = PC_OK;
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-        if (pc_plan_has_kind(generator, (pc_pass_kind)kind))
-            code = make_pass(plan, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
-    if (!code) code = pc_part_activations(&spec->model, &plan->cut, &made->part, forms, &made->activation, error);
-    if (!code) made->parameters = pc_part_parameters(&spec->model, &plan->cut, &made->part, plan->shares_embedding);
+        if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
+            code = make_pass(outline, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
+    if (!code) code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
+    if (!code)
+        made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     return code;
 }

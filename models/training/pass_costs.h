@@ -2,7 +2,7 @@
 #ifndef PC_MODELS_TRAINING_PASS_COSTS_H
 #define PC_MODELS_TRAINING_PASS_COSTS_H
 
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 /* Collectives of one group by kind and size: a pass has few different ones, and asks for each many times. */
 enum { PC_COLLECTIVE_MEMO = 32 };
@@ -18,10 +18,10 @@ typedef struct pc_collective_memo {
 } pc_collective_memo;
 
 /* Which of the passes a schedule of this generator has. */
-bool pc_plan_has_kind(const pc_generator *generator, pc_pass_kind kind);
+bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind);
 
-/* Fills in `made` for its part: of a plan whose spec, cut, cost, and tp are there. */
-pc_code pc_part_cost_make(const pc_iteration_plan *plan, pc_collective_memo *memo, pc_part_cost *made, pc_error *error);
+/* Fills in `made` for its part: of an outline whose spec, cut, cost, and tp are there. */
+pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error);
 
 /* Whether the operation is a collective, and which. */
 bool pc_operation_is_collective(const pc_operation *operation, pc_collective *collective);

@@ -18,41 +18,42 @@ static void add_kernel(pc_recipe *recipe, int64_t repeat, double seconds) {
             (pc_step_of_pass){.runs_beside = is_beside, .repeat = repeat, .seconds = seconds};
 }
 
-static void add_collective(const pc_iteration_plan *plan, const pc_operations *operations, int number,
+static void add_collective(const pc_outline *outline, const pc_operations *operations, int number,
                            pc_collective collective, pc_recipe *recipe) {
     const pc_operation *x = &operations->list[number];
-    const pc_operation *beside = plan->spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL;
-    pc_collective_plan made =
-        pc_collective_plan_for(&plan->spec->machine, &plan->tp, collective, PC_ALGORITHM_BEST, (double)x->size_bytes);
-    double seconds = plan->pace * made.seconds;
+    const pc_operation *beside = outline->spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL;
+    pc_collective_course made = pc_collective_course_of(&outline->spec->machine, &outline->tp, collective,
+                                                        PC_ALGORITHM_BEST, (double)x->size_bytes);
+    double seconds = outline->pace * made.seconds;
     if (made.phase_count == 0) return;
     if (!beside) recipe->alone_s += (double)x->repeat * seconds;
     recipe->steps[recipe->count++] = (pc_step_of_pass){
         .is_collective = true, .runs_beside = beside, .repeat = x->repeat, .seconds = seconds, .collective = made};
 }
 
-static void add_operations(const pc_iteration_plan *plan, const pc_operations *operations, pc_recipe *recipe) {
+static void add_operations(const pc_outline *outline, const pc_operations *operations, pc_recipe *recipe) {
     pc_collective collective;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (x->repeat < 1) continue;
         if (pc_operation_is_collective(x, &collective))
-            add_collective(plan, operations, i, collective, recipe);
+            add_collective(outline, operations, i, collective, recipe);
         else
-            add_kernel(recipe, x->repeat, plan->pace * plan->cost.kernel(plan->cost.self, x).seconds);
+            add_kernel(recipe, x->repeat, outline->pace * outline->cost.kernel(outline->cost.self, x).seconds);
     }
 }
 
-pc_code pc_recipe_make(const pc_iteration_plan *plan, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
+pc_code pc_recipe_make(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
                        pc_error *error) {
     pc_operations operations;
-    bool has_r = plan->spec->generator->recomputes;
-    pc_code code = pc_pass_operations(&plan->spec->model, &plan->cut, &part->part, kind, has_r, &operations, error);
+    bool has_r = outline->spec->generator->recomputes;
+    pc_code code =
+        pc_pass_operations(&outline->spec->model, &outline->cut, &part->part, kind, has_r, &operations, error);
     if (code) return code;
     pc_recipe made = {.steps = pc_alloc((size_t)operations.count + 1, sizeof *made.steps)};
     if (!made.steps) return pc_error_no_memory(error);
-    made.launches_s = plan->pace * pc_cost_pass(&plan->cost, &operations).launch_bound_s;
-    add_operations(plan, &operations, &made);
+    made.launches_s = outline->pace * pc_cost_pass(&outline->cost, &operations).launch_bound_s;
+    add_operations(outline, &operations, &made);
     *recipe = made;
     return PC_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef PC_MODELS_TRAINING_RECIPE_H
 #define PC_MODELS_TRAINING_RECIPE_H
 
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 /* Kernels in a row are one step: nothing can come between them. */
 typedef struct pc_step_of_pass {
@@ -11,20 +11,20 @@ typedef struct pc_step_of_pass {
     bool runs_beside; /* a collective for which the step behind it does not wait, but the one behind that; and that step
                        */
     int64_t repeat;   /* steps in a row of the same repeat are a block that is gone through so many times */
-    double seconds;   /* at the plan's pace: of kernels; of the collective when alone */
-    pc_collective_plan collective;
+    double seconds;   /* at the outline's pace: of kernels; of the collective when alone */
+    pc_collective_course collective;
 } pc_step_of_pass;
 
 /* Alone, a pass takes alone_s, or launches_s if that is more (pass_costs.c). */
 typedef struct pc_recipe {
     pc_step_of_pass *steps; /* owned */
     int count;
-    double alone_s;    /* all steps, nothing else under way; at the plan's pace, as the next */
+    double alone_s;    /* all steps, nothing else under way; at the outline's pace, as the next */
     double launches_s; /* their launches on the host */
 } pc_recipe;
 
 /* The steps of a pass, as pc_pass_operations has them. Free with pc_recipe_free. */
-pc_code pc_recipe_make(const pc_iteration_plan *plan, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
+pc_code pc_recipe_make(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind, pc_recipe *recipe,
                        pc_error *error);
 void pc_recipe_free(pc_recipe *recipe);
 

@@ -39,13 +39,13 @@ pc_code pc_samples_check(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
-void pc_samples_limit_memory(pc_iteration_plan *plan) {
-    const pc_iteration_spec *spec = plan->spec;
+void pc_samples_limit_memory(pc_outline *outline) {
+    const pc_iteration_spec *spec = outline->spec;
     const pc_gpu *other = &spec->bad_days.other_gpu;
-    int64_t gpus = pc_ranks_gpus(&plan->ranks), capacity = other->memory_bytes - other->memory_reserved_bytes;
+    int64_t gpus = pc_ranks_gpus(&outline->ranks), capacity = other->memory_bytes - other->memory_reserved_bytes;
     if (spec->bad_days.other_nodes == 0 || spec->memory_limit_bytes != PC_NO_LIMIT) return;
-    for (int64_t gpu = pc_sample_first_other(spec, &plan->ranks); gpu < gpus; gpu++) {
-        pc_device_plan *x = &plan->device[pc_ranks_coordinate(&plan->ranks, PC_AXIS_PP, gpu)];
+    for (int64_t gpu = pc_sample_first_other(spec, &outline->ranks); gpu < gpus; gpu++) {
+        pc_device_outline *x = &outline->device[pc_ranks_coordinate(&outline->ranks, PC_AXIS_PP, gpu)];
         if (capacity < x->capacity_bytes) x->capacity_bytes = capacity;
     }
 }
@@ -53,7 +53,7 @@ void pc_samples_limit_memory(pc_iteration_plan *plan) {
 /* ---- a thread's things ---- */
 
 typedef struct samples_run {
-    const pc_iteration_plan *plan;
+    const pc_outline *outline;
     const pc_schedule *schedule;
     const pc_sample_base *base;
     pc_factors passes, transfers;
@@ -62,15 +62,15 @@ typedef struct samples_run {
     pc_time *sample_ps;
 } samples_run;
 
-/* All owned but for the plan's spec and costs of parts. */
+/* All owned but for the outline's spec and costs of parts. */
 typedef struct worker {
     gsl_rng rng;
     pc_timing *timing;
     pc_conditions conditions;
-    pc_iteration_plan plan; /* with collectives and steps of its own: what they take in this sample */
-    pc_costs costs;         /* of the replica at hand, as the next three */
-    double *mean_ps;        /* [rows]: passes, before their own noise and without collectives of data parallelism */
-    pc_time *hop_ps;        /* [devices] */
+    pc_outline outline; /* with collectives and steps of its own: what they take in this sample */
+    pc_costs costs;     /* of the replica at hand, as the next three */
+    double *mean_ps;    /* [rows]: passes, before their own noise and without collectives of data parallelism */
+    pc_time *hop_ps;    /* [devices] */
     pc_time *duration_ps, *delay_ps;                      /* [passes] */
     pc_pipeline_ends ends;                                /* the latest over replicas */
     pc_time *done_ps, *backlog_ps, *begin_ps, *period_ps; /* [devices] */
@@ -86,8 +86,8 @@ static void close_worker(worker *w) {
     pc_draws_close(&w->rng);
     pc_timing_free(w->timing);
     pc_conditions_close(&w->conditions);
-    pc_free(w->plan.chunks_of);
-    pc_free(w->plan.device);
+    pc_free(w->outline.chunks_of);
+    pc_free(w->outline.device);
     pc_costs_free(&w->costs);
     pc_free(w->mean_ps);
     pc_free(w->hop_ps);
@@ -100,17 +100,17 @@ static void close_worker(worker *w) {
 static bool make_arrays(const samples_run *run, worker *w) {
     size_t devices = (size_t)run->base->devices, cells = devices * (size_t)run->base->chunks;
     size_t passes = (size_t)run->schedule->offsets[devices];
-    w->plan = *run->plan;
-    w->plan.chunks_of = pc_alloc(cells, sizeof *w->plan.chunks_of);
-    w->plan.device = pc_alloc(devices, sizeof *w->plan.device);
+    w->outline = *run->outline;
+    w->outline.chunks_of = pc_alloc(cells, sizeof *w->outline.chunks_of);
+    w->outline.device = pc_alloc(devices, sizeof *w->outline.device);
     w->mean_ps = pc_alloc((size_t)run->base->rows, sizeof *w->mean_ps);
     w->hop_ps = pc_alloc(5 * devices + cells, sizeof *w->hop_ps);
     w->duration_ps = pc_alloc(2 * passes, sizeof *w->duration_ps);
     w->distinct = pc_alloc((size_t)run->base->replicas, sizeof *w->distinct);
-    if (!w->plan.chunks_of || !w->plan.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->distinct)
+    if (!w->outline.chunks_of || !w->outline.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->distinct)
         return false;
-    memcpy(w->plan.chunks_of, run->plan->chunks_of, cells * sizeof *w->plan.chunks_of);
-    memcpy(w->plan.device, run->plan->device, devices * sizeof *w->plan.device);
+    memcpy(w->outline.chunks_of, run->outline->chunks_of, cells * sizeof *w->outline.chunks_of);
+    memcpy(w->outline.device, run->outline->device, devices * sizeof *w->outline.device);
     w->done_ps = w->hop_ps + devices;
     w->backlog_ps = w->done_ps + devices;
     w->begin_ps = w->backlog_ps + devices;
@@ -121,7 +121,7 @@ static bool make_arrays(const samples_run *run, worker *w) {
 }
 
 static bool runs_on_engine(const samples_run *run) {
-    return run->plan->spec->engine == PC_ENGINE_EVENTS;
+    return run->outline->spec->engine == PC_ENGINE_EVENTS;
 }
 
 static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
@@ -130,64 +130,64 @@ static pc_code open_worker(const samples_run *run, worker *w, pc_error *error) {
     pc_code code = pc_draws_open(&w->rng, error);
     if (!code) code = pc_timing_create(&w->timing, error);
     if (!code) code = pc_conditions_open(run->base, &w->conditions, error);
-    if (!code) code = pc_iteration_plan_costs(run->plan, 0, &w->costs, error);
+    if (!code) code = pc_outline_costs(run->outline, 0, &w->costs, error);
     if (!code) code = pc_ends_create(run->base->devices, run->base->chunks, &w->ends, error);
-    if (!code) code = pc_ends_add_buckets(run->plan, run->schedule, &w->ends, error);
+    if (!code) code = pc_ends_add_buckets(run->outline, run->schedule, &w->ends, error);
     if (!code && runs_on_engine(run))
-        code = pc_sample_events_open(run->plan, run->schedule, run->base->replicas, &w->events, error);
+        code = pc_sample_events_open(run->outline, run->schedule, run->base->replicas, &w->events, error);
     return code;
 }
 
 /* ---- what all replicas of a sample have in common ---- */
 
 /* The device that holds the other replica of a stage's parts, and reduces gradients with it; or itself. */
-static int partner_of(const pc_iteration_plan *plan, int device) {
-    return plan->placement == PC_PLACEMENT_BIDIRECTIONAL ? plan->devices - 1 - device : device;
+static int partner_of(const pc_outline *outline, int device) {
+    return outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? outline->devices - 1 - device : device;
 }
 
-static bool has_bad_link(const pc_sample_base *base, const pc_conditions *x, int device) {
+static bool has_bad_link(const pc_sample_base *base, const pc_conditions *conditions, int device) {
     for (int64_t r = 0; r < base->replicas; r++)
-        if (x->is_bad[r * base->devices + device]) return true;
+        if (conditions->is_bad[r * base->devices + device]) return true;
     return false;
 }
 
 static void set_collectives(const pc_sample_base *base, int device, worker *w) {
-    int partner = partner_of(base->plan, device);
+    int partner = partner_of(base->outline, device);
     double share = pc_max(w->conditions.share[device], w->conditions.share[partner]);
     bool is_bad = has_bad_link(base, &w->conditions, device) || has_bad_link(base, &w->conditions, partner);
-    const pc_iteration_plan *from = is_bad ? &base->worse : base->plan;
+    const pc_outline *from = is_bad ? &base->worse : base->outline;
     for (int64_t i = (int64_t)device * base->chunks; i < (int64_t)(device + 1) * base->chunks; i++) {
-        w->plan.chunks_of[i].reduce_ps = pc_time_drawn((double)from->chunks_of[i].reduce_ps * share);
-        w->plan.chunks_of[i].gather_ps = pc_time_drawn((double)from->chunks_of[i].gather_ps * share);
+        w->outline.chunks_of[i].reduce_ps = pc_time_drawn((double)from->chunks_of[i].reduce_ps * share);
+        w->outline.chunks_of[i].gather_ps = pc_time_drawn((double)from->chunks_of[i].gather_ps * share);
     }
 }
 
 /* The slowest GPU's, of all replicas. */
 static void set_step(const pc_sample_base *base, int device, worker *w) {
-    w->plan.device[device].step_ps = 0;
+    w->outline.device[device].step_ps = 0;
     for (int64_t r = 0; r < base->replicas; r++)
         for (int kind = 0; kind < base->kinds; kind++) {
             double slowness = w->conditions.slowness[(r * base->devices + device) * base->kinds + kind];
             pc_time step_ps = pc_time_drawn((double)base->step_ps[kind][device] * slowness);
-            w->plan.device[device].step_ps = pc_max(w->plan.device[device].step_ps, step_ps);
+            w->outline.device[device].step_ps = pc_max(w->outline.device[device].step_ps, step_ps);
         }
 }
 
 /* Those of the whole pipeline. The norm's and the loss's few bytes are latency, so that a bad link anywhere counts. */
 static void set_ends(const pc_sample_base *base, worker *w) {
     const pc_conditions *x = &w->conditions;
-    int first = pc_placement_stage(base->plan->placement, base->devices, 0, 0);
-    int last = pc_placement_stage(base->plan->placement, base->devices, base->plan->parts - 1, 0);
+    int first = pc_placement_stage(base->outline->placement, base->devices, 0, 0);
+    int last = pc_placement_stage(base->outline->placement, base->devices, base->outline->parts - 1, 0);
     bool is_bad = has_bad_link(base, x, first) || has_bad_link(base, x, last), any_bad = false;
     double share = 0;
     for (int d = 0; d < base->devices; d++) {
         any_bad = any_bad || has_bad_link(base, x, d);
         share = pc_max(share, x->share[d]);
     }
-    const pc_iteration_plan *ends = is_bad ? &base->worse : base->plan, *all = any_bad ? &base->worse : base->plan;
-    w->plan.tied_ps = pc_time_drawn((double)ends->tied_ps * pc_max(x->share[first], x->share[last]));
-    w->plan.loss_ps = pc_time_drawn((double)all->loss_ps * x->share[last]);
-    w->plan.norm_ps = pc_time_drawn((double)all->norm_ps * share);
+    const pc_outline *ends = is_bad ? &base->worse : base->outline, *all = any_bad ? &base->worse : base->outline;
+    w->outline.tied_ps = pc_time_drawn((double)ends->tied_ps * pc_max(x->share[first], x->share[last]));
+    w->outline.loss_ps = pc_time_drawn((double)all->loss_ps * x->share[last]);
+    w->outline.norm_ps = pc_time_drawn((double)all->norm_ps * share);
 }
 
 static void begin_sample(const samples_run *run, worker *w) {
@@ -203,7 +203,7 @@ static void begin_sample(const samples_run *run, worker *w) {
 
 static pc_time whole_pass(const worker *w, int device, pc_pass pass, double own_ps) {
     pc_time time = pc_time_drawn(own_ps);
-    return w->plan.cut.zero >= 2 ? pc_plan_with_zero(&w->plan, device, pass, time) : time;
+    return w->outline.cut.zero >= 2 ? pc_outline_with_zero(&w->outline, device, pass, time) : time;
 }
 
 /* A transfer is as slow as the slower of both ends' links. */
@@ -212,7 +212,7 @@ static void set_hops(const samples_run *run, int64_t replica, worker *w) {
     const uint8_t *is_bad = w->conditions.is_bad + replica * base->devices;
     for (int d = 0; d < base->devices; d++) {
         bool at_end = is_bad[d] || is_bad[(d + 1) % base->devices];
-        w->hop_ps[d] = (at_end ? &base->worse : base->plan)->device[d].hop_ps;
+        w->hop_ps[d] = (at_end ? &base->worse : base->outline)->device[d].hop_ps;
         if (w->costs.hop_delay_ps) w->costs.hop_delay_ps[d] = w->hop_ps[d];
     }
 }
@@ -250,15 +250,15 @@ static void set_costs(const samples_run *run, int64_t replica, worker *w) {
                 if (w->mean_ps[i] < 0) continue;
                 w->costs.duration_ps[i] = whole_pass(w, d, pass, w->mean_ps[i]);
             }
-        if (w->costs.ready_ps) pc_plan_set_ready(&w->plan, d, &w->costs);
-        if (!base->plan->spec->overlaps_p2p) add_waits(base, d, w);
+        if (w->costs.ready_ps) pc_outline_set_ready(&w->outline, d, &w->costs);
+        if (!base->outline->spec->overlaps_p2p) add_waits(base, d, w);
     }
 }
 
 static void draw_passes(const samples_run *run, int64_t sample, int64_t replica, int d, worker *w) {
     const pc_schedule *schedule = run->schedule;
     const double *mean_ps = w->mean_ps + (int64_t)d * run->base->chunks * PC_PASS_KINDS;
-    pc_draws_begin(&w->rng, run->plan->spec->seed, sample, PC_DRAWN_PASSES, replica, d);
+    pc_draws_begin(&w->rng, run->outline->spec->seed, sample, PC_DRAWN_PASSES, replica, d);
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
         double own_ps = mean_ps[pass.chunk * PC_PASS_KINDS + pass.kind] * pc_factors_draw(&run->passes, &w->rng);
@@ -270,9 +270,9 @@ static void draw_passes(const samples_run *run, int64_t sample, int64_t replica,
 static void draw_transfers(const samples_run *run, int64_t sample, int64_t replica, int d, worker *w) {
     const pc_schedule *schedule = run->schedule;
     const int32_t *hop = run->base->hop + (int64_t)d * run->base->chunks * PC_PASS_KINDS;
-    bool is_delay = run->plan->spec->overlaps_p2p, varies = pc_factors_vary(&run->transfers);
+    bool is_delay = run->outline->spec->overlaps_p2p, varies = pc_factors_vary(&run->transfers);
     if (is_delay && !varies) return;
-    if (varies) pc_draws_begin(&w->rng, run->plan->spec->seed, sample, PC_DRAWN_TRANSFERS, replica, d);
+    if (varies) pc_draws_begin(&w->rng, run->outline->spec->seed, sample, PC_DRAWN_TRANSFERS, replica, d);
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
         int32_t h = hop[pass.chunk * PC_PASS_KINDS + pass.kind];
@@ -296,7 +296,7 @@ static void take_replica(const samples_run *run, const pc_costs *costs, const pc
 /* What was not drawn is as the costs say. */
 static void keep_replica(const samples_run *run, bool is_drawn, worker *w) {
     const pc_schedule *schedule = run->schedule;
-    bool has_transfers = is_drawn && (pc_factors_vary(&run->transfers) || !run->plan->spec->overlaps_p2p);
+    bool has_transfers = is_drawn && (pc_factors_vary(&run->transfers) || !run->outline->spec->overlaps_p2p);
     for (int d = 0; d < run->base->devices; d++)
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             pc_pass pass = schedule->passes[i];
@@ -312,7 +312,7 @@ static void keep_replica(const samples_run *run, bool is_drawn, worker *w) {
 static pc_code time_replica(const samples_run *run, int64_t sample, int64_t replica, worker *w) {
     pc_timing_result found;
     bool is_drawn = sample >= 0 && run->varies;
-    bool has_delays = is_drawn && pc_factors_vary(&run->transfers) && run->plan->spec->overlaps_p2p;
+    bool has_delays = is_drawn && pc_factors_vary(&run->transfers) && run->outline->spec->overlaps_p2p;
     set_costs(run, replica, w);
     if (is_drawn) draw_replica(run, sample, replica, w);
     if (runs_on_engine(run)) {
@@ -322,7 +322,7 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
     pc_costs costs = w->costs;
     if (w->held_device >= 0) {
         costs.ready_ps = w->held_ready_ps;
-        pc_plan_hold(&w->costs, w->held_device, w->held_ps, costs.ready_ps);
+        pc_outline_hold(&w->costs, w->held_device, w->held_ps, costs.ready_ps);
     }
     pc_code code = pc_timing_run_each(w->timing, run->schedule, &costs, is_drawn ? w->duration_ps : NULL,
                                       has_delays ? w->delay_ps : NULL, &found, &w->error);
@@ -334,22 +334,22 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
 
 static pc_code run_on_engine(worker *w, pc_time *iteration_ps) {
     pc_flows_result found;
-    pc_code code = pc_sample_events_run(&w->events, &w->plan, w->held_device, w->held_ps, &found, &w->error);
+    pc_code code = pc_sample_events_run(&w->events, &w->outline, w->held_device, w->held_ps, &found, &w->error);
     if (code) return code;
     *iteration_ps = found.whole_ps;
-    for (int d = 0; d < w->plan.devices; d++) {
+    for (int d = 0; d < w->outline.devices; d++) {
         w->ends.begin_ps[d] = found.begin_ps[d];
         w->done_ps[d] = found.step_end_ps[d] - found.begin_ps[d];
     }
     pc_flows_free(&found);
-    return pc_plan_check_end(*iteration_ps, &w->error);
+    return pc_outline_check_end(*iteration_ps, &w->error);
 }
 
 static pc_code end_sample(const samples_run *run, worker *w, pc_time *iteration_ps) {
     if (runs_on_engine(run)) return run_on_engine(w, iteration_ps);
-    pc_plan_find_backlog(&w->plan, run->schedule, w->ends.pass_ps, w->backlog_ps);
-    pc_plan_reduce_gradients(&w->plan, 0, &w->ends, w->backlog_ps, w->done_ps);
-    return pc_plan_finish(&w->plan, 0, w->ends.begin_ps, w->done_ps, iteration_ps, &w->error);
+    pc_outline_find_backlog(&w->outline, run->schedule, w->ends.pass_ps, w->backlog_ps);
+    pc_outline_reduce_gradients(&w->outline, 0, &w->ends, w->backlog_ps, w->done_ps);
+    return pc_outline_finish(&w->outline, 0, w->ends.begin_ps, w->done_ps, iteration_ps, &w->error);
 }
 
 static bool is_timed(const samples_run *run, const worker *w, int64_t replica, int64_t count) {
@@ -393,10 +393,10 @@ static pc_code work_out(const samples_run *run, int64_t sample, worker *w, pc_ti
     size_t bytes = (size_t)run->base->devices * sizeof *w->begin_ps;
     held_sample held = {run, sample, w};
     pc_code code = time_sample(run, sample, w, iteration_ps);
-    if (code || run->plan->spec->step != PC_STEP_POST_VALIDATION) return code;
+    if (code || run->outline->spec->step != PC_STEP_POST_VALIDATION) return code;
     memcpy(w->begin_ps, w->ends.begin_ps, bytes);
     memcpy(w->period_ps, w->done_ps, bytes);
-    return pc_plan_own_pace(&w->plan, w->begin_ps, w->period_ps, time_held, &held, iteration_ps);
+    return pc_outline_own_pace(&w->outline, w->begin_ps, w->period_ps, time_held, &held, iteration_ps);
 }
 
 static void run_sample(void *context, int number, int64_t sample) {
@@ -452,7 +452,7 @@ static pc_code run_workers(samples_run *run, int threads, int64_t samples, doubl
 }
 
 static pc_code run_all(samples_run *run, pc_bad_days_result *result, pc_error *error) {
-    const pc_iteration_spec *spec = run->plan->spec;
+    const pc_iteration_spec *spec = run->outline->spec;
     int64_t samples = spec->bad_days.samples;
     int threads = spec->threads < 1 ? 1 : spec->threads > samples ? (int)samples : spec->threads;
     run->workers = pc_alloc((size_t)threads, sizeof *run->workers);
@@ -465,14 +465,14 @@ static pc_code run_all(samples_run *run, pc_bad_days_result *result, pc_error *e
     return code;
 }
 
-pc_code pc_samples_run(const pc_iteration_plan *plan, const pc_schedule *schedule, pc_iteration *iteration,
+pc_code pc_samples_run(const pc_outline *outline, const pc_schedule *schedule, pc_iteration *iteration,
                        pc_error *error) {
-    const pc_iteration_spec *spec = plan->spec;
+    const pc_iteration_spec *spec = outline->spec;
     pc_sample_base base;
     pc_bad_days_result result = pc_bad_days_none();
-    pc_code code = pc_sample_base_make(plan, &base, error);
+    pc_code code = pc_sample_base_make(outline, &base, error);
     if (code) return code;
-    samples_run run = {.plan = plan,
+    samples_run run = {.outline = outline,
                        .schedule = schedule,
                        .base = &base,
                        .passes = pc_factors_lognormal(spec->jitter),

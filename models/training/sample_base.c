@@ -12,7 +12,7 @@ int64_t pc_sample_first_other(const pc_iteration_spec *spec, const pc_ranks *ran
     return first < 0 ? 0 : first < gpus ? first : gpus;
 }
 
-/* ---- plans beside the good day's ---- */
+/* ---- outlines beside the good day's ---- */
 
 /* A leaf's uplinks carry what they did. */
 static void worsen_links(pc_machine *machine, double factor) {
@@ -29,78 +29,78 @@ static pc_iteration_spec spec_of(const pc_iteration_spec *good, bool has_bad_lin
 
 /* ---- tables ---- */
 
-static pc_code fill_own(const pc_sample_base *base, const pc_iteration_plan *plan, double *own_ps, pc_error *error) {
-    pc_iteration_plan at_pace = *plan;
+static pc_code fill_own(const pc_sample_base *base, const pc_outline *outline, double *own_ps, pc_error *error) {
+    pc_outline at_pace = *outline;
     pc_code code = PC_OK;
-    if (base->bad_days->gpu_jitter > 0) at_pace.pace = 1 + plan->spec->pass_overhead;
+    if (base->bad_days->gpu_jitter > 0) at_pace.pace = 1 + outline->spec->pass_overhead;
     for (int64_t row = 0; !code && row < base->rows; row++) {
         int kind = (int)(row % PC_PASS_KINDS), chunk = (int)(row / PC_PASS_KINDS % base->chunks);
         int device = (int)(row / PC_PASS_KINDS / base->chunks);
         pc_time time = -1;
-        if (pc_plan_has_kind(plan->spec->generator, (pc_pass_kind)kind)) {
+        if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind)) {
             pc_pass pass = {0, (int16_t)chunk, (int16_t)kind};
-            double seconds = pc_iteration_plan_pass_s(&at_pace, device, pass);
-            code = pc_plan_time(pc_pass_kind_name((pc_pass_kind)kind), seconds, 1, &time, error);
+            double seconds = pc_outline_pass_s(&at_pace, device, pass);
+            code = pc_outline_time(pc_pass_kind_name((pc_pass_kind)kind), seconds, 1, &time, error);
         }
         own_ps[row] = (double)time;
     }
     return code;
 }
 
-static pc_code fill_from(pc_sample_base *base, const pc_iteration_plan *plan, int links, int kind, pc_error *error) {
+static pc_code fill_from(pc_sample_base *base, const pc_outline *outline, int links, int kind, pc_error *error) {
     double *own_ps = base->own_ps[links][kind] = pc_alloc((size_t)base->rows, sizeof *own_ps);
     if (!own_ps) return pc_error_no_memory(error);
     if (links == 0) {
         base->step_ps[kind] = pc_alloc((size_t)base->devices, sizeof *base->step_ps[kind]);
         if (!base->step_ps[kind]) return pc_error_no_memory(error);
-        for (int d = 0; d < base->devices; d++) base->step_ps[kind][d] = plan->device[d].step_ps;
+        for (int d = 0; d < base->devices; d++) base->step_ps[kind][d] = outline->device[d].step_ps;
     }
-    return fill_own(base, plan, own_ps, error);
+    return fill_own(base, outline, own_ps, error);
 }
 
 /* What was measured was measured on the machine's own GPU: the other one is its datasheet's roofline. */
 static pc_code fill_other(pc_sample_base *base, int links, pc_error *error) {
-    pc_iteration_spec spec = spec_of(base->plan->spec, links > 0, true);
-    pc_iteration_plan plan;
-    pc_code code = pc_iteration_plan_make(&spec, NULL, &plan, error);
+    pc_iteration_spec spec = spec_of(base->outline->spec, links > 0, true);
+    pc_outline outline;
+    pc_code code = pc_outline_make(&spec, NULL, &outline, error);
     if (code) return code;
-    code = fill_from(base, &plan, links, 1, error);
-    pc_iteration_plan_free(&plan);
+    code = fill_from(base, &outline, links, 1, error);
+    pc_outline_free(&outline);
     return code;
 }
 
 static pc_code fill_worse(pc_sample_base *base, pc_error *error) {
-    base->worse_spec = spec_of(base->plan->spec, true, false);
-    pc_code code = pc_iteration_plan_make(&base->worse_spec, &base->plan->cost, &base->worse, error);
+    base->worse_spec = spec_of(base->outline->spec, true, false);
+    pc_code code = pc_outline_make(&base->worse_spec, &base->outline->cost, &base->worse, error);
     return code ? code : fill_from(base, &base->worse, 1, 0, error);
 }
 
 /* The hop by which the input of a pass comes from another stage, or -1. */
-static int32_t hop_to(const pc_iteration_plan *plan, int device, pc_pass pass) {
-    int part = pc_placement_part(plan->placement, plan->devices, device, pass.chunk), before;
+static int32_t hop_to(const pc_outline *outline, int device, pc_pass pass) {
+    int part = pc_placement_part(outline->placement, outline->devices, device, pass.chunk), before;
     if (pass.kind == PC_PASS_F)
         before = part - 1;
     else if (pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW)
         before = part + 1;
     else
         return -1;
-    if (before < 0 || before == plan->parts) return -1;
-    int from = pc_placement_stage(plan->placement, plan->devices, before, pass.chunk);
-    return from == device ? -1 : pc_plan_hop(plan, from, device);
+    if (before < 0 || before == outline->parts) return -1;
+    int from = pc_placement_stage(outline->placement, outline->devices, before, pass.chunk);
+    return from == device ? -1 : pc_outline_hop(outline, from, device);
 }
 
-static int32_t hop_from(const pc_iteration_plan *plan, int device, pc_pass pass) {
-    int to = pc_plan_receiver(plan, device, pass);
-    return to < 0 ? -1 : pc_plan_hop(plan, device, to);
+static int32_t hop_from(const pc_outline *outline, int device, pc_pass pass) {
+    int to = pc_outline_receiver(outline, device, pass);
+    return to < 0 ? -1 : pc_outline_hop(outline, device, to);
 }
 
 static void fill_hops(pc_sample_base *base) {
-    const pc_iteration_plan *plan = base->plan;
+    const pc_outline *outline = base->outline;
     for (int64_t row = 0; row < base->rows; row++) {
         int64_t cell = row / PC_PASS_KINDS;
         pc_pass pass = {0, (int16_t)(cell % base->chunks), (int16_t)(row % PC_PASS_KINDS)};
         int device = (int)(cell / base->chunks);
-        base->hop[row] = plan->spec->overlaps_p2p ? hop_to(plan, device, pass) : hop_from(plan, device, pass);
+        base->hop[row] = outline->spec->overlaps_p2p ? hop_to(outline, device, pass) : hop_from(outline, device, pass);
     }
 }
 
@@ -109,23 +109,23 @@ static pc_code fill_in(pc_sample_base *base, pc_error *error) {
     if (!base->hop) return pc_error_no_memory(error);
     fill_hops(base);
     bool has_bad_links = base->bad_days->bad_links > 0;
-    pc_code code = fill_from(base, base->plan, 0, 0, error);
+    pc_code code = fill_from(base, base->outline, 0, 0, error);
     if (!code && has_bad_links) code = fill_worse(base, error);
     if (!code && base->kinds > 1) code = fill_other(base, 0, error);
     if (!code && base->kinds > 1 && has_bad_links) code = fill_other(base, 1, error);
     return code;
 }
 
-pc_code pc_sample_base_make(const pc_iteration_plan *plan, pc_sample_base *base, pc_error *error) {
-    *base = (pc_sample_base){.plan = plan,
-                             .bad_days = &plan->spec->bad_days,
-                             .devices = plan->devices,
-                             .chunks = plan->chunks,
-                             .replicas = plan->cut.dp,
-                             .rows = (int64_t)plan->devices * plan->chunks * PC_PASS_KINDS,
-                             .gpus = pc_ranks_gpus(&plan->ranks),
-                             .kinds = plan->spec->bad_days.other_nodes > 0 ? 2 : 1,
-                             .first_other = pc_sample_first_other(plan->spec, &plan->ranks)};
+pc_code pc_sample_base_make(const pc_outline *outline, pc_sample_base *base, pc_error *error) {
+    *base = (pc_sample_base){.outline = outline,
+                             .bad_days = &outline->spec->bad_days,
+                             .devices = outline->devices,
+                             .chunks = outline->chunks,
+                             .replicas = outline->cut.dp,
+                             .rows = (int64_t)outline->devices * outline->chunks * PC_PASS_KINDS,
+                             .gpus = pc_ranks_gpus(&outline->ranks),
+                             .kinds = outline->spec->bad_days.other_nodes > 0 ? 2 : 1,
+                             .first_other = pc_sample_first_other(outline->spec, &outline->ranks)};
     pc_code code = fill_in(base, error);
     if (code) pc_sample_base_free(base);
     return code;
@@ -137,6 +137,6 @@ void pc_sample_base_free(pc_sample_base *base) {
         pc_free(base->step_ps[kind]);
     }
     pc_free(base->hop);
-    pc_iteration_plan_free(&base->worse);
+    pc_outline_free(&base->worse);
     memset(base, 0, sizeof *base);
 }

@@ -4,7 +4,7 @@
 #ifndef PC_MODELS_TRAINING_SAMPLE_BASE_H
 #define PC_MODELS_TRAINING_SAMPLE_BASE_H
 
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
 /* GPUs are the machine's, or the bad days' other ones. Links are good, or bad: then what crosses them takes what the
  * best algorithm takes at the rate that is left; uplinks of leaf switches and domains are what they were. */
@@ -12,8 +12,8 @@ enum { PC_GPU_KINDS = 2, PC_LINK_STATES = 2 };
 
 /* Tables are by row: pc_costs_index's, times PC_PASS_KINDS, plus the pass's kind. Owned: pc_sample_base_free. */
 typedef struct pc_sample_base {
-    const pc_iteration_plan *plan; /* borrowed */
-    const pc_bad_days *bad_days;   /* of its spec */
+    const pc_outline *outline;   /* borrowed */
+    const pc_bad_days *bad_days; /* of its spec */
     int devices, chunks, replicas;
     int64_t rows, gpus;
     int kinds;                                    /* of GPUs: 1 or 2 */
@@ -24,11 +24,11 @@ typedef struct pc_sample_base {
     int32_t *hop;                                 /* [rows]: the transfer that the pass waits for before it starts, or,
                                                    * where stages do not go on meanwhile, behind itself; -1: none */
     pc_iteration_spec worse_spec;                 /* of the next */
-    pc_iteration_plan worse; /* of bad links: for its transfers and collectives; empty where there are none */
+    pc_outline worse; /* of bad links: for its transfers and collectives; empty where there are none */
 } pc_sample_base;
 
 /* Where the bad days say how GPUs differ in speed, the machine's expected slowest one is not counted on top. */
-pc_code pc_sample_base_make(const pc_iteration_plan *plan, pc_sample_base *base, pc_error *error);
+pc_code pc_sample_base_make(const pc_outline *outline, pc_sample_base *base, pc_error *error);
 void pc_sample_base_free(pc_sample_base *base);
 
 /* The first GPU that is on one of the last nodes, bad_days.other_nodes of them, that a placement of ranks takes; where

@@ -15,17 +15,17 @@ typedef struct pc_sample_events {
     pc_time *block;
 } pc_sample_events;
 
-pc_code pc_sample_events_open(const pc_iteration_plan *plan, const pc_schedule *schedule, int64_t most_replicas,
-                              pc_sample_events *x, pc_error *error);
-void pc_sample_events_close(pc_sample_events *x);
+pc_code pc_sample_events_open(const pc_outline *outline, const pc_schedule *schedule, int64_t most_replicas,
+                              pc_sample_events *events, pc_error *error);
+void pc_sample_events_close(pc_sample_events *events);
 
 /* Keeps one more replica: by position, what passes take, and transfers: of the pass that waits for it, or, where stages
  * wait for what they send, of the one behind which it goes. ready_ps: [devices][chunks]; NULL: all at once. */
-void pc_sample_events_keep(pc_sample_events *x, const pc_time *duration_ps, const pc_time *transfer_ps,
+void pc_sample_events_keep(pc_sample_events *events, const pc_time *duration_ps, const pc_time *transfer_ps,
                            const pc_time *ready_ps);
 
 /* Runs those that were kept, and forgets them. */
-pc_code pc_sample_events_run(pc_sample_events *x, const pc_iteration_plan *plan, int held_device, pc_time held_ps,
+pc_code pc_sample_events_run(pc_sample_events *events, const pc_outline *outline, int held_device, pc_time held_ps,
                              pc_flows_result *result, pc_error *error);
 
 #endif

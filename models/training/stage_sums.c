@@ -3,43 +3,43 @@
 #include "engine/numbers.h"
 #include "models/training/traffic.h"
 
-pc_stage_sums pc_plan_sum_stage(const pc_iteration_plan *plan, int device) {
+pc_stage_sums pc_outline_sum_stage(const pc_outline *outline, int device) {
     pc_stage_sums sums = {0};
-    for (int c = 0; c < plan->chunks; c++)
+    for (int c = 0; c < outline->chunks; c++)
         for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-            const pc_pass_cost *x = &pc_plan_part(plan, device, c)->pass[kind];
-            int64_t visits = pc_placement_visited(plan->placement, plan->chunks);
-            double times = (double)plan->cut.microbatches * (double)visits / plan->chunks;
-            sums.compute_s += times * x->compute_s * plan->pace;
-            sums.tp_s += times * x->tp_s * plan->pace;
-            sums.standard_error_s += times * x->standard_error_s * plan->pace;
+            const pc_pass_cost *x = &pc_outline_part(outline, device, c)->pass[kind];
+            int64_t visits = pc_placement_visited(outline->placement, outline->chunks);
+            double times = (double)outline->cut.microbatches * (double)visits / outline->chunks;
+            sums.compute_s += times * x->compute_s * outline->pace;
+            sums.tp_s += times * x->tp_s * outline->pace;
+            sums.standard_error_s += times * x->standard_error_s * outline->pace;
             sums.flops += times * x->flops;
         }
     return sums;
 }
 
-pc_stage_sums pc_plan_sum_busiest(const pc_iteration_plan *plan) {
-    pc_stage_sums most = pc_plan_sum_stage(plan, 0);
-    for (int d = 1; d < plan->devices; d++) {
-        pc_stage_sums sums = pc_plan_sum_stage(plan, d);
+pc_stage_sums pc_outline_sum_busiest(const pc_outline *outline) {
+    pc_stage_sums most = pc_outline_sum_stage(outline, 0);
+    for (int d = 1; d < outline->devices; d++) {
+        pc_stage_sums sums = pc_outline_sum_stage(outline, d);
         if (sums.compute_s + sums.tp_s > most.compute_s + most.tp_s) most = sums;
     }
     return most;
 }
 
-void pc_plan_fill_in_rates(const pc_iteration_plan *plan, const pc_costs *costs, pc_iteration *iteration) {
-    const pc_cut *cut = &plan->cut;
-    double gpus = (double)cut->tp * cut->pp * cut->dp, peak = plan->spec->machine.gpu.matrix_flops_per_s;
+void pc_outline_fill_in_rates(const pc_outline *outline, const pc_costs *costs, pc_iteration *iteration) {
+    const pc_cut *cut = &outline->cut;
+    double gpus = (double)cut->tp * cut->pp * cut->dp, peak = outline->spec->machine.gpu.matrix_flops_per_s;
     double flops = 0;
-    for (int d = 0; d < plan->devices; d++) flops += pc_plan_sum_stage(plan, d).flops;
+    for (int d = 0; d < outline->devices; d++) flops += pc_outline_sum_stage(outline, d).flops;
     iteration->sequences = (double)cut->microbatch_size * (double)cut->microbatches * cut->dp;
     iteration->model_flops =
-        iteration->sequences * pc_model_flops_per_sequence(&plan->spec->model, cut->tp, cut->seq_len);
+        iteration->sequences * pc_model_flops_per_sequence(&outline->spec->model, cut->tp, cut->seq_len);
     iteration->hardware_flops = flops * cut->tp * cut->dp;
     double of_a_gpu = iteration->iteration_s * gpus;
     iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / PC_FLOP_PER_TFLOP : 0;
     iteration->mfu = iteration->tflops_per_gpu * PC_FLOP_PER_TFLOP / peak;
     iteration->hfu = of_a_gpu > 0 ? iteration->hardware_flops / of_a_gpu / peak : 0;
-    iteration->sent = pc_plan_sent(plan);
+    iteration->sent = pc_outline_sent(outline);
     pc_costs_longest(costs, iteration->longest_ps);
 }

@@ -7,8 +7,8 @@
 /* A bound on what a tiny bucket can make of a large chunk. */
 enum { BUCKETS_MAX = 65536 };
 
-pc_group pc_plan_pair(const pc_iteration_plan *plan, int stage, int other) {
-    pc_hop hop = pc_hop_between(&plan->spec->machine, &plan->ranks, stage, other);
+pc_group pc_outline_pair(const pc_outline *outline, int stage, int other) {
+    pc_hop hop = pc_hop_between(&outline->spec->machine, &outline->ranks, stage, other);
     return (pc_group){.ranks = 2,
                       .in_domain = hop.in_domain ? 2 : 1,
                       .domains = hop.in_domain ? 1 : 2,
@@ -18,8 +18,8 @@ pc_group pc_plan_pair(const pc_iteration_plan *plan, int stage, int other) {
                       .crosses_leaves = hop.crosses_leaves};
 }
 
-static pc_alone alone(const pc_iteration_plan *plan, const pc_group *group, pc_collective collective, double bytes) {
-    return pc_plan_alone(&plan->spec->machine, group, collective, bytes);
+static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_collective collective, double bytes) {
+    return pc_outline_alone(&outline->spec->machine, group, collective, bytes);
 }
 
 /* ---- collectives of data parallelism ---- */
@@ -29,71 +29,71 @@ static pc_alone alone(const pc_iteration_plan *plan, const pc_group *group, pc_c
 enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
 
 /* Where a whole chunk's gradients or parameters are never there at once (ZeRO 2 and 3), a bucket is a layer at most. */
-static int32_t count_buckets(const pc_iteration_plan *plan, const pc_part_cost *part) {
-    int64_t each = pc_cut_gradient_bytes(&plan->cut), given = plan->spec->bucket_bytes;
+static int32_t count_buckets(const pc_outline *outline, const pc_part_cost *part) {
+    int64_t each = pc_cut_gradient_bytes(&outline->cut), given = outline->spec->bucket_bytes;
     int64_t bucket = given > 0 ? given : USUAL_BUCKET_GRADIENTS * each;
     int64_t layers = part->part.layers, count = (part->parameters * each - 1) / bucket + 1;
     if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
-    if (plan->cut.zero >= 2 && count < layers) count = layers;
+    if (outline->cut.zero >= 2 && count < layers) count = layers;
     return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
 }
 
-double pc_plan_bucket_bytes(const pc_iteration_plan *plan, int device, int chunk, int bytes_each) {
-    const pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
-    return (double)plan->part_costs[x->sort].parameters * bytes_each / x->buckets;
+double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk, int bytes_each) {
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
+    return (double)outline->part_costs[x->sort].parameters * bytes_each / x->buckets;
 }
 
-pc_collective pc_plan_reduction(const pc_iteration_plan *plan) {
-    return plan->cut.zero == 0 ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
+pc_collective pc_outline_reduction(const pc_outline *outline) {
+    return outline->cut.zero == 0 ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
 }
 
 /* A neighbour that holds the same sort of part, or NULL. */
-static const pc_chunk_plan *find_like(const pc_iteration_plan *plan, int device, int chunk) {
-    const pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
+static const pc_chunk_outline *find_like(const pc_outline *outline, int device, int chunk) {
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     if (chunk > 0 && x[-1].sort == x->sort) return &x[-1];
-    return device > 0 && x[-plan->chunks].sort == x->sort ? &x[-plan->chunks] : NULL;
+    return device > 0 && x[-outline->chunks].sort == x->sort ? &x[-outline->chunks] : NULL;
 }
 
 /* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
-static pc_code add_chunk(pc_iteration_plan *plan, int device, int chunk, pc_error *error) {
-    pc_chunk_plan *x = &plan->chunks_of[(int64_t)device * plan->chunks + chunk];
-    const pc_chunk_plan *like = find_like(plan, device, chunk);
+static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *error) {
+    pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
+    const pc_chunk_outline *like = find_like(outline, device, chunk);
     if (like) {
         *x = *like;
         return PC_OK;
     }
-    x->buckets = count_buckets(plan, &plan->part_costs[x->sort]);
-    if (plan->dp.ranks <= 1) return PC_OK;
-    double gradients = pc_plan_bucket_bytes(plan, device, chunk, pc_cut_gradient_bytes(&plan->cut));
-    double parameters = pc_plan_bucket_bytes(plan, device, chunk, PC_PARAMETER_BYTES);
-    pc_alone reduction = alone(plan, &plan->dp, pc_plan_reduction(plan), gradients);
+    x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
+    if (outline->dp.ranks <= 1) return PC_OK;
+    double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
+    double parameters = pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES);
+    pc_alone reduction = alone(outline, &outline->dp, pc_outline_reduction(outline), gradients);
     x->reduce_bytes = reduction.sent_bytes;
-    pc_code code = pc_plan_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
-    if (code || plan->cut.zero == 0) return code;
-    pc_alone gathering = alone(plan, &plan->dp, PC_COLLECTIVE_ALL_GATHER, parameters);
+    pc_code code = pc_outline_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
+    if (code || outline->cut.zero == 0) return code;
+    pc_alone gathering = alone(outline, &outline->dp, PC_COLLECTIVE_ALL_GATHER, parameters);
     x->gather_bytes = gathering.sent_bytes;
-    return pc_plan_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
+    return pc_outline_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
 }
 
-double pc_plan_tied_bytes(const pc_iteration_plan *plan) {
-    double rows = (double)pc_model_padded_vocab(&plan->spec->model, plan->cut.tp) / plan->cut.tp;
-    return rows * (double)plan->spec->model.hidden * pc_cut_gradient_bytes(&plan->cut);
+double pc_outline_tied_bytes(const pc_outline *outline) {
+    double rows = (double)pc_model_padded_vocab(&outline->spec->model, outline->cut.tp) / outline->cut.tp;
+    return rows * (double)outline->spec->model.hidden * pc_cut_gradient_bytes(&outline->cut);
 }
 
-static pc_code add_group_collectives(pc_iteration_plan *plan, pc_error *error) {
+static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     double number = 4; /* bytes of an fp32 number */
-    double loss_s = alone(plan, &plan->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
-    double norm_s = loss_s + alone(plan, &plan->tp, PC_COLLECTIVE_ALL_REDUCE, number).seconds +
-                    alone(plan, &plan->pp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
-    pc_code code = pc_plan_time("loss", loss_s, 1, &plan->loss_ps, error);
-    if (!code) code = pc_plan_time("norm", norm_s, 1, &plan->norm_ps, error);
-    int first = pc_placement_stage(plan->placement, plan->devices, 0, 0);
-    int last = pc_placement_stage(plan->placement, plan->devices, plan->parts - 1, 0);
-    if (code || !plan->spec->model.is_tied || first == last) return code;
-    pc_group pair = pc_plan_pair(plan, first, last);
-    pc_alone tied = alone(plan, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_plan_tied_bytes(plan));
-    plan->tied_bytes = tied.sent_bytes;
-    return pc_plan_time("tied embedding", tied.seconds, 1, &plan->tied_ps, error);
+    double loss_s = alone(outline, &outline->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
+    double norm_s = loss_s + alone(outline, &outline->tp, PC_COLLECTIVE_ALL_REDUCE, number).seconds +
+                    alone(outline, &outline->pp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
+    pc_code code = pc_outline_time("loss", loss_s, 1, &outline->loss_ps, error);
+    if (!code) code = pc_outline_time("norm", norm_s, 1, &outline->norm_ps, error);
+    int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
+    int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
+    if (code || !outline->spec->model.is_tied || first == last) return code;
+    pc_group pair = pc_outline_pair(outline, first, last);
+    pc_alone tied = alone(outline, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_outline_tied_bytes(outline));
+    outline->tied_bytes = tied.sent_bytes;
+    return pc_outline_time("tied embedding", tied.seconds, 1, &outline->tied_ps, error);
 }
 
 /* ---- the step ---- */
@@ -102,28 +102,28 @@ enum { FP32_BYTES = 4, STEP_LAUNCHES = 4 };
 
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
  * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
-static bool copies_gradients(const pc_iteration_plan *plan) {
-    return pc_cut_gradient_bytes(&plan->cut) < FP32_BYTES;
+static bool copies_gradients(const pc_outline *outline) {
+    return pc_cut_gradient_bytes(&outline->cut) < FP32_BYTES;
 }
 
 /* Bytes that a parameter's step moves: the copy reads the gradient as it is held and writes fp32; then, w wide, the
  * norm reads it (w); clipping reads and writes it (2w); Adam reads it, the master weight and two moments (w + 12) and
  * writes the latter three (12) and the 16-bit weight (2): 42 in fp32. */
-static int moved_by_step(const pc_iteration_plan *plan) {
-    int held = pc_cut_gradient_bytes(&plan->cut), width = copies_gradients(plan) ? FP32_BYTES : held;
-    return (copies_gradients(plan) ? held + width : 0) + 4 * width + 12 + 12 + 2;
+static int moved_by_step(const pc_outline *outline) {
+    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
+    return (copies_gradients(outline) ? held + width : 0) + 4 * width + 12 + 12 + 2;
 }
 
 /* Parameters that one rank steps: its share, with ZeRO. */
-static int64_t stepped(const pc_iteration_plan *plan, const pc_device_plan *x) {
-    int64_t dp = plan->cut.zero >= 1 ? plan->dp.ranks : 1;
-    return pc_divide_up(x->parameter_count, dp);
+static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
+    int64_t dp = outline->cut.zero >= 1 ? outline->dp.ranks : 1;
+    return pc_divide_up(held->parameter_count, dp);
 }
 
 /* Every rank zeroes all the gradients that it holds. */
-static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
-    pc_device_plan *x = &plan->device[d];
-    int64_t count = stepped(plan, x);
+static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
+    pc_device_outline *x = &outline->device[d];
+    int64_t count = stepped(outline, x);
     if (d > 0 && x[-1].parameter_count == x->parameter_count && x[-1].fixed_gradients == x->fixed_gradients) {
         x->step_ps = x[-1].step_ps;
         return PC_OK;
@@ -137,37 +137,39 @@ static pc_code add_step(pc_iteration_plan *plan, int d, pc_error *error) {
                                   .m = count,
                                   .n = 1,
                                   .k = 1,
-                                  .bytes = moved_by_step(plan) * count + x->fixed_gradients,
-                                  .launches = STEP_LAUNCHES + copies_gradients(plan),
+                                  .bytes = moved_by_step(outline) * count + x->fixed_gradients,
+                                  .launches = STEP_LAUNCHES + copies_gradients(outline),
                                   .repeat = 1};
-    pc_pass_estimate sum = pc_cost_pass(&plan->cost, &step);
+    pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
     double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
-    return pc_plan_time("step", seconds, 1, &x->step_ps, error);
+    return pc_outline_time("step", seconds, 1, &x->step_ps, error);
 }
 
 /* ---- memory ---- */
 
 /* What the passes of a stage's chunks work with, the most. */
-static int64_t working_bytes(const pc_iteration_plan *plan, int d) {
+static int64_t working_bytes(const pc_outline *outline, int d) {
     int64_t working = 0;
-    for (int c = 0; c < plan->chunks; c++) working = pc_max(working, pc_plan_part(plan, d, c)->activation.working);
+    for (int c = 0; c < outline->chunks; c++)
+        working = pc_max(working, pc_outline_part(outline, d, c)->activation.working);
     return working;
 }
 
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
-static int64_t buffer_bytes(const pc_iteration_plan *plan, int d) {
-    bool is_scattered = plan->spec->scatters_boundary && plan->cut.tp > 1;
-    int64_t boundary = plan->devices > 1 ? 4 * pc_boundary_bytes(&plan->spec->model, &plan->cut, is_scattered) : 0;
+static int64_t buffer_bytes(const pc_outline *outline, int d) {
+    bool is_scattered = outline->spec->scatters_boundary && outline->cut.tp > 1;
+    int64_t boundary =
+        outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
     int64_t bucket = 0;
-    for (int c = 0; c < plan->chunks; c++) {
-        const pc_part_cost *part = pc_plan_part(plan, d, c);
-        int64_t buckets = plan->chunks_of[(int64_t)d * plan->chunks + c].buckets;
+    for (int c = 0; c < outline->chunks; c++) {
+        const pc_part_cost *part = pc_outline_part(outline, d, c);
+        int64_t buckets = outline->chunks_of[(int64_t)d * outline->chunks + c].buckets;
         int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
         bucket = pc_max(bucket, held);
     }
-    int zero = plan->dp.ranks > 1 ? plan->cut.zero : 0;
-    int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&plan->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
+    int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
+    int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
     return boundary + bucket * bytes_each;
 }
 
@@ -177,28 +179,29 @@ int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
     return has_limit ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
 }
 
-static void add_memory(pc_iteration_plan *plan, int d) {
-    const pc_iteration_spec *spec = plan->spec;
-    pc_device_plan *x = &plan->device[d];
-    for (int c = 0; c < plan->chunks; c++) x->parameter_count += pc_plan_part(plan, d, c)->parameters;
-    pc_cut shared = plan->cut;
-    shared.dp = plan->dp.ranks;
+static void add_memory(pc_outline *outline, int d) {
+    const pc_iteration_spec *spec = outline->spec;
+    pc_device_outline *x = &outline->device[d];
+    for (int c = 0; c < outline->chunks; c++) x->parameter_count += pc_outline_part(outline, d, c)->parameters;
+    pc_cut shared = outline->cut;
+    shared.dp = outline->dp.ranks;
     pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
     x->fixed_parameters = state.parameters;
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = state.optimizer;
-    int64_t working = working_bytes(plan, d), copy = copies_gradients(plan) ? FP32_BYTES * stepped(plan, x) : 0;
-    x->fixed_buffers = working + buffer_bytes(plan, d);
+    int64_t working = working_bytes(outline, d),
+            copy = copies_gradients(outline) ? FP32_BYTES * stepped(outline, x) : 0;
+    x->fixed_buffers = working + buffer_bytes(outline, d);
     x->step_bytes = pc_max(copy - working, 0); /* nothing else is at work then */
     x->capacity_bytes = pc_iteration_capacity(spec);
 }
 
-pc_code pc_plan_add_state(pc_iteration_plan *plan, pc_error *error) {
-    pc_code code = add_group_collectives(plan, error);
-    for (int d = 0; !code && d < plan->devices; d++) {
-        for (int c = 0; !code && c < plan->chunks; c++) code = add_chunk(plan, d, c, error);
-        add_memory(plan, d);
-        if (!code) code = add_step(plan, d, error);
+pc_code pc_outline_add_state(pc_outline *outline, pc_error *error) {
+    pc_code code = add_group_collectives(outline, error);
+    for (int d = 0; !code && d < outline->devices; d++) {
+        for (int c = 0; !code && c < outline->chunks; c++) code = add_chunk(outline, d, c, error);
+        add_memory(outline, d);
+        if (!code) code = add_step(outline, d, error);
     }
     return code;
 }

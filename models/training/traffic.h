@@ -2,8 +2,8 @@
 #ifndef PC_MODELS_TRAINING_TRAFFIC_H
 #define PC_MODELS_TRAINING_TRAFFIC_H
 
-#include "models/training/plan.h"
+#include "models/training/outline.h"
 
-pc_sent pc_plan_sent(const pc_iteration_plan *plan);
+pc_sent pc_outline_sent(const pc_outline *outline);
 
 #endif

@@ -16,11 +16,12 @@ static bool product(const int64_t *factors, int count, int64_t *result) {
 }
 
 /* linear * s*b*h + quadratic * a*s^2*b */
-static bool polynomial(const pc_shape *x, int64_t linear, int64_t quadratic, int64_t *bytes) {
+static bool polynomial(const pc_shape *shape, int64_t linear, int64_t quadratic, int64_t *bytes) {
     int64_t sbh, ass, sum;
-    if (!positive(x)) return false;
-    if (!product((int64_t[]){linear, x->seq_len, x->microbatch_size, x->hidden}, 4, &sbh)) return false;
-    if (!product((int64_t[]){quadratic, x->heads, x->seq_len, x->seq_len, x->microbatch_size}, 5, &ass)) return false;
+    if (!positive(shape)) return false;
+    if (!product((int64_t[]){linear, shape->seq_len, shape->microbatch_size, shape->hidden}, 4, &sbh)) return false;
+    if (!product((int64_t[]){quadratic, shape->heads, shape->seq_len, shape->seq_len, shape->microbatch_size}, 5, &ass))
+        return false;
     if (__builtin_add_overflow(sbh, ass, &sum)) return false;
     *bytes = sum;
     return true;

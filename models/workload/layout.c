@@ -41,48 +41,50 @@ typedef struct layout_reader {
     pc_error *error;
 } layout_reader;
 
-static pc_code refuse(const layout_reader *x, size_t at, const char *format, ...) {
+static pc_code refuse(const layout_reader *reader, size_t at, const char *format, ...) {
     char problem[160];
     va_list values;
     va_start(values, format);
     vsnprintf(problem, sizeof problem, format, values);
     va_end(values);
-    return pc_error_set(x->error, PC_ERROR_INPUT, "%.40s: at %zu: %s", x->text, at + 1, problem);
+    return pc_error_set(reader->error, PC_ERROR_INPUT, "%.40s: at %zu: %s", reader->text, at + 1, problem);
 }
 
 /* The whole number that stands here, with commas between its digits only if they have no meaning. */
-static pc_code read_number(layout_reader *x, bool skips_commas, int32_t *number) {
-    size_t start = x->at;
+static pc_code read_number(layout_reader *reader, bool skips_commas, int32_t *number) {
+    size_t start = reader->at;
     int64_t value = 0;
-    char c = x->text[x->at];
-    if (c < '0' || c > '9') return refuse(x, x->at, "no number; expected one");
-    if (c == '0' && x->text[x->at + 1] >= '0' && x->text[x->at + 1] <= '9')
-        return refuse(x, x->at, "begins with a zero; expected a number that does not");
-    for (; (c >= '0' && c <= '9') || (skips_commas && c == ','); c = x->text[++x->at]) {
+    char c = reader->text[reader->at];
+    if (c < '0' || c > '9') return refuse(reader, reader->at, "no number; expected one");
+    if (c == '0' && reader->text[reader->at + 1] >= '0' && reader->text[reader->at + 1] <= '9')
+        return refuse(reader, reader->at, "begins with a zero; expected a number that does not");
+    for (; (c >= '0' && c <= '9') || (skips_commas && c == ','); c = reader->text[++reader->at]) {
         if (c != ',') value = 10 * value + (c - '0');
-        if (value > INT32_MAX) return refuse(x, start, "too large a number; expected up to %d", INT32_MAX);
+        if (value > INT32_MAX) return refuse(reader, start, "too large a number; expected up to %d", INT32_MAX);
     }
     *number = (int32_t)value;
     return PC_OK;
 }
 
-static void skip_blanks(layout_reader *x) {
-    while (x->text[x->at] == ' ') x->at++;
+static void skip_blanks(layout_reader *reader) {
+    while (reader->text[reader->at] == ' ') reader->at++;
 }
 
-static pc_code parse_numbers(layout_reader *x, int32_t *layers, int *count) {
+static pc_code parse_numbers(layout_reader *reader, int32_t *layers, int *count) {
     int32_t number = 0;
     for (*count = 0;;) {
-        skip_blanks(x);
-        pc_code code = read_number(x, false, &number);
+        skip_blanks(reader);
+        pc_code code = read_number(reader, false, &number);
         if (code) return code;
-        if (*count == PC_PARTS_MAX) return refuse(x, x->at, "more than %d parts; expected fewer", PC_PARTS_MAX);
+        if (*count == PC_PARTS_MAX)
+            return refuse(reader, reader->at, "more than %d parts; expected fewer", PC_PARTS_MAX);
         if (layers) layers[*count] = number;
         (*count)++;
-        skip_blanks(x);
-        if (x->text[x->at] == '\0') return PC_OK;
-        if (x->text[x->at] != ',') return refuse(x, x->at, "no list; expected numbers with commas between them");
-        x->at++;
+        skip_blanks(reader);
+        if (reader->text[reader->at] == '\0') return PC_OK;
+        if (reader->text[reader->at] != ',')
+            return refuse(reader, reader->at, "no list; expected numbers with commas between them");
+        reader->at++;
     }
 }
 
@@ -97,15 +99,16 @@ typedef struct layout_parts {
     bool has_any, has_embedding, has_loss;
 } layout_parts;
 
-static pc_code add_layers(const layout_reader *x, size_t at, int64_t layers, layout_parts *parts) {
-    if (layers > INT32_MAX - parts->total) return refuse(x, at, "too many layers; expected up to %d", INT32_MAX);
+static pc_code add_layers(const layout_reader *reader, size_t at, int64_t layers, layout_parts *parts) {
+    if (layers > INT32_MAX - parts->total) return refuse(reader, at, "too many layers; expected up to %d", INT32_MAX);
     parts->total += layers;
     parts->here += layers;
     return PC_OK;
 }
 
-static pc_code close_parts(const layout_reader *x, size_t at, int32_t times, layout_parts *parts) {
-    if (times >= PC_PARTS_MAX - parts->count) return refuse(x, at, "too many parts; expected up to %d", PC_PARTS_MAX);
+static pc_code close_parts(const layout_reader *reader, size_t at, int32_t times, layout_parts *parts) {
+    if (times >= PC_PARTS_MAX - parts->count)
+        return refuse(reader, at, "too many parts; expected up to %d", PC_PARTS_MAX);
     for (int32_t i = 0; i < times; i++) {
         if (parts->layers) parts->layers[parts->count] = (int32_t)parts->here;
         parts->count++;
@@ -114,16 +117,16 @@ static pc_code close_parts(const layout_reader *x, size_t at, int32_t times, lay
     return PC_OK;
 }
 
-static pc_code add_symbol(const layout_reader *x, size_t at, int32_t times, layout_parts *parts) {
-    char symbol = x->text[at];
+static pc_code add_symbol(const layout_reader *reader, size_t at, int32_t times, layout_parts *parts) {
+    char symbol = reader->text[at];
     bool is_first = !parts->has_any;
     if (times == 0) return PC_OK;
-    if (parts->has_loss) return refuse(x, at, "behind the loss; expected L once, at the end");
+    if (parts->has_loss) return refuse(reader, at, "behind the loss; expected L once, at the end");
     parts->has_any = true;
-    if (symbol == 't') return add_layers(x, at, times, parts);
-    if (symbol == '|') return close_parts(x, at, times, parts);
+    if (symbol == 't') return add_layers(reader, at, times, parts);
+    if (symbol == '|') return close_parts(reader, at, times, parts);
     bool fits = times == 1 && (symbol == 'L' || is_first);
-    if (!fits) return refuse(x, at, "%c here; expected E once, at the start, and L once, at the end", symbol);
+    if (!fits) return refuse(reader, at, "%c here; expected E once, at the start, and L once, at the end", symbol);
     if (symbol == 'E')
         parts->has_embedding = true;
     else
@@ -131,69 +134,72 @@ static pc_code add_symbol(const layout_reader *x, size_t at, int32_t times, layo
     return PC_OK;
 }
 
-static char next_of(layout_reader *x) {
-    while (x->text[x->at] == ',') x->at++;
-    return x->text[x->at];
+static char next_of(layout_reader *reader) {
+    while (reader->text[reader->at] == ',') reader->at++;
+    return reader->text[reader->at];
 }
 
 /* "*4", if it stands here; 1 otherwise. */
-static pc_code read_times(layout_reader *x, int32_t *times) {
+static pc_code read_times(layout_reader *reader, int32_t *times) {
     *times = 1;
-    if (next_of(x) != '*') return PC_OK;
-    x->at++;
-    next_of(x);
-    pc_code code = read_number(x, true, times);
-    if (!code && next_of(x) == '*') return refuse(x, x->at, "a second factor; expected one");
+    if (next_of(reader) != '*') return PC_OK;
+    reader->at++;
+    next_of(reader);
+    pc_code code = read_number(reader, true, times);
+    if (!code && next_of(reader) == '*') return refuse(reader, reader->at, "a second factor; expected one");
     return code;
 }
 
-static pc_code refuse_symbol(const layout_reader *x) {
-    unsigned char c = (unsigned char)x->text[x->at];
+static pc_code refuse_symbol(const layout_reader *reader) {
+    unsigned char c = (unsigned char)reader->text[reader->at];
     if (c == 'm')
-        return refuse(x, x->at, "m, multi-token prediction, which is not modelled; expected E, t and L alone");
-    if (c == '(') return refuse(x, x->at, "a group in a group; expected none, as in Megatron-LM");
-    if (c == ')') return refuse(x, x->at, "')' without '('; expected a group such as (tt|)*4");
-    if (c == '*') return refuse(x, x->at, "'*' behind nothing; expected what to repeat before it");
-    return refuse(x, x->at, "'%c'; expected E, t, L, |, *, ( or )", c > ' ' && c < 0x7f ? c : '?');
+        return refuse(reader, reader->at,
+                      "m, multi-token prediction, which is not modelled; expected E, t and L alone");
+    if (c == '(') return refuse(reader, reader->at, "a group in a group; expected none, as in Megatron-LM");
+    if (c == ')') return refuse(reader, reader->at, "')' without '('; expected a group such as (tt|)*4");
+    if (c == '*') return refuse(reader, reader->at, "'*' behind nothing; expected what to repeat before it");
+    return refuse(reader, reader->at, "'%c'; expected E, t, L, |, *, ( or )", c > ' ' && c < 0x7f ? c : '?');
 }
 
 /* One symbol and how often it stands there. */
-static pc_code read_symbol(layout_reader *x, layout_parts *parts) {
-    size_t at = x->at;
+static pc_code read_symbol(layout_reader *reader, layout_parts *parts) {
+    size_t at = reader->at;
     int32_t times;
-    if (!strchr("EtL|", x->text[at])) return refuse_symbol(x);
-    x->at++;
-    pc_code code = read_times(x, &times);
-    return code ? code : add_symbol(x, at, times, parts);
+    if (!strchr("EtL|", reader->text[at])) return refuse_symbol(reader);
+    reader->at++;
+    pc_code code = read_times(reader, &times);
+    return code ? code : add_symbol(reader, at, times, parts);
 }
 
 /* What stands from here to the ')' or the end. */
-static pc_code read_symbols(layout_reader *x, layout_parts *parts) {
+static pc_code read_symbols(layout_reader *reader, layout_parts *parts) {
     pc_code code = PC_OK;
-    while (!code && next_of(x) != ')' && x->text[x->at] != '\0') code = read_symbol(x, parts);
+    while (!code && next_of(reader) != ')' && reader->text[reader->at] != '\0') code = read_symbol(reader, parts);
     return code;
 }
 
 /* "(tt|)*4": read once to know what is in it, then as often as it says. Layers alone are multiplied, so that a factor
  * of two billion takes no time; of a group with parts it is bounded by their number, and E or L come but once. */
-static pc_code read_group(layout_reader *x, layout_parts *parts) {
-    size_t start = x->at++, body = x->at;
+static pc_code read_group(layout_reader *reader, layout_parts *parts) {
+    size_t start = reader->at++, body = reader->at;
     layout_parts once = {.layers = NULL};
     int32_t times;
-    if (next_of(x) == ')') return refuse(x, start, "an empty group; expected one such as (tt|)*4");
-    pc_code code = read_symbols(x, &once);
+    if (next_of(reader) == ')') return refuse(reader, start, "an empty group; expected one such as (tt|)*4");
+    pc_code code = read_symbols(reader, &once);
     if (code) return code;
-    if (x->text[x->at] == '\0') return refuse(x, start, "'(' without ')'; expected a group such as (tt|)*4");
-    x->at++;
-    if (next_of(x) != '*') return refuse(x, x->at, "a group without a factor; expected one such as (tt|)*4");
-    code = read_times(x, &times);
+    if (reader->text[reader->at] == '\0')
+        return refuse(reader, start, "'(' without ')'; expected a group such as (tt|)*4");
+    reader->at++;
+    if (next_of(reader) != '*')
+        return refuse(reader, reader->at, "a group without a factor; expected one such as (tt|)*4");
+    code = read_times(reader, &times);
     if (code || times == 0 || !once.has_any) return code;
     bool is_layers = once.count == 0 && !once.has_embedding && !once.has_loss && !parts->has_loss;
     if (is_layers) {
         parts->has_any = true;
-        return add_layers(x, start, once.total * times, parts);
+        return add_layers(reader, start, once.total * times, parts);
     }
-    layout_reader again = *x;
+    layout_reader again = *reader;
     for (int32_t i = 0; !code && i < times; i++) {
         again.at = body;
         code = read_symbols(&again, parts);
@@ -201,13 +207,14 @@ static pc_code read_group(layout_reader *x, layout_parts *parts) {
     return code;
 }
 
-static pc_code parse_notation(layout_reader *x, int32_t *layers, int *count) {
+static pc_code parse_notation(layout_reader *reader, int32_t *layers, int *count) {
     layout_parts parts = {.layers = layers};
     pc_code code = PC_OK;
-    while (!code && next_of(x) != '\0') code = x->text[x->at] == '(' ? read_group(x, &parts) : read_symbol(x, &parts);
+    while (!code && next_of(reader) != '\0')
+        code = reader->text[reader->at] == '(' ? read_group(reader, &parts) : read_symbol(reader, &parts);
     if (code) return code;
-    if (!parts.has_embedding) return refuse(x, 0, "no embedding; expected E at the start");
-    if (!parts.has_loss) return refuse(x, x->at, "no loss; expected L at the end");
+    if (!parts.has_embedding) return refuse(reader, 0, "no embedding; expected E at the start");
+    if (!parts.has_loss) return refuse(reader, reader->at, "no loss; expected L at the end");
     if (layers) layers[parts.count] = (int32_t)parts.here;
     *count = parts.count + 1;
     return PC_OK;
@@ -228,36 +235,36 @@ typedef struct layout_text {
     size_t length; /* PC_LAYOUT_SIZE: it did not fit */
 } layout_text;
 
-static void put(layout_text *x, const char *format, ...) {
+static void put(layout_text *out, const char *format, ...) {
     va_list values;
-    if (x->length == PC_LAYOUT_SIZE) return;
+    if (out->length == PC_LAYOUT_SIZE) return;
     va_start(values, format);
-    int more = vsnprintf(x->text + x->length, PC_LAYOUT_SIZE - x->length, format, values);
+    int more = vsnprintf(out->text + out->length, PC_LAYOUT_SIZE - out->length, format, values);
     va_end(values);
-    x->length = x->length + (size_t)more < PC_LAYOUT_SIZE ? x->length + (size_t)more : PC_LAYOUT_SIZE;
+    out->length = out->length + (size_t)more < PC_LAYOUT_SIZE ? out->length + (size_t)more : PC_LAYOUT_SIZE;
 }
 
-static void put_numbers(const int32_t *layers, int parts, layout_text *x) {
-    for (int i = 0; i < parts; i++) put(x, "%s%" PRId32, i ? "," : "", layers[i]);
+static void put_numbers(const int32_t *layers, int parts, layout_text *out) {
+    for (int i = 0; i < parts; i++) put(out, "%s%" PRId32, i ? "," : "", layers[i]);
 }
 
-static void put_layers(int32_t layers, layout_text *x) {
+static void put_layers(int32_t layers, layout_text *out) {
     if (layers > 3)
-        put(x, "t*%" PRId32, layers);
+        put(out, "t*%" PRId32, layers);
     else
-        put(x, "%.*s", (int)layers, "ttt");
+        put(out, "%.*s", (int)layers, "ttt");
 }
 
-static void put_notation(const int32_t *layers, int parts, layout_text *x) {
-    put(x, "E");
+static void put_notation(const int32_t *layers, int parts, layout_text *out) {
+    put(out, "E");
     for (int i = 0; i < parts;) {
         int same = i + 1;
         while (i > 0 && same < parts - 1 && layers[same] == layers[i]) same++;
         bool is_group = same - i > 2;
-        if (is_group) put(x, "(");
-        put_layers(layers[i], x);
-        put(x, i == parts - 1 ? "L" : "|");
-        if (is_group) put(x, ")*%d", same - i);
+        if (is_group) put(out, "(");
+        put_layers(layers[i], out);
+        put(out, i == parts - 1 ? "L" : "|");
+        if (is_group) put(out, ")*%d", same - i);
         i = is_group ? same : i + 1;
     }
 }

@@ -14,19 +14,19 @@ typedef struct kept {
 } kept;
 
 /* softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score */
-static pc_wide score_bytes(const pc_model *model, const pc_slice *x) {
+static pc_wide score_bytes(const pc_model *model, const pc_slice *slice) {
     if (model->attention == PC_ATTENTION_FLASH) return 0;
-    return (pc_wide)(model->has_dropout ? 5 : 2) * x->attention * x->sequence * x->sequence;
+    return (pc_wide)(model->has_dropout ? 5 : 2) * slice->attention * slice->sequence * slice->sequence;
 }
 
 /* On the tokens whose norms are this rank's: the inputs of two norms and of the matrices behind them, 2 bytes each, and
  * two dropout masks. On columns: queries, keys and values, the output matrix's input, the activation's input and the
  * down matrix's. W needs the inputs of four matrices and, as large as the columns that they write, the gradients of
  * two; those of the output and down matrices are there for all tokens, as B has gathered them. */
-static kept layer_kept(const pc_model *model, const pc_slice *x) {
-    pc_wide whole_rows = (pc_wide)x->tokens * x->hidden, rows = (pc_wide)x->norm_tokens * x->hidden;
-    pc_wide columns = 2 * (pc_wide)x->tokens * (x->qkv + x->query + x->up + x->ffn);
-    pc_wide scores = score_bytes(model, x);
+static kept layer_kept(const pc_model *model, const pc_slice *slice) {
+    pc_wide whole_rows = (pc_wide)slice->tokens * slice->hidden, rows = (pc_wide)slice->norm_tokens * slice->hidden;
+    pc_wide columns = 2 * (pc_wide)slice->tokens * (slice->qkv + slice->query + slice->up + slice->ffn);
+    pc_wide scores = score_bytes(model, slice);
     return (kept){.input = 2 * rows,
                   .whole = (model->has_dropout ? 10 : 8) * rows + columns + scores,
                   .scores = scores,
@@ -34,14 +34,14 @@ static kept layer_kept(const pc_model *model, const pc_slice *x) {
 }
 
 /* The mask of its dropout; the table's gradient is B's work. */
-static kept embedding_kept(const pc_model *model, const pc_slice *x) {
-    return (kept){.whole = model->has_dropout ? (pc_wide)x->norm_tokens * x->hidden : 0};
+static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
+    return (kept){.whole = model->has_dropout ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
  * it; fused, that gradient; in pieces, in the place of the head's input its gradient, and nothing for W. */
-static kept head_kept(const pc_slice *x, pc_cross_entropy loss) {
-    pc_wide rows = (pc_wide)x->norm_tokens * x->hidden, logits = (pc_wide)x->tokens * x->vocab;
+static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
+    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
         return (kept){.whole = 4 * rows};
@@ -55,11 +55,11 @@ static kept head_kept(const pc_slice *x, pc_cross_entropy loss) {
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B; plainly, a second fp32 copy
  * of them, too; fused, nothing; in pieces, a piece's logits and, where the sequence is cut, the gradient of all tokens
  * before it is summed over the ranks. */
-static pc_wide loss_working(const pc_slice *x, pc_cross_entropy loss) {
-    pc_wide logits = (pc_wide)x->loss_tokens * x->vocab, gradient = 2 * (pc_wide)x->tokens * x->hidden;
+static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
+    pc_wide logits = (pc_wide)slice->loss_tokens * slice->vocab, gradient = 2 * (pc_wide)slice->tokens * slice->hidden;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
-        return 2 * logits + (x->is_sequence_cut ? gradient : 0);
+        return 2 * logits + (slice->is_sequence_cut ? gradient : 0);
     case PC_CROSS_ENTROPY_FUSED:
         return 0;
     case PC_CROSS_ENTROPY_PLAIN:
@@ -115,9 +115,9 @@ static pc_wide layers_working(const kept *layer, const kept *head, const pc_part
 
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
  * after matrix. */
-static pc_wide working_bytes(const pc_slice *x, const pc_part *part, pc_cross_entropy loss, pc_wide of_layers) {
-    pc_wide of_head = part->has_head ? loss_working(x, loss) : 0;
-    pc_wide gathered = x->is_sequence_cut ? 2 * (pc_wide)x->tokens * x->hidden : 0;
+static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cross_entropy loss, pc_wide of_layers) {
+    pc_wide of_head = part->has_head ? loss_working(slice, loss) : 0;
+    pc_wide gathered = slice->is_sequence_cut ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
     return pc_max(pc_max(of_layers, of_head), 0) + gathered;
 }
 

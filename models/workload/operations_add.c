@@ -37,23 +37,23 @@ static void put_gemm(pc_builder *b, const char *name, pc_gemm_role role, int64_t
     made->bytes = fit(b, bytes);
 }
 
-static void put_matrix(pc_builder *b, const pc_matrix *x, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
-    pc_wide inputs_and_outputs = (pc_wide)b->slice.tokens * ((pc_wide)x->inputs + x->outputs);
+static void put_matrix(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
+    pc_wide inputs_and_outputs = (pc_wide)b->slice.tokens * ((pc_wide)matrix->inputs + matrix->outputs);
     int bytes = role == PC_GEMM_WEIGHT_GRADIENT ? 2 * b->gradient_bytes : 2;
-    put_gemm(b, x->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * x->counted,
-             2 * inputs_and_outputs + bytes * (pc_wide)x->inputs * x->outputs);
+    put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * matrix->counted,
+             2 * inputs_and_outputs + bytes * (pc_wide)matrix->inputs * matrix->outputs);
 }
 
-void pc_add_forward(pc_builder *b, const pc_matrix *x) {
-    put_matrix(b, x, PC_GEMM_FORWARD, b->slice.tokens, x->outputs, x->inputs);
+void pc_add_forward(pc_builder *b, const pc_matrix *matrix) {
+    put_matrix(b, matrix, PC_GEMM_FORWARD, b->slice.tokens, matrix->outputs, matrix->inputs);
 }
 
-void pc_add_input_gradient(pc_builder *b, const pc_matrix *x) {
-    put_matrix(b, x, PC_GEMM_INPUT_GRADIENT, b->slice.tokens, x->inputs, x->outputs);
+void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix) {
+    put_matrix(b, matrix, PC_GEMM_INPUT_GRADIENT, b->slice.tokens, matrix->inputs, matrix->outputs);
 }
 
-void pc_add_weight_gradient(pc_builder *b, const pc_matrix *x) {
-    put_matrix(b, x, PC_GEMM_WEIGHT_GRADIENT, x->outputs, x->inputs, b->slice.tokens);
+void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
+    put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, b->slice.tokens);
 }
 
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {

@@ -2,28 +2,28 @@
  * and softmax are one; copies where a tensor changes its order. */
 #include "models/workload/operations_private.h"
 
-static pc_matrix make_qkv(const pc_slice *x) {
-    return (pc_matrix){"qkv", x->hidden, x->qkv, x->counted_qkv};
+static pc_matrix make_qkv(const pc_slice *slice) {
+    return (pc_matrix){"qkv", slice->hidden, slice->qkv, slice->counted_qkv};
 }
 
-static pc_matrix make_output(const pc_slice *x) {
-    return (pc_matrix){"attention_output", x->query, x->hidden, (pc_wide)x->query * x->hidden};
+static pc_matrix make_output(const pc_slice *slice) {
+    return (pc_matrix){"attention_output", slice->query, slice->hidden, (pc_wide)slice->query * slice->hidden};
 }
 
-static pc_matrix make_up(const pc_slice *x) {
-    return (pc_matrix){"mlp_up", x->hidden, x->up, (pc_wide)x->hidden * x->up};
+static pc_matrix make_up(const pc_slice *slice) {
+    return (pc_matrix){"mlp_up", slice->hidden, slice->up, (pc_wide)slice->hidden * slice->up};
 }
 
-static pc_matrix make_down(const pc_slice *x) {
-    return (pc_matrix){"mlp_down", x->ffn, x->hidden, (pc_wide)x->ffn * x->hidden};
+static pc_matrix make_down(const pc_slice *slice) {
+    return (pc_matrix){"mlp_down", slice->ffn, slice->hidden, (pc_wide)slice->ffn * slice->hidden};
 }
 
 static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
     pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, bytes, launches);
 }
 
-static pc_wide score_count(const pc_slice *x) {
-    return (pc_wide)x->attention * x->sequence * x->sequence;
+static pc_wide score_count(const pc_slice *slice) {
+    return (pc_wide)slice->attention * slice->sequence * slice->sequence;
 }
 
 /* ---- attention itself ---- */
@@ -68,8 +68,8 @@ void pc_add_attention_again(pc_builder *b) {
 
 /* ---- what stands between matrices ---- */
 
-static pc_wide norm_elements(const pc_slice *x) {
-    return (pc_wide)x->norm_tokens * x->hidden;
+static pc_wide norm_elements(const pc_slice *slice) {
+    return (pc_wide)slice->norm_tokens * slice->hidden;
 }
 
 /* Adds to the residual what comes, with its bias and after dropout. */

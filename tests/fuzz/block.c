@@ -46,7 +46,7 @@ static void check_written(const pc_schedule *schedule, const pc_block *block) {
     size_t size = 0;
     pc_given_block *given;
     pc_schedule again;
-    pc_block_text_request wanted = {schedule, block, NULL, false};
+    pc_block_text_request wanted = {.schedule = schedule, .block = block};
     FILE *stream = open_memstream(&text, &size);
     pc_code code = pc_block_write(&wanted, stream, &error);
     fclose(stream);

@@ -1,31 +1,33 @@
-/* answers.h: the best of several schedules of one plan, whichever search they come from. Private to the generators. */
+/* answers.h: the best of several schedules of one instance, whichever search they come from. Private to the generators.
+ */
 #ifndef PC_MODELS_SCHEDULE_SEARCH_ANSWERS_H
 #define PC_MODELS_SCHEDULE_SEARCH_ANSWERS_H
 
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/schedule.h"
-#include "models/schedule/search/plan.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/reorder.h"
 
 #include <stdbool.h>
 
 typedef struct pc_answers {
-    const pc_plan *plan;
+    const pc_instance *instance;
     pc_reorder *room;
-    pc_plan_order best, other;
+    pc_instance_order best, other;
     pc_block block;  /* that the best one was made from; empty where that has passes of other kinds */
-    pc_time least;   /* no schedule of the plan is shorter */
+    pc_time least;   /* no schedule of the instance is shorter */
     bool has_answer; /* whether `best` stands */
 } pc_answers;
 
-/* The plan must outlive it. Free with pc_answers_free, also after a failure. */
-pc_code pc_answers_create(const pc_plan *plan, pc_answers *answers, pc_error *error);
+/* The instance must outlive it. Free with pc_answers_free, also after a failure. */
+pc_code pc_answers_create(const pc_instance *instance, pc_answers *answers, pc_error *error);
 void pc_answers_free(pc_answers *answers);
 
-/* Judges a schedule of the plan's shape at the plan's costs; of one with whole backward passes, where the plan has B
- * and W apart, each becomes a B and a W. It is the best one if it can run, keeps the limits, and has less span (then
- * less makespan, then less memory) than the best so far. Takes both over, whatever comes of them: they are empty then.
+/* Judges a schedule of the instance's shape at the instance's costs; of one with whole backward passes, where the
+ * instance has B and W apart, each becomes a B and a W. It is the best one if it can run, keeps the limits, and has
+ * less span (then less makespan, then less memory) than the best so far. Takes both over, whatever comes of them: they
+ * are empty then.
  */
 pc_time pc_answers_offer(pc_answers *answers, pc_schedule *schedule, pc_block *block);
 

@@ -5,29 +5,29 @@
 #define ROUNDING 1e-12 /* more than sums of products of doubles are off by */
 
 /* How long after the start of a microbatch's first F on a device its first backward pass can start there. */
-static pc_time way_back(const pc_plan *plan, int device) {
-    int first_back = device * plan->types + plan->chunks, cell = device * plan->types;
+static pc_time way_back(const pc_instance *instance, int device) {
+    int first_back = device * instance->types + instance->chunks, cell = device * instance->types;
     pc_time way = 0;
     do {
-        way += plan->cells[cell].duration;
-        cell = plan->cells[cell].after;
-        way += plan->cells[cell].before_delay;
-    } while (cell < first_back || cell >= (device + 1) * plan->types);
+        way += instance->cells[cell].duration;
+        cell = instance->cells[cell].after;
+        way += instance->cells[cell].before_delay;
+    } while (cell < first_back || cell >= (device + 1) * instance->types);
     return way;
 }
 
 /* The most time that a device can spend on F before its memory is full. */
-static pc_time longest_warm_up(const pc_plan *plan, int device) {
-    const pc_plan_cell *cells = plan->cells + (int64_t)device * plan->types;
+static pc_time longest_warm_up(const pc_instance *instance, int device) {
+    const pc_instance_cell *cells = instance->cells + (int64_t)device * instance->types;
     pc_time longest = 0, all = 0;
     int64_t smallest = INT64_MAX;
-    for (int c = 0; c < plan->chunks; c++) {
+    for (int c = 0; c < instance->chunks; c++) {
         if (cells[c].taken < smallest) smallest = cells[c].taken;
         if (cells[c].duration > longest) longest = cells[c].duration;
-        all += cells[c].duration * plan->microbatches;
+        all += cells[c].duration * instance->microbatches;
     }
     if (smallest <= 0 || longest == 0) return all;
-    int64_t most = plan->limit[device] / smallest;
+    int64_t most = instance->limit[device] / smallest;
     return most > all / longest ? all : most * longest;
 }
 
@@ -35,24 +35,25 @@ static pc_time longest_warm_up(const pc_plan *plan, int device) {
 
 /* How long after the end of a device's last F the device's own end is at the least: the rest of that microbatch's way
  * through the model and back to the backward pass that is its last here, and the W of that one. */
-static pc_time way_out(const pc_plan *plan, int device) {
-    int first = device * plan->types, last_f = first + plan->chunks - 1, last_back = first + plan->chunks;
-    pc_time way = plan->splits ? plan->cells[last_back + plan->chunks].duration : 0;
+static pc_time way_out(const pc_instance *instance, int device) {
+    int first = device * instance->types, last_f = first + instance->chunks - 1, last_back = first + instance->chunks;
+    pc_time way = instance->splits ? instance->cells[last_back + instance->chunks].duration : 0;
     for (int cell = last_f; cell != last_back;) {
-        cell = plan->cells[cell].after;
-        way += plan->cells[cell].before_delay + plan->cells[cell].duration;
+        cell = instance->cells[cell].after;
+        way += instance->cells[cell].before_delay + instance->cells[cell].duration;
     }
     return way;
 }
 
 /* The most work that a byte held stands for, after the device's last F; 0 work for no byte counts as none. */
-static double most_work_a_byte(const pc_plan *plan, int device) {
-    const pc_plan_cell *back = plan->cells + (int64_t)device * plan->types + plan->chunks;
+static double most_work_a_byte(const pc_instance *instance, int device) {
+    const pc_instance_cell *back = instance->cells + (int64_t)device * instance->types + instance->chunks;
     double most = 0;
-    for (int c = 0; c < plan->chunks; c++) {
+    for (int c = 0; c < instance->chunks; c++) {
         double held = -(double)back[c].taken, work = (double)back[c].duration;
-        if (plan->splits) {
-            double w_held = -(double)back[plan->chunks + c].taken, w_work = (double)back[plan->chunks + c].duration;
+        if (instance->splits) {
+            double w_held = -(double)back[instance->chunks + c].taken,
+                   w_work = (double)back[instance->chunks + c].duration;
             if (w_work > most * w_held) most = w_held > 0 ? w_work / w_held : HUGE_VAL;
             held += w_held;
             work += w_work;
@@ -63,54 +64,56 @@ static double most_work_a_byte(const pc_plan *plan, int device) {
 }
 
 /* The most time that a device can spend after its last F, on backward passes whose activations it holds then. */
-static pc_time longest_cool_down(const pc_plan *plan, int device) {
-    const pc_plan_cell *back = plan->cells + (int64_t)device * plan->types + plan->chunks;
+static pc_time longest_cool_down(const pc_instance *instance, int device) {
+    const pc_instance_cell *back = instance->cells + (int64_t)device * instance->types + instance->chunks;
     pc_time all = 0;
-    for (int type = 0; type < plan->types - plan->chunks; type++) all += back[type].duration * plan->microbatches;
-    double held = most_work_a_byte(plan, device) * (double)plan->limit[device] * (1 + ROUNDING);
+    for (int type = 0; type < instance->types - instance->chunks; type++)
+        all += back[type].duration * instance->microbatches;
+    double held = most_work_a_byte(instance, device) * (double)instance->limit[device] * (1 + ROUNDING);
     return held < (double)all ? (pc_time)held : all;
 }
 
 /* Whether the device can hold all microbatches at once. If not, it gives memory back before its last F. */
-static bool holds_all(const pc_plan *plan, int device) {
+static bool holds_all(const pc_instance *instance, int device) {
     double all = 0;
-    for (int c = 0; c < plan->chunks; c++)
-        all += (double)plan->cells[device * plan->types + c].taken * plan->microbatches;
-    return all <= (double)plan->limit[device];
+    for (int c = 0; c < instance->chunks; c++)
+        all += (double)instance->cells[device * instance->types + c].taken * instance->microbatches;
+    return all <= (double)instance->limit[device];
 }
 
 /* ---- memory over time ---- */
 
 /* The least time from the start of F of a chunk, the cell `from`, to the end of its backward pass: through the rest of
  * the model and back. */
-static pc_time round_trip(const pc_plan *plan, int from) {
-    int to = from + plan->chunks;
-    pc_time way = plan->cells[from].duration;
+static pc_time round_trip(const pc_instance *instance, int from) {
+    int to = from + instance->chunks;
+    pc_time way = instance->cells[from].duration;
     for (int cell = from; cell != to;) {
-        cell = plan->cells[cell].after;
-        way += plan->cells[cell].before_delay + plan->cells[cell].duration;
+        cell = instance->cells[cell].after;
+        way += instance->cells[cell].before_delay + instance->cells[cell].duration;
     }
     return way;
 }
 
 /* What one microbatch holds of a device at the least, bytes times time. */
-static double held_by_one(const pc_plan *plan, int device) {
-    const pc_plan_cell *cells = plan->cells + (int64_t)device * plan->types;
+static double held_by_one(const pc_instance *instance, int device) {
+    const pc_instance_cell *cells = instance->cells + (int64_t)device * instance->types;
     double held = 0;
-    for (int c = 0; c < plan->chunks; c++) {
-        pc_time trip = round_trip(plan, device * plan->types + c);
-        held -= (double)cells[plan->chunks + c].taken * (double)trip;
-        if (plan->splits)
-            held -= (double)cells[2 * plan->chunks + c].taken * (double)(trip + cells[2 * plan->chunks + c].duration);
+    for (int c = 0; c < instance->chunks; c++) {
+        pc_time trip = round_trip(instance, device * instance->types + c);
+        held -= (double)cells[instance->chunks + c].taken * (double)trip;
+        if (instance->splits)
+            held -= (double)cells[2 * instance->chunks + c].taken *
+                    (double)(trip + cells[2 * instance->chunks + c].duration);
     }
     return held;
 }
 
 /* The least time for passes to take (sign 1) or to give back (-1) so much memory, one after the other. */
-static double time_to_move(const pc_plan *plan, int device, int sign, double bytes) {
-    const pc_plan_cell *cells = plan->cells + (int64_t)device * plan->types;
+static double time_to_move(const pc_instance *instance, int device, int sign, double bytes) {
+    const pc_instance_cell *cells = instance->cells + (int64_t)device * instance->types;
     double fastest = 0;
-    for (int type = 0; type < plan->types; type++) {
+    for (int type = 0; type < instance->types; type++) {
         double moved = sign * (double)cells[type].taken;
         if (moved <= 0) continue;
         if (cells[type].duration == 0) return 0;
@@ -122,37 +125,38 @@ static double time_to_move(const pc_plan *plan, int device, int sign, double byt
 /* Microbatches hold memory for so long that the device cannot end before: what they hold, over its limit. At the start
  * its memory fills up, and at the end it empties, no faster than passes take and give back; an F takes at its start, so
  * that the first one counts as there already. */
-static double time_to_hold(const pc_plan *plan, int device) {
-    if (!pc_plan_is_limited(plan, device)) return 0;
-    double limit = (double)plan->limit[device], largest = 0;
-    for (int c = 0; c < plan->chunks; c++) {
-        double taken = (double)plan->cells[device * plan->types + c].taken;
+static double time_to_hold(const pc_instance *instance, int device) {
+    if (!pc_instance_is_limited(instance, device)) return 0;
+    double limit = (double)instance->limit[device], largest = 0;
+    for (int c = 0; c < instance->chunks; c++) {
+        double taken = (double)instance->cells[device * instance->types + c].taken;
         if (taken > largest) largest = taken;
     }
-    double plain = held_by_one(plan, device) * plan->microbatches / limit;
+    double plain = held_by_one(instance, device) * instance->microbatches / limit;
     double rest = limit - largest > 0 ? limit - largest : 0; /* what steps of passes do not cover */
-    double fills = time_to_move(plan, device, 1, rest), empties = time_to_move(plan, device, -1, rest);
+    double fills = time_to_move(instance, device, 1, rest), empties = time_to_move(instance, device, -1, rest);
     double ramped = plain + (fills + empties) * rest / (2 * limit);
     return ramped >= fills + empties ? ramped : plain;
 }
 
 /* Work without a break, but for what the device waits at its start, before its first backward pass, and at its end,
  * after its last F. Both count where the one cannot be the other. */
-static pc_time time_to_work(const pc_plan *plan, int device) {
-    pc_time work = 0, starting = way_back(plan, device) - longest_warm_up(plan, device);
-    pc_time ending = way_out(plan, device) - longest_cool_down(plan, device);
-    for (int type = 0; type < plan->types; type++) work += plan->cells[device * plan->types + type].duration;
+static pc_time time_to_work(const pc_instance *instance, int device) {
+    pc_time work = 0, starting = way_back(instance, device) - longest_warm_up(instance, device);
+    pc_time ending = way_out(instance, device) - longest_cool_down(instance, device);
+    for (int type = 0; type < instance->types; type++)
+        work += instance->cells[device * instance->types + type].duration;
     if (starting < 0) starting = 0;
     if (ending < 0) ending = 0;
     pc_time waits = starting > ending ? starting : ending;
-    return work * plan->microbatches + (holds_all(plan, device) ? waits : starting + ending);
+    return work * instance->microbatches + (holds_all(instance, device) ? waits : starting + ending);
 }
 
-pc_time pc_plan_least_span(const pc_plan *plan) {
+pc_time pc_instance_least_span(const pc_instance *instance) {
     pc_time least = 0;
-    for (int d = 0; d < plan->devices; d++) {
-        pc_time work = time_to_work(plan, d);
-        double hold = ceil(time_to_hold(plan, d) * (1 - ROUNDING));
+    for (int d = 0; d < instance->devices; d++) {
+        pc_time work = time_to_work(instance, d);
+        double hold = ceil(time_to_hold(instance, d) * (1 - ROUNDING));
         if (work > least) least = work;
         if (hold > (double)least && hold < (double)(INT64_MAX / 2)) least = (pc_time)hold;
     }

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 /* Whether the block keeps every limit; *unused is what it leaves, summed over the devices. */
-static bool keeps_limits(const pc_search *search, const pc_plan *plan, const pc_block *block, int64_t *unused) {
+static bool keeps_limits(const pc_search *search, const pc_instance *instance, const pc_block *block, int64_t *unused) {
     *unused = 0;
-    for (int d = 0; d < plan->devices; d++) {
+    for (int d = 0; d < instance->devices; d++) {
         int64_t peak = pc_block_peak(block, search->costs, d, search->microbatches);
-        if (peak > plan->limit[d]) return false;
-        *unused += pc_plan_is_limited(plan, d) ? plan->limit[d] - peak : -peak;
+        if (peak > instance->limit[d]) return false;
+        *unused += pc_instance_is_limited(instance, d) ? instance->limit[d] - peak : -peak;
     }
     return true;
 }
@@ -41,17 +41,17 @@ static int64_t drop_doubles(pc_candidate *list, int64_t count) {
     return kept;
 }
 
-pc_code pc_candidates_list(const pc_search *search, const pc_plan *plan, pc_candidate *list, int64_t *count,
+pc_code pc_candidates_list(const pc_search *search, const pc_instance *instance, pc_candidate *list, int64_t *count,
                            pc_error *error) {
     pc_block blocks[2] = {{0}}; /* of one microbatch, and of two */
     pc_code code = PC_OK;
     *count = 0;
     for (int i = 0; i < 2 && !code; i++)
-        code = pc_block_create(plan->placement, plan->devices, plan->chunks, i + 1, &blocks[i], error);
+        code = pc_block_create(instance->placement, instance->devices, instance->chunks, i + 1, &blocks[i], error);
     for (int64_t i = 0; i < search->pattern_count && !code; i++) {
         pc_block *block = &blocks[pc_pattern_microbatches(search->patterns[i].family) - 1];
         int64_t unused;
-        if (pc_pattern_build(&search->patterns[i], block) && keeps_limits(search, plan, block, &unused))
+        if (pc_pattern_build(&search->patterns[i], block) && keeps_limits(search, instance, block, &unused))
             list[(*count)++] = (pc_candidate){i, unused, hash_of(block)};
     }
     for (int i = 0; i < 2; i++) pc_block_free(&blocks[i]);
@@ -61,14 +61,15 @@ pc_code pc_candidates_list(const pc_search *search, const pc_plan *plan, pc_cand
     return PC_OK;
 }
 
-pc_code pc_candidates_fits(const pc_search *search, const pc_plan *plan, int64_t pattern, bool *fits, pc_error *error) {
+pc_code pc_candidates_fits(const pc_search *search, const pc_instance *instance, int64_t pattern, bool *fits,
+                           pc_error *error) {
     const pc_pattern *p = &search->patterns[pattern];
     pc_block block;
     int64_t unused;
-    pc_code code = pc_block_create(plan->placement, plan->devices, plan->chunks, pc_pattern_microbatches(p->family),
-                                   &block, error);
+    pc_code code = pc_block_create(instance->placement, instance->devices, instance->chunks,
+                                   pc_pattern_microbatches(p->family), &block, error);
     if (code) return code;
-    *fits = pc_pattern_build(p, &block) && keeps_limits(search, plan, &block, &unused);
+    *fits = pc_pattern_build(p, &block) && keeps_limits(search, instance, &block, &unused);
     pc_block_free(&block);
     return PC_OK;
 }

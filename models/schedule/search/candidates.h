@@ -3,8 +3,8 @@
 #define PC_MODELS_SCHEDULE_SEARCH_CANDIDATES_H
 
 #include "engine/error.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/pattern.h"
-#include "models/schedule/search/plan.h"
 #include "models/schedule/search/search.h"
 
 #include <stdint.h>
@@ -18,10 +18,11 @@ typedef struct pc_candidate {
 
 /* Writes all of them, each block once, those first that leave least memory unused; `list` has room for one a pattern.
  */
-pc_code pc_candidates_list(const pc_search *search, const pc_plan *plan, pc_candidate *list, int64_t *count,
+pc_code pc_candidates_list(const pc_search *search, const pc_instance *instance, pc_candidate *list, int64_t *count,
                            pc_error *error);
 
 /* Whether one pattern's block stands, and keeps the limits. */
-pc_code pc_candidates_fits(const pc_search *search, const pc_plan *plan, int64_t pattern, bool *fits, pc_error *error);
+pc_code pc_candidates_fits(const pc_search *search, const pc_instance *instance, int64_t pattern, bool *fits,
+                           pc_error *error);
 
 #endif

@@ -18,8 +18,8 @@ typedef struct device_state {
 } device_state;
 
 struct pc_reorder {
-    const pc_plan *plan; /* the user's */
-    pc_plan mirror;
+    const pc_instance *instance; /* the user's */
+    pc_instance mirror;
     pc_time *end;      /* [devices][types][microbatches]: when a pass of this sweep ends; NOT_YET */
     int32_t *position; /* the same shape: where it stands in the old order of its device */
     int64_t *level;    /* [devices][passes]: memory after each pass of the old order, with what was pulled ahead */
@@ -33,7 +33,7 @@ struct pc_reorder {
     int64_t *window;   /* a number a device: how far ahead in the old order a pass may be pulled from */
     int32_t *ready;    /* devices that may go on when squeezing; a stack */
     int ready_count;
-    pc_plan_order to, fro, now;
+    pc_instance_order to, fro, now;
 };
 
 /* ---- the room ---- */
@@ -45,13 +45,13 @@ static int leaves_for(int devices) {
 }
 
 static bool allocate(pc_reorder *r) {
-    size_t devices = (size_t)r->plan->devices, all = devices * (size_t)r->plan->passes;
+    size_t devices = (size_t)r->instance->devices, all = devices * (size_t)r->instance->passes;
     r->end = pc_alloc(all, sizeof *r->end);
     r->position = pc_alloc(all, sizeof *r->position);
     r->level = pc_alloc(all, sizeof *r->level);
-    r->done = pc_alloc(devices * (size_t)r->plan->types, sizeof *r->done);
+    r->done = pc_alloc(devices * (size_t)r->instance->types, sizeof *r->done);
     r->device = pc_alloc(devices, sizeof *r->device);
-    r->leaves = leaves_for(r->plan->devices);
+    r->leaves = leaves_for(r->instance->devices);
     r->next = pc_alloc((size_t)r->leaves, sizeof *r->next);
     r->winner = pc_alloc((size_t)r->leaves * 2, sizeof *r->winner);
     r->release = pc_alloc(devices, sizeof *r->release);
@@ -62,29 +62,29 @@ static bool allocate(pc_reorder *r) {
            r->shortest && r->ready && r->window;
 }
 
-static pc_time shortest_pass(const pc_plan *plan, int device) {
+static pc_time shortest_pass(const pc_instance *instance, int device) {
     pc_time shortest = NEVER;
-    for (int type = 0; type < plan->types; type++) {
-        pc_time duration = plan->cells[device * plan->types + type].duration;
+    for (int type = 0; type < instance->types; type++) {
+        pc_time duration = instance->cells[device * instance->types + type].duration;
         if (duration < shortest) shortest = duration;
     }
     return shortest;
 }
 
-pc_code pc_reorder_create(const pc_plan *plan, pc_reorder **reorder, pc_error *error) {
+pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_error *error) {
     pc_reorder *r = pc_alloc(1, sizeof *r);
     if (!r) return pc_error_no_memory(error);
-    r->plan = plan;
-    pc_code code = pc_plan_mirror(plan, &r->mirror, error);
-    if (!code) code = pc_plan_order_create(plan, &r->to, error);
-    if (!code) code = pc_plan_order_create(plan, &r->fro, error);
-    if (!code) code = pc_plan_order_create(plan, &r->now, error);
+    r->instance = instance;
+    pc_code code = pc_instance_mirror(instance, &r->mirror, error);
+    if (!code) code = pc_instance_order_create(instance, &r->to, error);
+    if (!code) code = pc_instance_order_create(instance, &r->fro, error);
+    if (!code) code = pc_instance_order_create(instance, &r->now, error);
     if (!code && !allocate(r)) code = pc_error_no_memory(error);
     if (code) {
         pc_reorder_free(r);
         return code;
     }
-    for (int d = 0; d < plan->devices; d++) r->shortest[d] = shortest_pass(plan, d);
+    for (int d = 0; d < instance->devices; d++) r->shortest[d] = shortest_pass(instance, d);
     *reorder = r;
     return PC_OK;
 }
@@ -94,10 +94,10 @@ void pc_reorder_free(pc_reorder *r) {
     void *const arrays[] = {r->end,    r->position, r->level,    r->done,  r->device, r->next,
                             r->winner, r->release,  r->shortest, r->ready, r->window};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
-    pc_plan_mirror_free(&r->mirror);
-    pc_plan_order_free(&r->to);
-    pc_plan_order_free(&r->fro);
-    pc_plan_order_free(&r->now);
+    pc_instance_mirror_free(&r->mirror);
+    pc_instance_order_free(&r->to);
+    pc_instance_order_free(&r->fro);
+    pc_instance_order_free(&r->now);
     pc_free(r);
 }
 
@@ -118,7 +118,7 @@ static inline void set_next(pc_reorder *r, int device, pc_time time) {
 static void start_tournament(pc_reorder *r) {
     for (int i = 0; i < r->leaves; i++) {
         r->winner[r->leaves + i] = i;
-        r->next[i] = i < r->plan->devices ? r->device[i].free : NEVER;
+        r->next[i] = i < r->instance->devices ? r->device[i].free : NEVER;
     }
     for (int node = r->leaves - 1; node >= 1; node--) {
         int left = r->winner[2 * (size_t)node], right = r->winner[2 * (size_t)node + 1];
@@ -128,28 +128,28 @@ static void start_tournament(pc_reorder *r) {
 
 /* ---- one sweep ---- */
 
-/* `plan` is the user's or its mirror. */
+/* `instance` is the user's or its mirror. */
 typedef struct sweep {
     pc_reorder *r;
-    const pc_plan *plan;
-    const pc_plan_order *old;
-    pc_plan_order *made;
+    const pc_instance *instance;
+    const pc_instance_order *old;
+    pc_instance_order *made;
     bool strict; /* a gap ends where the next pass is known to be ready, also if it started later before */
 } sweep;
 
 static inline int64_t index_of(const sweep *s, int cell, int microbatch) {
-    return (int64_t)cell * s->plan->microbatches + microbatch;
+    return (int64_t)cell * s->instance->microbatches + microbatch;
 }
 
 /* When the passes that this one waits for have ended and sent; NEVER where that is not known yet. */
-static inline pc_time ready_at(const sweep *s, const pc_plan_cell *cell, int microbatch) {
+static inline pc_time ready_at(const sweep *s, const pc_instance_cell *cell, int microbatch) {
     pc_time ready = 0;
-    if (cell->before != PC_PLAN_NONE) {
+    if (cell->before != PC_INSTANCE_NONE) {
         pc_time end = s->r->end[index_of(s, cell->before, microbatch)];
         if (end == NOT_YET) return NEVER;
         ready = end + cell->before_delay;
     }
-    if (cell->own != PC_PLAN_NONE) {
+    if (cell->own != PC_INSTANCE_NONE) {
         pc_time end = s->r->end[index_of(s, cell->own, microbatch)];
         if (end == NOT_YET) return NEVER;
         if (end > ready) ready = end;
@@ -158,21 +158,21 @@ static inline pc_time ready_at(const sweep *s, const pc_plan_cell *cell, int mic
 }
 
 /* Tells the device that waits for this pass when its input arrives. */
-static inline void notify(const sweep *s, int device, const pc_plan_cell *cell, pc_time end) {
-    if (cell->after == PC_PLAN_NONE) return;
-    int other = cell->after / s->plan->types;
+static inline void notify(const sweep *s, int device, const pc_instance_cell *cell, pc_time end) {
+    if (cell->after == PC_INSTANCE_NONE) return;
+    int other = cell->after / s->instance->types;
     if (other == device) return;
-    pc_time arrival = end + s->plan->cells[cell->after].before_delay;
+    pc_time arrival = end + s->instance->cells[cell->after].before_delay;
     if (arrival < s->r->device[other].free) arrival = s->r->device[other].free;
     if (arrival < s->r->next[other]) set_next(s->r, other, arrival);
 }
 
 static inline void run_pass(const sweep *s, int device, int type, int microbatch, pc_time start) {
-    int cell_index = device * s->plan->types + type;
-    const pc_plan_cell *cell = &s->plan->cells[cell_index];
+    int cell_index = device * s->instance->types + type;
+    const pc_instance_cell *cell = &s->instance->cells[cell_index];
     device_state *state = &s->r->device[device];
-    int64_t place = device * s->plan->passes + state->filled++;
-    s->made->pass[place] = pc_plan_pass_make(type, microbatch);
+    int64_t place = device * s->instance->passes + state->filled++;
+    s->made->pass[place] = pc_instance_pass_make(type, microbatch);
     s->made->start[place] = start;
     state->free = s->r->end[index_of(s, cell_index, microbatch)] = start + cell->duration;
     s->r->done[cell_index]++;
@@ -182,39 +182,40 @@ static inline void run_pass(const sweep *s, int device, int type, int microbatch
 /* Whether memory allows to run a pass now that stands `place` in the old order: it adds `taken` from here to there. */
 static bool fits_memory(const sweep *s, int device, int64_t place, int64_t taken) {
     if (taken <= 0) return true;
-    int64_t base = device * s->plan->passes, most = s->plan->limit[device] - taken;
+    int64_t base = device * s->instance->passes, most = s->instance->limit[device] - taken;
     const device_state *state = &s->r->device[device];
-    pc_plan_pass head = s->old->pass[base + state->cursor];
-    const pc_plan_cell *head_cell = &s->plan->cells[device * s->plan->types + pc_plan_pass_type(head)];
+    pc_instance_pass head = s->old->pass[base + state->cursor];
+    const pc_instance_cell *head_cell = &s->instance->cells[device * s->instance->types + pc_instance_pass_type(head)];
     if (s->r->level[base + state->cursor] - head_cell->taken > most) return false;
     for (int64_t k = state->cursor; k < place; k++) {
         if (s->r->level[base + k] <= most) continue;
-        pc_plan_pass pass = s->old->pass[base + k];
-        int cell = device * s->plan->types + pc_plan_pass_type(pass);
-        if (s->r->end[index_of(s, cell, pc_plan_pass_microbatch(pass))] == NOT_YET) return false;
+        pc_instance_pass pass = s->old->pass[base + k];
+        int cell = device * s->instance->types + pc_instance_pass_type(pass);
+        if (s->r->end[index_of(s, cell, pc_instance_pass_microbatch(pass))] == NOT_YET) return false;
     }
     return true;
 }
 
 /* Runs the pass of this type that is next, ahead of what the old order has before it. */
 static void pull(const sweep *s, int device, int type, pc_time time) {
-    int cell = device * s->plan->types + type, microbatch = s->r->done[cell];
-    int64_t base = device * s->plan->passes, place = s->r->position[index_of(s, cell, microbatch)];
-    int64_t taken = s->plan->cells[cell].taken;
+    int cell = device * s->instance->types + type, microbatch = s->r->done[cell];
+    int64_t base = device * s->instance->passes, place = s->r->position[index_of(s, cell, microbatch)];
+    int64_t taken = s->instance->cells[cell].taken;
     run_pass(s, device, type, microbatch, time);
     if (taken != 0)
         for (int64_t k = s->r->device[device].cursor; k < place; k++) s->r->level[base + k] += taken;
 }
 
 /* Which pass to pull into a gap that begins at `time` and ends at `gap_end`: the first one in the old order that is
- * ready and fits; its type, or PC_PLAN_NONE. `soon` becomes the next time at which anything is known to be ready. */
+ * ready and fits; its type, or PC_INSTANCE_NONE. `soon` becomes the next time at which anything is known to be ready.
+ */
 static int choose(const sweep *s, int device, int head_type, pc_time time, pc_time gap_end, pc_time *soon) {
-    int best = PC_PLAN_NONE;
+    int best = PC_INSTANCE_NONE;
     int64_t best_place = s->r->device[device].cursor + s->r->window[device];
-    for (int type = 0; type < s->plan->types; type++) {
-        int cell_index = device * s->plan->types + type, microbatch = s->r->done[cell_index];
-        if (type == head_type || microbatch >= s->plan->microbatches) continue;
-        const pc_plan_cell *cell = &s->plan->cells[cell_index];
+    for (int type = 0; type < s->instance->types; type++) {
+        int cell_index = device * s->instance->types + type, microbatch = s->r->done[cell_index];
+        if (type == head_type || microbatch >= s->instance->microbatches) continue;
+        const pc_instance_cell *cell = &s->instance->cells[cell_index];
         pc_time ready = ready_at(s, cell, microbatch);
         if (ready > time && ready < *soon) *soon = ready;
         if (ready > time || cell->duration > gap_end - time) continue;
@@ -233,24 +234,24 @@ static inline pc_time end_of_gap(const sweep *s, pc_time ready, pc_time before) 
 }
 
 /* The old order's first pass that has not run. False where all have. */
-static inline bool find_head(const sweep *s, int device, pc_plan_pass *head) {
+static inline bool find_head(const sweep *s, int device, pc_instance_pass *head) {
     device_state *state = &s->r->device[device];
-    if (state->filled == s->plan->passes) return false;
-    for (int64_t base = device * s->plan->passes;; state->cursor++) {
+    if (state->filled == s->instance->passes) return false;
+    for (int64_t base = device * s->instance->passes;; state->cursor++) {
         *head = s->old->pass[base + state->cursor];
-        int cell = device * s->plan->types + pc_plan_pass_type(*head);
-        if (s->r->end[index_of(s, cell, pc_plan_pass_microbatch(*head))] == NOT_YET) return true;
+        int cell = device * s->instance->types + pc_instance_pass_type(*head);
+        if (s->r->end[index_of(s, cell, pc_instance_pass_microbatch(*head))] == NOT_YET) return true;
     }
 }
 
 /* Fills the gap at `time`, or says when to look again. False where the device has nothing to do now. */
-static bool fill_gap(const sweep *s, int device, pc_plan_pass head, pc_time ready, pc_time time) {
-    pc_time before = s->old->start[device * s->plan->passes + s->r->device[device].cursor], soon = ready;
+static bool fill_gap(const sweep *s, int device, pc_instance_pass head, pc_time ready, pc_time time) {
+    pc_time before = s->old->start[device * s->instance->passes + s->r->device[device].cursor], soon = ready;
     pc_time gap_end = end_of_gap(s, ready, before);
-    int type = PC_PLAN_NONE;
+    int type = PC_INSTANCE_NONE;
     if (gap_end - time >= s->r->shortest[device])
-        type = choose(s, device, pc_plan_pass_type(head), time, gap_end, &soon);
-    if (type == PC_PLAN_NONE) {
+        type = choose(s, device, pc_instance_pass_type(head), time, gap_end, &soon);
+    if (type == PC_INSTANCE_NONE) {
         set_next(s->r, device, soon);
         return false;
     }
@@ -262,11 +263,11 @@ static bool fill_gap(const sweep *s, int device, pc_plan_pass head, pc_time read
  * looks only at the time of the sweep, when all that comes before is known. */
 static void decide(const sweep *s, int device, pc_time now) {
     const device_state *state = &s->r->device[device];
-    pc_plan_pass head;
+    pc_instance_pass head;
     pc_time time = now;
     while (find_head(s, device, &head)) {
-        int type = pc_plan_pass_type(head), microbatch = pc_plan_pass_microbatch(head);
-        pc_time ready = ready_at(s, &s->plan->cells[device * s->plan->types + type], microbatch);
+        int type = pc_instance_pass_type(head), microbatch = pc_instance_pass_microbatch(head);
+        pc_time ready = ready_at(s, &s->instance->cells[device * s->instance->types + type], microbatch);
         if (ready <= time) {
             run_pass(s, device, type, microbatch, ready > state->free ? ready : state->free);
         } else if (time > now) {
@@ -282,24 +283,24 @@ static void decide(const sweep *s, int device, pc_time now) {
 
 static void start_device(const sweep *s, int device, pc_time release) {
     pc_reorder *r = s->r;
-    int64_t base = device * s->plan->passes, level = 0;
+    int64_t base = device * s->instance->passes, level = 0;
     r->device[device] = (device_state){.free = release};
-    for (int type = 0; type < s->plan->types; type++) r->done[device * s->plan->types + type] = 0;
-    for (int64_t k = base; k < base + s->plan->passes; k++) {
-        pc_plan_pass pass = s->old->pass[k];
-        int cell = device * s->plan->types + pc_plan_pass_type(pass);
-        int64_t i = index_of(s, cell, pc_plan_pass_microbatch(pass));
+    for (int type = 0; type < s->instance->types; type++) r->done[device * s->instance->types + type] = 0;
+    for (int64_t k = base; k < base + s->instance->passes; k++) {
+        pc_instance_pass pass = s->old->pass[k];
+        int cell = device * s->instance->types + pc_instance_pass_type(pass);
+        int64_t i = index_of(s, cell, pc_instance_pass_microbatch(pass));
         r->position[i] = (int32_t)(k - base);
         r->end[i] = NOT_YET;
-        r->level[k] = level += s->plan->cells[cell].taken;
+        r->level[k] = level += s->instance->cells[cell].taken;
     }
 }
 
 /* Span and makespan of the new order. */
 static void measure(const sweep *s) {
     s->made->span = s->made->makespan = 0;
-    for (int d = 0; d < s->plan->devices; d++) {
-        pc_time end = s->r->device[d].free, span = end - s->made->start[d * s->plan->passes];
+    for (int d = 0; d < s->instance->devices; d++) {
+        pc_time end = s->r->device[d].free, span = end - s->made->start[d * s->instance->passes];
         if (span > s->made->span) s->made->span = span;
         if (end > s->made->makespan) s->made->makespan = end;
     }
@@ -308,11 +309,11 @@ static void measure(const sweep *s) {
 /* False where the old order has a deadlock. */
 static bool run_sweep(const sweep *s, const pc_time *release) {
     pc_reorder *r = s->r;
-    for (int d = 0; d < s->plan->devices; d++) start_device(s, d, release ? release[d] : 0);
+    for (int d = 0; d < s->instance->devices; d++) start_device(s, d, release ? release[d] : 0);
     start_tournament(r);
     for (int d; r->next[d = r->winner[1]] < NEVER;) decide(s, d, r->next[d]);
-    for (int d = 0; d < s->plan->devices; d++)
-        if (r->device[d].filled < s->plan->passes) return false;
+    for (int d = 0; d < s->instance->devices; d++)
+        if (r->device[d].filled < s->instance->passes) return false;
     measure(s);
     return true;
 }
@@ -320,15 +321,15 @@ static bool run_sweep(const sweep *s, const pc_time *release) {
 /* ---- squeeze ---- */
 
 /* The most memory over devices; -1 where a device goes over its limit. */
-static int64_t peak_of(const pc_plan *plan, const pc_plan_order *order) {
+static int64_t peak_of(const pc_instance *instance, const pc_instance_order *order) {
     int64_t peak = 0;
-    for (int d = 0; d < plan->devices; d++) {
+    for (int d = 0; d < instance->devices; d++) {
         int64_t level = 0, most = 0;
-        for (int64_t k = d * plan->passes; k < (d + 1) * plan->passes; k++) {
-            level += plan->cells[d * plan->types + pc_plan_pass_type(order->pass[k])].taken;
+        for (int64_t k = d * instance->passes; k < (d + 1) * instance->passes; k++) {
+            level += instance->cells[d * instance->types + pc_instance_pass_type(order->pass[k])].taken;
             if (level > most) most = level;
         }
-        if (most > plan->limit[d]) return -1;
+        if (most > instance->limit[d]) return -1;
         if (most > peak) peak = most;
     }
     return peak;
@@ -337,19 +338,20 @@ static int64_t peak_of(const pc_plan *plan, const pc_plan_order *order) {
 /* Without gaps to fill the order of events does not matter: a device runs on until it waits for another one, and that
  * one wakes it. */
 static void squeeze_device(const sweep *s, int device) {
-    const pc_plan *plan = s->plan;
+    const pc_instance *instance = s->instance;
     pc_reorder *r = s->r;
     device_state *state = &r->device[device];
-    for (int64_t base = device * plan->passes; state->cursor < plan->passes; state->cursor++) {
-        pc_plan_pass pass = s->old->pass[base + state->cursor];
-        int cell_index = device * plan->types + pc_plan_pass_type(pass), microbatch = pc_plan_pass_microbatch(pass);
-        const pc_plan_cell *cell = &plan->cells[cell_index];
+    for (int64_t base = device * instance->passes; state->cursor < instance->passes; state->cursor++) {
+        pc_instance_pass pass = s->old->pass[base + state->cursor];
+        int cell_index = device * instance->types + pc_instance_pass_type(pass),
+            microbatch = pc_instance_pass_microbatch(pass);
+        const pc_instance_cell *cell = &instance->cells[cell_index];
         pc_time ready = ready_at(s, cell, microbatch);
         if (ready == NEVER) return;
         pc_time start = ready > state->free ? ready : state->free;
         s->made->start[base + state->cursor] = start;
         state->free = r->end[index_of(s, cell_index, microbatch)] = start + cell->duration;
-        int other = cell->after == PC_PLAN_NONE ? device : cell->after / plan->types;
+        int other = cell->after == PC_INSTANCE_NONE ? device : cell->after / instance->types;
         if (other != device && r->done[other] == 0) {
             r->done[other] = 1;
             r->ready[r->ready_count++] = other;
@@ -360,8 +362,8 @@ static void squeeze_device(const sweep *s, int device) {
 /* Here r->done says, for each device, whether it stands in the stack. */
 static bool run_squeeze(const sweep *s) {
     pc_reorder *r = s->r;
-    int devices = s->plan->devices;
-    memset(r->end, 0xff, (size_t)devices * (size_t)s->plan->passes * sizeof *r->end); /* NOT_YET */
+    int devices = s->instance->devices;
+    memset(r->end, 0xff, (size_t)devices * (size_t)s->instance->passes * sizeof *r->end); /* NOT_YET */
     r->ready_count = 0;
     for (int d = devices - 1; d >= 0; d--) {
         r->device[d] = (device_state){0};
@@ -374,14 +376,14 @@ static bool run_squeeze(const sweep *s) {
         squeeze_device(s, device);
     }
     for (int d = 0; d < devices; d++)
-        if (r->device[d].cursor < s->plan->passes) return false;
+        if (r->device[d].cursor < s->instance->passes) return false;
     measure(s);
     return true;
 }
 
-bool pc_reorder_squeeze(pc_reorder *r, pc_plan_order *order) {
-    int64_t peak = peak_of(r->plan, order);
-    sweep s = {.r = r, .plan = r->plan, .old = order, .made = order};
+bool pc_reorder_squeeze(pc_reorder *r, pc_instance_order *order) {
+    int64_t peak = peak_of(r->instance, order);
+    sweep s = {.r = r, .instance = r->instance, .old = order, .made = order};
     if (peak < 0 || !run_squeeze(&s)) return false;
     order->peak = peak;
     return true;
@@ -393,23 +395,23 @@ bool pc_reorder_squeeze(pc_reorder *r, pc_plan_order *order) {
 typedef struct packing {
     pc_reorder *r;
     const pc_block *block;
-    pc_plan_order *made;
+    pc_instance_order *made;
 } packing;
 
 static inline pc_time cells_of(const packing *k, int type) {
-    return k->block->duration[pc_plan_to_pass(k->r->plan, pc_plan_pass_make(type, 0)).kind];
+    return k->block->duration[pc_instance_to_pass(k->r->instance, pc_instance_pass_make(type, 0)).kind];
 }
 
-/* The type of the device's next pass in the repeated block, and when it starts there; PC_PLAN_NONE and NEVER after the
- * last one. */
+/* The type of the device's next pass in the repeated block, and when it starts there; PC_INSTANCE_NONE and NEVER after
+ * the last one. */
 static int next_in_block(const packing *k, int device, pc_time *start) {
-    const pc_plan *plan = k->r->plan;
-    int next = PC_PLAN_NONE, many = k->block->microbatches;
+    const pc_instance *instance = k->r->instance;
+    int next = PC_INSTANCE_NONE, many = k->block->microbatches;
     *start = NEVER;
-    for (int type = 0; type < plan->types; type++) {
-        int microbatch = k->r->done[device * plan->types + type];
-        if (microbatch == plan->microbatches) continue;
-        pc_pass pass = pc_plan_to_pass(plan, pc_plan_pass_make(type, microbatch));
+    for (int type = 0; type < instance->types; type++) {
+        int microbatch = k->r->done[device * instance->types + type];
+        if (microbatch == instance->microbatches) continue;
+        pc_pass pass = pc_instance_to_pass(instance, pc_instance_pass_make(type, microbatch));
         pc_time at = pc_block_start(k->block, microbatch % many, device, pass.chunk, pass.kind) +
                      microbatch / many * k->block->interval;
         if (at >= *start) continue;
@@ -421,11 +423,11 @@ static int next_in_block(const packing *k, int device, pc_time *start) {
 
 /* When all that the pass waits for has ended, the same pass of the microbatch before included. */
 static pc_time ready_in_cells(const packing *k, int cell, int microbatch) {
-    const int64_t microbatches = k->r->plan->microbatches;
-    const int32_t others[] = {k->r->plan->cells[cell].before, k->r->plan->cells[cell].own};
+    const int64_t microbatches = k->r->instance->microbatches;
+    const int32_t others[] = {k->r->instance->cells[cell].before, k->r->instance->cells[cell].own};
     pc_time ready = microbatch > 0 ? k->r->end[cell * microbatches + microbatch - 1] : 0;
     for (int i = 0; i < 2; i++) {
-        if (others[i] == PC_PLAN_NONE) continue;
+        if (others[i] == PC_INSTANCE_NONE) continue;
         pc_time end = k->r->end[others[i] * microbatches + microbatch];
         if (end > ready) ready = end;
     }
@@ -435,15 +437,16 @@ static pc_time ready_in_cells(const packing *k, int cell, int microbatch) {
 /* Where the device's new order has the first gap for the pass after which memory never lacks; *start becomes when it
  * begins. There is one behind the last pass, for the block has the pass there. */
 static int64_t find_gap(const packing *k, int device, int type, pc_time ready, pc_time *start) {
-    const pc_plan *plan = k->r->plan;
-    int64_t base = device * plan->passes, last = base + k->r->device[device].filled, gap = last;
-    int64_t taken = plan->cells[device * plan->types + type].taken;
+    const pc_instance *instance = k->r->instance;
+    int64_t base = device * instance->passes, last = base + k->r->device[device].filled, gap = last;
+    int64_t taken = instance->cells[device * instance->types + type].taken;
     pc_time cells = cells_of(k, type);
     for (int64_t at = last; at >= base; at--) {
-        pc_time free = at == base ? 0 : k->made->start[at - 1] + cells_of(k, pc_plan_pass_type(k->made->pass[at - 1]));
+        pc_time free =
+            at == base ? 0 : k->made->start[at - 1] + cells_of(k, pc_instance_pass_type(k->made->pass[at - 1]));
         pc_time begin = free > ready ? free : ready;
         int64_t level = at == base ? 0 : k->r->level[at - 1];
-        bool fits = taken <= 0 || level <= plan->limit[device] - taken;
+        bool fits = taken <= 0 || level <= instance->limit[device] - taken;
         if (at == last || (fits && begin + cells <= k->made->start[at])) {
             gap = at;
             *start = begin;
@@ -454,9 +457,9 @@ static int64_t find_gap(const packing *k, int device, int type, pc_time ready, p
 }
 
 static void pack_pass(const packing *k, int device, int type) {
-    const pc_plan *plan = k->r->plan;
-    int cell = device * plan->types + type, microbatch = k->r->done[cell]++;
-    int64_t last = device * plan->passes + k->r->device[device].filled, taken = plan->cells[cell].taken;
+    const pc_instance *instance = k->r->instance;
+    int cell = device * instance->types + type, microbatch = k->r->done[cell]++;
+    int64_t last = device * instance->passes + k->r->device[device].filled, taken = instance->cells[cell].taken;
     int64_t *level = k->r->level;
     pc_time start = 0;
     int64_t gap = find_gap(k, device, type, ready_in_cells(k, cell, microbatch), &start);
@@ -465,18 +468,18 @@ static void pack_pass(const packing *k, int device, int type) {
         k->made->start[at] = k->made->start[at - 1];
         level[at] = level[at - 1] + taken;
     }
-    k->made->pass[gap] = pc_plan_pass_make(type, microbatch);
+    k->made->pass[gap] = pc_instance_pass_make(type, microbatch);
     k->made->start[gap] = start;
-    level[gap] = (gap == device * plan->passes ? 0 : level[gap - 1]) + taken;
+    level[gap] = (gap == device * instance->passes ? 0 : level[gap - 1]) + taken;
     k->r->device[device].filled++;
-    k->r->end[cell * (int64_t)plan->microbatches + microbatch] = start + cells_of(k, type);
+    k->r->end[cell * (int64_t)instance->microbatches + microbatch] = start + cells_of(k, type);
 }
 
-void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_plan_order *order) {
+void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_instance_order *order) {
     const packing k = {r, block, order};
     pc_time start;
-    for (int d = 0; d < r->plan->devices; d++) {
-        for (int type = 0; type < r->plan->types; type++) r->done[d * r->plan->types + type] = 0;
+    for (int d = 0; d < r->instance->devices; d++) {
+        for (int type = 0; type < r->instance->types; type++) r->done[d * r->instance->types + type] = 0;
         r->device[d] = (device_state){0};
         next_in_block(&k, d, &r->device[d].free);
     }
@@ -490,29 +493,30 @@ void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_plan_order *order)
 
 /* ---- to and fro ---- */
 
-/* `from` run backwards from time `end`, of the same plan or its mirror: both have the same durations. */
-static void reverse(const pc_plan *plan, const pc_plan_order *from, pc_time end, pc_plan_order *to) {
-    for (int d = 0; d < plan->devices; d++) {
-        const pc_plan_cell *cells = plan->cells + (size_t)d * plan->types;
-        int64_t first = d * plan->passes, last = first + plan->passes - 1;
-        for (int64_t k = 0; k < plan->passes; k++) {
-            pc_plan_pass pass = from->pass[last - k];
-            int type = pc_plan_pass_type(pass);
-            to->pass[first + k] = pc_plan_pass_make(type, plan->microbatches - 1 - pc_plan_pass_microbatch(pass));
+/* `from` run backwards from time `end`, of the same instance or its mirror: both have the same durations. */
+static void reverse(const pc_instance *instance, const pc_instance_order *from, pc_time end, pc_instance_order *to) {
+    for (int d = 0; d < instance->devices; d++) {
+        const pc_instance_cell *cells = instance->cells + (size_t)d * instance->types;
+        int64_t first = d * instance->passes, last = first + instance->passes - 1;
+        for (int64_t k = 0; k < instance->passes; k++) {
+            pc_instance_pass pass = from->pass[last - k];
+            int type = pc_instance_pass_type(pass);
+            to->pass[first + k] =
+                pc_instance_pass_make(type, instance->microbatches - 1 - pc_instance_pass_microbatch(pass));
             to->start[first + k] = end - from->start[last - k] - cells[type].duration;
         }
     }
 }
 
-/* Every device may end its own span after it started, and no later: its release in the plan run backwards from the time
- * that is returned. */
-static pc_time find_releases(pc_reorder *r, const pc_plan_order *order) {
+/* Every device may end its own span after it started, and no later: its release in the instance run backwards from the
+ * time that is returned. */
+static pc_time find_releases(pc_reorder *r, const pc_instance_order *order) {
     pc_time last = 0;
-    for (int d = 0; d < r->plan->devices; d++) {
-        r->release[d] = order->start[d * r->plan->passes] + order->span;
+    for (int d = 0; d < r->instance->devices; d++) {
+        r->release[d] = order->start[d * r->instance->passes] + order->span;
         if (r->release[d] > last) last = r->release[d];
     }
-    for (int d = 0; d < r->plan->devices; d++) r->release[d] = last - r->release[d];
+    for (int d = 0; d < r->instance->devices; d++) r->release[d] = last - r->release[d];
     return last;
 }
 
@@ -532,10 +536,10 @@ static int64_t draw_window(uint64_t *stream, int64_t far) {
 
 /* Every second sweep with the same window for all devices, else with one for each. */
 static void draw_windows(pc_reorder *r, uint64_t *stream) {
-    int64_t far = FAR * ((int64_t)r->plan->devices + 4) * r->plan->chunks;
+    int64_t far = FAR * ((int64_t)r->instance->devices + 4) * r->instance->chunks;
     bool is_common = draw(stream) % 2 == 0;
     int64_t window = draw_window(stream, far);
-    for (int d = 0; d < r->plan->devices; d++)
+    for (int d = 0; d < r->instance->devices; d++)
         r->window[d] = *stream == 0 ? far : is_common ? window : draw_window(stream, far);
 }
 
@@ -543,29 +547,29 @@ static void draw_windows(pc_reorder *r, uint64_t *stream) {
  * no stream: all windows are wide. */
 static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
     pc_time end = find_releases(r, &r->now);
-    reverse(r->plan, &r->now, end, &r->to);
+    reverse(r->instance, &r->now, end, &r->to);
     draw_windows(r, stream);
     sweep backwards = {r, &r->mirror, &r->to, &r->fro, strict};
     if (!run_sweep(&backwards, r->release)) return false;
-    reverse(r->plan, &r->fro, end, &r->to);
+    reverse(r->instance, &r->fro, end, &r->to);
     draw_windows(r, stream);
-    sweep forward = {r, r->plan, &r->to, &r->now, strict};
+    sweep forward = {r, r->instance, &r->to, &r->now, strict};
     return run_sweep(&forward, NULL);
 }
 
-static bool is_better(const pc_plan_order *a, const pc_plan_order *b) {
+static bool is_better(const pc_instance_order *a, const pc_instance_order *b) {
     return a->span < b->span || (a->span == b->span && a->makespan < b->makespan);
 }
 
-void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_plan_order *order) {
+void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_instance_order *order) {
     uint64_t stream = (uint64_t)(way / 2) * PC_GOLDEN;
     int patience = stream ? rounds : ROUNDS_WITHOUT_GAIN;
-    pc_plan_order_copy(r->plan, order, &r->now);
+    pc_instance_order_copy(r->instance, order, &r->now);
     for (int round = 0, without_gain = 0; round < rounds && without_gain < patience; round++) {
         pc_time span = order->span;
         if (span <= enough || !improve_once(r, ((way + round) & 1) != 0, &stream)) break;
-        if (is_better(&r->now, order)) pc_plan_order_copy(r->plan, &r->now, order);
+        if (is_better(&r->now, order)) pc_instance_order_copy(r->instance, &r->now, order);
         without_gain = order->span < span ? 0 : without_gain + 1;
     }
-    order->peak = peak_of(r->plan, order);
+    order->peak = peak_of(r->instance, order);
 }

@@ -3,7 +3,7 @@
  *
  * One sweep runs the orders of all devices forward in time. A device whose next pass is not ready yet may pull a later
  * one into the gap, where that neither delays the next one nor lifts the device's memory above its limit. The same
- * sweep over the plan run backwards in time pushes passes towards the end. Sweeps to and fro (forward-backward
+ * sweep over the instance run backwards in time pushes passes towards the end. Sweeps to and fro (forward-backward
  * improvement; Li & Willis 1992, European Journal of Operational Research 56, for projects with limited resources) move
  * idle time out of the middle of a schedule to its ends, where it does not count. Private to the generators.
  */
@@ -12,26 +12,26 @@
 
 #include "engine/error.h"
 #include "models/schedule/block.h"
-#include "models/schedule/search/plan.h"
+#include "models/schedule/search/instance.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Room to work in, for orders of one plan; one thread at a time. */
+/* Room to work in, for orders of one instance; one thread at a time. */
 typedef struct pc_reorder pc_reorder;
 
-/* The plan must outlive it. Free with pc_reorder_free (NULL is fine). */
-pc_code pc_reorder_create(const pc_plan *plan, pc_reorder **reorder, pc_error *error);
+/* The instance must outlive it. Free with pc_reorder_free (NULL is fine). */
+pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_error *error);
 void pc_reorder_free(pc_reorder *reorder);
 
 /* Writes order->pass: a building block, repeated and packed on the grid of its own cells. In the order in which they
  * start in the repeated block, passes move into the first gap of their device that memory allows. So the F of later
  * chunks get memory before the F of chunk 0 that run far ahead; in a sweep it would go to whichever is ready first. */
-void pc_reorder_pack(pc_reorder *reorder, const pc_block *block, pc_plan_order *order);
+void pc_reorder_pack(pc_reorder *reorder, const pc_block *block, pc_instance_order *order);
 
 /* Fills in start, span, makespan and peak for the order that stands in order->pass: every pass as early as it can run.
  * False where the order has a deadlock or does not keep the limits. */
-bool pc_reorder_squeeze(pc_reorder *reorder, pc_plan_order *order);
+bool pc_reorder_squeeze(pc_reorder *reorder, pc_instance_order *order);
 
 /* The ways in which an order can be improved, which lead to different ends. Bit 0 chooses which of two rules for the
  * size of a gap goes first; they alternate. The rest is a seed: 0 lets every sweep pull what it can; with others a
@@ -44,6 +44,6 @@ static inline int pc_reorder_drawn(int seed) {
 /* Replaces a squeezed order by the best that up to `rounds` sweeps to and fro find: its span is never longer, its
  * memory within the limits. Ends early where the span is down to `enough` or, with seed 0, several rounds gained
  * nothing. */
-void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough, pc_plan_order *order);
+void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough, pc_instance_order *order);
 
 #endif

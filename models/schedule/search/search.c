@@ -4,7 +4,7 @@
 #include "engine/numbers.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/candidates.h"
-#include "models/schedule/search/plan.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/stretch.h"
 #include "models/schedule/search/tournament.h"
 
@@ -14,7 +14,7 @@ enum { FAVOURITES = 3 }; /* blocks that may be tried before all others */
 
 /* ---- packed blocks ---- */
 
-/* Makes an entry whose block is packed first; in the coarse plans it is only repeated, as others are. */
+/* Makes an entry whose block is packed first; in the coarse instances it is only repeated, as others are. */
 static void pack_entry(const pc_tournament *t, pc_entry *e) {
     if (e->is_made || e->coarse != PC_COARSE_NONE || e->pattern < 0) return;
     const pc_pattern *pattern = &t->patterns[e->pattern];
@@ -175,7 +175,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         for (int i = 0; i < finalists && !code; i++, count++) {
             pc_entry *e = &full->entries[count];
             *e = (pc_entry){.pattern = brief->entries[i].pattern, .order = e->order};
-            code = pc_stretch(brief->plan, &brief->entries[i].order, attempt, full->plan, &e->order, error);
+            code = pc_stretch(brief->instance, &brief->entries[i].order, attempt, full->instance, &e->order, error);
             e->is_made = true;
             e->is_valid = !code && pc_reorder_squeeze(full->rooms[PC_COARSE_NONE][0], &e->order);
             bool is_perfect = e->is_valid && e->order.span <= brief->entries[0].order.span + added;
@@ -202,7 +202,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
 
 /* ---- the search ---- */
 
-/* Whether a plan is so large that only its first block is tried. */
+/* Whether an instance is so large that only its first block is tried. */
 static bool is_large(const pc_search *search, int64_t passes) {
     return passes > 4 * search->effort.passes;
 }
@@ -218,9 +218,9 @@ static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
     return passes <= in_full ? number : pc_max((int)(number * in_full / passes), pc_min(number, at_least));
 }
 
-/* The effort for a plan of this size. */
-static pc_search_effort scale_effort(const pc_search_effort *effort, const pc_plan *plan) {
-    int64_t passes = plan->devices * plan->passes;
+/* The effort for an instance of this size. */
+static pc_search_effort scale_effort(const pc_search_effort *effort, const pc_instance *instance) {
+    int64_t passes = instance->devices * instance->passes;
     pc_search_effort scaled = *effort;
     scaled.squeezed = scale(effort->squeezed, passes, effort->passes, 1);
     scaled.starts = scale(effort->starts, passes, effort->passes, 1);
@@ -232,18 +232,19 @@ static pc_search_effort scale_effort(const pc_search_effort *effort, const pc_pl
     return scaled;
 }
 
-static pc_code make_plan(const pc_search *search, int microbatches, pc_plan *plan, pc_error *error) {
-    return pc_plan_create(search->costs, search->placement, search->splits, microbatches, search->memory_limit, plan,
-                          error);
+static pc_code make_instance(const pc_search *search, int microbatches, pc_instance *instance, pc_error *error) {
+    return pc_instance_create(search->costs, search->placement, search->splits, microbatches, search->memory_limit,
+                              instance, error);
 }
 
 /* The first block that keeps the limits, of the first few; -1: none does. */
-static pc_code find_favourite(const pc_search *search, const pc_plan *plan, int64_t *favourite, pc_error *error) {
+static pc_code find_favourite(const pc_search *search, const pc_instance *instance, int64_t *favourite,
+                              pc_error *error) {
     int64_t count = search->pattern_count < FAVOURITES ? search->pattern_count : FAVOURITES;
     *favourite = -1;
     for (int64_t i = 0; i < count; i++) {
         bool fits;
-        pc_code code = pc_candidates_fits(search, plan, i, &fits, error);
+        pc_code code = pc_candidates_fits(search, instance, i, &fits, error);
         if (code) return code;
         if (!fits) continue;
         *favourite = i;
@@ -254,30 +255,30 @@ static pc_code find_favourite(const pc_search *search, const pc_plan *plan, int6
 
 /* A tournament of one block alone: where it cannot be beaten, there is nothing more to do. *is_over says so; else the
  * tournament is empty. */
-static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan,
+static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
                              int64_t favourite, pc_tournament *t, bool *is_over, pc_error *error) {
     *is_over = false;
     if (favourite < 0) return PC_OK;
-    pc_code code = pc_tournament_create(plan, search->patterns, search->threads, 1, false, t, error);
+    pc_code code = pc_tournament_create(instance, search->patterns, search->threads, 1, false, t, error);
     if (!code) {
         t->entries[0].pattern = favourite;
         run_heat(t, 1, 0);
         if (!pc_tournament_is_over(t)) run_heat(t, 1, effort->start_rounds);
-        bool is_all = is_large(search, plan->devices * plan->passes);
+        bool is_all = is_large(search, instance->devices * instance->passes);
         *is_over = pc_tournament_is_over(t) || (is_all && t->entries[0].is_valid);
     }
     if (code || !*is_over) pc_tournament_free(t);
     return code;
 }
 
-static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_plan *plan, int64_t packed,
-                         pc_tournament *brief, pc_error *error) {
+static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
+                         int64_t packed, pc_tournament *brief, pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
     int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
     pc_code code = f.list && f.span ? PC_OK : pc_error_no_memory(error);
-    if (!code) code = pc_candidates_list(search, plan, f.list, &f.count, error);
-    if (!code) code = pc_tournament_create(plan, search->patterns, search->threads, entries, true, brief, error);
+    if (!code) code = pc_candidates_list(search, instance, f.list, &f.count, error);
+    if (!code) code = pc_tournament_create(instance, search->patterns, search->threads, entries, true, brief, error);
     if (!code) compete(brief, &f, packed, effort);
     pc_free(f.list);
     pc_free(f.span);
@@ -295,11 +296,11 @@ static pc_code finish(const pc_search *search, const pc_tournament *t, pc_schedu
     pc_code code = PC_OK;
     if (block && best->pattern >= 0) {
         const pc_pattern *pattern = &search->patterns[best->pattern];
-        code = pc_block_create(search->placement, t->plan->devices, t->plan->chunks,
+        code = pc_block_create(search->placement, t->instance->devices, t->instance->chunks,
                                pc_pattern_microbatches(pattern->family), &made, error);
         if (!code) pc_pattern_build(pattern, &made);
     }
-    if (!code) code = pc_plan_to_schedule(t->plan, &best->order, search->name, schedule, error);
+    if (!code) code = pc_instance_to_schedule(t->instance, &best->order, search->name, schedule, error);
     if (code)
         pc_block_free(&made);
     else if (block)
@@ -309,37 +310,37 @@ static pc_code finish(const pc_search *search, const pc_tournament *t, pc_schedu
 
 static pc_code run_full(const pc_search *search, const pc_search_effort *effort, const pc_tournament *brief,
                         int64_t packed, pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_plan plan = {0};
+    pc_instance instance = {0};
     pc_tournament full = {0};
     int finalists = pc_min(pc_max(effort->best, 1), brief->entry_count);
     while (finalists > 1 && !brief->entries[finalists - 1].is_valid) finalists--;
-    pc_code code = make_plan(search, search->microbatches, &plan, error);
+    pc_code code = make_instance(search, search->microbatches, &instance, error);
     if (!code)
-        code = pc_tournament_create(&plan, search->patterns, search->threads,
+        code = pc_tournament_create(&instance, search->patterns, search->threads,
                                     (PC_STRETCH_ATTEMPTS + 1) * finalists + (packed >= 0), false, &full, error);
     if (!code) code = lengthen(brief, finalists, packed, &full, effort->best_rounds, error);
     if (!code) code = finish(search, &full, schedule, block, error);
     pc_tournament_free(&full);
-    pc_plan_free(&plan);
+    pc_instance_free(&instance);
     return code;
 }
 
 pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_plan plan = {0};
+    pc_instance instance = {0};
     pc_tournament brief = {0};
-    pc_code code = make_plan(search, short_length(search), &plan, error);
-    pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &plan);
+    pc_code code = make_instance(search, short_length(search), &instance, error);
+    pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
     bool is_over = false;
     int64_t favourite = -1;
-    if (!code) code = find_favourite(search, &plan, &favourite, error);
-    if (!code) code = run_favourite(search, &effort, &plan, favourite, &brief, &is_over, error);
+    if (!code) code = find_favourite(search, &instance, &favourite, error);
+    if (!code) code = run_favourite(search, &effort, &instance, favourite, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
-    if (!code && !is_over) code = run_brief(search, &effort, &plan, packed, &brief, error);
+    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &brief, error);
     if (!code)
-        code = plan.microbatches == search->microbatches
+        code = instance.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)
                    : run_full(search, &effort, &brief, packed, schedule, block, error);
     pc_tournament_free(&brief);
-    pc_plan_free(&plan);
+    pc_instance_free(&instance);
     return code;
 }

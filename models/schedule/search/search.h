@@ -24,8 +24,8 @@ typedef struct pc_search_effort {
     int better, better_rounds; /* how many go on, and for how many rounds */
     int best, best_rounds;     /* the last: each of these goes on in several ways */
     int draws;                 /* how many of them are drawn (reorder.h) */
-    int64_t passes; /* larger plans try less, so that the time of a search grows no faster than its plan; four times
-                     * larger ones only the first block that keeps the limit */
+    int64_t passes; /* larger instances try less, so that the time of a search grows no faster than its instance; four
+                     * times larger ones only the first block that keeps the limit */
     int length;     /* the short iteration has so many microbatches for every two devices, and a few more */
 } pc_search_effort;
 

@@ -20,30 +20,30 @@ typedef struct cut {
 } cut;
 
 /* start[cell][microbatch] of the brief order. */
-static void spread_starts(const pc_plan *plan, const pc_plan_order *order, pc_time *start) {
-    for (int d = 0; d < plan->devices; d++)
-        for (int64_t k = d * plan->passes; k < (d + 1) * plan->passes; k++) {
-            int64_t cell = d * plan->types + pc_plan_pass_type(order->pass[k]);
-            start[cell * plan->microbatches + pc_plan_pass_microbatch(order->pass[k])] = order->start[k];
+static void spread_starts(const pc_instance *instance, const pc_instance_order *order, pc_time *start) {
+    for (int d = 0; d < instance->devices; d++)
+        for (int64_t k = d * instance->passes; k < (d + 1) * instance->passes; k++) {
+            int64_t cell = d * instance->types + pc_instance_pass_type(order->pass[k]);
+            start[cell * instance->microbatches + pc_instance_pass_microbatch(order->pass[k])] = order->start[k];
         }
 }
 
 /* Whether all passes of microbatch i come again, `period` microbatches later, the same time later. */
-static bool repeats(const pc_plan *plan, const pc_time *start, int i, int period) {
+static bool repeats(const pc_instance *instance, const pc_time *start, int i, int period) {
     pc_time interval = start[i + period] - start[i];
-    for (int cell = 0; cell < plan->devices * plan->types; cell++) {
-        const pc_time *of_cell = start + (int64_t)cell * plan->microbatches;
+    for (int cell = 0; cell < instance->devices * instance->types; cell++) {
+        const pc_time *of_cell = start + (int64_t)cell * instance->microbatches;
         if (of_cell[i + period] - of_cell[i] != interval) return false;
     }
     return true;
 }
 
 /* The middle of the longest run of microbatches that repeat; its length. */
-static int longest_run(const pc_plan *plan, const pc_time *start, int period, int *middle) {
+static int longest_run(const pc_instance *instance, const pc_time *start, int period, int *middle) {
     int best = 0;
-    *middle = (plan->microbatches - period) / 2;
-    for (int i = 0, run = 0; i + period < plan->microbatches; i++) {
-        run = repeats(plan, start, i, period) ? run + 1 : 0;
+    *middle = (instance->microbatches - period) / 2;
+    for (int i = 0, run = 0; i + period < instance->microbatches; i++) {
+        run = repeats(instance, start, i, period) ? run + 1 : 0;
         if (run <= best) continue;
         best = run;
         *middle = i - run / 2;
@@ -52,18 +52,18 @@ static int longest_run(const pc_plan *plan, const pc_time *start, int period, in
 }
 
 /* The cut that holds for the longest run; of the same run the one with the shortest period. `attempt` skips as many. */
-static cut find_cut(const pc_plan *plan, const pc_time *start, int attempt) {
+static cut find_cut(const pc_instance *instance, const pc_time *start, int attempt) {
     cut cuts[PERIODS];
     int count = 0;
-    for (int i = 0; i < PERIODS && periods[i] < plan->microbatches; i++) {
+    for (int i = 0; i < PERIODS && periods[i] < instance->microbatches; i++) {
         cut found = {.period = periods[i]};
-        found.run = longest_run(plan, start, periods[i], &found.at);
+        found.run = longest_run(instance, start, periods[i], &found.at);
         found.interval = start[found.at + found.period] - start[found.at];
         int at = count++;
         for (; at > 0 && found.run > cuts[at - 1].run; at--) cuts[at] = cuts[at - 1];
         cuts[at] = found;
     }
-    /* cppcheck-suppress uninitvar ; a brief plan has two microbatches and more */
+    /* cppcheck-suppress uninitvar ; a brief instance has two microbatches and more */
     return cuts[attempt < count ? attempt : count - 1];
 }
 
@@ -76,10 +76,10 @@ static pc_time stretched_start(const pc_time *of_cell, const cut *c, int added, 
 }
 
 /* Merges the device's types, each in the order of its microbatches, by their start. */
-static void merge_device(const pc_plan *brief, const pc_time *start, const cut *c, const pc_plan *full, int device,
-                         pc_plan_pass *passes) {
-    int next[PC_PLAN_TYPES_MAX] = {0}, added = full->microbatches - brief->microbatches;
-    pc_time at[PC_PLAN_TYPES_MAX];
+static void merge_device(const pc_instance *brief, const pc_time *start, const cut *c, const pc_instance *full,
+                         int device, pc_instance_pass *passes) {
+    int next[PC_INSTANCE_TYPES_MAX] = {0}, added = full->microbatches - brief->microbatches;
+    pc_time at[PC_INSTANCE_TYPES_MAX];
     const pc_time *of_device = start + (int64_t)device * brief->passes;
     for (int type = 0; type < full->types; type++)
         at[type] = stretched_start(of_device + (int64_t)type * brief->microbatches, c, added, 0);
@@ -88,15 +88,15 @@ static void merge_device(const pc_plan *brief, const pc_time *start, const cut *
         for (int type = 0; type < full->types; type++)
             if (next[type] < full->microbatches && (first < 0 || at[type] < at[first])) first = type;
         /* cppcheck-suppress negativeIndex ; a type is left for each of the passes */
-        passes[k] = pc_plan_pass_make(first, next[first]++);
+        passes[k] = pc_instance_pass_make(first, next[first]++);
         /* cppcheck-suppress negativeIndex ; as above */
         if (next[first] < full->microbatches)
             at[first] = stretched_start(of_device + (int64_t)first * brief->microbatches, c, added, next[first]);
     }
 }
 
-pc_code pc_stretch(const pc_plan *brief, const pc_plan_order *brief_order, int attempt, const pc_plan *full,
-                   pc_plan_order *order, pc_error *error) {
+pc_code pc_stretch(const pc_instance *brief, const pc_instance_order *brief_order, int attempt, const pc_instance *full,
+                   pc_instance_order *order, pc_error *error) {
     pc_time *start = pc_alloc((size_t)brief->devices * (size_t)brief->passes, sizeof *start);
     if (!start) return pc_error_no_memory(error);
     spread_starts(brief, brief_order, start);

@@ -11,43 +11,44 @@ enum { COARSE_ROUNDS = 8 };
 
 /* ---- the room ---- */
 
-static pc_code create_rooms(const pc_plan *plan, int threads, pc_reorder ***rooms, pc_error *error) {
+static pc_code create_rooms(const pc_instance *instance, int threads, pc_reorder ***rooms, pc_error *error) {
     *rooms = pc_alloc((size_t)threads, sizeof(pc_reorder *));
     pc_code code = *rooms ? PC_OK : pc_error_no_memory(error);
-    for (int i = 0; i < threads && !code; i++) code = pc_reorder_create(plan, &(*rooms)[i], error);
+    for (int i = 0; i < threads && !code; i++) code = pc_reorder_create(instance, &(*rooms)[i], error);
     return code;
 }
 
-/* Whether a plan with the same times stands already. */
+/* Whether an instance with the same times stands already. */
 static bool is_known(const pc_tournament *t, int kind) {
-    if (pc_plan_has_times_of(t->plan, &t->coarse[kind])) return true;
+    if (pc_instance_has_times_of(t->instance, &t->coarse[kind])) return true;
     for (int other = 1; other < kind; other++)
-        if (t->rooms[other] && pc_plan_has_times_of(&t->coarse[other], &t->coarse[kind])) return true;
+        if (t->rooms[other] && pc_instance_has_times_of(&t->coarse[other], &t->coarse[kind])) return true;
     return false;
 }
 
 static pc_code create_coarse_rooms(pc_tournament *t, pc_error *error) {
     pc_code code = PC_OK;
-    for (int kind = 1; kind < PC_COARSE_KINDS && !code && pc_plan_takes_time(t->plan); kind++) {
-        code = pc_plan_coarsen(t->plan, kind, &t->coarse[kind], error);
+    for (int kind = 1; kind < PC_COARSE_KINDS && !code && pc_instance_takes_time(t->instance); kind++) {
+        code = pc_instance_coarsen(t->instance, kind, &t->coarse[kind], error);
         if (!code && !is_known(t, kind)) code = create_rooms(&t->coarse[kind], t->threads, &t->rooms[kind], error);
     }
     return code;
 }
 
-pc_code pc_tournament_create(const pc_plan *plan, const pc_pattern *patterns, int threads, int entries,
+pc_code pc_tournament_create(const pc_instance *instance, const pc_pattern *patterns, int threads, int entries,
                              bool with_coarse, pc_tournament *tournament, pc_error *error) {
     pc_tournament *t = tournament;
-    *t = (pc_tournament){.plan = plan, .patterns = patterns, .threads = threads, .entry_count = entries};
-    t->enough = pc_plan_least_span(plan);
+    *t = (pc_tournament){.instance = instance, .patterns = patterns, .threads = threads, .entry_count = entries};
+    t->enough = pc_instance_least_span(instance);
     t->entries = pc_alloc((size_t)entries, sizeof *t->entries);
     t->blocks = pc_alloc((size_t)threads * 2, sizeof *t->blocks);
     pc_code code = t->entries && t->blocks ? PC_OK : pc_error_no_memory(error);
-    if (!code) code = create_rooms(plan, threads, &t->rooms[PC_COARSE_NONE], error);
+    if (!code) code = create_rooms(instance, threads, &t->rooms[PC_COARSE_NONE], error);
     if (!code && with_coarse) code = create_coarse_rooms(t, error);
     for (int i = 0; i < 2 * threads && !code; i++)
-        code = pc_block_create(plan->placement, plan->devices, plan->chunks, 1 + i % 2, &t->blocks[i], error);
-    for (int i = 0; i < entries && !code; i++) code = pc_plan_order_create(plan, &t->entries[i].order, error);
+        code =
+            pc_block_create(instance->placement, instance->devices, instance->chunks, 1 + i % 2, &t->blocks[i], error);
+    for (int i = 0; i < entries && !code; i++) code = pc_instance_order_create(instance, &t->entries[i].order, error);
     return code;
 }
 
@@ -55,10 +56,10 @@ void pc_tournament_free(pc_tournament *t) {
     for (int kind = 0; kind < PC_COARSE_KINDS; kind++) {
         for (int i = 0; t->rooms[kind] && i < t->threads; i++) pc_reorder_free(t->rooms[kind][i]);
         pc_free(t->rooms[kind]);
-        pc_plan_mirror_free(&t->coarse[kind]);
+        pc_instance_mirror_free(&t->coarse[kind]);
     }
     for (int i = 0; t->blocks && i < 2 * t->threads; i++) pc_block_free(&t->blocks[i]);
-    for (int i = 0; t->entries && i < t->entry_count; i++) pc_plan_order_free(&t->entries[i].order);
+    for (int i = 0; t->entries && i < t->entry_count; i++) pc_instance_order_free(&t->entries[i].order);
     pc_free(t->blocks);
     pc_free(t->entries);
     memset(t, 0, sizeof *t);
@@ -68,13 +69,13 @@ void pc_tournament_free(pc_tournament *t) {
 
 static void repeat_pattern(const pc_tournament *t, int worker, pc_entry *e) {
     if (e->pattern < 0) {
-        pc_repeat_one_by_one(t->plan, &e->order);
+        pc_repeat_one_by_one(t->instance, &e->order);
         return;
     }
     const pc_pattern *pattern = &t->patterns[e->pattern];
     pc_block *block = &t->blocks[2 * worker + pc_pattern_microbatches(pattern->family) - 1];
     pc_pattern_build(pattern, block);
-    pc_repeat_block(t->plan, block, &e->order);
+    pc_repeat_block(t->instance, block, &e->order);
 }
 
 static void make_entry(const pc_tournament *t, int worker, pc_entry *e) {
@@ -126,8 +127,8 @@ bool pc_tournament_is_over(const pc_tournament *t) {
 
 void pc_tournament_copy_entry(pc_tournament *t, int from, int to) {
     pc_entry *a = &t->entries[from], *b = &t->entries[to];
-    pc_plan_order order = b->order;
+    pc_instance_order order = b->order;
     *b = *a;
     b->order = order;
-    pc_plan_order_copy(t->plan, &a->order, &b->order);
+    pc_instance_order_copy(t->instance, &a->order, &b->order);
 }

@@ -1,12 +1,13 @@
-/* tournament.h: orders of one plan that compete in rounds of reordering, on several threads. Private to the generators.
+/* tournament.h: orders of one instance that compete in rounds of reordering, on several threads. Private to the
+ * generators.
  */
 #ifndef PC_MODELS_SCHEDULE_SEARCH_TOURNAMENT_H
 #define PC_MODELS_SCHEDULE_SEARCH_TOURNAMENT_H
 
 #include "engine/error.h"
 #include "models/schedule/search/coarse.h"
+#include "models/schedule/search/instance.h"
 #include "models/schedule/search/pattern.h"
-#include "models/schedule/search/plan.h"
 #include "models/schedule/search/reorder.h"
 
 #include <stdbool.h>
@@ -16,29 +17,29 @@
 typedef struct pc_entry {
     int64_t pattern; /* the block's, or -1: one microbatch after the other */
     int64_t tag;     /* the caller's, to find the entry again when it was ranked */
-    int coarse;      /* the coarse plan in which it is reordered first, or PC_COARSE_NONE */
+    int coarse;      /* the coarse instance in which it is reordered first, or PC_COARSE_NONE */
     int way;         /* pc_reorder_improve's */
     bool is_made;    /* whether `order` stands */
     bool is_valid;   /* whether it can run and keeps the limits */
-    pc_plan_order order;
+    pc_instance_order order;
 } pc_entry;
 
 typedef struct pc_tournament {
-    const pc_plan *plan;
+    const pc_instance *instance;
     const pc_pattern *patterns;
     int threads;
     pc_time enough; /* a span at which there is nothing left to gain */
     int entry_count;
     pc_entry *entries;
-    pc_reorder **rooms[PC_COARSE_KINDS]; /* one a thread; NULL for coarse plans that would tell nothing new */
-    pc_plan coarse[PC_COARSE_KINDS];
+    pc_reorder **rooms[PC_COARSE_KINDS]; /* one a thread; NULL for coarse instances that would tell nothing new */
+    pc_instance coarse[PC_COARSE_KINDS];
     pc_block *blocks; /* two a thread: of one microbatch and of two */
     int rounds;       /* of the heat that is on */
 } pc_tournament;
 
-/* Room for so many entries. `with_coarse`: whether coarse plans may be used. The plan and the patterns must outlive it.
- * Free with pc_tournament_free, also after a failure. */
-pc_code pc_tournament_create(const pc_plan *plan, const pc_pattern *patterns, int threads, int entries,
+/* Room for so many entries. `with_coarse`: whether coarse instances may be used. The instance and the patterns must
+ * outlive it. Free with pc_tournament_free, also after a failure. */
+pc_code pc_tournament_create(const pc_instance *instance, const pc_pattern *patterns, int threads, int entries,
                              bool with_coarse, pc_tournament *tournament, pc_error *error);
 void pc_tournament_free(pc_tournament *tournament);
 

@@ -1,8 +1,8 @@
-/* plan.h: what an iteration consists of, in numbers: every pass, transfer and collective at what it takes when alone.
- * Private to models/training/.
+/* outline.h: what an iteration consists of, in numbers: every pass, transfer and collective at what it takes when
+ * alone. Private to models/training/.
  */
-#ifndef PC_MODELS_TRAINING_PLAN_H
-#define PC_MODELS_TRAINING_PLAN_H
+#ifndef PC_MODELS_TRAINING_OUTLINE_H
+#define PC_MODELS_TRAINING_OUTLINE_H
 
 #include "engine/error.h"
 #include "engine/simtime.h"
@@ -29,7 +29,8 @@ typedef struct pc_pass_cost {
 typedef struct pc_alone {
     double seconds, sent_bytes;
 } pc_alone;
-pc_alone pc_plan_alone(const pc_machine *machine, const pc_group *group, pc_collective collective, double size_bytes);
+pc_alone pc_outline_alone(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                          double size_bytes);
 
 /* Parts of equal layers, ends and recomputation cost the same. */
 typedef struct pc_part_cost {
@@ -40,15 +41,15 @@ typedef struct pc_part_cost {
 } pc_part_cost;
 
 /* A chunk's collectives of data parallelism come in `buckets` equal ones. */
-typedef struct pc_chunk_plan {
+typedef struct pc_chunk_outline {
     int sort; /* of its part: index into part_costs */
     int32_t buckets;
     pc_time reduce_ps;                 /* of one bucket's gradients; what is not done is 0 */
     pc_time gather_ps;                 /* of one bucket's parameters */
     double reduce_bytes, gather_bytes; /* what a GPU sends for them */
-} pc_chunk_plan;
+} pc_chunk_outline;
 
-typedef struct pc_device_plan {
+typedef struct pc_device_outline {
     int64_t parameter_count; /* of all its chunks, a shared embedding once */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
@@ -57,13 +58,13 @@ typedef struct pc_device_plan {
     double message_s;       /* over it, alone */
     pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */
     pc_time step_ps;        /* of the optimizer */
-} pc_device_plan;
+} pc_device_outline;
 
-typedef struct pc_plan_memo pc_plan_memo;
+typedef struct pc_outline_memo pc_outline_memo;
 
-typedef struct pc_iteration_plan {
+typedef struct pc_outline {
     const pc_iteration_spec *spec; /* borrowed */
-    pc_plan_memo *memo;            /* borrowed; NULL: none */
+    pc_outline_memo *memo;         /* borrowed; NULL: none */
     pc_cut cut; /* the spec's, with its chunks filled in and recomputation where the schedule has R */
     pc_cost_model cost;
     double pace; /* a pass takes so many times what the cost model says: overhead, and the slowest of all GPUs */
@@ -77,13 +78,13 @@ typedef struct pc_iteration_plan {
                             * as   many where a schedule has two replicas */
     pc_part_cost *part_costs;
     int sort_count;
-    pc_chunk_plan *chunks_of; /* [devices][chunks] */
-    pc_device_plan *device;
+    pc_chunk_outline *chunks_of; /* [devices][chunks] */
+    pc_device_outline *device;
     pc_time tied_ps;   /* all-reduce of the tied embedding's gradient between both ends */
     double tied_bytes; /* what a GPU at either end sends for it */
     pc_time norm_ps;   /* of the global norm */
     pc_time loss_ps;   /* all-reduce of the loss */
-} pc_iteration_plan;
+} pc_outline;
 
 /* What a counterfactual leaves out: transfers between stages (the tied embedding's gradient, too), collectives of data
  * parallelism. */
@@ -91,73 +92,72 @@ enum { PC_WITHOUT_TRANSFERS = 1, PC_WITHOUT_DATA_PARALLEL = 2 };
 
 /* Whether the spec can be: PC_ERROR_INPUT where it breaks a rule of the cut, of the schedule or of the machine's size,
  * with the rule. What is wrong with the model or the machine itself is found before, by pc_iteration_run. */
-pc_code pc_iteration_plan_check(const pc_iteration_spec *spec, pc_error *error);
+pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error);
 
-/* For a spec that has passed. The spec must outlive the plan; pc_iteration_plan_free. `cost`: NULL for the roofline. */
-pc_code pc_iteration_plan_make(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_iteration_plan *plan,
-                               pc_error *error);
-void pc_iteration_plan_free(pc_iteration_plan *plan);
+/* For a spec that has passed. The spec must outlive the outline; pc_outline_free. `cost`: NULL for the roofline. */
+pc_code pc_outline_make(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_outline *outline, pc_error *error);
+void pc_outline_free(pc_outline *outline);
 
 /* Whether a B makes again what F did not keep, for itself and W: pc_costs has the same. */
-bool pc_plan_recomputes_in_b(const pc_iteration_plan *plan);
+bool pc_outline_recomputes_in_b(const pc_outline *outline);
 
-/* The same plan, made faster where the memo (plan_memo.h) knows others like it; NULL: without. */
-pc_code pc_iteration_plan_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_plan_memo *memo,
-                                    pc_iteration_plan *plan, pc_error *error);
+/* The same outline, made faster where the memo (outline_memo.h) knows others like it; NULL: without. */
+pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_outline_memo *memo,
+                             pc_outline *outline, pc_error *error);
 
 /* Bytes held all the time on a device: all but activations. */
-int64_t pc_iteration_plan_fixed(const pc_iteration_plan *plan, int device);
+int64_t pc_outline_fixed(const pc_outline *outline, int device);
 
 /* What that leaves for activations; 0 where nothing is left. */
-int64_t pc_iteration_plan_room(const pc_iteration_plan *plan, int device);
+int64_t pc_outline_room(const pc_outline *outline, int device);
 
 /* The passes' costs as the replay gets them, less what `without` says. */
-pc_code pc_iteration_plan_costs(const pc_iteration_plan *plan, int without, pc_costs *costs, pc_error *error);
+pc_code pc_outline_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error);
 
-/* A pass at the plan's pace, its exposed collectives of TP included, transfers and data parallelism not. */
-double pc_iteration_plan_pass_s(const pc_iteration_plan *plan, int device, pc_pass pass);
+/* A pass at the outline's pace, its exposed collectives of TP included, transfers and data parallelism not. */
+double pc_outline_pass_s(const pc_outline *outline, int device, pc_pass pass);
 
 /* The device to which a pass's output goes, or -1. */
-int pc_plan_receiver(const pc_iteration_plan *plan, int device, pc_pass pass);
+int pc_outline_receiver(const pc_outline *outline, int device, pc_pass pass);
 
-/* Of a plan's hops, device[] by device[], the one between two devices that are neighbours in the ring of all. */
-static inline int pc_plan_hop(const pc_iteration_plan *plan, int device, int neighbour) {
-    return neighbour == (device + 1) % plan->devices ? device : neighbour;
+/* Of an outline's hops, device[] by device[], the one between two devices that are neighbours in the ring of all. */
+static inline int pc_outline_hop(const pc_outline *outline, int device, int neighbour) {
+    return neighbour == (device + 1) % outline->devices ? device : neighbour;
 }
 
 /* How long a pass lasts with the collectives of data parallelism that are part of it, where it takes alone_ps without.
  * ZeRO 3 gathers a chunk's parameters for each pass that uses them and reduces gradients behind each that makes them;
  * what overlaps lasts beside the pass, the rest comes on top. ZeRO 2 reduces likewise; where that overlaps, it may also
  * run beside other passes (finish.c). For ZeRO 2 and 3. */
-pc_time pc_plan_with_zero(const pc_iteration_plan *plan, int device, pc_pass pass, pc_time alone_ps);
+pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps);
 
 /* The same with, where stages wait for what they send, the transfer behind it: all that a pass lasts by closed costs,
  * less what `without` leaves out (PC_WITHOUT_*). */
-pc_time pc_plan_whole_pass(const pc_iteration_plan *plan, int device, pc_pass pass, int without, pc_time alone_ps);
+pc_time pc_outline_whole_pass(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps);
 
 /* Sets when F of a device's chunks can start so that they need to wait for none of the buckets of their parameters on
  * its way; by the times of F in `costs`, transfers not included, which has room for it. Not overlapped, all wait for
  * all. */
-void pc_plan_set_ready(const pc_iteration_plan *plan, int device, pc_costs *costs);
+void pc_outline_set_ready(const pc_outline *outline, int device, pc_costs *costs);
 
 /* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that
  * of their first F. */
-int pc_plan_nth_chunk(const pc_iteration_plan *plan, int device, int n);
+int pc_outline_nth_chunk(const pc_outline *outline, int device, int n);
 
 /* Whether parameters are gathered before the first F (ZeRO 1 and 2), and whether gradients are reduced by a stream
  * beside and behind the passes (not by the passes themselves). */
-bool pc_plan_gathers_first(const pc_iteration_plan *plan);
-bool pc_plan_reduces_behind(const pc_iteration_plan *plan);
+bool pc_outline_gathers_first(const pc_outline *outline);
+bool pc_outline_reduces_behind(const pc_outline *outline);
 
 /* The longest that a pass, a transfer or the collectives of a chunk may take: a thousand chunks' sums can be counted.
  */
-enum { PC_PLAN_SECONDS_MAX = 7200 };
+enum { PC_OUTLINE_SECONDS_MAX = 7200 };
 
 /* `seconds` as a time. PC_ERROR_INPUT, naming `what`, where `times` of it take too long. */
-pc_code pc_plan_time(const char *what, double seconds, int32_t times, pc_time *time, pc_error *error);
+pc_code pc_outline_time(const char *what, double seconds, int32_t times, pc_time *time, pc_error *error);
 
-static inline const pc_part_cost *pc_plan_part(const pc_iteration_plan *plan, int device, int chunk) {
-    return &plan->part_costs[plan->chunks_of[(int64_t)device * plan->chunks + chunk].sort];
+static inline const pc_part_cost *pc_outline_part(const pc_outline *outline, int device, int chunk) {
+    return &outline->part_costs[outline->chunks_of[(int64_t)device * outline->chunks + chunk].sort];
 }
 
 #endif

@@ -1,0 +1,373 @@
+#include "models/training/outline.h"
+
+#include "engine/alloc.h"
+#include "models/cost/roofline.h"
+#include "models/cost/spread.h"
+#include "models/training/expand_replicas.h"
+#include "models/training/outline_memo.h"
+#include "models/training/pass_costs.h"
+#include "models/training/state.h"
+
+#include <string.h>
+
+pc_code pc_outline_time(const char *what, double seconds, int32_t times, pc_time *time, pc_error *error) {
+    if (seconds * times <= PC_OUTLINE_SECONDS_MAX && pc_time_from_seconds(seconds, time)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %g s; expected at most %d s", what, seconds * times,
+                        PC_OUTLINE_SECONDS_MAX);
+}
+
+/* ---- what can be ---- */
+
+static int chunks_of_spec(const pc_iteration_spec *spec) {
+    return spec->cut.chunks > 0 ? spec->cut.chunks : spec->generator->chunks_default;
+}
+
+/* Where the schedule recomputes, parts do; the spec need not say it twice. */
+static pc_cut full_cut(const pc_iteration_spec *spec) {
+    pc_cut cut = spec->cut;
+    cut.chunks = chunks_of_spec(spec);
+    if (spec->generator->recomputes && cut.recompute == PC_RECOMPUTE_NONE) cut.recompute = PC_RECOMPUTE_FULL;
+    return cut;
+}
+
+pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
+    pc_cut cut = full_cut(spec);
+    pc_ranks ranks;
+    if (cut.tp < 1 || cut.pp < 1 || cut.dp < 1)
+        return pc_error_set(error, PC_ERROR_INPUT, "cut: tp %d, pp %d, dp %d; expected each to be at least 1", cut.tp,
+                            cut.pp, cut.dp);
+    pc_code code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
+    if (code) return code;
+    int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
+    code = pc_cut_check(&spec->model, &cut, parts, error);
+    if (!code) code = pc_ranks_place(&spec->machine, spec->order, cut.tp, cut.pp, cut.dp, &ranks, error);
+    return code;
+}
+
+/* ---- parts ---- */
+
+static bool is_same_part(const pc_part *a, const pc_part *b) {
+    return a->layers == b->layers && a->has_embedding == b->has_embedding && a->has_head == b->has_head &&
+           a->recompute == b->recompute;
+}
+
+static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {
+    int number = pc_placement_part(outline->placement, outline->devices, device, chunk), sort = 0;
+    pc_part part = pc_cut_part(&outline->spec->model, &outline->cut, outline->parts, number);
+    while (sort < outline->sort_count && !is_same_part(&outline->part_costs[sort].part, &part)) sort++;
+    outline->chunks_of[(int64_t)device * outline->chunks + chunk].sort = sort;
+    if (sort < outline->sort_count) return PC_OK;
+    outline->sort_count++;
+    outline->part_costs[sort].part = part;
+    if (outline->memo) return pc_outline_memo_find_part(outline, &outline->part_costs[sort], error);
+    return pc_part_cost_make(outline, memo, &outline->part_costs[sort], error);
+}
+
+static pc_code add_parts(pc_outline *outline, pc_error *error) {
+    pc_collective_memo memo = {.machine = &outline->spec->machine, .group = &outline->tp};
+    pc_code code = PC_OK;
+    for (int d = 0; !code && d < outline->devices; d++)
+        for (int c = 0; !code && c < outline->chunks; c++) code = add_part(outline, &memo, d, c, error);
+    return code;
+}
+
+/* ---- transfers ---- */
+
+pc_alone pc_outline_alone(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                          double size_bytes) {
+    pc_collective_course course = pc_collective_course_of(machine, group, collective, PC_ALGORITHM_BEST, size_bytes);
+    pc_alone alone = {.seconds = course.seconds};
+    for (int i = 0; i < course.phase_count; i++)
+        alone.sent_bytes += course.phase[i].domain_bytes + course.phase[i].network_bytes;
+    return alone;
+}
+
+static bool is_same_hop(const pc_hop *a, const pc_hop *b) {
+    return a->in_domain == b->in_domain && a->crosses_leaves == b->crosses_leaves && a->bytes_per_s == b->bytes_per_s &&
+           a->latency_s == b->latency_s;
+}
+
+/* Where the boundary tensor is scattered over TP ranks that do not cut the sequence, its receivers gather it again. */
+static pc_alone gathering(const pc_outline *outline) {
+    const pc_iteration_spec *spec = outline->spec;
+    if (outline->cut.tp == 1 || outline->cut.sequence_parallel || !spec->scatters_boundary) return (pc_alone){0};
+    double bytes = (double)pc_boundary_bytes(&spec->model, &outline->cut, false);
+    return pc_outline_alone(&spec->machine, &outline->tp, PC_COLLECTIVE_ALL_GATHER, bytes);
+}
+
+static pc_code add_hops(pc_outline *outline, const pc_outline_places *places, pc_error *error) {
+    const pc_iteration_spec *spec = outline->spec;
+    double bytes =
+        (double)pc_boundary_bytes(&spec->model, &outline->cut, spec->scatters_boundary && outline->cut.tp > 1);
+    if (outline->devices == 1) return PC_OK;
+    pc_alone behind = gathering(outline);
+    outline->transfer_bytes = bytes + behind.sent_bytes;
+    pc_code code = pc_outline_time("transfer", behind.seconds, 1, &outline->gathering_ps, error);
+    for (int d = 0; !code && d < outline->devices; d++) {
+        pc_device_outline *x = &outline->device[d];
+        x->hop =
+            places ? places->hop[d] : pc_hop_between(&spec->machine, &outline->ranks, d, (d + 1) % outline->devices);
+        bool is_as_before = d > 0 && is_same_hop(&x->hop, &outline->device[d - 1].hop);
+        x->message_s =
+            is_as_before ? outline->device[d - 1].message_s : pc_message_seconds(&spec->machine, &x->hop, bytes);
+        code = pc_outline_time("transfer", x->message_s, 1, &x->hop_ps, error);
+        x->hop_ps += outline->gathering_ps;
+    }
+    return code;
+}
+
+/* ---- the outline ---- */
+
+/* Two replicas in one pipeline reduce a part's gradients together: every rank and its counterpart on the stage across,
+ * taken for those of the two stages farthest apart. */
+static pc_group gradient_group(const pc_outline *outline, pc_group group) {
+    if (outline->placement != PC_PLACEMENT_BIDIRECTIONAL || outline->devices == 1) return group;
+    pc_group pair = pc_outline_pair(outline, 0, outline->devices - 1);
+    if (group.ranks == 1) return pair;
+    bool has_rate =
+        group.nic_bytes_per_s > 0 && !(pair.nic_bytes_per_s > 0 && pair.nic_bytes_per_s < group.nic_bytes_per_s);
+    if (!has_rate) group.nic_bytes_per_s = pair.nic_bytes_per_s;
+    group.ranks *= 2;
+    group.in_domain *= pair.in_domain;
+    group.domains *= pair.domains;
+    group.in_leaf *= pair.in_leaf;
+    group.crosses_leaves = group.crosses_leaves || pair.crosses_leaves;
+    return group;
+}
+
+static bool make_arrays(pc_outline *outline) {
+    size_t devices = (size_t)outline->devices, cells = devices * (size_t)outline->chunks;
+    outline->part_costs = pc_alloc((size_t)outline->parts, sizeof *outline->part_costs);
+    outline->chunks_of = pc_alloc(cells, sizeof *outline->chunks_of);
+    outline->device = pc_alloc(devices, sizeof *outline->device);
+    return outline->part_costs && outline->chunks_of && outline->device;
+}
+
+static pc_group group_on(const pc_outline *outline, const pc_outline_places *places, pc_axis axis) {
+    return places ? places->group[axis] : pc_group_of(&outline->spec->machine, &outline->ranks, axis);
+}
+
+static pc_code fill_in(pc_outline *outline, pc_error *error) {
+    const pc_iteration_spec *spec = outline->spec;
+    const pc_cut *cut = &outline->cut;
+    pc_code code = pc_ranks_place(&spec->machine, spec->order, cut->tp, cut->pp, cut->dp, &outline->ranks, error);
+    if (code) return code;
+    if (!make_arrays(outline)) return pc_error_no_memory(error);
+    const pc_outline_places *places = NULL;
+    if (outline->memo) code = pc_outline_memo_find_places(outline->memo, outline, &places, error);
+    if (code) return code;
+    outline->tp = group_on(outline, places, PC_AXIS_TP);
+    outline->pp = group_on(outline, places, PC_AXIS_PP);
+    outline->dp = gradient_group(outline, group_on(outline, places, PC_AXIS_DP));
+    code = add_parts(outline, error);
+    if (!code) code = add_hops(outline, places, error);
+    if (!code) code = pc_outline_add_state(outline, error);
+    return code;
+}
+
+/* All wait for each other sooner or later: the slowest one's pace is everybody's. */
+static double pace_of(const pc_iteration_spec *spec) {
+    int64_t gpus = (int64_t)spec->cut.tp * spec->cut.pp * spec->cut.dp;
+    return (1 + spec->pass_overhead) * (1 + spec->machine.speed_variation * pc_expected_largest(gpus));
+}
+
+pc_code pc_outline_make(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_outline *outline,
+                        pc_error *error) {
+    return pc_outline_make_with(spec, cost, NULL, outline, error);
+}
+
+pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_outline_memo *memo,
+                             pc_outline *outline, pc_error *error) {
+    pc_outline made = {.spec = spec,
+                       .memo = memo,
+                       .cut = full_cut(spec),
+                       .cost = cost ? *cost : pc_roofline(&spec->machine.gpu),
+                       .pace = pace_of(spec),
+                       .placement = spec->generator->placement,
+                       .devices = spec->cut.pp,
+                       .chunks = chunks_of_spec(spec)};
+    made.parts = pc_placement_parts(made.placement, made.devices, made.chunks);
+    made.shares_embedding = pc_placement_stage(made.placement, made.devices, 0, 0) ==
+                            pc_placement_stage(made.placement, made.devices, made.parts - 1, 0);
+    pc_code code = fill_in(&made, error);
+    if (code)
+        pc_outline_free(&made);
+    else
+        *outline = made;
+    return code;
+}
+
+void pc_outline_free(pc_outline *outline) {
+    pc_free(outline->part_costs);
+    pc_free(outline->chunks_of);
+    pc_free(outline->device);
+    memset(outline, 0, sizeof *outline);
+}
+
+int64_t pc_outline_fixed(const pc_outline *outline, int device) {
+    const pc_device_outline *x = &outline->device[device];
+    return x->fixed_parameters + x->fixed_gradients + x->fixed_optimizer + x->fixed_buffers;
+}
+
+int64_t pc_outline_room(const pc_outline *outline, int device) {
+    int64_t room = outline->device[device].capacity_bytes - pc_outline_fixed(outline, device);
+    return room > 0 ? room : 0;
+}
+
+/* ---- the passes' costs ---- */
+
+double pc_outline_pass_s(const pc_outline *outline, int device, pc_pass pass) {
+    const pc_pass_cost *x = &pc_outline_part(outline, device, pass.chunk)->pass[pass.kind];
+    return (x->compute_s + x->tp_s) * outline->pace;
+}
+
+pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + pass.chunk];
+    bool gathers = outline->cut.zero == 3 && pass.kind != PC_PASS_W;
+    bool reduces = pc_pass_adds_gradients(pass) && (outline->cut.zero == 3 || !outline->spec->overlaps_gradients);
+    pc_time gather_ps = gathers ? x->buckets * x->gather_ps : 0, reduce_ps = reduces ? x->buckets * x->reduce_ps : 0;
+    pc_time beside_ps =
+        (outline->spec->overlaps_parameters ? gather_ps : 0) + (outline->spec->overlaps_gradients ? reduce_ps : 0);
+    return (alone_ps > beside_ps ? alone_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
+}
+
+int pc_outline_receiver(const pc_outline *outline, int device, pc_pass pass) {
+    int part = pc_placement_part(outline->placement, outline->devices, device, pass.chunk), next;
+    if (pass.kind == PC_PASS_F)
+        next = part + 1;
+    else if (pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW)
+        next = part - 1;
+    else
+        return -1;
+    if (next < 0 || next == outline->parts) return -1;
+    int to = pc_placement_stage(outline->placement, outline->devices, next, pass.chunk);
+    return to == device ? -1 : to;
+}
+
+static pc_time with_collectives(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps) {
+    bool has_zero = outline->cut.zero >= 2 && !(without & PC_WITHOUT_DATA_PARALLEL);
+    return has_zero ? pc_outline_with_zero(outline, device, pass, alone_ps) : alone_ps;
+}
+
+/* Where stages wait for what they send. */
+static pc_time wait_behind(const pc_outline *outline, int device, pc_pass pass) {
+    int to = pc_outline_receiver(outline, device, pass);
+    return to < 0 ? 0 : outline->device[pc_outline_hop(outline, device, to)].hop_ps;
+}
+
+pc_time pc_outline_whole_pass(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps) {
+    bool waits = !outline->spec->overlaps_p2p && !(without & PC_WITHOUT_TRANSFERS);
+    return with_collectives(outline, device, pass, without, alone_ps) +
+           (waits ? wait_behind(outline, device, pass) : 0);
+}
+
+static pc_code set_duration(const pc_outline *outline, int device, pc_pass pass, int without, pc_costs *costs,
+                            pc_error *error) {
+    pc_time time;
+    double seconds = pc_outline_pass_s(outline, device, pass);
+    pc_code code = pc_outline_time(pc_pass_kind_name((pc_pass_kind)pass.kind), seconds, 1, &time, error);
+    if (code) return code;
+    costs->duration_ps[pc_costs_index(costs, device, pass.chunk) * PC_PASS_KINDS + pass.kind] =
+        with_collectives(outline, device, pass, without, time);
+    return PC_OK;
+}
+
+static pc_code set_chunk(const pc_outline *outline, int device, int chunk, int without, pc_costs *costs,
+                         pc_error *error) {
+    const pc_part_activation *held = &pc_outline_part(outline, device, chunk)->activation;
+    int64_t row = pc_costs_index(costs, device, chunk);
+    pc_code code = PC_OK;
+    costs->activation_bytes[row] = held->taken;
+    costs->activation_b_bytes[row] = held->b_frees;
+    costs->activation_kept_bytes[row] = held->kept;
+    for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+        if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+            code = set_duration(outline, device, (pc_pass){0, (int16_t)chunk, (int16_t)kind}, without, costs, error);
+    return code;
+}
+
+/* Searches go by the slowest hop; the way from the last stage back to the first is like one of the others. */
+static pc_code set_hops(const pc_outline *outline, pc_costs *costs, pc_error *error) {
+    pc_code code = pc_costs_add_hop_delays(costs, error);
+    for (int d = 0; !code && d < outline->devices; d++) {
+        pc_time delay = costs->hop_delay_ps[d] = outline->device[d].hop_ps;
+        if (delay > costs->transfer.delay_ps) costs->transfer.delay_ps = delay;
+    }
+    return code;
+}
+
+int pc_outline_nth_chunk(const pc_outline *outline, int device, int n) {
+    bool is_reversed = outline->placement == PC_PLACEMENT_BIDIRECTIONAL && 2 * device >= outline->devices;
+    return is_reversed ? outline->chunks - 1 - n : n;
+}
+
+void pc_outline_set_ready(const pc_outline *outline, int device, pc_costs *costs) {
+    pc_time stream_ps = 0;
+    for (int i = 0; i < outline->chunks; i++) {
+        int c = pc_outline_nth_chunk(outline, device, i);
+        const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + c];
+        pc_time f_ps = pc_costs_duration(costs, device, c, PC_PASS_F), latest = 0;
+        for (int32_t k = 0; k < x->buckets; k++) {
+            stream_ps += x->gather_ps;
+            pc_time ready = stream_ps - f_ps / x->buckets * k;
+            if (ready > latest) latest = ready;
+        }
+        costs->ready_ps[pc_costs_index(costs, device, c)] = latest;
+    }
+    for (int c = 0; !outline->spec->overlaps_parameters && c < outline->chunks; c++)
+        costs->ready_ps[pc_costs_index(costs, device, c)] = stream_ps;
+}
+
+bool pc_outline_gathers_first(const pc_outline *outline) {
+    return (outline->cut.zero == 1 || outline->cut.zero == 2) && outline->dp.ranks > 1;
+}
+
+bool pc_outline_reduces_behind(const pc_outline *outline) {
+    bool in_passes = outline->cut.zero == 3 || (outline->cut.zero == 2 && !outline->spec->overlaps_gradients);
+    return outline->dp.ranks > 1 && !in_passes;
+}
+
+/* Where stages wait for what they send, that is part of the pass; but parameters come on the way of its kernels. */
+static void add_waits(const pc_outline *outline, int device, pc_costs *costs) {
+    for (int c = 0; c < outline->chunks; c++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+            pc_time *duration_ps = &costs->duration_ps[pc_costs_index(costs, device, c) * PC_PASS_KINDS + kind];
+            if (*duration_ps >= 0)
+                *duration_ps += wait_behind(outline, device, (pc_pass){0, (int16_t)c, (int16_t)kind});
+        }
+}
+
+static pc_code set_transfers(const pc_outline *outline, pc_costs *costs, pc_error *error) {
+    if (outline->spec->overlaps_p2p) return set_hops(outline, costs, error);
+    for (int d = 0; d < outline->devices; d++) add_waits(outline, d, costs);
+    return PC_OK;
+}
+
+bool pc_outline_recomputes_in_b(const pc_outline *outline) {
+    for (int i = 0; i < outline->sort_count && !outline->spec->generator->recomputes; i++)
+        if (outline->part_costs[i].activation.kept < outline->part_costs[i].activation.taken) return true;
+    return false;
+}
+
+static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {
+    bool gathers = pc_outline_gathers_first(outline) && !(without & PC_WITHOUT_DATA_PARALLEL);
+    pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
+    costs->recomputes_in_b = pc_outline_recomputes_in_b(outline);
+    for (int d = 0; !code && d < outline->devices; d++) {
+        for (int c = 0; !code && c < outline->chunks; c++) code = set_chunk(outline, d, c, without, costs, error);
+        if (!code && gathers) pc_outline_set_ready(outline, d, costs);
+    }
+    return code || without & PC_WITHOUT_TRANSFERS ? code : set_transfers(outline, costs, error);
+}
+
+pc_code pc_outline_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {
+    pc_costs made;
+    pc_code code = pc_costs_create(outline->devices, outline->chunks, &made, error);
+    if (code) return code;
+    code = fill_in_costs(outline, without, &made, error);
+    if (code)
+        pc_costs_free(&made);
+    else
+        *costs = made;
+    return code;
+}

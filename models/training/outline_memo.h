@@ -1,0 +1,51 @@
+/* outline_memo.h: what many outlines of one model on one machine have in common, worked out once. Private to models/.
+ *
+ * A search makes hundreds of thousands of outlines, of few different parts on few different layouts of ranks. A memo
+ * holds what was worked out last, in a table of fixed size; what it gives is what would be worked out again, to the
+ * bit.
+ */
+#ifndef PC_MODELS_TRAINING_OUTLINE_MEMO_H
+#define PC_MODELS_TRAINING_OUTLINE_MEMO_H
+
+#include "models/training/outline.h"
+
+/* How groups and neighbouring stages lie for one order and one cut. */
+typedef struct pc_outline_places {
+    pc_rank_order order;
+    int tp, pp, dp; /* 0: empty */
+    pc_group group[PC_AXES];
+    pc_hop *hop; /* [pp]: from every stage to the next; owned */
+} pc_outline_places;
+
+/* All that the cost of a part depends on where model, machine and cost model are given. */
+typedef struct pc_outline_part_key {
+    pc_group group; /* of TP */
+    pc_part part;
+    int64_t microbatch_size, seq_len;
+    int tp, gradient_bytes, cross_entropy_chunks;
+    pc_cross_entropy cross_entropy;
+    bool sequence_parallel, overlaps_tp, splits, recomputes, shares_embedding;
+} pc_outline_part_key;
+
+/* One thread's, and for specs of one model, one machine and one cost model. */
+enum { PC_OUTLINE_MEMO_PARTS = 4096, PC_OUTLINE_MEMO_PLACES = 64 };
+struct pc_outline_memo {
+    struct {
+        bool is_known;
+        pc_outline_part_key key;
+        pc_part_cost cost;
+    } * parts; /* [PC_OUTLINE_MEMO_PARTS]; owned */
+    pc_outline_places places[PC_OUTLINE_MEMO_PLACES];
+};
+
+pc_code pc_outline_memo_create(pc_outline_memo **memo, pc_error *error);
+void pc_outline_memo_free(pc_outline_memo *memo); /* NULL is fine */
+
+/* The places of an outline whose spec, cut and ranks are there; the memo's, until the next call. */
+pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
+                                    pc_error *error);
+
+/* As pc_part_cost_make of an outline that has a memo. */
+pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost, pc_error *error);
+
+#endif
