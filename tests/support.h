@@ -42,24 +42,31 @@ static inline void test_temporary(char *path, size_t size, const char *name) {
     snprintf(path, size, "%s/%s-XXXXXX", folder, name);
 }
 
-/* How many cases a property test tries: `usual`, or PC_TEST_CASES where that is set (the slow suite sets it), and
- * PC_TEST_MOST at most (under valgrind). */
-static inline long test_cases(long usual) {
-    const char *wanted = getenv("PC_TEST_CASES"), *most = getenv("PC_TEST_MOST");
-    long cases = wanted ? atol(wanted) : usual;
-    return most && cases > atol(most) ? atol(most) : cases;
+/* How large a run is: PC_TEST_SIZE, which the set-ups of tests/meson.build give. `quick` (also where it is not set), `full`, or
+ * `long` (by hand: full, with ten times the random cases); a number behind it, as in `full:300`, is the most random cases that a
+ * test draws where a tool makes it slow. */
+static inline int test_size_is(const char *name) {
+    const char *size = getenv("PC_TEST_SIZE");
+    return strncmp(size ? size : "quick", name, strlen(name)) == 0;
 }
 
-/* `whole`, or `part` of it where PC_TEST_PART is set: the quick suites take a part of what takes long. */
-static inline long test_part(long whole, long part) {
-    return getenv("PC_TEST_PART") ? part : whole;
+/* What a quick run takes, or a full one. */
+static inline long test_part(long quick, long full) {
+    return test_size_is("quick") ? quick : full;
+}
+
+/* How many random cases a property test draws. */
+static inline long test_cases(long quick, long full) {
+    const char *size = getenv("PC_TEST_SIZE"), *most = size ? strchr(size, ':') : NULL;
+    long cases = test_size_is("long") ? 10 * full : test_part(quick, full);
+    return most && cases > atol(most + 1) ? atol(most + 1) : cases;
 }
 
 /* Says that `count` things called `key` ("programs compared") were done, for docs/reliability.md: a line appended to
- * the file that PC_COUNTS names; nothing where it is not set, nor of a part, for the whole comes too. */
+ * the file that PC_COUNTS names; nothing where it is not set. */
 static inline void test_count(const char *key, long count) {
     const char *path = getenv("PC_COUNTS");
-    FILE *file = path && !test_part(0, 1) ? fopen(path, "a") : NULL;
+    FILE *file = path ? fopen(path, "a") : NULL;
     if (!file) return;
     fprintf(file, "%s\t%ld\n", key, count);
     fclose(file);

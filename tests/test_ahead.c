@@ -166,7 +166,7 @@ static void test_same_times(void **state) {
     fixture *x = *state;
     test_random random = {7};
     static report ahead, by_events, beside_memory;
-    for (long i = 0; i < test_cases(4000); i++) {
+    for (long i = 0; i < test_cases(4000, 50000); i++) {
         bool is_round = i % 2;
         int32_t memory;
         pc_program_clear(x->program);

@@ -233,7 +233,7 @@ static void check_v(tally *t, pc_pattern pattern, int p) {
 static void test_shifted_v(void **state) {
     (void)state;
     tally t = {.random = {1}};
-    for (int p = 1; p <= test_part(P_MAX, P_MAX - 1); p++)
+    for (int p = 1; p <= test_part(P_MAX - 1, P_MAX); p++)
         for (int shift = 1; shift < 6; shift++)
             for (int after = 1; after <= shift; after++)
                 for (int turn = 1; turn < (shift == after ? 2 : p); turn++)
@@ -252,7 +252,7 @@ static void test_shifted_v(void **state) {
 static void test_free_v(void **state) {
     (void)state;
     tally t = {.random = {2}};
-    for (int p = 1; p <= test_part(P_MAX, P_MAX - 1); p++)
+    for (int p = 1; p <= test_part(P_MAX - 1, P_MAX); p++)
         for (int interval = 6; interval <= (p < 4 ? 9 : 7); interval++)
             for (int lane = 0; lane < 4; lane++)
                 for (int splits = 0; splits < 2; splits++)
@@ -266,7 +266,7 @@ static void test_free_v(void **state) {
 static void test_linear(void **state) {
     (void)state;
     tally t = {.random = {3}};
-    for (int p = 1; p <= test_part(8, 5); p++) {
+    for (int p = 1; p <= test_part(5, 8); p++) {
         for (int interval = 3; interval <= 9; interval++)
             for (int b0 = 1; b0 < interval; b0++)
                 for (int i = 0; i < 4; i++)

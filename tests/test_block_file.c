@@ -259,7 +259,7 @@ static void test_reordering_keeps_memory(void **state) {
     (void)state;
     test_random random = {19};
     pc_given_block *given = read_good(V_MIN), *squeezed = read_good("steps: squeeze\n" V_MIN);
-    for (long k = 0; k < test_cases(20); k++) {
+    for (long k = 0; k < test_cases(20, 100); k++) {
         int p = (int)test_between(&random, 2, 7), m = (int)test_between(&random, 1, 24);
         pc_costs costs;
         pc_schedule a, b;

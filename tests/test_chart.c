@@ -293,7 +293,7 @@ static void few_whole_numbers_are_named(void **state) {
 static void numbers_at_x_do_not_touch(void **state) {
     (void)state;
     test_random random = {4};
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(2000, 10000); i++) {
         int64_t values[20];
         int count = (int)test_between(&random, 1, 20), is_log = (int)test_between(&random, 0, 1);
         for (int k = 0; k < count; k++)

@@ -277,7 +277,7 @@ static void check_scaling(pc_gpu gpu, const pc_operation *operation) {
 static void test_random_kernels(void **state) {
     (void)state;
     test_random random = {4};
-    for (long i = 0; i < test_cases(20000); i++) {
+    for (long i = 0; i < test_cases(20000, 100000); i++) {
         pc_gpu gpu = random_gpu(&random);
         pc_operation operation = random_operation(&random);
         pc_cost_model cost = pc_roofline(&gpu);

@@ -71,7 +71,7 @@ static void test_random_shapes(void **state) {
     (void)state;
     test_random random = {11};
     pc_device *device = fake_device_open();
-    long cases = test_cases(200);
+    long cases = test_cases(200, 1000);
     for (long i = 0; i < cases; i++) {
         const pc_kernel_family *family = families[i % 3];
         pc_kernel_shape shape = random_shape(&random, family->role);

@@ -85,7 +85,7 @@ static long judge_named(const pc_generator *generator, test_random *random, int 
 static void test_named_schedules(void **state) {
     (void)state;
     test_random random = {91};
-    int count, most = (int)test_part(8, 5);
+    int count, most = (int)test_part(5, 8);
     const pc_generator *generators = pc_generators(&count);
     long full = 0, judged = 0;
     for (int g = 0; g < count; g++) {
@@ -101,7 +101,7 @@ static void test_named_schedules(void **state) {
 static void test_random_schedules(void **state) {
     (void)state;
     test_random random = {92};
-    long full = 0, cases = test_cases(1000);
+    long full = 0, cases = test_cases(250, 10000);
     for (long i = 0; i < cases; i++) {
         pc_schedule s;
         pc_costs costs;
@@ -122,7 +122,7 @@ static void test_random_schedules(void **state) {
 static void test_engine_traces(void **state) {
     (void)state;
     test_random random = {93};
-    for (long i = 0; i < test_cases(500); i++) {
+    for (long i = 0; i < test_cases(125, 10000); i++) {
         pc_schedule s;
         pc_costs costs;
         random_schedule(&random, 6, 6, 3, &s);

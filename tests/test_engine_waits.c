@@ -228,7 +228,7 @@ static void take_time(pc_costs *costs) {
 static void test_waiting(void **state) {
     (void)state;
     test_random random = {94};
-    long done = 0, too_small = 0, cases = test_cases(2000);
+    long done = 0, too_small = 0, cases = test_cases(500, 10000);
     for (long i = 0; i < cases; i++) {
         pc_schedule s;
         pc_costs costs;
@@ -323,7 +323,7 @@ static void test_waiting_over_links(void **state) {
     (void)state;
     test_random random = {95};
     long done = 0;
-    for (long i = 0; i < test_cases(500); i++) {
+    for (long i = 0; i < test_cases(125, 10000); i++) {
         pc_schedule s;
         pc_costs costs;
         random_schedule(&random, 6, 8, 3, &s);

@@ -71,7 +71,7 @@ static void test_round_trip(void **state) {
         pc_schedule_free(&schedule);
     }
     test_random random = {7};
-    for (long i = 0; i < test_cases(200); i++) {
+    for (long i = 0; i < test_cases(200, 1000); i++) {
         pc_schedule schedule, back;
         random_schedule(&random, 5, 4, 3, &schedule);
         if (can_be_csv(&schedule)) {
@@ -187,7 +187,7 @@ static void test_verdicts(void **state) {
 static void test_rubbish(void **state) {
     (void)state;
     test_random random = {8};
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(2000, 10000); i++) {
         char text[400];
         size_t size = (size_t)test_between(&random, 0, sizeof text);
         static const char letters[] = "0123FIWB,,\n 9";

@@ -350,7 +350,7 @@ static void extreme_shapes_are_drawn(void **state) {
     static const int shapes[][3] = {{1, 1, 1}, {1, 1, PC_CHUNKS_MAX}, {3000, 1, 1}, {1, 5000, 2}, {32, 128, 1}};
     const folder *at = *state;
     need_gnuplot();
-    for (long i = 0; i < test_part(sizeof shapes / sizeof shapes[0], 2); i++) {
+    for (long i = 0; i < test_part(2, sizeof shapes / sizeof shapes[0]); i++) {
         figure_example made;
         make_figure_example(&made, shapes[i][0], shapes[i][1], shapes[i][2]);
         add_block(&made);

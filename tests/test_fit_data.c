@@ -108,8 +108,8 @@ static void all_reduce_of_eight(void **state) {
     pc_import_options options = {.collective = "all_reduce", .link = "nvlink"};
     if (!import_shared("nccl_allreduce_a100_8_ranks.csv", &options, &p)) skip();
     assert_int_equal(p.transfer_count, 2 * 1024);
-    check_halves(&p, false, test_cases(6));
-    check_halves(&p, true, test_cases(2));
+    check_halves(&p, false, test_cases(6, 6));
+    check_halves(&p, true, test_cases(2, 2));
     pc_profile_free(&p);
 }
 

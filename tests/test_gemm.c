@@ -226,7 +226,7 @@ static void test_tolerance(void **state) {
 
 static void test_random_shapes(void **state) {
     test_random random = {7};
-    long cases = test_cases(150);
+    long cases = test_cases(150, 750);
     for (long i = 0; i < cases; i++) {
         const pc_kernel_family *family = families[test_between(&random, 0, 2)];
         pc_kernel_shape shape =

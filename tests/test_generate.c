@@ -22,7 +22,7 @@ static void test_all_are_valid(void **state) {
     int count, made = 0;
     const pc_generator *generators = pc_generators(&count);
     for (int g = 0; g < count; g++)
-        for (int p = 1; p <= (generators[g].searches ? test_part(5, 3) : 12); p++)
+        for (int p = 1; p <= (generators[g].searches ? test_part(3, 5) : 12); p++)
             for (int m = 1; m <= 4 * p; m++)
                 for (int v = 1; v <= 4; v++) {
                     pc_schedule schedule;
@@ -44,7 +44,7 @@ static void test_all_are_valid(void **state) {
 static void test_interleaved_takes_any_microbatches(void **state) {
     (void)state;
     static const char *const names[] = {"1f1b-interleaved", "1f1b-interleaved-low-memory"};
-    for (int p = 1; p <= test_part(16, 8); p++)
+    for (int p = 1; p <= test_part(8, 16); p++)
         for (int m = 1; m <= 3 * p + 2; m++)
             for (int v = 2; v <= 6; v++)
                 for (int n = 0; n < 2; n++) {

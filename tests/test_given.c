@@ -75,7 +75,7 @@ static void test_random_files(void **state) {
     (void)state;
     test_random random = {19};
     int mixed = 0, checked = 0;
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_schedule schedule;
         random_schedule(&random, 5, 6, 3, &schedule);
         bool can_be = !pc_schedule_has(&schedule, PC_PASS_R) && schedule.placement != PC_PLACEMENT_BIDIRECTIONAL;

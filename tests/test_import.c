@@ -368,7 +368,7 @@ static void check_damaged(const folder *at, const char *text, size_t size) {
 static void damaged_files(void **state) {
     test_random random = {5};
     char damaged[8192];
-    long cases = test_cases(3000);
+    long cases = test_cases(3000, 15000);
     const char *const texts[] = {all_reduce, small_table, two_devices};
     for (long i = 0; i < cases; i++) {
         size_t size = damage(&random, texts[i % 3], damaged, sizeof damaged);

@@ -175,7 +175,7 @@ static void a_half_written_record_is_cut_off(void **state) {
         last += HEAD + row_size + trace_size + 8;
     }
     assert_true(second > HEADER && last < all.size);
-    for (size_t size = last; size < all.size; size += (size_t)test_part(1, 13)) {
+    for (size_t size = last; size < all.size; size += (size_t)test_part(13, 1)) {
         pc_journal *journal;
         write_bytes(at->file, all.data, size);
         assert_int_equal(pc_journal_open(at->file, PC_JOURNAL_READ, &journal, NULL), PC_OK);
@@ -201,7 +201,7 @@ static void a_cut_leaves_whole_records(void **state) {
     bytes all = read_bytes(at->file);
     long cuts = 0;
     int64_t most = 0;
-    long edge = test_part(1, 11), step = test_part(37, 211);
+    long edge = test_part(11, 1), step = test_part(211, 37);
     for (size_t size = HEADER; size < all.size; size += (size_t)(size < 512 ? edge : step), cuts++) {
         pc_journal *journal;
         write_bytes(at->file, all.data, size);
@@ -268,7 +268,7 @@ static void a_flipped_bit_never_gives_another_record(void **state) {
     write_journal(at->file);
     bytes all = read_bytes(at->file);
     long flips = 0;
-    long edge = test_part(1, 13), step = test_part(211, 1009);
+    long edge = test_part(13, 1), step = test_part(1009, 211);
     for (size_t i = 0; i < all.size; i += (size_t)(i < 256 || all.size - i < 2048 ? edge : step), flips++) {
         pc_journal *journal;
         pc_error error = {0};

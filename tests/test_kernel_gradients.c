@@ -279,7 +279,7 @@ static const pair attentions[] = {
 };
 
 static void check_pairs(const pair *pairs, size_t count) {
-    long cases = test_cases(3);
+    long cases = test_cases(3, 3);
     for (size_t i = 0; i < count; i++)
         for (long seed = 1; seed <= cases; seed++) check_pair(&pairs[i], (uint64_t)seed);
 }

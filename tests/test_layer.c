@@ -142,7 +142,7 @@ static void check_kept(test_random *random) {
 static void test_kept_is_what_workload_counts(void **state) {
     (void)state;
     test_random random = {17};
-    for (long i = test_cases(300); i > 0; i--) check_kept(&random);
+    for (long i = test_cases(300, 300); i > 0; i--) check_kept(&random);
 }
 
 /* 34 s b h, of which W needs 32, and the vectors: 4 s b (a + 4). */

@@ -142,7 +142,7 @@ static void path_over_links(const pc_schedule *s, const pc_costs *costs, pc_time
 static void test_agrees_with_longest_paths(void **state) {
     (void)state;
     test_random random = {61};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 2000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         random_schedule(&random, 6, 6, 3, &schedule);
@@ -222,7 +222,7 @@ static void check_scales(const pc_schedule *schedule, const pc_costs *costs, int
 static void test_scaled_times_scale_the_iteration(void **state) {
     (void)state;
     test_random random = {62};
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 2000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         draw_named(&random, &schedule);
@@ -260,7 +260,7 @@ static void test_many_transfers_under_way(void **state) {
 static void test_a_little_more_is_a_little_longer(void **state) {
     (void)state;
     test_random random = {63};
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 2000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         draw_named(&random, &schedule);

@@ -196,7 +196,7 @@ static void test_groups_are_as_counted(void **state) {
     (void)state;
     test_random random = {21};
     int crossing = 0, over_leaves = 0;
-    for (long i = 0; i < test_cases(3000); i++) {
+    for (long i = 0; i < test_cases(3000, 15000); i++) {
         pc_machine machine = random_machine(&random);
         pc_ranks ranks = random_ranks(&random, &machine, MOST_GPUS);
         for (int axis = 0; axis < PC_AXES; axis++) {
@@ -270,7 +270,7 @@ static void check_hop(const pc_machine *machine, const pc_ranks *ranks, int from
 static void test_hops_are_as_counted(void **state) {
     (void)state;
     test_random random = {22};
-    for (long i = 0; i < test_cases(3000); i++) {
+    for (long i = 0; i < test_cases(3000, 15000); i++) {
         pc_machine machine = random_machine(&random);
         pc_ranks ranks = random_ranks(&random, &machine, MOST_GPUS);
         int p = ranks.count[PC_AXIS_PP];

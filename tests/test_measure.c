@@ -416,7 +416,7 @@ static void a_fault_of_the_device_keeps_what_is_done(void **state) {
 static void no_memory_is_an_error(void **state) {
     (void)state;
     test_random random = {6};
-    for (long c = 0; c < test_cases(25); c++) {
+    for (long c = 0; c < test_cases(25, 25); c++) {
         world w;
         make_world(&w, 50);
         w.list[0] = &w.copies[0];

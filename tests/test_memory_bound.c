@@ -83,7 +83,7 @@ static pc_kernel_shape draw_shape(test_random *random) {
 }
 
 static void test_random_shapes(void **state) {
-    long cases = test_cases(5);
+    long cases = test_cases(5, 5);
     test_random random = {5};
     for (int name = 0; name < NAMES; name++)
         for (long i = 0; i < cases; i++) {

@@ -103,7 +103,7 @@ static void test_random_words(void **state) {
     (void)state;
     static const char alphabet[] = "abAB-_ .1";
     test_random random = {7};
-    for (long i = 0; i < test_cases(20000); i++) {
+    for (long i = 0; i < test_cases(20000, 100000); i++) {
         char names[5][12];
         for (int n = 0; n < 5; n++) {
             int length = (int)test_between(&random, 0, 11);

@@ -204,7 +204,7 @@ static void test_flows_agree_with_closed_costs(void **state) {
     (void)state;
     test_random random = {31};
     tally seen = {0};
-    for (long i = 0; i < test_cases(400); i++) check_agreement(&random, &seen);
+    for (long i = 0; i < test_cases(400, 2000); i++) check_agreement(&random, &seen);
     assert_true(seen.even > 0 && seen.uneven > 0 && seen.across > 0 && seen.over_leaves > 0);
 }
 
@@ -349,7 +349,7 @@ static void test_late_ranks_are_waited_for(void **state) {
 static void test_doubled_bandwidths_halve_times(void **state) {
     (void)state;
     test_random random = {41};
-    for (long i = 0; i < test_cases(100); i++) {
+    for (long i = 0; i < test_cases(100, 500); i++) {
         pc_machine machine = random_machine(&random);
         pc_ranks ranks;
         pc_axis axis = random_axis(&random, &machine, &ranks);

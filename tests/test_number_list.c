@@ -123,7 +123,7 @@ static void test_random_lists(void **state) {
     (void)state;
     static const char alphabet[] = "0123456789..,,kx+* ";
     test_random random = {11};
-    for (long i = 0; i < test_cases(20000); i++) {
+    for (long i = 0; i < test_cases(20000, 100000); i++) {
         static written got;
         char list[16];
         int length = (int)test_between(&random, 0, 15);

@@ -69,7 +69,7 @@ static void test_walks(void **state) {
     (void)state;
     static const char *const down[] = {"a", "b"};
     test_random random = {17};
-    long refused = 0, cases = test_cases(2000);
+    long refused = 0, cases = test_cases(2000, 10000);
     for (long i = 0; i < cases; i++) {
         char name[256] = "";
         int depth = 0, lowest = 0;
@@ -155,7 +155,7 @@ static bool find_place(const char *path, char real[PATH_SIZE]) {
 static void test_walks_over_links(void **state) {
     (void)state;
     test_random random = {18};
-    long inside_count = 0, outside_count = 0, cases = test_cases(1000);
+    long inside_count = 0, outside_count = 0, cases = test_cases(1000, 5000);
     char home[PATH_SIZE], real[PATH_SIZE], way[256];
     assert_true(find_place(inside("home"), home));
     for (long i = 0; i < cases; i++) {

@@ -142,7 +142,7 @@ static void test_equals_simulating_every_point(void **state) {
     (void)state;
     test_random random = {717};
     int64_t simulated = 0, points = 0, found = 0, limited = 0;
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 1000); i++) {
         example_space x;
         draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
         leave_one_reason(i % 4, &x.space);
@@ -169,7 +169,7 @@ static void test_equals_simulating_every_point(void **state) {
     }
     print_message("%lld simulated of %lld points; %lld plans, memory limits %lld\n", (long long)simulated,
                   (long long)points, (long long)found, (long long)limited);
-    test_count("plans.searched", test_cases(60));
+    test_count("plans.searched", test_cases(60, 1000));
     test_count("plans.points", (long)points);
     assert_true(found > 0 && limited > 0 && simulated < points);
 }
@@ -183,7 +183,7 @@ static void test_one_plan_a_cut(void **state) {
     (void)state;
     test_random random = {715};
     int64_t cuts = 0, plans = 0, front = 0;
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 1000); i++) {
         example_space x;
         draw_space(&random, 4000, false, &x);
         pc_plan_request request = {.objectives = {(pc_plan_objective)(i % 3)}, .objective_count = 1, .threads = 1};
@@ -288,7 +288,7 @@ static void check_same_log(const pc_plan_log *a, const pc_plan_log *b) {
 static void test_threads_do_not_show(void **state) {
     (void)state;
     test_random random = {712};
-    for (long i = 0; i < test_cases(4); i++) {
+    for (long i = 0; i < test_cases(4, 1000); i++) {
         example_space x;
         draw_space(&random, 4000, false, &x);
         pc_plan_request request = draw_request(&random);
@@ -309,7 +309,7 @@ static void test_a_plan_is_its_iteration(void **state) {
     (void)state;
     test_random random = {713};
     int64_t checked = 0;
-    for (long i = 0; i < test_cases(20); i++) {
+    for (long i = 0; i < test_cases(20, 1000); i++) {
         example_space x;
         draw_space(&random, 2000, false, &x);
         pc_plan_request request = {.objectives = {PC_PLAN_COST}, .objective_count = 1, .top = 3, .threads = 1};
@@ -343,7 +343,7 @@ static void test_a_front_has_no_plan_that_another_beats(void **state) {
     (void)state;
     test_random random = {714};
     int64_t longest = 0;
-    for (long i = 0; i < test_cases(20); i++) {
+    for (long i = 0; i < test_cases(20, 1000); i++) {
         example_space x;
         draw_space(&random, 4000, false, &x);
         pc_plan_request request = {

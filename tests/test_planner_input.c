@@ -273,7 +273,7 @@ static void test_remedies_lift(void **state) {
     (void)state;
     test_random random = {729};
     long claimed = 0;
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 300); i++) {
         example_space x;
         pc_plan_answer answer;
         pc_plan_remedy remedy;

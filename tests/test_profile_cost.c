@@ -493,7 +493,7 @@ static void flows_take_what_was_measured(void **state) {
     (void)state;
     static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
     test_random random = {7};
-    for (long i = 0; i < test_cases(200); i++) {
+    for (long i = 0; i < test_cases(200, 200); i++) {
         pc_machine machine = random_machine(&random);
         pc_profile profile = {.device = {.gpu = "example"}};
         int collective = (int)test_between(&random, 0, 3), ranks = (int)test_between(&random, 2, 8);

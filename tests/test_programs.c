@@ -226,7 +226,7 @@ static void test_engine_is_the_longest_path(void **state) {
     fixture *x = *state;
     drawing d = {.random = {81}};
     paths p;
-    long locked = 0, ahead = 0, cases = test_cases(4000);
+    long locked = 0, ahead = 0, cases = test_cases(4000, 100000);
     for (long i = 0; i < cases; i++) {
         pc_error error = {0};
         draw_program(&d, x->program, &p);
@@ -418,7 +418,7 @@ static void check_memories(fixture *x, test_random random, int tight, long *wait
 static void test_memories_are_recounted(void **state) {
     fixture *x = *state;
     test_random random = {82};
-    long cases = test_cases(2000), waited = 0;
+    long cases = test_cases(2000, 100000), waited = 0;
     for (long i = 0; i < cases; i++) {
         test_random own = {test_draw(&random)};
         check_memories(x, own, (int)(i % MEMORIES), &waited);

@@ -209,7 +209,7 @@ static bool check_setting(test_random *random) {
 static void test_better_numbers_are_no_slower(void **state) {
     (void)state;
     test_random random = {31};
-    long tried = 0, cases = test_cases(500);
+    long tried = 0, cases = test_cases(500, 20000);
     for (long i = 0; i < cases; i++) tried += check_setting(&random);
     print_message("%ld of %ld settings\n", tried, cases);
     assert_true(2 * tried >= cases);

@@ -151,7 +151,7 @@ static void test_improve(void **state) {
     (void)state;
     test_random random = {23};
     long shorter = 0;
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(250, 10000); i++) {
         example e;
         pc_reorder *reorder;
         pc_instance_order first;
@@ -174,7 +174,7 @@ static void test_improve(void **state) {
         pc_reorder_free(reorder);
         free_example(&e);
     }
-    assert_true(shorter > test_cases(1000)); /* of six times as many */
+    assert_true(shorter > test_cases(250, 10000)); /* of six times as many */
 }
 
 /* Orders as a search starts from them: a block, repeated; here one of two microbatches, at random costs. */
@@ -272,7 +272,7 @@ static void test_squeeze_refuses(void **state) {
     (void)state;
     test_random random = {37};
     long runs = 0, deadlocks = 0, too_large = 0;
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(500, 10000); i++) {
         example e;
         pc_reorder *reorder;
         draw_example(&random, &e);
@@ -293,7 +293,7 @@ static void test_squeeze_refuses(void **state) {
         pc_reorder_free(reorder);
         free_example(&e);
     }
-    assert_true(runs > 0 && deadlocks > 0 && (too_large > 0 || test_cases(2000) < 500));
+    assert_true(runs > 0 && deadlocks > 0 && (too_large > 0 || test_cases(500, 10000) < 500));
 }
 
 /* ---- the mirror ---- */

@@ -128,7 +128,7 @@ static void check_from_times(const pc_schedule *s, const pc_costs *costs, const 
 static void test_agrees_with_longest_path(void **state) {
     (void)state;
     test_random random = {3};
-    for (long i = 0; i < test_cases(3000); i++) {
+    for (long i = 0; i < test_cases(3000, 20000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         pc_replay replay;
@@ -145,7 +145,7 @@ static void test_agrees_with_longest_path(void **state) {
         pc_costs_free(&costs);
         pc_schedule_free(&schedule);
     }
-    test_count("schedules.compared", test_cases(3000));
+    test_count("schedules.compared", test_cases(3000, 20000));
 }
 
 /* Two passes of a stage exchanged at random: either it still runs, and then both ways agree, or the checker and the
@@ -154,7 +154,7 @@ static void test_agrees_on_what_cannot_run(void **state) {
     (void)state;
     test_random random = {4};
     int refused = 0;
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 20000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         pc_error error = {0};
@@ -383,7 +383,7 @@ static void test_devices_of_different_memory(void **state) {
     (void)state;
     test_random random = {5};
     int ended_early = 0, fitted = 0;
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 20000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         pc_replay replay;

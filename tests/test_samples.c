@@ -54,7 +54,7 @@ static void test_nothing_happens(void **state) {
     (void)state;
     static const double ones[] = {1, 1, 1};
     test_random random = {11};
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 300); i++) {
         pc_iteration_spec spec = any_spec(&random);
         pc_time expected = closed_ps(&spec);
         expect_samples(&spec, expected, 0);
@@ -109,7 +109,7 @@ static void test_the_good_day_stays(void **state) {
 static void test_everywhere(void **state) {
     (void)state;
     test_random random = {12};
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 300); i++) {
         pc_iteration_spec spec = any_spec(&random), other = spec;
         int64_t gpus = (int64_t)spec.cut.tp * spec.cut.pp * spec.cut.dp;
         other.machine.gpu.matrix_flops_per_s *= 0.7;

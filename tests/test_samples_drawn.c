@@ -156,7 +156,7 @@ static pc_iteration_spec worst_spec(test_random *random, int64_t samples) {
 static void test_threads_do_not_show(void **state) {
     (void)state;
     test_random random = {5};
-    for (long i = 0; i < test_cases(20); i++) {
+    for (long i = 0; i < test_cases(20, 100); i++) {
         pc_iteration_spec spec = worst_spec(&random, 13);
         pc_iteration one = run_spec(&spec), few;
         static const int threads[] = {2, 8};
@@ -182,7 +182,7 @@ static void test_folding_does_not_show(void **state) {
     (void)state;
     static const double ones[] = {1, 1};
     test_random random = {6};
-    for (long i = 0; i < test_cases(40); i++) {
+    for (long i = 0; i < test_cases(40, 200); i++) {
         pc_iteration_spec spec = worst_spec(&random, 7);
         spec.jitter = spec.bad_days.gpu_jitter = spec.bad_days.link_jitter = 0;
         spec.bad_days.passes = (pc_empirical){NULL, 0};
@@ -222,7 +222,7 @@ static void expect_no_shorter(const pc_iteration_spec *better, const pc_iteratio
 static void test_worse_is_never_better(void **state) {
     (void)state;
     test_random random = {7};
-    for (long i = 0; i < test_cases(25); i++) {
+    for (long i = 0; i < test_cases(25, 125); i++) {
         pc_iteration_spec spec = worst_spec(&random, 5), worse = spec;
         spec.step = worse.step = PC_STEP_NORM;
         worse.bad_days.slow_factor = 1.9;

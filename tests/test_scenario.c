@@ -243,7 +243,7 @@ static void test_published(void **state) {
 static void test_chunks_add_up(void **state) {
     (void)state;
     test_random random = {1};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         char text[1024];
         int64_t time = (int64_t)(test_draw(&random) >> (2 + i % 40)),
                 bytes = (int64_t)(test_draw(&random) >> (12 + i % 40)) + 1;

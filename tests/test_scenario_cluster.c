@@ -102,7 +102,7 @@ static void test_every_key(void **state) {
 static void test_what_follows_from_gpus(void **state) {
     (void)state;
     test_random random = {3};
-    for (long i = 0; i < test_cases(200); i++) {
+    for (long i = 0; i < test_cases(200, 1000); i++) {
         int64_t tp = test_between(&random, 1, 9), pp = test_between(&random, 1, 9), dp = test_between(&random, 1, 9);
         int given = (int)test_between(&random, 0, 15); /* bits: gpus, tp, pp, dp */
         bool has_gpus = given & 1, has_tp = given & 2, has_pp = given & 4, has_dp = given & 8;

@@ -180,7 +180,7 @@ static void test_noise(void **state) {
     (void)state;
     static const char alphabet[] = "{}[]:,-?&*!|>'\"%@` \n\t#ab01~\\\x01\xc3\xa9";
     test_random random = {5};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(250, 1000); i++) {
         char text[128];
         size_t size = strlen("scenario: x\n");
         memcpy(text, "scenario: x\n", size);
@@ -201,7 +201,7 @@ static void test_mutations(void **state) {
     size_t size = fread(text, 1, sizeof text, file);
     fclose(file);
     test_random random = {6};
-    for (long i = 0; i < test_cases(700); i++) {
+    for (long i = 0; i < test_cases(175, 700); i++) {
         size_t at = (size_t)test_between(&random, 0, (int64_t)size - 1);
         char kept = text[at];
         text[at] = "\n {}[]:0-x\xff*&"[test_draw(&random) % 13];

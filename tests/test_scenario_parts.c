@@ -228,7 +228,7 @@ static void test_damaged_parts(void **state) {
     assert_non_null(file);
     fprintf(file, "machine: m\nfrom: dgx-h100\ngpu: %s\n", path);
     fclose(file);
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         const pc_library_file *of = pc_library_find(files[i % 3].kind, files[i % 3].name);
         snprintf(text, sizeof text, "%s", of->text);
         for (int64_t k = test_between(&random, 1, 3); k > 0; k--)

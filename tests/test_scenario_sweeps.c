@@ -218,7 +218,7 @@ static void test_size_texts(void **state) {
 static void test_size_texts_are_exact(void **state) {
     (void)state;
     test_random random = {11};
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(2000, 10000); i++) {
         char text[PC_SIZE_TEXT];
         int64_t read, bytes = (int64_t)(test_draw(&random) >> (1 + test_draw(&random) % 63));
         pc_write_size(bytes, text);

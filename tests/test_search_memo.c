@@ -161,7 +161,7 @@ static void check_examples(uint64_t seed, long examples, pc_search_memo *memo) {
 static void test_same_answers(void **state) {
     (void)state;
     pc_search_memo *memo = new_memo(PC_SEARCH_MEMO_BYTES);
-    check_examples(12, test_cases(10), memo);
+    check_examples(12, test_cases(10, 10), memo);
     pc_search_memo_counts counts = pc_search_memo_count(memo);
     assert_true(counts.found > counts.kept); /* every request comes twice */
     assert_int_equal(counts.forgotten, 0);
@@ -229,7 +229,7 @@ static void check_reduced(test_random *random, const pc_generator *g, const pc_c
 static void test_what_is_left_out(void **state) {
     (void)state;
     test_random random = {17};
-    for (long i = 0; i < test_cases(60); i++) {
+    for (long i = 0; i < test_cases(60, 60); i++) {
         const pc_generator *g = draw_name(&random);
         pc_costs costs;
         test_limits limits;
@@ -305,7 +305,7 @@ static void test_full(void **state) {
     static const size_t sizes[] = {0, 3000, 20000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         pc_search_memo *memo = new_memo(sizes[i]);
-        check_examples(4 + i, 1 + test_cases(6) / 6, memo);
+        check_examples(4 + i, 1 + test_cases(6, 6) / 6, memo);
         pc_search_memo_counts counts = pc_search_memo_count(memo);
         assert_true(counts.bytes <= sizes[i]);
         assert_int_equal(counts.kept > 0, sizes[i] > 0);
@@ -350,7 +350,7 @@ static void check_threads(const example *x, size_t bytes_max) {
 static void test_threads(void **state) {
     (void)state;
     test_random random = {6};
-    for (long i = 0; i < 1 + test_cases(6) / 6; i++) {
+    for (long i = 0; i < 1 + test_cases(6, 6) / 6; i++) {
         example x;
         draw_example(&random, &x);
         check_threads(&x, PC_SEARCH_MEMO_BYTES);

@@ -58,7 +58,7 @@ static void check_memory(const pc_listed_shape *x, const pc_device_info *info) {
 static void plans_fit_and_repeat_nothing(void **state) {
     (void)state;
     test_random random = {5};
-    for (long c = 0; c < test_cases(12); c++) {
+    for (long c = 0; c < test_cases(12, 60); c++) {
         pc_device_info info = some_device(&random);
         pc_calibrate_effort effort = efforts[c % 3];
         uint64_t seed = test_draw(&random);

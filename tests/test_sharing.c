@@ -173,7 +173,7 @@ static void run(fixture *x, const network *n, bool with_trace) {
 static void test_flows_end_when_the_direct_solution_says(void **state) {
     fixture *x = *state;
     test_random random = {83};
-    long cases = test_cases(200), flows = 0;
+    long cases = test_cases(200, 20000), flows = 0;
     double worst = 0;
     for (long i = 0; i < cases; i++) {
         network n;
@@ -198,7 +198,7 @@ static void test_flows_end_when_the_direct_solution_says(void **state) {
 static void test_rates_are_the_direct_solution(void **state) {
     (void)state;
     test_random random = {84};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 20000); i++) {
         network n;
         bool all[FLOWS];
         long double expected[FLOWS];

@@ -136,7 +136,7 @@ static bool is_largest_on(const network *n, int32_t flow, int32_t link) {
 static void test_max_min_conditions(void **state) {
     (void)state;
     test_random random = {5};
-    for (long k = 0; k < test_cases(5000); k++) {
+    for (long k = 0; k < test_cases(5000, 20000); k++) {
         network n;
         double left[LINKS_MAX];
         int32_t waiting[LINKS_MAX];
@@ -158,7 +158,7 @@ static void test_max_min_conditions(void **state) {
 static void test_flows_conserve_bytes(void **state) {
     fixture *x = *state;
     test_random random = {6};
-    for (long k = 0; k < test_cases(300); k++) {
+    for (long k = 0; k < test_cases(300, 20000); k++) {
         network n;
         double sent[LINKS_MAX] = {0}, carried[LINKS_MAX] = {0}, load[LINKS_MAX] = {0}, since[LINKS_MAX] = {0};
         draw_network(&random, &n);

@@ -25,7 +25,7 @@ static void quantiles_of_an_even_ladder(void **state) {
     (void)state;
     test_random random = {1};
     double x[ROOM], room[ROOM];
-    for (long c = 0; c < test_cases(300); c++) {
+    for (long c = 0; c < test_cases(300, 1500); c++) {
         int count = (int)test_between(&random, 1, ROOM);
         double step = 1.0 + (double)test_between(&random, 0, 1000), first = (double)test_between(&random, 1, 100);
         for (int i = 0; i < count; i++) x[i] = first + i * step;
@@ -63,7 +63,7 @@ static void quantiles_hold_their_share(void **state) {
     (void)state;
     test_random random = {2};
     double x[ROOM], room[ROOM];
-    for (long c = 0; c < test_cases(200); c++) {
+    for (long c = 0; c < test_cases(200, 1000); c++) {
         int count = (int)test_between(&random, 30, 200), half = 0, most = 0;
         for (int i = 0; i < count; i++) x[i] = exp(3.0 * test_draw_unit(&random));
         pc_statistics s;
@@ -124,7 +124,7 @@ static void steady_noise_is_soon_enough(void **state) {
     (void)state;
     test_random random = {3};
     double sum = 0.0;
-    long cases = test_cases(200);
+    long cases = test_cases(200, 1000);
     for (long c = 0; c < cases; c++) {
         double x[ROOM], width = 0.3 * test_draw_unit(&random);
         for (int i = 0; i < ROOM; i++) x[i] = 1.0 + width * test_draw_unit(&random);
@@ -175,7 +175,7 @@ static void what_is_not_known_does_not_settle(void **state) {
 static void a_budget_learns_and_is_kept(void **state) {
     (void)state;
     test_random random = {4};
-    for (long c = 0; c < test_cases(200); c++) {
+    for (long c = 0; c < test_cases(200, 1000); c++) {
         double now = 100.0 * test_draw_unit(&random), end = now + 100.0,
                off = exp(1.5 * (2.0 * test_draw_unit(&random) - 1.0));
         pc_budget budget = pc_budget_until(end);

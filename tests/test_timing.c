@@ -91,7 +91,7 @@ static void test_agrees_with_the_engine(void **state) {
     pc_timing *timing;
     int did_not_fit = 0;
     assert_int_equal(pc_timing_create(&timing, NULL), PC_OK);
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(2000, 20000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         random_schedule(&random, 6, 5, 3, &schedule);
@@ -197,7 +197,7 @@ static void test_same_words_for_damaged_schedules(void **state) {
     pc_timing *timing;
     int refused = 0, accepted = 0;
     assert_int_equal(pc_timing_create(&timing, NULL), PC_OK);
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(2000, 20000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         random_schedule(&random, 4, 4, 3, &schedule);
@@ -219,7 +219,7 @@ static void test_same_words_for_damaged_costs(void **state) {
     (void)state;
     test_random random = {13};
     int refused = 0, accepted = 0;
-    for (long i = 0; i < test_cases(2000); i++) {
+    for (long i = 0; i < test_cases(2000, 20000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         random_schedule(&random, 4, 4, 3, &schedule);
@@ -319,7 +319,7 @@ static void test_every_pass_and_transfer_for_itself(void **state) {
     test_random random = {17};
     pc_timing *timing;
     assert_int_equal(pc_timing_create(&timing, NULL), PC_OK);
-    for (long i = 0; i < test_cases(200) && i < 2000; i++) {
+    for (long i = 0; i < test_cases(200, 2000); i++) {
         pc_schedule s;
         pc_costs costs;
         random_schedule(&random, 4, 5, 3, &s);

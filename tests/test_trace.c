@@ -85,7 +85,7 @@ static void check_delays(const pc_costs *costs, const pc_replay_trace *trace) {
 static void test_delays(void **state) {
     (void)state;
     test_random random = {31};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 3000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         pc_replay replay, on_engine, again;
@@ -117,7 +117,7 @@ static void test_links(void **state) {
     (void)state;
     test_random random = {32};
     int64_t longer = 0;
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 3000); i++) {
         pc_schedule schedule;
         pc_costs costs;
         pc_replay replay;
@@ -208,7 +208,7 @@ static pc_schedule shape_of(const pc_iteration_spec *spec) {
 static void test_iterations(void **state) {
     (void)state;
     test_random random = {34};
-    for (long i = 0; i < test_cases(40); i++) {
+    for (long i = 0; i < test_cases(40, 3000); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.network = test_between(&random, 0, 1) ? PC_NETWORK_FLOWS : PC_NETWORK_CLOSED;
         pc_schedule shape = shape_of(&spec);

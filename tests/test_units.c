@@ -69,7 +69,7 @@ static void test_times_are_exact(void **state) {
         int decimals;
     } units[] = {{"ps", 0}, {"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}};
     test_random random = {1};
-    for (long i = 0; i < test_cases(20000); i++) {
+    for (long i = 0; i < test_cases(5000, 20000); i++) {
         int64_t n = (int64_t)(test_draw(&random) >> (11 + i % 53)), power = 1;
         int u = (int)(i % 5);
         for (int d = 0; d < units[u].decimals; d++) power *= 10;
@@ -163,7 +163,7 @@ static void test_compute_rates(void **state) {
 static void test_numbers_are_exact(void **state) {
     (void)state;
     test_random random = {2};
-    for (long i = 0; i < test_cases(20000); i++) {
+    for (long i = 0; i < test_cases(5000, 20000); i++) {
         char text[64];
         double expected = ldexp((double)(test_draw(&random) >> 11), (int)test_between(&random, -300, 299)), number = -7;
         snprintf(text, sizeof text, i % 2 ? "%.17g" : "%.16e", expected);
@@ -468,7 +468,7 @@ static void test_random_texts(void **state) {
     (void)state;
     static const char alphabet[] = "0123456789..eE+-xnamsGiBkbt/h \t,\xc3";
     test_random random = {3};
-    for (long i = 0; i < test_cases(200000); i++) {
+    for (long i = 0; i < test_cases(50000, 200000); i++) {
         char *text = malloc(16);
         int length = (int)test_between(&random, 0, 14);
         for (int c = 0; c < length; c++) text[c] = alphabet[test_draw(&random) % (sizeof alphabet - 1)];

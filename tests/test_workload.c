@@ -15,7 +15,7 @@ static pc_parameters parameters_of(const pc_model *model, int tp) {
 static void test_gpt_parameters(void **state) {
     (void)state;
     test_random random = {1};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_gpt(&random);
         wide layers = model.layers, h = model.hidden;
         pc_parameters x = parameters_of(&model, 8);
@@ -60,7 +60,7 @@ static void test_llama_parameters(void **state) {
 static void test_parts_add_up(void **state) {
     (void)state;
     test_random random = {3};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         int parts = (int)test_between(&random, 1, 6);
@@ -113,7 +113,7 @@ enum { F = 1 << PC_PASS_F, B = 1 << PC_PASS_B, W = 1 << PC_PASS_W, BW = 1 << PC_
 static void test_gpt_flops(void **state) {
     (void)state;
     test_random random = {4};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         wide s = cut.seq_len, b = cut.microbatch_size, h = model.hidden, layers = model.layers, t = cut.tp;
@@ -140,7 +140,7 @@ static void test_gpt_flops(void **state) {
 static void test_flops_of_any_model(void **state) {
     (void)state;
     test_random random = {5};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         wide s = cut.seq_len, b = cut.microbatch_size, h = model.hidden, q = model.heads * model.head_dim, t = cut.tp;
@@ -167,7 +167,7 @@ static void test_flops_of_any_model(void **state) {
 static void test_passes_and_parts_add_up(void **state) {
     (void)state;
     test_random random = {6};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         int parts = (int)test_between(&random, 1, 6);
@@ -189,7 +189,7 @@ static void test_passes_and_parts_add_up(void **state) {
 static void test_operations_are_sound(void **state) {
     (void)state;
     test_random random = {7};
-    for (long i = 0; i < test_cases(300); i++) {
+    for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         cut.recompute = (pc_recompute)test_between(&random, 0, 2);

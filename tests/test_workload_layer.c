@@ -342,7 +342,7 @@ static void test_chunked_loss(void **state) {
 static void test_losses_have_the_same_flops(void **state) {
     (void)state;
     test_random random = {11};
-    for (long i = 0; i < test_cases(500); i++) {
+    for (long i = 0; i < test_cases(500, 2500); i++) {
         static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_BW, PC_PASS_B, PC_PASS_W};
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);

@@ -20,7 +20,7 @@ static pc_part_activation activation_of(const pc_model *model, const pc_cut *cut
 static void test_table_2(void **state) {
     (void)state;
     test_random random = {1};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         pc_part part = {.layers = test_between(&random, 1, 50)};
@@ -46,7 +46,7 @@ static void test_split_of_b_and_w(void **state) {
     (void)state;
     test_random random = {2};
     int none_freed = 0;
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         pc_part part = {.layers = 1, .recompute = (pc_recompute)(i % 2)}; /* none or selective */
@@ -67,7 +67,7 @@ static void test_split_of_b_and_w(void **state) {
 static void test_agrees_with_activation_h(void **state) {
     (void)state;
     test_random random = {3};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         int64_t whole, of_b, input;
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
@@ -114,7 +114,7 @@ static void test_gpt3_layer(void **state) {
 static void test_ends(void **state) {
     (void)state;
     test_random random = {5};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         cut.cross_entropy = i % 2 ? PC_CROSS_ENTROPY_PLAIN : PC_CROSS_ENTROPY_IN_PLACE;
@@ -143,7 +143,7 @@ static void test_losses_without_fp32(void **state) {
     (void)state;
     test_random random = {9};
     const pc_part last = {.has_head = true};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         int chunks = (int)test_between(&random, 0, 20), pieces = chunks ? chunks : 8;
@@ -170,7 +170,7 @@ static void test_the_head_goes_first(void **state) {
     (void)state;
     test_random random = {10};
     int rooms = 0;
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         pc_part layers = {.layers = 2, .recompute = i % 2 ? PC_RECOMPUTE_FULL : PC_RECOMPUTE_SELECTIVE}, both = layers;
@@ -190,7 +190,7 @@ static void test_the_head_goes_first(void **state) {
 static void test_a_part_is_a_sum(void **state) {
     (void)state;
     test_random random = {6};
-    for (long i = 0; i < test_cases(1000); i++) {
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         bool has_r = test_between(&random, 0, 1);

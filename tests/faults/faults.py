@@ -1,6 +1,6 @@
 """What the tests of faults share: the command with fault.c preloaded, run once for each fault, and what must hold then.
 
-SERVER arguments of a test: PIPECAST SOURCE_ROOT FAULT_LIBRARY [EXTENT].
+SERVER arguments of a test: PIPECAST SOURCE_ROOT FAULT_LIBRARY.
 """
 import array
 import atexit
@@ -15,7 +15,6 @@ sys.path.insert(0, str(pathlib.Path(sys.argv[2]).resolve() / "tests/golden"))
 from command import PIPECAST  # noqa: E402
 
 LIBRARY = os.path.abspath(sys.argv[3])
-EXTENT = "".join(sys.argv[4:5])  # "", "all" or "every"
 KINDS = ("alloc", "open", "read", "write", "sync", "truncate", "close", "rename", "link", "spawn", "clock")
 # An address sanitizer that the command is linked with comes behind a preloaded library, which is what is wanted.
 OWN = (".out", ".err", ".places")

@@ -2,24 +2,24 @@
 status 3, and what was there stands.
 
 An allocation in a loop fails in the same way each time, so one of those that were come to by the same way through the program
-(the last eight calls) is taken, of all commands the one that comes soonest. Quickly some of these, drawn by a seed; with `all`
-all, and of a run without a results file every single one; with `every` every single one of a run with its results file, which
-takes an hour.
+(the last eight calls) is taken, of all commands the one that comes soonest. A quick run takes some of these, drawn by a seed; a
+full one all, and of a run without a results file every single one; a long one every single one of a run with its results file,
+which takes an hour.
 
-usage: test_allocations.py PIPECAST SOURCE_ROOT FAULT_LIBRARY [all|every]
+usage: test_allocations.py PIPECAST SOURCE_ROOT FAULT_LIBRARY
 """
 import collections
 import random
 import sys
 import unittest
 
-from faults import EXTENT, restore
+from faults import restore
 from commands import CASES
 from sweep import FaultTest
 
-from command import count
+from command import IS_LONG, IS_QUICK, count, full_only
 
-SAMPLE, RESUMED = 100, 25  # how many without `all`; after each how many the same command is tried again
+SAMPLE, RESUMED = 100, 25  # how many in a quick run; after each how many the same command is tried again
 WITHOUT_FILE, WITH_FILE = "run searched.yaml", "run closed.yaml"
 
 
@@ -53,20 +53,20 @@ class Allocations(FaultTest):
                     soonest[place] = sweep, number
         chosen = sorted(soonest.values(), key=lambda pair: (pair[0].case.name, pair[1]))
         self.assertGreater(len(chosen), 2000)
-        if EXTENT == "":
+        if IS_QUICK:
             chosen = random.Random(8).sample(chosen, SAMPLE)
         numbers = collections.defaultdict(list)
         for sweep, number in chosen:
             numbers[sweep].append(number)
         self.fail_all(numbers)
 
-    @unittest.skipIf(EXTENT == "", "part: it takes a minute")
+    @full_only
     def test_every_allocation_of_a_run(self):
         """Those of searches and simulations, and of the journal."""
         chosen = {sweep: range(1, sweep.good.calls["alloc"] + 1) for sweep in self.sweeps(WITHOUT_FILE)}
         self.fail_all(chosen)
 
-    @unittest.skipIf(EXTENT != "every", "part: it takes an hour")
+    @unittest.skipUnless(IS_LONG, "part: it takes an hour")
     def test_every_allocation_of_a_run_with_its_file(self):
         chosen = {sweep: range(1, sweep.good.calls["alloc"] + 1) for sweep in self.sweeps(WITH_FILE)}
         self.fail_all(chosen)

@@ -3,7 +3,7 @@ once, in the ways in which it can: the work is done all the same, or the command
 was there stands, with nothing left beside it but what the same command then goes on from. And standard streams that are full,
 broken or closed.
 
-usage: test_calls.py PIPECAST SOURCE_ROOT FAULT_LIBRARY [all]
+usage: test_calls.py PIPECAST SOURCE_ROOT FAULT_LIBRARY
 """
 import errno
 import os
@@ -14,11 +14,10 @@ import sys
 import tempfile
 import unittest
 
-from faults import EXTENT
 from commands import CASES, make_files
 from sweep import LINE, FaultTest, spread
 
-from command import PIPECAST, count
+from command import IS_QUICK, PIPECAST, count
 
 # Of each kind what can be wrong with it; with a + from then on.
 WRITING = {"write": ("short", errno.EINTR, errno.ENOSPC, errno.EIO, errno.EDQUOT), "sync": (errno.EIO, errno.ENOSPC, errno.EDQUOT),
@@ -27,12 +26,12 @@ WRITING = {"write": ("short", errno.EINTR, errno.ENOSPC, errno.EIO, errno.EDQUOT
            "spawn": (errno.EAGAIN, errno.ENOMEM)}
 READING = {"read": ("short", errno.EINTR, errno.EIO)}
 NO_FAULT = ("short", errno.EINTR)  # these are to go unnoticed, but for an interrupted close or truncation
-FEW, MANY = 1, 16  # calls of one kind: in part, and with `all`
+FEW, MANY = 1, 16  # calls of one kind: in a quick run and in a full one
 QUICK = ("run closed", "plan", "schedule zb-h1", "export a.h5 --run", "merge", "profile show")
 
 
 def chosen(is_wanted):
-    return [case for case in CASES if is_wanted(case) and (EXTENT or case.name.startswith(QUICK))]
+    return [case for case in CASES if is_wanted(case) and (not IS_QUICK or case.name.startswith(QUICK))]
 
 
 class Calls(FaultTest):
@@ -50,7 +49,7 @@ class Calls(FaultTest):
         faults = 0
         for sweep in map(self.sweep, cases):
             for kind, ways in kinds.items():
-                most = MANY if EXTENT else 1 if sweep.case.draws else FEW
+                most = FEW if IS_QUICK else MANY
                 for number in spread(sweep.good.calls[kind], most):
                     for way in ways:
                         for more in ("", "+") if way in (errno.ENOSPC, errno.EIO) and kind == "write" else ("",):

@@ -2,7 +2,7 @@
 that was there stands, or the new one whole; no other file is left but the journal, which `run` says, and from which the same
 command goes on. Signals that are ignored stay so.
 
-usage: test_signals.py PIPECAST SOURCE_ROOT FAULT_LIBRARY [all]
+usage: test_signals.py PIPECAST SOURCE_ROOT FAULT_LIBRARY
 """
 import os
 import random
@@ -12,16 +12,16 @@ import sys
 import time
 import unittest
 
-from faults import EXTENT, files_of, restore
+from faults import files_of, restore
 from commands import CASES
 from sweep import FaultTest, spread
 
-from command import PIPECAST, count
+from command import IS_QUICK, PIPECAST, count
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KINDS = ("open", "write", "sync", "close", "link", "rename", "spawn")
 FEW, MANY = 1, 16
-MOMENTS = 240 if EXTENT else 12
+MOMENTS = 12 if IS_QUICK else 240
 SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n")
 
 
@@ -47,7 +47,7 @@ class Signals(FaultTest):
         for case in (case for case in CASES if case.writes):
             sweep = self.sweep(case)
             for kind in KINDS:
-                for place in spread(sweep.good.calls[kind], MANY if EXTENT else 1 if case.draws else FEW):
+                for place in spread(sweep.good.calls[kind], FEW if IS_QUICK else MANY):
                     number = ENDING[raised % len(ENDING)]
                     answer = sweep.run(f"{kind}:{place}:sig{int(number)}")
                     where = f"{case.name}, {number.name} at {kind} {place}: {answer}"

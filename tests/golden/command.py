@@ -17,9 +17,11 @@ GOLDEN = ROOT / "tests/golden"
 PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-low-memory", "1f1b-v", "zb-h1", "zb-h2",
           "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")  # what a CSV can say
 SEARCHED = ("1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive")
-IS_PART = "PC_TEST_PART" in os.environ  # set in the quick suites; the suite `whole` has the rest too
-whole_only = unittest.skipIf(IS_PART, "part: it takes long, the suite `whole` has it")
-plain_only = unittest.skipIf(IS_PART or "PC_TEST_SANITIZED" in os.environ, "part: it takes longest, the suite `whole` of a plain build has it")
+# How large a run is, as tests/support.h says it; with a number behind it, a tool makes the command slow.
+SIZE, _, MOST = os.environ.get("PC_TEST_SIZE", "quick").partition(":")
+IS_QUICK, IS_LONG, IS_SLOWED = SIZE == "quick", SIZE == "long", bool(MOST)
+full_only = unittest.skipIf(IS_QUICK, "part: it takes long")
+plain_only = unittest.skipIf(IS_QUICK or IS_SLOWED, "part: it takes longest, and with sanitizers too long")
 MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
 
 
@@ -96,9 +98,8 @@ def shown_rows(said):
 
 
 def count(key, number):
-    """Says that `number` things called `key` were done: a line in the file that PC_COUNTS names, for docs/reliability.md.
-    Not of a part, for the whole comes too."""
-    if os.environ.get("PC_COUNTS") and not IS_PART:
+    """Says that `number` things called `key` were done: a line in the file that PC_COUNTS names, for docs/reliability.md."""
+    if os.environ.get("PC_COUNTS"):
         with open(os.environ["PC_COUNTS"], "a") as file:
             file.write(f"{key}\t{number}\n")
 

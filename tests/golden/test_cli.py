@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from command import GOLDEN, MORE, PASSES, PIPECAST, ROOT, Command, interrupted_on_a_terminal, run, whole_only  # noqa: E402
+from command import GOLDEN, MORE, PASSES, PIPECAST, ROOT, Command, interrupted_on_a_terminal, run, full_only  # noqa: E402
 
 TABLE5 = ROOT / "scenarios/paper/zero_bubble_table5.yaml"  # setUpModule: a copy without the schedules that search
 
@@ -109,7 +109,7 @@ class Run(Command):
                 self.assertEqual(value, "" if b[key] is None else str(b[key]) if not isinstance(b[key], float)
                                  else value if float(value) == b[key] else b[key])
 
-    @whole_only
+    @full_only
     def test_results_do_not_depend_on_threads_or_time(self):
         texts, files = set(), set()
         for jobs in ("1", "2", "8"):
@@ -145,7 +145,7 @@ class Run(Command):
                                       "end within 106 days of simulated time\n")
         self.assertLessEqual(set(os.listdir(self.folder.name)), {"over.yaml", "r.h5.journal"})  # of runs 1 and 2
 
-    @whole_only
+    @full_only
     def test_figure_of_a_run(self):
         results, figure = self.path("r.h5"), self.path("f.svg")
         self.good("run", TABLE5, "-o", results)
@@ -182,7 +182,7 @@ class Run(Command):
         self.assertEqual(done.returncode, 1)
         self.assertEqual({row["status"] for row in csv.DictReader(io.StringIO(done.stdout))}, {"infeasible"})
 
-    @whole_only
+    @full_only
     def test_an_old_file_stands_until_the_new_one_is_complete(self):
         path = self.path("r.h5")
         self.good("run", TABLE5, "--set", "sweep.schedule=[1f1b]", "-o", path)

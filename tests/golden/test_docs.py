@@ -19,11 +19,14 @@ import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True
+from command import IS_QUICK  # noqa: E402
+
 PIPECAST, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 DOCUMENTS = [ROOT / name for name in sys.argv[3:]] or [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
                                                        *sorted((ROOT / "docs").glob("*.md"))]
 SHOWN = DOCUMENTS  # those whose commands are run
-if "PC_TEST_PART" in os.environ:  # those that are read first
+if IS_QUICK:  # those that are read first
     SHOWN = [path for path in DOCUMENTS if path.name in ("README.md", "guide.md", "results-format.md")]
 CUT = "..."
 ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench", "docs")

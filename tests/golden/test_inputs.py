@@ -13,7 +13,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_PART, MORE, PASSES, Command, count, run  # noqa: E402
+from command import IS_QUICK, MORE, PASSES, Command, count, run  # noqa: E402
 
 OWN = ("run", "scenario", "name")  # what a row is called, and not what is in it
 SEARCHED = ("zb-1p", "v-half", "v-adaptive", "zb-v")
@@ -69,7 +69,7 @@ class Schedules(Inputs):
 
     def test_options_scenario_and_csv(self):
         draws = random.Random(41)
-        drawn = [self.draw(draws, name) for name in (PASSES * 2 + MORE)[::4 if IS_PART else 1]]
+        drawn = [self.draw(draws, name) for name in (PASSES * 2 + MORE)[::4 if IS_QUICK else 1]]
         scenario = "scenario: schedules\ncases:\n" + "".join(self.case(i, x) for i, x in enumerate(drawn))
         rows = self.rows(self.file("schedules.yaml", scenario))
         self.assertEqual(len(rows), len(drawn))
@@ -163,7 +163,7 @@ class Clusters(Inputs):
 
     def test_options_scenario_and_sets(self):
         draws = random.Random(42)
-        drawn = [self.draw(draws) for _ in range(8 if IS_PART else 20)]
+        drawn = [self.draw(draws) for _ in range(8 if IS_QUICK else 20)]
         rows = self.rows(self.file("clusters.yaml", "scenario: clusters\ncases:\n" + "".join(map(self.case, range(20), drawn))))
         empty = self.file("empty.yaml", "scenario: empty\n")
         self.assertEqual(len(rows), len(drawn))

@@ -18,7 +18,7 @@ import xml.etree.ElementTree as xml
 import zlib
 
 import with_h5py
-from command import Command, count, run, whole_only
+from command import Command, count, run, full_only
 
 # Every program that sees a label could take one of these for more than a name: gnuplot, a shell, XML, CSV, JSON, printf.
 NAMES = ('"; system("touch canary")', "'; system('touch canary') #", "`touch canary`", "$(touch canary)", "| touch canary",
@@ -152,7 +152,7 @@ class Labels(Command):
                 self.assertEqual(hidden_in(done.stderr), [])
             (self.home / "bad.yaml").unlink()
 
-    @whole_only
+    @full_only
     def test_trace_viewer(self):
         self.results(NAMES)
         for number, name in enumerate(NAMES):

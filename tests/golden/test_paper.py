@@ -1,10 +1,10 @@
 """The page of the papers (results/paper/README.md) says what the scenarios say now.
 
-Quick: the parts of the page whose scenarios take a moment are made anew and must stand on the page, line by
-line. A verdict is yes, in part or no as the runs have it, and no chart draws two runs in one
-place. Slow: all scenarios, the whole page (report --check).
+The parts of the page whose scenarios take a moment are made anew and must stand on the page, line by line. A verdict is
+yes, in part or no as the runs have it, and no chart draws two runs in one place. In a long run: all scenarios, the whole
+page (report --check).
 
-usage: test_paper.py PIPECAST SOURCE_ROOT [all]
+usage: test_paper.py PIPECAST SOURCE_ROOT
 """
 import collections
 import csv
@@ -18,11 +18,10 @@ import tempfile
 import unittest
 
 PIPECAST, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-IS_WHOLE = "all" in sys.argv[3:]
-IS_PART = "PC_TEST_PART" in os.environ  # as in command.py
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "results/report"))
 
+from command import IS_LONG, IS_QUICK, IS_SLOWED  # noqa: E402
 import balance  # noqa: E402
 import claims  # noqa: E402
 import claims_figures  # noqa: E402
@@ -47,9 +46,9 @@ QUICK = ("controllable_memory_balance", "controllable_memory_timelines", "contro
          "controllable_memory_figure5", "controllable_memory_figure7", "controllable_memory_figure12",
          "controllable_memory_growth", "zero_bubble_table2", "zero_bubble_table9")
 SEARCHED = ("controllable_memory_figure7", "controllable_memory_growth")
-if IS_PART:  # their searches take half a minute and more with sanitizers
+if IS_QUICK or IS_SLOWED:  # their searches take half a minute and more with sanitizers
     QUICK = tuple(name for name in QUICK if name not in SEARCHED)
-needs_searched = unittest.skipIf(IS_PART, "part: figure 7 and what grows are left out")
+needs_searched = unittest.skipIf(IS_QUICK or IS_SLOWED, "part: figure 7 and what grows are left out")
 
 
 class NoPictures:
@@ -61,7 +60,7 @@ class NoPictures:
 
 def scenarios():
     files = sorted((ROOT / "scenarios/paper").glob("*.yaml"))
-    return files if IS_WHOLE else [file for file in files if file.stem in QUICK]
+    return files if IS_LONG else [file for file in files if file.stem in QUICK]
 
 
 def charts(path):
@@ -453,7 +452,7 @@ class Paper(unittest.TestCase):
                 places = collections.Counter(tuple(row[column] for column in columns) for row in rows)
                 self.assertEqual([place for place, runs in places.items() if runs > 1], [], f"{file.stem}: {columns}")
                 count += 1
-        self.assertGreaterEqual(count, 4 if IS_PART else 5)
+        self.assertGreaterEqual(count, 4 if IS_QUICK or IS_SLOWED else 5)
 
     @needs_searched
     def test_tables_have_the_models_names(self):
@@ -534,7 +533,7 @@ class Paper(unittest.TestCase):
             if row.model == "9.6B":
                 self.assertIn(words, given)
 
-    @unittest.skipUnless(IS_WHOLE, "part: it takes long, the suite `slowest` has it")
+    @unittest.skipUnless(IS_LONG, "part: it takes minutes")
     def test_whole_page(self):
         done = subprocess.run([sys.executable, str(ROOT / "results/report"), PIPECAST, str(self.path), "--check",
                                str(ROOT / "results/paper")], capture_output=True, text=True)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from command import PIPECAST, Command, on_a_terminal, run, whole_only
+from command import PIPECAST, Command, on_a_terminal, run, full_only
 
 SETTING = """\
 scenario: tiny
@@ -143,7 +143,7 @@ class Enumeration(Plan):
         self.assertGreater(len(front), 3)
         self.assertEqual([(plan["iteration_s"], plan["memory_gib_max"]) for plan in found], front)
 
-    @whole_only
+    @full_only
     def test_exhaustive_finds_the_same(self):
         path = self.write(PLAN)
         for objective in ("throughput", "memory", "cost", "throughput,memory"):
@@ -358,7 +358,7 @@ class Words(Plan):
             self.assertEqual(sum(log["broken"].values()), log["broken_rule"])
             self.assertLessEqual(log["simulated_over_memory"] + log["simulated_infeasible"], log["simulated"])
 
-    @whole_only
+    @full_only
     def test_more_points_than_are_kept_at_once(self):
         """The search keeps 1,024 candidates at first: with more of them none is lost, and none is simulated twice."""
         given = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--set", "setting.global_batch=64",
@@ -371,7 +371,7 @@ class Words(Plan):
         alone = [plan for plan in every["plans"] if 1 in (plan["pp"], plan["dp"])]  # orders of both are one
         self.assertEqual(len({plan["rank_order"] for plan in alone}), 1)
 
-    @whole_only
+    @full_only
     def test_the_bar(self):
         """Of a search that takes a second or two; it is gone before the last words."""
         given = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "32", "--schedule", "v-half,zb-v,zb-1p",

@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_PART, PIPECAST, ROOT, Command, plain_only, run, whole_only  # noqa: E402
+from command import IS_QUICK, PIPECAST, ROOT, Command, plain_only, run, full_only  # noqa: E402
 
 MPIRUN = shutil.which("mpirun")
 MODULE = sys.argv[3] if len(sys.argv) > 3 else ""
@@ -95,7 +95,7 @@ class Ranks(Command):
         table, file = self.expect()
         self.assertEqual(table.count("\n"), RUNS + 1)
         some = (2, 2), (4, 1)
-        for ranks, jobs in some if IS_PART else ((1, 1), (1, 8), (2, 1), *some, (4, 2), (2, None)):
+        for ranks, jobs in some if IS_QUICK else ((1, 1), (1, 8), (2, 1), *some, (4, 2), (2, None)):
             status, out, err = self.mpirun(ranks, "sweep.yaml", "-o", "results.h5", "--format", "csv",
                                            *(("--jobs", str(jobs)) if jobs else ()))
             self.assertEqual((status, err), (0, ""), (ranks, jobs))
@@ -158,7 +158,7 @@ class Ranks(Command):
         """Struck up to three times, each time with another number of ranks (the others go on for a moment, till mpirun
         has ended them), then let go: nothing lost, nothing done twice."""
         table, file = self.expect(SLOW_SWEEP)
-        for last in (3,) if IS_PART else (0, 3):
+        for last in (3,) if IS_QUICK else (0, 3):
             before = set()
             for ranks in (2, 4, 3):
                 count = len(before) + random.randrange(1, 40)
@@ -179,7 +179,7 @@ class Ranks(Command):
         """SIGTERM, which schedulers send: all end within moments, what was done stays; the rest follows. A line says how
         far it got, if mpirun still passes it on."""
         _, file = self.expect(SLOW_SWEEP)
-        for sent in (signal.SIGTERM, signal.SIGKILL)[:1 if IS_PART else 2]:
+        for sent in (signal.SIGTERM, signal.SIGKILL)[:1 if IS_QUICK else 2]:
             begin = []
 
             def strike(process, _):
@@ -202,7 +202,7 @@ class Ranks(Command):
             self.assertEqual(self.left_behind(), set())
             self.results.unlink()
 
-    @whole_only
+    @full_only
     def test_a_full_disk_of_one_rank(self):
         """One line, exit status 3, in time; what was done is kept."""
         _, file = self.expect()

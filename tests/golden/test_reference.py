@@ -10,17 +10,20 @@ it is in chunks.
 ../shared/data/zero_bubble.csv has the bubble rates of table 5 of 'Zero Bubble' (arXiv 2401.10241) for ZB-1P and ZB-2P:
 ours are no higher, at the memory of p and 2p microbatches.
 
-usage: test_reference.py MANY_SCHEDULES SOURCE_ROOT [EVERY]     EVERY: of the searched rows only each EVERY-th
+usage: test_reference.py MANY_SCHEDULES SOURCE_ROOT
 """
 import csv
 import math
-import os
 import pathlib
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+from command import IS_QUICK, IS_SLOWED, SIZE  # noqa: E402
+
 SKIPPED = 77  # meson's exit status for a test that was not run
 SAME = 1e-9   # relative
+EVERY = {"quick": 72, "full": 12, "long": 1}[SIZE] * (6 if IS_SLOWED else 1)  # of the searched rows each that many-th
 STATIC = {"1F1B": "1f1b", "Eager1F1B": "eager-1f1b", "GPipe": "gpipe", "ZB-H1": "zb-h1", "ZB-H2": "zb-h2"}
 SEARCHED = {"1F1B-V": "1f1b-v", "ZB-1P": "zb-1p", "ZB-2P": "zb-2p", "ZB-V": "zb-v", "V-Half": "v-half", "V-Min": "v-min",
             "V-adaptive": "v-adaptive"}
@@ -147,17 +150,17 @@ def compare_published(many_schedules, rows):
     return worse
 
 
-def main(many_schedules, root, every=1):
+def main(many_schedules, root):
     data = pathlib.Path(root, "../shared/data")
     reference, published = data / "schedules/reference.csv", data / "zero_bubble.csv"
     for path in (reference, published):
         if not path.exists():
             print(f"skipped: {path} is not there")
             return SKIPPED
-    worse, searched, shorter = compare(many_schedules, selected(list(csv.DictReader(reference.open())), every))
+    worse, searched, shorter = compare(many_schedules, selected(list(csv.DictReader(reference.open())), EVERY))
     rows = list(csv.DictReader(published.open()))
-    # With sanitizers those of many devices take long: in part the smallest are enough.
-    worse += compare_published(many_schedules, rows[:2] if "PC_TEST_PART" in os.environ else rows)
+    # The smallest are enough for a part.
+    worse += compare_published(many_schedules, rows[:2] if IS_QUICK or IS_SLOWED else rows)
     print(f"\n{shorter} of {searched} searched schedules are shorter; {len(worse)} of all worse", *worse, sep="\n")
     assert not worse
     assert 3 * shorter >= searched
@@ -165,4 +168,4 @@ def main(many_schedules, root, every=1):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3], *map(int, sys.argv[3:])))
+    sys.exit(main(*sys.argv[1:3]))

@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import GOLDEN, MORE, PASSES, SEARCHED, Command, run, whole_only  # noqa: E402
+from command import GOLDEN, MORE, PASSES, SEARCHED, Command, run, full_only  # noqa: E402
 
 
 class Schedule(Command):
@@ -187,7 +187,7 @@ class Schedule(Command):
         for name in PASSES + MORE:
             self.assertIsNotNone(self.answer(name, "-p", "4", "-m", "8")["block"], name)
 
-    @whole_only
+    @full_only
     def test_memory_limit_is_kept_by_searches(self):
         """One number for all devices or one a device: never more is held, and more memory never takes longer."""
         shape = ["-p", "4", "-m", "8", "--times", "3,4,2", "--comm", "0.25"]

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_PART, MORE, PASSES, Command, run  # noqa: E402
+from command import IS_QUICK, MORE, PASSES, Command, run  # noqa: E402
 
 OWN = ("run", "scenario", "name", "schedule", "making", "key")  # what a row is called, and how its schedule was made
 TIMES = "times: {F: 3 ms, B: 4 ms, W: 2 ms}, transfer: {time: 1 ms}, activation: {size: 6 MiB, release_b: 0.5}"
@@ -64,12 +64,12 @@ class AsNamed(ScheduleFile):
         os.remove(again)
 
     def test_given_times(self):
-        for name in PASSES[::3] if IS_PART else PASSES:
+        for name in PASSES[::3] if IS_QUICK else PASSES:
             by_name = self.scenario(f"{name}\n  devices: 4\n  microbatches: 8\n  trace: true")
             self.check(name, [by_name], lambda path: [self.scenario(f"{path}\n  trace: true", "own.yaml"), "--allow-outside"])
 
     def test_clusters(self):
-        for name in PASSES[1::3] if IS_PART else PASSES:
+        for name in PASSES[1::3] if IS_QUICK else PASSES:
             shape = ["--pp", "4", "--microbatches", "8", "--trace", "true"]
             self.check(name, [*CLUSTER, *shape, "--schedule", name],
                        lambda path: [*CLUSTER, "--trace", "true", "--schedule", path])

@@ -1,10 +1,9 @@
 """Sweeps that are ended and go on: killed at random moments, interrupted, given more values, split into shards; and what
 must not happen to what is there.
 
-The journal is read here by its documentation (docs/results-format.md), not by the program's own code. With RUNS and KILLS
-the first test is that large; otherwise it takes a few seconds.
+The journal is read here by its documentation (docs/results-format.md), not by the program's own code.
 
-usage: test_sweep.py PIPECAST SOURCE_ROOT [RUNS KILLS]
+usage: test_sweep.py PIPECAST SOURCE_ROOT
 """
 import csv
 import io
@@ -21,10 +20,9 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from command import PIPECAST, Command, on_a_terminal, plain_only, run, whole_only  # noqa: E402
+from command import IS_LONG, PIPECAST, Command, on_a_terminal, plain_only, run, full_only  # noqa: E402
 import with_h5py  # noqa: E402
 
-RUNS, KILLS = (int(word) for word in sys.argv[3:5]) if len(sys.argv) > 3 else (40, 4)
 HEADER, HEAD, CHECK = 32, 40, 8
 
 
@@ -87,10 +85,10 @@ class Sweep(Command):
 
 
 class Killed(Sweep):
-    def kill_until_done(self, arguments, whole, source, seconds, kills):
+    def kill_until_done(self, arguments, whole, source, patience, kills):
         """Starts and kills again and again, `kills` times at most; the records that were there stay, and none comes twice, until
         the results (the last argument) are `whole`. How many kills. Where a start was killed before it had done anything, the next gets more time."""
-        journal, before, killed, patience = arguments[-1] + ".journal", [], 0, seconds / KILLS
+        journal, before, killed = arguments[-1] + ".journal", [], 0
         while True:
             process = self.start(*arguments)
             try:
@@ -111,24 +109,28 @@ class Killed(Sweep):
                 patience *= 1.3 if len(keys) == len(before) else 0.9
                 before = keys
 
-    @plain_only
-    def test_killed_at_random_moments(self):
-        """The whole is byte for byte that of one go, in a few rounds where the runs are done before all kills are."""
+    def kill(self, runs, kills):
         source = random.Random(20261122)
-        path = self.scenario("killed.yaml", RUNS // 40, 40, trace=RUNS <= 1000)
+        path = self.scenario(f"killed{runs}.yaml", runs // 40, 40, trace=runs <= 1000)
         arguments = ["run", path, "--format", "csv", "-o"]
         began = time.monotonic()
-        table = self.good(*arguments, self.path("whole.h5"))
-        seconds, killed, rounds, whole = time.monotonic() - began, 0, 0, self.read(self.path("whole.h5"))
-        while killed < KILLS:
-            output = self.path(f"killed{rounds}.h5")
-            killed += self.kill_until_done([*arguments, output], whole, source, seconds, KILLS - killed)
+        table = self.good(*arguments, self.path(f"whole{runs}.h5"))
+        seconds, killed, rounds, whole = time.monotonic() - began, 0, 0, self.read(self.path(f"whole{runs}.h5"))
+        while killed < kills:
+            output = self.path(f"killed{runs}_{rounds}.h5")
+            killed += self.kill_until_done([*arguments, output], whole, source, seconds / kills, kills - killed)
             rounds += 1
             self.assertEqual(self.read(output), whole)
             self.assertEqual(self.good(*arguments, output), table)
             self.assertFalse(os.path.exists(output + ".journal"))
-        if len(sys.argv) > 3:
-            print(f"{RUNS} runs, {seconds:.1f} s in one go: {killed} kills in {rounds} rounds", file=sys.stderr)
+        print(f"{runs} runs, {seconds:.1f} s in one go: {killed} kills in {rounds} rounds", file=sys.stderr)
+
+    @plain_only
+    def test_killed_at_random_moments(self):
+        """The whole is byte for byte that of one go, in a few rounds where the runs are done before all kills are."""
+        for runs, kills in ((40, 4), (10000, 100) if IS_LONG else (2000, 20)):
+            with self.subTest(runs=runs):
+                self.kill(runs, kills)
 
     def test_interrupted(self):
         """A line, the signal's own end, and the journal: for SIGINT, as a terminal sends it, and SIGTERM."""
@@ -319,7 +321,7 @@ class GoingOn(Sweep):
             self.good("run", path, "-o", output, "--quiet")
             self.assertEqual(self.read(output), whole)
 
-    @whole_only
+    @full_only
     def test_a_disk_that_is_full(self):
         """At every size of files: one line, what was there stands, and with room the same command ends it."""
         small, path, output = self.scenario("x.yaml", 2, 2), self.scenario("y.yaml", 5, 10, trace=True), self.path("r.h5")
@@ -347,7 +349,7 @@ class Merge(Sweep):
             self.good("run", path, "-o", name, "--shard", f"{i}/{count}")
         return names
 
-    @whole_only
+    @full_only
     def test_shards_are_the_whole(self):
         path, whole, merged = self.scenario("x.yaml", 4, 5, trace=True), self.path("whole.h5"), self.path("m.h5")
         self.good("run", path, "-o", whole)
@@ -388,7 +390,7 @@ class Merge(Sweep):
         self.assertFalse(os.path.exists(merged))
 
     @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
-    @whole_only
+    @full_only
     def test_damaged_shards(self):
         """One run with two results, another build, and no word of the sweep."""
         path, merged = self.scenario("x.yaml", 2, 5), self.path("m.h5")
@@ -418,4 +420,4 @@ class Merge(Sweep):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + (["Killed"] if len(sys.argv) > 3 else []), verbosity=2)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
