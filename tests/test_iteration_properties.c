@@ -17,7 +17,7 @@ static void check_near(double found, double expected, double relative, const pc_
 static void test_agrees_with_a_recount(void **state) {
     (void)state;
     test_random random = {21};
-    for (long i = 0; i < test_cases(60, 5000); i++) {
+    for (long i = 0; i < test_cases(60, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.machine.gpu.launch_s *= (double)test_between(&random, 0, 12);
         pc_iteration iteration = run_spec(&spec);
@@ -31,7 +31,7 @@ static void test_flops_do_not_depend_on_the_schedule(void **state) {
     (void)state;
     static const char *const names[] = {"gpipe", "zb-h1", "1f1b-interleaved", "v-half", "zb-1p", "1f1b-v"};
     test_random random = {22};
-    for (long i = 0; i < test_cases(12, 5000); i++) {
+    for (long i = 0; i < test_cases(12, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.generator = pc_generator_find("1f1b");
         spec.cut.chunks = 1;
@@ -54,7 +54,7 @@ static void test_flops_do_not_depend_on_the_schedule(void **state) {
 static void test_memory_ends_where_it_began(void **state) {
     (void)state;
     test_random random = {23};
-    for (long i = 0; i < test_cases(40, 5000); i++) {
+    for (long i = 0; i < test_cases(40, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         if (test_between(&random, 0, 1)) spec.network = PC_NETWORK_FLOWS;
         pc_iteration iteration = run_spec(&spec);
@@ -92,7 +92,7 @@ static void multiply_rates(pc_machine *machine, double factor) {
 static void test_twice_the_rates_halve_the_time(void **state) {
     (void)state;
     test_random random = {24};
-    for (long i = 0; i < test_cases(40, 5000); i++) {
+    for (long i = 0; i < test_cases(40, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         if (test_between(&random, 0, 1)) spec.network = PC_NETWORK_FLOWS;
         drop_latencies(&spec.machine);
@@ -129,7 +129,7 @@ static double let_nothing_meet(test_random *random, pc_iteration_spec *spec) {
 static void test_flows_alone_are_the_closed_costs(void **state) {
     (void)state;
     test_random random = {25};
-    for (long i = 0; i < test_cases(90, 5000); i++) {
+    for (long i = 0; i < test_cases(90, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         double tolerance = let_nothing_meet(&random, &spec);
         pc_iteration closed = run_spec(&spec);
@@ -147,7 +147,7 @@ static void test_operations_alone_are_the_pass(void **state) {
     (void)state;
     test_random random = {32};
     int bound_by_launches = 0, hidden = 0;
-    for (long i = 0; i < test_cases(60, 5000); i++) {
+    for (long i = 0; i < test_cases(60, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.overlaps_tp = test_between(&random, 0, 2) > 0;
         spec.cut.pp = spec.cut.dp = 1;
@@ -177,7 +177,7 @@ static void test_operations_alone_are_the_pass(void **state) {
 static void test_sharing_is_bounded(void **state) {
     (void)state;
     test_random random = {29};
-    for (long i = 0; i < test_cases(60, 5000); i++) {
+    for (long i = 0; i < test_cases(60, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         if (spec.generator->placement == PC_PLACEMENT_BIDIRECTIONAL) spec.generator = pc_generator_find("1f1b");
         spec.cut.chunks = spec.generator->chunks_default;
@@ -206,7 +206,7 @@ static void test_flows_that_meet(void **state) {
     (void)state;
     test_random random = {26};
     int met = 0;
-    for (long i = 0; i < test_cases(60, 5000); i++) {
+    for (long i = 0; i < test_cases(60, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.overlaps_gradients = spec.overlaps_parameters = true;
         pc_iteration closed = run_spec(&spec);
@@ -245,7 +245,7 @@ static void test_planned_for_costs_is_no_slower_than_for_equal_times(void **stat
     (void)state;
     static const char *const names[] = {"zb-1p", "zb-2p", "v-min", "v-half", "v-zb", "v-adaptive"};
     test_random random = {37};
-    for (long i = 0; i < test_cases(60, 5000) / 2; i++) {
+    for (long i = 0; i < test_cases(60, 800) / 2; i++) {
         pc_iteration_spec spec = draw_slow(&random);
         spec.generator = pc_generator_find(names[i % 6]);
         spec.cut.chunks = spec.generator->chunks_default;
@@ -271,7 +271,7 @@ static void test_planned_for_costs_is_no_slower_than_for_equal_times(void **stat
 static void test_to_go_on_is_no_slower_than_to_wait(void **state) {
     (void)state;
     test_random random = {31};
-    for (long i = 0; i < test_cases(150, 5000); i++) {
+    for (long i = 0; i < test_cases(150, 800); i++) {
         pc_iteration_spec spec = draw_slow(&random);
         spec.network = test_between(&random, 0, 3) ? PC_NETWORK_FLOWS : PC_NETWORK_CLOSED;
         if (test_between(&random, 0, 1)) spec.cut.dp = 1;
@@ -320,7 +320,7 @@ static void test_expanded_is_folded(void **state) {
 static void test_the_same_spec_gives_the_same_iteration(void **state) {
     (void)state;
     test_random random = {27};
-    for (long i = 0; i < test_cases(20, 5000); i++) {
+    for (long i = 0; i < test_cases(20, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.network = test_between(&random, 0, 1) ? PC_NETWORK_FLOWS : PC_NETWORK_AUTO;
         pc_iteration a = run_spec(&spec), b = run_spec(&spec);
@@ -369,7 +369,7 @@ static void test_odd_specs_are_answered(void **state) {
     (void)state;
     test_random random = {28};
     int answers[4] = {0};
-    for (long i = 0; i < test_cases(400, 5000); i++) {
+    for (long i = 0; i < test_cases(400, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
         pc_iteration iteration;
         pc_error error = {0};

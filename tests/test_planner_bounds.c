@@ -80,7 +80,7 @@ static void test_bounds_are_never_above(void **state) {
     (void)state;
     test_random random = {701};
     what_was_seen seen = {0};
-    for (long i = 0; i < test_cases(120, 2000); i++) {
+    for (long i = 0; i < test_cases(120, 1000); i++) {
         example_space x;
         plan_numbers numbers;
         plan_bounder bounder = {0};
@@ -138,7 +138,7 @@ static void test_numbers_that_are_no_points_mean_one(void **state) {
     (void)state;
     test_random random = {702};
     long checked = 0;
-    for (long i = 0; i < test_cases(60, 2000); i++) {
+    for (long i = 0; i < test_cases(60, 1000); i++) {
         example_space x;
         plan_numbers numbers;
         int64_t number;
@@ -162,7 +162,7 @@ static void test_points_are_counted(void **state) {
     (void)state;
     test_random random = {703};
     int64_t seen[PC_PLAN_RULES] = {0};
-    for (long i = 0; i < test_cases(20, 2000); i++) {
+    for (long i = 0; i < test_cases(20, 1000); i++) {
         example_space x;
         plan_numbers numbers;
         pc_plan_answer answer;

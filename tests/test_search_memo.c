@@ -161,7 +161,7 @@ static void check_examples(uint64_t seed, long examples, pc_search_memo *memo) {
 static void test_same_answers(void **state) {
     (void)state;
     pc_search_memo *memo = new_memo(PC_SEARCH_MEMO_BYTES);
-    check_examples(12, test_cases(10, 10), memo);
+    check_examples(12, test_cases(4, 10), memo);
     pc_search_memo_counts counts = pc_search_memo_count(memo);
     assert_true(counts.found > counts.kept); /* every request comes twice */
     assert_int_equal(counts.forgotten, 0);
@@ -229,7 +229,7 @@ static void check_reduced(test_random *random, const pc_generator *g, const pc_c
 static void test_what_is_left_out(void **state) {
     (void)state;
     test_random random = {17};
-    for (long i = 0; i < test_cases(60, 60); i++) {
+    for (long i = 0; i < test_cases(20, 60); i++) {
         const pc_generator *g = draw_name(&random);
         pc_costs costs;
         test_limits limits;

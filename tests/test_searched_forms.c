@@ -61,7 +61,7 @@ enum { QUICK_NAMES = sizeof quick_names / sizeof *quick_names };
 /* The larger, the more is tried: with 10,000 and more, in the slow suite, up to 64 devices; with fewer than the usual
  * 1000, where all runs slowly, up to 6. */
 static int by_effort(int slow, int usual, int brief) {
-    long cases = test_cases(100, 1000);
+    long cases = test_cases(50, 1000);
     return cases >= 10000 ? slow : cases >= 1000 ? usual : brief;
 }
 

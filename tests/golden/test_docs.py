@@ -27,7 +27,7 @@ DOCUMENTS = [ROOT / name for name in sys.argv[3:]] or [ROOT / "README.md", ROOT 
                                                        *sorted((ROOT / "docs").glob("*.md"))]
 SHOWN = DOCUMENTS  # those whose commands are run
 if IS_QUICK:  # those that are read first
-    SHOWN = [path for path in DOCUMENTS if path.name in ("README.md", "guide.md", "results-format.md")]
+    SHOWN = [path for path in DOCUMENTS if path.name in ("README.md", "guide.md")]
 CUT = "..."
 ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench", "docs")
 

@@ -21,7 +21,7 @@ PIPECAST, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "results/report"))
 
-from command import IS_LONG, IS_QUICK, IS_SLOWED  # noqa: E402
+from command import IS_LONG, IS_QUICK, IS_SLOWED, full_only  # noqa: E402
 import balance  # noqa: E402
 import claims  # noqa: E402
 import claims_figures  # noqa: E402
@@ -509,6 +509,7 @@ class Paper(unittest.TestCase):
                 checked += 1
         self.assertEqual(checked, 23)
 
+    @full_only
     def test_own_models_have_the_pass_times_of_the_cluster_model(self):
         """Of figure 6's settings, made anew: twice a chunk's F, B and W, the longest, and the longest transfer."""
         text = (ROOT / "scenarios/paper/controllable_memory_figure6.yaml").read_text(encoding="utf-8")

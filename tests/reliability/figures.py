@@ -51,9 +51,9 @@ FIGURES = [
           ("profiles", "profile", 1_000, "profile_damage"),
           ("journals of sweeps", "journal", 1_000, "journal"),
       )),
-    Figure("Determinism", "results of scenarios compared (200, by 1 and 8 threads, in every build)", "determinism.hashes", 2_400,
+    Figure("Determinism", "results of scenarios compared (200, by 1 and 8 threads, in every build)", "determinism.hashes", 2_000,
            "tests/checks/builds"),
-    Figure("Determinism", "builds: gcc and clang, -O0 and -O3, AVX2, sanitized, CUDA, MPI", "builds.configurations", 6,
+    Figure("Determinism", "builds: gcc and clang, -O0 and -O3, AVX2, CUDA, MPI", "builds.configurations", 4,
            "tests/checks/builds"),
     *(Figure("Checks", f"lines of {room}/ that a quick run and `transfers` reach", f"coverage.{room}", 9_000, "tests/checks/coverage", True)
       for room in ("engine", "models", "calib", "scenarios")),
