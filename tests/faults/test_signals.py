@@ -26,13 +26,6 @@ SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.
 
 
 class Signals(FaultTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        # What whoever started the test ignores (nohup: SIGHUP, a background job: SIGINT) the command would ignore too.
-        for number in ENDING:
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
     def check(self, sweep, number, status, err, where):
         """`run` says a line where it was under way; it ends by the signal, or with its work, where that was done."""
         self.assertIn(status, (-number, sweep.good.status), where)
@@ -63,9 +56,12 @@ class Signals(FaultTest):
         for case in (case for case in CASES if case.writes and case.arguments[0] in ("run", "plan", "merge", "figure")):
             sweep = self.sweep(case)
             restore(sweep.folder, sweep.before)
-            start = time.monotonic()
-            subprocess.run([PIPECAST, *case.arguments], cwd=sweep.folder, capture_output=True, timeout=60)
-            lasts = time.monotonic() - start
+            lasts = 0.0  # when there is nothing else to do: the least of a few
+            for _ in range(3):
+                start = time.monotonic()
+                subprocess.run([PIPECAST, *case.arguments], cwd=sweep.folder, capture_output=True, timeout=60)
+                lasts = min(lasts or 60.0, time.monotonic() - start)
+                restore(sweep.folder, sweep.before)
             for _ in range(MOMENTS // 6):
                 number, moment = draw.choice(ENDING), draw.uniform(0.005, lasts)
                 restore(sweep.folder, sweep.before)
@@ -89,7 +85,7 @@ class Signals(FaultTest):
             process = subprocess.Popen([PIPECAST, "run", path, "-o", path + ".h5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             time.sleep(0.3)
             process.send_signal(number)
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
             self.assertEqual(process.returncode, -number)
         count("faults.signals", len(ENDING))
 
