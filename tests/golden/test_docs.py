@@ -26,8 +26,8 @@ PIPECAST, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).
 DOCUMENTS = [ROOT / name for name in sys.argv[3:]] or [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
                                                        *sorted((ROOT / "docs").glob("*.md"))]
 SHOWN = DOCUMENTS  # those whose commands are run
-if IS_QUICK:  # those that are read first
-    SHOWN = [path for path in DOCUMENTS if path.name in ("README.md", "guide.md")]
+if IS_QUICK and not sys.argv[3:]:  # whose commands take a moment
+    SHOWN = [path for path in DOCUMENTS if path.name in ("guide.md", "results-format.md")]
 CUT = "..."
 ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench", "docs")
 

@@ -392,6 +392,7 @@ class Paper(unittest.TestCase):
         for scenario, counted in engine.ways(self.results).items():
             self.assertEqual(list(counted), ["events"], scenario)
 
+    @full_only
     def test_parts_stand_on_the_page(self):
         page = (ROOT / "results/paper/README.md").read_text(encoding="utf-8")
         known, count = set(self.results.scenarios()), 0
@@ -478,6 +479,7 @@ class Paper(unittest.TestCase):
             rates = [row.bubble_rate_span for row in sorted(rows, key=lambda row: row.microbatches)]
             self.assertEqual(rates, sorted(rates, reverse=True))
 
+    @full_only
     def test_memory_over_devices_by_algebra(self):
         """Of device d the F of chunk 0 and its B are 4p - 1 - 2d cells apart in both blocks; those of chunk 1 2p - 1 - 2d in
         the parallel one, 2d + 1 in the V: together 6p - 2 - 4d, or 4p. W, one of the six cells behind B, ends 2 to 7 cells
