@@ -28,10 +28,10 @@ typedef struct pc_index {
 
 /* Room for `count` keys in all, those that are there included: 32 to 64 bytes each. The index stays as it was where
  * memory is short (PC_ERROR_NO_MEMORY). */
-PC_API pc_code pc_index_reserve(pc_index *index, int64_t count, pc_error *error);
+pc_code pc_index_reserve(pc_index *index, int64_t count, pc_error *error);
 
 /* A zeroed one is fine. */
-PC_API void pc_index_free(pc_index *index);
+void pc_index_free(pc_index *index);
 
 /* The key of a number, which no other number has. */
 static inline pc_hash pc_index_key(uint64_t number) {

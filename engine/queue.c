@@ -117,7 +117,7 @@ static inline void near_drop_first(pc_queue *queue) {
 /* ---- nodes ---- */
 
 static inline void release(pc_queue *queue, uint32_t slot) {
-    node *n = &queue->nodes[slot];
+    queue_node *n = &queue->nodes[slot];
     n->generation++;
     n->next = queue->free;
     queue->free = slot;
@@ -442,7 +442,7 @@ static bool grow_rungs(pc_queue *queue, size_t capacity) {
 
 static void add_free_nodes(pc_queue *queue, uint32_t from, uint32_t to) {
     for (uint32_t i = to; i-- > from;) {
-        queue->nodes[i] = (node){.next = queue->free};
+        queue->nodes[i] = (queue_node){.next = queue->free};
         queue->free = i;
     }
 }
@@ -450,7 +450,7 @@ static void add_free_nodes(pc_queue *queue, uint32_t from, uint32_t to) {
 /* All arrays first, the capacity last: where one is refused the queue is as it was, only roomier in places. */
 static bool grow(pc_queue *queue, size_t capacity) {
     if (capacity > PC_QUEUE_PENDING_MAX) return false;
-    node *nodes = pc_realloc(queue->nodes, capacity, sizeof *nodes);
+    queue_node *nodes = pc_realloc(queue->nodes, capacity, sizeof *nodes);
     if (!nodes) return false;
     queue->nodes = nodes;
     if (!grow_array(&queue->far, capacity)) return false;
@@ -521,7 +521,7 @@ bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_ev
     if (queue->free == NONE && !make_room(queue)) return false;
     if (queue->sequence >= (uint64_t)PC_QUEUE_PUSHES_MAX) return false;
     uint32_t slot = queue->free;
-    node *n = &queue->nodes[slot];
+    queue_node *n = &queue->nodes[slot];
     queue->free = n->next;
     n->key = (event_key){(uint64_t)time, (uint64_t)priority << PRIORITY_SHIFT | queue->sequence++};
     n->event = *event;
@@ -555,7 +555,7 @@ bool pc_queue_next_time(pc_queue *queue, pc_time *time) {
 
 bool pc_queue_cancel(pc_queue *queue, pc_event_handle handle) {
     if (handle.index >= queue->capacity) return false;
-    node *n = &queue->nodes[handle.index];
+    queue_node *n = &queue->nodes[handle.index];
     if (n->generation != handle.generation || n->event.kind == DEAD) return false;
     n->event.kind = DEAD; /* its place is given back when its time comes */
     queue->pending--;
@@ -563,7 +563,7 @@ bool pc_queue_cancel(pc_queue *queue, pc_event_handle handle) {
 }
 
 size_t pc_queue_bytes(const pc_queue *queue) {
-    size_t bytes = sizeof *queue + queue->capacity * (sizeof(node) + 2 * sizeof(uint32_t));
+    size_t bytes = sizeof *queue + queue->capacity * (sizeof(queue_node) + 2 * sizeof(uint32_t));
     for (int i = 0; i < RUNGS; i++) bytes += queue->rungs[i].capacity * sizeof(bucket);
     return bytes;
 }

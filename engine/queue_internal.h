@@ -27,12 +27,12 @@ typedef struct event_key {
     uint64_t order; /* priority, then sequence */
 } event_key;
 
-typedef struct node {
+typedef struct queue_node {
     event_key key;
     uint32_t next; /* in a bucket's chain, or in the free list */
     uint32_t generation;
     pc_event event;
-} node;
+} queue_node;
 
 typedef struct bucket {
     uint32_t count;
@@ -40,7 +40,8 @@ typedef struct bucket {
     uint32_t slots[BUCKET_ROOM];
 } bucket;
 
-_Static_assert(sizeof(node) == 40, "a node, its places in near and far (8) and its share of a bucket (13): 61 bytes");
+_Static_assert(sizeof(queue_node) == 40,
+               "a node, its places in near and far (8) and its share of a bucket (13): 61 bytes");
 _Static_assert(sizeof(bucket) == CACHE_LINE, "a bucket is a cache line");
 
 /* Buckets of 2^shift picoseconds from `start` on; those before `current` are spent. Times from `end` on are not its. */
@@ -66,7 +67,7 @@ struct pc_queue {
     unsigned __int128 far_sum;
     uint32_t later[LATER]; /* a ring of events whose buckets have been asked for; NONE is an empty place */
     uint32_t later_next;
-    node *nodes;
+    queue_node *nodes;
     uint32_t capacity, free, pending;
     uint64_t sequence;
 };

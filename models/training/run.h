@@ -65,7 +65,8 @@ PC_API void pc_run_spec_free(pc_run_spec *spec);
 
 /* Of activations, at given costs. */
 static inline pc_memory_limit pc_run_memory_limit(const pc_run_spec *spec) {
-    return (pc_memory_limit){spec->memory_limit_bytes};
+    pc_memory_limit limit = {spec->memory_limit_bytes};
+    return limit;
 }
 
 /* What a run comes to: SI units; a number that does not apply is NaN, a whole number -1. */

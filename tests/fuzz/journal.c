@@ -56,7 +56,7 @@ static unsigned take_pair(input *from) {
 }
 
 static void put(made_file *file, const void *bytes, size_t size) {
-    memcpy(file->bytes + file->size, bytes, size);
+    if (size > 0) memcpy(file->bytes + file->size, bytes, size); /* no bytes may have no place */
     file->size += size;
 }
 
