@@ -2,7 +2,6 @@
 #ifndef PC_ENGINE_ORDER_H
 #define PC_ENGINE_ORDER_H
 
-
 #include <stdint.h>
 
 #ifdef __cplusplus
