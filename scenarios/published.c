@@ -91,10 +91,10 @@ static pc_code read_entry(pc_scenario *scenario, const pc_node *node, pc_publish
     pc_code code = read_run(scenario, node, entry, error);
     for (int i = 0; i < RULES && !code; i++) {
         if (rules[i].kind == RUN) continue;
-        double *figure = (double *)((char *)entry + rules[i].place);
+        double figure = NAN;
         const pc_node *value = pc_node_find(node, rules[i].key);
-        *figure = NAN;
-        if (value) code = parse_figure(&rules[i], value->text, figure, error);
+        if (value) code = parse_figure(&rules[i], value->text, &figure, error);
+        memcpy((char *)entry + rules[i].place, &figure, sizeof figure);
         if (code) return pc_node_blame(pc_loaded_file(scenario), value, code, error);
     }
     return code;

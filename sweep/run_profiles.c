@@ -2,7 +2,6 @@
 
 #include "calib/profile/profile.h"
 #include "calib/profile/profile_cost.h"
-#include "calib/profile/profile.h"
 #include "engine/alloc.h"
 
 #include <stdbool.h>

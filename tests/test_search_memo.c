@@ -206,7 +206,7 @@ static void test_what_is_saved(void **state) {
 
 /* A search of what a request is reduced to finds what one of all of it does. */
 static void check_reduced(test_random *random, const pc_generator *g, const pc_costs *costs, const test_limits *asked) {
-    test_limits named, limits = *asked;
+    test_limits named = test_limit_all(PC_NO_LIMIT), limits = *asked;
     pc_generate_request request = {.devices = costs->devices,
                                    .microbatches = test_between(random, 1, 9),
                                    .costs = costs,
