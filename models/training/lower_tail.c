@@ -47,7 +47,7 @@ static pc_code end_stage(lowering *lowered, int device) {
 static pc_code meet_ends(lowering *lowered, int first, int last) {
     pc_group pair = pc_outline_pair(lowered->outline, first, last);
     const int32_t ends[] = {lowered->ended[first], lowered->ended[last]};
-    int32_t meeting, there, back;
+    int32_t meeting, there = 0, back = 0;
     pc_sendings sendings;
     pc_code code =
         sendings_of(lowered, &pair, pc_outline_tied_bytes(lowered->outline), lowered->outline->tied_ps, &sendings);
