@@ -21,8 +21,7 @@ const char *pc_engine_way_words(pc_engine_way way) {
     static const char *const words[] = {
         "longest paths; nothing shares a link or waits for memory, so events would give the same, to the picosecond",
         ("events for flows, which share links; nothing waits for memory, so all between flows follows from the "
-         "devices' "
-         "orders, and events for all would give the same, to the picosecond"),
+         "devices' orders, and events for all would give the same, to the picosecond"),
         "events for everything: passes, transfers, links and memories"};
     return words[way];
 }
