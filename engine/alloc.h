@@ -5,8 +5,6 @@
 #ifndef PC_ENGINE_ALLOC_H
 #define PC_ENGINE_ALLOC_H
 
-#include "engine/api.h"
-
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -15,24 +13,24 @@ extern "C" {
 
 /* `count` elements of `size` bytes, zeroed; NULL where memory is short or count * size overflows. A count of zero
  * gives a pointer that may be freed and must not be read. */
-PC_API void *pc_alloc(size_t count, size_t size);
+void *pc_alloc(size_t count, size_t size);
 
 /* As realloc for `count` elements of `size` bytes; new memory is not zeroed; on NULL the old block stands. */
-PC_API void *pc_realloc(void *block, size_t count, size_t size);
+void *pc_realloc(void *block, size_t count, size_t size);
 
 /* `count` elements at an address that is a multiple of `alignment` (a power of two), not zeroed. */
-PC_API void *pc_alloc_aligned(size_t alignment, size_t count, size_t size);
+void *pc_alloc_aligned(size_t alignment, size_t count, size_t size);
 
 /* A copy of the string; NULL where memory is short. */
-PC_API char *pc_strdup(const char *text);
+char *pc_strdup(const char *text);
 
 /* Takes back what the functions above gave; NULL is fine. */
-PC_API void pc_free(void *block);
+void pc_free(void *block);
 
 /* For tests: the allocation after the next `after` ones on this thread fails, once; a negative number switches the
  * injection off. pc_alloc_count() says how many allocations this thread has asked for so far. */
-PC_API void pc_alloc_fail_after(long after);
-PC_API long pc_alloc_count(void);
+void pc_alloc_fail_after(long after);
+long pc_alloc_count(void);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #ifndef PC_ENGINE_ENGINE_H
 #define PC_ENGINE_ENGINE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/queue.h"
 #include "engine/simtime.h"
@@ -25,38 +24,38 @@ typedef struct pc_engine pc_engine;
 typedef void pc_handler(pc_engine *engine, const pc_event *event, void *context);
 
 /* Room for `capacity` pending events before the first allocation. */
-PC_API pc_code pc_engine_create(size_t capacity, pc_engine **engine, pc_error *error);
-PC_API void pc_engine_free(pc_engine *engine);
+pc_code pc_engine_create(size_t capacity, pc_engine **engine, pc_error *error);
+void pc_engine_free(pc_engine *engine);
 
 /* Time zero, no events, no fault; handlers and memory stay. */
-PC_API void pc_engine_clear(pc_engine *engine);
+void pc_engine_clear(pc_engine *engine);
 
 /* Events of this kind go to `handler`, with `context`. */
-PC_API void pc_engine_set_handler(pc_engine *engine, uint32_t kind, pc_handler *handler, void *context);
+void pc_engine_set_handler(pc_engine *engine, uint32_t kind, pc_handler *handler, void *context);
 
-PC_API pc_time pc_engine_now(const pc_engine *engine);
+pc_time pc_engine_now(const pc_engine *engine);
 
 /* Handles the event at now + delay (delay >= 0); among events of one time, those of a lower priority first, then in the
  * order in which they were posted. `handle` may be NULL. False where the time runs over or memory is short; the engine
  * then stops after the running handler, and pc_engine_run returns the fault: a handler need not check. */
-PC_API bool pc_engine_post(pc_engine *engine, pc_time delay, uint16_t priority, const pc_event *event,
-                           pc_event_handle *handle);
+bool pc_engine_post(pc_engine *engine, pc_time delay, uint16_t priority, const pc_event *event,
+                    pc_event_handle *handle);
 
 /* False where the event has happened or was cancelled before. */
-PC_API bool pc_engine_cancel(pc_engine *engine, pc_event_handle handle);
+bool pc_engine_cancel(pc_engine *engine, pc_event_handle handle);
 
 /* Runs until no event is pending, the next one lies after `until`, or pc_engine_stop; then the clock stands at the last
  * event handled. Events that are left stay pending. */
-PC_API pc_code pc_engine_run(pc_engine *engine, pc_time until, pc_error *error);
+pc_code pc_engine_run(pc_engine *engine, pc_time until, pc_error *error);
 
 /* From a handler: the last event is this one. */
-PC_API void pc_engine_stop(pc_engine *engine);
+void pc_engine_stop(pc_engine *engine);
 
 /* Events handled since the last clear. */
-PC_API uint64_t pc_engine_event_count(const pc_engine *engine);
+uint64_t pc_engine_event_count(const pc_engine *engine);
 
 /* Bytes that the engine holds, for benchmarks. */
-PC_API size_t pc_engine_bytes(const pc_engine *engine);
+size_t pc_engine_bytes(const pc_engine *engine);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
 #ifndef PC_ENGINE_ERROR_H
 #define PC_ENGINE_ERROR_H
 
-#include "engine/api.h"
+#include "engine/marks.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,35 +40,35 @@ typedef struct pc_error {
 
 /* Writes code and message into `error` (where not NULL) and returns `code`, so that a caller can
  * `return pc_error_set(error, PC_ERROR_INPUT, "...")`. The message becomes plain, as below. */
-PC_API pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) PC_PRINTF(3, 4);
+pc_code pc_error_set(pc_error *error, pc_code code, const char *format, ...) PC_PRINTF(3, 4);
 
 /* The same of what the user gave under a key: PC_ERROR_INPUT. The message does not name the key: who knows in which
  * file it stands says where, by pc_error_place. */
-PC_API pc_code pc_error_blame(pc_error *error, const char *key, const char *format, ...) PC_PRINTF(3, 4);
+pc_code pc_error_blame(pc_error *error, const char *key, const char *format, ...) PC_PRINTF(3, 4);
 
 /* Says where it was: puts "<file>:<line>: <key>: " in front of the message that stands in `error` (where not NULL); a
  * line of 0 and an empty key are left out. */
-PC_API void pc_error_place(pc_error *error, const char *file, unsigned line, const char *key);
+void pc_error_place(pc_error *error, const char *file, unsigned line, const char *key);
 
 /* The same in place of the place that stands there. */
-PC_API void pc_error_replace(pc_error *error, const char *file, unsigned line, const char *key);
+void pc_error_replace(pc_error *error, const char *file, unsigned line, const char *key);
 
 /* As snprintf, but with a decimal point in whatever locale the program has taken; for messages that are no errors. */
-PC_API void pc_write_message(char *text, size_t size, const char *format, ...) PC_PRINTF(3, 4);
+void pc_write_message(char *text, size_t size, const char *format, ...) PC_PRINTF(3, 4);
 
 /* What may not be shown (character.h: a terminal would obey it, a line would end, text would turn around) and bytes
  * that are no UTF-8 become one '?' each, in place; so that a file's name can be shown. */
-PC_API void pc_error_make_plain(char *text);
+void pc_error_make_plain(char *text);
 
 /* Puts "<prefix>: " in front of the message that stands in `error` (where not NULL). */
-PC_API void pc_error_prefix(pc_error *error, const char *format, ...) PC_PRINTF(2, 3);
+void pc_error_prefix(pc_error *error, const char *format, ...) PC_PRINTF(2, 3);
 
 /* The same for a file that cannot be opened or read, `cause` being errno: "<path>: <why>; expected <expected>" and
  * PC_ERROR_INPUT; but where the machine fails, not what the user named, PC_ERROR_NO_MEMORY or PC_ERROR_IO. */
-PC_API pc_code pc_error_file(pc_error *error, const char *path, int cause, const char *expected);
+pc_code pc_error_file(pc_error *error, const char *path, int cause, const char *expected);
 
 /* The same for the one cause that needs no words: returns PC_ERROR_NO_MEMORY. */
-PC_API pc_code pc_error_no_memory(pc_error *error);
+pc_code pc_error_no_memory(pc_error *error);
 
 /* clang's analyzer sees one file at a time: here it learns that these never return PC_OK. */
 #ifdef __clang_analyzer__

@@ -5,8 +5,6 @@
 #ifndef PC_ENGINE_HASH_H
 #define PC_ENGINE_HASH_H
 
-#include "engine/api.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,13 +19,13 @@ typedef struct pc_hash {
 } pc_hash;
 
 /* The same for the same words on every machine. */
-PC_API void pc_hash_add(pc_hash *hash, uint64_t word);
+void pc_hash_add(pc_hash *hash, uint64_t word);
 
 /* The same for the same bytes; numbers have their bytes in the machine's order. Adding "ab" and "c" is not adding
  * "abc". */
-PC_API void pc_hash_add_bytes(pc_hash *hash, const void *bytes, size_t size);
+void pc_hash_add_bytes(pc_hash *hash, const void *bytes, size_t size);
 
-PC_API uint64_t pc_hash_bytes(const void *bytes, size_t size);
+uint64_t pc_hash_bytes(const void *bytes, size_t size);
 
 static inline bool pc_hash_equal(pc_hash a, pc_hash b) {
     return a.high == b.high && a.low == b.low;

@@ -2,8 +2,6 @@
 #ifndef PC_ENGINE_MAXMIN_H
 #define PC_ENGINE_MAXMIN_H
 
-#include "engine/api.h"
-
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -15,8 +13,8 @@ extern "C" {
  * Networks', 1992, section 6.5.2: progressive filling). Ties are settled by the lowest link number, so equal input
  * gives equal bits. `left` and `waiting` are scratch, a number a link. Each round fixes the flows of one link at least.
  */
-PC_API void pc_maxmin_rates(int32_t flow_count, const int32_t *offset, const int32_t *route, int32_t link_count,
-                            const double *capacity, double *rate, double *left, int32_t *waiting);
+void pc_maxmin_rates(int32_t flow_count, const int32_t *offset, const int32_t *route, int32_t link_count,
+                     const double *capacity, double *rate, double *left, int32_t *waiting);
 
 #ifdef __cplusplus
 }

@@ -7,8 +7,6 @@
 #ifndef PC_ENGINE_NAMES_H
 #define PC_ENGINE_NAMES_H
 
-#include "engine/api.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,16 +22,16 @@ typedef struct pc_nearest {
 } pc_nearest;
 
 /* Keeps the name where it is as near as the nearest. One of PC_NEAREST_NAME bytes or more is passed over. */
-PC_API void pc_nearest_offer(pc_nearest *nearest, const char *name);
+void pc_nearest_offer(pc_nearest *nearest, const char *name);
 
 /* The same of a name that people know by another: `alias` is what the word is compared with. */
-PC_API void pc_nearest_offer_as(pc_nearest *nearest, const char *name, const char *alias);
+void pc_nearest_offer_as(pc_nearest *nearest, const char *name, const char *alias);
 
 /* Offers the words of "one|two|three". */
-PC_API void pc_nearest_offer_words(pc_nearest *nearest, const char *words);
+void pc_nearest_offer_words(pc_nearest *nearest, const char *words);
 
 /* Writes " (did you mean a, b or c?)", or nothing where no name is near, and returns `text`. */
-PC_API const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]);
+const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]);
 
 #ifdef __cplusplus
 }

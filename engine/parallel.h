@@ -2,8 +2,6 @@
 #ifndef PC_ENGINE_PARALLEL_H
 #define PC_ENGINE_PARALLEL_H
 
-#include "engine/api.h"
-
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -15,11 +13,11 @@ extern "C" {
 typedef void pc_parallel_work(void *context, int worker, int64_t index);
 
 /* The processors of this machine, at least 1. */
-PC_API int pc_parallel_processors(void);
+int pc_parallel_processors(void);
 
 /* Returns when all items are done. The caller's thread is worker 0; where the system gives fewer threads, fewer work.
  */
-PC_API void pc_parallel_run(int threads, int64_t count, pc_parallel_work *work, void *context);
+void pc_parallel_run(int threads, int64_t count, pc_parallel_work *work, void *context);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,6 @@
 #ifndef PC_ENGINE_PROGRAM_H
 #define PC_ENGINE_PROGRAM_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 
@@ -69,33 +68,32 @@ static inline pc_task pc_task_default(void) {
 
 typedef struct pc_program pc_program;
 
-PC_API pc_code pc_program_create(pc_program **program, pc_error *error);
-PC_API void pc_program_free(pc_program *program);
+pc_code pc_program_create(pc_program **program, pc_error *error);
+void pc_program_free(pc_program *program);
 
 /* Takes everything out; keeps the memory. */
-PC_API void pc_program_clear(pc_program *program);
+void pc_program_clear(pc_program *program);
 
 /* Room for so many before the next allocation. */
-PC_API pc_code pc_program_reserve(pc_program *program, int64_t tasks, int64_t edges, pc_error *error);
+pc_code pc_program_reserve(pc_program *program, int64_t tasks, int64_t edges, pc_error *error);
 
 /* Each adds one thing and writes its number, counted from 0 for each sort. */
-PC_API pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, int32_t *processor,
-                                        pc_error *error);
-PC_API pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, pc_memory_policy policy,
-                                     int32_t *memory, pc_error *error);
-PC_API pc_code pc_program_add_link(pc_program *program, const pc_link *link, int32_t *number, pc_error *error);
-PC_API pc_code pc_program_add_route(pc_program *program, const int32_t *links, int32_t link_count, int32_t *route,
-                                    pc_error *error);
-PC_API pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *number, pc_error *error);
+pc_code pc_program_add_processor(pc_program *program, pc_processor_order order, int32_t *processor, pc_error *error);
+pc_code pc_program_add_memory(pc_program *program, int64_t capacity_bytes, pc_memory_policy policy, int32_t *memory,
+                              pc_error *error);
+pc_code pc_program_add_link(pc_program *program, const pc_link *link, int32_t *number, pc_error *error);
+pc_code pc_program_add_route(pc_program *program, const int32_t *links, int32_t link_count, int32_t *route,
+                             pc_error *error);
+pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *number, pc_error *error);
 
 /* `to` starts no earlier than `delay_ps` after the end of `from`. Any order of tasks; cycles are found by the run. */
-PC_API pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error);
+pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error);
 
 /* Checks all numbers and makes the program ready to run; what is added later breaks the seal. PC_ERROR_INPUT where a
  * task or an edge names something that is not there or has a negative time or size, or a part is none. */
-PC_API pc_code pc_program_seal(pc_program *program, pc_error *error);
+pc_code pc_program_seal(pc_program *program, pc_error *error);
 
-PC_API int32_t pc_program_task_count(const pc_program *program);
+int32_t pc_program_task_count(const pc_program *program);
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,8 @@
 #ifndef PC_ENGINE_QUEUE_H
 #define PC_ENGINE_QUEUE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
+#include "engine/marks.h"
 #include "engine/simtime.h"
 
 #include <stdbool.h>
@@ -43,33 +43,33 @@ typedef struct pc_event_handle {
 typedef struct pc_queue pc_queue;
 
 /* Room for `capacity` events before the first allocation; more is had on demand. */
-PC_API pc_code pc_queue_create(size_t capacity, pc_queue **queue, pc_error *error);
-PC_API void pc_queue_free(pc_queue *queue);
+pc_code pc_queue_create(size_t capacity, pc_queue **queue, pc_error *error);
+void pc_queue_free(pc_queue *queue);
 
 /* Drops all events and starts the sequence anew; keeps the memory. */
-PC_API void pc_queue_clear(pc_queue *queue);
+void pc_queue_clear(pc_queue *queue);
 
-PC_API size_t pc_queue_size(const pc_queue *queue);
+size_t pc_queue_size(const pc_queue *queue);
 
 /* Adds an event; `handle` may be NULL. The time must not be negative, and may lie before the last one popped (the queue
  * has no clock). False, and nothing changed, where memory is short or a limit above is reached. */
-PC_MUST_USE PC_API bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_event *event,
-                                      pc_event_handle *handle);
+PC_MUST_USE bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_event *event,
+                               pc_event_handle *handle);
 
 /* Takes the first event out; false where there is none. Never allocates. */
-PC_MUST_USE PC_API bool pc_queue_pop(pc_queue *queue, pc_time *time, pc_event *event);
+PC_MUST_USE bool pc_queue_pop(pc_queue *queue, pc_time *time, pc_event *event);
 
 /* The time of the first event; false where there is none. */
-PC_MUST_USE PC_API bool pc_queue_next_time(pc_queue *queue, pc_time *time);
+PC_MUST_USE bool pc_queue_next_time(pc_queue *queue, pc_time *time);
 
 /* Takes a pending event out before its time; false where it has left already. */
-PC_API bool pc_queue_cancel(pc_queue *queue, pc_event_handle handle);
+bool pc_queue_cancel(pc_queue *queue, pc_event_handle handle);
 
 /* Bytes that the queue holds, for benchmarks. */
-PC_API size_t pc_queue_bytes(const pc_queue *queue);
+size_t pc_queue_bytes(const pc_queue *queue);
 
 /* Walks the whole queue and asserts every invariant. For tests. */
-PC_API void pc_queue_check(const pc_queue *queue);
+void pc_queue_check(const pc_queue *queue);
 
 #ifdef __cplusplus
 }

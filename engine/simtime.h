@@ -6,7 +6,7 @@
 #ifndef PC_ENGINE_SIMTIME_H
 #define PC_ENGINE_SIMTIME_H
 
-#include "engine/api.h"
+#include "engine/marks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,10 +22,10 @@ typedef int64_t pc_time;
 
 /* Rounds `seconds` to the nearest picosecond (halves away from zero). False, and *time untouched, where seconds is not
  * a number, negative, or too large to count. */
-PC_MUST_USE PC_API bool pc_time_from_seconds(double seconds, pc_time *time);
+PC_MUST_USE bool pc_time_from_seconds(double seconds, pc_time *time);
 
 /* The same time in seconds, for output; exact to 53 bits. */
-PC_API double pc_time_to_seconds(pc_time time);
+double pc_time_to_seconds(pc_time time);
 
 /* a + b for non-negative times; false, and *sum untouched, on overflow. */
 static inline bool pc_time_add(pc_time a, pc_time b, pc_time *sum) {

@@ -5,7 +5,6 @@
 #ifndef PC_ENGINE_SIMULATION_H
 #define PC_ENGINE_SIMULATION_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/program.h"
 #include "engine/simtime.h"
@@ -19,8 +18,8 @@ extern "C" {
 
 typedef struct pc_simulation pc_simulation;
 
-PC_API pc_code pc_simulation_create(pc_simulation **simulation, pc_error *error);
-PC_API void pc_simulation_free(pc_simulation *simulation);
+pc_code pc_simulation_create(pc_simulation **simulation, pc_error *error);
+void pc_simulation_free(pc_simulation *simulation);
 
 typedef enum pc_outcome {
     PC_OUTCOME_DONE,
@@ -72,11 +71,11 @@ typedef struct pc_simulation_options {
 /* Runs a sealed program from time zero to its end; `options` may be NULL: neither. A program that does not fit or locks
  * itself up is an outcome, not an error; errors are a lack of memory, simulated time running over, and a task that
  * gives back more than its memory holds. */
-PC_API pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program,
-                                 const pc_simulation_options *options, pc_simulation_result *result, pc_error *error);
+pc_code pc_simulation_run(pc_simulation *simulation, const pc_program *program, const pc_simulation_options *options,
+                          pc_simulation_result *result, pc_error *error);
 
 /* The trace_hash of `count` starts and ends, for those who come by them in another way. */
-PC_API uint64_t pc_trace_hash(const pc_time *start_ps, const pc_time *end_ps, int64_t count);
+uint64_t pc_trace_hash(const pc_time *start_ps, const pc_time *end_ps, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -2,14 +2,12 @@
 #ifndef PC_ENGINE_VERSION_H
 #define PC_ENGINE_VERSION_H
 
-#include "engine/api.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* "0.1.0" (semantic versioning): what `pipecast --version` says first, and results files keep. Static storage. */
-PC_API const char *pc_version(void);
+const char *pc_version(void);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,6 @@
 #ifndef PC_RESULTS_COLUMN_CHOICE_H
 #define PC_RESULTS_COLUMN_CHOICE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stdbool.h>
@@ -24,8 +23,7 @@ typedef struct pc_column_choice {
 
 /* Reads "mfu,iteration_s", with blanks around names or without, or "all". PC_ERROR_INPUT where a name is none (with
  * the nearest ones), is empty, or is there twice. */
-PC_API pc_code pc_column_choice_parse(const char *text, pc_column_namer *name_of, pc_column_choice *choice,
-                                      pc_error *error);
+pc_code pc_column_choice_parse(const char *text, pc_column_namer *name_of, pc_column_choice *choice, pc_error *error);
 
 #ifdef __cplusplus
 }

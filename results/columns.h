@@ -7,8 +7,8 @@
 #ifndef PC_RESULTS_COLUMNS_H
 #define PC_RESULTS_COLUMNS_H
 
-#include "engine/api.h"
 #include "engine/field.h"
+#include "engine/marks.h"
 #include "results/row.h"
 
 #include <stdbool.h>
@@ -81,33 +81,33 @@ typedef struct pc_column {
 } pc_column;
 
 /* All of them, `*count`, in the order of the CSV. Static storage. */
-PC_API const pc_column *pc_columns(int *count);
+const pc_column *pc_columns(int *count);
 
 /* By name; NULL where there is none. */
-PC_API const pc_column *pc_column_find(const char *name);
+const pc_column *pc_column_find(const char *name);
 
 /* That of what others published for this one; NULL where there is none. */
-PC_API const pc_column *pc_column_published(const pc_column *column);
+const pc_column *pc_column_published(const pc_column *column);
 
 /* Whether its values are numbers, whole or not; else they have texts. */
-PC_API bool pc_column_is_number(const pc_column *column);
+bool pc_column_is_number(const pc_column *column);
 
 /* A row in which no column is defined. */
-PC_API void pc_run_row_clear(pc_run_row *row);
+void pc_run_row_clear(pc_run_row *row);
 
 /* Whether the row has a value in this column. An infinite number is none; nor is a status without a name, nor the hash
  * 0, which stands for "was not replayed". */
-PC_API bool pc_column_defined(const pc_column *column, const pc_run_row *row);
+bool pc_column_defined(const pc_column *column, const pc_run_row *row);
 
 /* The value; the column must be of the type that the name says. pc_column_text is for TEXT, CHOICE and HASH alike and
  * writes at most `size` bytes with the terminating zero; "" where the value is not defined. */
-PC_API int64_t pc_column_integer(const pc_column *column, const pc_run_row *row);
-PC_API double pc_column_real(const pc_column *column, const pc_run_row *row);
-PC_API void pc_column_text(const pc_column *column, const pc_run_row *row, char *text, size_t size);
+int64_t pc_column_integer(const pc_column *column, const pc_run_row *row);
+double pc_column_real(const pc_column *column, const pc_run_row *row);
+void pc_column_text(const pc_column *column, const pc_run_row *row, char *text, size_t size);
 
 /* The way back, for TEXT, CHOICE and HASH: false, and the row untouched, where the text is no status or hash or does
  * not fit into the field. "" is "not defined". */
-PC_MUST_USE PC_API bool pc_column_set_text(const pc_column *column, pc_run_row *row, const char *text);
+PC_MUST_USE bool pc_column_set_text(const pc_column *column, pc_run_row *row, const char *text);
 
 #ifdef __cplusplus
 }

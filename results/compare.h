@@ -2,7 +2,6 @@
 #ifndef PC_RESULTS_COMPARE_H
 #define PC_RESULTS_COMPARE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "results/row.h"
 #include "results/table.h"
@@ -38,9 +37,8 @@ typedef struct pc_compare_summary {
  * line that sums up. CSV, JSON: a row a difference: scenario, name, column, a, b, difference (b - a), relative; and for
  * a run that only one has a row with column "run" and its number there. Takes time in proportion to the rows.
  * PC_ERROR_INPUT where a file has two rows of one scenario and name; PC_ERROR_IO where the stream fails. */
-PC_API pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
-                          const pc_compare_options *options, FILE *stream, pc_compare_summary *summary,
-                          pc_error *error);
+pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
+                   const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error);
 
 #ifdef __cplusplus
 }

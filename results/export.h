@@ -2,7 +2,6 @@
 #ifndef PC_RESULTS_EXPORT_H
 #define PC_RESULTS_EXPORT_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "results/row.h"
 #include "results/store/store.h"
@@ -23,19 +22,19 @@ extern "C" {
  * load in GB/s a counter; stages have a counter of all that they hold, and a thread of the work that is no pass. `ts`
  * and `dur` are microseconds, exact to the picosecond. PC_ERROR_INPUT, and nothing written, where the trace contradicts
  * itself; PC_ERROR_IO where the stream fails. */
-PC_API pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The same as CSV: a header and a line an event: event (pass, transfer, level, block), device, to_device, kind, chunk,
  * microbatch, start_ps, end_ps, bytes, start_cells, end_cells, interval_cells. Of a transfer kind, chunk and microbatch
  * are those of the pass on to_device that waits for it; a level is what the device holds in activations from start_ps
  * on; a block is a pass of the building block, where the file has one, in cells (block.h), with the interval after
  * which it repeats. What an event does not have is empty. PC_ERROR_IO where the stream fails. */
-PC_API pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The order of its passes alone, as PyTorch's pipelining runtime loads it (pc_schedule_write_torch_csv): of a schedule
  * that was read from such a file, that file in its canonical form. PC_ERROR_INPUT, and nothing written, where the
  * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO where the stream fails. */
-PC_API pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
+pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as
  * in the results file, empty where there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
@@ -53,7 +52,7 @@ typedef enum pc_export_sort {
     PC_EXPORT_SORTS
 } pc_export_sort;
 
-PC_API pc_code pc_export_table(pc_export_sort sort, const pc_trace_record *record, FILE *stream, pc_error *error);
+pc_code pc_export_table(pc_export_sort sort, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
 }

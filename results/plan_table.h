@@ -16,7 +16,6 @@
 #ifndef PC_RESULTS_PLAN_TABLE_H
 #define PC_RESULTS_PLAN_TABLE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/planner/planner.h"
 #include "results/row.h"
@@ -48,26 +47,26 @@ typedef struct pc_plan_report {
 } pc_plan_report;
 
 /* The columns of a plan, for pc_column_choice_parse: rank, those of a run, and the others that the CSV has. */
-PC_API const char *pc_plan_column_name(int number);
+const char *pc_plan_column_name(int number);
 
 enum { PC_PLAN_KINDS = 6, PC_PLAN_TEXT_SIZE = 256 };
 
 /* v_k of a plan by `objective`, in units that cancel out, and their names; the sum is v. `names` are static. */
-PC_API void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
-                          const char *names[PC_PLAN_KINDS]);
+void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
+                   const char *names[PC_PLAN_KINDS]);
 
 /* Call both within a number scope (text.h) or in the C locale. */
-PC_API void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]);
-PC_API void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan,
-                           char text[PC_PLAN_TEXT_SIZE]);
+void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]);
+void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan,
+                    char text[PC_PLAN_TEXT_SIZE]);
 
 /* What most points broke a rule by, and what lifts that, if anything does: "126 layers do not divide by pp x chunks
  * (1040 points); --layout ends lifts that for 208 points". */
-PC_API void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
-                              char text[PC_PLAN_TEXT_SIZE]);
+void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
+                       char text[PC_PLAN_TEXT_SIZE]);
 
 /* "throughput", "memory", "cost". */
-PC_API const char *pc_plan_objective_name(pc_plan_objective objective);
+const char *pc_plan_objective_name(pc_plan_objective objective);
 
 /* TABLE: the choices on which all plans agree in lines above, the others and the results in columns, of which a
  * terminal that is too narrow has fewer; below, by what plans are behind, where the points went, which rule most of
@@ -75,7 +74,7 @@ PC_API const char *pc_plan_objective_name(pc_plan_objective objective);
  * overlap_gradients, overlap_parameters, limits, behind, command. JSON: an object of `scenario`, `objective`, `plans`,
  * each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`. PC_ERROR_IO where the stream
  * fails. */
-PC_API pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
+pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
 }

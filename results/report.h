@@ -2,7 +2,6 @@
 #ifndef PC_RESULTS_REPORT_H
 #define PC_RESULTS_REPORT_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
@@ -36,7 +35,7 @@ typedef struct pc_schedule_report {
  * number for every chunk and microbatch that visits it), peak_bound and, with costs, peak (a number a device each, in
  * microbatches of a stage: pc_block_peak_bound, pc_block_peak). Numbers read back exactly. PC_ERROR_IO where the stream
  * fails. */
-PC_API pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
+pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
 }

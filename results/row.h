@@ -2,7 +2,6 @@
 #ifndef PC_RESULTS_ROW_H
 #define PC_RESULTS_ROW_H
 
-#include "engine/api.h"
 #include "models/training/run.h"
 #include "models/workload/layout.h"
 #include "scenarios/run_key.h"
@@ -65,7 +64,7 @@ typedef struct pc_run_row {
     double published_best_mfu;
     double memory_limit_gib;
     char making[PC_LABEL_SIZE]; /* "costs" or "equal", of schedules that search */
-    char key[PC_RUN_KEY_SIZE]; /* run_key.h's, as text; pc_run_row_of leaves it empty, who keeps rows fills it in */
+    char key[PC_RUN_KEY_SIZE];  /* run_key.h's, as text; pc_run_row_of leaves it empty, who keeps rows fills it in */
     double gpu_hours_per_million_tokens, cost_per_million_tokens;
     /* Of samples: bad_days.h. What was asked for, and what came of it. */
     int64_t samples, slow_gpus, slow_stage, bad_links, other_nodes, spare_nodes;
@@ -86,18 +85,17 @@ typedef struct pc_run_row {
 } pc_run_row;
 
 /* The row of a run, without labels where those are NULL; its key is left empty. */
-PC_API void pc_run_row_of(const pc_run_spec *spec, const pc_run_labels *labels, const pc_run_result *result,
-                          pc_run_row *row);
+void pc_run_row_of(const pc_run_spec *spec, const pc_run_labels *labels, const pc_run_result *result, pc_run_row *row);
 
 /* Runs it, and makes its row: pc_run, whose error it says by the run's number and name. */
-PC_API pc_code pc_run_row_make(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row,
-                               pc_run_detail *detail, pc_error *error);
+pc_code pc_run_row_make(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row, pc_run_detail *detail,
+                        pc_error *error);
 
 /* Gives a row that was worked out for another run of the same key the labels and published figures of this one. */
-PC_API void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row);
+void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row);
 
 /* A hash of the labels: runs of one key and these labels have one row. Not 0. */
-PC_API uint64_t pc_run_labels_hash(const pc_run_labels *labels);
+uint64_t pc_run_labels_hash(const pc_run_labels *labels);
 
 #ifdef __cplusplus
 }

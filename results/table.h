@@ -2,8 +2,8 @@
 #ifndef PC_RESULTS_TABLE_H
 #define PC_RESULTS_TABLE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
+#include "engine/marks.h"
 #include "results/column_choice.h"
 #include "results/row.h"
 #include "storage/format.h"
@@ -20,15 +20,15 @@ extern "C" {
 typedef enum pc_colour_mode { PC_COLOUR_AUTO, PC_COLOUR_ALWAYS, PC_COLOUR_NEVER } pc_colour_mode;
 
 /* "auto", "always", "never"; false where the name is none of them. */
-PC_MUST_USE PC_API bool pc_colour_mode_parse(const char *name, pc_colour_mode *mode);
+PC_MUST_USE bool pc_colour_mode_parse(const char *name, pc_colour_mode *mode);
 
 /* AUTO: on a terminal that is not dumb, unless NO_COLOR has any text (no-color.org). `no_color` and `term` are the
  * environment's NO_COLOR and TERM, or NULL. */
-PC_API bool pc_colour_is_wanted(pc_colour_mode mode, bool is_terminal, const char *no_color, const char *term);
+bool pc_colour_is_wanted(pc_colour_mode mode, bool is_terminal, const char *no_color, const char *term);
 
 /* How many characters a line of the terminal has: what the terminal says (0: nothing), else what COLUMNS does (NULL or
  * no number: nothing), else 80; 0 where the output is no terminal, whatever they say. */
-PC_API int pc_terminal_width(bool is_terminal, int said_by_terminal, const char *said_by_columns);
+int pc_terminal_width(bool is_terminal, int said_by_terminal, const char *said_by_columns);
 
 /* How a table is to look, and what of it is shown. Zeroed: as in a file, with the table's own choice of columns. All of
  * it is borrowed. */
@@ -44,7 +44,7 @@ typedef struct pc_table_look {
 } pc_table_look;
 
 /* The columns of a run, for pc_column_choice_parse: those of columns.h. */
-PC_API const char *pc_table_column_name(int number);
+const char *pc_table_column_name(int number);
 
 /* Writes `count` rows. CSV: a header and a row a run, every column of columns.h, RFC 4180 quoting, lines that end in a
  * newline. JSON: an array of objects, undefined columns null. Numbers read back exactly, and what is not UTF-8 becomes
@@ -52,13 +52,13 @@ PC_API const char *pc_table_column_name(int number);
  * row has a value, aligned, with their unit in the header; published numbers with the difference beside ours where
  * there are any. A table that is wider than the terminal (without one, than 120 characters) gives up columns, those
  * that matter least first, and names them below. Independent of the locale. PC_ERROR_IO where the stream fails. */
-PC_API pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error);
+pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error);
 
 /* The same of rows that are read one by one, some times over, from the first to the last: CSV and JSON once, TABLE up
  * to four times. Also what a row's source refuses. `look` may be NULL. */
 typedef pc_code pc_table_source(void *context, int64_t index, pc_run_row *row, pc_error *error);
-PC_API pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format,
-                                   const pc_table_look *look, FILE *stream, pc_error *error);
+pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format,
+                            const pc_table_look *look, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #ifndef PC_SCENARIOS_KEY_LIST_H
 #define PC_SCENARIOS_KEY_LIST_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #ifdef __cplusplus
@@ -42,8 +41,8 @@ typedef struct pc_scenario_key {
 
 /* All of them, `*count`, section by section, in the order of these. Free with pc_scenario_keys_free. What nobody
  * described has an empty description. */
-PC_API pc_code pc_scenario_keys(pc_scenario_key **keys, int *count, pc_error *error);
-PC_API void pc_scenario_keys_free(pc_scenario_key *keys);
+pc_code pc_scenario_keys(pc_scenario_key **keys, int *count, pc_error *error);
+void pc_scenario_keys_free(pc_scenario_key *keys);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,6 @@
 #ifndef PC_SCENARIOS_LIBRARY_H
 #define PC_SCENARIOS_LIBRARY_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/machine/machine.h"
 #include "models/workload/model.h"
@@ -28,10 +27,10 @@ typedef struct pc_library_file {
 } pc_library_file;
 
 /* All of one kind, `*count`, by name. Static storage. */
-PC_API const pc_library_file *pc_library_files(pc_library_kind kind, int *count);
+const pc_library_file *pc_library_files(pc_library_kind kind, int *count);
 
 /* NULL where there is none of that name. */
-PC_API const pc_library_file *pc_library_find(pc_library_kind kind, const char *name);
+const pc_library_file *pc_library_find(pc_library_kind kind, const char *name);
 
 enum { PC_TITLE_SIZE = 256 };
 
@@ -48,8 +47,8 @@ typedef struct pc_library_machine {
 
 /* By the name of one in the library, or the path of a file: what has a '/' or ends in ".yaml". PC_ERROR_INPUT and what
  * is wrong with it, or what it may have meant. */
-PC_API pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
-PC_API pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
+pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
+pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
 
 #ifdef __cplusplus
 }

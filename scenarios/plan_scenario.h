@@ -7,7 +7,6 @@
 #ifndef PC_SCENARIOS_PLAN_SCENARIO_H
 #define PC_SCENARIOS_PLAN_SCENARIO_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/planner/planner.h"
 #include "models/training/run.h"
@@ -26,43 +25,43 @@ typedef struct pc_plan_scenario pc_plan_scenario;
 
 /* As pc_scenario_load; sets may begin with "plan." too. PC_ERROR_INPUT and one line "FILE:LINE: KEY: what was
  * wrong; expected ...". */
-PC_API pc_code pc_plan_scenario_load(const char *path, const char *const *sets, int set_count,
-                                     pc_plan_scenario **scenario, pc_error *error);
-PC_API pc_code pc_plan_scenario_load_with(const char *path, const pc_scenario_options *options,
-                                          pc_plan_scenario **scenario, pc_error *error);
-PC_API void pc_plan_scenario_free(pc_plan_scenario *scenario); /* NULL is fine */
+pc_code pc_plan_scenario_load(const char *path, const char *const *sets, int set_count, pc_plan_scenario **scenario,
+                              pc_error *error);
+pc_code pc_plan_scenario_load_with(const char *path, const pc_scenario_options *options, pc_plan_scenario **scenario,
+                                   pc_error *error);
+void pc_plan_scenario_free(pc_plan_scenario *scenario); /* NULL is fine */
 
-PC_API const char *pc_plan_scenario_name(const pc_plan_scenario *scenario);
+const char *pc_plan_scenario_name(const pc_plan_scenario *scenario);
 
 /* The text as pc_scenario_text has it: of the file, and every set in a comment. */
-PC_API const char *pc_plan_scenario_text(const pc_plan_scenario *scenario, size_t *size);
+const char *pc_plan_scenario_text(const pc_plan_scenario *scenario, size_t *size);
 
 /* A run on each of the machines, `*count`, for who opens profiles: `cost`, `profile_hash` and `iteration.machine` may
  * be written to, before pc_plan_scenario_space. Owned by the scenario. */
-PC_API pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *count);
+pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *count);
 
 /* What may be chosen; owned by the scenario. */
-PC_API const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario);
+const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario);
 
 /* As pc_scenario_assumed: false where the model's file and the scenario say all. */
-PC_API bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed);
+bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed);
 
 /* What is wanted: objectives, top and limits; the rest is zero. */
-PC_API pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
+pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
 
 /* The run that a choice is, of number and name `rank` (from 1): what `pipecast run` makes of the setting and what
  * pc_plan_scenario_put says. Its cost is not set. Free with pc_run_spec_free. */
-PC_API pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t rank,
-                                         pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
+pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t rank,
+                                  pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 /* Hands over the keys of a setting, "tp" and "8", that make a choice's run of this scenario: what the setting fixes is
  * left out. A path counts from where we are. */
 typedef void pc_plan_put(void *context, const char *key, const char *value);
-PC_API pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_choice *choice, pc_plan_put *put,
-                                    void *context, pc_error *error);
+pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_choice *choice, pc_plan_put *put,
+                             void *context, pc_error *error);
 
 /* What `plan` calls its list of a setting's `key`: "tp" of "tp", "layout" of "model.layout"; NULL if it has none. */
-PC_API const char *pc_plan_scenario_list_of(const char *key);
+const char *pc_plan_scenario_list_of(const char *key);
 
 #ifdef __cplusplus
 }

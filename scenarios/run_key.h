@@ -10,7 +10,7 @@
 #ifndef PC_SCENARIOS_RUN_KEY_H
 #define PC_SCENARIOS_RUN_KEY_H
 
-#include "engine/api.h"
+#include "engine/marks.h"
 #include "models/training/run.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ typedef struct pc_run_key {
 
 /* Of values, never of addresses or padding: the same in every process, for the same library. Of a spec with a profile,
  * once that has been read (profile_hash). */
-PC_API pc_run_key pc_run_key_of(const pc_run_spec *spec);
+pc_run_key pc_run_key_of(const pc_run_spec *spec);
 
 static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
     return a.high == b.high && a.low == b.low;
@@ -36,8 +36,8 @@ static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
 enum { PC_RUN_KEY_SIZE = 33 };
 
 /* 32 hexadecimal digits, as rows have it; and back: false where the text is none. */
-PC_API void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
-PC_MUST_USE PC_API bool pc_run_key_parse(const char *text, pc_run_key *key);
+void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
+PC_MUST_USE bool pc_run_key_parse(const char *text, pc_run_key *key);
 
 #ifdef __cplusplus
 }

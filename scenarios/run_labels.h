@@ -5,8 +5,6 @@
 #ifndef PC_SCENARIOS_RUN_LABELS_H
 #define PC_SCENARIOS_RUN_LABELS_H
 
-#include "engine/api.h"
-
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -39,7 +37,7 @@ typedef struct pc_run_labels {
 } pc_run_labels;
 
 /* No names, nothing published. */
-PC_API pc_run_labels pc_run_labels_none(void);
+pc_run_labels pc_run_labels_none(void);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #ifndef PC_SCENARIOS_SCENARIO_H
 #define PC_SCENARIOS_SCENARIO_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/training/run.h"
 #include "scenarios/run_labels.h"
@@ -26,8 +25,8 @@ typedef struct pc_scenario pc_scenario;
  * here, before the first run: PC_ERROR_INPUT and one line "FILE:LINE: KEY: what was wrong; expected ...". `path` NULL
  * is an empty scenario of the name "flags", of which the sets say everything. Paths of models and machines count from
  * the file's folder, in sets from the current one. */
-PC_API pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
-                                pc_error *error);
+pc_code pc_scenario_load(const char *path, const char *const *sets, int set_count, pc_scenario **scenario,
+                         pc_error *error);
 
 /* What else may be said of how a scenario is loaded; zeroed: nothing. */
 typedef struct pc_scenario_options {
@@ -37,25 +36,25 @@ typedef struct pc_scenario_options {
                             and a link that leads out are PC_ERROR_INPUT. Files in sets may be anywhere, but what these
                             name lies in the scenario's folder or in theirs. */
 } pc_scenario_options;
-PC_API pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *options, pc_scenario **scenario,
-                                     pc_error *error);
-PC_API void pc_scenario_free(pc_scenario *scenario);
+pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *options, pc_scenario **scenario,
+                              pc_error *error);
+void pc_scenario_free(pc_scenario *scenario);
 
-PC_API const char *pc_scenario_name(const pc_scenario *scenario);
-PC_API const char *pc_scenario_title(const pc_scenario *scenario); /* "" where the file has none */
+const char *pc_scenario_name(const pc_scenario *scenario);
+const char *pc_scenario_title(const pc_scenario *scenario); /* "" where the file has none */
 
 /* The text of the file as it was read, for keeping with the results; every set stands in a comment at its end. */
-PC_API const char *pc_scenario_text(const pc_scenario *scenario, size_t *size);
+const char *pc_scenario_text(const pc_scenario *scenario, size_t *size);
 
-PC_API int64_t pc_scenario_run_count(const pc_scenario *scenario);
+int64_t pc_scenario_run_count(const pc_scenario *scenario);
 
 /* Whether any run may have a profile (pc_run_spec.profile_path). The paths live as long as the scenario. */
-PC_API bool pc_scenario_has_profiles(const pc_scenario *scenario);
+bool pc_scenario_has_profiles(const pc_scenario *scenario);
 
 /* Run `index` (0 ..), free it with pc_run_spec_free; and its labels, with a number that counts within the scenario,
  * from 1. Thread-safe. */
-PC_API pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec,
-                                    pc_run_labels *labels, pc_error *error);
+pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_spec *spec, pc_run_labels *labels,
+                             pc_error *error);
 
 /* What the keys of a model that GPT and Llama differ in are taken to be, because neither the model's file nor the
  * scenario gives them. */
@@ -66,17 +65,16 @@ typedef struct pc_model_assumed {
 } pc_model_assumed;
 
 /* Whether a scenario's runs are of models of different names. */
-PC_API bool pc_scenario_has_models(const pc_scenario *scenario);
+bool pc_scenario_has_models(const pc_scenario *scenario);
 
 /* Those of all models of a scenario's runs on clusters, without repeats: how many there are, PC_ASSUMED_MAX of them at
  * most. */
-PC_API int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]);
+int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]);
 
 /* Whether runs differ in nothing but what the scenario sweeps: it has no cases. Then the columns of results of what is
  * swept over several values, `*count` of them, as far as that has a column; else as `sweep` calls it. */
 enum { PC_SCENARIO_SWEPT_MAX = 64 };
-PC_API bool pc_scenario_only_sweeps(const pc_scenario *scenario, const char *columns[PC_SCENARIO_SWEPT_MAX],
-                                    int *count);
+bool pc_scenario_only_sweeps(const pc_scenario *scenario, const char *columns[PC_SCENARIO_SWEPT_MAX], int *count);
 
 enum { PC_SCENARIO_FIGURE_Y_MAX = 4 };
 
@@ -91,7 +89,7 @@ typedef struct pc_scenario_figure {
 } pc_scenario_figure;
 
 /* Those of a loaded scenario, `*count`; owned by it. */
-PC_API const pc_scenario_figure *pc_scenario_figures(const pc_scenario *scenario, int *count);
+const pc_scenario_figure *pc_scenario_figures(const pc_scenario *scenario, int *count);
 
 typedef struct pc_scenario_figures_list {
     const pc_scenario_figure *figures;
@@ -101,9 +99,9 @@ typedef struct pc_scenario_figures_list {
 
 /* Those of a scenario's text, as a results file keeps it: nothing but `figures` is looked at, and no other file. `name`
  * stands in messages. Free with pc_scenario_figures_free; a zeroed one is fine. */
-PC_API pc_code pc_scenario_figures_read(const char *text, size_t size, const char *name, pc_scenario_figures_list *list,
-                                        pc_error *error);
-PC_API void pc_scenario_figures_free(pc_scenario_figures_list *list);
+pc_code pc_scenario_figures_read(const char *text, size_t size, const char *name, pc_scenario_figures_list *list,
+                                 pc_error *error);
+void pc_scenario_figures_free(pc_scenario_figures_list *list);
 
 #ifdef __cplusplus
 }

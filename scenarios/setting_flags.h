@@ -3,8 +3,6 @@
 #ifndef PC_SCENARIOS_SETTING_FLAGS_H
 #define PC_SCENARIOS_SETTING_FLAGS_H
 
-#include "engine/api.h"
-
 #include <stdbool.h>
 
 #ifdef __cplusplus
@@ -24,7 +22,7 @@ typedef struct pc_setting_flag {
 enum { PC_SETTING_FLAGS_MAX = 64 };
 
 /* All of them in the order of the help; returns how many there are. */
-PC_API int pc_setting_flags(pc_setting_flag flags[PC_SETTING_FLAGS_MAX]);
+int pc_setting_flags(pc_setting_flag flags[PC_SETTING_FLAGS_MAX]);
 
 #ifdef __cplusplus
 }

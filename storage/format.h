@@ -2,7 +2,7 @@
 #ifndef PC_STORAGE_FORMAT_H
 #define PC_STORAGE_FORMAT_H
 
-#include "engine/api.h"
+#include "engine/marks.h"
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@ extern "C" {
 typedef enum pc_format { PC_FORMAT_TABLE, PC_FORMAT_CSV, PC_FORMAT_JSON } pc_format;
 
 /* "table", "csv", "json"; false where the name is none of them. */
-PC_MUST_USE PC_API bool pc_format_parse(const char *name, pc_format *format);
+PC_MUST_USE bool pc_format_parse(const char *name, pc_format *format);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,6 @@
 #ifndef PC_STORAGE_REPLACE_H
 #define PC_STORAGE_REPLACE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stdbool.h>
@@ -41,37 +40,37 @@ typedef struct pc_replacement {
 } pc_replacement;
 
 /* What stands at the path, or, if that is a link, at what it leads to. PC_ERROR_INPUT as below. */
-PC_API pc_code pc_replacement_look(const char *path, pc_standing *found, pc_error *error);
+pc_code pc_replacement_look(const char *path, pc_standing *found, pc_error *error);
 
 /* Makes the temporary file. PC_ERROR_INPUT where the path cannot become a file (no such folder, not writable, a folder,
  * a device), PC_ERROR_IO where the machine fails. End it with pc_replacement_commit or pc_replacement_discard. */
-PC_API pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error);
+pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error);
 
 /* Appends to the temporary file. */
-PC_API pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, size_t size, pc_error *error);
+pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, size_t size, pc_error *error);
 
 /* From now on nothing is replaced but what stood there by `standing`, or, if that is NULL, when the replacement began.
  */
-PC_API void pc_replacement_guard(pc_replacement *replacement, const pc_standing *standing);
+void pc_replacement_guard(pc_replacement *replacement, const pc_standing *standing);
 
 /* Makes it durable and puts it in place; on failure it is gone and what was there stands. If a guard finds another file
  * there, that stays, too: the new one then stands beside it, as PATH.new, or PATH.new.2 and on, and the message of
  * PC_ERROR_INPUT says so. Ends the replacement. */
-PC_API pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
+pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
 
 /* For who is about to end the process: returns when no file stands under a temporary name, and lets none come to.
  * Signals that end it wait for that by themselves, where they are not taken by another thread. */
-PC_API void pc_replacement_stop(void);
+void pc_replacement_stop(void);
 
 /* Removes the temporary file; what was there stands. */
-PC_API void pc_replacement_discard(pc_replacement *replacement);
+void pc_replacement_discard(pc_replacement *replacement);
 
 /* The file that would be replaced: the path, or where it is a link what that leads to, there or not. The caller frees
  * it. */
-PC_API pc_code pc_replacement_target(const char *path, char **target, pc_error *error);
+pc_code pc_replacement_target(const char *path, char **target, pc_error *error);
 
 /* Whether a replacement of this path could begin now. For finding out before the work is done. */
-PC_API pc_code pc_replacement_probe(const char *path, pc_error *error);
+pc_code pc_replacement_probe(const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 #ifndef PC_STORAGE_TEXT_H
 #define PC_STORAGE_TEXT_H
 
-#include "engine/api.h"
+#include "engine/marks.h"
 
 #include <locale.h>
 #include <stdbool.h>

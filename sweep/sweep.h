@@ -16,7 +16,6 @@
 #ifndef PC_SWEEP_SWEEP_H
 #define PC_SWEEP_SWEEP_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "results/row.h"
 #include "scenarios/scenario.h"
@@ -71,22 +70,20 @@ typedef struct pc_sweep pc_sweep;
  * done until then is in the journal, and the same request goes on. Another file that has come to the output's place
  * stays, the results are beside it and PC_ERROR_INPUT says where: alone in that case there is a *sweep with an error,
  * else it is NULL then. */
-PC_API pc_code pc_sweep_run(const pc_sweep_request *request, const pc_sweep_sink *sink, pc_sweep **sweep,
-                            pc_error *error);
+pc_code pc_sweep_run(const pc_sweep_request *request, const pc_sweep_sink *sink, pc_sweep **sweep, pc_error *error);
 
 /* Rows 0 .. count-1 of this shard, in the order of the list. */
-PC_API int64_t pc_sweep_row_count(const pc_sweep *sweep);
-PC_API pc_code pc_sweep_row(const pc_sweep *sweep, int64_t index, pc_run_row *row, pc_error *error);
+int64_t pc_sweep_row_count(const pc_sweep *sweep);
+pc_code pc_sweep_row(const pc_sweep *sweep, int64_t index, pc_run_row *row, pc_error *error);
 
 /* What row `index` is the result of, to be freed with pc_run_spec_free, and its labels. */
-PC_API pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_run_labels *labels,
-                             pc_error *error);
+pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 /* What measured profiles have to say of the answers that they gave, a line each. */
-PC_API void pc_sweep_warn(const pc_sweep *sweep, void (*warn)(void *context, const char *text), void *context);
+void pc_sweep_warn(const pc_sweep *sweep, void (*warn)(void *context, const char *text), void *context);
 
 /* Removes the journal, where the results file is in its place. NULL is fine. */
-PC_API void pc_sweep_free(pc_sweep *sweep);
+void pc_sweep_free(pc_sweep *sweep);
 
 /* Several shards of a sweep into one results file, byte for byte that of the same sweep without shards. A run that is
  * in several must be equal there. Of the sink `warn` alone is called, where runs are in none of them; it may be NULL.
@@ -97,7 +94,7 @@ typedef struct pc_sweep_merge_request {
     int shard_count;
 } pc_sweep_merge_request;
 
-PC_API pc_code pc_sweep_merge(const pc_sweep_merge_request *request, const pc_sweep_sink *sink, pc_error *error);
+pc_code pc_sweep_merge(const pc_sweep_merge_request *request, const pc_sweep_sink *sink, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #ifndef PC_SWEEP_TEAM_H
 #define PC_SWEEP_TEAM_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #ifdef __cplusplus
@@ -17,7 +16,7 @@ extern "C" {
 typedef struct pc_team pc_team;
 
 /* The MPI that the module was built with, "Open MPI 4.1.4"; "no" where there is none. Opens nothing. */
-PC_API const char *pc_team_mpi_version(void);
+const char *pc_team_mpi_version(void);
 
 /* Joins the others where the process was started as one of several: as the launcher's environment says. PC_ERROR_INPUT
  * where it was and there is no way to the others, with what to do instead (--shard). Then too there is something in
@@ -25,23 +24,23 @@ PC_API const char *pc_team_mpi_version(void);
  *
  * MPI is reached by a module, pipecast-mpi.so, beside the program or where it was installed. The environment variable
  * PIPECAST_MPI: `off` keeps the process alone, a path is that module. */
-PC_API pc_code pc_team_open(pc_team **made, pc_error *error);
+pc_code pc_team_open(pc_team **made, pc_error *error);
 
 /* Waits until every rank has come here, and leaves them. After that a process may end with any status: before,
  * launchers end the others where one ends badly. NULL is fine. */
-PC_API void pc_team_close(pc_team *team);
+void pc_team_close(pc_team *team);
 
 /* This rank, 0 .. count-1, and how many there are. NULL is rank 0 of 1. */
-PC_API int pc_team_rank(const pc_team *team);
-PC_API int pc_team_size(const pc_team *team);
+int pc_team_rank(const pc_team *team);
+int pc_team_size(const pc_team *team);
 
 /* Threads that this rank should use where the user does not say: the cores that it may run on; of cores that ranks of
  * one machine share, its part. */
-PC_API int pc_team_default_jobs(const pc_team *team);
+int pc_team_default_jobs(const pc_team *team);
 
 /* Waits for all. Where any rank comes with a code that is not PC_OK, all leave with the code and message of the lowest
  * such rank. Every rank must call it, in the same places. NULL: the code itself. */
-PC_API pc_code pc_team_agree(pc_team *team, pc_code code, pc_error *error);
+pc_code pc_team_agree(pc_team *team, pc_code code, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,6 @@
 #ifndef PC_CALIB_DEVICE_LAUNCHED_H
 #define PC_CALIB_DEVICE_LAUNCHED_H
 
-#include "engine/api.h"
-
 #include <stdbool.h>
 
 #ifdef __cplusplus
@@ -16,7 +14,7 @@ typedef struct pc_launched {
     int rank, ranks, local_rank, local_ranks;
     char key[64]; /* of the job, that its ranks share */
 } pc_launched;
-PC_API bool pc_launched_ranks(pc_launched *launched);
+bool pc_launched_ranks(pc_launched *launched);
 
 #ifdef __cplusplus
 }

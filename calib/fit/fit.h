@@ -8,7 +8,6 @@
 #ifndef PC_CALIB_FIT_FIT_H
 #define PC_CALIB_FIT_FIT_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/cost/cost.h"
 
@@ -74,55 +73,55 @@ typedef struct pc_fit {
     double cv_median, cv_p95, cv_coverage;
 } pc_fit;
 
-PC_API void pc_fit_free(pc_fit *fit); /* zeroes it */
+void pc_fit_free(pc_fit *fit); /* zeroes it */
 
 /* Fits `count` points: points[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT where they are too
  * few for the form, with how many it needs (pieces: 5 points of 3 sizes; rooflines: 8 shapes). `processors` for GEMM
  * and ATTENTION. Same points in any order, same bytes. Threads wait for each other here: GSL has one error handler for
  * all.
  */
-PC_API pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
-                           int64_t count, pc_fit *fit, pc_error *error);
+pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
+                    int64_t count, pc_fit *fit, pc_error *error);
 
 /* What it says of a point, and the standard error of one fresh measurement (both in seconds). Pure, thread-safe,
  * without allocation. */
-PC_API pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
+pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 
 /* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */
-PC_API void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s);
+void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s);
 
 /* How far a point lies outside what was measured: the largest ratio, over the dimensions, to the nearest measured edge;
  * 1 inside. *dimension is the one that is farthest. */
-PC_API double pc_fit_distance(const pc_fit *fit, const double *point, int *dimension);
+double pc_fit_distance(const pc_fit *fit, const double *point, int *dimension);
 
 /* A name for people: "gemm_forward bf16 cold", "all_reduce, 8 ranks, nvlink". */
-PC_API void pc_fit_name(const pc_fit_key *key, char *name, size_t size);
+void pc_fit_name(const pc_fit_key *key, char *name, size_t size);
 
-PC_API bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other); /* whether both are for the same */
+bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other); /* whether both are for the same */
 
 /* ---- what a form has ---- */
 
-PC_API bool pc_fit_form_is_roofline(pc_fit_form form);
+bool pc_fit_form_is_roofline(pc_fit_form form);
 
 /* The dimensions of its x: names and number. */
-PC_API const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count);
+const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count);
 
 /* Of its parameter `i`: "alpha 2" and "s". One table, for fits that are made and for those that are read. */
 typedef struct pc_parameter_label {
     char name[32];
     const char *unit;
 } pc_parameter_label;
-PC_API pc_parameter_label pc_fit_label(pc_fit_form form, int i);
+pc_parameter_label pc_fit_label(pc_fit_form form, int i);
 
 /* Root of the covariance's diagonal. */
-PC_API double pc_fit_standard_error(const pc_fit *fit, int parameter);
+double pc_fit_standard_error(const pc_fit *fit, int parameter);
 
 /* ---- whether a fit that somebody wrote down is one ---- */
 
 /* As many parameters as its form has, and of a roofline processors. */
-PC_API bool pc_fit_has_parameters(const pc_fit *fit);
+bool pc_fit_has_parameters(const pc_fit *fit);
 /* Rates above zero, and times at both ends of what was measured: numbers that are each fine may yet foretell none. */
-PC_API bool pc_fit_foretells(const pc_fit *fit);
+bool pc_fit_foretells(const pc_fit *fit);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,6 @@
 #define PC_CALIB_IMPORT_IMPORT_H
 
 #include "calib/profile/profile.h"
-#include "engine/api.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,21 +17,20 @@ typedef struct pc_import_options {
 } pc_import_options;
 
 /* PC_ERROR_INPUT where the collective or the link is none that profiles know; in any spelling. */
-PC_API pc_code pc_import_check_options(const pc_import_options *options, pc_error *error);
+pc_code pc_import_check_options(const pc_import_options *options, pc_error *error);
 
 /* Adds what the file holds to the profile, and the file's name to its origin; names the device where the file or the
  * user does. Rows that a table itself calls suspect are left out, and counted in the origin. Three forms, told apart by
  * their content: plain output of nccl-tests (all_reduce_perf and its like); a CSV of kernel times (a column op or
  * kernel, m, n, k, and time_us, or names like them); a CSV of transfer times (size_bytes, time_us ...).
  * docs/calibration.md has them. PC_ERROR_INPUT: file:line: what, and what was expected; the profile stays as it was. */
-PC_API pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options,
-                                 pc_error *error);
+pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options, pc_error *error);
 
 /* Adds what each of the files holds, in their order: one of these forms, or a profile, whose fits are left. What a
  * profile says of its device counts more than what tables say; of several profiles the first one stands. All have to be
  * of one device, unless options->device says what they are of. PC_ERROR_INPUT: the profile has what came before. */
-PC_API pc_code pc_profile_import_all(pc_profile *profile, const char *const *paths, int count,
-                                     const pc_import_options *options, pc_error *error);
+pc_code pc_profile_import_all(pc_profile *profile, const char *const *paths, int count,
+                              const pc_import_options *options, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #define PC_CALIB_PROFILE_PROFILE_H
 
 #include "calib/fit/fit.h"
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/workload/operation.h"
 
@@ -109,33 +108,33 @@ typedef struct pc_profile {
     int64_t replay_count, replay_room;
 } pc_profile;
 
-PC_API void pc_profile_free(pc_profile *profile); /* zeroes it */
+void pc_profile_free(pc_profile *profile); /* zeroes it */
 
 /* Append a copy; PC_ERROR_NO_MEMORY, and the profile as it was. `samples` may be NULL (seconds.count is then kept as it
  * is, first_sample -1). pc_profile_add_fit takes over the fit's arrays. */
-PC_API pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *kernel, const double *samples,
-                                     pc_error *error);
-PC_API pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *transfer,
-                                       const double *samples, pc_error *error);
-PC_API pc_code pc_profile_add_fit(pc_profile *profile, pc_fit *fit, pc_error *error);
-PC_API pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *report, pc_error *error);
+pc_code pc_profile_add_kernel(pc_profile *profile, const pc_kernel_measurement *kernel, const double *samples,
+                              pc_error *error);
+pc_code pc_profile_add_transfer(pc_profile *profile, const pc_transfer_measurement *transfer, const double *samples,
+                                pc_error *error);
+pc_code pc_profile_add_fit(pc_profile *profile, pc_fit *fit, pc_error *error);
+pc_code pc_profile_add_replay(pc_profile *profile, const pc_replay_report *report, pc_error *error);
 /* All that another one measured, with its raw samples, and its replays; its fits are left. */
-PC_API pc_code pc_profile_append(pc_profile *profile, const pc_profile *other, pc_error *error);
+pc_code pc_profile_append(pc_profile *profile, const pc_profile *other, pc_error *error);
 
 /* Replaces the file at once or leaves it as it was. Same profile, same bytes. */
-PC_API pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *error);
+pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *error);
 /* PC_ERROR_INPUT, one line with the path, where it is no profile, one of another kind of file, truncated, damaged, or
  * of a newer version. Then free with pc_profile_free. */
-PC_API pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
+pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
 
 /* Fits everything that can be fitted of the measurements, in place of the fits that are there (fit.h): a kernel by
  * family, dtype and cache state; a transfer by collective, ranks, nodes and link. What has too few points is left out
  * and counted, and so is a transfer with wrong elements. Needs device.processors for GEMMs (108 where it is 0 would be
  * a guess: PC_ERROR_INPUT says so). */
-PC_API pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
+pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
 
 /* A hash of all that decides what a simulation gets from it: device and fits. As 16 hexadecimal digits. */
-PC_API void pc_profile_hash(const pc_profile *profile, char hash[17]);
+void pc_profile_hash(const pc_profile *profile, char hash[17]);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,6 @@
 #define PC_CALIB_PROFILE_PROFILE_COST_H
 
 #include "calib/profile/profile.h"
-#include "engine/api.h"
 #include "models/cost/cost.h"
 #include "models/machine/machine.h"
 
@@ -18,15 +17,15 @@ extern "C" {
 /* PC_ERROR_INPUT where the profile is of another GPU than `gpu`, a name as machines have it ("a100-sxm-80gb"), with
  * both names. A profile that names a GPU of the library has to name this one; otherwise its driver's name ("NVIDIA
  * A100-SXM4-80GB") has to have the same words in it. */
-PC_API pc_code pc_profile_check_gpu(const pc_profile *profile, const char *gpu, pc_error *error);
+pc_code pc_profile_check_gpu(const pc_profile *profile, const char *gpu, pc_error *error);
 
 typedef struct pc_profile_cost pc_profile_cost;
 
 /* `profile` is borrowed and outlives it, `gpu` and the rest of `machine` are copied. PC_ERROR_INPUT where the profile
  * is of another GPU than the machine's (pc_profile_check_gpu). Free with pc_profile_cost_free. */
-PC_API pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machine, pc_profile_cost **cost,
-                                    pc_error *error);
-PC_API void pc_profile_cost_free(pc_profile_cost *cost);
+pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machine, pc_profile_cost **cost,
+                             pc_error *error);
+void pc_profile_cost_free(pc_profile_cost *cost);
 
 /* For pc_iteration_run; borrowed from `cost`. Any number of threads may use it at once.
  *
@@ -34,17 +33,17 @@ PC_API void pc_profile_cost_free(pc_profile_cost *cost);
  * that was measured. Up to 4 times outside the measured range its fit answers, with a warning from 1.25 on; beyond, the
  * roofline of the machine, in proportion to what the fit says at 4 times. What was not measured, the roofline answers.
  */
-PC_API pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost);
+pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost);
 
 /* The machine with what was measured in place of what its file says: a launch's host time; memory that is reserved,
  * where that is more; collectives of as many ranks in one domain as were measured, and messages in it, over anything
  * but loopback sockets. Borrowed from `cost`. */
-PC_API const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
+const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
 
 /* Warnings, a line each, the same for any number of threads: for each sort of operation the shape that was farthest
  * outside the measured range (with its distance, the dimension and the range), and in one line what is not in the
  * profile at all (the roofline answers). `number` from 0; false behind the last. */
-PC_API bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line, size_t size);
+bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line, size_t size);
 
 /* ---- how the times of kernels scatter, as a distribution of factors for what takes them ---- */
 
@@ -57,7 +56,7 @@ enum { PC_SCATTER_QUANTILES = 1001 };
  * in a hundred thousand does not count as one in two thousand; the greatest itself may lie beyond. Points without
  * samples, such as imported ones, and those that only watch for drift (PC_PROFILE_SENTINEL) are left out.
  * PC_ERROR_INPUT where none has two samples, and where half of a point's are not above zero. */
-PC_API pc_code pc_profile_scatter(const pc_profile *profile, double quantiles[PC_SCATTER_QUANTILES], pc_error *error);
+pc_code pc_profile_scatter(const pc_profile *profile, double quantiles[PC_SCATTER_QUANTILES], pc_error *error);
 
 #ifdef __cplusplus
 }

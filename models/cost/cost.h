@@ -6,7 +6,6 @@
 #ifndef PC_MODELS_COST_COST_H
 #define PC_MODELS_COST_COST_H
 
-#include "engine/api.h"
 #include "models/workload/operation.h"
 
 #ifdef __cplusplus
@@ -29,7 +28,7 @@ typedef struct pc_cost_model {
 typedef struct pc_pass_estimate {
     double kernel_s, launch_bound_s, standard_error;
 } pc_pass_estimate;
-PC_API pc_pass_estimate pc_cost_pass(const pc_cost_model *cost, const pc_operations *operations);
+pc_pass_estimate pc_cost_pass(const pc_cost_model *cost, const pc_operations *operations);
 
 #ifdef __cplusplus
 }

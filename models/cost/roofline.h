@@ -10,7 +10,6 @@
 #ifndef PC_MODELS_COST_ROOFLINE_H
 #define PC_MODELS_COST_ROOFLINE_H
 
-#include "engine/api.h"
 #include "models/cost/cost.h"
 #include "models/machine/machine.h"
 
@@ -19,7 +18,7 @@ extern "C" {
 #endif
 
 /* `gpu` is borrowed. Only + - * / of doubles: the same bits on every machine. */
-PC_API pc_cost_model pc_roofline(const pc_gpu *gpu);
+pc_cost_model pc_roofline(const pc_gpu *gpu);
 
 #ifdef __cplusplus
 }

@@ -6,8 +6,6 @@
 #ifndef PC_MODELS_COST_SPREAD_H
 #define PC_MODELS_COST_SPREAD_H
 
-#include "engine/api.h"
-
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -18,7 +16,7 @@ extern "C" {
  * (Tippett 1925, 'On the extreme individuals and the range of samples taken from a normal population'): 0 for one, 2.59
  * for 128, 3.44 for 2048. Never falls with `count`; exact for powers of two, up to 0.06 too small between
  * them; beyond 2^30 that of 2^30. The same bits on every machine. */
-PC_API double pc_expected_largest(int64_t count);
+double pc_expected_largest(int64_t count);
 
 #ifdef __cplusplus
 }

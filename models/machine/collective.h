@@ -13,7 +13,6 @@
 #ifndef PC_MODELS_MACHINE_COLLECTIVE_H
 #define PC_MODELS_MACHINE_COLLECTIVE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/program.h"
 #include "models/machine/machine.h"
@@ -69,12 +68,11 @@ typedef struct pc_collective_course {
  * `size_bytes` as in operation.h; of an all-to-all what a rank has to send, its own part with it. The choice between
  * algorithms and protocols is by the closed cost. An algorithm that this collective, group or machine has not (a tree
  * all-to-all, a hierarchy in one domain) falls back to RING. */
-PC_API pc_collective_course pc_collective_course_of(const pc_machine *machine, const pc_group *group,
-                                                    pc_collective collective, pc_algorithm algorithm,
-                                                    double size_bytes);
+pc_collective_course pc_collective_course_of(const pc_machine *machine, const pc_group *group, pc_collective collective,
+                                             pc_algorithm algorithm, double size_bytes);
 
 /* A message between stages, alone; measured where the machine has that. */
-PC_API double pc_message_seconds(const pc_machine *machine, const pc_hop *hop, double size_bytes);
+double pc_message_seconds(const pc_machine *machine, const pc_hop *hop, double size_bytes);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #ifndef PC_MODELS_MACHINE_MACHINE_H
 #define PC_MODELS_MACHINE_MACHINE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stdbool.h>
@@ -79,7 +78,7 @@ typedef struct pc_machine {
 } pc_machine;
 
 /* PC_ERROR_INPUT names the first number that cannot be. */
-PC_API pc_code pc_machine_check(const pc_machine *machine, pc_error *error);
+pc_code pc_machine_check(const pc_machine *machine, pc_error *error);
 
 #ifdef __cplusplus
 }

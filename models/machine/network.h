@@ -9,7 +9,6 @@
 #ifndef PC_MODELS_MACHINE_NETWORK_H
 #define PC_MODELS_MACHINE_NETWORK_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/program.h"
 #include "models/machine/collective.h"
@@ -25,21 +24,21 @@ extern "C" {
 typedef struct pc_network pc_network;
 
 /* For GPUs 0 .. gpus-1 of a checked machine, which is copied. The program must outlive the network. */
-PC_API pc_code pc_network_create(const pc_machine *machine, int64_t gpus, pc_program *program, pc_network **network,
-                                 pc_error *error);
-PC_API void pc_network_free(pc_network *network);
+pc_code pc_network_create(const pc_machine *machine, int64_t gpus, pc_program *program, pc_network **network,
+                          pc_error *error);
+void pc_network_free(pc_network *network);
 
 /* The route from one GPU to another, made at the first asking. The same GPU is PC_ERROR_INPUT. */
-PC_API pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, int32_t *route, pc_error *error);
+pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, int32_t *route, pc_error *error);
 
 /* Adds the tasks of a collective among `count` GPUs, given in ascending order, every rank with its own flows, that
  * starts after the tasks `after` (one a rank; PC_NO_RESOURCE entries are skipped), and writes for each rank the task
  * with which it is done. No rank goes on before all have come, and none is done before all are: each waits for all
  * others' data. The course is pc_collective_course_of's for a group that lies so, with others like it beside it. On an
  * error the program may hold a part of the tasks. */
-PC_API pc_code pc_network_add_collective(pc_network *network, const int64_t *gpus, int32_t count,
-                                         pc_collective collective, pc_algorithm algorithm, double size_bytes,
-                                         const int32_t *after, int32_t *done, pc_error *error);
+pc_code pc_network_add_collective(pc_network *network, const int64_t *gpus, int32_t count, pc_collective collective,
+                                  pc_algorithm algorithm, double size_bytes, const int32_t *after, int32_t *done,
+                                  pc_error *error);
 
 #ifdef __cplusplus
 }

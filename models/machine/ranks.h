@@ -2,7 +2,6 @@
 #ifndef PC_MODELS_MACHINE_RANKS_H
 #define PC_MODELS_MACHINE_RANKS_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/machine/machine.h"
 
@@ -26,12 +25,12 @@ typedef struct pc_ranks {
 } pc_ranks;
 
 /* "tp-dp-pp" and the like. PC_ERROR_INPUT where an axis is missing or stands twice. */
-PC_API pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *error);
-PC_API void pc_rank_order_write(pc_rank_order order, char text[16]);
+pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *error);
+void pc_rank_order_write(pc_rank_order order, char text[16]);
 
 /* PC_ERROR_INPUT where the machine has too few GPUs. */
-PC_API pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
-                              pc_error *error);
+pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
+                       pc_error *error);
 
 /* The GPU of a rank: node gpu / gpus_per_node, domain gpu / domain_gpus, leaf node / leaf_nodes. */
 static inline int64_t pc_ranks_gpu(const pc_ranks *ranks, int64_t tp, int64_t pp, int64_t dp) {
@@ -66,7 +65,7 @@ typedef struct pc_group {
                                 * nic_bytes_per_s has machine.nic_crossing_efficiency in it */
 } pc_group;
 
-PC_API pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
+pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
 
 /* How a message from pipeline stage `from` to stage `to` travels, those of all replicas and tensor ranks at once; the
  * worst of them. */
@@ -76,7 +75,7 @@ typedef struct pc_hop {
     double bytes_per_s; /* of one rank, all ranks of the stage sending at once */
     double latency_s;   /* bulk protocol */
 } pc_hop;
-PC_API pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to);
+pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to);
 
 #ifdef __cplusplus
 }

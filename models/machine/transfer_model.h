@@ -6,7 +6,7 @@
 #ifndef PC_MODELS_MACHINE_TRANSFER_MODEL_H
 #define PC_MODELS_MACHINE_TRANSFER_MODEL_H
 
-#include "engine/api.h"
+#include "engine/marks.h"
 #include "models/machine/collective.h"
 #include "models/machine/ranks.h"
 

@@ -15,7 +15,6 @@
 #ifndef PC_MODELS_PLANNER_H
 #define PC_MODELS_PLANNER_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/cost/cost.h"
 #include "models/training/iteration.h"
@@ -157,9 +156,9 @@ typedef struct pc_plan_answer {
 /* PC_ERROR_INPUT where a list is empty or has a value that no point can have, where prices are given to some bases only
  * while cost is asked for, or where a base's iterations have jitter, samples, expanded replicas or layers part by part.
  * No plan that fits is no error: an answer of none. Free with pc_plan_answer_free. */
-PC_API pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
-                           pc_error *error);
-PC_API void pc_plan_answer_free(pc_plan_answer *answer);
+pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
+                    pc_error *error);
+void pc_plan_answer_free(pc_plan_answer *answer);
 
 /* The rule that most points of a space break (as the log counts), and a value that lifts a rule: of the points that
  * break `rule`, `points` break none with that value in the place of their own. The value is in none of the space's
@@ -185,11 +184,11 @@ typedef struct pc_plan_remedy {
     int64_t points;                /* of LAYOUT; else only whether there are any */
 } pc_plan_remedy;
 
-PC_API pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, pc_plan_remedy *remedy,
-                                   pc_error *error);
+pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, pc_plan_remedy *remedy,
+                            pc_error *error);
 
 /* The iteration that a choice is; what it borrows is the space's. */
-PC_API pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice);
+pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice);
 
 #ifdef __cplusplus
 }

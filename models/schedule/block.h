@@ -12,7 +12,6 @@
 #ifndef PC_MODELS_SCHEDULE_BLOCK_H
 #define PC_MODELS_SCHEDULE_BLOCK_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"
@@ -45,37 +44,37 @@ static inline int64_t pc_block_start(const pc_block *block, int microbatch, int 
 }
 
 /* A block without passes and with interval 0. */
-PC_API pc_code pc_block_create(pc_placement placement, int devices, int chunks, int microbatches, pc_block *block,
-                               pc_error *error);
+pc_code pc_block_create(pc_placement placement, int devices, int chunks, int microbatches, pc_block *block,
+                        pc_error *error);
 
 /* Frees what the block owns and zeroes it; a zeroed one is fine. */
-PC_API void pc_block_free(pc_block *block);
+void pc_block_free(pc_block *block);
 
 /* Whether no two passes of a device overlap when the block is repeated every interval, and every pass starts after
  * those it waits for have ended (an F after the F of the part before, and so on). Every pass that its microbatches have
  * must stand in it. */
-PC_API bool pc_block_is_valid(const pc_block *block);
+bool pc_block_is_valid(const pc_block *block);
 
 /* How long the activation of a chunk, which the microbatch visits, is held, in cells: from the start of its F to the
  * end of its W, or BW. */
-PC_API int64_t pc_block_lifespan(const pc_block *block, int microbatch, int device, int chunk);
+int64_t pc_block_lifespan(const pc_block *block, int microbatch, int device, int chunk);
 
 /* The bound of 'Controllable Memory' on a device's memory when the block is repeated: the sum over the chunks of
  * ceil(lifespan / interval) times the chunk's activation, for every microbatch of the block; in chunks, each
  * counting 1. The fewer microbatches a block holds the closer it is: many short lives in a long interval count as one
  * each. */
-PC_API int64_t pc_block_peak_bound(const pc_block *block, int device);
+int64_t pc_block_peak_bound(const pc_block *block, int device);
 
 /* The most memory a device really holds when the block is repeated for m microbatches, or a few more where blocks of
  * several are to be whole: in bytes, where B gives back its share, and R, or a B that recomputes, takes what F did not
  * keep. Never more than the bound. */
-PC_API int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, int microbatches);
+int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, int microbatches);
 
 /* The block that a schedule repeats in its middle, of one or two microbatches. With every pass as long as its cells,
  * transfers free, and as early as it can run, there are two intervals there, one behind the other, in which all devices
  * do the same for the next microbatch or two. An empty block (no devices) where there are none: the iteration is too
  * short, or what it repeats is longer. The schedule must have passed pc_schedule_check. Free it with pc_block_free. */
-PC_API pc_code pc_block_of_schedule(const pc_schedule *schedule, pc_block *block, pc_error *error);
+pc_code pc_block_of_schedule(const pc_schedule *schedule, pc_block *block, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,6 @@
 #ifndef PC_MODELS_SCHEDULE_BLOCK_WRITE_H
 #define PC_MODELS_SCHEDULE_BLOCK_WRITE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
@@ -29,7 +28,7 @@ typedef struct pc_block_text_request {
  * single microbatches that start elsewhere, mostly at the ends. So it reads back at any times. Where no block is known,
  * the whole iteration is one. PC_ERROR_INPUT where both BW and W stand in it: blocks have one or the other. The caller
  * looks at ferror(stream). */
-PC_API pc_code pc_block_write(const pc_block_text_request *wanted, FILE *stream, pc_error *error);
+pc_code pc_block_write(const pc_block_text_request *wanted, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #ifndef PC_MODELS_SCHEDULE_COSTS_H
 #define PC_MODELS_SCHEDULE_COSTS_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/schedule.h"
@@ -55,14 +54,14 @@ typedef struct pc_costs {
 } pc_costs;
 
 /* All times PC_TIME_NOT_GIVEN, all bytes 0, a transfer of no time. Sizes as pc_schedule_check_size wants. */
-PC_API pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *error);
+pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *error);
 
 /* Makes the array, filled with transfer.delay_ps or with zeros; one that is there already stays. */
-PC_API pc_code pc_costs_add_hop_delays(pc_costs *costs, pc_error *error);
-PC_API pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error);
+pc_code pc_costs_add_hop_delays(pc_costs *costs, pc_error *error);
+pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error);
 
 /* Frees what the costs own and zeroes them; zeroed ones are fine. */
-PC_API void pc_costs_free(pc_costs *costs);
+void pc_costs_free(pc_costs *costs);
 
 /* Index into the arrays of bytes; times PC_PASS_KINDS plus kind, into duration_ps. */
 static inline int64_t pc_costs_index(const pc_costs *costs, int device, int chunk) {
@@ -74,7 +73,7 @@ static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int c
 }
 
 /* Of each kind the longest pass over devices and chunks; PC_TIME_NOT_GIVEN where no time is given for the kind. */
-PC_API void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]);
+void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]);
 
 /* How long a transfer between two neighbouring devices takes where transfers are delays. */
 static inline pc_time pc_costs_delay(const pc_costs *costs, int from, int to) {

@@ -10,8 +10,8 @@
 #ifndef PC_MODELS_SCHEDULE_DEPENDENCIES_H
 #define PC_MODELS_SCHEDULE_DEPENDENCIES_H
 
-#include "engine/api.h"
 #include "engine/error.h"
+#include "engine/marks.h"
 #include "models/schedule/schedule.h"
 
 #include <stdbool.h>
@@ -30,18 +30,18 @@ typedef struct pc_pass_index {
 } pc_pass_index;
 
 /* PC_ERROR_INPUT, naming stage and place, where a pass is out of range or stands twice. */
-PC_API pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
+pc_code pc_pass_index_create(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
 /* The same; *stage becomes that stage. */
-PC_API pc_code pc_pass_index_create_at(const pc_schedule *schedule, pc_pass_index *index, int *stage, pc_error *error);
-PC_API void pc_pass_index_free(pc_pass_index *index);
+pc_code pc_pass_index_create_at(const pc_schedule *schedule, pc_pass_index *index, int *stage, pc_error *error);
+void pc_pass_index_free(pc_pass_index *index);
 
-PC_API int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind);
+int32_t pc_pass_position(const pc_pass_index *index, int stage, int chunk, int microbatch, pc_pass_kind kind);
 
 /* An index for pc_pass_is_recomputed alone: where the schedule has no R it is zeroed, and nothing is allocated. */
-PC_API pc_code pc_pass_index_create_if_recomputing(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
+pc_code pc_pass_index_create_if_recomputing(const pc_schedule *schedule, pc_pass_index *index, pc_error *error);
 
 /* Whether the schedule has an R of the pass's chunk and microbatch on this stage; by a zeroed index, it has not. */
-PC_API bool pc_pass_is_recomputed(const pc_pass_index *index, int stage, pc_pass pass);
+bool pc_pass_is_recomputed(const pc_pass_index *index, int stage, pc_pass pass);
 
 /* A pass that another one waits for. */
 typedef struct pc_predecessor {
@@ -51,19 +51,19 @@ typedef struct pc_predecessor {
 
 /* Writes the passes that `pass` of `stage` waits for, its stage's order aside; returns their number. A pass that should
  * be there and is not is left out: pc_schedule_check finds it. */
-PC_API int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
-                                pc_predecessor predecessors[PC_PREDECESSORS_MAX]);
+int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
+                         pc_predecessor predecessors[PC_PREDECESSORS_MAX]);
 
 /* The one pass of another stage that `pass` of `stage` waits for: F for the F of the part before, B and BW for that of
  * the part behind. False where there is none, or the part is on the same stage. */
-PC_MUST_USE PC_API bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender);
+PC_MUST_USE bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender);
 
 /* The stage whose order holds position `position`. */
-PC_API int pc_stage_of_position(const pc_schedule *schedule, int64_t position);
+int pc_stage_of_position(const pc_schedule *schedule, int64_t position);
 
 /* "F3", or "F3.1" (microbatch.chunk) where stages have several chunks. Needs 32 characters. */
 enum { PC_PASS_NAME_SIZE = 32 };
-PC_API void pc_pass_name(const pc_schedule *schedule, pc_pass pass, char name[PC_PASS_NAME_SIZE]);
+void pc_pass_name(const pc_schedule *schedule, pc_pass pass, char name[PC_PASS_NAME_SIZE]);
 
 #ifdef __cplusplus
 }

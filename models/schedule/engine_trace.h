@@ -6,8 +6,8 @@
 #ifndef PC_MODELS_SCHEDULE_ENGINE_TRACE_H
 #define PC_MODELS_SCHEDULE_ENGINE_TRACE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
+#include "engine/marks.h"
 #include "engine/simtime.h"
 #include "models/schedule/memory_limit.h"
 
@@ -100,16 +100,16 @@ typedef enum pc_engine_axis {
 /* Allocates `rows` zeros of every column of that axis; how many of them count, the caller says. False where memory is
  * short: pc_engine_trace_free takes what was made. */
 PC_MUST_USE bool pc_engine_trace_make(pc_engine_trace *trace, pc_engine_axis axis, int64_t rows);
-PC_API void pc_engine_trace_free(pc_engine_trace *trace);
+void pc_engine_trace_free(pc_engine_trace *trace);
 
 /* "stages", "domain", "nic", "uplink"; "message", "tensor", "gather", "reduce", "tied", "loss", "norm"; "optimizer",
  * "overhead". */
 extern const char *const pc_link_sort_names[PC_LINK_SORTS + 1]; /* end with NULL */
 extern const char *const pc_flow_sort_names[PC_FLOW_SORTS + 1];
 extern const char *const pc_work_sort_names[PC_WORK_SORTS + 1];
-PC_API const char *pc_link_sort_name(pc_link_sort sort);
-PC_API const char *pc_flow_sort_name(pc_flow_sort sort);
-PC_API const char *pc_work_sort_name(pc_work_sort sort);
+const char *pc_link_sort_name(pc_link_sort sort);
+const char *pc_flow_sort_name(pc_flow_sort sort);
+const char *pc_work_sort_name(pc_work_sort sort);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,6 @@
 #ifndef PC_MODELS_SCHEDULE_GENERATE_H
 #define PC_MODELS_SCHEDULE_GENERATE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/names.h"
 #include "models/schedule/block.h"
@@ -70,33 +69,33 @@ struct pc_generator {
 };
 
 /* All generators, `*count` of them, in the order in which they are listed. Static storage. */
-PC_API const pc_generator *pc_generators(int *count);
+const pc_generator *pc_generators(int *count);
 
 /* By name; NULL where there is none. */
-PC_API const pc_generator *pc_generator_find(const char *name);
+const pc_generator *pc_generator_find(const char *name);
 
 /* Whether its schedules have passes of this kind. */
-PC_API bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind);
+bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind);
 
 /* Writes "gpipe, 1f1b, ..." into text (cut to size), for messages. */
-PC_API void pc_generator_names(char *text, int size);
+void pc_generator_names(char *text, int size);
 
 /* Which generators the word probably means: pc_nearest_hint of their names, and of what PyTorch calls them. */
-PC_API const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]);
+const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]);
 
 /* Whether this generator can make a schedule of p devices, m microbatches and v chunks; PC_ERROR_INPUT and the rule
  * that is broken otherwise. One that a file gives may be for one p and m alone. `chunks` 0 asks for the generator's own
  * default. */
-PC_API pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
-                                  pc_error *error);
+pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
+                           pc_error *error);
 
 /* The least memory, in bytes, that any schedule of this placement needs on a device: the activations of one microbatch,
  * all chunks that it visits there; where B recomputes, of one chunk at a time beside what the others' F kept. */
-PC_API int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
+int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
 
 /* Whether the limit leaves every device that much; PC_ERROR_INPUT and the first one that has less otherwise. */
-PC_API pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs,
-                                         pc_memory_limit memory_limit, pc_error *error);
+pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_memory_limit memory_limit,
+                                  pc_error *error);
 
 /* Checks, then generates. *block becomes the building block that the schedule repeats; NULL where it is not wanted. A
  * static schedule has one for any shape. One that searches gives what it repeats in its middle (pc_block_of_schedule);
@@ -104,12 +103,12 @@ PC_API pc_code pc_generator_check_memory(const pc_generator *generator, const pc
  * from none, because no block keeps the memory limit, or from one of other kinds of passes. A schedule that searches is
  * within the limit of every device, or there is PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do
  * not look at memory. Free the results with pc_schedule_free and pc_block_free. */
-PC_API pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
-                           pc_block *block, pc_error *error);
+pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
+                    pc_block *block, pc_error *error);
 
 /* The same for costs where all F, B and W take the same time and the same memory and transfers are free. */
-PC_API pc_code pc_schedule_generate(const pc_generator *generator, int64_t devices, int64_t microbatches,
-                                    int64_t chunks, pc_schedule *schedule, pc_error *error);
+pc_code pc_schedule_generate(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
+                             pc_schedule *schedule, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,6 @@
 #ifndef PC_MODELS_SCHEDULE_GIVEN_H
 #define PC_MODELS_SCHEDULE_GIVEN_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/schedule.h"
@@ -14,24 +13,24 @@ extern "C" {
 #endif
 
 /* Reads a file (pc_schedule_read_torch_csv) and checks it (pc_schedule_check): PC_ERROR_INPUT says file and line. */
-PC_API pc_code pc_schedule_load(const char *path, pc_schedule *schedule, pc_error *error);
+pc_code pc_schedule_load(const char *path, pc_schedule *schedule, pc_error *error);
 
 /* One whole schedule. Its generator is for its p, m, v and placement alone, and has its name. */
 typedef struct pc_given_schedule pc_given_schedule;
 
 /* Loads it. `name` is what the schedule is called, cut to size at its front; NULL: the file's. */
-PC_API pc_code pc_given_schedule_read(const char *path, const char *name, pc_given_schedule **given, pc_error *error);
+pc_code pc_given_schedule_read(const char *path, const char *name, pc_given_schedule **given, pc_error *error);
 
 /* Both are the given one's, and last as long as it does. */
-PC_API const pc_generator *pc_given_schedule_generator(const pc_given_schedule *given);
-PC_API const pc_schedule *pc_given_schedule_order(const pc_given_schedule *given);
+const pc_generator *pc_given_schedule_generator(const pc_given_schedule *given);
+const pc_schedule *pc_given_schedule_order(const pc_given_schedule *given);
 
 /* NULL is fine. */
-PC_API void pc_given_schedule_free(pc_given_schedule *given);
+void pc_given_schedule_free(pc_given_schedule *given);
 
 /* A generator for what its maker has read: `given` is the first member of what `generate` reads. The rest as in
  * generate.h; `name` is borrowed. */
-PC_API pc_generator pc_generator_of_given(const char *name, pc_placement placement, int chunks, const pc_given *given);
+pc_generator pc_generator_of_given(const char *name, pc_placement placement, int chunks, const pc_given *given);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #ifndef PC_MODELS_SCHEDULE_GIVEN_BLOCK_H
 #define PC_MODELS_SCHEDULE_GIVEN_BLOCK_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
@@ -29,7 +28,7 @@ extern "C" {
 typedef enum pc_block_steps { PC_BLOCK_NONE, PC_BLOCK_SQUEEZE, PC_BLOCK_REORDER, PC_BLOCK_STEPS } pc_block_steps;
 
 /* "none", "squeeze", "reorder". */
-PC_API const char *pc_block_steps_name(pc_block_steps steps);
+const char *pc_block_steps_name(pc_block_steps steps);
 
 enum {
     PC_BLOCK_EVERY = -1,           /* every chunk, or microbatch */
@@ -66,49 +65,49 @@ typedef struct pc_block_draft {
 } pc_block_draft;
 
 /* Zeroed ones are fine. */
-PC_API void pc_block_draft_free(pc_block_draft *draft);
+void pc_block_draft_free(pc_block_draft *draft);
 
 /* A block with its generator. */
 typedef struct pc_given_block pc_given_block;
 
 /* Takes the draft over: on failure too. PC_ERROR_INPUT where it lacks F, or has not either BW or B and W. */
-PC_API pc_code pc_given_block_create(pc_block_draft *draft, pc_given_block **given, pc_error *error);
-PC_API void pc_given_block_free(pc_given_block *given); /* NULL is fine */
+pc_code pc_given_block_create(pc_block_draft *draft, pc_given_block **given, pc_error *error);
+void pc_given_block_free(pc_given_block *given); /* NULL is fine */
 
 /* The given one's. It searches where its steps are REORDER: then it keeps the request's memory limit, or fails. */
-PC_API const pc_generator *pc_given_block_generator(const pc_given_block *given);
-PC_API const pc_block_draft *pc_given_block_draft(const pc_given_block *given);
+const pc_generator *pc_given_block_generator(const pc_given_block *given);
+const pc_block_draft *pc_given_block_draft(const pc_given_block *given);
 
 /* Other steps than the file's, before anything is generated; PC_ERROR_INPUT where it cannot be reordered. */
-PC_API pc_code pc_given_block_set_steps(pc_given_block *given, pc_block_steps steps, pc_error *error);
+pc_code pc_given_block_set_steps(pc_given_block *given, pc_block_steps steps, pc_error *error);
 
 /* Where the pass of a line starts, in cells; PC_ERROR_INPUT says place and device. */
-PC_API pc_code pc_block_line_offset(const pc_block_line *line, const int64_t values[PC_RULE_NAMES], int64_t *offset,
-                                    pc_error *error);
+pc_code pc_block_line_offset(const pc_block_line *line, const int64_t values[PC_RULE_NAMES], int64_t *offset,
+                             pc_error *error);
 
 /* The block on p devices, for m microbatches; checked: pc_block_check. Free it with pc_block_free. */
-PC_API pc_code pc_given_block_make(const pc_given_block *given, int devices, int microbatches, pc_block *block,
-                                   pc_error *error);
+pc_code pc_given_block_make(const pc_given_block *given, int devices, int microbatches, pc_block *block,
+                            pc_error *error);
 
 /* Which two passes collide, on which device and in which cell of the interval; which pass starts before what it waits
  * for has ended; which one the block lacks. PC_OK where pc_block_is_valid. */
-PC_API pc_code pc_block_check(const pc_block *block, pc_error *error);
+pc_code pc_block_check(const pc_block *block, pc_error *error);
 
 /* The block, repeated for m microbatches: every device's passes by their cells. `ends` as in a draft, or NULL. *cells,
  * where asked for, becomes the cell that every pass starts in, by its position; the caller frees it (pc_free). */
-PC_API pc_code pc_schedule_of_block(const pc_block *block, const pc_block_line *ends, int end_count, const char *name,
-                                    int microbatches, pc_schedule *schedule, int64_t **cells, pc_error *error);
+pc_code pc_schedule_of_block(const pc_block *block, const pc_block_line *ends, int end_count, const char *name,
+                             int microbatches, pc_schedule *schedule, int64_t **cells, pc_error *error);
 
 /* The same order made shorter within the memory that it takes on every device, and within the limit: REORDER.
  * Replaces the passes. PC_ERROR_INPUT where it cannot be: R, two replicas, a time that is not given, or too little
  * memory. */
-PC_API pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
-                                   pc_schedule *schedule, pc_error *error);
+pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
+                            pc_schedule *schedule, pc_error *error);
 
 /* A replay on the block's own grid: every pass starts where its cell does. A cell is as long as it has to be: every
  * pass ends within its cells, and what waits for it in another part has its transfer by then. */
-PC_API pc_code pc_given_block_replay(const pc_given_block *given, const pc_schedule *schedule, const pc_costs *costs,
-                                     bool with_trace, pc_replay *replay, pc_error *error);
+pc_code pc_given_block_replay(const pc_given_block *given, const pc_schedule *schedule, const pc_costs *costs,
+                              bool with_trace, pc_replay *replay, pc_error *error);
 
 #ifdef __cplusplus
 }

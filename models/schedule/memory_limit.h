@@ -4,7 +4,6 @@
 #ifndef PC_MODELS_SCHEDULE_MEMORY_LIMIT_H
 #define PC_MODELS_SCHEDULE_MEMORY_LIMIT_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stdbool.h>
@@ -28,10 +27,10 @@ static inline int64_t pc_memory_limit_of(pc_memory_limit limit, int device) {
 }
 
 /* Whether some device has one. */
-PC_API bool pc_memory_limit_is_given(pc_memory_limit limit, int devices);
+bool pc_memory_limit_is_given(pc_memory_limit limit, int devices);
 
 /* PC_ERROR_INPUT, naming the device, where one is negative. */
-PC_API pc_code pc_memory_limit_check(pc_memory_limit limit, int devices, pc_error *error);
+pc_code pc_memory_limit_check(pc_memory_limit limit, int devices, pc_error *error);
 
 #ifdef __cplusplus
 }

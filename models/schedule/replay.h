@@ -10,7 +10,6 @@
 #ifndef PC_MODELS_SCHEDULE_REPLAY_H
 #define PC_MODELS_SCHEDULE_REPLAY_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
@@ -35,10 +34,10 @@ typedef enum pc_engine_mode { PC_ENGINE_AUTO, PC_ENGINE_EVENTS } pc_engine_mode;
 typedef enum pc_engine_way { PC_WAY_PATHS, PC_WAY_FLOWS, PC_WAY_EVENTS, PC_ENGINE_WAYS } pc_engine_way;
 
 /* "paths", "flows", "events". */
-PC_API const char *pc_engine_way_name(pc_engine_way way);
+const char *pc_engine_way_name(pc_engine_way way);
 
 /* What that is, and why it may be done: "longest paths; nothing shares a link and ...". For headings. */
-PC_API const char *pc_engine_way_words(pc_engine_way way);
+const char *pc_engine_way_words(pc_engine_way way);
 
 /* What did not fit: the first pass, in simulated time, for which a device's memory was too small. */
 typedef struct pc_out_of_memory {
@@ -110,18 +109,18 @@ typedef struct pc_replay_options {
  * transfers are delays and everything fits, one walk finds the times (timing.h); else, and with EVENTS, the engine runs
  * the schedule, and the result is the same to the last bit, ten to twenty times slower. Free the result with
  * pc_replay_free. */
-PC_API pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *options,
-                             pc_replay *replay, pc_error *error);
+pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const pc_replay_options *options,
+                      pc_replay *replay, pc_error *error);
 
 /* The same for times that are known already, of every pass by position, from whatever runs the schedule in its orders;
  * the costs say the memory alone. For the trace, `arrival_ps` says by position
  * when what a pass waits for from another stage has arrived; NULL: after the costs' delays. */
-PC_API pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
-                                    const pc_time *end_ps, const pc_time *arrival_ps, bool with_trace,
-                                    pc_replay *replay, pc_error *error);
+pc_code pc_replay_from_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
+                             const pc_time *end_ps, const pc_time *arrival_ps, bool with_trace, pc_replay *replay,
+                             pc_error *error);
 
 /* Frees what the replay owns and zeroes it; a zeroed one is fine. */
-PC_API void pc_replay_free(pc_replay *replay);
+void pc_replay_free(pc_replay *replay);
 
 #ifdef __cplusplus
 }

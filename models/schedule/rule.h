@@ -9,7 +9,6 @@
 #ifndef PC_MODELS_SCHEDULE_RULE_H
 #define PC_MODELS_SCHEDULE_RULE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/hash.h"
 
@@ -48,19 +47,19 @@ typedef struct pc_rule {
 
 /* Reads a rule that may name what `names` has a bit for. PC_ERROR_INPUT: what is wrong, and at which byte of the text,
  * from 1. The message lacks its place. */
-PC_API pc_code pc_rule_parse(const char *text, unsigned names, pc_rule *rule, pc_error *error);
+pc_code pc_rule_parse(const char *text, unsigned names, pc_rule *rule, pc_error *error);
 
 /* A rule that is a number. */
-PC_API pc_code pc_rule_number(int64_t number, pc_rule *rule, pc_error *error);
+pc_code pc_rule_number(int64_t number, pc_rule *rule, pc_error *error);
 
 /* What it comes to; PC_ERROR_INPUT: too large, or a division by zero. A rule that was never read comes to 0. */
-PC_API pc_code pc_rule_value(const pc_rule *rule, const int64_t values[PC_RULE_NAMES], int64_t *value, pc_error *error);
+pc_code pc_rule_value(const pc_rule *rule, const int64_t values[PC_RULE_NAMES], int64_t *value, pc_error *error);
 
 /* Adds what the rule says. */
-PC_API void pc_rule_hash(const pc_rule *rule, pc_hash *hash);
+void pc_rule_hash(const pc_rule *rule, pc_hash *hash);
 
 /* A zeroed one is fine. */
-PC_API void pc_rule_free(pc_rule *rule);
+void pc_rule_free(pc_rule *rule);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #ifndef PC_MODELS_SCHEDULE_SCHEDULE_H
 #define PC_MODELS_SCHEDULE_SCHEDULE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stdbool.h>
@@ -62,43 +61,43 @@ typedef struct pc_schedule {
 } pc_schedule;
 
 /* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v", "bidirectional". */
-PC_API const char *pc_pass_kind_name(pc_pass_kind kind);
+const char *pc_pass_kind_name(pc_pass_kind kind);
 extern const char *const pc_pass_kind_names[PC_PASS_KINDS + 1]; /* ends with NULL, as the next */
 extern const char *const pc_placement_names[PC_PLACEMENTS + 1];
-PC_API const char *pc_placement_name(pc_placement placement);
+const char *pc_placement_name(pc_placement placement);
 
 /* The part that chunk `chunk` of stage `stage` holds. And back: the stage and the chunk in which `microbatch` finds
  * `part`; only where there are replicas does that depend on the microbatch. Arguments must be in range. */
-PC_API int pc_placement_part(pc_placement placement, int devices, int stage, int chunk);
-PC_API int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch);
-PC_API int pc_placement_chunk(pc_placement placement, int devices, int part, int microbatch);
+int pc_placement_part(pc_placement placement, int devices, int stage, int chunk);
+int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch);
+int pc_placement_chunk(pc_placement placement, int devices, int part, int microbatch);
 
 /* Whether `microbatch` goes through the chunks of this number: every one does, but for replicas. */
-PC_API bool pc_placement_visits(pc_placement placement, int chunk, int microbatch);
+bool pc_placement_visits(pc_placement placement, int chunk, int microbatch);
 
 /* The parts that a microbatch goes through: p*v, or p where the chunks are replicas; and how many of a stage's v chunks
  * it visits, one share of the stage each. */
-PC_API int pc_placement_parts(pc_placement placement, int devices, int chunks);
-PC_API int pc_placement_visited(pc_placement placement, int chunks);
+int pc_placement_parts(pc_placement placement, int devices, int chunks);
+int pc_placement_visited(pc_placement placement, int chunks);
 
 /* PC_OK where p, m, v are within the limits above and 3*p*m*v (F, B and W) within PC_PASSES_MAX; otherwise
  * PC_ERROR_INPUT and a message that names the number and the range. */
-PC_API pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t chunks, pc_error *error);
+pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t chunks, pc_error *error);
 
 /* An empty schedule of the given shape with room for `passes_per_stage[d]` passes on stage d (offsets filled in, the
  * passes zeroed). The caller fills them in. */
-PC_API pc_code pc_schedule_create(const char *name, int devices, int microbatches, int chunks, pc_placement placement,
-                                  const int64_t *passes_per_stage, pc_schedule *schedule, pc_error *error);
+pc_code pc_schedule_create(const char *name, int devices, int microbatches, int chunks, pc_placement placement,
+                           const int64_t *passes_per_stage, pc_schedule *schedule, pc_error *error);
 
 /* Frees what the schedule owns and zeroes it; a zeroed one is fine. */
-PC_API void pc_schedule_free(pc_schedule *schedule);
+void pc_schedule_free(pc_schedule *schedule);
 
 /* Whether the schedule has passes of this kind. */
-PC_API bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind);
+bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind);
 
 /* Whether the stage recomputes what `pass` belongs to: has an R of its chunk and microbatch. Looks through the stage's
  * whole order; to ask often, ask pc_pass_is_recomputed. */
-PC_API bool pc_schedule_recomputes(const pc_schedule *schedule, int stage, pc_pass pass);
+bool pc_schedule_recomputes(const pc_schedule *schedule, int stage, pc_pass pass);
 
 #ifdef __cplusplus
 }

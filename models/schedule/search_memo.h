@@ -7,7 +7,6 @@
 #ifndef PC_MODELS_SCHEDULE_SEARCH_MEMO_H
 #define PC_MODELS_SCHEDULE_SEARCH_MEMO_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stddef.h>
@@ -25,8 +24,8 @@ typedef struct pc_search_memo pc_search_memo;
 
 /* It takes up to `bytes_max` for answers, and forgets the oldest where that is too little. Free it with
  * pc_search_memo_free; NULL is fine there. */
-PC_API pc_code pc_search_memo_create(size_t bytes_max, pc_search_memo **memo, pc_error *error);
-PC_API void pc_search_memo_free(pc_search_memo *memo);
+pc_code pc_search_memo_create(size_t bytes_max, pc_search_memo **memo, pc_error *error);
+void pc_search_memo_free(pc_search_memo *memo);
 
 /* What became of it so far. Of several threads the first two depend on who came first where answers were forgotten. */
 typedef struct pc_search_memo_counts {
@@ -35,7 +34,7 @@ typedef struct pc_search_memo_counts {
     int64_t forgotten; /* of these */
     size_t bytes;      /* what it holds now */
 } pc_search_memo_counts;
-PC_API pc_search_memo_counts pc_search_memo_count(pc_search_memo *memo);
+pc_search_memo_counts pc_search_memo_count(pc_search_memo *memo);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,6 @@
 #ifndef PC_MODELS_SCHEDULE_TIMING_H
 #define PC_MODELS_SCHEDULE_TIMING_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
@@ -52,37 +51,37 @@ typedef struct pc_timing_result {
  * whatever shape. One thread at a time. */
 typedef struct pc_timing pc_timing;
 
-PC_API pc_code pc_timing_create(pc_timing **timing, pc_error *error);
-PC_API void pc_timing_free(pc_timing *timing); /* NULL is fine */
+pc_code pc_timing_create(pc_timing **timing, pc_error *error);
+void pc_timing_free(pc_timing *timing); /* NULL is fine */
 
 /* Times `schedule` at `costs`, whose shape must be the schedule's and whose transfers must be delays. Linear in the
  * number of passes. PC_ERROR_INPUT: an order that is not valid, in pc_schedule_check's words; a time that is needed
  * and not given; a negative time or size; a time that runs over; transfers over links. */
-PC_API pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
-                             pc_timing_result *result, pc_error *error);
+pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs, pc_timing_result *result,
+                      pc_error *error);
 
 /* The same where every pass has a time of its own, duration_ps, a number a pass in the order of schedule->passes, none
  * negative; NULL: the costs' times. What the costs lack counts as missing all the same. */
-PC_API pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
-                                    const pc_time *duration_ps, pc_timing_result *result, pc_error *error);
+pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
+                             const pc_time *duration_ps, pc_timing_result *result, pc_error *error);
 
 /* The same where every transfer has a time of its own, too: delay_ps, a number a pass, from when what it waits for from
  * another stage ends there to when it is here; 0 for a pass that waits for no other stage. NULL: the costs' delays. For
  * timing one order again and again: memory, which goes by the order alone, is left out, and its numbers are 0. */
-PC_API pc_code pc_timing_run_each(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
-                                  const pc_time *duration_ps, const pc_time *delay_ps, pc_timing_result *result,
-                                  pc_error *error);
+pc_code pc_timing_run_each(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
+                           const pc_time *duration_ps, const pc_time *delay_ps, pc_timing_result *result,
+                           pc_error *error);
 
 /* Whether some of `devices` stages holds more than its limit. Its times are those of a machine with room enough. */
-PC_API bool pc_timing_exceeds(const pc_stage_timing *stages, int devices, pc_memory_limit memory_limit);
+bool pc_timing_exceeds(const pc_stage_timing *stages, int devices, pc_memory_limit memory_limit);
 
 /* The longest and the most over `devices` stages. */
-PC_API pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices);
+pc_timing_totals pc_timing_sum(const pc_stage_timing *stages, int devices);
 
 /* PC_OK where the costs have the schedule's shape, or: where they give a time for every pass that it has. The passes
  * must be in range. PC_ERROR_INPUT names what is wrong, or the first pass whose time is missing. */
-PC_API pc_code pc_timing_check_shape(const pc_schedule *schedule, const pc_costs *costs, pc_error *error);
-PC_API pc_code pc_timing_check_given(const pc_schedule *schedule, const pc_costs *costs, pc_error *error);
+pc_code pc_timing_check_shape(const pc_schedule *schedule, const pc_costs *costs, pc_error *error);
+pc_code pc_timing_check_given(const pc_schedule *schedule, const pc_costs *costs, pc_error *error);
 
 #ifdef __cplusplus
 }

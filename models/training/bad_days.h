@@ -11,7 +11,6 @@
 #ifndef PC_MODELS_TRAINING_BAD_DAYS_H
 #define PC_MODELS_TRAINING_BAD_DAYS_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/machine/machine.h"
@@ -88,20 +87,20 @@ typedef struct pc_bad_days_result {
 } pc_bad_days_result;
 
 /* Whether it says anything that changes an iteration, or a job. */
-PC_API bool pc_bad_days_of_iteration(const pc_bad_days *days);
-PC_API bool pc_bad_days_of_job(const pc_bad_days *days);
+bool pc_bad_days_of_iteration(const pc_bad_days *days);
+bool pc_bad_days_of_job(const pc_bad_days *days);
 
 /* PC_ERROR_INPUT, "FIELD: what; expected ...", where a number is out of range. */
-PC_API pc_code pc_bad_days_check(const pc_bad_days *days, pc_error *error);
+pc_code pc_bad_days_check(const pc_bad_days *days, pc_error *error);
 
 /* Of no samples: all NaN. */
-PC_API pc_bad_days_result pc_bad_days_none(void);
+pc_bad_days_result pc_bad_days_none(void);
 
 /* Quantile `q`, 0 < q < 1, of the distribution from which `count` numbers in ascending order were drawn: the smallest
  * of them below or at which are at least the part q. The bounds are two of the numbers: the ranks between which the
  * quantile lies with a chance of at least 95% whatever the distribution, at most 2.5% beyond either (David and Nagaraja
  * 2003, 'Order Statistics', section 7.1). NaN where there is no number. */
-PC_API pc_quantile pc_quantile_of(const double *sorted, int64_t count, double q);
+pc_quantile pc_quantile_of(const double *sorted, int64_t count, double q);
 
 #ifdef __cplusplus
 }

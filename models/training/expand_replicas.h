@@ -7,8 +7,8 @@
 #ifndef PC_MODELS_TRAINING_EXPAND_REPLICAS_H
 #define PC_MODELS_TRAINING_EXPAND_REPLICAS_H
 
-#include "engine/api.h"
 #include "engine/error.h"
+#include "engine/marks.h"
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/schedule.h"

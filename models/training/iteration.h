@@ -8,7 +8,6 @@
 #ifndef PC_MODELS_TRAINING_ITERATION_H
 #define PC_MODELS_TRAINING_ITERATION_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/cost/cost.h"
@@ -79,7 +78,7 @@ typedef struct pc_iteration_spec {
 
 /* All overlaps on, scattered boundary, NORM, PASS, AUTO, no overhead, no memory limit, order TP, DP, PP; the rest
  * zeroed. */
-PC_API pc_iteration_spec pc_iteration_spec_default(void);
+pc_iteration_spec pc_iteration_spec_default(void);
 
 /* What became of an iteration, or of a run. */
 typedef enum pc_run_status { PC_RUN_OK, PC_RUN_OUT_OF_MEMORY, PC_RUN_INFEASIBLE } pc_run_status;
@@ -140,24 +139,23 @@ typedef struct pc_iteration {
 
 /* Not fitting and not being possible are results, not errors. `with_trace` keeps passes, transfers, memory levels and
  * the block. Pure but for memory; free with pc_iteration_free. `cost`: NULL for the roofline of machine.gpu. */
-PC_API pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
-                                pc_iteration *iteration, pc_error *error);
-PC_API void pc_iteration_free(pc_iteration *iteration);
+pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
+                         pc_iteration *iteration, pc_error *error);
+void pc_iteration_free(pc_iteration *iteration);
 
 /* Of the FLOPs that MFU and HFU count, the part that is not computed: those of flash attention's scores that its causal
  * mask hides, s (s - 1) / 2 of s x s, and kernels skip. PC_ERROR_INPUT where the spec cannot be. */
 typedef struct pc_masked_flops {
     double of_model, of_hardware; /* 0 .. 1 */
 } pc_masked_flops;
-PC_API pc_code pc_iteration_masked_flops(const pc_iteration_spec *spec, pc_masked_flops *masked, pc_error *error);
+pc_code pc_iteration_masked_flops(const pc_iteration_spec *spec, pc_masked_flops *masked, pc_error *error);
 
 /* A device's room in bytes, for everything: the spec's limit, or what the GPU does not reserve. */
-PC_API int64_t pc_iteration_capacity(const pc_iteration_spec *spec);
+int64_t pc_iteration_capacity(const pc_iteration_spec *spec);
 
 /* The costs of the passes as the replay gets them, for callers who want them themselves (timelines, tables): times with
  * collectives and overhead, activations, transfers. */
-PC_API pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs,
-                                  pc_error *error);
+pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,6 @@
 #ifndef PC_MODELS_TRAINING_JOB_H
 #define PC_MODELS_TRAINING_JOB_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/training/bad_days.h"
@@ -39,12 +38,12 @@ typedef struct pc_job_spec {
 /* The work between two checkpoints that makes a long job shortest, in seconds, where failures come every `mtbf_s` and a
  * checkpoint takes `checkpoint_s`: Daly, 'A higher order estimate of the optimum checkpoint interval for restart
  * dumps', Future Generation Computer Systems 22 (2006), equation 37. */
-PC_API double pc_job_best_interval(double checkpoint_s, double mtbf_s);
+double pc_job_best_interval(double checkpoint_s, double mtbf_s);
 
 /* Fills in the result's part of a job: goodput (of a job, the iterations that were not undone by its end, times good_s,
  * over horizon_s), failures and interval_s; that is NaN where there are no checkpoints, and then nothing fails either.
  * PC_ERROR_INPUT where a job has more failures than can be simulated. */
-PC_API pc_code pc_job_run(const pc_job_spec *spec, pc_bad_days_result *result, pc_error *error);
+pc_code pc_job_run(const pc_job_spec *spec, pc_bad_days_result *result, pc_error *error);
 
 #ifdef __cplusplus
 }

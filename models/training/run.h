@@ -9,7 +9,6 @@
 #ifndef PC_MODELS_TRAINING_RUN_H
 #define PC_MODELS_TRAINING_RUN_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
@@ -27,19 +26,19 @@ extern "C" {
 /* Everything a run depends on. Owns its costs and lists: pc_run_spec_free. NaN and -1 are "not given". */
 typedef struct pc_run_spec {
     const pc_generator *generator;
-    int64_t gpus;            /* in all; -1 not known: then p of them count */
-    int devices;             /* p */
-    int microbatches;        /* of one pipeline */
-    int chunks;              /* v */
-    pc_making making;        /* of searched schedules */
-    int64_t microbatch_size; /* sequences; -1 not given */
-    int64_t seq_len;         /* tokens; -1 not given */
-    bool has_activation;     /* whether costs.activation_bytes were given: otherwise memory columns are empty */
-    bool trace;              /* whether the results file keeps every pass and the memory curves */
-    pc_time overhead_ps;     /* constant added to every iteration */
-    pc_engine_mode engine;   /* of given costs, as the next; on clusters the iteration says it */
-    bool waits_for_memory;   /* see pc_replay_options */
-    pc_costs costs;          /* empty where is_cluster */
+    int64_t gpus;                /* in all; -1 not known: then p of them count */
+    int devices;                 /* p */
+    int microbatches;            /* of one pipeline */
+    int chunks;                  /* v */
+    pc_making making;            /* of searched schedules */
+    int64_t microbatch_size;     /* sequences; -1 not given */
+    int64_t seq_len;             /* tokens; -1 not given */
+    bool has_activation;         /* whether costs.activation_bytes were given: otherwise memory columns are empty */
+    bool trace;                  /* whether the results file keeps every pass and the memory curves */
+    pc_time overhead_ps;         /* constant added to every iteration */
+    pc_engine_mode engine;       /* of given costs, as the next; on clusters the iteration says it */
+    bool waits_for_memory;       /* see pc_replay_options */
+    pc_costs costs;              /* empty where is_cluster */
     int64_t *memory_limit_bytes; /* [devices], of given costs: pc_memory_limit's; NULL: none; owned */
     bool is_cluster;
     pc_iteration_spec iteration; /* where is_cluster; its lists are those below */
@@ -60,8 +59,8 @@ typedef struct pc_run_spec {
 } pc_run_spec;
 
 /* Nothing given. */
-PC_API pc_run_spec pc_run_spec_default(void);
-PC_API void pc_run_spec_free(pc_run_spec *spec);
+pc_run_spec pc_run_spec_default(void);
+void pc_run_spec_free(pc_run_spec *spec);
 
 /* Of activations, at given costs. */
 static inline pc_memory_limit pc_run_memory_limit(const pc_run_spec *spec) {
@@ -108,12 +107,12 @@ typedef struct pc_run_detail {
     pc_block block; /* what the schedule repeats; without devices where that is not known, or no trace was asked for */
 } pc_run_detail;
 
-PC_API void pc_run_detail_free(pc_run_detail *detail);
+void pc_run_detail_free(pc_run_detail *detail);
 
 /* Generates, replays and sums up. A schedule that cannot exist for this shape, and all that pc_iteration_run refuses,
  * is the result's status INFEASIBLE, what does not fit OUT_OF_MEMORY, both with their reason in `message`. `detail` is
  * the caller's to free. Pure but for memory: runs of different specs may go on in different threads. */
-PC_API pc_code pc_run(const pc_run_spec *spec, pc_run_result *result, pc_run_detail *detail, pc_error *error);
+pc_code pc_run(const pc_run_spec *spec, pc_run_result *result, pc_run_detail *detail, pc_error *error);
 
 #ifdef __cplusplus
 }

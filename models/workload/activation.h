@@ -2,8 +2,8 @@
 #ifndef PC_MODELS_WORKLOAD_ACTIVATION_H
 #define PC_MODELS_WORKLOAD_ACTIVATION_H
 
-#include "engine/api.h"
 #include "engine/error.h"
+#include "engine/marks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,23 +28,23 @@ typedef enum pc_layer_layout { PC_LAYERS_EVEN, PC_LAYERS_ENDS } pc_layer_layout;
 
 /* Bytes that one layer keeps of one microbatch from F on: 34*s*b*h + 5*a*s^2*b (Korthikanti et al. 2022, arXiv
  * 2205.05198, equation 1). False, and *bytes untouched, where a number is not positive or the sum overflows. */
-PC_MUST_USE PC_API bool pc_activation_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
+PC_MUST_USE bool pc_activation_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
 
 /* Of those, what the backward pass for the input frees: 5*a*s^2*b + 2*s*b*h; W, which needs the 32*s*b*h of its
  * matrices' inputs, frees the rest ('Zero Bubble', arXiv 2401.10241, table 1 and section 2.3). As above. */
-PC_MUST_USE PC_API bool pc_activation_b_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
+PC_MUST_USE bool pc_activation_b_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
 
 /* Of those, what is left where the whole layer is recomputed: its input, 2*s*b*h (Korthikanti et al. 2022, table 2). As
  * above. */
-PC_MUST_USE PC_API bool pc_activation_input_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
+PC_MUST_USE bool pc_activation_input_bytes_per_layer(const pc_shape *shape, int64_t *bytes);
 
 /* The same as a fraction, where nothing but a size is known: 2*s*b*h of the 34*s*b*h of a layer whose attention matrix
  * is never kept. */
 #define PC_ACTIVATION_INPUT_FRACTION (2.0 / 34.0)
 
 /* How many of `layers` part `part` of `parts` holds. PC_ERROR_INPUT where they do not divide as the layout asks. */
-PC_API pc_code pc_layers_of_part(pc_layer_layout layout, int64_t layers, int64_t parts, int64_t part,
-                                 int64_t *part_layers, pc_error *error);
+pc_code pc_layers_of_part(pc_layer_layout layout, int64_t layers, int64_t parts, int64_t part, int64_t *part_layers,
+                          pc_error *error);
 
 #ifdef __cplusplus
 }

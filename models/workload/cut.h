@@ -3,7 +3,6 @@
 #ifndef PC_MODELS_WORKLOAD_CUT_H
 #define PC_MODELS_WORKLOAD_CUT_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/workload/model.h"
 
@@ -92,14 +91,14 @@ typedef struct pc_part {
  * expected a divisor", layers over parts, sequence over TP with sequence parallelism, ... Key and value heads may be
  * fewer than ranks, where they divide them: a rank has one, as others do. `parts` is the number of parts of the
  * placement. */
-PC_API pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
+pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 
 /* The last rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
  * asks. Of the cut only the layout and its lists are looked at. */
-PC_API pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
+pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 
 /* Part `part` of `parts` of a checked cut. */
-PC_API pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
+pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
 
 #ifdef __cplusplus
 }

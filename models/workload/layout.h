@@ -4,7 +4,6 @@
 #ifndef PC_MODELS_WORKLOAD_LAYOUT_H
 #define PC_MODELS_WORKLOAD_LAYOUT_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/workload/cut.h"
 
@@ -20,29 +19,29 @@ extern "C" {
 enum { PC_LAYOUT_SIZE = 256 };
 
 /* Whether a named layout can have `layers` over `parts` parts; LISTED: no. */
-PC_API bool pc_layout_divides(pc_cut_layout layout, int64_t layers, int parts);
+bool pc_layout_divides(pc_cut_layout layout, int64_t layers, int parts);
 
 /* What counts if nobody says: the first of EVEN, ENDS and OWN that divides; EVEN if none does. */
-PC_API pc_cut_layout pc_layout_auto(int64_t layers, int parts);
+pc_cut_layout pc_layout_auto(int64_t layers, int parts);
 
 /* "even", "ends", "own", "listed". */
-PC_API const char *pc_layout_name(pc_cut_layout layout);
+const char *pc_layout_name(pc_cut_layout layout);
 
 /* The layers of every part, `*count` of them, from a list of either kind. `layers` has room for PC_PARTS_MAX; NULL
  * where they are only counted. Megatron's notation as its parser reads it (megatron/core/transformer/
  * pipeline_parallel_layer_layout.py): E the embedding, t a layer, L head and loss, | between two parts, x*n and (...)*n
  * for n of them, commas without a meaning; groups do not nest. E stands first and L last. PC_ERROR_INPUT, with the
  * place of what is wrong, for anything else, and for m, a layer of multi-token prediction, which is not modelled. */
-PC_API pc_code pc_layout_parse(const char *text, int32_t *layers, int *count, pc_error *error);
+pc_code pc_layout_parse(const char *text, int32_t *layers, int *count, pc_error *error);
 
 /* The way back, in the shorter of both kinds; "listed" if neither fits into `text`, which has PC_LAYOUT_SIZE bytes. */
-PC_API void pc_layout_write(const int32_t *layers, int parts, char *text);
+void pc_layout_write(const int32_t *layers, int parts, char *text);
 
 /* What to say to someone whose layers do not divide: "--layout ends", or "pp 5 or 13, or a list such as --layout
  * 2,3,3,2": the named layouts that divide; else the nearest numbers of stages with which one does, and
  * a list that does. At least PC_LAYOUT_REMEDY_SIZE bytes; cut to them. */
 enum { PC_LAYOUT_REMEDY_SIZE = 192 };
-PC_API void pc_layout_remedy(int64_t layers, const pc_cut *cut, int parts, char *text);
+void pc_layout_remedy(int64_t layers, const pc_cut *cut, int parts, char *text);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,6 @@
 #ifndef PC_MODELS_WORKLOAD_MEMORY_H
 #define PC_MODELS_WORKLOAD_MEMORY_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/workload/cut.h"
 #include "models/workload/model.h"
@@ -45,13 +44,13 @@ typedef struct pc_pass_forms {
 } pc_pass_forms;
 
 /* For a checked cut. PC_ERROR_INPUT where a number runs over 2^63. */
-PC_API pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
-                                   pc_part_activation *activation, pc_error *error);
+pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
+                            pc_part_activation *activation, pc_error *error);
 
 /* Parameters of one part on one TP rank, for a checked cut. A tied matrix stands on both ends; where
  * `shares_embedding`, both ends are on one device and it stands once, with the embedding. Keys and values of fewer
  * heads than ranks stand on several. */
-PC_API int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
+int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
 /* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam: 2 bytes of
  * weights, pc_cut_gradient_bytes of gradients, 12 of optimizer state (master weight, two moments); with ZeRO each over
@@ -59,11 +58,11 @@ PC_API int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, cons
 typedef struct pc_state_bytes {
     int64_t parameters, gradients, optimizer;
 } pc_state_bytes;
-PC_API pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters);
+pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters);
 
 /* What one transfer between stages carries: 2*s*b*h, over t where the sequence is cut, or where the boundary tensor is
  * scattered over the TP ranks and gathered again (Narayanan et al. 2021, section 4.1). */
-PC_API int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered);
+int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered);
 
 #ifdef __cplusplus
 }

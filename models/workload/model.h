@@ -6,7 +6,6 @@
 #ifndef PC_MODELS_WORKLOAD_MODEL_H
 #define PC_MODELS_WORKLOAD_MODEL_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 
 #include <stdbool.h>
@@ -62,15 +61,15 @@ typedef struct pc_parameters {
 
 /* PC_ERROR_INPUT with the rule that is broken: a dimension that is not positive or not below 2^31, heads that kv_heads
  * do not divide, learned positions without a table. */
-PC_API pc_code pc_model_check(const pc_model *model, pc_error *error);
+pc_code pc_model_check(const pc_model *model, pc_error *error);
 
 /* V padded to a multiple of vocab_multiple * tp. */
-PC_API int64_t pc_model_padded_vocab(const pc_model *model, int tp);
+int64_t pc_model_padded_vocab(const pc_model *model, int tp);
 
 /* For a checked model; `tp` matters for the padding alone. PC_ERROR_INPUT where a number runs over 2^63. For GPT with
  * learned positions, tied, h = a * head_dim and f = 4h: 12 L h^2 (1 + 13/(12h)) + (V + s) h + 2h; the last term, of the
  * final norm, is left out in Narayanan et al. 2021 (arXiv 2104.04473, equation 2). */
-PC_API pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parameters, pc_error *error);
+pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parameters, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 #ifndef PC_MODELS_WORKLOAD_OPERATION_H
 #define PC_MODELS_WORKLOAD_OPERATION_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/schedule.h"
 #include "models/workload/cut.h"
@@ -74,19 +73,19 @@ typedef struct pc_operations {
  * biases and the embedding's table are B's work. A B and a W have the operations of a BW, all but can_overlap the same.
  * Where keys and values of fewer heads than ranks stand on several, model_flops counts a t-th of the model's matrix.
  * PC_ERROR_INPUT where a number, or a sum of pc_operations_sum, runs over 2^63. */
-PC_API pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind,
-                                  bool has_r, pc_operations *operations, pc_error *error);
+pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind, bool has_r,
+                           pc_operations *operations, pc_error *error);
 
 /* Sums over a list, with repeats. */
 typedef struct pc_operation_sums {
     int64_t flops, model_flops, bytes, collective_bytes, launches;
 } pc_operation_sums;
-PC_API pc_operation_sums pc_operations_sum(const pc_operations *operations);
+pc_operation_sums pc_operations_sum(const pc_operations *operations);
 
 /* Model FLOPs of one sequence through the whole model, F and BW: 72 s L h^2 (1 + s/(6h) + V/(12 L h)) for GPT; hardware
  * FLOPs with full recomputation: 96 s L h^2 (1 + s/(6h) + V/(16 L h)) (Narayanan et al. 2021, equation 3). V padded. As
  * doubles: exact below 2^53 and then to 16 digits. */
-PC_API double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len);
+double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #ifndef PC_RESULTS_FIGURE_H
 #define PC_RESULTS_FIGURE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/replay.h"
@@ -35,10 +34,10 @@ typedef struct pc_timeline {
 } pc_timeline;
 
 /* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
-PC_API pc_code pc_figure_check_path(const char *path, pc_error *error);
+pc_code pc_figure_check_path(const char *path, pc_error *error);
 
 /* PC_OK where a timeline of so many passes can be drawn; for checking before work, too. */
-PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
+pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
 
 /* A schedule in up to four panels, one below the other. The building block, and its repetitions in pale, as figures 1
  * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. A bar for each of its
@@ -47,7 +46,7 @@ PC_API pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_err
  * chunks; microbatch numbers where they fit; legend and title. And the memory of each device, on the same axis:
  * activations, or what the engine saw it hold, with a line at its capacity where that is less than twice the peak. In
  * svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
-PC_API pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
+pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

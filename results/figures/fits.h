@@ -3,7 +3,6 @@
 #define PC_RESULTS_FITS_H
 
 #include "calib/profile/profile.h"
-#include "engine/api.h"
 #include "engine/error.h"
 
 #ifdef __cplusplus
@@ -14,7 +13,7 @@ extern "C" {
  * work (bytes; FLOPs of products and attention), with the band of twice the scatter where it is one fit. `fit` is the
  * name of one, or part of the names of several; NULL: all. svg, png or pdf by the path's ending. PC_ERROR_INPUT where
  * no fit has that name, with those that there are. Same profile, same bytes. */
-PC_API pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *path, pc_error *error);
+pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

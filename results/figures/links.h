@@ -2,7 +2,6 @@
 #ifndef PC_RESULTS_LINKS_H
 #define PC_RESULTS_LINKS_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/engine_trace.h"
 
@@ -28,7 +27,7 @@ typedef struct pc_links_figure {
  * width shows the mean over its time. Where things of several colours are under way at once, the load is divided among
  * them by their number, as the trace does not say what each of them gets. In svg every piece has a <title> and data-
  * attributes (docs/figures.md). PC_ERROR_INPUT where nothing goes over any link. */
-PC_API pc_code pc_figure_links(const pc_links_figure *figure, const char *path, pc_error *error);
+pc_code pc_figure_links(const pc_links_figure *figure, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,6 @@
 #ifndef PC_RESULTS_BUILD_H
 #define PC_RESULTS_BUILD_H
 
-#include "engine/api.h"
-
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -11,12 +9,12 @@ extern "C" {
 #endif
 
 /* A hash of all sources that decide a result (build_hash.py), not of the version or the commit. */
-PC_API uint64_t pc_build_hash(void);
+uint64_t pc_build_hash(void);
 
 enum { PC_BUILD_TEXT_SIZE = 17 };
 
 /* As 16 hexadecimal digits. */
-PC_API void pc_build_text(char text[PC_BUILD_TEXT_SIZE]);
+void pc_build_text(char text[PC_BUILD_TEXT_SIZE]);
 
 #ifdef __cplusplus
 }

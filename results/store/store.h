@@ -10,7 +10,6 @@
 #ifndef PC_RESULTS_STORE_H
 #define PC_RESULTS_STORE_H
 
-#include "engine/api.h"
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/replay.h"
@@ -29,32 +28,32 @@ typedef struct pc_results_writer pc_results_writer;
 
 /* Starts a results file that will stand at `path`; the folder must exist and be writable. PC_ERROR_INPUT where it is
  * not (the user named it), PC_ERROR_IO for what the machine refuses. */
-PC_API pc_code pc_results_create(const char *path, pc_results_writer **writer, pc_error *error);
+pc_code pc_results_create(const char *path, pc_results_writer **writer, pc_error *error);
 
 /* How many runs the whole list has; where the file has only a part of them, pipecast can say which are missing. */
-PC_API pc_code pc_results_set_sweep_runs(pc_results_writer *writer, int64_t count, pc_error *error);
+pc_code pc_results_set_sweep_runs(pc_results_writer *writer, int64_t count, pc_error *error);
 
 /* Keeps the text of a scenario under its name. */
-PC_API pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, const char *text, size_t size,
-                                       pc_error *error);
+pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, const char *text, size_t size,
+                                pc_error *error);
 
 /* Adds a row; where `detail` is not NULL and holds a trace, the passes and memory levels of its pipeline as well, and
  * what each device's memory is taken by where that is known. */
-PC_API pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
-                                  const pc_run_detail *detail, pc_error *error);
+pc_code pc_results_add_run(pc_results_writer *writer, const pc_run_row *row, const pc_schedule *schedule,
+                           const pc_run_detail *detail, pc_error *error);
 
 /* Says what stood at the path when the caller looked whether it may be replaced (storage/replace.h); else it is what
  * stood there when the writer was made. */
 struct pc_standing;
-PC_API void pc_results_guard(pc_results_writer *writer, const struct pc_standing *standing);
+void pc_results_guard(pc_results_writer *writer, const struct pc_standing *standing);
 
 /* Completes the file and puts it at its path; frees the writer, also on failure (then nothing is left behind). If
  * another file has come there since, that stays, the results stand beside it, and PC_ERROR_INPUT says under which name.
  */
-PC_API pc_code pc_results_commit(pc_results_writer *writer, pc_error *error);
+pc_code pc_results_commit(pc_results_writer *writer, pc_error *error);
 
 /* Gives up: nothing is left behind; frees the writer. NULL is fine. */
-PC_API void pc_results_discard(pc_results_writer *writer);
+void pc_results_discard(pc_results_writer *writer);
 
 typedef struct pc_results_reader pc_results_reader;
 
@@ -63,48 +62,48 @@ typedef struct pc_results_reader pc_results_reader;
 #define PC_RESULTS_RUNS_MAX (INT64_C(1) << 53)
 
 /* Opens a results file. PC_ERROR_INPUT where there is none, or it is none of ours, or of a newer layout. */
-PC_API pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
-PC_API void pc_results_close(pc_results_reader *reader);
+pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
+void pc_results_close(pc_results_reader *reader);
 
 /* The same without its rows, of which a caller reads as many at a time as it likes: pc_results_row is not for it. */
-PC_API pc_code pc_results_open_part(const char *path, pc_results_reader **reader, pc_error *error);
+pc_code pc_results_open_part(const char *path, pc_results_reader **reader, pc_error *error);
 
 /* The version of the pipecast that wrote the file, and its build (build.h) as text, owned by the reader; "" where the
  * file does not say. */
-PC_API const char *pc_results_version(const pc_results_reader *reader);
-PC_API const char *pc_results_build(const pc_results_reader *reader);
+const char *pc_results_version(const pc_results_reader *reader);
+const char *pc_results_build(const pc_results_reader *reader);
 
 /* How many runs the whole list has of which the file's are all or a part; -1 where the file does not say. */
-PC_API int64_t pc_results_sweep_runs(const pc_results_reader *reader);
+int64_t pc_results_sweep_runs(const pc_results_reader *reader);
 
-PC_API int64_t pc_results_run_count(const pc_results_reader *reader);
+int64_t pc_results_run_count(const pc_results_reader *reader);
 
 /* Row `index` (0 ..), owned by the reader. Columns that the file lacks are "not defined". */
-PC_API const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index);
+const pc_run_row *pc_results_row(const pc_results_reader *reader, int64_t index);
 
 /* Rows first .. first + count - 1, of those that there are, into the caller's array. */
-PC_API pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
-                                    pc_error *error);
+pc_code pc_results_read_rows(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                             pc_error *error);
 
 /* The same, and of the columns only the key: in a file of many rows that is most of the time saved. */
-PC_API pc_code pc_results_read_row_keys(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
-                                        pc_error *error);
+pc_code pc_results_read_row_keys(const pc_results_reader *reader, int64_t first, int64_t count, pc_run_row *rows,
+                                 pc_error *error);
 
 /* The text of the scenario of this name, `*size` bytes and a terminating zero; free it with pc_free. PC_ERROR_INPUT
  * where the file has none. */
-PC_API pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
-                                        pc_error *error);
+pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
+                                 pc_error *error);
 
 /* The scenario that was added as number `number`, from 1: its name, and its text as above. *text is NULL behind the
  * last one, and in files of before there were numbers. */
-PC_API pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, char name[PC_COLUMN_TEXT_SIZE],
-                                      char **text, size_t *size, pc_error *error);
+pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, char name[PC_COLUMN_TEXT_SIZE],
+                               char **text, size_t *size, pc_error *error);
 
 /* Whether the run of this number kept its trace. */
-PC_API bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
+bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
 
 /* Whether it kept what the engine saw, too. */
-PC_API bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run);
+bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run);
 
 /* The trace of the run whose number is `run`: shape, passes, levels, and what pc_replay says of each device. Free both
  * with pc_trace_record_free. PC_ERROR_INPUT where that run kept none. */
@@ -117,14 +116,13 @@ typedef struct pc_trace_record {
     pc_block block;           /* without devices where the file has none */
 } pc_trace_record;
 
-PC_API pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record,
-                                     pc_error *error);
-PC_API void pc_trace_record_free(pc_trace_record *record);
+pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error);
+void pc_trace_record_free(pc_trace_record *record);
 
 /* What pc_results_add_run wants to write the same trace again: the schedule's shape, of the name that the row has, and
  * the detail, which borrows all from the record. */
-PC_API pc_schedule pc_trace_record_schedule(const pc_trace_record *record, const char *name);
-PC_API pc_run_detail pc_trace_record_detail(const pc_trace_record *record);
+pc_schedule pc_trace_record_schedule(const pc_trace_record *record, const char *name);
+pc_run_detail pc_trace_record_detail(const pc_trace_record *record);
 
 #ifdef __cplusplus
 }
