@@ -8,6 +8,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/schedule/deployed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -356,8 +357,20 @@ static pc_code generate_at_equal_times(const pc_generator *generator, const pc_g
     return code;
 }
 
+/* What repeats in it is looked for as in a searched schedule. */
+static pc_code generate_deployed(const pc_generator *generator, const pc_generate_request *request,
+                                 pc_schedule *schedule, pc_block *block, pc_error *error) {
+    const pc_deployed *deployed = pc_deployed_find(generator, request->making);
+    if (deployed) return deployed->generate(generator, request, schedule, error);
+    if (request->making == PC_MAKING_PUBLISHED && !generator->searches)
+        return generator->generate(generator, request, schedule, block, error);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: nobody gives such an order of it; expected another making",
+                        generator->name);
+}
+
 pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                             pc_block *block, pc_error *error) {
+    if (request->making > PC_MAKING_EQUAL) return generate_deployed(generator, request, schedule, block, error);
     if (generator->searches && request->making == PC_MAKING_EQUAL)
         return generate_at_equal_times(generator, request, schedule, block, error);
     return generator->generate(generator, request, schedule, block, error);

@@ -21,7 +21,14 @@ typedef struct pc_generator pc_generator;
 
 /* The times that a searched schedule is made for: the costs' own; or EQUAL, as if F, B and W (and R) took equally long,
  * BW twice that, and transfers no time. Activations and the limit count all the same. */
-typedef enum pc_making { PC_MAKING_COSTS, PC_MAKING_EQUAL } pc_making;
+typedef enum pc_making {
+    PC_MAKING_COSTS,
+    PC_MAKING_EQUAL,
+    PC_MAKING_PUBLISHED, /* not a search of ours, but the order that the public generator of the schedule's authors
+                          * gives; of schedules that do not look at costs and that it does not have, their own */
+    PC_MAKING_TORCH,     /* that PyTorch's pipelining runtime gives */
+    PC_MAKING_MEGATRON   /* that Megatron-LM gives */
+} pc_making;
 
 /* What a schedule is wanted for. */
 typedef struct pc_generate_request {

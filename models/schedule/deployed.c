@@ -1,0 +1,14 @@
+#include "models/schedule/deployed.h"
+
+#include <string.h>
+
+/* Ends with an entry that has no name. */
+static const pc_deployed deployed[] = {
+    {NULL, PC_MAKING_COSTS, NULL},
+};
+
+const pc_deployed *pc_deployed_find(const pc_generator *generator, pc_making making) {
+    for (const pc_deployed *one = deployed; one->name; one++)
+        if (one->making == making && strcmp(one->name, generator->name) == 0) return one;
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/* deployed.h: the orders that people run today under a schedule's name, as public generators and frameworks give them:
+ * the makings `published`, `torch` and `megatron`. Private to the generators. */
+#ifndef PC_MODELS_SCHEDULE_DEPLOYED_H
+#define PC_MODELS_SCHEDULE_DEPLOYED_H
+
+#include "models/schedule/generate.h"
+
+/* One name's order in one making. */
+typedef struct pc_deployed {
+    const char *name; /* the generator's */
+    pc_making making;
+    /* For a request that pc_generator_check has accepted, with its chunks filled in, and costs, where the generator
+     * searches. Free *schedule with pc_schedule_free. */
+    pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                        pc_error *error);
+} pc_deployed;
+
+/* NULL where nobody runs such an order under this name. */
+const pc_deployed *pc_deployed_find(const pc_generator *generator, pc_making making);
+
+#endif
