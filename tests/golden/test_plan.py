@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from command import PIPECAST, Command, on_a_terminal, run, full_only
+from command import PIPECAST, Command, on_a_terminal, run, full_only, plain_only
 
 SETTING = """\
 scenario: tiny
@@ -371,7 +371,7 @@ class Words(Plan):
         alone = [plan for plan in every["plans"] if 1 in (plan["pp"], plan["dp"])]  # orders of both are one
         self.assertEqual(len({plan["rank_order"] for plan in alone}), 1)
 
-    @full_only
+    @plain_only
     def test_the_bar(self):
         """Of a search that takes a second or two; it is gone before the last words."""
         given = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "32", "--schedule", "v-half,zb-v,zb-1p",
