@@ -1,7 +1,7 @@
 #include "scenarios/expand.h"
 
 #include "engine/alloc.h"
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "scenarios/cluster.h"
 #include "scenarios/references.h"
 #include "scenarios/settings.h"

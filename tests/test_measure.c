@@ -4,7 +4,6 @@
 #include "tests/support.h"
 
 #include "calib/device/measure_private.h"
-#include "calib/device/statistics.h"
 #include "engine/alloc.h"
 #include "tests/emulated/emulated.h"
 

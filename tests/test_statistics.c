@@ -2,7 +2,6 @@
 #include "tests/support.h"
 
 #include "calib/device/measure_private.h"
-#include "calib/device/statistics.h"
 
 #include <math.h>
 
