@@ -31,10 +31,10 @@ static const example examples[] = {
     {"PP 16, 128 microbatches, operations", 16, 64, 128, PC_GRANULARITY_OPERATIONS, 3},
 };
 
-static pc_iteration_spec spec_of(const example *x) {
-    pc_iteration_spec spec = bench_gpt3_spec("1f1b", 1, x->pp, x->dp, (int)x->microbatches);
+static pc_iteration_spec spec_of(const example *subject) {
+    pc_iteration_spec spec = bench_gpt3_spec("1f1b", 1, subject->pp, subject->dp, (int)subject->microbatches);
     spec.network = PC_NETWORK_FLOWS;
-    spec.granularity = x->granularity;
+    spec.granularity = subject->granularity;
     return spec;
 }
 
@@ -79,17 +79,17 @@ static double least_iteration_s(const pc_iteration_spec *spec, int rounds) {
     return least;
 }
 
-static void measure(const example *x) {
-    pc_iteration_spec spec = spec_of(x);
+static void measure(const example *subject) {
+    pc_iteration_spec spec = spec_of(subject);
     pc_program *program = make_program(&spec);
     pc_simulation *simulation;
     pc_simulation_result ahead = {0}, all = {0};
     if (pc_simulation_create(&simulation, NULL)) abort();
-    double ahead_s = least_run_s(program, simulation, false, x->rounds, &ahead);
-    double all_s = least_run_s(program, simulation, true, x->rounds, &all);
-    double whole_s = least_iteration_s(&spec, x->rounds), both = 2.0 * pc_program_task_count(program);
+    double ahead_s = least_run_s(program, simulation, false, subject->rounds, &ahead);
+    double all_s = least_run_s(program, simulation, true, subject->rounds, &all);
+    double whole_s = least_iteration_s(&spec, subject->rounds), both = 2.0 * pc_program_task_count(program);
     if (ahead.trace_hash != all.trace_hash) abort();
-    printf("%-36s %8.0f starts and ends\n", x->name, both);
+    printf("%-36s %8.0f starts and ends\n", subject->name, both);
     printf("  ahead:          %8.0f events, run %8.3f ms: %5.1f M starts and ends/s, %5.1f M events/s; iteration %8.3f "
            "ms\n",
            (double)ahead.event_count, 1e3 * ahead_s, 1e-6 * both / ahead_s, 1e-6 * (double)ahead.event_count / ahead_s,

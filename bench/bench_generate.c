@@ -34,12 +34,12 @@ static const double patience_s = 5.0; /* no further round of a case after so lon
 static const int64_t chunk_bytes = 1 << 20;
 static const double unit_ps = 1e9;
 
-static void make_costs(const example *x, const pc_generator *generator, const example_times *t, pc_costs *costs) {
+static void make_costs(const example *subject, const pc_generator *generator, const example_times *t, pc_costs *costs) {
     int chunks = generator->chunks_default;
     double whole[PC_PASS_KINDS] = {
         [PC_PASS_F] = t->f, [PC_PASS_B] = t->b, [PC_PASS_W] = t->w, [PC_PASS_BW] = t->b + t->w};
-    if (pc_costs_create(x->devices, chunks, costs, NULL)) abort();
-    for (int i = 0; i < x->devices * chunks; i++) {
+    if (pc_costs_create(subject->devices, chunks, costs, NULL)) abort();
+    for (int i = 0; i < subject->devices * chunks; i++) {
         for (int kind = 0; kind < PC_PASS_KINDS; kind++)
             costs->duration_ps[i * PC_PASS_KINDS + kind] = (pc_time)(whole[kind] * unit_ps) / chunks;
         costs->activation_bytes[i] = chunk_bytes;
@@ -58,13 +58,13 @@ static duration now(void) {
 }
 
 /* What one generation and replay take. */
-static duration run_once(const example *x, const pc_generator *generator, pc_costs *costs, pc_replay *replay) {
+static duration run_once(const example *subject, const pc_generator *generator, pc_costs *costs, pc_replay *replay) {
     pc_schedule schedule;
     pc_generate_request request = {
-        .devices = x->devices, .microbatches = x->microbatches, .costs = costs, .threads = 1};
+        .devices = subject->devices, .microbatches = subject->microbatches, .costs = costs, .threads = 1};
     int64_t limit_bytes[DEVICES_MAX];
-    for (int d = 0; d < x->devices; d++) limit_bytes[d] = (int64_t)x->devices * costs->chunks * chunk_bytes;
-    if (x->limited) request.memory_limit.device_bytes = limit_bytes;
+    for (int d = 0; d < subject->devices; d++) limit_bytes[d] = (int64_t)subject->devices * costs->chunks * chunk_bytes;
+    if (subject->limited) request.memory_limit.device_bytes = limit_bytes;
     duration start = now();
     if (pc_generate(generator, &request, &schedule, NULL, NULL)) abort();
     if (pc_replay_run(&schedule, costs, NULL, replay, NULL)) abort();
@@ -73,38 +73,38 @@ static duration run_once(const example *x, const pc_generator *generator, pc_cos
     return (duration){end.wall_s - start.wall_s, end.processor_s - start.processor_s};
 }
 
-static void measure(const example *x, const example_times *t) {
-    const pc_generator *generator = pc_generator_find(x->name);
+static void measure(const example *subject, const example_times *t) {
+    const pc_generator *generator = pc_generator_find(subject->name);
     pc_costs costs;
     pc_replay replay = {0};
     double wall_s[ROUNDS], processor_s[ROUNDS], sum_s = 0.0;
     int rounds = 0;
-    make_costs(x, generator, t, &costs);
+    make_costs(subject, generator, t, &costs);
     while (rounds < ROUNDS && sum_s < patience_s) {
         pc_replay_free(&replay);
-        duration taken = run_once(x, generator, &costs, &replay);
+        duration taken = run_once(subject, generator, &costs, &replay);
         wall_s[rounds] = taken.wall_s;
         processor_s[rounds] = taken.processor_s;
         sum_s += taken.wall_s;
         rounds++;
     }
     printf("%-10s p=%-2d m=%-3d times %g,%g,%g comm %-3g  %8.1f ms, processor %8.1f ms  bubble %.4f  peak %4.1f",
-           x->name, x->devices, x->microbatches, t->f, t->b, t->w, t->comm, 1e3 * bench_median(wall_s, rounds),
-           1e3 * bench_median(processor_s, rounds), replay.bubble_rate_span,
+           subject->name, subject->devices, subject->microbatches, t->f, t->b, t->w, t->comm,
+           1e3 * bench_median(wall_s, rounds), 1e3 * bench_median(processor_s, rounds), replay.bubble_rate_span,
            (double)replay.peak_bytes / (double)(costs.chunks * chunk_bytes));
     fflush(stdout);
     pc_replay_free(&replay);
     pc_costs_free(&costs);
 }
 
-static void measure_in_child(const example *x, const example_times *t) {
+static void measure_in_child(const example *subject, const example_times *t) {
     struct rusage usage;
     int status;
     fflush(stdout);
     pid_t child = fork();
     if (child < 0) abort();
     if (child == 0) {
-        measure(x, t);
+        measure(subject, t);
         _exit(0);
     }
     if (wait4(child, &status, 0, &usage) != child || status != 0) abort();
@@ -116,10 +116,10 @@ int main(void) {
     for (int i = 0; i < 2 * count; i++) measure_in_child(&examples[i / 2], &times[i % 2]);
     printf("\nthe whole command, on one core; its answer says generate_s and replay_s:\n");
     for (int i = 0; i < count; i++) {
-        const example *x = &examples[i];
-        printf("  time taskset -c 0 build/cli/pipecast schedule %s -p %d -m %d --times 3,4,2 --comm 0.5", x->name,
-               x->devices, x->microbatches);
-        if (x->limited) printf(" --memory-limit %d", x->devices);
+        const example *subject = &examples[i];
+        printf("  time taskset -c 0 build/cli/pipecast schedule %s -p %d -m %d --times 3,4,2 --comm 0.5", subject->name,
+               subject->devices, subject->microbatches);
+        if (subject->limited) printf(" --memory-limit %d", subject->devices);
         printf(" --format json\n");
     }
     return 0;

@@ -32,35 +32,36 @@ static const example examples[] = {
     {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 3},
 };
 
-static pc_iteration_spec spec_of(const example *x) {
-    pc_iteration_spec spec = bench_gpt3_spec(x->schedule, x->chunks, x->pp, x->dp, x->microbatches);
-    spec.network = x->network;
-    spec.expands = x->expands;
-    spec.engine = x->engine;
-    spec.jitter = x->expands ? 0.05 : 0;
+static pc_iteration_spec spec_of(const example *subject) {
+    pc_iteration_spec spec =
+        bench_gpt3_spec(subject->schedule, subject->chunks, subject->pp, subject->dp, subject->microbatches);
+    spec.network = subject->network;
+    spec.expands = subject->expands;
+    spec.engine = subject->engine;
+    spec.jitter = subject->expands ? 0.05 : 0;
     return spec;
 }
 
-static void measure(const example *x) {
+static void measure(const example *subject) {
     double times[1024] = {0};
-    pc_iteration_spec spec = spec_of(x);
+    pc_iteration_spec spec = spec_of(subject);
     pc_iteration iteration = {0};
     pc_error error = {0};
-    for (int i = 0; i < x->rounds; i++) {
+    for (int i = 0; i < subject->rounds; i++) {
         double begin = pc_now_s();
         if (pc_iteration_run(&spec, NULL, true, &iteration, &error)) {
-            printf("%-32s %s\n", x->name, error.message);
+            printf("%-32s %s\n", subject->name, error.message);
             return;
         }
         times[i] = pc_now_s() - begin;
-        if (i + 1 < x->rounds) pc_iteration_free(&iteration);
+        if (i + 1 < subject->rounds) pc_iteration_free(&iteration);
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    pc_sort_reals(times, x->rounds);
-    printf("%-32s %10.3f ms (least %.3f), %5ld MB, iteration %.3f s, %s%s\n", x->name, 1e3 * times[x->rounds / 2],
-           1e3 * times[0], usage.ru_maxrss / 1024, iteration.iteration_s, iteration.message,
-           iteration.status ? " (not ok)" : "");
+    pc_sort_reals(times, subject->rounds);
+    printf("%-32s %10.3f ms (least %.3f), %5ld MB, iteration %.3f s, %s%s\n", subject->name,
+           1e3 * times[subject->rounds / 2], 1e3 * times[0], usage.ru_maxrss / 1024, iteration.iteration_s,
+           iteration.message, iteration.status ? " (not ok)" : "");
     pc_iteration_free(&iteration);
 }
 

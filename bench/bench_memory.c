@@ -10,21 +10,21 @@ typedef struct arrays {
     size_t count;
 } arrays;
 
-static void copy(const arrays *x) {
-    for (size_t i = 0; i < x->count; i++) x->a[i] = x->b[i];
+static void copy(const arrays *held) {
+    for (size_t i = 0; i < held->count; i++) held->a[i] = held->b[i];
 }
 
-static void triad(const arrays *x) {
-    for (size_t i = 0; i < x->count; i++) x->a[i] = x->b[i] + 3.0 * x->c[i];
+static void triad(const arrays *held) {
+    for (size_t i = 0; i < held->count; i++) held->a[i] = held->b[i] + 3.0 * held->c[i];
 }
 
 /* Bytes that the program reads and writes; what the cache fetches before it writes is not counted. */
-static double best_rate(void (*work)(const arrays *), const arrays *x, double bytes, long repeat) {
+static double best_rate(void (*work)(const arrays *), const arrays *held, double bytes, long repeat) {
     double best = 0;
     for (int round = 0; round < ROUNDS; round++) {
         double begin = pc_now_s();
         for (long i = 0; i < repeat; i++) {
-            work(x);
+            work(held);
             __asm__ volatile("" ::: "memory"); /* what was written counts */
         }
         double rate = bytes * (double)repeat / (pc_now_s() - begin);
@@ -35,18 +35,18 @@ static double best_rate(void (*work)(const arrays *), const arrays *x, double by
 
 static void measure_rates(size_t bytes_each, long repeat) {
     size_t count = bytes_each / sizeof(double);
-    arrays x = {malloc(bytes_each), malloc(bytes_each), malloc(bytes_each), count};
-    if (!x.a || !x.b || !x.c) abort();
+    arrays held = {malloc(bytes_each), malloc(bytes_each), malloc(bytes_each), count};
+    if (!held.a || !held.b || !held.c) abort();
     for (size_t i = 0; i < count; i++) {
-        x.a[i] = 0;
-        x.b[i] = x.c[i] = 1;
+        held.a[i] = 0;
+        held.b[i] = held.c[i] = 1;
     }
-    double copied = best_rate(copy, &x, 2.0 * (double)bytes_each, repeat);
-    double summed = best_rate(triad, &x, 3.0 * (double)bytes_each, repeat);
+    double copied = best_rate(copy, &held, 2.0 * (double)bytes_each, repeat);
+    double summed = best_rate(triad, &held, 3.0 * (double)bytes_each, repeat);
     printf("arrays of %7zu KB: copy %6.1f GB/s, triad %6.1f GB/s\n", bytes_each / 1024, 1e-9 * copied, 1e-9 * summed);
-    free(x.a);
-    free(x.b);
-    free(x.c);
+    free(held.a);
+    free(held.b);
+    free(held.c);
 }
 
 /* Every cache line once, in an order drawn at random (Sattolo's cycle). */
@@ -76,21 +76,21 @@ static void measure_chase(size_t bytes) {
     free(lines);
 }
 
-static inline uint64_t add_one(uint64_t x) {
-    x++;
-    __asm__ volatile("" : "+r"(x)); /* one by one */
-    return x;
+static inline uint64_t add_one(uint64_t count) {
+    count++;
+    __asm__ volatile("" : "+r"(count)); /* one by one */
+    return count;
 }
 
 static void measure_clock(void) {
     enum { STEPS = 50000, TRIES = 200 };
     double best = INFINITY;
     for (int round = 0; round < TRIES; round++) {
-        uint64_t x = 0;
+        uint64_t count = 0;
         double begin = pc_now_s();
         for (int i = 0; i < STEPS; i++) { /* the loop's own work goes on beside eight of them */
-            x = add_one(add_one(add_one(add_one(x))));
-            x = add_one(add_one(add_one(add_one(x))));
+            count = add_one(add_one(add_one(add_one(count))));
+            count = add_one(add_one(add_one(add_one(count))));
         }
         double taken = (pc_now_s() - begin) / (8.0 * STEPS);
         if (taken < best) best = taken;

@@ -16,22 +16,22 @@ typedef struct numbers {
     int count;
 } numbers;
 
-static pc_plan_list list_of(const numbers *x) {
-    return (pc_plan_list){x->values, x->count};
+static pc_plan_list list_of(const numbers *list) {
+    return (pc_plan_list){list->values, list->count};
 }
 
 /* Every number from 1 to `most` that divides. */
 static numbers divisors(int64_t of, int64_t most) {
-    numbers x = {.count = 0};
-    for (int64_t i = 1; i <= of && i <= most && x.count < LIST_MAX; i++)
-        if (of % i == 0) x.values[x.count++] = i;
-    return x;
+    numbers list = {.count = 0};
+    for (int64_t i = 1; i <= of && i <= most && list.count < LIST_MAX; i++)
+        if (of % i == 0) list.values[list.count++] = i;
+    return list;
 }
 
 static numbers all_up_to(int64_t most) {
-    numbers x = {.count = 0};
-    for (int64_t i = 1; i <= most && x.count < LIST_MAX; i++) x.values[x.count++] = i;
-    return x;
+    numbers list = {.count = 0};
+    for (int64_t i = 1; i <= most && list.count < LIST_MAX; i++) list.values[list.count++] = i;
+    return list;
 }
 
 /* 1F1B and its interleaved form; all that do not search; all. */

@@ -15,9 +15,9 @@ typedef struct example {
 
 enum { WAYS = 3 };
 
-static uint64_t run_timing(const example *x) {
+static uint64_t run_timing(const example *subject) {
     pc_timing_result result;
-    if (pc_timing_run(x->timing, &x->schedule, &x->costs, &result, NULL)) abort();
+    if (pc_timing_run(subject->timing, &subject->schedule, &subject->costs, &result, NULL)) abort();
     return (uint64_t)result.totals.makespan_ps;
 }
 
@@ -28,51 +28,51 @@ static uint64_t take_result(pc_code code, pc_replay *replay) {
     return makespan;
 }
 
-static uint64_t run_replay(const example *x) {
+static uint64_t run_replay(const example *subject) {
     pc_replay replay;
-    return take_result(pc_replay_run(&x->schedule, &x->costs, NULL, &replay, NULL), &replay);
+    return take_result(pc_replay_run(&subject->schedule, &subject->costs, NULL, &replay, NULL), &replay);
 }
 
-static uint64_t run_engine(const example *x) {
+static uint64_t run_engine(const example *subject) {
     pc_replay replay;
-    return take_result(
-        pc_replay_run(&x->schedule, &x->costs, &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &replay, NULL),
-        &replay);
+    return take_result(pc_replay_run(&subject->schedule, &subject->costs,
+                                     &(pc_replay_options){.engine = PC_ENGINE_EVENTS}, &replay, NULL),
+                       &replay);
 }
 
 /* Costs that differ a little from stage to stage, so that no two passes keep step by chance. */
-static void make_costs(example *x) {
-    if (pc_costs_create(x->schedule.devices, x->schedule.chunks, &x->costs, NULL)) abort();
+static void make_costs(example *subject) {
+    if (pc_costs_create(subject->schedule.devices, subject->schedule.chunks, &subject->costs, NULL)) abort();
     bench_random random = {88172645463325252u};
-    int64_t cells = (int64_t)x->costs.devices * x->costs.chunks;
+    int64_t cells = (int64_t)subject->costs.devices * subject->costs.chunks;
     for (int64_t i = 0; i < cells * PC_PASS_KINDS; i++)
-        x->costs.duration_ps[i] = 1000000 + (pc_time)(bench_draw(&random) % 100000);
-    for (int64_t i = 0; i < cells; i++) x->costs.activation_bytes[i] = 1000;
-    x->costs.transfer.delay_ps = 50000;
+        subject->costs.duration_ps[i] = 1000000 + (pc_time)(bench_draw(&random) % 100000);
+    for (int64_t i = 0; i < cells; i++) subject->costs.activation_bytes[i] = 1000;
+    subject->costs.transfer.delay_ps = 50000;
 }
 
 static void measure(const char *name, int devices, int microbatches, int rounds) {
     static uint64_t (*const ways[WAYS])(const example *) = {run_timing, run_replay, run_engine};
-    example x = {0};
+    example subject = {0};
     double best[WAYS] = {1e9, 1e9, 1e9};
-    if (pc_schedule_generate(pc_generator_find(name), devices, microbatches, 0, &x.schedule, NULL)) abort();
-    if (pc_timing_create(&x.timing, NULL)) abort();
-    make_costs(&x);
-    uint64_t expected = run_engine(&x);
+    if (pc_schedule_generate(pc_generator_find(name), devices, microbatches, 0, &subject.schedule, NULL)) abort();
+    if (pc_timing_create(&subject.timing, NULL)) abort();
+    make_costs(&subject);
+    uint64_t expected = run_engine(&subject);
     for (int round = 0; round < rounds; round++)
         for (int way = 0; way < WAYS; way++) {
-            if (ways[way](&x) != expected) abort();
+            if (ways[way](&subject) != expected) abort();
             double start = pc_now_s();
-            if (ways[way](&x) != expected) abort();
+            if (ways[way](&subject) != expected) abort();
             double taken = pc_now_s() - start;
             if (taken < best[way]) best[way] = taken;
         }
-    double ns = 1e9 / (double)x.schedule.offsets[devices];
+    double ns = 1e9 / (double)subject.schedule.offsets[devices];
     printf("%-6s p=%-3d m=%-4d timing %6.1f  replay %6.1f  by events %6.1f ns a pass   events/replay %.1f\n", name,
            devices, microbatches, best[0] * ns, best[1] * ns, best[2] * ns, best[2] / best[1]);
-    pc_timing_free(x.timing);
-    pc_costs_free(&x.costs);
-    pc_schedule_free(&x.schedule);
+    pc_timing_free(subject.timing);
+    pc_costs_free(&subject.costs);
+    pc_schedule_free(&subject.schedule);
 }
 
 int main(void) {

@@ -22,15 +22,15 @@ int report_usage(const char *format, ...) {
     return report(&error);
 }
 
-static int find_option(const arguments *x, const char *name, size_t length) {
-    for (int i = 0; x->options[i].name; i++)
-        if (strlen(x->options[i].name) == length && memcmp(x->options[i].name, name, length) == 0) return i;
+static int find_option(const arguments *line, const char *name, size_t length) {
+    for (int i = 0; line->options[i].name; i++)
+        if (strlen(line->options[i].name) == length && memcmp(line->options[i].name, name, length) == 0) return i;
     return ARGUMENT_ERROR;
 }
 
-static int find_letter(const arguments *x, char letter) {
-    for (int i = 0; x->options[i].name; i++)
-        if (x->options[i].letter && x->options[i].letter == letter) return i;
+static int find_letter(const arguments *line, char letter) {
+    for (int i = 0; line->options[i].name; i++)
+        if (line->options[i].letter && line->options[i].letter == letter) return i;
     return ARGUMENT_ERROR;
 }
 
@@ -67,68 +67,68 @@ static void offer_option(pc_nearest *nearest, const char *name, const char *alia
     pc_nearest_offer_as(nearest, option, alias);
 }
 
-static const char *hint_of_option(const arguments *x, const char *word, char text[PC_NEAREST_TEXT]) {
+static const char *hint_of_option(const arguments *line, const char *word, char text[PC_NEAREST_TEXT]) {
     char name[PC_NEAREST_NAME];
     pc_nearest nearest = {.word = name};
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    for (int i = 0; x->options[i].name; i++) offer_option(&nearest, x->options[i].name, x->options[i].name);
+    for (int i = 0; line->options[i].name; i++) offer_option(&nearest, line->options[i].name, line->options[i].name);
     for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
-        if (find_option(x, other_names[i][0], strlen(other_names[i][0])) >= 0)
+        if (find_option(line, other_names[i][0], strlen(other_names[i][0])) >= 0)
             offer_option(&nearest, other_names[i][0], other_names[i][1]);
     return pc_nearest_hint(&nearest, text);
 }
 
-static int unknown_option(const arguments *x, const char *word) {
+static int unknown_option(const arguments *line, const char *word) {
     char hint[PC_NEAREST_TEXT];
-    report_usage("%s: unknown option '%s'%s; expected one that `pipecast %s --help` lists", x->command, word,
-                 hint_of_option(x, word, hint), x->command);
+    report_usage("%s: unknown option '%s'%s; expected one that `pipecast %s --help` lists", line->command, word,
+                 hint_of_option(line, word, hint), line->command);
     return ARGUMENT_ERROR;
 }
 
 /* Gives option `option` its value: what is attached to the word, or the next word. */
-static int take_value(arguments *x, int option, const char *attached) {
-    const option_spec *spec = &x->options[option];
-    x->value = attached;
+static int take_value(arguments *line, int option, const char *attached) {
+    const option_spec *spec = &line->options[option];
+    line->value = attached;
     if (!spec->value && attached) {
-        report_usage("%s: --%s takes no value, and got '%s'", x->command, spec->name, attached);
+        report_usage("%s: --%s takes no value, and got '%s'", line->command, spec->name, attached);
         return ARGUMENT_ERROR;
     }
     if (!spec->value || attached) return option;
-    if (x->next == x->argc) {
-        report_usage("%s: --%s: no value; expected --%s %s", x->command, spec->name, spec->name, spec->value);
+    if (line->next == line->argc) {
+        report_usage("%s: --%s: no value; expected --%s %s", line->command, spec->name, spec->name, spec->value);
         return ARGUMENT_ERROR;
     }
-    x->value = x->argv[x->next++];
+    line->value = line->argv[line->next++];
     return option;
 }
 
-static int next_long(arguments *x, const char *word) {
+static int next_long(arguments *line, const char *word) {
     const char *equals = strchr(word + 2, '=');
     size_t length = equals ? (size_t)(equals - word - 2) : strlen(word + 2);
-    int option = find_option(x, word + 2, length);
-    return option < 0 ? unknown_option(x, word) : take_value(x, option, equals ? equals + 1 : NULL);
+    int option = find_option(line, word + 2, length);
+    return option < 0 ? unknown_option(line, word) : take_value(line, option, equals ? equals + 1 : NULL);
 }
 
 /* "-output" is no file "utput": a long option with one dash is meant as such. */
-static int next_short(arguments *x, const char *word) {
-    int option = find_letter(x, word[1]);
-    if (word[2] && find_option(x, word + 1, strcspn(word + 1, "=")) >= 0) return unknown_option(x, word);
-    return option < 0 ? unknown_option(x, word) : take_value(x, option, word[2] ? word + 2 : NULL);
+static int next_short(arguments *line, const char *word) {
+    int option = find_letter(line, word[1]);
+    if (word[2] && find_option(line, word + 1, strcspn(word + 1, "=")) >= 0) return unknown_option(line, word);
+    return option < 0 ? unknown_option(line, word) : take_value(line, option, word[2] ? word + 2 : NULL);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): once, for behind `--` all are operands */
-int arguments_next(arguments *x) {
-    if (x->next == x->argc) return ARGUMENT_END;
-    const char *word = x->argv[x->next++];
-    if (!x->only_operands && strcmp(word, "--") == 0) {
-        x->only_operands = true;
-        return arguments_next(x);
+int arguments_next(arguments *line) {
+    if (line->next == line->argc) return ARGUMENT_END;
+    const char *word = line->argv[line->next++];
+    if (!line->only_operands && strcmp(word, "--") == 0) {
+        line->only_operands = true;
+        return arguments_next(line);
     }
-    if (x->only_operands || word[0] != '-' || word[1] == '\0') {
-        x->value = word;
+    if (line->only_operands || word[0] != '-' || word[1] == '\0') {
+        line->value = word;
         return ARGUMENT_OPERAND;
     }
-    return word[1] == '-' ? next_long(x, word) : next_short(x, word);
+    return word[1] == '-' ? next_long(line, word) : next_short(line, word);
 }
 
 bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number) {

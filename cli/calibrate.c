@@ -4,8 +4,7 @@
 
 #include "calib/device/launched.h"
 #include "calib/device/measure.h"
-#include "calib/device/replay.h"
-#include "calib/device/transfers.h"
+#include "calib/device/replay_device.h"
 #include "calib/profile/profile_cost.h"
 #include "engine/alloc.h"
 #include "engine/numbers.h"

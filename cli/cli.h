@@ -62,7 +62,7 @@ enum { ARGUMENT_END = -1, ARGUMENT_OPERAND = -2, ARGUMENT_ERROR = -3 };
 /* The number of the next option in `options`, with its argument in x->value; ARGUMENT_OPERAND with the operand there;
  * ARGUMENT_END; or ARGUMENT_ERROR after having printed what is wrong. Takes "--name value", "--name=value", "-n value",
  * "-nvalue". */
-int arguments_next(arguments *x);
+int arguments_next(arguments *line);
 
 /* Parse the argument of option `name`; false after having printed what is wrong. */
 bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number);

@@ -14,22 +14,22 @@ static void fill(sigset_t *signals) {
     }
 }
 
-void interrupt_block(interrupt *x) {
+void interrupt_block(interrupt *state) {
     sigset_t signals;
     fill(&signals);
-    x->is_blocked = pthread_sigmask(SIG_BLOCK, &signals, &x->before) == 0;
+    state->is_blocked = pthread_sigmask(SIG_BLOCK, &signals, &state->before) == 0;
 }
 
 /* The signal's own default ends the command, so that whoever started it sees what ended it. */
 static void *watch(void *context) {
-    interrupt *x = context;
+    interrupt *state = context;
     sigset_t signals;
     int number = 0;
     fill(&signals);
     while (sigwait(&signals, &number) != 0) {
     }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* else interrupt_end might cut the line in two */
-    x->say(x->context);
+    state->say(state->context);
     pc_replacement_stop();
     signal(number, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
@@ -37,18 +37,18 @@ static void *watch(void *context) {
     return NULL;
 }
 
-void interrupt_watch(interrupt *x, interrupt_say *say, void *context) {
-    x->say = say;
-    x->context = context;
-    x->is_watched = x->is_blocked && pthread_create(&x->thread, NULL, watch, x) == 0;
-    if (!x->is_watched) interrupt_end(x); /* then without a last line */
+void interrupt_watch(interrupt *state, interrupt_say *say, void *context) {
+    state->say = say;
+    state->context = context;
+    state->is_watched = state->is_blocked && pthread_create(&state->thread, NULL, watch, state) == 0;
+    if (!state->is_watched) interrupt_end(state); /* then without a last line */
 }
 
-void interrupt_end(interrupt *x) {
-    if (x->is_watched) {
-        pthread_cancel(x->thread); /* it waits for a signal, or is about to end everything */
-        pthread_join(x->thread, NULL);
+void interrupt_end(interrupt *state) {
+    if (state->is_watched) {
+        pthread_cancel(state->thread); /* it waits for a signal, or is about to end everything */
+        pthread_join(state->thread, NULL);
     }
-    if (x->is_blocked) pthread_sigmask(SIG_SETMASK, &x->before, NULL);
-    x->is_watched = x->is_blocked = false;
+    if (state->is_blocked) pthread_sigmask(SIG_SETMASK, &state->before, NULL);
+    state->is_watched = state->is_blocked = false;
 }

@@ -20,12 +20,12 @@ typedef struct interrupt {
 } interrupt;
 
 /* From here on the signals wait, but for those that are ignored, in this thread and those that it starts. */
-void interrupt_block(interrupt *x);
+void interrupt_block(interrupt *state);
 
 /* From here on they end the command as they ever do, after `say` has had its say. */
-void interrupt_watch(interrupt *x, interrupt_say *say, void *context);
+void interrupt_watch(interrupt *state, interrupt_say *say, void *context);
 
 /* As before interrupt_block. */
-void interrupt_end(interrupt *x);
+void interrupt_end(interrupt *state);
 
 #endif

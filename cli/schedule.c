@@ -11,7 +11,7 @@
 #include "models/schedule/given_block.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/unit_costs.h"
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "results/figures/figure.h"
 #include "results/report.h"
 #include "scenarios/block_file.h"

@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-static inline uint32_t pc_float_bits(float x) {
+static inline uint32_t pc_float_bits(float value) {
     uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
@@ -30,8 +30,8 @@ static inline float pc_bf16_to_float(uint16_t bits) {
 }
 
 /* NaN becomes 0x7fff, as on GPUs. */
-static inline uint16_t pc_bf16_from_float(float x) {
-    uint32_t bits = pc_float_bits(x);
+static inline uint16_t pc_bf16_from_float(float value) {
+    uint32_t bits = pc_float_bits(value);
     if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
@@ -46,8 +46,8 @@ static inline float pc_fp16_to_float(uint16_t bits) {
     return pc_float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-static inline uint16_t pc_fp16_from_float(float x) {
-    uint32_t bits = pc_float_bits(x), sign = (bits >> 16) & 0x8000, size = bits & 0x7fffffff;
+static inline uint16_t pc_fp16_from_float(float value) {
+    uint32_t bits = pc_float_bits(value), sign = (bits >> 16) & 0x8000, size = bits & 0x7fffffff;
     if (size > 0x7f800000) return 0x7fff;
     if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* from 65520 on nearer to 65536 than to 65504 */
     if (size < 0x38800000) /* below 2^-14: the sum's last place is 2^-24, and it rounds */

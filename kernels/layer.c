@@ -103,23 +103,23 @@ static void add_parameters(builder *b) {
 /* What F leaves. */
 static void add_activations(builder *b) {
     names *s = &b->s;
-    const pc_layer_shape *x = b->shape;
-    bool has_mean = !x->is_rms_norm;
-    s->norm1 = add_rows(b, "norm1", PC_SLOT_F_TO_W, x->hidden);
+    const pc_layer_shape *shape = b->shape;
+    bool has_mean = !shape->is_rms_norm;
+    s->norm1 = add_rows(b, "norm1", PC_SLOT_F_TO_W, shape->hidden);
     s->mean1 = has_mean ? add_vector(b, "norm1_mean", b->tokens) : NO_SLOT;
     s->rstd1 = add_vector(b, "norm1_rstd", b->tokens);
     s->q = add_rows(b, "query", PC_SLOT_F_TO_B, b->query);
     s->k = add_rows(b, "key", PC_SLOT_F_TO_B, b->key);
     s->v = add_rows(b, "value", PC_SLOT_F_TO_B, b->key);
     s->attention = add_rows(b, "attention", PC_SLOT_F_TO_W, b->query);
-    s->lse = add_vector(b, "attention_lse", x->heads * b->tokens);
-    s->middle = add_rows(b, "middle", PC_SLOT_F_TO_B, x->hidden);
+    s->lse = add_vector(b, "attention_lse", shape->heads * b->tokens);
+    s->middle = add_rows(b, "middle", PC_SLOT_F_TO_B, shape->hidden);
     s->mask1 = add_mask(b, "mask1");
-    s->norm2 = add_rows(b, "norm2", PC_SLOT_F_TO_W, x->hidden);
+    s->norm2 = add_rows(b, "norm2", PC_SLOT_F_TO_W, shape->hidden);
     s->mean2 = has_mean ? add_vector(b, "norm2_mean", b->tokens) : NO_SLOT;
     s->rstd2 = add_vector(b, "norm2_rstd", b->tokens);
     s->up = add_rows(b, "up", PC_SLOT_F_TO_B, b->up);
-    s->active = add_rows(b, "active", PC_SLOT_F_TO_W, x->ffn);
+    s->active = add_rows(b, "active", PC_SLOT_F_TO_W, shape->ffn);
     s->mask2 = add_mask(b, "mask2");
 }
 
@@ -231,15 +231,15 @@ static pc_kernel_shape gemm_shape(const builder *b, int64_t m, int64_t n, int64_
 }
 
 static pc_kernel_shape attention_shape(const builder *b) {
-    const pc_layer_shape *x = b->shape;
-    return (pc_kernel_shape){.dtype = x->dtype,
-                             .batch = x->sequences,
-                             .m = x->seq_len,
-                             .n = x->seq_len,
-                             .k = x->head_dim,
-                             .heads = x->heads,
-                             .kv_heads = x->kv_heads,
-                             .is_causal = x->is_causal};
+    const pc_layer_shape *shape = b->shape;
+    return (pc_kernel_shape){.dtype = shape->dtype,
+                             .batch = shape->sequences,
+                             .m = shape->seq_len,
+                             .n = shape->seq_len,
+                             .k = shape->head_dim,
+                             .heads = shape->heads,
+                             .kv_heads = shape->kv_heads,
+                             .is_causal = shape->is_causal};
 }
 
 /* Of rows of heads: positions count from the start of each sequence of n tokens. */
@@ -434,25 +434,25 @@ static pc_code check_size(const char *name, int64_t value, pc_error *error) {
 }
 
 /* What the families cannot say themselves. */
-static pc_code check_shape(const pc_layer_shape *x, pc_error *error) {
-    pc_code code = check_size("sequences", x->sequences, error);
-    if (!code) code = check_size("seq_len", x->seq_len, error);
-    if (!code) code = check_size("hidden", x->hidden, error);
-    if (!code) code = check_size("heads", x->heads, error);
-    if (!code) code = check_size("kv_heads", x->kv_heads, error);
-    if (!code) code = check_size("head_dim", x->head_dim, error);
-    if (!code) code = check_size("ffn", x->ffn, error);
-    if (!code) code = check_size("tokens", x->sequences * x->seq_len, error);
-    if (!code) code = check_size("columns of queries", x->heads * x->head_dim, error);
-    if (!code) code = check_size("columns of keys", x->kv_heads * x->head_dim, error);
+static pc_code check_shape(const pc_layer_shape *shape, pc_error *error) {
+    pc_code code = check_size("sequences", shape->sequences, error);
+    if (!code) code = check_size("seq_len", shape->seq_len, error);
+    if (!code) code = check_size("hidden", shape->hidden, error);
+    if (!code) code = check_size("heads", shape->heads, error);
+    if (!code) code = check_size("kv_heads", shape->kv_heads, error);
+    if (!code) code = check_size("head_dim", shape->head_dim, error);
+    if (!code) code = check_size("ffn", shape->ffn, error);
+    if (!code) code = check_size("tokens", shape->sequences * shape->seq_len, error);
+    if (!code) code = check_size("columns of queries", shape->heads * shape->head_dim, error);
+    if (!code) code = check_size("columns of keys", shape->kv_heads * shape->head_dim, error);
     if (code) return code;
-    if (x->heads % x->kv_heads != 0)
+    if (shape->heads % shape->kv_heads != 0)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "layer: %" PRId64 " key/value heads of %" PRId64 " heads; expected a divisor", x->kv_heads,
-                            x->heads);
-    if (!(x->dropout >= 0 && x->dropout < 1))
-        return pc_error_set(error, PC_ERROR_INPUT, "layer: dropout %g; expected 0 to below 1", (double)x->dropout);
-    if (x->is_swiglu && x->has_bias)
+                            "layer: %" PRId64 " key/value heads of %" PRId64 " heads; expected a divisor",
+                            shape->kv_heads, shape->heads);
+    if (!(shape->dropout >= 0 && shape->dropout < 1))
+        return pc_error_set(error, PC_ERROR_INPUT, "layer: dropout %g; expected 0 to below 1", (double)shape->dropout);
+    if (shape->is_swiglu && shape->has_bias)
         return pc_error_set(error, PC_ERROR_INPUT, "layer: SwiGLU with biases; expected one without");
     return PC_OK;
 }

@@ -72,10 +72,10 @@ static bool meets(const place *a, const place *b) {
 
 /* Behind the last of those that it must not overlap, or in a gap between them: the lowest start that none of them
  * covers. */
-static int64_t find_start(const place *placed, int count, const place *x, int64_t bytes) {
+static int64_t find_start(const place *placed, int count, const place *wanted, int64_t bytes) {
     int64_t start = 0;
     for (int i = 0; i < count; i++) {
-        if (!meets(&placed[i], x) || placed[i].start >= start + bytes || placed[i].end <= start) continue;
+        if (!meets(&placed[i], wanted) || placed[i].start >= start + bytes || placed[i].end <= start) continue;
         start = placed[i].end;
         i = -1; /* from the beginning: another may lie there */
     }
@@ -89,13 +89,14 @@ static int64_t place_pass(const pc_layer *layer, pc_layer_kind kind, int64_t off
     int64_t bytes = 0;
     pc_layer_tape_make(layer, kind, &tape);
     for (int slot = 0; slot < layer->slot_count; slot++) {
-        place *x = &placed[count];
-        x->slot = slot;
-        if (layer->slot[slot].life != PC_SLOT_TEMPORARY || !find_span(&tape, slot, &x->first, &x->last)) continue;
+        place *wanted = &placed[count];
+        wanted->slot = slot;
+        if (layer->slot[slot].life != PC_SLOT_TEMPORARY || !find_span(&tape, slot, &wanted->first, &wanted->last))
+            continue;
         int64_t room = (pc_slot_bytes(&layer->slot[slot]) + 255) / 256 * 256;
-        x->start = offset[slot] = find_start(placed, count, x, room);
-        x->end = x->start + room;
-        if (x->end > bytes) bytes = x->end;
+        wanted->start = offset[slot] = find_start(placed, count, wanted, room);
+        wanted->end = wanted->start + room;
+        if (wanted->end > bytes) bytes = wanted->end;
         count++;
     }
     return bytes;

@@ -13,32 +13,33 @@
 
 enum { PIECE_BYTES = 1 << 16 };
 
-static void send_text(pc_outlet *x) {
+static void send_text(pc_outlet *outlet) {
     errno = 0;
-    if (!x->failed && fwrite(x->text.data ? x->text.data : "", 1, x->text.size, x->stream) != x->text.size) {
-        x->failed = true;
-        x->cause = errno;
+    if (!outlet->failed &&
+        fwrite(outlet->text.data ? outlet->text.data : "", 1, outlet->text.size, outlet->stream) != outlet->text.size) {
+        outlet->failed = true;
+        outlet->cause = errno;
     }
-    x->text.size = 0;
+    outlet->text.size = 0;
 }
 
-void pc_outlet_step(pc_outlet *x) {
-    if (x->text.size >= PIECE_BYTES) send_text(x);
+void pc_outlet_step(pc_outlet *outlet) {
+    if (outlet->text.size >= PIECE_BYTES) send_text(outlet);
 }
 
-pc_code pc_outlet_end(pc_outlet *x, pc_error *error) {
-    bool starved = x->text.failed;
-    send_text(x);
-    pc_text_free(&x->text);
+pc_code pc_outlet_end(pc_outlet *outlet, pc_error *error) {
+    bool starved = outlet->text.failed;
+    send_text(outlet);
+    pc_text_free(&outlet->text);
     errno = 0;
-    if (!x->failed && fflush(x->stream) != 0) {
-        x->failed = true;
-        x->cause = errno;
+    if (!outlet->failed && fflush(outlet->stream) != 0) {
+        outlet->failed = true;
+        outlet->cause = errno;
     }
     if (starved) return pc_error_no_memory(error);
-    if (!x->failed) return PC_OK;
+    if (!outlet->failed) return PC_OK;
     return pc_error_set(error, PC_ERROR_IO, "cannot write the trace: %s",
-                        x->cause ? strerror(x->cause) : "stream error");
+                        outlet->cause ? strerror(outlet->cause) : "stream error");
 }
 
 /* --- the trace as a schedule --- */
@@ -85,55 +86,55 @@ void pc_trace_view_free(pc_trace_view *view) {
 
 /* --- CSV --- */
 
-static void add_pass(pc_outlet *x, const pc_replay_trace *trace, int64_t i) {
+static void add_pass(pc_outlet *outlet, const pc_replay_trace *trace, int64_t i) {
     pc_pass pass = trace->pass[i];
-    pc_text_printf(&x->text, "pass,%d,,%s,%d,%d,%" PRId64 ",%" PRId64 ",,,,\n", trace->pass_device[i],
+    pc_text_printf(&outlet->text, "pass,%d,,%s,%d,%d,%" PRId64 ",%" PRId64 ",,,,\n", trace->pass_device[i],
                    pc_pass_kind_name((pc_pass_kind)pass.kind), pass.chunk, pass.microbatch, trace->pass_start_ps[i],
                    trace->pass_end_ps[i]);
-    pc_outlet_step(x);
+    pc_outlet_step(outlet);
 }
 
-static void add_transfer(pc_outlet *x, const pc_replay_trace *trace, int64_t i) {
+static void add_transfer(pc_outlet *outlet, const pc_replay_trace *trace, int64_t i) {
     pc_pass pass = trace->transfer_pass[i];
-    pc_text_printf(&x->text, "transfer,%d,%d,%s,%d,%d,%" PRId64 ",%" PRId64 ",,,,\n", trace->transfer_from[i],
+    pc_text_printf(&outlet->text, "transfer,%d,%d,%s,%d,%d,%" PRId64 ",%" PRId64 ",,,,\n", trace->transfer_from[i],
                    trace->transfer_to[i], pc_pass_kind_name((pc_pass_kind)pass.kind), pass.chunk, pass.microbatch,
                    trace->transfer_start_ps[i], trace->transfer_end_ps[i]);
-    pc_outlet_step(x);
+    pc_outlet_step(outlet);
 }
 
-static void add_level(pc_outlet *x, const pc_replay_trace *trace, int64_t i) {
-    pc_text_printf(&x->text, "level,%d,,,,,%" PRId64 ",,%" PRId64 ",,,\n", trace->level_device[i],
+static void add_level(pc_outlet *outlet, const pc_replay_trace *trace, int64_t i) {
+    pc_text_printf(&outlet->text, "level,%d,,,,,%" PRId64 ",,%" PRId64 ",,,\n", trace->level_device[i],
                    trace->level_time_ps[i], trace->level_bytes[i]);
-    pc_outlet_step(x);
+    pc_outlet_step(outlet);
 }
 
-static void add_block_pass(pc_outlet *x, const pc_block *block, int microbatch, int device, int chunk, int kind) {
+static void add_block_pass(pc_outlet *outlet, const pc_block *block, int microbatch, int device, int chunk, int kind) {
     int64_t start = pc_block_start(block, microbatch, device, chunk, kind);
     if (start == PC_TIME_NOT_GIVEN) return;
-    pc_text_printf(&x->text, "block,%d,,%s,%d,%d,,,,%" PRId64 ",%" PRId64 ",%" PRId64 "\n", device,
+    pc_text_printf(&outlet->text, "block,%d,,%s,%d,%d,,,,%" PRId64 ",%" PRId64 ",%" PRId64 "\n", device,
                    pc_pass_kind_name((pc_pass_kind)kind), chunk, microbatch, start, start + block->duration[kind],
                    block->interval);
-    pc_outlet_step(x);
+    pc_outlet_step(outlet);
 }
 
-static void add_block(pc_outlet *x, const pc_block *block) {
+static void add_block(pc_outlet *outlet, const pc_block *block) {
     for (int n = 0; n < block->microbatches; n++)
         for (int d = 0; d < block->devices; d++)
             for (int c = 0; c < block->chunks; c++)
-                for (int kind = 0; kind < PC_PASS_KINDS; kind++) add_block_pass(x, block, n, d, c, kind);
+                for (int kind = 0; kind < PC_PASS_KINDS; kind++) add_block_pass(outlet, block, n, d, c, kind);
 }
 
 pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error) {
     const pc_replay_trace *trace = &record->replay.trace;
-    pc_outlet x = {.stream = stream};
+    pc_outlet outlet = {.stream = stream};
     (void)row; /* a table of events has no place for what is true of all of them */
-    pc_text_printf(&x.text, "event,device,to_device,kind,chunk,microbatch,start_ps,end_ps,bytes,start_cells,"
-                            "end_cells,interval_cells\n");
-    for (int64_t i = 0; i < trace->pass_count; i++) add_pass(&x, trace, i);
-    for (int64_t i = 0; i < trace->transfer_count; i++) add_transfer(&x, trace, i);
-    for (int64_t i = 0; i < trace->level_count; i++) add_level(&x, trace, i);
-    if (record->block.devices) add_block(&x, &record->block);
-    return pc_outlet_end(&x, error);
+    pc_text_printf(&outlet.text, "event,device,to_device,kind,chunk,microbatch,start_ps,end_ps,bytes,start_cells,"
+                                 "end_cells,interval_cells\n");
+    for (int64_t i = 0; i < trace->pass_count; i++) add_pass(&outlet, trace, i);
+    for (int64_t i = 0; i < trace->transfer_count; i++) add_transfer(&outlet, trace, i);
+    for (int64_t i = 0; i < trace->level_count; i++) add_level(&outlet, trace, i);
+    if (record->block.devices) add_block(&outlet, &record->block);
+    return pc_outlet_end(&outlet, error);
 }
 
 /* --- the order alone --- */

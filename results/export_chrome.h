@@ -44,39 +44,39 @@ typedef struct pc_chrome {
 
 /* --- export_chrome_events.c: pieces of events --- */
 
-void pc_chrome_start(pc_chrome *x, char phase, int process, int thread);
-void pc_chrome_end(pc_chrome *x);
+void pc_chrome_start(pc_chrome *chrome, char phase, int process, int thread);
+void pc_chrome_end(pc_chrome *chrome);
 
 /* Microseconds, to the picosecond. */
-void pc_chrome_add_time(pc_chrome *x, const char *name, pc_time time);
+void pc_chrome_add_time(pc_chrome *chrome, const char *name, pc_time time);
 
 /* ,"name":bytes in GiB; ,"name":value */
-void pc_chrome_add_gib(pc_chrome *x, const char *name, int64_t bytes);
-void pc_chrome_add_number(pc_chrome *x, const char *name, double value);
+void pc_chrome_add_gib(pc_chrome *chrome, const char *name, int64_t bytes);
+void pc_chrome_add_number(pc_chrome *chrome, const char *name, double value);
 
 /* Names a process or thread, and says where it comes. */
-void pc_chrome_add_name(pc_chrome *x, const char *what, int process, int thread, const char *name, int index);
+void pc_chrome_add_name(pc_chrome *chrome, const char *what, int process, int thread, const char *name, int index);
 
 /* Finds a thread for each, by process, track and start, from next_thread on, which moves behind them. */
-pc_code pc_chrome_place(pc_chrome *x, pc_chrome_slice *slices, int64_t count, pc_error *error);
+pc_code pc_chrome_place(pc_chrome *chrome, pc_chrome_slice *slices, int64_t count, pc_error *error);
 
 /* Names the slice's thread where it is the first there: `name`, and a number from the second lane on. */
-void pc_chrome_add_thread(pc_chrome *x, const pc_chrome_slice *slice, const char *name);
+void pc_chrome_add_thread(pc_chrome *chrome, const pc_chrome_slice *slice, const char *name);
 
 /* --- export_chrome_transfers.c: what goes between stages, and the arrows to the passes that wait for it --- */
 
 /* PC_ERROR_INPUT where a transfer has no pass that could wait for it. */
-pc_code pc_chrome_list_transfers(pc_chrome *x, pc_error *error);
-void pc_chrome_add_ways(pc_chrome *x);
-void pc_chrome_add_transfers(pc_chrome *x);
+pc_code pc_chrome_list_transfers(pc_chrome *chrome, pc_error *error);
+void pc_chrome_add_ways(pc_chrome *chrome);
+void pc_chrome_add_transfers(pc_chrome *chrome);
 
 /* --- export_chrome_engine.c: what the engine saw: links, their loads, memory in all, work that is no pass --- */
 
-pc_code pc_chrome_list_engine(pc_chrome *x, pc_error *error);
-void pc_chrome_add_engine_names(pc_chrome *x);
-void pc_chrome_add_engine(pc_chrome *x);
+pc_code pc_chrome_list_engine(pc_chrome *chrome, pc_error *error);
+void pc_chrome_add_engine_names(pc_chrome *chrome);
+void pc_chrome_add_engine(pc_chrome *chrome);
 
 /* ,"name":... of how long a pass could have run but for its device, where that is known. */
-void pc_chrome_add_wait(pc_chrome *x, int64_t pass);
+void pc_chrome_add_wait(pc_chrome *chrome, int64_t pass);
 
 #endif

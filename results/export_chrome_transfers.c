@@ -7,95 +7,97 @@
 /* --- what a transfer joins --- */
 
 /* A file may say anything. */
-static pc_code find_passes(pc_chrome *x, int64_t row, pc_error *error) {
-    const pc_replay_trace *trace = x->trace;
+static pc_code find_passes(pc_chrome *chrome, int64_t row, pc_error *error) {
+    const pc_replay_trace *trace = chrome->trace;
     pc_pass pass = trace->transfer_pass[row];
     int from = trace->transfer_from[row], to = trace->transfer_to[row];
     pc_predecessor maker;
-    int32_t waiting = pc_pass_position(&x->view.index, to, pass.chunk, pass.microbatch, (pc_pass_kind)pass.kind);
+    int32_t waiting = pc_pass_position(&chrome->view.index, to, pass.chunk, pass.microbatch, (pc_pass_kind)pass.kind);
     if (waiting != PC_NO_PASS && trace->pass_start_ps[waiting] >= trace->transfer_end_ps[row] &&
-        pc_pass_sender(&x->view.index, to, pass, &maker) && maker.stage == from) {
-        x->waiting[row] = waiting;
-        x->maker[row] = maker.position;
+        pc_pass_sender(&chrome->view.index, to, pass, &maker) && maker.stage == from) {
+        chrome->waiting[row] = waiting;
+        chrome->maker[row] = maker.position;
         return PC_OK;
     }
     char name[PC_PASS_NAME_SIZE];
-    pc_pass_name(&x->view.schedule, pass, name);
+    pc_pass_name(&chrome->view.schedule, pass, name);
     return pc_error_set(error, PC_ERROR_INPUT,
                         "trace: a transfer from stage %d to %s of stage %d; expected a pass that starts after it and "
                         "waits for that stage",
                         from, name, to);
 }
 
-pc_code pc_chrome_list_transfers(pc_chrome *x, pc_error *error) {
-    const pc_replay_trace *trace = x->trace;
+pc_code pc_chrome_list_transfers(pc_chrome *chrome, pc_error *error) {
+    const pc_replay_trace *trace = chrome->trace;
     size_t transfers = (size_t)trace->transfer_count;
-    x->sent = pc_alloc(transfers, sizeof *x->sent);
-    x->maker = pc_alloc(transfers, sizeof *x->maker);
-    x->waiting = pc_alloc(transfers, sizeof *x->waiting);
-    if (!x->sent || !x->maker || !x->waiting) return pc_error_no_memory(error);
+    chrome->sent = pc_alloc(transfers, sizeof *chrome->sent);
+    chrome->maker = pc_alloc(transfers, sizeof *chrome->maker);
+    chrome->waiting = pc_alloc(transfers, sizeof *chrome->waiting);
+    if (!chrome->sent || !chrome->maker || !chrome->waiting) return pc_error_no_memory(error);
     for (int64_t i = 0; i < trace->transfer_count; i++) {
-        x->sent[i] = (pc_chrome_slice){.process = trace->transfer_from[i] + 1,
-                                       .track = trace->transfer_to[i],
-                                       .start_ps = trace->transfer_start_ps[i],
-                                       .end_ps = trace->transfer_end_ps[i],
-                                       .row = i};
-        pc_code code = find_passes(x, i, error);
+        chrome->sent[i] = (pc_chrome_slice){.process = trace->transfer_from[i] + 1,
+                                            .track = trace->transfer_to[i],
+                                            .start_ps = trace->transfer_start_ps[i],
+                                            .end_ps = trace->transfer_end_ps[i],
+                                            .row = i};
+        pc_code code = find_passes(chrome, i, error);
         if (code) return code;
     }
-    return pc_chrome_place(x, x->sent, trace->transfer_count, error);
+    return pc_chrome_place(chrome, chrome->sent, trace->transfer_count, error);
 }
 
 /* --- names --- */
 
-void pc_chrome_add_ways(pc_chrome *x) {
-    for (int64_t i = 0; i < x->trace->transfer_count; i++) {
+void pc_chrome_add_ways(pc_chrome *chrome) {
+    for (int64_t i = 0; i < chrome->trace->transfer_count; i++) {
         char name[48];
-        snprintf(name, sizeof name, "to stage %" PRId64, x->sent[i].track);
-        pc_chrome_add_thread(x, &x->sent[i], name);
+        snprintf(name, sizeof name, "to stage %" PRId64, chrome->sent[i].track);
+        pc_chrome_add_thread(chrome, &chrome->sent[i], name);
     }
 }
 
 /* --- what lasts --- */
 
-static void add_transfer(pc_chrome *x, const pc_chrome_slice *now) {
-    const pc_replay_trace *trace = x->trace;
+static void add_transfer(pc_chrome *chrome, const pc_chrome_slice *now) {
+    const pc_replay_trace *trace = chrome->trace;
     pc_pass pass = trace->transfer_pass[now->row];
     char name[PC_PASS_NAME_SIZE];
-    pc_pass_name(&x->view.schedule, pass, name);
-    pc_chrome_start(x, 'X', now->process, now->thread);
-    pc_text_printf(&x->out.text, ",\"cat\":\"transfer\",\"name\":\"to %s\"", name);
-    pc_chrome_add_time(x, "ts", now->start_ps);
-    pc_chrome_add_time(x, "dur", now->end_ps - now->start_ps);
-    pc_text_printf(&x->out.text, ",\"args\":{\"microbatch\":%d,\"chunk\":%d,\"kind\":\"%s\",\"from\":%d,\"to\":%d}",
-                   pass.microbatch, pass.chunk, pc_pass_kind_name((pc_pass_kind)pass.kind),
-                   trace->transfer_from[now->row], trace->transfer_to[now->row]);
-    pc_chrome_end(x);
+    pc_pass_name(&chrome->view.schedule, pass, name);
+    pc_chrome_start(chrome, 'X', now->process, now->thread);
+    pc_text_printf(&chrome->out.text, ",\"cat\":\"transfer\",\"name\":\"to %s\"", name);
+    pc_chrome_add_time(chrome, "ts", now->start_ps);
+    pc_chrome_add_time(chrome, "dur", now->end_ps - now->start_ps);
+    pc_text_printf(&chrome->out.text,
+                   ",\"args\":{\"microbatch\":%d,\"chunk\":%d,\"kind\":\"%s\",\"from\":%d,\"to\":%d}", pass.microbatch,
+                   pass.chunk, pc_pass_kind_name((pc_pass_kind)pass.kind), trace->transfer_from[now->row],
+                   trace->transfer_to[now->row]);
+    pc_chrome_end(chrome);
 }
 
 /* --- arrows --- */
 
-static void add_arrow_end(pc_chrome *x, char phase, const pc_chrome_slice *now, int process, int thread, pc_time time) {
-    pc_chrome_start(x, phase, process, thread);
-    pc_text_printf(&x->out.text, ",\"cat\":\"transfer\",\"name\":\"waits\",\"id\":%" PRId64, now->row + 1);
-    if (phase == 'f') pc_text_printf(&x->out.text, ",\"bp\":\"e\"");
-    pc_chrome_add_time(x, "ts", time);
-    pc_chrome_end(x);
+static void add_arrow_end(pc_chrome *chrome, char phase, const pc_chrome_slice *now, int process, int thread,
+                          pc_time time) {
+    pc_chrome_start(chrome, phase, process, thread);
+    pc_text_printf(&chrome->out.text, ",\"cat\":\"transfer\",\"name\":\"waits\",\"id\":%" PRId64, now->row + 1);
+    if (phase == 'f') pc_text_printf(&chrome->out.text, ",\"bp\":\"e\"");
+    pc_chrome_add_time(chrome, "ts", time);
+    pc_chrome_end(chrome);
 }
 
 /* From the transfer to the start of the pass that waits for it. A transfer of no time is nothing that an arrow could
  * start from: it starts from the pass that made what is sent. */
-static void add_arrow(pc_chrome *x, const pc_chrome_slice *now) {
-    const pc_time *start_ps = x->trace->pass_start_ps;
-    int to = x->trace->transfer_to[now->row] + 1;
+static void add_arrow(pc_chrome *chrome, const pc_chrome_slice *now) {
+    const pc_time *start_ps = chrome->trace->pass_start_ps;
+    int to = chrome->trace->transfer_to[now->row] + 1;
     if (now->end_ps > now->start_ps)
-        add_arrow_end(x, 's', now, now->process, now->thread, now->start_ps);
+        add_arrow_end(chrome, 's', now, now->process, now->thread, now->start_ps);
     else
-        add_arrow_end(x, 's', now, now->process, PC_CHROME_PASSES, start_ps[x->maker[now->row]]);
-    add_arrow_end(x, 'f', now, to, PC_CHROME_PASSES, start_ps[x->waiting[now->row]]);
+        add_arrow_end(chrome, 's', now, now->process, PC_CHROME_PASSES, start_ps[chrome->maker[now->row]]);
+    add_arrow_end(chrome, 'f', now, to, PC_CHROME_PASSES, start_ps[chrome->waiting[now->row]]);
 }
 
-void pc_chrome_add_transfers(pc_chrome *x) {
-    for (int64_t i = 0; i < x->trace->transfer_count; i++) add_transfer(x, &x->sent[i]);
-    for (int64_t i = 0; i < x->trace->transfer_count; i++) add_arrow(x, &x->sent[i]);
+void pc_chrome_add_transfers(pc_chrome *chrome) {
+    for (int64_t i = 0; i < chrome->trace->transfer_count; i++) add_transfer(chrome, &chrome->sent[i]);
+    for (int64_t i = 0; i < chrome->trace->transfer_count; i++) add_arrow(chrome, &chrome->sent[i]);
 }

@@ -1,7 +1,7 @@
 #include "scenarios/expand.h"
 
 #include "engine/alloc.h"
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "scenarios/cluster.h"
 #include "scenarios/references.h"
 #include "scenarios/settings.h"
@@ -55,11 +55,11 @@ typedef struct own_number {
     int64_t run, file; /* 0: not said, or any */
 } own_number;
 
-static pc_code check_own_number(const pc_setting *setting, const own_number *x, pc_error *error) {
-    if (x->run == 0 || x->file == 0 || x->run == x->file) return PC_OK;
-    pc_error_blame(error, pc_key_path(x->key),
-                   "%" PRId64 " %s, and schedule %s has %" PRId64 "; expected %" PRId64 ", or another schedule", x->run,
-                   x->what, generator_of(setting)->name, x->file, x->file);
+static pc_code check_own_number(const pc_setting *setting, const own_number *own, pc_error *error) {
+    if (own->run == 0 || own->file == 0 || own->run == own->file) return PC_OK;
+    pc_error_blame(error, pc_key_path(own->key),
+                   "%" PRId64 " %s, and schedule %s has %" PRId64 "; expected %" PRId64 ", or another schedule",
+                   own->run, own->what, generator_of(setting)->name, own->file, own->file);
     error->is_rule = true;
     return PC_ERROR_INPUT;
 }

@@ -3,12 +3,12 @@
 
 #include "engine/names.h"
 #include "models/schedule/exchange.h"
-#include "scenarios/run_labels.h"
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "models/workload/cut.h"
 #include "models/workload/layout.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
+#include "scenarios/run_labels.h"
 #include "scenarios/units.h"
 
 #include <inttypes.h>

@@ -62,9 +62,10 @@ static pc_code refuse_groups(const pc_node *list, unsigned first, unsigned last,
 
 /* ---- ranges ---- */
 
-static pc_code refuse(const range *x, pc_error *error, const char *problem) {
+static pc_code refuse(const range *span, pc_error *error, const char *problem) {
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "%.40s: %s; expected a range such as 1..8, 8..64+8, 4..64x2, or 1,2,4..16", x->text, problem);
+                        "%.40s: %s; expected a range such as 1..8, 8..64+8, 4..64x2, or 1,2,4..16", span->text,
+                        problem);
 }
 
 /* The piece of a text between two of its places, in a copy; false where it is longer than any number. */
@@ -81,15 +82,15 @@ static const char *find_stride(const char *text) {
     return c < end && c > text && strchr("x*+", c[-1]) ? c - 1 : end;
 }
 
-static pc_code read_stride(range *x, const char *text, pc_error *error) {
+static pc_code read_stride(range *span, const char *text, pc_error *error) {
     int64_t number = 0;
     for (const char *c = text + 1; *c; c++)
         if (__builtin_mul_overflow(number, INT64_C(10), &number) || number > INT64_MAX - 9)
-            return refuse(x, error, "too large a step");
+            return refuse(span, error, "too large a step");
         else
             number += *c - '0';
-    x->stride = *text == '+' ? (stride){1, number} : (stride){number, 0};
-    if (*text == '+' ? number == 0 : number < 2) return refuse(x, error, "does not go on");
+    span->stride = *text == '+' ? (stride){1, number} : (stride){number, 0};
+    if (*text == '+' ? number == 0 : number < 2) return refuse(span, error, "does not go on");
     return PC_OK;
 }
 
@@ -103,82 +104,82 @@ static bool number_before(pc_key key, const pc_node *list, unsigned index, unsig
 }
 
 /* As the two numbers before it say; in a list's beginning, and behind another range, by one. */
-static pc_code infer_stride(pc_key key, const pc_node *list, unsigned index, range *x, pc_error *error) {
+static pc_code infer_stride(pc_key key, const pc_node *list, unsigned index, range *span, pc_error *error) {
     int64_t before = 0, earlier = 0;
-    x->stride = (stride){1, 1};
+    span->stride = (stride){1, 1};
     if (!number_before(key, list, index, 1, &before)) return PC_OK;
     if (!number_before(key, list, index, 2, &earlier))
-        return refuse(x, error, "behind one number, which says neither step nor ratio");
+        return refuse(span, error, "behind one number, which says neither step nor ratio");
     bool has_ratio = earlier > 0 && before % earlier == 0 && before / earlier > 1;
-    if (before > earlier && x->from - before == before - earlier)
-        x->stride.step = before - earlier;
-    else if (has_ratio && x->from % before == 0 && x->from / before == before / earlier)
-        x->stride = (stride){before / earlier, 0};
+    if (before > earlier && span->from - before == before - earlier)
+        span->stride.step = before - earlier;
+    else if (has_ratio && span->from % before == 0 && span->from / before == before / earlier)
+        span->stride = (stride){before / earlier, 0};
     else
-        return refuse(x, error, "does not go on as the two numbers before it");
+        return refuse(span, error, "does not go on as the two numbers before it");
     return PC_OK;
 }
 
 /* The next number; INT64_MAX beyond all. */
-static int64_t next_of(const range *x, int64_t number) {
+static int64_t next_of(const range *span, int64_t number) {
     int64_t next;
-    bool is_beyond = __builtin_mul_overflow(number, x->stride.factor, &next) ||
-                     __builtin_add_overflow(next, x->stride.step, &next) || next <= number;
+    bool is_beyond = __builtin_mul_overflow(number, span->stride.factor, &next) ||
+                     __builtin_add_overflow(next, span->stride.step, &next) || next <= number;
     return is_beyond ? INT64_MAX : next;
 }
 
-static pc_code refuse_length(const range *x, pc_error *error) {
-    int64_t end = x->from;
-    while (end > 0 && end <= x->to / 2) end *= 2;
+static pc_code refuse_length(const range *span, pc_error *error) {
+    int64_t end = span->from;
+    while (end > 0 && end <= span->to / 2) end *= 2;
     return pc_error_set(error, PC_ERROR_INPUT,
                         "%.40s: more than %d values; expected fewer, as of %" PRId64 "..%" PRId64 "x2, which doubles",
-                        x->text, PC_RANGE_VALUES_MAX, x->from, end);
+                        span->text, PC_RANGE_VALUES_MAX, span->from, end);
 }
 
 /* It must come to its end in so many steps that a list can be of use. */
-static pc_code check_range(const range *x, pc_error *error) {
-    int64_t number = x->from;
-    if (x->from > x->to) return refuse(x, error, "runs backwards");
-    for (int count = 1; number < x->to; count++) {
-        int64_t next = next_of(x, number);
-        if (next == INT64_MAX) return refuse(x, error, "does not go on");
-        if (count == PC_RANGE_VALUES_MAX) return refuse_length(x, error);
-        if (next > x->to)
+static pc_code check_range(const range *span, pc_error *error) {
+    int64_t number = span->from;
+    if (span->from > span->to) return refuse(span, error, "runs backwards");
+    for (int count = 1; number < span->to; count++) {
+        int64_t next = next_of(span, number);
+        if (next == INT64_MAX) return refuse(span, error, "does not go on");
+        if (count == PC_RANGE_VALUES_MAX) return refuse_length(span, error);
+        if (next > span->to)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "%.40s: goes from %" PRId64 " to %" PRId64 "; expected one of these at its end",
-                                x->text, number, next);
+                                span->text, number, next);
         number = next;
     }
     return PC_OK;
 }
 
-static pc_code read_range(pc_key key, const pc_node *list, unsigned index, range *x, pc_error *error) {
+static pc_code read_range(pc_key key, const pc_node *list, unsigned index, range *span, pc_error *error) {
     char from[32], to[32];
     pc_value first, last;
-    const char *dots = strstr(x->text, ".."), *goes_on = find_stride(dots + 2);
-    if (!copy_piece(x->text, dots, from) || !copy_piece(dots + 2, goes_on, to))
-        return refuse(x, error, "no range of numbers");
+    const char *dots = strstr(span->text, ".."), *goes_on = find_stride(dots + 2);
+    if (!copy_piece(span->text, dots, from) || !copy_piece(dots + 2, goes_on, to))
+        return refuse(span, error, "no range of numbers");
     pc_code code = pc_value_parse(key, from, &first, error);
     if (!code) code = pc_value_parse(key, to, &last, error);
     if (code) return code;
-    x->from = first.whole;
-    x->to = last.whole;
-    code = *goes_on ? read_stride(x, goes_on, error) : infer_stride(key, list, index, x, error);
-    return code ? code : check_range(x, error);
+    span->from = first.whole;
+    span->to = last.whole;
+    code = *goes_on ? read_stride(span, goes_on, error) : infer_stride(key, list, index, span, error);
+    return code ? code : check_range(span, error);
 }
 
 pc_code pc_number_entry_read(pc_key key, const pc_node *list, unsigned index, pc_number_take *take, void *context,
                              pc_error *error) {
     unsigned first, last;
     pc_value value;
-    range x = {.text = text_at(list, index)};
+    range span = {.text = text_at(list, index)};
     if (find_groups(list, index, &first, &last)) return refuse_groups(list, first, last, error);
-    if (!pc_number_is_range(x.text)) {
-        pc_code code = pc_value_parse(key, x.text, &value, error);
+    if (!pc_number_is_range(span.text)) {
+        pc_code code = pc_value_parse(key, span.text, &value, error);
         return code ? code : take(context, value, error);
     }
-    pc_code code = read_range(key, list, index, &x, error);
-    for (int64_t n = x.from; !code && n <= x.to && n != INT64_MAX; n = next_of(&x, n))
+    pc_code code = read_range(key, list, index, &span, error);
+    for (int64_t n = span.from; !code && n <= span.to && n != INT64_MAX; n = next_of(&span, n))
         code = take(context, (pc_value){.whole = n}, error);
     return code;
 }

@@ -12,15 +12,15 @@ typedef struct part_counts {
     int most;
 } part_counts;
 
-static const pc_iteration_spec *first_spec(const pc_plan_scenario *x) {
-    return &x->runs[0].iteration;
+static const pc_iteration_spec *first_spec(const pc_plan_scenario *scenario) {
+    return &scenario->runs[0].iteration;
 }
 
 /* Whether the model can be cut into `tp` ranks and `parts` parts, in one of the listed layouts; the machine, and all
  * else, is not looked at. */
-static bool can_cut(const pc_plan_scenario *x, int64_t tp, int parts) {
-    const pc_iteration_spec *spec = first_spec(x);
-    const pc_choice_list *layouts = &x->list[PC_CHOICE_LAYOUT];
+static bool can_cut(const pc_plan_scenario *scenario, int64_t tp, int parts) {
+    const pc_iteration_spec *spec = first_spec(scenario);
+    const pc_choice_list *layouts = &scenario->list[PC_CHOICE_LAYOUT];
     pc_cut cut = spec->cut;
     bool can = false;
     cut.tp = (int)tp;
@@ -32,11 +32,11 @@ static bool can_cut(const pc_plan_scenario *x, int64_t tp, int parts) {
     return can;
 }
 
-static part_counts count_parts(const pc_plan_scenario *x) {
+static part_counts count_parts(const pc_plan_scenario *scenario) {
     part_counts counts = {.most = PC_PARTS_MAX};
-    int64_t layers = first_spec(x)->model.layers;
+    int64_t layers = first_spec(scenario)->model.layers;
     if (layers + 2 < counts.most) counts.most = (int)layers + 2;
-    for (int n = 1; n <= counts.most; n++) counts.is[n] = can_cut(x, 1, n);
+    for (int n = 1; n <= counts.most; n++) counts.is[n] = can_cut(scenario, 1, n);
     return counts;
 }
 
@@ -48,10 +48,10 @@ static int64_t largest(const pc_choice_list *list) {
 }
 
 /* GPUs that a node or an NVLink domain joins, the most over machines. */
-static int64_t gpus_together(const pc_plan_scenario *x) {
+static int64_t gpus_together(const pc_plan_scenario *scenario) {
     int64_t most = 1;
-    for (int i = 0; i < x->list[PC_CHOICE_MACHINE].count; i++) {
-        const pc_machine *machine = &x->runs[i].iteration.machine;
+    for (int i = 0; i < scenario->list[PC_CHOICE_MACHINE].count; i++) {
+        const pc_machine *machine = &scenario->runs[i].iteration.machine;
         if (machine->gpus_per_node > most) most = machine->gpus_per_node;
         if (machine->domain_gpus > most) most = machine->domain_gpus;
     }
@@ -76,8 +76,8 @@ static pc_code set_numbers(pc_choice_list *list, const int64_t *numbers, int cou
 }
 
 /* Whether groups of `size` GPUs make up one of the numbers of GPUs. */
-static bool makes_up_gpus(const pc_plan_scenario *x, int64_t size) {
-    const pc_choice_list *gpus = &x->list[PC_CHOICE_GPUS];
+static bool makes_up_gpus(const pc_plan_scenario *scenario, int64_t size) {
+    const pc_choice_list *gpus = &scenario->list[PC_CHOICE_GPUS];
     for (int i = 0; i < gpus->count; i++)
         if (gpus->values[i].whole % size == 0) return true;
     return false;
@@ -85,31 +85,31 @@ static bool makes_up_gpus(const pc_plan_scenario *x, int64_t size) {
 
 /* All that divide the heads (of keys and values too, or the other way round) and stay where GPUs are joined best, and
  * make up the GPUs. */
-static pc_code fill_tp(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
-    int64_t tp[PC_CHOICE_VALUES_MAX], most = gpus_together(x), gpus = largest(&x->list[PC_CHOICE_GPUS]);
+static pc_code fill_tp(pc_plan_scenario *scenario, const part_counts *parts, pc_error *error) {
+    int64_t tp[PC_CHOICE_VALUES_MAX], most = gpus_together(scenario), gpus = largest(&scenario->list[PC_CHOICE_GPUS]);
     int any = 1, count = 0;
     while (any < parts->most && !parts->is[any]) any++;
     for (int64_t n = 1; n <= most && n <= gpus && count < PC_CHOICE_VALUES_MAX; n++)
-        if (n == 1 || (makes_up_gpus(x, n) && can_cut(x, n, any))) tp[count++] = n;
-    return set_numbers(&x->list[PC_CHOICE_TP], tp, count, error);
+        if (n == 1 || (makes_up_gpus(scenario, n) && can_cut(scenario, n, any))) tp[count++] = n;
+    return set_numbers(&scenario->list[PC_CHOICE_TP], tp, count, error);
 }
 
 /* All by which some number of parts that the model can have divides, and some number of GPUs. */
-static pc_code fill_pp(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
-    int64_t pp[PC_PARTS_MAX], gpus = largest(&x->list[PC_CHOICE_GPUS]);
+static pc_code fill_pp(pc_plan_scenario *scenario, const part_counts *parts, pc_error *error) {
+    int64_t pp[PC_PARTS_MAX], gpus = largest(&scenario->list[PC_CHOICE_GPUS]);
     int count = 0;
     for (int p = 1; p <= parts->most && p <= gpus; p++) {
         bool can = p == 1;
         for (int n = p; n <= parts->most && !can; n += p) can = parts->is[n];
-        if (can && makes_up_gpus(x, p)) pp[count++] = p;
+        if (can && makes_up_gpus(scenario, p)) pp[count++] = p;
     }
-    return set_numbers(&x->list[PC_CHOICE_PP], pp, count, error);
+    return set_numbers(&scenario->list[PC_CHOICE_PP], pp, count, error);
 }
 
 /* From 2 on, since with one chunk an interleaved schedule is 1F1B. */
-static pc_code fill_chunks(pc_plan_scenario *x, const part_counts *parts, pc_error *error) {
+static pc_code fill_chunks(pc_plan_scenario *scenario, const part_counts *parts, pc_error *error) {
     int64_t chunks[PC_CHUNKS_MAX];
-    const pc_choice_list *pp = &x->list[PC_CHOICE_PP];
+    const pc_choice_list *pp = &scenario->list[PC_CHOICE_PP];
     int count = 0;
     for (int v = 2; v <= parts->most && v <= PC_CHUNKS_MAX; v++) {
         bool can = false;
@@ -120,102 +120,104 @@ static pc_code fill_chunks(pc_plan_scenario *x, const part_counts *parts, pc_err
         if (can) chunks[count++] = v;
     }
     if (count == 0) chunks[count++] = 1;
-    return set_numbers(&x->list[PC_CHOICE_CHUNKS], chunks, count, error);
+    return set_numbers(&scenario->list[PC_CHOICE_CHUNKS], chunks, count, error);
 }
 
 /* Powers of two that divide one of the batches. */
-static pc_code fill_microbatch_size(pc_plan_scenario *x, pc_error *error) {
+static pc_code fill_microbatch_size(pc_plan_scenario *scenario, pc_error *error) {
     int64_t sizes[64];
-    const pc_choice_list *batches = &x->list[PC_CHOICE_GLOBAL_BATCH];
+    const pc_choice_list *batches = &scenario->list[PC_CHOICE_GLOBAL_BATCH];
     int count = 0;
     for (int64_t size = 1; size <= largest(batches); size *= 2) {
         bool can = false;
         for (int i = 0; i < batches->count && !can; i++) can = batches->values[i].whole % size == 0;
         if (can) sizes[count++] = size;
     }
-    return set_numbers(&x->list[PC_CHOICE_MICROBATCH_SIZE], sizes, count, error);
+    return set_numbers(&scenario->list[PC_CHOICE_MICROBATCH_SIZE], sizes, count, error);
 }
 
 /* Those that frameworks run, and that are known without a search: what keeps little, what has a v-th of the bubble, and
  * what splits the backward pass. */
-static pc_code fill_schedule(pc_plan_scenario *x, pc_error *error) {
+static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
     static const char *const names[] = {"1f1b", "1f1b-interleaved", "zb-h1"};
     enum { COUNT = sizeof names / sizeof *names };
     pc_value values[COUNT];
     for (int i = 0; i < COUNT; i++) values[i] = (pc_value){.generator = pc_generator_find(names[i])};
-    return set_values(&x->list[PC_CHOICE_SCHEDULE], values, COUNT, error);
+    return set_values(&scenario->list[PC_CHOICE_SCHEDULE], values, COUNT, error);
 }
 
 /* Flash attention has nothing that `selective` would recompute. */
-static pc_code fill_recompute(pc_plan_scenario *x, pc_error *error) {
+static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
     static const int64_t all[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL};
     static const int64_t with_flash[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL};
-    bool is_flash = first_spec(x)->model.attention == PC_ATTENTION_FLASH;
-    return set_numbers(&x->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 2 : 3, error);
+    bool is_flash = first_spec(scenario)->model.attention == PC_ATTENTION_FLASH;
+    return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 2 : 3, error);
 }
 
-static pc_code fill_orders(pc_plan_scenario *x, pc_error *error) {
+static pc_code fill_orders(pc_plan_scenario *scenario, pc_error *error) {
     static const pc_value orders[] = {{.order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}}},
                                       {.order = {{PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP}}}};
-    return set_values(&x->list[PC_CHOICE_RANK_ORDER], orders, 2, error);
+    return set_values(&scenario->list[PC_CHOICE_RANK_ORDER], orders, 2, error);
 }
 
 /* What the setting would have without a word; a machine's is there already. */
-static pc_code fill_switches(pc_plan_scenario *x, pc_error *error) {
+static pc_code fill_switches(pc_plan_scenario *scenario, pc_error *error) {
     static const pc_choice switches[] = {PC_CHOICE_SEQUENCE_PARALLEL, PC_CHOICE_OVERLAP_P2P, PC_CHOICE_OVERLAP_TP,
                                          PC_CHOICE_OVERLAP_GRADIENTS, PC_CHOICE_OVERLAP_PARAMETERS};
     static const int64_t on[] = {1};
     pc_code code = PC_OK;
     for (size_t i = 0; i < sizeof switches / sizeof *switches && !code; i++)
-        if (x->list[switches[i]].count == 0) code = set_numbers(&x->list[switches[i]], on, 1, error);
+        if (scenario->list[switches[i]].count == 0) code = set_numbers(&scenario->list[switches[i]], on, 1, error);
     return code;
 }
 
 /* ---- what has no default but the setting's ---- */
 
-static pc_code refuse_missing(const pc_plan_scenario *x, const char *path, const char *expected, pc_error *error) {
+static pc_code refuse_missing(const pc_plan_scenario *scenario, const char *path, const char *expected,
+                              pc_error *error) {
     pc_error fault;
     pc_error_blame(&fault, path, "missing; expected %s", expected);
-    return pc_plan_refuse_setting(x, &fault, error);
+    return pc_plan_refuse_setting(scenario, &fault, error);
 }
 
-static pc_code fill_batch(pc_plan_scenario *x, pc_error *error) {
-    pc_setting setting = pc_plan_base_setting(x, 0);
+static pc_code fill_batch(pc_plan_scenario *scenario, pc_error *error) {
+    pc_setting setting = pc_plan_base_setting(scenario, 0);
     if (!pc_setting_has(&setting, PC_KEY_MODEL_BATCH))
-        return refuse_missing(x, "global_batch", "it, or plan.global_batch, since the model's file has none", error);
-    return set_values(&x->list[PC_CHOICE_GLOBAL_BATCH], &setting.value[PC_KEY_MODEL_BATCH], 1, error);
+        return refuse_missing(scenario, "global_batch", "it, or plan.global_batch, since the model's file has none",
+                              error);
+    return set_values(&scenario->list[PC_CHOICE_GLOBAL_BATCH], &setting.value[PC_KEY_MODEL_BATCH], 1, error);
 }
 
 /* Where all three axes are fixed they say how many. */
-static pc_code fill_gpus(pc_plan_scenario *x, pc_error *error) {
+static pc_code fill_gpus(pc_plan_scenario *scenario, pc_error *error) {
     static const pc_choice axes[] = {PC_CHOICE_TP, PC_CHOICE_PP, PC_CHOICE_DP};
     int64_t gpus = 1;
     bool all = true;
     for (int i = 0; i < 3 && all; i++) {
-        const pc_choice_list *list = &x->list[axes[i]];
+        const pc_choice_list *list = &scenario->list[axes[i]];
         all = list->count == 1 && !__builtin_mul_overflow(gpus, list->values[0].whole, &gpus);
     }
     if (!all || gpus > INT32_MAX)
-        return refuse_missing(x, "gpus", "it, or plan.gpus, or one value each of tp, pp and dp", error);
-    return set_numbers(&x->list[PC_CHOICE_GPUS], &gpus, 1, error);
+        return refuse_missing(scenario, "gpus", "it, or plan.gpus, or one value each of tp, pp and dp", error);
+    return set_numbers(&scenario->list[PC_CHOICE_GPUS], &gpus, 1, error);
 }
 
-pc_code pc_plan_defaults_fill(pc_plan_scenario *x, pc_error *error) {
+pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error) {
     static const int64_t zero[] = {0, 1, 2, 3}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
-    const pc_choice_list *list = x->list;
+    const pc_choice_list *list = scenario->list;
     pc_code code = PC_OK;
-    if (list[PC_CHOICE_LAYOUT].count == 0) code = set_numbers(&x->list[PC_CHOICE_LAYOUT], layouts, 3, error);
+    if (list[PC_CHOICE_LAYOUT].count == 0) code = set_numbers(&scenario->list[PC_CHOICE_LAYOUT], layouts, 3, error);
     if (code) return code;
-    part_counts parts = count_parts(x);
-    if (list[PC_CHOICE_GPUS].count == 0) code = fill_gpus(x, error);
-    if (!code && list[PC_CHOICE_GLOBAL_BATCH].count == 0) code = fill_batch(x, error);
-    if (!code && list[PC_CHOICE_TP].count == 0) code = fill_tp(x, &parts, error);
-    if (!code && list[PC_CHOICE_PP].count == 0) code = fill_pp(x, &parts, error);
-    if (!code && list[PC_CHOICE_CHUNKS].count == 0) code = fill_chunks(x, &parts, error);
-    if (!code && list[PC_CHOICE_MICROBATCH_SIZE].count == 0) code = fill_microbatch_size(x, error);
-    if (!code && list[PC_CHOICE_SCHEDULE].count == 0) code = fill_schedule(x, error);
-    if (!code && list[PC_CHOICE_RECOMPUTE].count == 0) code = fill_recompute(x, error);
-    if (!code && list[PC_CHOICE_ZERO].count == 0) code = set_numbers(&x->list[PC_CHOICE_ZERO], zero, 4, error);
-    if (!code && list[PC_CHOICE_RANK_ORDER].count == 0) code = fill_orders(x, error);
-    return code ? code : fill_switches(x, error);
+    part_counts parts = count_parts(scenario);
+    if (list[PC_CHOICE_GPUS].count == 0) code = fill_gpus(scenario, error);
+    if (!code && list[PC_CHOICE_GLOBAL_BATCH].count == 0) code = fill_batch(scenario, error);
+    if (!code && list[PC_CHOICE_TP].count == 0) code = fill_tp(scenario, &parts, error);
+    if (!code && list[PC_CHOICE_PP].count == 0) code = fill_pp(scenario, &parts, error);
+    if (!code && list[PC_CHOICE_CHUNKS].count == 0) code = fill_chunks(scenario, &parts, error);
+    if (!code && list[PC_CHOICE_MICROBATCH_SIZE].count == 0) code = fill_microbatch_size(scenario, error);
+    if (!code && list[PC_CHOICE_SCHEDULE].count == 0) code = fill_schedule(scenario, error);
+    if (!code && list[PC_CHOICE_RECOMPUTE].count == 0) code = fill_recompute(scenario, error);
+    if (!code && list[PC_CHOICE_ZERO].count == 0) code = set_numbers(&scenario->list[PC_CHOICE_ZERO], zero, 4, error);
+    if (!code && list[PC_CHOICE_RANK_ORDER].count == 0) code = fill_orders(scenario, error);
+    return code ? code : fill_switches(scenario, error);
 }

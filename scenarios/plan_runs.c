@@ -47,11 +47,11 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
     }
 }
 
-static pc_value value_of(const pc_plan_scenario *x, const pc_plan_choice *from, pc_choice choice) {
-    const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
+    const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
     switch (choice) {
     case PC_CHOICE_MACHINE:
-        return x->list[PC_CHOICE_MACHINE].values[from->base];
+        return scenario->list[PC_CHOICE_MACHINE].values[from->base];
     case PC_CHOICE_PRICE:
         return prices->values[prices->count > 1 ? from->base : 0];
     case PC_CHOICE_SCHEDULE:
@@ -69,22 +69,23 @@ static pc_value value_of(const pc_plan_scenario *x, const pc_plan_choice *from, 
 
 /* Whether the key says something of this choice's run: chunks are some schedules' own, sequence parallelism needs
  * ranks, and a price somebody who says it. */
-static bool is_said(const pc_plan_scenario *x, const pc_plan_choice *from, pc_choice choice) {
+static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     if (choice == PC_CHOICE_OBJECTIVE) return false;
-    if (choice == PC_CHOICE_PRICE) return x->list[choice].count > 0;
+    if (choice == PC_CHOICE_PRICE) return scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
 }
 
-pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *x, const pc_plan_choice *from, int64_t rank,
+pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
-    pc_setting setting = pc_plan_base_setting(x, from->base);
+    pc_setting setting = pc_plan_base_setting(scenario, from->base);
     for (pc_choice c = 0; c < PC_CHOICES; c++)
-        if (is_said(x, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c)->key, value_of(x, from, c));
+        if (is_said(scenario, from, c))
+            pc_setting_set(&setting, pc_choice_rule_of(c)->key, value_of(scenario, from, c));
     pc_code code = pc_setting_expand(&setting, spec, labels, error);
     if (code) return code;
     labels->run = rank;
-    snprintf(labels->scenario, sizeof labels->scenario, "%s", pc_plan_scenario_name(x));
+    snprintf(labels->scenario, sizeof labels->scenario, "%s", pc_plan_scenario_name(scenario));
     snprintf(labels->name, sizeof labels->name, "plan-%" PRId64, rank);
     return PC_OK;
 }
@@ -97,11 +98,11 @@ static bool is_switch(pc_choice choice) {
 
 /* What `pipecast run` would take without a word, or has from the setting: dp follows from the rest, and switches are
  * on. */
-static bool goes_without_saying(const pc_plan_scenario *x, const pc_plan_choice *from, pc_choice choice) {
-    const pc_choice_list *list = &x->list[choice];
-    if (!is_said(x, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
+static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
+    const pc_choice_list *list = &scenario->list[choice];
+    if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
-    return is_switch(choice) && !pc_setting_has(&x->given, pc_choice_rule_of(choice)->key) &&
+    return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice)->key) &&
            number_of(from, choice) == 1;
 }
 
@@ -119,8 +120,8 @@ static pc_code put_machine(const pc_reference *machine, pc_plan_put *put, void *
 }
 
 /* As it was written. */
-static const char *price_text(const pc_plan_scenario *x, const pc_plan_choice *from) {
-    const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+static const char *price_text(const pc_plan_scenario *scenario, const pc_plan_choice *from) {
+    const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
     return pc_node_first(pc_choice_node(prices->document, PC_CHOICE_PRICE))[prices->count > 1 ? from->base : 0].text;
 }
 
@@ -137,17 +138,17 @@ static void write_value(pc_choice choice, pc_value value, char text[64]) {
         snprintf(text, 64, "%" PRId64, value.whole);
 }
 
-pc_code pc_plan_scenario_put(const pc_plan_scenario *x, const pc_plan_choice *from, pc_plan_put *put, void *context,
-                             pc_error *error) {
+pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_plan_put *put,
+                             void *context, pc_error *error) {
     char text[64];
     pc_code code = PC_OK;
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
-        if (goes_without_saying(x, from, c)) continue;
-        pc_value value = value_of(x, from, c);
+        if (goes_without_saying(scenario, from, c)) continue;
+        pc_value value = value_of(scenario, from, c);
         if (c == PC_CHOICE_MACHINE) {
             code = put_machine(value.reference, put, context, error);
         } else if (c == PC_CHOICE_PRICE) {
-            put(context, "price", price_text(x, from));
+            put(context, "price", price_text(scenario, from));
         } else {
             write_value(c, value, text);
             put(context, pc_key_path(pc_choice_rule_of(c)->key), text);

@@ -10,9 +10,9 @@
 
 /* ---- the setting on each of the machines ---- */
 
-pc_setting pc_plan_base_setting(const pc_plan_scenario *x, int base) {
-    const pc_choice_list *machines = &x->list[PC_CHOICE_MACHINE], *prices = &x->list[PC_CHOICE_PRICE];
-    pc_setting setting = x->given;
+pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base) {
+    const pc_choice_list *machines = &scenario->list[PC_CHOICE_MACHINE], *prices = &scenario->list[PC_CHOICE_PRICE];
+    pc_setting setting = scenario->given;
     if (machines->count > 0) pc_setting_set(&setting, PC_KEY_MACHINE, machines->values[base]);
     if (prices->count > 0) pc_setting_set(&setting, PC_KEY_PRICE, prices->values[prices->count > 1 ? base : 0]);
     pc_setting_complete(&setting);
@@ -20,9 +20,9 @@ pc_setting pc_plan_base_setting(const pc_plan_scenario *x, int base) {
 }
 
 /* What a plan chooses is put out of the way: one GPU, one microbatch, nothing recomputed. */
-static pc_setting plain_setting(const pc_plan_scenario *x, int base) {
+static pc_setting plain_setting(const pc_plan_scenario *scenario, int base) {
     static const pc_key ones[] = {PC_KEY_TP, PC_KEY_PP, PC_KEY_DP, PC_KEY_MICROBATCHES, PC_KEY_MICROBATCH_SIZE};
-    pc_setting setting = pc_plan_base_setting(x, base);
+    pc_setting setting = pc_plan_base_setting(scenario, base);
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) pc_setting_set(&setting, ones[i], (pc_value){.whole = 1});
     pc_setting_set(&setting, PC_KEY_SCHEDULE, (pc_value){.generator = pc_generator_find("1f1b")});
     pc_setting_set(&setting, PC_KEY_RECOMPUTE, (pc_value){.text = "none"});
@@ -48,98 +48,99 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
     return PC_OK;
 }
 
-static pc_code make_run(pc_plan_scenario *x, int base, pc_error *error) {
+static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
     pc_error fault;
-    pc_setting setting = plain_setting(x, base);
+    pc_setting setting = plain_setting(scenario, base);
     pc_run_labels labels; /* a base has none */
-    pc_code code = check_place(&x->given, &fault);
+    pc_code code = check_place(&scenario->given, &fault);
     if (!code) code = pc_cluster_check(&setting, &fault);
-    if (!code) code = pc_cluster_expand(&setting, &x->runs[base], &labels, &fault);
+    if (!code) code = pc_cluster_expand(&setting, &scenario->runs[base], &labels, &fault);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    if (x->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(fault.key, "machine") == 0)
-        return pc_choice_refuse(x, PC_CHOICE_MACHINE, base, error, "%s", fault.message);
-    return pc_plan_refuse_setting(x, &fault, error);
+    if (scenario->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(fault.key, "machine") == 0)
+        return pc_choice_refuse(scenario, PC_CHOICE_MACHINE, base, error, "%s", fault.message);
+    return pc_plan_refuse_setting(scenario, &fault, error);
 }
 
-static pc_code make_runs(pc_plan_scenario *x, pc_error *error) {
-    int machines = x->list[PC_CHOICE_MACHINE].count, count = machines > 0 ? machines : 1;
-    x->runs = pc_alloc((size_t)count, sizeof *x->runs);
-    if (!x->runs) return pc_error_no_memory(error);
+static pc_code make_runs(pc_plan_scenario *scenario, pc_error *error) {
+    int machines = scenario->list[PC_CHOICE_MACHINE].count, count = machines > 0 ? machines : 1;
+    scenario->runs = pc_alloc((size_t)count, sizeof *scenario->runs);
+    if (!scenario->runs) return pc_error_no_memory(error);
     pc_code code = PC_OK;
-    for (int i = 0; i < count && !code; i++) code = make_run(x, i, error);
+    for (int i = 0; i < count && !code; i++) code = make_run(scenario, i, error);
     return code;
 }
 
 /* ---- the space ---- */
 
-static pc_plan_list numbers_of(const pc_plan_scenario *x, pc_choice choice) {
-    return (pc_plan_list){x->numbers[choice], x->list[choice].count};
+static pc_plan_list numbers_of(const pc_plan_scenario *scenario, pc_choice choice) {
+    return (pc_plan_list){scenario->numbers[choice], scenario->list[choice].count};
 }
 
-static pc_code copy_numbers(pc_plan_scenario *x, pc_error *error) {
+static pc_code copy_numbers(pc_plan_scenario *scenario, pc_error *error) {
     for (pc_choice c = 0; c < PC_CHOICES; c++) {
-        const pc_choice_list *list = &x->list[c];
+        const pc_choice_list *list = &scenario->list[c];
         bool is_number = c >= PC_CHOICE_GPUS && c != PC_CHOICE_SCHEDULE && c != PC_CHOICE_RANK_ORDER;
         if (!is_number) continue;
-        x->numbers[c] = pc_alloc((size_t)list->count, sizeof **x->numbers);
-        if (!x->numbers[c]) return pc_error_no_memory(error);
-        for (int i = 0; i < list->count; i++) x->numbers[c][i] = list->values[i].whole;
+        scenario->numbers[c] = pc_alloc((size_t)list->count, sizeof **scenario->numbers);
+        if (!scenario->numbers[c]) return pc_error_no_memory(error);
+        for (int i = 0; i < list->count; i++) scenario->numbers[c][i] = list->values[i].whole;
     }
     return PC_OK;
 }
 
-static pc_code copy_others(pc_plan_scenario *x, pc_error *error) {
-    const pc_choice_list *schedules = &x->list[PC_CHOICE_SCHEDULE], *orders = &x->list[PC_CHOICE_RANK_ORDER];
-    x->generators = pc_alloc((size_t)schedules->count, sizeof *x->generators);
-    x->orders = pc_alloc((size_t)orders->count, sizeof *x->orders);
-    x->bases = pc_alloc((size_t)x->list[PC_CHOICE_MACHINE].count, sizeof *x->bases);
-    if (!x->generators || !x->orders || !x->bases) return pc_error_no_memory(error);
-    for (int i = 0; i < schedules->count; i++) x->generators[i] = schedules->values[i].generator;
-    for (int i = 0; i < orders->count; i++) x->orders[i] = orders->values[i].order;
+static pc_code copy_others(pc_plan_scenario *scenario, pc_error *error) {
+    const pc_choice_list *schedules = &scenario->list[PC_CHOICE_SCHEDULE],
+                         *orders = &scenario->list[PC_CHOICE_RANK_ORDER];
+    scenario->generators = pc_alloc((size_t)schedules->count, sizeof *scenario->generators);
+    scenario->orders = pc_alloc((size_t)orders->count, sizeof *scenario->orders);
+    scenario->bases = pc_alloc((size_t)scenario->list[PC_CHOICE_MACHINE].count, sizeof *scenario->bases);
+    if (!scenario->generators || !scenario->orders || !scenario->bases) return pc_error_no_memory(error);
+    for (int i = 0; i < schedules->count; i++) scenario->generators[i] = schedules->values[i].generator;
+    for (int i = 0; i < orders->count; i++) scenario->orders[i] = orders->values[i].order;
     return PC_OK;
 }
 
-static pc_code make_space(pc_plan_scenario *x, pc_error *error) {
-    pc_code code = copy_numbers(x, error);
-    if (!code) code = copy_others(x, error);
+static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
+    pc_code code = copy_numbers(scenario, error);
+    if (!code) code = copy_others(scenario, error);
     if (code) return code;
-    x->space = (pc_plan_space){.bases = x->bases,
-                               .base_count = x->list[PC_CHOICE_MACHINE].count,
-                               .gpus = numbers_of(x, PC_CHOICE_GPUS),
-                               .global_batch = numbers_of(x, PC_CHOICE_GLOBAL_BATCH),
-                               .tp = numbers_of(x, PC_CHOICE_TP),
-                               .pp = numbers_of(x, PC_CHOICE_PP),
-                               .dp = numbers_of(x, PC_CHOICE_DP),
-                               .chunks = numbers_of(x, PC_CHOICE_CHUNKS),
-                               .layouts = numbers_of(x, PC_CHOICE_LAYOUT),
-                               .microbatch_size = numbers_of(x, PC_CHOICE_MICROBATCH_SIZE),
-                               .recompute = numbers_of(x, PC_CHOICE_RECOMPUTE),
-                               .zero = numbers_of(x, PC_CHOICE_ZERO),
-                               .sequence_parallel = numbers_of(x, PC_CHOICE_SEQUENCE_PARALLEL),
-                               .overlaps_tp = numbers_of(x, PC_CHOICE_OVERLAP_TP),
-                               .overlaps_gradients = numbers_of(x, PC_CHOICE_OVERLAP_GRADIENTS),
-                               .overlaps_parameters = numbers_of(x, PC_CHOICE_OVERLAP_PARAMETERS),
-                               .overlaps_p2p = numbers_of(x, PC_CHOICE_OVERLAP_P2P),
-                               .generators = x->generators,
-                               .generator_count = x->list[PC_CHOICE_SCHEDULE].count,
-                               .orders = x->orders,
-                               .order_count = x->list[PC_CHOICE_RANK_ORDER].count};
+    scenario->space = (pc_plan_space){.bases = scenario->bases,
+                                      .base_count = scenario->list[PC_CHOICE_MACHINE].count,
+                                      .gpus = numbers_of(scenario, PC_CHOICE_GPUS),
+                                      .global_batch = numbers_of(scenario, PC_CHOICE_GLOBAL_BATCH),
+                                      .tp = numbers_of(scenario, PC_CHOICE_TP),
+                                      .pp = numbers_of(scenario, PC_CHOICE_PP),
+                                      .dp = numbers_of(scenario, PC_CHOICE_DP),
+                                      .chunks = numbers_of(scenario, PC_CHOICE_CHUNKS),
+                                      .layouts = numbers_of(scenario, PC_CHOICE_LAYOUT),
+                                      .microbatch_size = numbers_of(scenario, PC_CHOICE_MICROBATCH_SIZE),
+                                      .recompute = numbers_of(scenario, PC_CHOICE_RECOMPUTE),
+                                      .zero = numbers_of(scenario, PC_CHOICE_ZERO),
+                                      .sequence_parallel = numbers_of(scenario, PC_CHOICE_SEQUENCE_PARALLEL),
+                                      .overlaps_tp = numbers_of(scenario, PC_CHOICE_OVERLAP_TP),
+                                      .overlaps_gradients = numbers_of(scenario, PC_CHOICE_OVERLAP_GRADIENTS),
+                                      .overlaps_parameters = numbers_of(scenario, PC_CHOICE_OVERLAP_PARAMETERS),
+                                      .overlaps_p2p = numbers_of(scenario, PC_CHOICE_OVERLAP_P2P),
+                                      .generators = scenario->generators,
+                                      .generator_count = scenario->list[PC_CHOICE_SCHEDULE].count,
+                                      .orders = scenario->orders,
+                                      .order_count = scenario->list[PC_CHOICE_RANK_ORDER].count};
     return PC_OK;
 }
 
 /* ---- the interface ---- */
 
-static pc_code load(pc_plan_scenario *x, const char *path, const pc_scenario_options *options, pc_error *error) {
-    x->loaded = pc_alloc(1, sizeof *x->loaded);
-    if (!x->loaded) return pc_error_no_memory(error);
-    x->loaded->allows_outside = options->allows_outside;
-    pc_code code = pc_loaded_read(x->loaded, path, options->sets, options->set_count, error);
-    if (!code) code = pc_loaded_build(x->loaded, error);
-    if (!code) code = pc_plan_section_read(x, error);
-    if (!code) code = make_runs(x, error);
-    if (!code) code = pc_plan_defaults_fill(x, error);
-    return code ? code : make_space(x, error);
+static pc_code load(pc_plan_scenario *scenario, const char *path, const pc_scenario_options *options, pc_error *error) {
+    scenario->loaded = pc_alloc(1, sizeof *scenario->loaded);
+    if (!scenario->loaded) return pc_error_no_memory(error);
+    scenario->loaded->allows_outside = options->allows_outside;
+    pc_code code = pc_loaded_read(scenario->loaded, path, options->sets, options->set_count, error);
+    if (!code) code = pc_loaded_build(scenario->loaded, error);
+    if (!code) code = pc_plan_section_read(scenario, error);
+    if (!code) code = make_runs(scenario, error);
+    if (!code) code = pc_plan_defaults_fill(scenario, error);
+    return code ? code : make_space(scenario, error);
 }
 
 pc_code pc_plan_scenario_load(const char *path, const char *const *sets, int set_count, pc_plan_scenario **scenario,
@@ -160,42 +161,43 @@ pc_code pc_plan_scenario_load_with(const char *path, const pc_scenario_options *
     return code;
 }
 
-void pc_plan_scenario_free(pc_plan_scenario *x) {
-    if (!x) return;
-    int machines = x->list[PC_CHOICE_MACHINE].count;
-    for (int i = 0; x->runs && i < (machines > 0 ? machines : 1); i++) pc_run_spec_free(&x->runs[i]);
+void pc_plan_scenario_free(pc_plan_scenario *scenario) {
+    if (!scenario) return;
+    int machines = scenario->list[PC_CHOICE_MACHINE].count;
+    for (int i = 0; scenario->runs && i < (machines > 0 ? machines : 1); i++) pc_run_spec_free(&scenario->runs[i]);
     for (pc_choice c = 0; c < PC_CHOICES; c++) {
-        pc_free(x->list[c].values);
-        pc_free(x->numbers[c]);
+        pc_free(scenario->list[c].values);
+        pc_free(scenario->numbers[c]);
     }
-    pc_free(x->runs);
-    pc_free(x->bases);
-    pc_free(x->generators);
-    pc_free(x->orders);
-    pc_scenario_free(x->loaded);
-    pc_free(x);
+    pc_free(scenario->runs);
+    pc_free(scenario->bases);
+    pc_free(scenario->generators);
+    pc_free(scenario->orders);
+    pc_scenario_free(scenario->loaded);
+    pc_free(scenario);
 }
 
-const char *pc_plan_scenario_name(const pc_plan_scenario *x) {
-    return pc_scenario_name(x->loaded);
+const char *pc_plan_scenario_name(const pc_plan_scenario *scenario) {
+    return pc_scenario_name(scenario->loaded);
 }
 
-const char *pc_plan_scenario_text(const pc_plan_scenario *x, size_t *size) {
-    return pc_scenario_text(x->loaded, size);
+const char *pc_plan_scenario_text(const pc_plan_scenario *scenario, size_t *size) {
+    return pc_scenario_text(scenario->loaded, size);
 }
 
-pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *x, int *count) {
-    *count = x->list[PC_CHOICE_MACHINE].count;
-    return x->runs;
+pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *count) {
+    *count = scenario->list[PC_CHOICE_MACHINE].count;
+    return scenario->runs;
 }
 
-const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *x) {
-    for (int i = 0; i < x->space.base_count; i++)
-        x->bases[i] = (pc_plan_base){
-            .spec = x->runs[i].iteration, .cost = x->runs[i].cost, .gpu_hour_price = x->runs[i].gpu_hour_price};
-    return &x->space;
+const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario) {
+    for (int i = 0; i < scenario->space.base_count; i++)
+        scenario->bases[i] = (pc_plan_base){.spec = scenario->runs[i].iteration,
+                                            .cost = scenario->runs[i].cost,
+                                            .gpu_hour_price = scenario->runs[i].gpu_hour_price};
+    return &scenario->space;
 }
 
-pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *x) {
-    return x->request;
+pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario) {
+    return scenario->request;
 }

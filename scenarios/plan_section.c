@@ -92,22 +92,22 @@ static void write_path(const pc_choice_list *list, pc_choice choice, int index, 
     if (index >= 0) snprintf(path + used, (size_t)(PC_KEY_PATH_SIZE - used), "[%d]", index);
 }
 
-pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index, pc_error *error, const char *format,
-                         ...) {
+pc_code pc_choice_refuse(const pc_plan_scenario *scenario, pc_choice choice, int index, pc_error *error,
+                         const char *format, ...) {
     char message[PC_ERROR_MESSAGE_SIZE], path[PC_KEY_PATH_SIZE];
     va_list values;
     va_start(values, format);
     vsnprintf(message, sizeof message, format, values);
     va_end(values);
-    write_path(&x->list[choice], choice, index, path);
-    return pc_tree_refuse(&x->list[choice].document->tree, path, error, "%s", message);
+    write_path(&scenario->list[choice], choice, index, path);
+    return pc_tree_refuse(&scenario->list[choice].document->tree, path, error, "%s", message);
 }
 
-pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_error *fault, pc_error *error) {
-    const pc_document *documents = x->loaded->documents, *from = documents;
-    const pc_case *of = &x->loaded->cases[0];
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *scenario, const pc_error *fault, pc_error *error) {
+    const pc_document *documents = scenario->loaded->documents, *from = documents;
+    const pc_case *of = &scenario->loaded->cases[0];
     char path[2 * PC_KEY_PATH_SIZE];
-    for (int i = x->loaded->document_count - 1; i > 0 && from == documents; i--)
+    for (int i = scenario->loaded->document_count - 1; i > 0 && from == documents; i--)
         if (pc_setting_gives(&documents[i].setting, fault->key)) from = &documents[i];
     bool in_case = from == documents && pc_setting_gives(&of->setting, fault->key);
     snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", fault->key);
@@ -155,8 +155,8 @@ static pc_code check_named(pc_value schedule, pc_error *cause) {
 }
 
 /* One entry as `plan` has it: a value, or what stands for several. */
-static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_node *given, unsigned index, const char *text,
-                          pc_choice_list *list, pc_error *cause) {
+static pc_code push_entry(pc_plan_scenario *scenario, pc_choice choice, const pc_node *given, unsigned index,
+                          const char *text, pc_choice_list *list, pc_error *cause) {
     pc_value value;
     pc_key key = pc_choice_rule_of(choice)->key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
@@ -165,8 +165,8 @@ static pc_code push_entry(pc_plan_scenario *x, pc_choice choice, const pc_node *
     if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
     if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, given, index, take_number, list, cause);
     pc_code code = pc_value_parse(key, text, &value, cause);
-    pc_place place = pc_loaded_place(x->loaded, list->document);
-    if (!code) code = pc_reference_find(&x->loaded->references, key, &place, &value, cause);
+    pc_place place = pc_loaded_place(scenario->loaded, list->document);
+    if (!code) code = pc_reference_find(&scenario->loaded->references, key, &place, &value, cause);
     if (!code && choice == PC_CHOICE_SCHEDULE) code = check_named(value, cause);
     return code ? code : push(list, value, cause);
 }
@@ -186,27 +186,27 @@ static bool are_same(pc_choice choice, pc_value a, pc_value b) {
     }
 }
 
-static pc_code check_differ(const pc_plan_scenario *x, pc_choice choice, pc_error *error) {
-    const pc_choice_list *list = &x->list[choice];
+static pc_code check_differ(const pc_plan_scenario *scenario, pc_choice choice, pc_error *error) {
+    const pc_choice_list *list = &scenario->list[choice];
     for (int i = 1; i < list->count; i++)
         for (int k = 0; k < i; k++)
             if (are_same(choice, list->values[k], list->values[i]))
-                return pc_choice_refuse(x, choice, -1, error,
+                return pc_choice_refuse(scenario, choice, -1, error,
                                         "the same twice, values %d and %d; expected values that differ", k, i);
     return PC_OK;
 }
 
-static pc_code read_list(pc_plan_scenario *x, const pc_document *from, pc_choice choice, pc_error *error) {
+static pc_code read_list(pc_plan_scenario *scenario, const pc_document *from, pc_choice choice, pc_error *error) {
     const pc_node *given = pc_choice_node(from, choice);
-    pc_choice_list *list = &x->list[choice];
+    pc_choice_list *list = &scenario->list[choice];
     unsigned index = 0;
     pc_free(list->values);
     *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = from};
     for (const pc_node *entry = pc_node_first(given); entry < pc_node_end(given); entry = pc_node_end(entry)) {
-        pc_code code = push_entry(x, choice, given, index++, entry->text, list, error);
+        pc_code code = push_entry(scenario, choice, given, index++, entry->text, list, error);
         if (code) return pc_node_blame(&from->tree, entry, code, error);
     }
-    return check_differ(x, choice, error);
+    return check_differ(scenario, choice, error);
 }
 
 static void drop_list(pc_choice_list *list) {
@@ -215,22 +215,22 @@ static void drop_list(pc_choice_list *list) {
 }
 
 /* Whether a set gives in the setting, or in the sweep, what a document before it lists. */
-static bool is_replaced(const pc_plan_scenario *x, const pc_document *from, pc_choice choice) {
+static bool is_replaced(const pc_plan_scenario *scenario, const pc_document *from, pc_choice choice) {
     const pc_choice_rule *rule = pc_choice_rule_of(choice);
-    if (from == x->loaded->documents || rule->key == PC_KEYS) return false;
+    if (from == scenario->loaded->documents || rule->key == PC_KEYS) return false;
     pc_key alternative = pc_key_alternative(rule->key);
     return pc_setting_has(&from->setting, rule->key) ||
            (alternative != PC_KEYS && pc_setting_has(&from->setting, alternative)) ||
            (rule->dimension != PC_DIMENSIONS && pc_sweep_node(from, rule->dimension));
 }
 
-static pc_code read_lists(pc_plan_scenario *x, const pc_document *from, pc_error *error) {
+static pc_code read_lists(pc_plan_scenario *scenario, const pc_document *from, pc_error *error) {
     pc_code code = PC_OK;
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
         if (pc_choice_node(from, c))
-            code = read_list(x, from, c, error);
-        else if (is_replaced(x, from, c))
-            drop_list(&x->list[c]);
+            code = read_list(scenario, from, c, error);
+        else if (is_replaced(scenario, from, c))
+            drop_list(&scenario->list[c]);
     }
     return code;
 }
@@ -258,21 +258,21 @@ static pc_code read_text(const char *text, pc_plan_text which, pc_plan_request *
     return code;
 }
 
-static pc_code read_texts(pc_plan_scenario *x, const pc_document *from, pc_error *error) {
+static pc_code read_texts(pc_plan_scenario *scenario, const pc_document *from, pc_error *error) {
     const pc_node *plan = pc_node_find(from->tree.nodes, "plan");
     pc_code code = PC_OK;
     for (pc_plan_text t = 0; t < PC_PLAN_TEXTS && !code; t++) {
         const pc_node *node = pc_node_find(plan, pc_plan_text_names[t]);
-        if (node) code = pc_node_blame(&from->tree, node, read_text(node->text, t, &x->request, error), error);
+        if (node) code = pc_node_blame(&from->tree, node, read_text(node->text, t, &scenario->request, error), error);
     }
     return code;
 }
 
-static void fill_request(pc_plan_scenario *x) {
-    const pc_choice_list *list = &x->list[PC_CHOICE_OBJECTIVE];
-    x->request.objective_count = list->count > 0 ? list->count : 1;
-    for (int i = 0; i < list->count; i++) x->request.objectives[i] = (pc_plan_objective)list->values[i].whole;
-    if (x->request.top == 0 && x->request.objective_count == 1) x->request.top = 10;
+static void fill_request(pc_plan_scenario *scenario) {
+    const pc_choice_list *list = &scenario->list[PC_CHOICE_OBJECTIVE];
+    scenario->request.objective_count = list->count > 0 ? list->count : 1;
+    for (int i = 0; i < list->count; i++) scenario->request.objectives[i] = (pc_plan_objective)list->values[i].whole;
+    if (scenario->request.top == 0 && scenario->request.objective_count == 1) scenario->request.top = 10;
 }
 
 /* ---- the sweep and the setting ---- */
@@ -295,9 +295,9 @@ static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     return PC_OK;
 }
 
-static pc_code take_sweep(pc_plan_scenario *x, pc_choice choice, pc_error *error) {
-    const pc_sweep_list *sweep = &x->loaded->sweep[pc_choice_rule_of(choice)->dimension];
-    pc_choice_list *list = &x->list[choice];
+static pc_code take_sweep(pc_plan_scenario *scenario, pc_choice choice, pc_error *error) {
+    const pc_sweep_list *sweep = &scenario->loaded->sweep[pc_choice_rule_of(choice)->dimension];
+    pc_choice_list *list = &scenario->list[choice];
     pc_error cause;
     *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = sweep->document, .is_of_sweep = true};
     for (int64_t i = 0; i < sweep->count; i++) {
@@ -305,14 +305,14 @@ static pc_code take_sweep(pc_plan_scenario *x, pc_choice choice, pc_error *error
         pc_code code = convert(choice, &value, &cause);
         if (!code) code = push(list, value, &cause);
         if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
-        if (code) return pc_choice_refuse(x, choice, (int)i, error, "%s", cause.message);
+        if (code) return pc_choice_refuse(scenario, choice, (int)i, error, "%s", cause.message);
     }
     return PC_OK;
 }
 
-static pc_code take_setting(pc_plan_scenario *x, pc_choice choice, pc_key key, pc_error *error) {
-    pc_choice_list *list = &x->list[choice];
-    pc_value value = x->given.value[key];
+static pc_code take_setting(pc_plan_scenario *scenario, pc_choice choice, pc_key key, pc_error *error) {
+    pc_choice_list *list = &scenario->list[choice];
+    pc_value value = scenario->given.value[key];
     pc_error fault;
     pc_code code = convert(choice, &value, &fault);
     if (!code) code = push(list, value, &fault);
@@ -320,37 +320,38 @@ static pc_code take_setting(pc_plan_scenario *x, pc_choice choice, pc_key key, p
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
     snprintf(fault.key, sizeof fault.key, "%s", pc_key_path(key));
-    return pc_plan_refuse_setting(x, &fault, error);
+    return pc_plan_refuse_setting(scenario, &fault, error);
 }
 
 /* A layout of `auto` is one that is not given. */
-static bool is_given(const pc_plan_scenario *x, pc_key key) {
-    bool is_auto = key == PC_KEY_LAYOUT && x->given.given[key] && strcmp(x->given.value[key].text, "auto") == 0;
-    return key != PC_KEYS && !is_auto && pc_setting_has(&x->given, key);
+static bool is_given(const pc_plan_scenario *scenario, pc_key key) {
+    bool is_auto =
+        key == PC_KEY_LAYOUT && scenario->given.given[key] && strcmp(scenario->given.value[key].text, "auto") == 0;
+    return key != PC_KEYS && !is_auto && pc_setting_has(&scenario->given, key);
 }
 
-static pc_code take_others(pc_plan_scenario *x, pc_error *error) {
+static pc_code take_others(pc_plan_scenario *scenario, pc_error *error) {
     pc_code code = PC_OK;
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
         const pc_choice_rule *rule = pc_choice_rule_of(c);
-        if (x->list[c].count > 0) continue;
-        bool is_devices = rule->key == PC_KEY_PP && pc_setting_has(&x->given, PC_KEY_DEVICES);
-        if (rule->dimension != PC_DIMENSIONS && x->loaded->sweep[rule->dimension].count > 0)
-            code = take_sweep(x, c, error);
+        if (scenario->list[c].count > 0) continue;
+        bool is_devices = rule->key == PC_KEY_PP && pc_setting_has(&scenario->given, PC_KEY_DEVICES);
+        if (rule->dimension != PC_DIMENSIONS && scenario->loaded->sweep[rule->dimension].count > 0)
+            code = take_sweep(scenario, c, error);
         else if (is_devices)
-            code = take_setting(x, c, PC_KEY_DEVICES, error);
-        else if (is_given(x, rule->key))
-            code = take_setting(x, c, rule->key, error);
+            code = take_setting(scenario, c, PC_KEY_DEVICES, error);
+        else if (is_given(scenario, rule->key))
+            code = take_setting(scenario, c, rule->key, error);
     }
     return code;
 }
 
 /* A sweep of what a plan does not choose would be several plans. */
-static pc_code check_sweep(const pc_plan_scenario *x, pc_error *error) {
+static pc_code check_sweep(const pc_plan_scenario *scenario, pc_error *error) {
     char path[PC_KEY_PATH_SIZE];
     for (pc_dimension d = 0; d < PC_DIMENSIONS; d++) {
         const pc_dimension_rule *rule = pc_dimension_rule_of(d);
-        const pc_sweep_list *sweep = &x->loaded->sweep[d];
+        const pc_sweep_list *sweep = &scenario->loaded->sweep[d];
         if (sweep->count == 0 || pc_plan_scenario_list_of(pc_key_path(rule->key))) continue;
         snprintf(path, sizeof path, "sweep.%s", rule->name);
         return pc_tree_refuse(&sweep->document->tree, path, error,
@@ -371,38 +372,38 @@ static int find_other_currency(const pc_node *prices, char one[PC_CURRENCY_TEXT]
     return -1;
 }
 
-static pc_code check_prices(const pc_plan_scenario *x, pc_error *error) {
-    const pc_choice_list *prices = &x->list[PC_CHOICE_PRICE];
+static pc_code check_prices(const pc_plan_scenario *scenario, pc_error *error) {
+    const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
     char one[PC_CURRENCY_TEXT], other[PC_CURRENCY_TEXT];
-    int machines = x->list[PC_CHOICE_MACHINE].count;
+    int machines = scenario->list[PC_CHOICE_MACHINE].count;
     int at = prices->origin == PC_CHOICE_LISTED
                  ? find_other_currency(pc_choice_node(prices->document, PC_CHOICE_PRICE), one, other)
                  : -1;
     if (at >= 0)
-        return pc_choice_refuse(x, PC_CHOICE_PRICE, at, error, "is in %s, and one before in %s; expected one currency",
-                                other, one);
+        return pc_choice_refuse(scenario, PC_CHOICE_PRICE, at, error,
+                                "is in %s, and one before in %s; expected one currency", other, one);
     if (prices->count <= 1 || prices->count == machines) return PC_OK;
-    return pc_choice_refuse(x, PC_CHOICE_PRICE, -1, error,
+    return pc_choice_refuse(scenario, PC_CHOICE_PRICE, -1, error,
                             "%d prices for %d machines; expected one for all, or one each", prices->count, machines);
 }
 
-pc_code pc_plan_section_read(pc_plan_scenario *x, pc_error *error) {
-    pc_scenario *loaded = x->loaded;
+pc_code pc_plan_section_read(pc_plan_scenario *scenario, pc_error *error) {
+    pc_scenario *loaded = scenario->loaded;
     pc_code code = PC_OK;
     if (loaded->case_count > 1)
         return pc_tree_refuse(pc_loaded_file(loaded), "cases", error,
                               "%" PRId64 " cases; expected one at most, for a plan is for one setting",
                               loaded->case_count);
-    x->given = loaded->documents[0].setting;
-    pc_setting_merge(&x->given, &loaded->cases[0].setting);
+    scenario->given = loaded->documents[0].setting;
+    pc_setting_merge(&scenario->given, &loaded->cases[0].setting);
     for (int i = 0; i < loaded->document_count && !code; i++) {
-        if (i > 0) pc_setting_merge(&x->given, &loaded->documents[i].setting);
-        code = read_lists(x, &loaded->documents[i], error);
-        if (!code) code = read_texts(x, &loaded->documents[i], error);
+        if (i > 0) pc_setting_merge(&scenario->given, &loaded->documents[i].setting);
+        code = read_lists(scenario, &loaded->documents[i], error);
+        if (!code) code = read_texts(scenario, &loaded->documents[i], error);
     }
-    if (!code) code = check_sweep(x, error);
-    if (!code) code = take_others(x, error);
-    if (!code) code = check_prices(x, error);
-    if (!code) fill_request(x);
+    if (!code) code = check_sweep(scenario, error);
+    if (!code) code = take_others(scenario, error);
+    if (!code) code = check_prices(scenario, error);
+    if (!code) fill_request(scenario);
     return code;
 }

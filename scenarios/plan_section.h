@@ -61,20 +61,20 @@ extern const char *const pc_plan_text_names[PC_PLAN_TEXTS];
 
 /* Reads all lists that somebody gave, and all else of `plan`; then the merged setting, whose values are lists of one
  * where there is no other. */
-pc_code pc_plan_section_read(pc_plan_scenario *x, pc_error *error);
+pc_code pc_plan_section_read(pc_plan_scenario *scenario, pc_error *error);
 
 /* Writes "FILE:LINE: plan.tp[2]: ..." of a list that was given; `index` -1 is the list itself. */
-pc_code pc_choice_refuse(const pc_plan_scenario *x, pc_choice choice, int index, pc_error *error, const char *format,
-                         ...) PC_PRINTF(5, 6);
+pc_code pc_choice_refuse(const pc_plan_scenario *scenario, pc_choice choice, int index, pc_error *error,
+                         const char *format, ...) PC_PRINTF(5, 6);
 
 /* Says where the setting has the key that is to blame: "FILE:LINE: setting.tp: ..."; returns the code of the fault,
  * which names the key. */
-pc_code pc_plan_refuse_setting(const pc_plan_scenario *x, const pc_error *fault, pc_error *error);
+pc_code pc_plan_refuse_setting(const pc_plan_scenario *scenario, const pc_error *fault, pc_error *error);
 
 /* The setting on machine `base`, with its price; what the model's file says is filled in. */
-pc_setting pc_plan_base_setting(const pc_plan_scenario *x, int base);
+pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base);
 
-/* Fills in lists that nobody gave; x->runs are there. `dp` stays empty. */
-pc_code pc_plan_defaults_fill(pc_plan_scenario *x, pc_error *error);
+/* Fills in lists that nobody gave; scenario->runs are there. `dp` stays empty. */
+pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error);
 
 #endif

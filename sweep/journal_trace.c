@@ -7,39 +7,16 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What an array has an element for; ONE is a number in the record itself. */
-enum {
-    ONE,
-    PASS,
-    LEVEL,
-    TRANSFER,
-    DEVICE,
-    LINK,
-    LOAD,
-    FLOW,
-    QUEUE,
-    MEMORY,
-    ENGINE_DEVICE,
-    WORK,
-    OWN_DEVICE,
-    START,
-    KIND,
-    AXES
-};
-
+/* A number of the record. */
 typedef struct part {
-    size_t place, size; /* in pc_trace_record, of the number or of the pointer to the array; of an element */
-    int axis;
+    size_t place, size;
 } part;
 
 #define NUMBER(member)                                                                                                 \
-    { offsetof(pc_trace_record, member), sizeof((pc_trace_record *)0)->member, ONE }
-#define ARRAY(member, axis)                                                                                            \
-    { offsetof(pc_trace_record, member), sizeof *((pc_trace_record *)0)->member, axis }
-#define ENGINE(member, axis) ARRAY(replay.engine.member, axis)
+    { offsetof(pc_trace_record, member), sizeof((pc_trace_record *)0)->member }
 
-/* Numbers first: they say how long the arrays are. */
-static const part parts[] = {
+/* They say how long the arrays are (pc_trace_record_arrays), which stand behind them. */
+static const part numbers[] = {
     NUMBER(devices),
     NUMBER(microbatches),
     NUMBER(chunks),
@@ -76,91 +53,17 @@ static const part parts[] = {
     NUMBER(block.chunks),
     NUMBER(block.microbatches),
     NUMBER(block.interval),
-    ARRAY(replay.device_start_ps, DEVICE),
-    ARRAY(replay.device_end_ps, DEVICE),
-    ARRAY(replay.device_busy_ps, DEVICE),
-    ARRAY(replay.device_peak_bytes, DEVICE),
-    ARRAY(replay.trace.pass_device, PASS),
-    ARRAY(replay.trace.pass, PASS),
-    ARRAY(replay.trace.pass_start_ps, PASS),
-    ARRAY(replay.trace.pass_end_ps, PASS),
-    ARRAY(replay.trace.level_device, LEVEL),
-    ARRAY(replay.trace.level_time_ps, LEVEL),
-    ARRAY(replay.trace.level_bytes, LEVEL),
-    ARRAY(replay.trace.transfer_from, TRANSFER),
-    ARRAY(replay.trace.transfer_to, TRANSFER),
-    ARRAY(replay.trace.transfer_pass, TRANSFER),
-    ARRAY(replay.trace.transfer_start_ps, TRANSFER),
-    ARRAY(replay.trace.transfer_end_ps, TRANSFER),
-    ENGINE(link_replica, LINK),
-    ENGINE(link_device, LINK),
-    ENGINE(link_peer, LINK),
-    ENGINE(link_sort, LINK),
-    ENGINE(link_is_in, LINK),
-    ENGINE(link_shared, LINK),
-    ENGINE(link_bytes_per_s, LINK),
-    ENGINE(load_link, LOAD),
-    ENGINE(load_time_ps, LOAD),
-    ENGINE(load_bytes_per_s, LOAD),
-    ENGINE(flow_sort, FLOW),
-    ENGINE(flow_replica, FLOW),
-    ENGINE(flow_from, FLOW),
-    ENGINE(flow_to, FLOW),
-    ENGINE(flow_chunk, FLOW),
-    ENGINE(flow_microbatch, FLOW),
-    ENGINE(flow_out, FLOW),
-    ENGINE(flow_in, FLOW),
-    ENGINE(flow_bytes, FLOW),
-    ENGINE(flow_ready_ps, FLOW),
-    ENGINE(flow_start_ps, FLOW),
-    ENGINE(flow_end_ps, FLOW),
-    ENGINE(flow_alone_ps, FLOW),
-    ENGINE(queue_ready_ps, QUEUE),
-    ENGINE(memory_device, MEMORY),
-    ENGINE(memory_time_ps, MEMORY),
-    ENGINE(memory_bytes, MEMORY),
-    ENGINE(memory_capacity_bytes, ENGINE_DEVICE),
-    ENGINE(work_sort, WORK),
-    ENGINE(work_replica, WORK),
-    ENGINE(work_device, WORK),
-    ENGINE(work_start_ps, WORK),
-    ENGINE(work_end_ps, WORK),
-    ARRAY(memory, OWN_DEVICE),
-    ARRAY(block.start, START),
-    ARRAY(block.duration, KIND),
 };
 
-enum { PARTS = sizeof parts / sizeof parts[0] };
+enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
 
 /* An array that is not there, where one that is empty may be. */
 static const int64_t none = -1;
 
-static void find_lengths(const pc_trace_record *record, int64_t lengths[AXES]) {
-    const pc_replay_trace *trace = &record->replay.trace;
-    const pc_engine_trace *engine = &record->replay.engine;
-    const pc_block *block = &record->block;
-    const int64_t found[AXES] = {[PASS] = trace->pass_count,
-                                 [LEVEL] = trace->level_count,
-                                 [TRANSFER] = trace->transfer_count,
-                                 [DEVICE] = record->replay.devices,
-                                 [LINK] = engine->link_count,
-                                 [LOAD] = engine->load_count,
-                                 [FLOW] = engine->flow_count,
-                                 [QUEUE] = engine->queue_count,
-                                 [MEMORY] = engine->memory_count,
-                                 [ENGINE_DEVICE] = engine->devices,
-                                 [WORK] = engine->work_count,
-                                 [OWN_DEVICE] = record->devices,
-                                 [START] =
-                                     (int64_t)block->microbatches * block->devices * block->chunks * PC_PASS_KINDS,
-                                 [KIND] = PC_PASS_KINDS};
-    memcpy(lengths, found, sizeof found);
-}
-
 /* The arrays are reached by their offset; all object pointers look the same here. */
-static void *array_of(const pc_trace_record *record, const part *at) {
+static void *array_of(const pc_trace_record *record, const pc_trace_array *array) {
     void *values;
-    memcpy(&values, (const char *)record + at->place, sizeof values);
+    memcpy(&values, (const char *)record + array->pointer, sizeof values);
     return values;
 }
 
@@ -173,18 +76,14 @@ static size_t put(unsigned char *to, size_t at, const void *bytes, size_t size) 
 
 /* Bytes of all of it, into `to` where that is not NULL. */
 static size_t put_all(const pc_trace_record *record, unsigned char *to) {
-    int64_t lengths[AXES];
+    pc_trace_array arrays[PC_TRACE_ARRAYS_MAX];
     size_t size = 0;
-    find_lengths(record, lengths);
-    for (int i = 0; i < PARTS; i++) {
-        const part *at = &parts[i];
-        if (at->axis == ONE) {
-            size += put(to, size, (const char *)record + at->place, at->size);
-            continue;
-        }
-        const void *values = array_of(record, at);
-        size += put(to, size, values ? &lengths[at->axis] : &none, sizeof none);
-        if (values) size += put(to, size, values, (size_t)lengths[at->axis] * at->size);
+    for (int i = 0; i < NUMBERS; i++) size += put(to, size, (const char *)record + numbers[i].place, numbers[i].size);
+    int count = pc_trace_record_arrays(record, arrays);
+    for (int i = 0; i < count; i++) {
+        const void *values = array_of(record, &arrays[i]);
+        size += put(to, size, values ? &arrays[i].length : &none, sizeof none);
+        if (values) size += put(to, size, values, (size_t)arrays[i].length * arrays[i].stride);
     }
     return size;
 }
@@ -243,33 +142,27 @@ static bool are_numbers_right(const pc_trace_record *record) {
            is_within(block->chunks, 0, PC_CHUNKS_MAX) && is_within(block->microbatches, 0, PC_MICROBATCHES_MAX);
 }
 
-static bool may_lack(const pc_trace_record *record, int axis) {
-    return axis == OWN_DEVICE || (axis == TRANSFER && !record->has_transfers) ||
-           ((axis == START || axis == KIND) && record->block.devices == 0);
-}
-
 /* False where it is not there as the numbers say. */
-static bool take_array(source *from, const part *at, int64_t length, pc_trace_record *record, bool *is_short) {
+static bool take_array(source *from, const pc_trace_array *array, pc_trace_record *record, bool *is_short) {
     int64_t found;
     if (!take(from, &found, sizeof found)) return false;
-    if (found == none) return length == 0 || may_lack(record, at->axis);
-    if (found != length || found < 0 || (size_t)found > from->left / at->size) return false;
-    void *values = pc_alloc((size_t)found, at->size);
+    if (found == none) return array->length == 0 || array->may_lack;
+    if (found != array->length || found < 0 || (size_t)found > from->left / array->stride) return false;
+    void *values = pc_alloc((size_t)found, array->stride);
     *is_short = !values;
     if (!values) return false;
-    memcpy((char *)record + at->place, &values, sizeof values);
-    return take(from, values, (size_t)found * at->size);
+    memcpy((char *)record + array->pointer, &values, sizeof values);
+    return take(from, values, (size_t)found * array->stride);
 }
 
 static bool take_all(source *from, pc_trace_record *record, bool *is_short) {
-    int64_t lengths[AXES];
+    pc_trace_array arrays[PC_TRACE_ARRAYS_MAX];
     bool is_right = true;
-    int i = 0;
-    for (; parts[i].axis == ONE && is_right; i++) is_right = take(from, (char *)record + parts[i].place, parts[i].size);
-    is_right = is_right && are_numbers_right(record);
-    if (!is_right) return false;
-    find_lengths(record, lengths);
-    for (; i < PARTS && is_right; i++) is_right = take_array(from, &parts[i], lengths[parts[i].axis], record, is_short);
+    for (int i = 0; i < NUMBERS && is_right; i++)
+        is_right = take(from, (char *)record + numbers[i].place, numbers[i].size);
+    if (!is_right || !are_numbers_right(record)) return false;
+    int count = pc_trace_record_arrays(record, arrays);
+    for (int i = 0; i < count && is_right; i++) is_right = take_array(from, &arrays[i], record, is_short);
     return is_right && from->left == 0;
 }
 

@@ -66,26 +66,26 @@ static pc_plan_list pick(test_random *random, const int64_t *from, int count, in
     return (pc_plan_list){values, wanted};
 }
 
-static void draw_generators(test_random *random, bool searches, example_space *x) {
+static void draw_generators(test_random *random, bool searches, example_space *drawn) {
     int all, count = (int)test_between(random, 1, 4), picked = 0;
     const pc_generator *first = pc_generators(&all);
     while (picked < count) {
         const pc_generator *generator = &first[test_between(random, 0, all - 1)];
-        if (!generator->searches || searches) x->generators[picked++] = generator;
+        if (!generator->searches || searches) drawn->generators[picked++] = generator;
     }
-    x->space.generators = x->generators;
-    x->space.generator_count = count;
+    drawn->space.generators = drawn->generators;
+    drawn->space.generator_count = count;
 }
 
-static void draw_orders(test_random *random, example_space *x) {
+static void draw_orders(test_random *random, example_space *drawn) {
     static const char *const names[] = {"tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"};
-    x->space.orders = x->orders;
-    x->space.order_count = (int)test_between(random, 1, 3);
-    for (int i = 0; i < x->space.order_count; i++)
-        if (pc_rank_order_parse(names[test_between(random, 0, 5)], &x->orders[i], NULL)) fail();
+    drawn->space.orders = drawn->orders;
+    drawn->space.order_count = (int)test_between(random, 1, 3);
+    for (int i = 0; i < drawn->space.order_count; i++)
+        if (pc_rank_order_parse(names[test_between(random, 0, 5)], &drawn->orders[i], NULL)) fail();
 }
 
-static void draw_lists(test_random *random, example_space *x) {
+static void draw_lists(test_random *random, example_space *drawn) {
     static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
                          recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, both[] = {0, 1}, dp[] = {1, 2, 4},
                          layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
@@ -93,60 +93,60 @@ static void draw_lists(test_random *random, example_space *x) {
         pc_plan_list *list;
         const int64_t *from;
         int count, most;
-    } lists[] = {{&x->space.gpus, gpus, 3, 2},
-                 {&x->space.global_batch, batch, 3, 2},
-                 {&x->space.tp, ways, 4, 2},
-                 {&x->space.pp, ways, 4, 3},
-                 {&x->space.dp, dp, 3, 3},
-                 {&x->space.chunks, ways, 4, 2},
-                 {&x->space.microbatch_size, sizes, 3, 2},
-                 {&x->space.recompute, recompute, 3, 2},
-                 {&x->space.zero, zero, 4, 2},
-                 {&x->space.sequence_parallel, both, 2, 2},
-                 {&x->space.overlaps_tp, both, 2, 2},
-                 {&x->space.overlaps_gradients, both, 2, 2},
-                 {&x->space.overlaps_parameters, both, 2, 2},
-                 {&x->space.overlaps_p2p, both, 2, 2},
-                 {&x->space.layouts, layouts, 3, 3}};
+    } lists[] = {{&drawn->space.gpus, gpus, 3, 2},
+                 {&drawn->space.global_batch, batch, 3, 2},
+                 {&drawn->space.tp, ways, 4, 2},
+                 {&drawn->space.pp, ways, 4, 3},
+                 {&drawn->space.dp, dp, 3, 3},
+                 {&drawn->space.chunks, ways, 4, 2},
+                 {&drawn->space.microbatch_size, sizes, 3, 2},
+                 {&drawn->space.recompute, recompute, 3, 2},
+                 {&drawn->space.zero, zero, 4, 2},
+                 {&drawn->space.sequence_parallel, both, 2, 2},
+                 {&drawn->space.overlaps_tp, both, 2, 2},
+                 {&drawn->space.overlaps_gradients, both, 2, 2},
+                 {&drawn->space.overlaps_parameters, both, 2, 2},
+                 {&drawn->space.overlaps_p2p, both, 2, 2},
+                 {&drawn->space.layouts, layouts, 3, 3}};
     for (int i = 0; i < SPACE_LISTS; i++)
-        *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, x->values[i]);
-    if (test_between(random, 0, 2)) x->space.dp = (pc_plan_list){NULL, 0};
+        *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, drawn->values[i]);
+    if (test_between(random, 0, 2)) drawn->space.dp = (pc_plan_list){NULL, 0};
 }
 
-static double count_numbers(const pc_plan_space *x) {
-    const int counts[] = {x->base_count,
-                          x->gpus.count,
-                          x->global_batch.count,
-                          x->tp.count,
-                          x->pp.count,
-                          x->dp.count > 0 ? x->dp.count : 1,
-                          x->generator_count,
-                          x->chunks.count,
-                          x->layouts.count,
-                          x->microbatch_size.count,
-                          x->recompute.count,
-                          x->zero.count,
-                          x->sequence_parallel.count,
-                          x->order_count,
-                          x->overlaps_tp.count,
-                          x->overlaps_gradients.count,
-                          x->overlaps_parameters.count,
-                          x->overlaps_p2p.count};
+static double count_numbers(const pc_plan_space *space) {
+    const int counts[] = {space->base_count,
+                          space->gpus.count,
+                          space->global_batch.count,
+                          space->tp.count,
+                          space->pp.count,
+                          space->dp.count > 0 ? space->dp.count : 1,
+                          space->generator_count,
+                          space->chunks.count,
+                          space->layouts.count,
+                          space->microbatch_size.count,
+                          space->recompute.count,
+                          space->zero.count,
+                          space->sequence_parallel.count,
+                          space->order_count,
+                          space->overlaps_tp.count,
+                          space->overlaps_gradients.count,
+                          space->overlaps_parameters.count,
+                          space->overlaps_p2p.count};
     double product = 1;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) product *= counts[i];
     return product;
 }
 
-void draw_space(test_random *random, int64_t most, bool searches, example_space *x) {
+void draw_space(test_random *random, int64_t most, bool searches, example_space *drawn) {
     double count;
     do {
-        memset(x, 0, sizeof *x);
-        x->space.bases = x->bases;
-        x->space.base_count = (int)test_between(random, 1, SPACE_BASES_MAX);
-        for (int i = 0; i < x->space.base_count; i++) x->bases[i] = draw_base(random);
-        draw_lists(random, x);
-        draw_generators(random, searches, x);
-        draw_orders(random, x);
-        count = count_numbers(&x->space);
+        memset(drawn, 0, sizeof *drawn);
+        drawn->space.bases = drawn->bases;
+        drawn->space.base_count = (int)test_between(random, 1, SPACE_BASES_MAX);
+        for (int i = 0; i < drawn->space.base_count; i++) drawn->bases[i] = draw_base(random);
+        draw_lists(random, drawn);
+        draw_generators(random, searches, drawn);
+        draw_orders(random, drawn);
+        count = count_numbers(&drawn->space);
     } while (count > (double)most || count < (double)most / 4);
 }

@@ -16,9 +16,9 @@ typedef struct example_space {
     pc_rank_order orders[SPACE_LIST_MAX];
 } example_space;
 
-/* A quarter of `most` to `most` numbers, rules broken or not: GPT and other models of 10 or 12 layers on 4 to 16 GPUs, with
- * all overlaps, orders, networks, steps and layouts; memory that some points have not. `searches`: schedules that
+/* A quarter of `most` to `most` numbers, rules broken or not: GPT and other models of 10 or 12 layers on 4 to 16 GPUs,
+ * with all overlaps, orders, networks, steps and layouts; memory that some points have not. `searches`: schedules that
  * search, too. */
-void draw_space(test_random *random, int64_t most, bool searches, example_space *x);
+void draw_space(test_random *random, int64_t most, bool searches, example_space *drawn);
 
 #endif

@@ -14,18 +14,18 @@ typedef struct fixture {
 } fixture;
 
 static inline int set_up(void **state) {
-    fixture *x = calloc(1, sizeof *x);
-    assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
-    *state = x;
+    fixture *test = calloc(1, sizeof *test);
+    assert_int_equal(pc_program_create(&test->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_create(&test->simulation, NULL), PC_OK);
+    *state = test;
     return 0;
 }
 
 static inline int tear_down(void **state) {
-    fixture *x = *state;
-    pc_program_free(x->program);
-    pc_simulation_free(x->simulation);
-    free(x);
+    fixture *test = *state;
+    pc_program_free(test->program);
+    pc_simulation_free(test->simulation);
+    free(test);
     return 0;
 }
 

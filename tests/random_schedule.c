@@ -18,50 +18,50 @@ static int slice_count(const pc_schedule *s) {
 
 enum { F = 1 << PC_PASS_F, B = 1 << PC_PASS_B, W = 1 << PC_PASS_W, BW = 1 << PC_PASS_BW, R = 1 << PC_PASS_R };
 
-static bool is_enabled(const drawing *x, int slice, int microbatch, int kind) {
-    const pc_schedule *s = x->schedule;
-    uint8_t done = *bits(x->done, s, slice, microbatch), wanted = *bits(x->wanted, s, slice, microbatch);
+static bool is_enabled(const drawing *drawn, int slice, int microbatch, int kind) {
+    const pc_schedule *s = drawn->schedule;
+    uint8_t done = *bits(drawn->done, s, slice, microbatch), wanted = *bits(drawn->wanted, s, slice, microbatch);
     if (!(wanted & (1 << kind)) || (done & (1 << kind))) return false;
-    if (kind == PC_PASS_F) return slice == 0 || (*bits(x->done, s, slice - 1, microbatch) & F);
+    if (kind == PC_PASS_F) return slice == 0 || (*bits(drawn->done, s, slice - 1, microbatch) & F);
     if (kind == PC_PASS_W) return done & B;
     if (kind == PC_PASS_R) return done & F;
     if (!(done & F) || ((wanted & R) && !(done & R))) return false;
-    return slice == slice_count(s) - 1 || (*bits(x->done, s, slice + 1, microbatch) & (B | BW));
+    return slice == slice_count(s) - 1 || (*bits(drawn->done, s, slice + 1, microbatch) & (B | BW));
 }
 
-static void append(drawing *x, int slice, int microbatch, int kind) {
-    pc_schedule *s = x->schedule;
+static void append(drawing *drawn, int slice, int microbatch, int kind) {
+    pc_schedule *s = drawn->schedule;
     int stage = pc_placement_stage(s->placement, s->devices, slice, microbatch);
     int chunk = pc_placement_chunk(s->placement, s->devices, slice, microbatch);
-    s->passes[s->offsets[stage] + x->filled[stage]++] = (pc_pass){microbatch, (int16_t)chunk, (int16_t)kind};
-    *bits(x->done, s, slice, microbatch) |= (uint8_t)(1 << kind);
+    s->passes[s->offsets[stage] + drawn->filled[stage]++] = (pc_pass){microbatch, (int16_t)chunk, (int16_t)kind};
+    *bits(drawn->done, s, slice, microbatch) |= (uint8_t)(1 << kind);
 }
 
 /* Some pass that can run now, from a random place on; false where all are done. */
-static bool draw_pass(drawing *x) {
-    pc_schedule *s = x->schedule;
+static bool draw_pass(drawing *drawn) {
+    pc_schedule *s = drawn->schedule;
     int64_t cells = (int64_t)slice_count(s) * s->microbatches * PC_PASS_KINDS;
-    int64_t first = test_between(x->random, 0, cells - 1);
+    int64_t first = test_between(drawn->random, 0, cells - 1);
     for (int64_t i = 0; i < cells; i++) {
         int64_t cell = (first + i) % cells;
         int kind = (int)(cell % PC_PASS_KINDS), microbatch = (int)(cell / PC_PASS_KINDS % s->microbatches);
         int slice = (int)(cell / PC_PASS_KINDS / s->microbatches);
-        if (!is_enabled(x, slice, microbatch, kind)) continue;
-        append(x, slice, microbatch, kind);
+        if (!is_enabled(drawn, slice, microbatch, kind)) continue;
+        append(drawn, slice, microbatch, kind);
         return true;
     }
     return false;
 }
 
 /* Which passes each slice has: split or not, of its own; and recomputing none, all or some of the microbatches. */
-static void draw_kinds(drawing *x, int64_t *lengths) {
-    pc_schedule *s = x->schedule;
+static void draw_kinds(drawing *drawn, int64_t *lengths) {
+    pc_schedule *s = drawn->schedule;
     for (int slice = 0; slice < slice_count(s); slice++) {
-        uint8_t usual = F | (test_between(x->random, 0, 1) ? BW : B | W);
-        int64_t recomputed = test_between(x->random, -4, 2); /* of two microbatches, on average */
+        uint8_t usual = F | (test_between(drawn->random, 0, 1) ? BW : B | W);
+        int64_t recomputed = test_between(drawn->random, -4, 2); /* of two microbatches, on average */
         for (int i = 0; i < s->microbatches; i++) {
-            uint8_t wanted = usual | (test_between(x->random, 0, 1) < recomputed ? R : 0);
-            *bits(x->wanted, s, slice, i) = wanted;
+            uint8_t wanted = usual | (test_between(drawn->random, 0, 1) < recomputed ? R : 0);
+            *bits(drawn->wanted, s, slice, i) = wanted;
             lengths[pc_placement_stage(s->placement, s->devices, slice, i)] += __builtin_popcount(wanted);
         }
     }
@@ -75,18 +75,19 @@ void random_schedule(test_random *random, int devices_max, int microbatches_max,
                          .placement = (pc_placement)test_between(random, 1, PC_PLACEMENTS - 1)};
     if (shape.placement == PC_PLACEMENT_BIDIRECTIONAL) shape.chunks = 2;
     size_t cells = (size_t)slice_count(&shape) * (size_t)shape.microbatches;
-    drawing x = {random, &shape, calloc(cells, 1), calloc(cells, 1), calloc((size_t)shape.devices, sizeof(int64_t))};
+    drawing drawn = {random, &shape, calloc(cells, 1), calloc(cells, 1),
+                     calloc((size_t)shape.devices, sizeof(int64_t))};
     int64_t *lengths = calloc((size_t)shape.devices, sizeof *lengths);
-    draw_kinds(&x, lengths);
+    draw_kinds(&drawn, lengths);
     assert_int_equal(pc_schedule_create("random", shape.devices, shape.microbatches, shape.chunks, shape.placement,
                                         lengths, schedule, NULL),
                      PC_OK);
-    x.schedule = schedule;
-    while (draw_pass(&x)) {
+    drawn.schedule = schedule;
+    while (draw_pass(&drawn)) {
     }
-    free(x.done);
-    free(x.wanted);
-    free(x.filled);
+    free(drawn.done);
+    free(drawn.wanted);
+    free(drawn.filled);
     free(lengths);
 }
 

@@ -1,5 +1,5 @@
 /* A program that is one rank of a group on the emulated device, as `pipecast calibrate-rank` is on a real one. */
-#include "calib/device/transfers.h"
+#include "calib/device/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

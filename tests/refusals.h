@@ -1,6 +1,6 @@
 /* refusals.h: every allocation of a piece of work refused once, one after the other:
  *
- *     for (refusals x = {0}; next_refusal(&x);) x.code = work();
+ *     for (refusals tries = {0}; next_refusal(&tries);) tries.code = work();
  *
  * where the work says PC_ERROR_NO_MEMORY until none is left to refuse. What stands behind it in the loop may free, not
  * allocate. */
@@ -19,12 +19,12 @@ typedef struct refusals {
     long tried;   /* how often it was done: at its end one more than it has allocations */
 } refusals;
 
-static inline bool next_refusal(refusals *x) {
+static inline bool next_refusal(refusals *refused) {
     pc_alloc_fail_after(-1);
-    if (x->tried > 0 && x->code == PC_OK) return false;
-    if (x->tried > 0) assert_int_equal(x->code, PC_ERROR_NO_MEMORY);
-    assert_true(x->tried < (x->most > 0 ? x->most : 1000));
-    pc_alloc_fail_after(x->tried++);
+    if (refused->tried > 0 && refused->code == PC_OK) return false;
+    if (refused->tried > 0) assert_int_equal(refused->code, PC_ERROR_NO_MEMORY);
+    assert_true(refused->tried < (refused->most > 0 ? refused->most : 1000));
+    pc_alloc_fail_after(refused->tried++);
     return true;
 }
 

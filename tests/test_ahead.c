@@ -5,20 +5,20 @@
 
 enum { PROCESSORS = 4, LINKS = 5, ROUTES = 8 };
 
-static void run_as(fixture *x, pc_simulation_options options) {
+static void run_as(fixture *test, pc_simulation_options options) {
     pc_error error = {0};
-    if (pc_program_seal(x->program, &error) ||
-        pc_simulation_run(x->simulation, x->program, &options, &x->result, &error))
+    if (pc_program_seal(test->program, &error) ||
+        pc_simulation_run(test->simulation, test->program, &options, &test->result, &error))
         fail_msg("%s", error.message);
 }
 
-static void run(fixture *x, bool with_trace) {
-    run_as(x, (pc_simulation_options){.with_trace = with_trace});
+static void run(fixture *test, bool with_trace) {
+    run_as(test, (pc_simulation_options){.with_trace = with_trace});
 }
 
-static int32_t add_task(fixture *x, pc_task task) {
+static int32_t add_task(fixture *test, pc_task task) {
     int32_t number;
-    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
+    assert_int_equal(pc_program_add_task(test->program, &task, &number, NULL), PC_OK);
     return number;
 }
 
@@ -38,11 +38,11 @@ static pc_task over_route(int32_t route, int64_t bytes, bool is_part) {
 }
 
 /* One byte a picosecond. */
-static int32_t add_route_of_one(fixture *x, pc_time latency_ps) {
+static int32_t add_route_of_one(fixture *test, pc_time latency_ps) {
     pc_link link = {latency_ps, 1e12, false};
     int32_t number, route;
-    assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
-    assert_int_equal(pc_program_add_route(x->program, &number, 1, &route, NULL), PC_OK);
+    assert_int_equal(pc_program_add_link(test->program, &link, &number, NULL), PC_OK);
+    assert_int_equal(pc_program_add_route(test->program, &number, 1, &route, NULL), PC_OK);
     return route;
 }
 
@@ -53,21 +53,21 @@ static pc_time draw_time(test_random *random, bool is_round) {
     return is_round ? 1000 * test_between(random, 0, 4) : test_between(random, 0, 1000003);
 }
 
-static void draw_resources(fixture *x, test_random *random, bool is_round) {
+static void draw_resources(fixture *test, test_random *random, bool is_round) {
     int32_t number, links[2];
     for (int i = 0; i < PROCESSORS; i++)
-        assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_processor(test->program, PC_PROCESSOR_IN_ORDER, &number, NULL), PC_OK);
     for (int i = 0; i < LINKS; i++) {
         pc_time latency = test_between(random, 0, 1) * (is_round ? 1000 : test_between(random, 1, 5000));
         pc_link link = {latency, (double)test_between(random, 1, is_round ? 3 : 9) * 1e12,
                         test_between(random, 0, 3) == 0};
-        assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_link(test->program, &link, &number, NULL), PC_OK);
     }
     for (int i = 0; i < ROUTES; i++) {
         links[0] = (int32_t)test_between(random, 0, LINKS - 1);
         links[1] = (links[0] + (int32_t)test_between(random, 1, LINKS - 1)) % LINKS;
         int count = (int)test_between(random, 1, 2);
-        assert_int_equal(pc_program_add_route(x->program, links, count, &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_route(test->program, links, count, &number, NULL), PC_OK);
     }
 }
 
@@ -86,18 +86,18 @@ static pc_task draw_task(test_random *random, bool is_round, bool can_be_part) {
 enum { TASKS = 40 };
 
 /* Tasks wait for earlier ones, so that nothing locks up. Returns their number. */
-static int32_t draw_tasks(fixture *x, test_random *random, bool is_round) {
+static int32_t draw_tasks(fixture *test, test_random *random, bool is_round) {
     int32_t count = (int32_t)test_between(random, 1, TASKS);
     bool can_be_part = false, is_part[TASKS];
     for (int32_t t = 0; t < count; t++) {
         pc_task task = draw_task(random, is_round, can_be_part);
-        add_task(x, task);
+        add_task(test, task);
         can_be_part = task.route != PC_NO_RESOURCE;
         is_part[t] = task.is_part;
         for (int64_t k = test_between(random, 0, 2); k > 0 && t > 0 && !task.is_part; k--) {
             int32_t from = (int32_t)test_between(random, 0, t - 1);
             pc_time delay = test_between(random, 0, 1) * draw_time(random, is_round);
-            if (!is_part[from]) assert_int_equal(pc_program_add_edge(x->program, from, t, delay, NULL), PC_OK);
+            if (!is_part[from]) assert_int_equal(pc_program_add_edge(test->program, from, t, delay, NULL), PC_OK);
         }
     }
     return count;
@@ -131,14 +131,14 @@ static void note_loads(const pc_load_trace *loads, report *r) {
     }
 }
 
-static void note(const fixture *x, int32_t count, report *r) {
+static void note(const fixture *test, int32_t count, report *r) {
     size_t size = (size_t)count * sizeof(pc_time);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
-    memcpy(r->start, x->result.start_ps, size);
-    memcpy(r->end, x->result.end_ps, size);
-    memcpy(r->ready, x->result.ready_ps, size);
-    r->last = x->result.time_ps;
-    note_loads(&x->result.loads, r);
+    assert_int_equal(test->result.outcome, PC_OUTCOME_DONE);
+    memcpy(r->start, test->result.start_ps, size);
+    memcpy(r->end, test->result.end_ps, size);
+    memcpy(r->ready, test->result.ready_ps, size);
+    r->last = test->result.time_ps;
+    note_loads(&test->result.loads, r);
 }
 
 static void compare(long number, int32_t count, const report *found, const report *expected) {
@@ -163,30 +163,30 @@ static void compare_loads(long number, const report *found, const report *expect
 
 /* Ahead; event by event; and so with a memory beside, without which starts need no events. */
 static void test_same_times(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     test_random random = {7};
     static report ahead, by_events, beside_memory;
     for (long i = 0; i < test_cases(4000, 50000); i++) {
         bool is_round = i % 2;
         int32_t memory;
-        pc_program_clear(x->program);
-        draw_resources(x, &random, is_round);
-        int32_t count = draw_tasks(x, &random, is_round);
-        run(x, true);
-        note(x, count, &ahead);
-        run_as(x, (pc_simulation_options){.with_trace = true, .every_event = true});
-        note(x, count, &by_events);
+        pc_program_clear(test->program);
+        draw_resources(test, &random, is_round);
+        int32_t count = draw_tasks(test, &random, is_round);
+        run(test, true);
+        note(test, count, &ahead);
+        run_as(test, (pc_simulation_options){.with_trace = true, .every_event = true});
+        note(test, count, &by_events);
         compare(i, count, &by_events, &ahead);
         compare_loads(i, &by_events, &ahead);
-        run(x, false);
-        note(x, count, &by_events);
+        run(test, false);
+        note(test, count, &by_events);
         compare(i, count, &by_events, &ahead);
-        assert_int_equal(pc_program_add_memory(x->program, 1, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
+        assert_int_equal(pc_program_add_memory(test->program, 1, PC_MEMORY_FAIL, &memory, NULL), PC_OK);
         pc_task beside = pc_task_default();
         beside.memory = memory;
-        add_task(x, beside);
-        run(x, true);
-        note(x, count, &beside_memory);
+        add_task(test, beside);
+        run(test, true);
+        note(test, count, &beside_memory);
         compare(i, count, &beside_memory, &ahead);
         compare_loads(i, &beside_memory, &ahead);
     }
@@ -194,46 +194,46 @@ static void test_same_times(void **state) {
 
 /* What is found ahead needs no events: two for a flow, none for a task. */
 static void test_events(void **state) {
-    fixture *x = *state;
-    int32_t route = add_route_of_one(x, 0), processor, before = -1;
-    assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &processor, NULL), PC_OK);
+    fixture *test = *state;
+    int32_t route = add_route_of_one(test, 0), processor, before = -1;
+    assert_int_equal(pc_program_add_processor(test->program, PC_PROCESSOR_IN_ORDER, &processor, NULL), PC_OK);
     for (int i = 0; i < 10; i++) {
-        int32_t task = add_task(x, i % 2 ? over_route(route, 100, false) : on_processor(processor, 100));
-        if (before >= 0) assert_int_equal(pc_program_add_edge(x->program, before, task, 0, NULL), PC_OK);
+        int32_t task = add_task(test, i % 2 ? over_route(route, 100, false) : on_processor(processor, 100));
+        if (before >= 0) assert_int_equal(pc_program_add_edge(test->program, before, task, 0, NULL), PC_OK);
         before = task;
     }
-    run(x, false);
-    assert_int_equal(x->result.time_ps, 1000);
-    assert_int_equal(x->result.event_count, 2 * 5);
+    run(test, false);
+    assert_int_equal(test->result.time_ps, 1000);
+    assert_int_equal(test->result.event_count, 2 * 5);
 }
 
 /* b waits for a, and stands before it on the processor: both are left, and so is c behind them. */
 static void test_deadlock(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     int32_t processor;
-    assert_int_equal(pc_program_add_processor(x->program, PC_PROCESSOR_IN_ORDER, &processor, NULL), PC_OK);
-    int32_t done = add_task(x, on_processor(processor, 5)), b = add_task(x, on_processor(processor, 1));
-    int32_t a = add_task(x, on_processor(processor, 1));
-    assert_int_equal(pc_program_add_edge(x->program, a, b, 0, NULL), PC_OK);
-    run(x, false);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DEADLOCK);
-    assert_int_equal(x->result.task, b);
-    assert_int_equal(x->result.time_ps, 5);
-    assert_int_equal(x->result.end_ps[done], 5);
-    assert_int_equal(x->result.start_ps[a], -1);
+    assert_int_equal(pc_program_add_processor(test->program, PC_PROCESSOR_IN_ORDER, &processor, NULL), PC_OK);
+    int32_t done = add_task(test, on_processor(processor, 5)), b = add_task(test, on_processor(processor, 1));
+    int32_t a = add_task(test, on_processor(processor, 1));
+    assert_int_equal(pc_program_add_edge(test->program, a, b, 0, NULL), PC_OK);
+    run(test, false);
+    assert_int_equal(test->result.outcome, PC_OUTCOME_DEADLOCK);
+    assert_int_equal(test->result.task, b);
+    assert_int_equal(test->result.time_ps, 5);
+    assert_int_equal(test->result.end_ps[done], 5);
+    assert_int_equal(test->result.start_ps[a], -1);
 }
 
 static void test_runs_over(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     pc_error error = {0};
-    int32_t first = add_task(x, on_processor(PC_NO_RESOURCE, PC_TIME_MAX - 1));
-    int32_t second = add_task(x, on_processor(PC_NO_RESOURCE, 1));
-    assert_int_equal(pc_program_add_edge(x->program, first, second, 0, NULL), PC_OK);
-    run(x, false);
-    assert_int_equal(x->result.time_ps, PC_TIME_MAX);
-    assert_int_equal(pc_program_add_edge(x->program, first, second, 1, NULL), PC_OK);
-    assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
-    assert_int_equal(pc_simulation_run(x->simulation, x->program, NULL, &x->result, &error), PC_ERROR_INPUT);
+    int32_t first = add_task(test, on_processor(PC_NO_RESOURCE, PC_TIME_MAX - 1));
+    int32_t second = add_task(test, on_processor(PC_NO_RESOURCE, 1));
+    assert_int_equal(pc_program_add_edge(test->program, first, second, 0, NULL), PC_OK);
+    run(test, false);
+    assert_int_equal(test->result.time_ps, PC_TIME_MAX);
+    assert_int_equal(pc_program_add_edge(test->program, first, second, 1, NULL), PC_OK);
+    assert_int_equal(pc_program_seal(test->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(test->simulation, test->program, NULL, &test->result, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "runs over"));
 }
 
@@ -242,45 +242,45 @@ static void test_runs_over(void **state) {
 /* 300 bytes over one link and 500 over another, after a latency of 7 of the first: what waits for them starts at 507.
  * A flow of 100 on the second link halves its rate until 207; then 400 are left. */
 static void test_parts(void **state) {
-    fixture *x = *state;
-    int32_t a = add_route_of_one(x, 7), b = add_route_of_one(x, 0);
-    int32_t task = add_task(x, over_route(a, 300, false)), part = add_task(x, over_route(b, 500, true));
-    int32_t behind = add_task(x, on_processor(PC_NO_RESOURCE, 1));
-    assert_int_equal(pc_program_add_edge(x->program, task, behind, 0, NULL), PC_OK);
-    run(x, false);
-    assert_int_equal(x->result.start_ps[task], 0);
-    assert_int_equal(x->result.start_ps[part], 0);
-    assert_int_equal(x->result.end_ps[task], 507);
-    assert_int_equal(x->result.end_ps[part], 507);
-    assert_int_equal(x->result.start_ps[behind], 507);
-    int32_t late = add_task(x, on_processor(PC_NO_RESOURCE, 7)), beside = add_task(x, over_route(b, 100, false));
-    assert_int_equal(pc_program_add_edge(x->program, late, beside, 0, NULL), PC_OK);
-    run(x, true);
-    assert_int_equal(x->result.end_ps[beside], 207);
-    assert_int_equal(x->result.end_ps[task], 607);
+    fixture *test = *state;
+    int32_t a = add_route_of_one(test, 7), b = add_route_of_one(test, 0);
+    int32_t task = add_task(test, over_route(a, 300, false)), part = add_task(test, over_route(b, 500, true));
+    int32_t behind = add_task(test, on_processor(PC_NO_RESOURCE, 1));
+    assert_int_equal(pc_program_add_edge(test->program, task, behind, 0, NULL), PC_OK);
+    run(test, false);
+    assert_int_equal(test->result.start_ps[task], 0);
+    assert_int_equal(test->result.start_ps[part], 0);
+    assert_int_equal(test->result.end_ps[task], 507);
+    assert_int_equal(test->result.end_ps[part], 507);
+    assert_int_equal(test->result.start_ps[behind], 507);
+    int32_t late = add_task(test, on_processor(PC_NO_RESOURCE, 7)), beside = add_task(test, over_route(b, 100, false));
+    assert_int_equal(pc_program_add_edge(test->program, late, beside, 0, NULL), PC_OK);
+    run(test, true);
+    assert_int_equal(test->result.end_ps[beside], 207);
+    assert_int_equal(test->result.end_ps[task], 607);
 }
 
-static void expect_refused(fixture *x, pc_task first, pc_task second, int from, int to) {
+static void expect_refused(fixture *test, pc_task first, pc_task second, int from, int to) {
     pc_error error = {0};
-    pc_program_clear(x->program);
-    add_route_of_one(x, 0);
-    add_task(x, first);
-    add_task(x, second);
-    if (from >= 0) assert_int_equal(pc_program_add_edge(x->program, from, to, 0, NULL), PC_OK);
-    assert_int_equal(pc_program_seal(x->program, &error), PC_ERROR_INPUT);
+    pc_program_clear(test->program);
+    add_route_of_one(test, 0);
+    add_task(test, first);
+    add_task(test, second);
+    if (from >= 0) assert_int_equal(pc_program_add_edge(test->program, from, to, 0, NULL), PC_OK);
+    assert_int_equal(pc_program_seal(test->program, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "a part; expected"));
 }
 
 static void test_bad_parts(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     pc_task flow = over_route(0, 1, false), part = over_route(0, 1, true), plain = on_processor(PC_NO_RESOURCE, 1);
     pc_task without_route = plain;
     without_route.is_part = true;
-    expect_refused(x, part, flow, -1, -1);
-    expect_refused(x, plain, part, -1, -1);
-    expect_refused(x, flow, without_route, -1, -1);
-    expect_refused(x, flow, part, 0, 1);
-    expect_refused(x, flow, part, 1, 0);
+    expect_refused(test, part, flow, -1, -1);
+    expect_refused(test, plain, part, -1, -1);
+    expect_refused(test, flow, without_route, -1, -1);
+    expect_refused(test, flow, part, 0, 1);
+    expect_refused(test, flow, part, 1, 0);
 }
 
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -10,9 +10,9 @@
 
 /* ---- what may be ---- */
 
-static void expect_error(const pc_bad_days *x, const char *what) {
+static void expect_error(const pc_bad_days *days, const char *what) {
     pc_error error = {0};
-    assert_int_equal(pc_bad_days_check(x, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_bad_days_check(days, &error), PC_ERROR_INPUT);
     if (!strstr(error.message, what)) fail_msg("'%s' is not in '%s'", what, error.message);
     assert_non_null(strstr(error.message, "expected"));
 }

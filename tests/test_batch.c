@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
-static void assert_all_taken(const example_runs *x, int64_t count) {
-    assert_int_equal(x->taken, count);
-    assert_int_equal(x->made, count);
-    assert_int_equal(x->sum, count * (count - 1) / 2);
-    assert_int_equal(x->wrong, 0);
+static void assert_all_taken(const example_runs *runs, int64_t count) {
+    assert_int_equal(runs->taken, count);
+    assert_int_equal(runs->made, count);
+    assert_int_equal(runs->sum, count * (count - 1) / 2);
+    assert_int_equal(runs->wrong, 0);
 }
 
 static void test_every_run_once(void **state) {
@@ -17,11 +17,11 @@ static void test_every_run_once(void **state) {
     static const int jobs[] = {1, 2, 3, 8};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
         for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
-            example_runs x = example_runs_default();
+            example_runs runs = example_runs_default();
             unsigned char seen[3000] = {0};
-            x.seen = seen;
-            assert_int_equal(pc_batch_run(counts[c], jobs[j], example_source, example_sink, &x, NULL), PC_OK);
-            assert_all_taken(&x, counts[c]);
+            runs.seen = seen;
+            assert_int_equal(pc_batch_run(counts[c], jobs[j], example_source, example_sink, &runs, NULL), PC_OK);
+            assert_all_taken(&runs, counts[c]);
         }
 }
 
@@ -29,26 +29,26 @@ static void test_every_run_once(void **state) {
  * many times what a thread holds. The first run takes 0.5 s, the 999 others no time. */
 static pc_code take_in_order_of_time(void *context, const pc_run_spec *spec, const pc_run_row *row,
                                      const pc_run_detail *detail, pc_error *error) {
-    example_runs *x = context;
-    if (row->run == 0) assert_int_equal(x->taken, 999);
+    example_runs *runs = context;
+    if (row->run == 0) assert_int_equal(runs->taken, 999);
     return example_sink(context, spec, row, detail, error);
 }
 
 static void test_slow_runs(void **state) {
     (void)state;
-    example_runs x = example_runs_default();
-    x.slow = 1000000;
-    x.slow_us = 500000;
-    assert_int_equal(pc_batch_run(1000, 4, example_source, take_in_order_of_time, &x, NULL), PC_OK);
-    assert_all_taken(&x, 1000);
+    example_runs runs = example_runs_default();
+    runs.slow = 1000000;
+    runs.slow_us = 500000;
+    assert_int_equal(pc_batch_run(1000, 4, example_source, take_in_order_of_time, &runs, NULL), PC_OK);
+    assert_all_taken(&runs, 1000);
 }
 
 static void test_slow_sink(void **state) {
     (void)state;
-    example_runs x = example_runs_default();
-    x.sink_us = 100;
-    assert_int_equal(pc_batch_run(600, 2, example_source, example_sink, &x, NULL), PC_OK);
-    assert_all_taken(&x, 600);
+    example_runs runs = example_runs_default();
+    runs.sink_us = 100;
+    assert_int_equal(pc_batch_run(600, 2, example_source, example_sink, &runs, NULL), PC_OK);
+    assert_all_taken(&runs, 600);
 }
 
 /* Of two that fail the first by index is told, also where the other was there before; what stands before it was handed
@@ -57,27 +57,27 @@ static void test_the_first_error_by_index(void **state) {
     (void)state;
     for (int jobs = 1; jobs <= 8; jobs *= 2) {
         pc_error error = {0};
-        example_runs x = example_runs_default();
-        x.bad_source = 100;
-        x.bad_run = 101;
-        x.slow = 100;
-        x.slow_us = 5000;
-        assert_int_equal(pc_batch_run(10000, jobs, example_source, example_sink, &x, &error), PC_ERROR_INPUT);
+        example_runs runs = example_runs_default();
+        runs.bad_source = 100;
+        runs.bad_run = 101;
+        runs.slow = 100;
+        runs.slow_us = 5000;
+        assert_int_equal(pc_batch_run(10000, jobs, example_source, example_sink, &runs, &error), PC_ERROR_INPUT);
         assert_string_equal(error.message, "source of 100");
-        assert_in_range(x.taken, 100, 10000 - 1);
-        assert_int_equal(x.wrong, 0);
-        assert_true(x.made < 10000); /* it ended there */
+        assert_in_range(runs.taken, 100, 10000 - 1);
+        assert_int_equal(runs.wrong, 0);
+        assert_true(runs.made < 10000); /* it ended there */
     }
 }
 
 static void test_a_sink_that_fails(void **state) {
     (void)state;
     pc_error error = {0};
-    example_runs x = example_runs_default();
-    x.bad_sink = 40;
-    assert_int_equal(pc_batch_run(1 << 20, 3, example_source, example_sink, &x, &error), PC_ERROR_IO);
+    example_runs runs = example_runs_default();
+    runs.bad_sink = 40;
+    assert_int_equal(pc_batch_run(1 << 20, 3, example_source, example_sink, &runs, &error), PC_ERROR_IO);
     assert_string_equal(error.message, "sink of 40");
-    assert_true(x.taken < 10000); /* nothing after it, and not much before */
+    assert_true(runs.taken < 10000); /* nothing after it, and not much before */
 }
 
 /* A sink that refuses the first result, but not before the third run, which fails, is under way. */
@@ -148,12 +148,12 @@ static void test_pieces(void **state) {
     (void)state;
     for (int jobs = 1; jobs <= 8; jobs *= 2)
         for (int late = 0; late < 4; late += 3) {
-            example_runs x = example_runs_default();
+            example_runs runs = example_runs_default();
             feeder f = {.pieces = three_pieces, .late = late, .fails_at = -1};
-            assert_int_equal(pc_batch_run_fed(feed, &f, jobs, example_source, example_sink, &x, NULL), PC_OK);
-            assert_int_equal(x.taken, 1006);
-            assert_int_equal(x.sum, 10 + 7 + 1499500);
-            assert_int_equal(x.wrong, 0);
+            assert_int_equal(pc_batch_run_fed(feed, &f, jobs, example_source, example_sink, &runs, NULL), PC_OK);
+            assert_int_equal(runs.taken, 1006);
+            assert_int_equal(runs.sum, 10 + 7 + 1499500);
+            assert_int_equal(runs.wrong, 0);
             if (late) assert_true(f.saw_idle);
         }
 }
@@ -163,34 +163,34 @@ static void test_pieces(void **state) {
 static void test_the_feed_is_called_meanwhile(void **state) {
     (void)state;
     static const pc_batch_piece pieces[] = {{0, 20}, {20, 20}, {40, 20}, {0, PC_BATCH_NO_MORE}};
-    example_runs x = example_runs_default();
-    x.slow = 1;
-    x.slow_us = 2000;
+    example_runs runs = example_runs_default();
+    runs.slow = 1;
+    runs.slow_us = 2000;
     feeder f = {.pieces = pieces, .fails_at = -1};
-    assert_int_equal(pc_batch_run_fed(feed, &f, 2, example_source, example_sink, &x, NULL), PC_OK);
-    assert_int_equal(x.taken, 60);
+    assert_int_equal(pc_batch_run_fed(feed, &f, 2, example_source, example_sink, &runs, NULL), PC_OK);
+    assert_int_equal(runs.taken, 60);
     assert_true(f.saw_no_room);
 }
 
 static void test_a_feed_that_fails(void **state) {
     (void)state;
     pc_error error = {0};
-    example_runs x = example_runs_default();
+    example_runs runs = example_runs_default();
     feeder f = {.pieces = three_pieces, .fails_at = 1, .late = 2};
-    assert_int_equal(pc_batch_run_fed(feed, &f, 2, example_source, example_sink, &x, &error), PC_ERROR_IO);
+    assert_int_equal(pc_batch_run_fed(feed, &f, 2, example_source, example_sink, &runs, &error), PC_ERROR_IO);
     assert_string_equal(error.message, "feed 1");
-    assert_true(x.taken <= 5);
+    assert_true(runs.taken <= 5);
 }
 
 /* A batch that waits takes no core: 0.3 s of sleep in every thread cost a small part of that. */
 static void test_waiting_costs_nothing(void **state) {
     (void)state;
     struct rusage before, after;
-    example_runs x = example_runs_default();
-    x.slow = 1;
-    x.slow_us = 300000;
+    example_runs runs = example_runs_default();
+    runs.slow = 1;
+    runs.slow_us = 300000;
     getrusage(RUSAGE_SELF, &before);
-    assert_int_equal(pc_batch_run(2, 2, example_source, example_sink, &x, NULL), PC_OK);
+    assert_int_equal(pc_batch_run(2, 2, example_source, example_sink, &runs, NULL), PC_OK);
     getrusage(RUSAGE_SELF, &after);
     double seconds = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
                      (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +

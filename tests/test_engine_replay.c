@@ -18,11 +18,11 @@ typedef struct expectation {
     bool out_of_memory;
 } expectation;
 
-static void expect(const pc_replay *replay, expectation x) {
-    assert_int_equal(replay->way, x.way);
-    assert_int_equal(replay->out_of_memory, x.out_of_memory);
-    assert_int_equal(replay->engine.event_count > 0, x.way == PC_WAY_EVENTS);
-    assert_int_equal(replay->engine.queue_count > 0, x.way == PC_WAY_EVENTS && !x.out_of_memory);
+static void expect(const pc_replay *replay, expectation expected) {
+    assert_int_equal(replay->way, expected.way);
+    assert_int_equal(replay->out_of_memory, expected.out_of_memory);
+    assert_int_equal(replay->engine.event_count > 0, expected.way == PC_WAY_EVENTS);
+    assert_int_equal(replay->engine.queue_count > 0, expected.way == PC_WAY_EVENTS && !expected.out_of_memory);
 }
 
 /* Longest paths where they can be, and every event; and passes that might wait, and need not. Returns whether it fit.

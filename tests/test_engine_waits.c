@@ -28,80 +28,80 @@ typedef struct pocket {
     pc_time free_at[STAGES_MAX];
 } pocket;
 
-static pc_time ready_at(const pocket *x, int d, int64_t i) {
+static pc_time ready_at(const pocket *simulated, int d, int64_t i) {
     pc_predecessor before[PC_PREDECESSORS_MAX];
-    pc_pass pass = x->schedule->passes[i];
-    pc_time ready = pass.kind == PC_PASS_F ? pc_costs_ready(x->costs, d, pass.chunk) : 0;
-    int count = pc_pass_predecessors(&x->index, d, pass, before);
+    pc_pass pass = simulated->schedule->passes[i];
+    pc_time ready = pass.kind == PC_PASS_F ? pc_costs_ready(simulated->costs, d, pass.chunk) : 0;
+    int count = pc_pass_predecessors(&simulated->index, d, pass, before);
     for (int k = 0; k < count; k++) {
-        if (x->start[before[k].position] < 0) return PC_TIME_MAX;
-        pc_time delay = before[k].stage == d ? 0 : pc_costs_delay(x->costs, before[k].stage, d);
-        pc_time arrival = x->end[before[k].position] + delay;
+        if (simulated->start[before[k].position] < 0) return PC_TIME_MAX;
+        pc_time delay = before[k].stage == d ? 0 : pc_costs_delay(simulated->costs, before[k].stage, d);
+        pc_time arrival = simulated->end[before[k].position] + delay;
         if (arrival > ready) ready = arrival;
     }
     return ready;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as passes wait for each other, a few hundred here */
-static bool is_held_up(const pocket *x, int d, int64_t i) {
+static bool is_held_up(const pocket *simulated, int d, int64_t i) {
     pc_predecessor before[PC_PREDECESSORS_MAX];
-    int count = pc_pass_predecessors(&x->index, d, x->schedule->passes[i], before);
+    int count = pc_pass_predecessors(&simulated->index, d, simulated->schedule->passes[i], before);
     for (int k = 0; k < count; k++) {
         int32_t other = before[k].position;
-        if (x->start[other] >= 0) continue;
-        if (x->asked[other] >= 0 || is_held_up(x, before[k].stage, other)) return true;
+        if (simulated->start[other] >= 0) continue;
+        if (simulated->asked[other] >= 0 || is_held_up(simulated, before[k].stage, other)) return true;
     }
     return false;
 }
 
-static int64_t taken(const pocket *x, int d, int64_t i) {
-    pc_pass pass = x->schedule->passes[i];
-    return pc_costs_taken(x->costs, d, pass, pc_pass_is_recomputed(&x->index, d, pass));
+static int64_t taken(const pocket *simulated, int d, int64_t i) {
+    pc_pass pass = simulated->schedule->passes[i];
+    return pc_costs_taken(simulated->costs, d, pass, pc_pass_is_recomputed(&simulated->index, d, pass));
 }
 
 /* Starts it if there is room; else notes that it asked. */
-static bool ask(pocket *x, int d, int64_t i, pc_time now) {
-    int64_t limit = x->limits->bytes[d], bytes = taken(x, d, i);
-    pc_pass pass = x->schedule->passes[i];
-    x->is_aside[i] = bytes > 0 && x->level[d] + bytes > limit;
-    if (x->is_aside[i]) {
-        if (x->asked[i] < 0) x->asked[i] = now;
+static bool ask(pocket *simulated, int d, int64_t i, pc_time now) {
+    int64_t limit = simulated->limits->bytes[d], bytes = taken(simulated, d, i);
+    pc_pass pass = simulated->schedule->passes[i];
+    simulated->is_aside[i] = bytes > 0 && simulated->level[d] + bytes > limit;
+    if (simulated->is_aside[i]) {
+        if (simulated->asked[i] < 0) simulated->asked[i] = now;
         return false;
     }
-    x->asked[i] = -1;
-    x->start[i] = now;
-    x->end[i] = x->free_at[d] = now + pc_costs_duration(x->costs, d, pass.chunk, pass.kind);
-    x->level[d] += bytes;
-    if (x->level[d] > x->peak[d]) x->peak[d] = x->level[d];
+    simulated->asked[i] = -1;
+    simulated->start[i] = now;
+    simulated->end[i] = simulated->free_at[d] = now + pc_costs_duration(simulated->costs, d, pass.chunk, pass.kind);
+    simulated->level[d] += bytes;
+    if (simulated->level[d] > simulated->peak[d]) simulated->peak[d] = simulated->level[d];
     return true;
 }
 
-static void give_back(pocket *x, int d, pc_time now) {
-    for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++) {
-        if (x->is_given[i] || x->start[i] < 0 || x->end[i] > now) continue;
-        x->is_given[i] = true;
-        x->level[d] -= pc_costs_given(x->costs, d, x->schedule->passes[i]);
+static void give_back(pocket *simulated, int d, pc_time now) {
+    for (int64_t i = simulated->schedule->offsets[d]; i < simulated->schedule->offsets[d + 1]; i++) {
+        if (simulated->is_given[i] || simulated->start[i] < 0 || simulated->end[i] > now) continue;
+        simulated->is_given[i] = true;
+        simulated->level[d] -= pc_costs_given(simulated->costs, d, simulated->schedule->passes[i]);
     }
 }
 
-static void try_those_aside(pocket *x, int d, pc_time now) {
-    if (x->free_at[d] > now) return;
-    give_back(x, d, now);
-    for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++)
-        if (x->is_aside[i] && ready_at(x, d, i) <= now && ask(x, d, i, now)) return;
+static void try_those_aside(pocket *simulated, int d, pc_time now) {
+    if (simulated->free_at[d] > now) return;
+    give_back(simulated, d, now);
+    for (int64_t i = simulated->schedule->offsets[d]; i < simulated->schedule->offsets[d + 1]; i++)
+        if (simulated->is_aside[i] && ready_at(simulated, d, i) <= now && ask(simulated, d, i, now)) return;
 }
 
 /* Whether anything changed. */
-static bool take_turn(pocket *x, int d, pc_time now) {
-    int64_t i = x->next[d];
-    if (x->free_at[d] > now || i == x->schedule->offsets[d + 1]) return false;
-    bool is_ready = ready_at(x, d, i) <= now;
-    if (!is_ready && !is_held_up(x, d, i)) return false;
-    x->next[d]++;
+static bool take_turn(pocket *simulated, int d, pc_time now) {
+    int64_t i = simulated->next[d];
+    if (simulated->free_at[d] > now || i == simulated->schedule->offsets[d + 1]) return false;
+    bool is_ready = ready_at(simulated, d, i) <= now;
+    if (!is_ready && !is_held_up(simulated, d, i)) return false;
+    simulated->next[d]++;
     if (is_ready)
-        ask(x, d, i, now);
+        ask(simulated, d, i, now);
     else
-        x->is_aside[i] = true;
+        simulated->is_aside[i] = true;
     return true;
 }
 
@@ -110,50 +110,53 @@ static pc_time sooner_after(pc_time now, pc_time next, pc_time time) {
 }
 
 /* The next instant at which a stage is free, or a pass ready that is next or aside; PC_TIME_MAX: none. */
-static pc_time next_instant(const pocket *x, pc_time now) {
+static pc_time next_instant(const pocket *simulated, pc_time now) {
     pc_time next = PC_TIME_MAX;
-    for (int d = 0; d < x->schedule->devices; d++) {
-        next = sooner_after(now, next, x->free_at[d]);
-        for (int64_t i = x->schedule->offsets[d]; i < x->schedule->offsets[d + 1]; i++)
-            if (x->is_aside[i] || i == x->next[d]) next = sooner_after(now, next, ready_at(x, d, i));
+    for (int d = 0; d < simulated->schedule->devices; d++) {
+        next = sooner_after(now, next, simulated->free_at[d]);
+        for (int64_t i = simulated->schedule->offsets[d]; i < simulated->schedule->offsets[d + 1]; i++)
+            if (simulated->is_aside[i] || i == simulated->next[d])
+                next = sooner_after(now, next, ready_at(simulated, d, i));
     }
     return next;
 }
 
-static void simulate(const pc_schedule *s, const pc_costs *costs, const test_limits *limits, pocket *x) {
-    memset(x, 0, sizeof *x);
-    x->schedule = s;
-    x->costs = costs;
-    x->limits = limits;
+static void simulate(const pc_schedule *s, const pc_costs *costs, const test_limits *limits, pocket *simulated) {
+    memset(simulated, 0, sizeof *simulated);
+    simulated->schedule = s;
+    simulated->costs = costs;
+    simulated->limits = limits;
     assert_true(s->offsets[s->devices] <= PASSES_MAX && s->devices <= STAGES_MAX);
-    assert_int_equal(pc_pass_index_create(s, &x->index, NULL), PC_OK);
-    for (int64_t i = 0; i < s->offsets[s->devices]; i++) x->start[i] = x->end[i] = x->asked[i] = -1;
-    for (int d = 0; d < s->devices; d++) x->next[d] = s->offsets[d];
-    for (pc_time now = 0; now < PC_TIME_MAX; now = next_instant(x, now)) {
-        for (int d = 0; d < s->devices; d++) try_those_aside(x, d, now);
+    assert_int_equal(pc_pass_index_create(s, &simulated->index, NULL), PC_OK);
+    for (int64_t i = 0; i < s->offsets[s->devices]; i++)
+        simulated->start[i] = simulated->end[i] = simulated->asked[i] = -1;
+    for (int d = 0; d < s->devices; d++) simulated->next[d] = s->offsets[d];
+    for (pc_time now = 0; now < PC_TIME_MAX; now = next_instant(simulated, now)) {
+        for (int d = 0; d < s->devices; d++) try_those_aside(simulated, d, now);
         for (bool has_changed = true; has_changed;) {
             has_changed = false;
-            for (int d = 0; d < s->devices; d++) has_changed |= take_turn(x, d, now);
+            for (int d = 0; d < s->devices; d++) has_changed |= take_turn(simulated, d, now);
         }
     }
-    pc_pass_index_free(&x->index);
+    pc_pass_index_free(&simulated->index);
 }
 
 /* Of those that wait for memory to the end, the one that asked first; NONE: all have run. */
-static int64_t first_aside(const pocket *x) {
+static int64_t first_aside(const pocket *simulated) {
     int64_t first = NONE;
-    for (int64_t i = 0; i < x->schedule->offsets[x->schedule->devices]; i++)
-        if (x->asked[i] >= 0 && (first == NONE || x->asked[i] < x->asked[first])) first = i;
+    for (int64_t i = 0; i < simulated->schedule->offsets[simulated->schedule->devices]; i++)
+        if (simulated->asked[i] >= 0 && (first == NONE || simulated->asked[i] < simulated->asked[first])) first = i;
     return first;
 }
 
-static void compare_times(const pocket *x, const pc_replay *replay) {
+static void compare_times(const pocket *simulated, const pc_replay *replay) {
     for (int64_t i = 0; i < replay->trace.pass_count; i++)
-        if (replay->trace.pass_start_ps[i] != x->start[i] || replay->trace.pass_end_ps[i] != x->end[i])
-            fail_msg("%s: pass %d: %lld to %lld; expected %lld to %lld", x->schedule->name, (int)i,
+        if (replay->trace.pass_start_ps[i] != simulated->start[i] || replay->trace.pass_end_ps[i] != simulated->end[i])
+            fail_msg("%s: pass %d: %lld to %lld; expected %lld to %lld", simulated->schedule->name, (int)i,
                      (long long)replay->trace.pass_start_ps[i], (long long)replay->trace.pass_end_ps[i],
-                     (long long)x->start[i], (long long)x->end[i]);
-    for (int d = 0; d < x->schedule->devices; d++) assert_int_equal(replay->device_peak_bytes[d], x->peak[d]);
+                     (long long)simulated->start[i], (long long)simulated->end[i]);
+    for (int d = 0; d < simulated->schedule->devices; d++)
+        assert_int_equal(replay->device_peak_bytes[d], simulated->peak[d]);
 }
 
 /* No level is ever beyond the limit, and the totals are those of the times. */
@@ -181,40 +184,41 @@ static void check_within(const test_limits *limits, const pc_replay *replay) {
 }
 
 /* The run stood still when the last pass had ended, or when this one asked. */
-static void check_standstill(const pocket *x, const pc_replay *replay) {
-    int64_t first = first_aside(x);
-    pc_time last = x->asked[first];
-    for (int64_t i = 0; i < x->schedule->offsets[x->schedule->devices]; i++) last = x->end[i] > last ? x->end[i] : last;
+static void check_standstill(const pocket *simulated, const pc_replay *replay) {
+    int64_t first = first_aside(simulated);
+    pc_time last = simulated->asked[first];
+    for (int64_t i = 0; i < simulated->schedule->offsets[simulated->schedule->devices]; i++)
+        last = simulated->end[i] > last ? simulated->end[i] : last;
     const pc_out_of_memory *oom = &replay->oom;
-    pc_pass pass = x->schedule->passes[first];
-    int d = pc_stage_of_position(x->schedule, first);
+    pc_pass pass = simulated->schedule->passes[first];
+    int d = pc_stage_of_position(simulated->schedule, first);
     assert_int_equal(oom->device, d);
     assert_memory_equal(&oom->pass, &pass, sizeof pass);
-    assert_int_equal(oom->requested_bytes, taken(x, d, first));
-    assert_int_equal(oom->level_bytes, x->level[d]);
-    assert_int_equal(oom->capacity_bytes, x->limits->bytes[d]);
+    assert_int_equal(oom->requested_bytes, taken(simulated, d, first));
+    assert_int_equal(oom->level_bytes, simulated->level[d]);
+    assert_int_equal(oom->capacity_bytes, simulated->limits->bytes[d]);
     assert_true(oom->level_bytes + oom->requested_bytes > oom->capacity_bytes);
     assert_int_equal(oom->time_ps, last);
 }
 
 /* Returns whether it got through. */
 static bool judge_waiting(const pc_schedule *s, const pc_costs *costs, const test_limits *limits) {
-    static pocket x;
-    simulate(s, costs, limits, &x);
+    static pocket simulated;
+    simulate(s, costs, limits, &simulated);
     pc_replay replay = replay_of(s, costs, limits, PC_ENGINE_AUTO, true),
               by_events = replay_of(s, costs, limits, PC_ENGINE_EVENTS, true);
-    bool is_done = first_aside(&x) == NONE;
+    bool is_done = first_aside(&simulated) == NONE;
     assert_int_equal(replay.out_of_memory, !is_done);
-    assert_int_equal(pc_pass_index_create(s, &x.index, NULL), PC_OK);
+    assert_int_equal(pc_pass_index_create(s, &simulated.index, NULL), PC_OK);
     check_same_replay(&replay, &by_events);
     if (is_done) {
-        compare_times(&x, &replay);
+        compare_times(&simulated, &replay);
         check_within(limits, &replay);
         check_engine_trace(s, costs, limits, &by_events);
     } else {
-        check_standstill(&x, &replay);
+        check_standstill(&simulated, &replay);
     }
-    pc_pass_index_free(&x.index);
+    pc_pass_index_free(&simulated.index);
     pc_replay_free(&replay);
     pc_replay_free(&by_events);
     return is_done;

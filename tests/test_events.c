@@ -62,10 +62,10 @@ static pc_iteration_spec draw_spec(test_random *random) {
 
 /* A room in which some stages' activations fit and others' may not: between what is held all the time and the peak, of
  * the stage that holds most. */
-static void tighten(test_random *random, const pc_iteration *x, pc_iteration_spec *spec) {
+static void tighten(test_random *random, const pc_iteration *iteration, pc_iteration_spec *spec) {
     int64_t fixed = 0, peak = 0;
-    for (int d = 0; d < x->devices; d++) {
-        const pc_device_memory *m = &x->memory[d];
+    for (int d = 0; d < iteration->devices; d++) {
+        const pc_device_memory *m = &iteration->memory[d];
         int64_t held = m->peak_bytes - m->activations;
         if (held > fixed) fixed = held;
         if (m->peak_bytes > peak) peak = m->peak_bytes;
@@ -127,11 +127,11 @@ static void same_iteration(const pc_iteration *a, const pc_iteration *b) {
 /* ---- what the engine saw ---- */
 
 /* Levels of the replay are those of activations; the engine's all that is held, the step's bytes with it. */
-static void check_levels(const pc_iteration *x) {
-    const pc_engine_trace *seen = &x->replay.engine;
-    const pc_replay_trace *trace = &x->replay.trace;
+static void check_levels(const pc_iteration *iteration) {
+    const pc_engine_trace *seen = &iteration->replay.engine;
+    const pc_replay_trace *trace = &iteration->replay.trace;
     int64_t row = 0, level = 0;
-    for (int d = 0; d < x->devices; d++) {
+    for (int d = 0; d < iteration->devices; d++) {
         int64_t fixed = 0, most = 0;
         for (bool is_first = true; row < seen->memory_count && seen->memory_device[row] == d; row++, is_first = false) {
             if (is_first) fixed = seen->memory_bytes[row];
@@ -141,8 +141,8 @@ static void check_levels(const pc_iteration *x) {
             assert_int_equal(seen->memory_bytes[row] - fixed, trace->level_bytes[level]);
             level++;
         }
-        assert_int_equal(most, x->memory[d].peak_bytes);
-        assert_int_equal(seen->memory_capacity_bytes[d], x->memory[d].capacity_bytes);
+        assert_int_equal(most, iteration->memory[d].peak_bytes);
+        assert_int_equal(seen->memory_capacity_bytes[d], iteration->memory[d].capacity_bytes);
     }
     assert_int_equal(row, seen->memory_count);
     assert_int_equal(level, trace->level_count);
@@ -201,29 +201,30 @@ static bool tied_ends(const pc_iteration_spec *spec) {
     return spec->model.is_tied && !is_v;
 }
 
-static void check_seen(const pc_iteration_spec *spec, const pc_iteration *x) {
-    const pc_engine_trace *seen = &x->replay.engine;
+static void check_seen(const pc_iteration_spec *spec, const pc_iteration *iteration) {
+    const pc_engine_trace *seen = &iteration->replay.engine;
     int replicas = spec->expands ? spec->cut.dp : 1;
-    assert_int_equal(x->replay.way, PC_WAY_EVENTS);
-    assert_int_equal(seen->queue_count, x->replay.trace.pass_count);
+    assert_int_equal(iteration->replay.way, PC_WAY_EVENTS);
+    assert_int_equal(seen->queue_count, iteration->replay.trace.pass_count);
     for (int64_t i = 0; i < seen->queue_count; i++)
-        assert_true(seen->queue_ready_ps[i] >= 0 && seen->queue_ready_ps[i] <= x->replay.trace.pass_start_ps[i]);
-    assert_int_equal(seen->work_count, replicas * x->devices * (spec->overhead_ps > 0 ? 2 : 1));
+        assert_true(seen->queue_ready_ps[i] >= 0 &&
+                    seen->queue_ready_ps[i] <= iteration->replay.trace.pass_start_ps[i]);
+    assert_int_equal(seen->work_count, replicas * iteration->devices * (spec->overhead_ps > 0 ? 2 : 1));
     assert_true((int64_t)seen->event_count > 2 * replicas * seen->queue_count);
     bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && spec->cut.tp > 1;
     assert_true((count_flows(seen, PC_FLOW_TENSOR) > 0) == has_tensor_flows);
-    assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == (x->devices > 1));
-    assert_true((count_flows(seen, PC_FLOW_TIED) > 0) == (tied_ends(spec) && x->devices > 1));
-    check_levels(x);
+    assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == (iteration->devices > 1));
+    assert_true((count_flows(seen, PC_FLOW_TIED) > 0) == (tied_ends(spec) && iteration->devices > 1));
+    check_levels(iteration);
     check_flows(seen);
     check_loads(seen);
 }
 
 /* ---- the tests ---- */
 
-static pc_engine_way shortcut_of(const pc_iteration_spec *spec, const pc_iteration *x) {
+static pc_engine_way shortcut_of(const pc_iteration_spec *spec, const pc_iteration *iteration) {
     (void)spec;
-    return isnan(x->link_utilisation_max) ? PC_WAY_PATHS : PC_WAY_FLOWS;
+    return isnan(iteration->link_utilisation_max) ? PC_WAY_PATHS : PC_WAY_FLOWS;
 }
 
 /* Returns what came of it. */
@@ -243,13 +244,14 @@ static pc_run_status compare(const pc_iteration_spec *spec) {
     return status;
 }
 
-static void describe(const pc_iteration_spec *x, char text[512]) {
+static void describe(const pc_iteration_spec *spec, char text[512]) {
     snprintf(text, 512,
              "%s p%d m%ld t%d d%d zero %d net %d ops %d expand %d jitter %g samples %ld p2p %d grad %d par %d step %d "
              "bucket %ld limit %ld",
-             x->generator->name, x->cut.pp, (long)x->cut.microbatches, x->cut.tp, x->cut.dp, x->cut.zero, x->network,
-             x->granularity, x->expands, x->jitter, (long)x->bad_days.samples, x->overlaps_p2p, x->overlaps_gradients,
-             x->overlaps_parameters, x->step, (long)x->bucket_bytes, (long)x->memory_limit_bytes);
+             spec->generator->name, spec->cut.pp, (long)spec->cut.microbatches, spec->cut.tp, spec->cut.dp,
+             spec->cut.zero, spec->network, spec->granularity, spec->expands, spec->jitter,
+             (long)spec->bad_days.samples, spec->overlaps_p2p, spec->overlaps_gradients, spec->overlaps_parameters,
+             spec->step, (long)spec->bucket_bytes, (long)spec->memory_limit_bytes);
 }
 
 static void test_events_are_the_shortcut(void **state) {
@@ -279,8 +281,8 @@ static void test_events_are_the_shortcut(void **state) {
 
 /* A walk over the order in which passes ran is possible, fits, and is nowhere later: a device may have waited for a
  * pass which it then passed over, since by then that one waited for memory on another. */
-static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iteration *x) {
-    const pc_replay_trace *trace = &x->replay.trace;
+static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iteration *iteration) {
+    const pc_replay_trace *trace = &iteration->replay.trace;
     int64_t counts[64] = {0};
     pc_schedule schedule;
     pc_costs costs;
@@ -302,19 +304,21 @@ static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iterati
     pc_schedule_free(&schedule);
 }
 
-static void check_waited(const pc_iteration_spec *spec, const pc_iteration *x) {
-    for (int d = 0; d < x->devices; d++) assert_true(x->memory[d].peak_bytes <= x->memory[d].capacity_bytes);
-    check_levels(x);
-    check_flows(&x->replay.engine);
-    check_loads(&x->replay.engine);
-    if (isnan(x->link_utilisation_max) && !spec->expands) check_order_that_ran(spec, x);
+static void check_waited(const pc_iteration_spec *spec, const pc_iteration *iteration) {
+    for (int d = 0; d < iteration->devices; d++)
+        assert_true(iteration->memory[d].peak_bytes <= iteration->memory[d].capacity_bytes);
+    check_levels(iteration);
+    check_flows(&iteration->replay.engine);
+    check_loads(&iteration->replay.engine);
+    if (isnan(iteration->link_utilisation_max) && !spec->expands) check_order_that_ran(spec, iteration);
 }
 
 /* What a pass waits for in vain is in the result: some stage needs more than it has. */
-static void check_lacks(const pc_iteration *x) {
+static void check_lacks(const pc_iteration *iteration) {
     bool lacks = false;
-    for (int d = 0; d < x->devices; d++) lacks |= x->memory[d].peak_bytes > x->memory[d].capacity_bytes;
-    assert_true(lacks || !strstr(x->message, " waits for "));
+    for (int d = 0; d < iteration->devices; d++)
+        lacks |= iteration->memory[d].peak_bytes > iteration->memory[d].capacity_bytes;
+    assert_true(lacks || !strstr(iteration->message, " waits for "));
 }
 
 /* What fits is as if nobody could wait. What does not ends in an order that fits, or says which pass waits for ever;
@@ -339,17 +343,17 @@ static void test_passes_wait_for_memory(void **state) {
         assert_int_equal(asked.replay.way, roomy.replay.way);
         pc_iteration_free(&asked);
         tighten(&random, &roomy, &spec);
-        pc_iteration x = run(&spec, PC_ENGINE_AUTO), events = run(&spec, PC_ENGINE_EVENTS);
-        same_iteration(&x, &events);
-        if (x.status) {
-            assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
-            check_lacks(&x);
+        pc_iteration iteration = run(&spec, PC_ENGINE_AUTO), events = run(&spec, PC_ENGINE_EVENTS);
+        same_iteration(&iteration, &events);
+        if (iteration.status) {
+            assert_int_equal(iteration.status, PC_RUN_OUT_OF_MEMORY);
+            check_lacks(&iteration);
             stuck++;
-        } else if (x.replay.way == PC_WAY_EVENTS) {
-            check_waited(&spec, &x);
+        } else if (iteration.replay.way == PC_WAY_EVENTS) {
+            check_waited(&spec, &iteration);
             waited++;
         }
-        pc_iteration_free(&x);
+        pc_iteration_free(&iteration);
         pc_iteration_free(&events);
         pc_iteration_free(&roomy);
     }
@@ -371,22 +375,22 @@ static void test_a_stage_that_waits_is_as_fast(void **state) {
     int64_t one = roomy.memory[0].activations / 2;
     spec.memory_limit_bytes = roomy.memory[0].peak_bytes - one;
     spec.waits_for_memory = true;
-    pc_iteration x = run(&spec, PC_ENGINE_AUTO);
-    assert_int_equal(x.status, PC_RUN_OK);
-    assert_int_equal(x.replay.way, PC_WAY_EVENTS);
-    assert_int_equal(x.memory[0].activations, one);
-    same_number(x.iteration_s, roomy.iteration_s, "iteration");
+    pc_iteration iteration = run(&spec, PC_ENGINE_AUTO);
+    assert_int_equal(iteration.status, PC_RUN_OK);
+    assert_int_equal(iteration.replay.way, PC_WAY_EVENTS);
+    assert_int_equal(iteration.memory[0].activations, one);
+    same_number(iteration.iteration_s, roomy.iteration_s, "iteration");
     const pc_pass expected[] = {{0, 0, PC_PASS_F}, {0, 0, PC_PASS_BW}, {1, 0, PC_PASS_F}, {1, 0, PC_PASS_BW}};
-    assert_memory_equal(x.replay.trace.pass, expected, sizeof expected);
-    assert_int_equal(x.replay.engine.queue_ready_ps[2], 0);
-    pc_iteration_free(&x);
+    assert_memory_equal(iteration.replay.trace.pass, expected, sizeof expected);
+    assert_int_equal(iteration.replay.engine.queue_ready_ps[2], 0);
+    pc_iteration_free(&iteration);
     spec.memory_limit_bytes -= one;
-    x = run(&spec, PC_ENGINE_AUTO);
-    assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
-    assert_non_null(strstr(x.message, "stage 0: activations of one microbatch: "));
-    assert_int_equal(x.memory[0].peak_bytes, roomy.memory[0].peak_bytes - one); /* the first microbatch's */
-    assert_int_equal(x.memory[0].activations, one);
-    pc_iteration_free(&x);
+    iteration = run(&spec, PC_ENGINE_AUTO);
+    assert_int_equal(iteration.status, PC_RUN_OUT_OF_MEMORY);
+    assert_non_null(strstr(iteration.message, "stage 0: activations of one microbatch: "));
+    assert_int_equal(iteration.memory[0].peak_bytes, roomy.memory[0].peak_bytes - one); /* the first microbatch's */
+    assert_int_equal(iteration.memory[0].activations, one);
+    pc_iteration_free(&iteration);
     pc_iteration_free(&roomy);
 }
 

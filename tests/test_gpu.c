@@ -92,7 +92,7 @@ static pc_code fill_once(void *self, int repeat, pc_error *error) {
 }
 
 /* What is freed counts no longer, though the device has not come to it yet, and its memory is given out again: a replay
- * (calib/device/replay.h) reads the most that was allocated while the host runs ahead. */
+ * (calib/device/replay_device.h) reads the most that was allocated while the host runs ahead. */
 static void test_memory_ahead(void **state) {
     (void)state;
     const int64_t size = INT64_C(64) << 20, slack = INT64_C(2) << 20;

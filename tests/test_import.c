@@ -78,19 +78,19 @@ static const char all_reduce[] =
     "# Avg bus bandwidth    : 53.08\n"
     "#\n";
 
-static void check_transfer(const pc_transfer_measurement *x, const char *collective, int ranks, int nodes, double size,
-                           double seconds, double factor, bool is_in_place, int64_t wrong) {
-    assert_string_equal(x->collective, collective);
-    assert_int_equal(x->ranks, ranks);
-    assert_int_equal(x->nodes, nodes);
-    check_near(x->size_bytes, size, 0.0);
-    check_near(x->seconds.median, seconds, 1e-12);
-    assert_int_equal(x->seconds.count, 1);
-    check_near(x->algbw, size / seconds, 1.0);
-    check_near(x->busbw, size / seconds * factor, 1.0);
-    assert_int_equal(x->is_in_place, is_in_place);
-    assert_int_equal(x->wrong, wrong);
-    assert_int_equal(x->first_sample, -1);
+static void check_transfer(const pc_transfer_measurement *measured, const char *collective, int ranks, int nodes,
+                           double size, double seconds, double factor, bool is_in_place, int64_t wrong) {
+    assert_string_equal(measured->collective, collective);
+    assert_int_equal(measured->ranks, ranks);
+    assert_int_equal(measured->nodes, nodes);
+    check_near(measured->size_bytes, size, 0.0);
+    check_near(measured->seconds.median, seconds, 1e-12);
+    assert_int_equal(measured->seconds.count, 1);
+    check_near(measured->algbw, size / seconds, 1.0);
+    check_near(measured->busbw, size / seconds * factor, 1.0);
+    assert_int_equal(measured->is_in_place, is_in_place);
+    assert_int_equal(measured->wrong, wrong);
+    assert_int_equal(measured->first_sample, -1);
 }
 
 static void nccl_output_is_taken(void **state) {

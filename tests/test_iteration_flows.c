@@ -34,27 +34,29 @@ typedef struct sent {
 
 enum { COLLECTIVE_BYTES = 64000000 };
 
-static double alone_s(const pc_outline *outline, sent x) {
+static double alone_s(const pc_outline *outline, sent message) {
     const pc_machine *machine = &outline->spec->machine;
-    if (x.kind == PP) return outline->device[x.to == x.stage + 1 ? x.stage : x.to].message_s;
-    const pc_group *group = x.kind == TP ? &outline->tp : &outline->dp;
+    if (message.kind == PP)
+        return outline->device[message.to == message.stage + 1 ? message.stage : message.to].message_s;
+    const pc_group *group = message.kind == TP ? &outline->tp : &outline->dp;
     return pc_outline_alone(machine, group, PC_COLLECTIVE_ALL_GATHER, COLLECTIVE_BYTES).seconds;
 }
 
-static int32_t add(pc_lanes *lanes, sent x) {
+static int32_t add(pc_lanes *lanes, sent message) {
     const pc_outline *outline = lanes->outline;
     const pc_after start = {lanes->start, 0};
     int32_t done = -1;
-    if (x.kind == PP) {
-        assert_int_equal(pc_lanes_add_message(lanes, lanes->start, x.stage, x.to, -1, &done, NULL), PC_OK);
+    if (message.kind == PP) {
+        assert_int_equal(pc_lanes_add_message(lanes, lanes->start, message.stage, message.to, -1, &done, NULL), PC_OK);
         return done;
     }
-    const pc_group *group = x.kind == TP ? &outline->tp : &outline->dp;
+    const pc_group *group = message.kind == TP ? &outline->tp : &outline->dp;
     pc_collective_course made = pc_collective_course_of(&outline->spec->machine, group, PC_COLLECTIVE_ALL_GATHER,
                                                         PC_ALGORITHM_BEST, COLLECTIVE_BYTES);
     pc_sendings sendings;
     assert_int_equal(pc_lanes_sendings(lanes, group, &made, 1, &sendings, NULL), PC_OK);
-    assert_int_equal(pc_lanes_add_collective(lanes, x.stage, x.stage, &sendings, &start, 1, &done, NULL), PC_OK);
+    assert_int_equal(pc_lanes_add_collective(lanes, message.stage, message.stage, &sendings, &start, 1, &done, NULL),
+                     PC_OK);
     return done;
 }
 

@@ -15,19 +15,23 @@ typedef struct example {
     pc_job_spec spec;
 } example;
 
-static void make_example(example *x, const pc_time iteration_s[4]) {
-    *x = (example){.days = {.samples = SAMPLES, .interval_s = 100, .checkpoint_s = 5}};
-    for (int i = 0; i < 4; i++) x->iteration_ps[i] = iteration_s[i] * PC_PICOSECONDS_PER_SECOND;
-    x->spec = (pc_job_spec){
-        .bad_days = &x->days, .gpus = 1, .iteration_ps = x->iteration_ps, .iterations = 4, .good_s = 8, .seed = 3};
+static void make_example(example *subject, const pc_time iteration_s[4]) {
+    *subject = (example){.days = {.samples = SAMPLES, .interval_s = 100, .checkpoint_s = 5}};
+    for (int i = 0; i < 4; i++) subject->iteration_ps[i] = iteration_s[i] * PC_PICOSECONDS_PER_SECOND;
+    subject->spec = (pc_job_spec){.bad_days = &subject->days,
+                                  .gpus = 1,
+                                  .iteration_ps = subject->iteration_ps,
+                                  .iterations = 4,
+                                  .good_s = 8,
+                                  .seed = 3};
 }
 
 static const pc_time steady[4] = {10, 10, 10, 10}, unsteady[4] = {4, 8, 12, 16};
 
-static pc_bad_days_result run(const example *x) {
+static pc_bad_days_result run(const example *subject) {
     pc_bad_days_result result = pc_bad_days_none();
     pc_error error = {0};
-    if (pc_job_run(&x->spec, &result, &error)) fail_msg("%s", error.message);
+    if (pc_job_run(&subject->spec, &result, &error)) fail_msg("%s", error.message);
     return result;
 }
 
@@ -40,10 +44,10 @@ static void assert_near(double value, double expected, double tolerance) {
 /* Ten iterations and a checkpoint: 10 * 8 s of progress every 105 s. */
 static void test_checkpoints_take_their_part(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.horizon_s = 1000 * 105;
-    pc_bad_days_result result = run(&x);
+    example subject;
+    make_example(&subject, steady);
+    subject.days.horizon_s = 1000 * 105;
+    pc_bad_days_result result = run(&subject);
     assert_near(result.goodput_mean, 80.0 / 105, 1e-12);
     assert_near(result.goodput_p05.value, 80.0 / 105, 1e-12);
     assert_near(result.goodput_p95.value, 80.0 / 105, 1e-12);
@@ -54,25 +58,25 @@ static void test_checkpoints_take_their_part(void **state) {
 /* Of 104 s that are asked for, ten iterations make the nearest; of 1 s, one, which is the least. */
 static void test_interval_has_whole_iterations(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.horizon_s = 1000 * 15;
-    x.days.interval_s = 104;
-    assert_near(run(&x).interval_s, 100, 1e-12);
-    x.days.interval_s = 1;
-    assert_near(run(&x).interval_s, 10, 1e-12);
-    assert_near(run(&x).goodput_mean, 8.0 / 15, 1e-12);
+    example subject;
+    make_example(&subject, steady);
+    subject.days.horizon_s = 1000 * 15;
+    subject.days.interval_s = 104;
+    assert_near(run(&subject).interval_s, 100, 1e-12);
+    subject.days.interval_s = 1;
+    assert_near(run(&subject).interval_s, 10, 1e-12);
+    assert_near(run(&subject).goodput_mean, 8.0 / 15, 1e-12);
 }
 
 /* What is under way at the end counts as far as it is: 100 s of iterations, 5 s of checkpoint, 50 s of iterations. */
 static void test_end_within_an_interval(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.horizon_s = 155;
-    assert_near(run(&x).goodput_mean, 15 * 8 / 155.0, 1e-12);
-    x.days.horizon_s = 207; /* in the second checkpoint */
-    assert_near(run(&x).goodput_mean, 20 * 8 / 207.0, 1e-12);
+    example subject;
+    make_example(&subject, steady);
+    subject.days.horizon_s = 155;
+    assert_near(run(&subject).goodput_mean, 15 * 8 / 155.0, 1e-12);
+    subject.days.horizon_s = 207; /* in the second checkpoint */
+    assert_near(run(&subject).goodput_mean, 20 * 8 / 207.0, 1e-12);
 }
 
 /* Without checkpoints, and without failures that would ask for them: good / mean, and no interval. How many of n
@@ -85,14 +89,14 @@ static void test_iterations_alone(void **state) {
     } cases[] = {{4, 10, 20}, {2, 6, 4}};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        example x;
-        make_example(&x, unsteady);
-        x.spec.iterations = cases[i].iterations;
-        x.days.interval_s = 0;
-        x.days.horizon_s = 100000;
-        pc_bad_days_result result = run(&x);
+        example subject;
+        make_example(&subject, unsteady);
+        subject.spec.iterations = cases[i].iterations;
+        subject.days.interval_s = 0;
+        subject.days.horizon_s = 100000;
+        pc_bad_days_result result = run(&subject);
         assert_true(isnan(result.interval_s));
-        double deviation = 8 * sqrt(cases[i].variance / (pow(cases[i].mean, 3) * x.days.horizon_s));
+        double deviation = 8 * sqrt(cases[i].variance / (pow(cases[i].mean, 3) * subject.days.horizon_s));
         assert_near(result.goodput_mean, 8 / cases[i].mean, 4 * deviation / sqrt(SAMPLES));
         assert_near(result.goodput_mean_error, deviation / sqrt(SAMPLES), 0.2 * deviation / sqrt(SAMPLES));
         assert_near((result.goodput_p95.value - result.goodput_p05.value) / 2, 1.645 * deviation, 0.2 * deviation);
@@ -102,14 +106,14 @@ static void test_iterations_alone(void **state) {
 /* Sums of a few draws and sums taken for normal have one mean: intervals of 10 iterations, and of 40. */
 static void test_sums_of_both_sorts(void **state) {
     (void)state;
-    example x;
-    make_example(&x, unsteady);
-    x.days.horizon_s = 50000;
+    example subject;
+    make_example(&subject, unsteady);
+    subject.days.horizon_s = 50000;
     for (int i = 0; i < 2; i++) {
-        x.days.interval_s = i ? 400 : 100;
-        pc_bad_days_result result = run(&x);
-        double rounding = x.days.checkpoint_s / x.days.horizon_s; /* of the last interval */
-        assert_near(result.goodput_mean, 0.8 * x.days.interval_s / (x.days.interval_s + 5),
+        subject.days.interval_s = i ? 400 : 100;
+        pc_bad_days_result result = run(&subject);
+        double rounding = subject.days.checkpoint_s / subject.days.horizon_s; /* of the last interval */
+        assert_near(result.goodput_mean, 0.8 * subject.days.interval_s / (subject.days.interval_s + 5),
                     4 * result.goodput_mean_error + rounding);
     }
 }
@@ -118,41 +122,41 @@ static void test_sums_of_both_sorts(void **state) {
 
 /* Daly 2006, equation 13 and on: what an interval takes where failures come every M on average and restarts fail too.
  */
-static double expected_interval(const pc_bad_days *x, double mtbf_s) {
-    return mtbf_s * exp(x->restart_s / mtbf_s) * expm1((x->interval_s + x->checkpoint_s) / mtbf_s);
+static double expected_interval(const pc_bad_days *days, double mtbf_s) {
+    return mtbf_s * exp(days->restart_s / mtbf_s) * expm1((days->interval_s + days->checkpoint_s) / mtbf_s);
 }
 
 static void test_lost_work_is_as_daly_says(void **state) {
     static const double mtbf_s[] = {40, 105, 400, 5000};
     (void)state;
     for (int i = 0; i < 4; i++) {
-        example x;
-        make_example(&x, i == 2 ? unsteady : steady);
-        x.days.mtbf_s = mtbf_s[i];
-        x.days.restart_s = 30;
-        double interval_s = expected_interval(&x.days, mtbf_s[i]);
-        x.days.horizon_s = (i ? 1000 : 200) * interval_s;
-        pc_bad_days_result result = run(&x);
+        example subject;
+        make_example(&subject, i == 2 ? unsteady : steady);
+        subject.days.mtbf_s = mtbf_s[i];
+        subject.days.restart_s = 30;
+        double interval_s = expected_interval(&subject.days, mtbf_s[i]);
+        subject.days.horizon_s = (i ? 1000 : 200) * interval_s;
+        pc_bad_days_result result = run(&subject);
         double slack = i == 2 ? 0.002 : 0; /* the formula is of intervals that all take the same */
         assert_near(result.goodput_mean, 80 / interval_s,
-                    4 * result.goodput_mean_error + x.days.interval_s / x.days.horizon_s + slack);
-        assert_near(result.failures_mean, x.days.horizon_s / mtbf_s[i],
-                    5 * sqrt(x.days.horizon_s / mtbf_s[i] / SAMPLES));
+                    4 * result.goodput_mean_error + subject.days.interval_s / subject.days.horizon_s + slack);
+        assert_near(result.failures_mean, subject.days.horizon_s / mtbf_s[i],
+                    5 * sqrt(subject.days.horizon_s / mtbf_s[i] / SAMPLES));
     }
 }
 
 /* So many GPUs fail so many times as often. */
 static void test_every_gpu_can_fail(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.mtbf_s = 105 * 64;
-    x.days.horizon_s = 1e5;
-    x.spec.gpus = 64;
-    pc_bad_days_result many = run(&x);
-    x.days.mtbf_s = 105;
-    x.spec.gpus = 1;
-    pc_bad_days_result one = run(&x);
+    example subject;
+    make_example(&subject, steady);
+    subject.days.mtbf_s = 105 * 64;
+    subject.days.horizon_s = 1e5;
+    subject.spec.gpus = 64;
+    pc_bad_days_result many = run(&subject);
+    subject.days.mtbf_s = 105;
+    subject.spec.gpus = 1;
+    pc_bad_days_result one = run(&subject);
     assert_memory_equal(&many, &one, sizeof many);
 }
 
@@ -172,60 +176,60 @@ static double waiting_part(double offered, int64_t lines) {
 static void test_spares_are_erlangs_lines(void **state) {
     (void)state;
     for (int spares = 0; spares < 4; spares++) {
-        example x;
-        make_example(&x, steady);
-        x.days.mtbf_s = 500;
-        x.days.restart_s = 30;
-        x.days.repair_s = 900;
-        x.days.spare_nodes = spares;
-        x.days.horizon_s = 2e6;
-        pc_bad_days_result result = run(&x);
+        example subject;
+        make_example(&subject, steady);
+        subject.days.mtbf_s = 500;
+        subject.days.restart_s = 30;
+        subject.days.repair_s = 900;
+        subject.days.spare_nodes = spares;
+        subject.days.horizon_s = 2e6;
+        pc_bad_days_result result = run(&subject);
         double waits = waiting_part(900.0 / 500, spares + 1);
-        assert_near(result.goodput_mean, (1 - waits) * 80 / expected_interval(&x.days, 500),
-                    4 * result.goodput_mean_error + 1000 / x.days.horizon_s);
-        assert_near(result.failures_mean, (1 - waits) * x.days.horizon_s / 500, 10);
+        assert_near(result.goodput_mean, (1 - waits) * 80 / expected_interval(&subject.days, 500),
+                    4 * result.goodput_mean_error + 1000 / subject.days.horizon_s);
+        assert_near(result.failures_mean, (1 - waits) * subject.days.horizon_s / 500, 10);
     }
 }
 
 /* A restart that takes longer than anything lives never ends: nothing lasts. */
 static void test_no_progress_at_all(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.mtbf_s = 1;
-    x.days.horizon_s = 5000;
-    x.days.restart_s = 1000;
-    pc_bad_days_result result = run(&x);
+    example subject;
+    make_example(&subject, steady);
+    subject.days.mtbf_s = 1;
+    subject.days.horizon_s = 5000;
+    subject.days.restart_s = 1000;
+    pc_bad_days_result result = run(&subject);
     assert_near(result.goodput_mean, 0, 1e-3); /* what was under way before the first failure is lost too */
     assert_near(result.failures_mean, 5000, 5 * sqrt(5000.0 / SAMPLES));
 }
 
-static double goodput_of(const example *x) {
-    return run(x).goodput_mean;
+static double goodput_of(const example *subject) {
+    return run(subject).goodput_mean;
 }
 
 static void test_worse_is_worse(void **state) {
     (void)state;
-    example x;
-    make_example(&x, unsteady);
-    x.days.mtbf_s = 2000;
-    x.days.restart_s = 60;
-    x.days.repair_s = 3000;
-    x.days.spare_nodes = 1;
-    x.days.horizon_s = 5e5;
-    double *const worse[] = {&x.days.checkpoint_s, &x.days.restart_s, &x.days.repair_s};
-    double before = goodput_of(&x);
+    example subject;
+    make_example(&subject, unsteady);
+    subject.days.mtbf_s = 2000;
+    subject.days.restart_s = 60;
+    subject.days.repair_s = 3000;
+    subject.days.spare_nodes = 1;
+    subject.days.horizon_s = 5e5;
+    double *const worse[] = {&subject.days.checkpoint_s, &subject.days.restart_s, &subject.days.repair_s};
+    double before = goodput_of(&subject);
     for (int i = 0; i < 3; i++) {
         double kept = *worse[i];
         *worse[i] = 2 * kept;
-        assert_true(goodput_of(&x) < before);
+        assert_true(goodput_of(&subject) < before);
         *worse[i] = kept;
     }
-    x.days.mtbf_s /= 2;
-    assert_true(goodput_of(&x) < before);
-    x.days.mtbf_s *= 2;
-    x.days.spare_nodes = 2;
-    assert_true(goodput_of(&x) > before);
+    subject.days.mtbf_s /= 2;
+    assert_true(goodput_of(&subject) < before);
+    subject.days.mtbf_s *= 2;
+    subject.days.spare_nodes = 2;
+    assert_true(goodput_of(&subject) > before);
 }
 
 /* ---- the best interval ---- */
@@ -258,13 +262,13 @@ static void test_best_interval(void **state) {
 
 static void test_best_interval_is_the_default(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.mtbf_s = 3600 * 8;
-    x.days.interval_s = 0;
-    x.days.horizon_s = 1e6;
-    x.spec.gpus = 8;
-    assert_near(run(&x).interval_s, pc_job_best_interval(5, 3600), 5 + 1e-9); /* half an iteration */
+    example subject;
+    make_example(&subject, steady);
+    subject.days.mtbf_s = 3600 * 8;
+    subject.days.interval_s = 0;
+    subject.days.horizon_s = 1e6;
+    subject.spec.gpus = 8;
+    assert_near(run(&subject).interval_s, pc_job_best_interval(5, 3600), 5 + 1e-9); /* half an iteration */
 }
 
 /* ---- how it is computed ---- */
@@ -272,48 +276,48 @@ static void test_best_interval_is_the_default(void **state) {
 static void test_threads_do_not_show(void **state) {
     static const int threads[] = {0, 1, 2, 8};
     (void)state;
-    example x;
-    make_example(&x, unsteady);
-    x.days.mtbf_s = 700;
-    x.days.repair_s = 2000;
-    x.days.spare_nodes = 2;
-    x.days.horizon_s = 1e5;
-    pc_bad_days_result first = run(&x);
+    example subject;
+    make_example(&subject, unsteady);
+    subject.days.mtbf_s = 700;
+    subject.days.repair_s = 2000;
+    subject.days.spare_nodes = 2;
+    subject.days.horizon_s = 1e5;
+    pc_bad_days_result first = run(&subject);
     for (int i = 0; i < 4; i++) {
-        x.spec.threads = threads[i];
-        pc_bad_days_result other = run(&x);
+        subject.spec.threads = threads[i];
+        pc_bad_days_result other = run(&subject);
         assert_memory_equal(&first, &other, sizeof first);
     }
-    x.spec.seed++;
-    assert_true(run(&x).goodput_mean != first.goodput_mean);
+    subject.spec.seed++;
+    assert_true(run(&subject).goodput_mean != first.goodput_mean);
 }
 
 static void test_too_many_failures(void **state) {
     (void)state;
-    example x;
+    example subject;
     pc_error error = {0};
-    make_example(&x, steady);
-    x.days.mtbf_s = 1;
-    x.days.horizon_s = 1e7;
+    make_example(&subject, steady);
+    subject.days.mtbf_s = 1;
+    subject.days.horizon_s = 1e7;
     pc_bad_days_result result = pc_bad_days_none();
-    assert_int_equal(pc_job_run(&x.spec, &result, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_job_run(&subject.spec, &result, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "mtbf: a failure every 1 s, and 1e+07 of them a job; expected at most 1000000");
-    x.days.horizon_s = 0;
-    assert_int_equal(pc_job_run(&x.spec, &result, &error), PC_ERROR_INPUT);
+    subject.days.horizon_s = 0;
+    assert_int_equal(pc_job_run(&subject.spec, &result, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "horizon: 0 s; expected more than zero");
     assert_true(isnan(result.goodput_mean));
 }
 
 static void test_memory_is_short(void **state) {
     (void)state;
-    example x;
-    make_example(&x, steady);
-    x.days.horizon_s = 1000;
-    x.spec.threads = 2;
+    example subject;
+    make_example(&subject, steady);
+    subject.days.horizon_s = 1000;
+    subject.spec.threads = 2;
     for (long i = 0;; i++) {
         pc_bad_days_result result = pc_bad_days_none();
         pc_alloc_fail_after(i);
-        pc_code code = pc_job_run(&x.spec, &result, NULL);
+        pc_code code = pc_job_run(&subject.spec, &result, NULL);
         pc_alloc_fail_after(-1);
         if (!code) {
             assert_int_equal(i, 7); /* three lists, and two a thread */

@@ -108,9 +108,9 @@ static pc_layer_shape shape_of(const pc_model *model, const pc_cut *cut) {
 
 /* The rows of fp32 that F keeps and models/workload does not count: log-sum-exp, 4 bytes a head and token; 1 / sigma,
  * and for LayerNorm mu, of two norms, 4 bytes a token each. */
-static int64_t expected_vectors(const pc_layer_shape *x) {
-    int64_t tokens = x->sequences * x->seq_len;
-    return 4 * tokens * (x->heads + (x->is_rms_norm ? 2 : 4));
+static int64_t expected_vectors(const pc_layer_shape *shape) {
+    int64_t tokens = shape->sequences * shape->seq_len;
+    return 4 * tokens * (shape->heads + (shape->is_rms_norm ? 2 : 4));
 }
 
 static void check_kept(test_random *random) {
@@ -260,9 +260,9 @@ static void refer(right *r, const pc_layer_pass *pass) {
 
 /* ---- passes against references ---- */
 
-static double typical(const double *x, int64_t count) {
+static double typical(const double *values, int64_t count) {
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += x[i] * x[i];
+    for (int64_t i = 0; i < count; i++) sum += values[i] * values[i];
     return sqrt(sum / (double)count);
 }
 
@@ -307,9 +307,9 @@ static void test_passes_are_right(void **state) {
 
 /* ---- references against finite differences ---- */
 
-static double dot(const double *x, const double *y, int64_t count) {
+static double dot(const double *values, const double *y, int64_t count) {
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += x[i] * y[i];
+    for (int64_t i = 0; i < count; i++) sum += values[i] * y[i];
     return sum;
 }
 
@@ -562,24 +562,24 @@ static void check_refused(pc_layer_shape shape, const char *words) {
 
 static void test_what_cannot_be(void **state) {
     (void)state;
-    pc_layer_shape x = gpt;
-    x.hidden = 0;
-    check_refused(x, "hidden 0; expected 1");
-    x = gpt;
-    x.kv_heads = 3;
-    check_refused(x, "3 key/value heads of 2");
-    x = gpt;
-    x.dropout = 1;
-    check_refused(x, "dropout 1; expected 0 to below 1");
-    x = llama;
-    x.has_bias = true;
-    check_refused(x, "SwiGLU with biases");
-    x = gpt;
-    x.head_dim = 12;
-    check_refused(x, "attention_forward: attention: head dimension 12");
-    x = gpt;
-    x.sequences = INT32_MAX;
-    check_refused(x, "tokens");
+    pc_layer_shape shape = gpt;
+    shape.hidden = 0;
+    check_refused(shape, "hidden 0; expected 1");
+    shape = gpt;
+    shape.kv_heads = 3;
+    check_refused(shape, "3 key/value heads of 2");
+    shape = gpt;
+    shape.dropout = 1;
+    check_refused(shape, "dropout 1; expected 0 to below 1");
+    shape = llama;
+    shape.has_bias = true;
+    check_refused(shape, "SwiGLU with biases");
+    shape = gpt;
+    shape.head_dim = 12;
+    check_refused(shape, "attention_forward: attention: head dimension 12");
+    shape = gpt;
+    shape.sequences = INT32_MAX;
+    check_refused(shape, "tokens");
 }
 
 int main(void) {

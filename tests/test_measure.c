@@ -4,7 +4,6 @@
 #include "tests/support.h"
 
 #include "calib/device/measure_private.h"
-#include "calib/device/statistics.h"
 #include "engine/alloc.h"
 #include "tests/emulated/emulated.h"
 
@@ -182,43 +181,49 @@ static bool has_warning(const outcome *o, const char *words) {
     return o->warnings && strstr(o->warnings, words);
 }
 
-static bool is_sentinel(const pc_kernel_measurement *x) {
-    return strncmp(x->kernel, PC_PROFILE_SENTINEL, strlen(PC_PROFILE_SENTINEL)) == 0;
+static bool is_sentinel(const pc_kernel_measurement *measured) {
+    return strncmp(measured->kernel, PC_PROFILE_SENTINEL, strlen(PC_PROFILE_SENTINEL)) == 0;
 }
 
 /* ---- the whole ---- */
 
-static void check_samples(const pc_profile *profile, const pc_kernel_measurement *x) {
+static void check_samples(const pc_profile *profile, const pc_kernel_measurement *measured) {
     double room[PC_SAMPLES_MOST];
     pc_statistics s;
-    assert_in_range(x->seconds.count, 30, PC_SAMPLES_MOST);
-    assert_true(x->first_sample >= 0 && x->first_sample + x->seconds.count <= profile->sample_count);
-    pc_statistics_of(profile->sample + x->first_sample, x->seconds.count, room, &s);
-    assert_true(s.median == x->seconds.median && s.q1 == x->seconds.q1 && s.q3 == x->seconds.q3);
-    assert_true(s.p5 == x->seconds.p5 && s.p95 == x->seconds.p95 && s.least == x->seconds.least);
+    assert_in_range(measured->seconds.count, 30, PC_SAMPLES_MOST);
+    assert_true(measured->first_sample >= 0 &&
+                measured->first_sample + measured->seconds.count <= profile->sample_count);
+    pc_statistics_of(profile->sample + measured->first_sample, measured->seconds.count, room, &s);
+    assert_true(s.median == measured->seconds.median && s.q1 == measured->seconds.q1 && s.q3 == measured->seconds.q3);
+    assert_true(s.p5 == measured->seconds.p5 && s.p95 == measured->seconds.p95 && s.least == measured->seconds.least);
 }
 
 /* The kernel's shape as the family takes it, from what the profile says of it. */
-static pc_kernel_shape shape_of(const pc_kernel_measurement *x) {
-    pc_kernel_shape s = {.dtype = strcmp(x->dtype, "bf16") == 0 ? PC_BF16 : PC_FP16, .m = x->m, .n = x->n, .k = x->k};
-    s.heads = x->heads;
-    s.kv_heads = x->kv_heads;
-    s.is_causal = x->is_causal;
-    s.accumulates = x->accumulates;
-    s.batch = x->kind == PC_OPERATION_ATTENTION ? x->batch / x->heads : x->batch;
+static pc_kernel_shape shape_of(const pc_kernel_measurement *measured) {
+    pc_kernel_shape s = {.dtype = strcmp(measured->dtype, "bf16") == 0 ? PC_BF16 : PC_FP16,
+                         .m = measured->m,
+                         .n = measured->n,
+                         .k = measured->k};
+    s.heads = measured->heads;
+    s.kv_heads = measured->kv_heads;
+    s.is_causal = measured->is_causal;
+    s.accumulates = measured->accumulates;
+    s.batch = measured->kind == PC_OPERATION_ATTENTION ? measured->batch / measured->heads : measured->batch;
     return s;
 }
 
 /* The median lies within 4 standard errors of the truth (1.25 sigma / sqrt(n), and some for the launches before), and
  * it is the truth of that cache state. */
-static void check_time(const world *w, const pc_kernel_measurement *x) {
-    double compute = (double)x->flops / w->flops_per_s;
-    double memory = (double)x->bytes / (x->cache == PC_CACHE_HOT ? w->cached_bytes_per_s : w->bytes_per_s);
+static void check_time(const world *w, const pc_kernel_measurement *measured) {
+    double compute = (double)measured->flops / w->flops_per_s;
+    double memory =
+        (double)measured->bytes / (measured->cache == PC_CACHE_HOT ? w->cached_bytes_per_s : w->bytes_per_s);
     double right = w->launch_s + fmax(compute, memory);
-    assert_float_equal(x->seconds.median / right, 1.0, 4.0 * 1.3 * w->noise / sqrt((double)x->seconds.count));
-    assert_true(x->seconds.q3 / x->seconds.q1 < 1.0 + 4.0 * w->noise);
-    if (right < 18e-6) assert_true(x->in_graph);
-    if (right > 22e-6) assert_false(x->in_graph);
+    assert_float_equal(measured->seconds.median / right, 1.0,
+                       4.0 * 1.3 * w->noise / sqrt((double)measured->seconds.count));
+    assert_true(measured->seconds.q3 / measured->seconds.q1 < 1.0 + 4.0 * w->noise);
+    if (right < 18e-6) assert_true(measured->in_graph);
+    if (right > 22e-6) assert_false(measured->in_graph);
 }
 
 static void a_tiny_run_has_all_of_it(void **state) {
@@ -235,23 +240,26 @@ static void a_tiny_run_has_all_of_it(void **state) {
     int seen[FAMILIES_MOST][PC_CACHE_STATES] = {0}, sentinels = 0;
     double best = 0.0, copy = 0.0;
     for (int64_t i = 0; i < o.profile.kernel_count; i++) {
-        const pc_kernel_measurement *x = &o.profile.kernel[i];
-        check_samples(&o.profile, x);
-        if (is_sentinel(x)) {
+        const pc_kernel_measurement *measured = &o.profile.kernel[i];
+        check_samples(&o.profile, measured);
+        if (is_sentinel(measured)) {
             sentinels++;
             continue;
         }
-        check_time(&w, x);
-        pc_kernel_shape shape = shape_of(x);
-        const pc_kernel_family *family = pc_kernel_family_find(x->kernel);
-        assert_int_equal(x->flops, family->flops(&shape));
-        assert_int_equal(x->shared_bytes, x->m);
-        assert_true(x->registers == 40 && x->grid[0] == 7 && x->check_error == 0.25);
-        for (int f = 0; f < w.seams.family_count; f++) seen[f][x->cache] += strcmp(w.list[f]->name, x->kernel) == 0;
-        if (x->cache == PC_CACHE_HOT) continue;
-        if (strcmp(x->kernel, "gemm_forward") == 0 && x->m == 96 && x->n == 96 && x->k == 96)
-            best = (double)x->flops / x->seconds.median;
-        if (strcmp(x->kernel, "copy") == 0 && x->m == 64 && x->n == 256) copy = (double)x->bytes / x->seconds.median;
+        check_time(&w, measured);
+        pc_kernel_shape shape = shape_of(measured);
+        const pc_kernel_family *family = pc_kernel_family_find(measured->kernel);
+        assert_int_equal(measured->flops, family->flops(&shape));
+        assert_int_equal(measured->shared_bytes, measured->m);
+        assert_true(measured->registers == 40 && measured->grid[0] == 7 && measured->check_error == 0.25);
+        for (int f = 0; f < w.seams.family_count; f++)
+            seen[f][measured->cache] += strcmp(w.list[f]->name, measured->kernel) == 0;
+        if (measured->cache == PC_CACHE_HOT) continue;
+        if (strcmp(measured->kernel, "gemm_forward") == 0 && measured->m == 96 && measured->n == 96 &&
+            measured->k == 96)
+            best = (double)measured->flops / measured->seconds.median;
+        if (strcmp(measured->kernel, "copy") == 0 && measured->m == 64 && measured->n == 256)
+            copy = (double)measured->bytes / measured->seconds.median;
     }
     for (int f = 0; f < w.seams.family_count; f++)
         for (int cache = 0; cache < PC_CACHE_STATES; cache++) assert_true(seen[f][cache] >= 7);

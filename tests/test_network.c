@@ -29,24 +29,24 @@ typedef struct cluster {
     pc_simulation_result result;
 } cluster;
 
-static void open_cluster(cluster *x, const pc_machine *machine, int64_t gpus) {
-    assert_int_equal(pc_program_create(&x->program, NULL), PC_OK);
-    assert_int_equal(pc_network_create(machine, gpus, x->program, &x->network, NULL), PC_OK);
-    assert_int_equal(pc_simulation_create(&x->simulation, NULL), PC_OK);
+static void open_cluster(cluster *joined, const pc_machine *machine, int64_t gpus) {
+    assert_int_equal(pc_program_create(&joined->program, NULL), PC_OK);
+    assert_int_equal(pc_network_create(machine, gpus, joined->program, &joined->network, NULL), PC_OK);
+    assert_int_equal(pc_simulation_create(&joined->simulation, NULL), PC_OK);
 }
 
-static void run_cluster(cluster *x) {
-    assert_int_equal(pc_program_seal(x->program, NULL), PC_OK);
-    assert_int_equal(
-        pc_simulation_run(x->simulation, x->program, &(pc_simulation_options){.with_trace = true}, &x->result, NULL),
-        PC_OK);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+static void run_cluster(cluster *joined) {
+    assert_int_equal(pc_program_seal(joined->program, NULL), PC_OK);
+    assert_int_equal(pc_simulation_run(joined->simulation, joined->program,
+                                       &(pc_simulation_options){.with_trace = true}, &joined->result, NULL),
+                     PC_OK);
+    assert_int_equal(joined->result.outcome, PC_OUTCOME_DONE);
 }
 
-static void close_cluster(cluster *x) {
-    pc_simulation_free(x->simulation);
-    pc_network_free(x->network);
-    pc_program_free(x->program);
+static void close_cluster(cluster *joined) {
+    pc_simulation_free(joined->simulation);
+    pc_network_free(joined->network);
+    pc_program_free(joined->program);
 }
 
 /* What is asked of all groups of an axis at once. */
@@ -61,7 +61,7 @@ static int64_t count_gpus(const pc_ranks *ranks) {
 }
 
 /* Adds the collective of every group of the axis, each after the tasks `after` of its GPUs; writes the tasks by GPU. */
-static void add_groups(cluster *x, const pc_ranks *ranks, pc_axis axis, asked what, const int32_t *after,
+static void add_groups(cluster *joined, const pc_ranks *ranks, pc_axis axis, asked what, const int32_t *after,
                        int32_t *done) {
     int64_t gpus[MOST_GPUS], stride = ranks->stride[axis];
     int32_t before[MOST_GPUS], behind[MOST_GPUS], n = ranks->count[axis];
@@ -72,17 +72,17 @@ static void add_groups(cluster *x, const pc_ranks *ranks, pc_axis axis, asked wh
             before[k] = after[gpus[k]];
         }
         pc_error error = {0};
-        if (pc_network_add_collective(x->network, gpus, n, what.collective, what.algorithm, what.size_bytes, before,
-                                      behind, &error))
+        if (pc_network_add_collective(joined->network, gpus, n, what.collective, what.algorithm, what.size_bytes,
+                                      before, behind, &error))
             fail_msg("%s", error.message);
         for (int k = 0; k < n; k++) done[gpus[k]] = behind[k];
     }
 }
 
 /* Links carry what their flows are, no more than they can at any time. */
-static void check_loads(const cluster *x) {
-    const pc_program *program = x->program;
-    const pc_load_trace *loads = &x->result.loads;
+static void check_loads(const cluster *joined) {
+    const pc_program *program = joined->program;
+    const pc_load_trace *loads = &joined->result.loads;
     double *carried = calloc((size_t)program->link_count + 1, sizeof *carried);
     double *load = calloc((size_t)program->link_count + 1, sizeof *load);
     double *since = calloc((size_t)program->link_count + 1, sizeof *since);
@@ -124,16 +124,17 @@ static double sum_bytes(const pc_program *program, double bytes_per_s) {
 
 /* The time of the collective in all groups at once. */
 static double time_groups(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis, asked what) {
-    cluster x;
+    cluster joined;
     int32_t nothing[MOST_GPUS], done[MOST_GPUS];
     memset(nothing, 0xff, sizeof nothing); /* PC_NO_RESOURCE */
-    open_cluster(&x, machine, count_gpus(ranks));
-    add_groups(&x, ranks, axis, what, nothing, done);
-    run_cluster(&x);
-    check_loads(&x);
-    double seconds = pc_time_to_seconds(x.result.time_ps);
-    for (int64_t gpu = 0; gpu < count_gpus(ranks); gpu++) assert_true(x.result.end_ps[done[gpu]] <= x.result.time_ps);
-    close_cluster(&x);
+    open_cluster(&joined, machine, count_gpus(ranks));
+    add_groups(&joined, ranks, axis, what, nothing, done);
+    run_cluster(&joined);
+    check_loads(&joined);
+    double seconds = pc_time_to_seconds(joined.result.time_ps);
+    for (int64_t gpu = 0; gpu < count_gpus(ranks); gpu++)
+        assert_true(joined.result.end_ps[done[gpu]] <= joined.result.time_ps);
+    close_cluster(&joined);
     return seconds;
 }
 
@@ -166,9 +167,10 @@ static pc_axis random_axis(test_random *random, const pc_machine *machine, pc_ra
 }
 
 /* No latencies, and so one protocol. */
-static void drop_latencies(pc_machine *x) {
-    x->domain.latency_s = x->domain.fast_latency_s = x->network.latency_s = x->network.fast_latency_s = 0.0;
-    x->collective_call_s = x->switch_latency_s = x->in_switch_latency_s = 0.0;
+static void drop_latencies(pc_machine *machine) {
+    machine->domain.latency_s = machine->domain.fast_latency_s = machine->network.latency_s =
+        machine->network.fast_latency_s = 0.0;
+    machine->collective_call_s = machine->switch_latency_s = machine->in_switch_latency_s = 0.0;
 }
 
 /* Where groups lie in several ways, the closed cost is of bytes as those have them whose NICs have most to do, and one
@@ -221,7 +223,7 @@ static void test_flows_carry_what_plans_say(void **state) {
                       i % 2 ? 1 << 28 : 1 << 18};
         int32_t nothing[MOST_GPUS], done[MOST_GPUS];
         double into_domain = 0.0, out_of_it = 0.0;
-        cluster x;
+        cluster joined;
         pc_ranks ranks;
         assert_int_equal(pc_ranks_place(&machine, order, 2, 1, 16, &ranks, NULL), PC_OK);
         pc_group group = pc_group_of(&machine, &ranks, PC_AXIS_DP);
@@ -232,12 +234,12 @@ static void test_flows_carry_what_plans_say(void **state) {
             out_of_it += 32.0 * course.phase[k].network_wire_bytes;
         }
         memset(nothing, 0xff, sizeof nothing);
-        open_cluster(&x, &machine, 32);
-        add_groups(&x, &ranks, PC_AXIS_DP, what, nothing, done);
-        double flows = pc_program_task_count(x.program); /* each rounded to a byte */
-        assert_true(fabs(sum_bytes(x.program, domain_rate) - into_domain) <= flows);
-        assert_true(fabs(sum_bytes(x.program, nic_rate) - out_of_it) <= flows);
-        close_cluster(&x);
+        open_cluster(&joined, &machine, 32);
+        add_groups(&joined, &ranks, PC_AXIS_DP, what, nothing, done);
+        double flows = pc_program_task_count(joined.program); /* each rounded to a byte */
+        assert_true(fabs(sum_bytes(joined.program, domain_rate) - into_domain) <= flows);
+        assert_true(fabs(sum_bytes(joined.program, nic_rate) - out_of_it) <= flows);
+        close_cluster(&joined);
     }
 }
 
@@ -258,15 +260,15 @@ static void test_what_meets_shares(void **state) {
     double alone = time_groups(&machine, &ranks, PC_AXIS_DP, what);
     check_near(alone, 1e8 / 2.0 / nic_rate, 1e-9);
     for (int in_turn = 0; in_turn < 2; in_turn++) {
-        cluster x;
-        open_cluster(&x, &machine, 16);
-        add_groups(&x, &ranks, PC_AXIS_DP, what, nothing, first);
-        add_groups(&x, &ranks, PC_AXIS_DP, what, in_turn ? first : nothing, second);
-        run_cluster(&x);
-        check_loads(&x);
-        check_near(pc_time_to_seconds(x.result.end_ps[first[3]]), in_turn ? alone : 2.0 * alone, 1e-9);
-        check_near(pc_time_to_seconds(x.result.end_ps[second[3]]), 2.0 * alone, 1e-9);
-        close_cluster(&x);
+        cluster joined;
+        open_cluster(&joined, &machine, 16);
+        add_groups(&joined, &ranks, PC_AXIS_DP, what, nothing, first);
+        add_groups(&joined, &ranks, PC_AXIS_DP, what, in_turn ? first : nothing, second);
+        run_cluster(&joined);
+        check_loads(&joined);
+        check_near(pc_time_to_seconds(joined.result.end_ps[first[3]]), in_turn ? alone : 2.0 * alone, 1e-9);
+        check_near(pc_time_to_seconds(joined.result.end_ps[second[3]]), 2.0 * alone, 1e-9);
+        close_cluster(&joined);
     }
 }
 
@@ -277,24 +279,24 @@ static void test_messages_meet_collectives(void **state) {
     pc_machine machine = plain_machine();
     int64_t gpus[2] = {0, 8};
     int32_t nothing[2] = {PC_NO_RESOURCE, PC_NO_RESOURCE}, done[2], message[2];
-    cluster x;
+    cluster joined;
     drop_latencies(&machine);
-    open_cluster(&x, &machine, 24);
-    assert_int_equal(pc_network_add_collective(x.network, gpus, 2, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, 2e8,
-                                               nothing, done, NULL),
+    open_cluster(&joined, &machine, 24);
+    assert_int_equal(pc_network_add_collective(joined.network, gpus, 2, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING,
+                                               2e8, nothing, done, NULL),
                      PC_OK);
     for (int i = 0; i < 2; i++) {
         pc_task task = pc_task_default();
         task.flow_bytes = 100000000;
-        assert_int_equal(pc_network_route(x.network, 0, i == 0 ? 16 : 1, &task.route, NULL), PC_OK);
-        assert_int_equal(pc_program_add_task(x.program, &task, &message[i], NULL), PC_OK);
+        assert_int_equal(pc_network_route(joined.network, 0, i == 0 ? 16 : 1, &task.route, NULL), PC_OK);
+        assert_int_equal(pc_program_add_task(joined.program, &task, &message[i], NULL), PC_OK);
     }
-    run_cluster(&x);
-    check_loads(&x);
-    check_near(pc_time_to_seconds(x.result.end_ps[message[0]]), 2e8 / nic_rate, 1e-9);
-    check_near(pc_time_to_seconds(x.result.end_ps[message[1]]), 1e8 / domain_rate, 1e-9);
-    check_near(pc_time_to_seconds(x.result.end_ps[done[0]]), 2e8 / nic_rate, 1e-9);
-    close_cluster(&x);
+    run_cluster(&joined);
+    check_loads(&joined);
+    check_near(pc_time_to_seconds(joined.result.end_ps[message[0]]), 2e8 / nic_rate, 1e-9);
+    check_near(pc_time_to_seconds(joined.result.end_ps[message[1]]), 1e8 / domain_rate, 1e-9);
+    check_near(pc_time_to_seconds(joined.result.end_ps[done[0]]), 2e8 / nic_rate, 1e-9);
+    close_cluster(&joined);
 }
 
 /* One rank on a node and two on another: V = 2/3 of the data goes from the one to the two by halves, each at half of
@@ -306,20 +308,20 @@ static void test_uneven_domains(void **state) {
     int64_t gpus[3] = {0, 8, 9};
     int32_t nothing[3] = {PC_NO_RESOURCE, PC_NO_RESOURCE, PC_NO_RESOURCE}, done[3], message;
     pc_task task = pc_task_default();
-    cluster x;
+    cluster joined;
     drop_latencies(&machine);
-    open_cluster(&x, &machine, 24);
-    assert_int_equal(pc_network_add_collective(x.network, gpus, 3, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, 3e8,
-                                               nothing, done, NULL),
+    open_cluster(&joined, &machine, 24);
+    assert_int_equal(pc_network_add_collective(joined.network, gpus, 3, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING,
+                                               3e8, nothing, done, NULL),
                      PC_OK);
     task.flow_bytes = 100000000;
-    assert_int_equal(pc_network_route(x.network, 16, 8, &task.route, NULL), PC_OK);
-    assert_int_equal(pc_program_add_task(x.program, &task, &message, NULL), PC_OK);
-    run_cluster(&x);
-    check_loads(&x);
-    check_near(pc_time_to_seconds(x.result.end_ps[done[0]]), 2e8 / nic_rate, 1e-9);
-    check_near(pc_time_to_seconds(x.result.end_ps[message]), 2e8 / nic_rate, 1e-9);
-    close_cluster(&x);
+    assert_int_equal(pc_network_route(joined.network, 16, 8, &task.route, NULL), PC_OK);
+    assert_int_equal(pc_program_add_task(joined.program, &task, &message, NULL), PC_OK);
+    run_cluster(&joined);
+    check_loads(&joined);
+    check_near(pc_time_to_seconds(joined.result.end_ps[done[0]]), 2e8 / nic_rate, 1e-9);
+    check_near(pc_time_to_seconds(joined.result.end_ps[message]), 2e8 / nic_rate, 1e-9);
+    close_cluster(&joined);
 }
 
 /* Four ranks that come after 1, 2, 4 and 3 s: nobody is done before the last has come and all is sent. */
@@ -329,21 +331,21 @@ static void test_late_ranks_are_waited_for(void **state) {
     pc_machine machine = plain_machine();
     int64_t gpus[4] = {0, 1, 8, 9};
     int32_t after[4], done[4];
-    cluster x;
+    cluster joined;
     drop_latencies(&machine);
-    open_cluster(&x, &machine, 16);
+    open_cluster(&joined, &machine, 16);
     for (int i = 0; i < 4; i++) {
         pc_task task = pc_task_default();
         task.duration_ps = arrival_s[i] * PC_PICOSECONDS_PER_SECOND;
-        assert_int_equal(pc_program_add_task(x.program, &task, &after[i], NULL), PC_OK);
+        assert_int_equal(pc_program_add_task(joined.program, &task, &after[i], NULL), PC_OK);
     }
-    assert_int_equal(pc_network_add_collective(x.network, gpus, 4, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING, 8e10,
-                                               after, done, NULL),
+    assert_int_equal(pc_network_add_collective(joined.network, gpus, 4, PC_COLLECTIVE_ALL_GATHER, PC_ALGORITHM_RING,
+                                               8e10, after, done, NULL),
                      PC_OK);
-    run_cluster(&x);
+    run_cluster(&joined);
     for (int i = 0; i < 4; i++)
-        check_near(pc_time_to_seconds(x.result.end_ps[done[i]]), 4.0 + 8e10 * 3.0 / 4.0 / (2.0 * nic_rate), 1e-9);
-    close_cluster(&x);
+        check_near(pc_time_to_seconds(joined.result.end_ps[done[i]]), 4.0 + 8e10 * 3.0 / 4.0 / (2.0 * nic_rate), 1e-9);
+    close_cluster(&joined);
 }
 
 static void test_doubled_bandwidths_halve_times(void **state) {
@@ -372,24 +374,25 @@ static void test_networks_refuse(void **state) {
     int64_t twice[2] = {3, 3}, beyond[2] = {3, 16}, good[2] = {3, 12};
     int32_t route, nothing[2] = {PC_NO_RESOURCE, PC_NO_RESOURCE}, done[2];
     pc_program *program;
-    cluster x;
+    cluster joined;
     pc_collective gather = PC_COLLECTIVE_ALL_GATHER;
-    open_cluster(&x, &machine, 16);
-    assert_int_equal(pc_network_route(x.network, 3, 3, &route, NULL), PC_ERROR_INPUT);
-    assert_int_equal(pc_network_route(x.network, 3, 16, &route, NULL), PC_ERROR_INPUT);
-    assert_int_equal(pc_network_route(x.network, -1, 3, &route, NULL), PC_ERROR_INPUT);
+    open_cluster(&joined, &machine, 16);
+    assert_int_equal(pc_network_route(joined.network, 3, 3, &route, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_network_route(joined.network, 3, 16, &route, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_network_route(joined.network, -1, 3, &route, NULL), PC_ERROR_INPUT);
     assert_int_equal(
-        pc_network_add_collective(x.network, twice, 2, gather, PC_ALGORITHM_BEST, 1e6, nothing, done, NULL),
+        pc_network_add_collective(joined.network, twice, 2, gather, PC_ALGORITHM_BEST, 1e6, nothing, done, NULL),
         PC_ERROR_INPUT);
     assert_int_equal(
-        pc_network_add_collective(x.network, beyond, 2, gather, PC_ALGORITHM_BEST, 1e6, nothing, done, NULL),
+        pc_network_add_collective(joined.network, beyond, 2, gather, PC_ALGORITHM_BEST, 1e6, nothing, done, NULL),
         PC_ERROR_INPUT);
-    assert_int_equal(pc_network_add_collective(x.network, good, 2, gather, PC_ALGORITHM_BEST, NAN, nothing, done, NULL),
-                     PC_ERROR_INPUT);
     assert_int_equal(
-        pc_network_add_collective(x.network, good, 2, gather, PC_ALGORITHM_BEST, -1.0, nothing, done, NULL),
+        pc_network_add_collective(joined.network, good, 2, gather, PC_ALGORITHM_BEST, NAN, nothing, done, NULL),
         PC_ERROR_INPUT);
-    close_cluster(&x);
+    assert_int_equal(
+        pc_network_add_collective(joined.network, good, 2, gather, PC_ALGORITHM_BEST, -1.0, nothing, done, NULL),
+        PC_ERROR_INPUT);
+    close_cluster(&joined);
     machine.nodes = 2;
     assert_int_equal(pc_program_create(&program, NULL), PC_OK);
     assert_int_equal(pc_network_create(&machine, 17, program, &network, NULL), PC_ERROR_INPUT);

@@ -34,14 +34,14 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
 static void check_same_plans(const pc_plan_answer *a, const pc_plan_answer *b) {
     assert_int_equal(a->count, b->count);
     for (int64_t i = 0; i < a->count; i++) {
-        const pc_plan_found *x = &a->found[i], *y = &b->found[i];
-        assert_int_equal(x->number, y->number);
-        assert_true(is_same_choice(&x->choice, &y->choice));
-        assert_true(x->iteration_s == y->iteration_s && x->sequences_per_s == y->sequences_per_s);
-        assert_int_equal(x->memory_bytes, y->memory_bytes);
-        assert_true(x->cost == y->cost && x->mfu == y->mfu && x->bound_s == y->bound_s);
-        assert_memory_equal(&x->exposed, &y->exposed, sizeof x->exposed);
-        assert_int_equal(x->memory_limits, y->memory_limits);
+        const pc_plan_found *found = &a->found[i], *y = &b->found[i];
+        assert_int_equal(found->number, y->number);
+        assert_true(is_same_choice(&found->choice, &y->choice));
+        assert_true(found->iteration_s == y->iteration_s && found->sequences_per_s == y->sequences_per_s);
+        assert_int_equal(found->memory_bytes, y->memory_bytes);
+        assert_true(found->cost == y->cost && found->mfu == y->mfu && found->bound_s == y->bound_s);
+        assert_memory_equal(&found->exposed, &y->exposed, sizeof found->exposed);
+        assert_int_equal(found->memory_limits, y->memory_limits);
     }
 }
 
@@ -76,11 +76,11 @@ static void draw_limits(test_random *random, const pc_plan_space *space, pc_plan
     if (test_between(random, 0, 2)) return;
     pc_plan_answer answer = run_plan(space, &all);
     if (answer.count > 0) {
-        const pc_plan_found *x = &answer.found[test_between(random, 0, answer.count - 1)];
+        const pc_plan_found *found = &answer.found[test_between(random, 0, answer.count - 1)];
         if (test_between(random, 0, 1))
-            request->most_iteration_s = x->iteration_s;
+            request->most_iteration_s = found->iteration_s;
         else
-            request->most_cost = x->cost;
+            request->most_cost = found->cost;
     }
     pc_plan_answer_free(&answer);
 }
@@ -103,28 +103,29 @@ static bool is_faster_and_too_large(const pc_plan_space *space, pc_plan_choice c
 /* planner.h, memory_limits, over the choice itself: less recomputation, a larger microbatch, more chunks, less
  * sharding.
  */
-static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *x) {
+static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *found) {
     bool limited = false;
     for (int i = 0; i < space->recompute.count; i++) {
-        pc_plan_choice choice = x->choice;
+        pc_plan_choice choice = found->choice;
         choice.recompute = (pc_recompute)space->recompute.values[i];
-        limited = limited || (choice.recompute < x->choice.recompute && is_faster_and_too_large(space, choice, x));
+        limited =
+            limited || (choice.recompute < found->choice.recompute && is_faster_and_too_large(space, choice, found));
     }
     for (int i = 0; i < space->microbatch_size.count; i++) {
-        pc_plan_choice choice = x->choice;
+        pc_plan_choice choice = found->choice;
         choice.microbatch_size = space->microbatch_size.values[i];
-        limited = limited ||
-                  (choice.microbatch_size > x->choice.microbatch_size && is_faster_and_too_large(space, choice, x));
+        limited = limited || (choice.microbatch_size > found->choice.microbatch_size &&
+                              is_faster_and_too_large(space, choice, found));
     }
     for (int i = 0; i < space->chunks.count; i++) {
-        pc_plan_choice choice = x->choice;
+        pc_plan_choice choice = found->choice;
         choice.chunks = (int)space->chunks.values[i];
-        limited = limited || (choice.chunks > x->choice.chunks && is_faster_and_too_large(space, choice, x));
+        limited = limited || (choice.chunks > found->choice.chunks && is_faster_and_too_large(space, choice, found));
     }
     for (int i = 0; i < space->zero.count; i++) {
-        pc_plan_choice choice = x->choice;
+        pc_plan_choice choice = found->choice;
         choice.zero = (int)space->zero.values[i];
-        limited = limited || (choice.zero < x->choice.zero && is_faster_and_too_large(space, choice, x));
+        limited = limited || (choice.zero < found->choice.zero && is_faster_and_too_large(space, choice, found));
     }
     return limited;
 }

@@ -5,15 +5,16 @@
 #include "models/planner/plan_search.h"
 #include "tests/planner_example.h"
 
-static void describe(const pc_plan_space *space, const pc_plan_choice *x, char text[512]) {
-    const pc_iteration_spec *base = &space->bases[x->base].spec;
+static void describe(const pc_plan_space *space, const pc_plan_choice *choice, char text[512]) {
+    const pc_iteration_spec *base = &space->bases[choice->base].spec;
     snprintf(text, 512,
              "%s tp %d pp %d dp %d chunks %d, %d microbatches of %d, recompute %d zero %d sp %d, overlaps %d%d%d%d, "
              "order %d%d%d, network %d granularity %d step %d layout %d",
-             x->generator->name, x->tp, x->pp, x->dp, x->chunks, (int)x->microbatches, (int)x->microbatch_size,
-             (int)x->recompute, x->zero, x->sequence_parallel, x->overlaps_tp, x->overlaps_gradients,
-             x->overlaps_parameters, x->overlaps_p2p, (int)x->order.axis[0], (int)x->order.axis[1],
-             (int)x->order.axis[2], (int)base->network, (int)base->granularity, (int)base->step, (int)x->layout);
+             choice->generator->name, choice->tp, choice->pp, choice->dp, choice->chunks, (int)choice->microbatches,
+             (int)choice->microbatch_size, (int)choice->recompute, choice->zero, choice->sequence_parallel,
+             choice->overlaps_tp, choice->overlaps_gradients, choice->overlaps_parameters, choice->overlaps_p2p,
+             (int)choice->order.axis[0], (int)choice->order.axis[1], (int)choice->order.axis[2], (int)base->network,
+             (int)base->granularity, (int)base->step, (int)choice->layout);
 }
 
 static int64_t fullest(const pc_iteration *iteration) {

@@ -19,11 +19,11 @@ static void check_refused(const pc_plan_space *space, const pc_plan_request *req
 }
 
 /* A space that has plans. */
-static void draw_plans(test_random *random, example_space *x) {
+static void draw_plans(test_random *random, example_space *drawn) {
     for (int i = 0; i < 100; i++) {
         pc_plan_answer answer;
-        draw_space(random, 2000, false, x);
-        assert_int_equal(pc_plan_run(&x->space, &fastest, &answer, NULL), PC_OK);
+        draw_space(random, 2000, false, drawn);
+        assert_int_equal(pc_plan_run(&drawn->space, &fastest, &answer, NULL), PC_OK);
         int64_t count = answer.count;
         pc_plan_answer_free(&answer);
         if (count > 0) return;
@@ -35,8 +35,8 @@ static void test_lists(void **state) {
     (void)state;
     test_random random = {721};
     static const int64_t odd[] = {-1};
-    example_space x;
-    draw_plans(&random, &x);
+    example_space drawn;
+    draw_plans(&random, &drawn);
     const struct {
         size_t at;
         const char *name;
@@ -55,20 +55,20 @@ static void test_lists(void **state) {
                  {offsetof(pc_plan_space, overlaps_parameters), "overlaps_parameters"},
                  {offsetof(pc_plan_space, overlaps_p2p), "overlaps_p2p"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        pc_plan_space space = x.space;
+        pc_plan_space space = drawn.space;
         pc_plan_list *list = (pc_plan_list *)((char *)&space + lists[i].at);
         *list = (pc_plan_list){odd, 0};
         check_refused(&space, &fastest, lists[i].name);
         *list = (pc_plan_list){odd, 1};
         check_refused(&space, &fastest, lists[i].name);
     }
-    pc_plan_space space = x.space;
+    pc_plan_space space = drawn.space;
     space.base_count = 0;
     check_refused(&space, &fastest, "machines");
-    space = x.space;
+    space = drawn.space;
     space.generator_count = 0;
     check_refused(&space, &fastest, "schedules");
-    space = x.space;
+    space = drawn.space;
     space.order_count = 0;
     check_refused(&space, &fastest, "orders");
 }
@@ -76,82 +76,82 @@ static void test_lists(void **state) {
 static void test_requests(void **state) {
     (void)state;
     test_random random = {722};
-    example_space x;
-    draw_plans(&random, &x);
+    example_space drawn;
+    draw_plans(&random, &drawn);
     pc_plan_request request = fastest;
     request.top = 0;
-    check_refused(&x.space, &request, "top 0");
+    check_refused(&drawn.space, &request, "top 0");
     request = fastest;
     request.objective_count = 0;
-    check_refused(&x.space, &request, "0 objectives");
+    check_refused(&drawn.space, &request, "0 objectives");
     request.objective_count = 2;
-    check_refused(&x.space, &request, "each once");
+    check_refused(&drawn.space, &request, "each once");
     request = fastest;
     request.most_iteration_s = -1;
-    check_refused(&x.space, &request, "-1 s");
+    check_refused(&drawn.space, &request, "-1 s");
     request = fastest;
     request.objectives[0] = PC_PLAN_COST;
-    x.space.base_count = 2;
-    x.bases[1] = x.bases[0];
-    x.bases[1].gpu_hour_price = NAN;
-    check_refused(&x.space, &request, "1 of 2");
-    x.bases[0].gpu_hour_price = -2;
-    check_refused(&x.space, &request, "price -2");
+    drawn.space.base_count = 2;
+    drawn.bases[1] = drawn.bases[0];
+    drawn.bases[1].gpu_hour_price = NAN;
+    check_refused(&drawn.space, &request, "1 of 2");
+    drawn.bases[0].gpu_hour_price = -2;
+    check_refused(&drawn.space, &request, "price -2");
 }
 
 static void test_bases(void **state) {
     (void)state;
     test_random random = {723};
-    example_space x;
+    example_space drawn;
     static const int32_t layers[] = {6, 6};
-    draw_plans(&random, &x);
-    x.space.base_count = 1;
-    pc_iteration_spec good = x.bases[0].spec, *spec = &x.bases[0].spec;
+    draw_plans(&random, &drawn);
+    drawn.space.base_count = 1;
+    pc_iteration_spec good = drawn.bases[0].spec, *spec = &drawn.bases[0].spec;
     spec->expands = true;
-    check_refused(&x.space, &fastest, "expanded");
+    check_refused(&drawn.space, &fastest, "expanded");
     *spec = good;
     spec->bad_days.samples = 10;
-    check_refused(&x.space, &fastest, "samples");
+    check_refused(&drawn.space, &fastest, "samples");
     *spec = good;
     spec->cut.layout = PC_CUT_LISTED;
     spec->cut.layers_of_part = layers;
-    check_refused(&x.space, &fastest, "part by part");
+    check_refused(&drawn.space, &fastest, "part by part");
     *spec = good;
     spec->model.heads = 0;
-    check_refused(&x.space, &fastest, "heads");
+    check_refused(&drawn.space, &fastest, "heads");
     *spec = good;
     spec->machine.gpu.memory_bytes_per_s = -1;
-    check_refused(&x.space, &fastest, "expected");
+    check_refused(&drawn.space, &fastest, "expected");
     *spec = good;
     spec->overhead_ps = -1;
-    check_refused(&x.space, &fastest, "below zero");
+    check_refused(&drawn.space, &fastest, "below zero");
 }
 
 /* No plan is an answer, too: where nothing fits, nothing divides, or all is too slow. */
 static void test_no_plan_is_no_error(void **state) {
     (void)state;
     test_random random = {724};
-    example_space x;
+    example_space drawn;
     pc_plan_answer answer;
-    draw_plans(&random, &x);
+    draw_plans(&random, &drawn);
     pc_plan_request request = fastest;
     request.most_iteration_s = 1e-9;
-    assert_int_equal(pc_plan_run(&x.space, &request, &answer, NULL), PC_OK);
+    assert_int_equal(pc_plan_run(&drawn.space, &request, &answer, NULL), PC_OK);
     assert_int_equal(answer.count, 0);
     assert_int_equal(answer.log.simulated, 0);
     assert_true(answer.log.too_slow > 0 && isnan(answer.log.mean_bound));
     pc_plan_answer_free(&answer);
-    for (int i = 0; i < x.space.base_count; i++) x.bases[i].spec.memory_limit_bytes = 1;
-    assert_int_equal(pc_plan_run(&x.space, &fastest, &answer, NULL), PC_OK);
+    for (int i = 0; i < drawn.space.base_count; i++) drawn.bases[i].spec.memory_limit_bytes = 1;
+    assert_int_equal(pc_plan_run(&drawn.space, &fastest, &answer, NULL), PC_OK);
     assert_int_equal(answer.count, 0);
     assert_int_equal(answer.log.over_memory, answer.log.points - answer.log.broken_rule);
     pc_plan_answer_free(&answer);
     static const int64_t prime[] = {7919};
-    x.space.gpus = (pc_plan_list){prime, 1};
-    x.space.global_batch = (pc_plan_list){prime, 1};
+    drawn.space.gpus = (pc_plan_list){prime, 1};
+    drawn.space.global_batch = (pc_plan_list){prime, 1};
     static const int64_t two[] = {2};
-    x.space.tp = (pc_plan_list){two, 1};
-    assert_int_equal(pc_plan_run(&x.space, &fastest, &answer, NULL), PC_OK);
+    drawn.space.tp = (pc_plan_list){two, 1};
+    assert_int_equal(pc_plan_run(&drawn.space, &fastest, &answer, NULL), PC_OK);
     assert_int_equal(answer.log.broken_rule, answer.log.points);
     pc_plan_answer_free(&answer);
 }
@@ -171,36 +171,36 @@ static const int64_t one[] = {1}, two[] = {2}, three[] = {3}, four[] = {4}, eigh
                      all_layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
 #define LIST(values) ((pc_plan_list){values, (int)(sizeof(values) / sizeof *(values))})
 
-static void make_ruled(test_random *random, const char *schedule, ruled_space *x) {
+static void make_ruled(test_random *random, const char *schedule, ruled_space *ruled) {
     example_space drawn;
     draw_plans(random, &drawn);
-    *x = (ruled_space){.base = drawn.bases[0], .generator = pc_generator_find(schedule), .order = drawn.orders[0]};
-    pc_model *model = &x->base.spec.model;
+    *ruled = (ruled_space){.base = drawn.bases[0], .generator = pc_generator_find(schedule), .order = drawn.orders[0]};
+    pc_model *model = &ruled->base.spec.model;
     model->layers = 6;
     model->heads = model->kv_heads = 8;
     model->hidden = model->ffn_hidden = 512;
-    x->base.spec.memory_limit_bytes = PC_NO_LIMIT;
+    ruled->base.spec.memory_limit_bytes = PC_NO_LIMIT;
     pc_plan_list ones = LIST(one), zeros = LIST(none);
-    x->space = (pc_plan_space){.bases = &x->base,
-                               .base_count = 1,
-                               .gpus = LIST(eight),
-                               .global_batch = LIST(eight),
-                               .tp = LIST(two),
-                               .pp = LIST(four),
-                               .chunks = LIST(one),
-                               .layouts = LIST(even_only),
-                               .microbatch_size = ones,
-                               .recompute = zeros,
-                               .zero = zeros,
-                               .sequence_parallel = zeros,
-                               .overlaps_tp = zeros,
-                               .overlaps_gradients = zeros,
-                               .overlaps_parameters = zeros,
-                               .overlaps_p2p = zeros,
-                               .generators = &x->generator,
-                               .generator_count = 1,
-                               .orders = &x->order,
-                               .order_count = 1};
+    ruled->space = (pc_plan_space){.bases = &ruled->base,
+                                   .base_count = 1,
+                                   .gpus = LIST(eight),
+                                   .global_batch = LIST(eight),
+                                   .tp = LIST(two),
+                                   .pp = LIST(four),
+                                   .chunks = LIST(one),
+                                   .layouts = LIST(even_only),
+                                   .microbatch_size = ones,
+                                   .recompute = zeros,
+                                   .zero = zeros,
+                                   .sequence_parallel = zeros,
+                                   .overlaps_tp = zeros,
+                                   .overlaps_gradients = zeros,
+                                   .overlaps_parameters = zeros,
+                                   .overlaps_p2p = zeros,
+                                   .generators = &ruled->generator,
+                                   .generator_count = 1,
+                                   .orders = &ruled->order,
+                                   .order_count = 1};
 }
 
 static void check_rule(const pc_plan_space *space, pc_plan_rule rule, pc_plan_way way, int64_t value,
@@ -226,25 +226,25 @@ static void test_rules_and_remedies(void **state) {
     (void)state;
     static const int64_t seven[] = {7};
     test_random random = {727};
-    ruled_space x;
-    make_ruled(&random, "1f1b", &x);
-    check_rule(&x.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_LAYOUT, PC_CUT_ENDS,
+    ruled_space ruled;
+    make_ruled(&random, "1f1b", &ruled);
+    check_rule(&ruled.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_LAYOUT, PC_CUT_ENDS,
                "6 layers do not divide by pp x chunks, laid out even (1 point); --layout ends lifts that for 1 point");
-    x.space.layouts = LIST(all_layouts);
-    x.space.gpus = x.space.pp = LIST(seven);
-    x.space.tp = LIST(one);
-    x.space.global_batch = LIST(seven);
-    check_rule(&x.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_PP, 1,
+    ruled.space.layouts = LIST(all_layouts);
+    ruled.space.gpus = ruled.space.pp = LIST(seven);
+    ruled.space.tp = LIST(one);
+    ruled.space.global_batch = LIST(seven);
+    check_rule(&ruled.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_PP, 1,
                "6 layers do not divide by pp x chunks, laid out even, ends or own (1 point); --pp 1 lifts that");
-    make_ruled(&random, "1f1b", &x);
-    x.space.tp = LIST(three);
-    x.space.pp = LIST(two);
-    check_rule(&x.space, PC_PLAN_RULE_GPUS, PC_PLAN_WAY_TP, 2,
+    make_ruled(&random, "1f1b", &ruled);
+    ruled.space.tp = LIST(three);
+    ruled.space.pp = LIST(two);
+    check_rule(&ruled.space, PC_PLAN_RULE_GPUS, PC_PLAN_WAY_TP, 2,
                "tp x pp does not divide the GPUs (1 point); --tp 2 lifts that");
-    make_ruled(&random, "1f1b", &x); /* dp 2: 9 in ones; 8 and 10 are as near, and less is taken */
-    x.space.pp = LIST(two);
-    x.space.global_batch = LIST(odd_batch);
-    check_rule(&x.space, PC_PLAN_RULE_BATCH, PC_PLAN_WAY_BATCH, 10,
+    make_ruled(&random, "1f1b", &ruled); /* dp 2: 9 in ones; 8 and 10 are as near, and less is taken */
+    ruled.space.pp = LIST(two);
+    ruled.space.global_batch = LIST(odd_batch);
+    check_rule(&ruled.space, PC_PLAN_RULE_BATCH, PC_PLAN_WAY_BATCH, 10,
                "dp x microbatch size does not divide the batch (1 point); --global-batch 10 lifts that");
 }
 
@@ -253,18 +253,18 @@ static void test_rules_and_remedies(void **state) {
 static void test_nothing_to_interleave(void **state) {
     (void)state;
     test_random random = {728};
-    ruled_space x;
-    make_ruled(&random, "1f1b-interleaved", &x);
-    x.space.pp = LIST(two);
-    check_rule(&x.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_CHUNKS, 3,
+    ruled_space ruled;
+    make_ruled(&random, "1f1b-interleaved", &ruled);
+    ruled.space.pp = LIST(two);
+    check_rule(&ruled.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_CHUNKS, 3,
                "one stage, or one chunk, has nothing to interleave (1 point); --chunks 3 lifts that");
-    x.space.pp = LIST(one);
-    x.space.chunks = LIST(three);
-    check_rule(&x.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_PP, 2,
+    ruled.space.pp = LIST(one);
+    ruled.space.chunks = LIST(three);
+    check_rule(&ruled.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_PP, 2,
                "one stage, or one chunk, has nothing to interleave (1 point); --pp 2 lifts that");
-    make_ruled(&random, "zb-v", &x);
-    x.space.pp = LIST(one);
-    check_rule(&x.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_SCHEDULE, 0,
+    make_ruled(&random, "zb-v", &ruled);
+    ruled.space.pp = LIST(one);
+    check_rule(&ruled.space, PC_PLAN_RULE_INTERLEAVING, PC_PLAN_WAY_SCHEDULE, 0,
                "one stage, or one chunk, has nothing to interleave (1 point); --schedule 1f1b lifts that");
 }
 
@@ -274,31 +274,31 @@ static void test_remedies_lift(void **state) {
     test_random random = {729};
     long claimed = 0;
     for (long i = 0; i < test_cases(60, 300); i++) {
-        example_space x;
+        example_space drawn;
         pc_plan_answer answer;
         pc_plan_remedy remedy;
-        draw_space(&random, 2000, false, &x);
-        if (i % 2) x.space.layouts.count = 1;
-        if (i % 2) x.space.pp.count = x.space.chunks.count = x.space.gpus.count = 1;
-        assert_int_equal(pc_plan_run(&x.space, &fastest, &answer, NULL), PC_OK);
+        draw_space(&random, 2000, false, &drawn);
+        if (i % 2) drawn.space.layouts.count = 1;
+        if (i % 2) drawn.space.pp.count = drawn.space.chunks.count = drawn.space.gpus.count = 1;
+        assert_int_equal(pc_plan_run(&drawn.space, &fastest, &answer, NULL), PC_OK);
         pc_plan_log before = answer.log;
         pc_plan_answer_free(&answer);
         if (before.broken_rule == 0) continue;
-        assert_int_equal(pc_plan_find_remedy(&x.space, &before, &remedy, NULL), PC_OK);
+        assert_int_equal(pc_plan_find_remedy(&drawn.space, &before, &remedy, NULL), PC_OK);
         if (remedy.way == PC_PLAN_WAY_NONE) continue;
-        pc_plan_list *lists[] = {[PC_PLAN_WAY_LAYOUT] = &x.space.layouts,
-                                 [PC_PLAN_WAY_TP] = &x.space.tp,
-                                 [PC_PLAN_WAY_PP] = &x.space.pp,
-                                 [PC_PLAN_WAY_CHUNKS] = &x.space.chunks,
-                                 [PC_PLAN_WAY_MICROBATCH_SIZE] = &x.space.microbatch_size,
-                                 [PC_PLAN_WAY_BATCH] = &x.space.global_batch};
+        pc_plan_list *lists[] = {[PC_PLAN_WAY_LAYOUT] = &drawn.space.layouts,
+                                 [PC_PLAN_WAY_TP] = &drawn.space.tp,
+                                 [PC_PLAN_WAY_PP] = &drawn.space.pp,
+                                 [PC_PLAN_WAY_CHUNKS] = &drawn.space.chunks,
+                                 [PC_PLAN_WAY_MICROBATCH_SIZE] = &drawn.space.microbatch_size,
+                                 [PC_PLAN_WAY_BATCH] = &drawn.space.global_batch};
         if (remedy.way == PC_PLAN_WAY_SCHEDULE) {
-            x.space.generators = &remedy.generator;
-            x.space.generator_count = 1;
+            drawn.space.generators = &remedy.generator;
+            drawn.space.generator_count = 1;
         } else {
             *lists[remedy.way] = (pc_plan_list){&remedy.value, 1};
         }
-        assert_int_equal(pc_plan_run(&x.space, &fastest, &answer, NULL), PC_OK);
+        assert_int_equal(pc_plan_run(&drawn.space, &fastest, &answer, NULL), PC_OK);
         assert_true(answer.log.broken_rule < answer.log.points);
         if (remedy.way == PC_PLAN_WAY_LAYOUT)
             assert_true(answer.log.points - answer.log.broken_rule >= remedy.points && remedy.points > 0);
@@ -312,15 +312,15 @@ static void test_remedies_lift(void **state) {
 static void test_costs_without_prices(void **state) {
     (void)state;
     test_random random = {725};
-    example_space x;
+    example_space drawn;
     pc_plan_answer priced, plain;
-    draw_plans(&random, &x);
+    draw_plans(&random, &drawn);
     pc_plan_request request = fastest;
     request.objectives[0] = PC_PLAN_COST;
-    for (int i = 0; i < x.space.base_count; i++) x.bases[i].gpu_hour_price = 4;
-    assert_int_equal(pc_plan_run(&x.space, &request, &priced, NULL), PC_OK);
-    for (int i = 0; i < x.space.base_count; i++) x.bases[i].gpu_hour_price = NAN;
-    assert_int_equal(pc_plan_run(&x.space, &request, &plain, NULL), PC_OK);
+    for (int i = 0; i < drawn.space.base_count; i++) drawn.bases[i].gpu_hour_price = 4;
+    assert_int_equal(pc_plan_run(&drawn.space, &request, &priced, NULL), PC_OK);
+    for (int i = 0; i < drawn.space.base_count; i++) drawn.bases[i].gpu_hour_price = NAN;
+    assert_int_equal(pc_plan_run(&drawn.space, &request, &plain, NULL), PC_OK);
     assert_int_equal(priced.count, 1);
     assert_int_equal(priced.found[0].number, plain.found[0].number);
     assert_true(priced.found[0].cost == 4 * plain.found[0].cost); /* a power of two: to the bit */
@@ -332,20 +332,20 @@ static void test_costs_without_prices(void **state) {
 static void test_refused_memory(void **state) {
     (void)state;
     test_random random = {726};
-    example_space x;
+    example_space drawn;
     pc_plan_answer answer;
-    draw_plans(&random, &x);
+    draw_plans(&random, &drawn);
     pc_plan_request request = fastest;
     request.top = 2;
     long before = pc_alloc_count();
-    assert_int_equal(pc_plan_run(&x.space, &request, &answer, NULL), PC_OK);
+    assert_int_equal(pc_plan_run(&drawn.space, &request, &answer, NULL), PC_OK);
     long asked = pc_alloc_count() - before;
     pc_plan_answer_free(&answer);
     assert_true(asked > 100);
     for (long i = 0; i < asked; i += 1 + i / 8) {
         pc_error error = {0};
         pc_alloc_fail_after(i);
-        pc_code code = pc_plan_run(&x.space, &request, &answer, &error);
+        pc_code code = pc_plan_run(&drawn.space, &request, &answer, &error);
         pc_alloc_fail_after(-1);
         assert_int_equal(code, PC_ERROR_NO_MEMORY);
         assert_true(error.message[0] != '\0');

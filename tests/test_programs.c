@@ -25,47 +25,49 @@ typedef struct paths {
 
 _Static_assert(TASKS <= 64, "a bit a task");
 
-static void add_path(paths *x, int32_t from, int32_t to, pc_time delay) {
-    assert_true(x->edges < EDGES);
-    x->edge[x->edges++] = (edge){from, to, delay};
+static void add_path(paths *known, int32_t from, int32_t to, pc_time delay) {
+    assert_true(known->edges < EDGES);
+    known->edge[known->edges++] = (edge){from, to, delay};
 }
 
 /* Who reaches whom, by every task in turn as a stop on the way (Warshall); who reaches itself is stuck, and so is who
  * is reached from there. */
-static void find_stuck(paths *x) {
+static void find_stuck(paths *known) {
     uint64_t reaches[TASKS] = {0};
-    for (int32_t i = 0; i < x->edges; i++) reaches[x->edge[i].from] |= UINT64_C(1) << x->edge[i].to;
-    for (int32_t stop = 0; stop < x->tasks; stop++)
-        for (int32_t t = 0; t < x->tasks; t++)
+    for (int32_t i = 0; i < known->edges; i++) reaches[known->edge[i].from] |= UINT64_C(1) << known->edge[i].to;
+    for (int32_t stop = 0; stop < known->tasks; stop++)
+        for (int32_t t = 0; t < known->tasks; t++)
             if (reaches[t] >> stop & 1) reaches[t] |= reaches[stop];
-    for (int32_t t = 0; t < x->tasks; t++)
-        for (int32_t on = 0; on < x->tasks; on++)
-            if ((reaches[on] >> on & 1) && (on == t || (reaches[on] >> t & 1))) x->is_stuck[t] = true;
-    for (int32_t t = 0; t < x->tasks; t++) x->is_stuck[t] = x->is_stuck[x->whole[t]];
+    for (int32_t t = 0; t < known->tasks; t++)
+        for (int32_t on = 0; on < known->tasks; on++)
+            if ((reaches[on] >> on & 1) && (on == t || (reaches[on] >> t & 1))) known->is_stuck[t] = true;
+    for (int32_t t = 0; t < known->tasks; t++) known->is_stuck[t] = known->is_stuck[known->whole[t]];
 }
 
 /* Everything ends no earlier than its start and its parts say, and starts no earlier than its edges say: raised until
  * nothing changes (Bellman and Ford). */
-static void find_times(paths *x) {
+static void find_times(paths *known) {
     for (bool has_changed = true; has_changed;) {
         has_changed = false;
-        for (int32_t i = 0; i < x->edges; i++) {
-            const edge *e = &x->edge[i];
-            if (x->is_stuck[e->from] || x->is_stuck[e->to] || x->start[e->to] >= x->end[e->from] + e->delay) continue;
-            x->start[e->to] = x->end[e->from] + e->delay;
+        for (int32_t i = 0; i < known->edges; i++) {
+            const edge *e = &known->edge[i];
+            if (known->is_stuck[e->from] || known->is_stuck[e->to] ||
+                known->start[e->to] >= known->end[e->from] + e->delay)
+                continue;
+            known->start[e->to] = known->end[e->from] + e->delay;
             has_changed = true;
         }
-        for (int32_t t = 0; t < x->tasks; t++) {
-            int32_t whole = x->whole[t];
-            pc_time end = x->start[whole] + x->wait[whole] + x->duration[t];
-            has_changed |= x->end[t] < end || x->end[whole] < end;
-            x->start[t] = x->start[whole];
-            x->end[t] = pc_max(x->end[t], end);
-            x->end[whole] = pc_max(x->end[whole], end);
+        for (int32_t t = 0; t < known->tasks; t++) {
+            int32_t whole = known->whole[t];
+            pc_time end = known->start[whole] + known->wait[whole] + known->duration[t];
+            has_changed |= known->end[t] < end || known->end[whole] < end;
+            known->start[t] = known->start[whole];
+            known->end[t] = pc_max(known->end[t], end);
+            known->end[whole] = pc_max(known->end[whole], end);
         }
     }
-    for (int32_t t = 0; t < x->tasks; t++)
-        if (x->is_stuck[t]) x->start[t] = x->end[t] = -1;
+    for (int32_t t = 0; t < known->tasks; t++)
+        if (known->is_stuck[t]) known->start[t] = known->end[t] = -1;
 }
 
 /* ---- random programs ---- */
@@ -82,124 +84,124 @@ typedef struct drawing {
     int64_t bytes_per_ps[LANES];
 } drawing;
 
-static int64_t draw(drawing *x, int64_t least, int64_t most) {
-    return test_between(&x->random, least, most);
+static int64_t draw(drawing *drawn, int64_t least, int64_t most) {
+    return test_between(&drawn->random, least, most);
 }
 
-static void add_lane(drawing *x, int lane) {
+static void add_lane(drawing *drawn, int lane) {
     int32_t links[LONGEST_ROUTE], route;
-    int count = (int)draw(x, 1, LONGEST_ROUTE), narrow = (int)draw(x, 0, count - 1);
-    x->bytes_per_ps[lane] = draw(x, 1, 9);
-    x->latency[lane] = 0;
-    x->last_in[lane] = -1;
+    int count = (int)draw(drawn, 1, LONGEST_ROUTE), narrow = (int)draw(drawn, 0, count - 1);
+    drawn->bytes_per_ps[lane] = draw(drawn, 1, 9);
+    drawn->latency[lane] = 0;
+    drawn->last_in[lane] = -1;
     for (int i = 0; i < count; i++) {
-        int64_t bytes_per_ps = x->bytes_per_ps[lane] + (i == narrow ? 0 : draw(x, 0, 5));
-        pc_link link = {draw(x, 0, 1) * draw(x, 1, 5000), (double)bytes_per_ps * 1e12, false};
-        x->latency[lane] += link.latency_ps;
-        assert_int_equal(pc_program_add_link(x->program, &link, &links[i], NULL), PC_OK);
+        int64_t bytes_per_ps = drawn->bytes_per_ps[lane] + (i == narrow ? 0 : draw(drawn, 0, 5));
+        pc_link link = {draw(drawn, 0, 1) * draw(drawn, 1, 5000), (double)bytes_per_ps * 1e12, false};
+        drawn->latency[lane] += link.latency_ps;
+        assert_int_equal(pc_program_add_link(drawn->program, &link, &links[i], NULL), PC_OK);
     }
-    assert_int_equal(pc_program_add_route(x->program, links, count, &route, NULL), PC_OK);
+    assert_int_equal(pc_program_add_route(drawn->program, links, count, &route, NULL), PC_OK);
     assert_int_equal(route, lane);
 }
 
-static void add_edge(drawing *x, int32_t from, int32_t to, pc_time delay) {
-    assert_int_equal(pc_program_add_edge(x->program, from, to, delay, NULL), PC_OK);
-    add_path(x->paths, from, to, delay);
+static void add_edge(drawing *drawn, int32_t from, int32_t to, pc_time delay) {
+    assert_int_equal(pc_program_add_edge(drawn->program, from, to, delay, NULL), PC_OK);
+    add_path(drawn->paths, from, to, delay);
 }
 
 /* A flow of whole picoseconds: so many times what the lane carries in one. */
-static pc_task draw_flow(drawing *x, int lane, int32_t number, int32_t whole) {
+static pc_task draw_flow(drawing *drawn, int lane, int32_t number, int32_t whole) {
     pc_task task = pc_task_default();
-    pc_time duration = draw(x, 0, 7) ? draw(x, 1, 1000003) : 0;
+    pc_time duration = draw(drawn, 0, 7) ? draw(drawn, 1, 1000003) : 0;
     task.route = lane;
     task.is_part = number != whole;
-    task.flow_bytes = duration * x->bytes_per_ps[lane];
-    x->paths->duration[number] = duration;
-    x->paths->wait[number] = x->latency[lane];
-    x->paths->whole[number] = whole;
+    task.flow_bytes = duration * drawn->bytes_per_ps[lane];
+    drawn->paths->duration[number] = duration;
+    drawn->paths->wait[number] = drawn->latency[lane];
+    drawn->paths->whole[number] = whole;
     return task;
 }
 
-static void add_task(drawing *x, pc_task task) {
+static void add_task(drawing *drawn, pc_task task) {
     int32_t number;
-    assert_int_equal(pc_program_add_task(x->program, &task, &number, NULL), PC_OK);
-    assert_int_equal(number, x->paths->tasks++);
+    assert_int_equal(pc_program_add_task(drawn->program, &task, &number, NULL), PC_OK);
+    assert_int_equal(number, drawn->paths->tasks++);
 }
 
 /* After who was there before; `whole` alone has edges. */
-static void follow(drawing *x, int32_t *last, int32_t whole) {
-    if (*last >= 0 && *last != whole) add_edge(x, *last, whole, draw(x, 0, 1) * draw(x, 0, 999));
+static void follow(drawing *drawn, int32_t *last, int32_t whole) {
+    if (*last >= 0 && *last != whole) add_edge(drawn, *last, whole, draw(drawn, 0, 1) * draw(drawn, 0, 999));
     *last = whole;
 }
 
 /* A flow, and up to two more side by side with it in other lanes. */
-static void add_flows(drawing *x, int32_t processor) {
-    int lane = (int)draw(x, 0, LANES - 1);
-    int32_t whole = x->paths->tasks;
-    pc_task task = draw_flow(x, lane, whole, whole);
+static void add_flows(drawing *drawn, int32_t processor) {
+    int lane = (int)draw(drawn, 0, LANES - 1);
+    int32_t whole = drawn->paths->tasks;
+    pc_task task = draw_flow(drawn, lane, whole, whole);
     task.processor = processor;
-    add_task(x, task);
-    follow(x, &x->last_in[lane], whole);
-    for (int64_t parts = draw(x, -2, 2); parts > 0 && x->paths->tasks < TASKS; parts--) {
+    add_task(drawn, task);
+    follow(drawn, &drawn->last_in[lane], whole);
+    for (int64_t parts = draw(drawn, -2, 2); parts > 0 && drawn->paths->tasks < TASKS; parts--) {
         lane = (lane + 1) % LANES;
-        add_task(x, draw_flow(x, lane, x->paths->tasks, whole));
-        follow(x, &x->last_in[lane], whole);
+        add_task(drawn, draw_flow(drawn, lane, drawn->paths->tasks, whole));
+        follow(drawn, &drawn->last_in[lane], whole);
     }
 }
 
-static void add_work(drawing *x, int32_t processor) {
-    int32_t number = x->paths->tasks;
+static void add_work(drawing *drawn, int32_t processor) {
+    int32_t number = drawn->paths->tasks;
     pc_task task = pc_task_default();
     task.processor = processor;
-    task.duration_ps = draw(x, 0, 7) ? draw(x, 1, 1000003) : 0;
-    task.memory = x->memory;
-    if (task.memory >= 0) task.take_bytes = task.give_bytes = draw(x, 0, 100);
-    x->paths->duration[number] = task.duration_ps;
-    x->paths->whole[number] = number;
-    add_task(x, task);
+    task.duration_ps = draw(drawn, 0, 7) ? draw(drawn, 1, 1000003) : 0;
+    task.memory = drawn->memory;
+    if (task.memory >= 0) task.take_bytes = task.give_bytes = draw(drawn, 0, 100);
+    drawn->paths->duration[number] = task.duration_ps;
+    drawn->paths->whole[number] = number;
+    add_task(drawn, task);
 }
 
 /* Edges from earlier tasks; now and then one from anywhere, which may close a circle. */
-static void add_edges(drawing *x, int32_t to, bool can_lock) {
-    for (int64_t k = draw(x, 0, 2); k > 0 && to > 0; k--) {
-        int32_t from = x->paths->whole[draw(x, 0, to - 1)];
-        pc_time delay = draw(x, 0, 1) * draw(x, 0, 100003);
-        add_edge(x, from, to, delay);
-        if (can_lock && draw(x, 0, 9) == 0) add_edge(x, to, x->paths->whole[draw(x, 0, to - 1)], delay);
+static void add_edges(drawing *drawn, int32_t to, bool can_lock) {
+    for (int64_t k = draw(drawn, 0, 2); k > 0 && to > 0; k--) {
+        int32_t from = drawn->paths->whole[draw(drawn, 0, to - 1)];
+        pc_time delay = draw(drawn, 0, 1) * draw(drawn, 0, 100003);
+        add_edge(drawn, from, to, delay);
+        if (can_lock && draw(drawn, 0, 9) == 0) add_edge(drawn, to, drawn->paths->whole[draw(drawn, 0, to - 1)], delay);
     }
 }
 
 /* With a memory, which has room for all, the engine goes from event to event; without one it works ahead. */
-static void draw_program(drawing *x, pc_program *program, paths *p) {
-    bool can_lock = draw(x, 0, 3) == 0;
-    int32_t number, tasks = (int32_t)draw(x, 1, TASKS - 8);
+static void draw_program(drawing *drawn, pc_program *program, paths *p) {
+    bool can_lock = draw(drawn, 0, 3) == 0;
+    int32_t number, tasks = (int32_t)draw(drawn, 1, TASKS - 8);
     memset(p, 0, sizeof *p);
-    x->program = program;
-    x->paths = p;
-    x->memory = PC_NO_RESOURCE;
+    drawn->program = program;
+    drawn->paths = p;
+    drawn->memory = PC_NO_RESOURCE;
     pc_program_clear(program);
-    for (int i = 0; i < LANES; i++) add_lane(x, i);
-    if (draw(x, 0, 1))
-        assert_int_equal(pc_program_add_memory(program, 100 * TASKS, PC_MEMORY_FAIL, &x->memory, NULL), PC_OK);
+    for (int i = 0; i < LANES; i++) add_lane(drawn, i);
+    if (draw(drawn, 0, 1))
+        assert_int_equal(pc_program_add_memory(program, 100 * TASKS, PC_MEMORY_FAIL, &drawn->memory, NULL), PC_OK);
     for (int i = 0; i < PROCESSORS; i++) {
-        x->has_order[i] = x->memory < 0 ? draw(x, 0, 9) : draw(x, 0, 1);
-        x->last_on[i] = -1;
-        pc_processor_order order = x->has_order[i] ? PC_PROCESSOR_IN_ORDER : PC_PROCESSOR_FIRST_COME;
+        drawn->has_order[i] = drawn->memory < 0 ? draw(drawn, 0, 9) : draw(drawn, 0, 1);
+        drawn->last_on[i] = -1;
+        pc_processor_order order = drawn->has_order[i] ? PC_PROCESSOR_IN_ORDER : PC_PROCESSOR_FIRST_COME;
         assert_int_equal(pc_program_add_processor(program, order, &number, NULL), PC_OK);
     }
     while (p->tasks < tasks) {
-        int32_t processor = (int32_t)draw(x, -1, PROCESSORS - 1), task = p->tasks;
-        if (draw(x, 0, 2) == 0)
-            add_flows(x, processor);
+        int32_t processor = (int32_t)draw(drawn, -1, PROCESSORS - 1), task = p->tasks;
+        if (draw(drawn, 0, 2) == 0)
+            add_flows(drawn, processor);
         else
-            add_work(x, processor);
-        add_edges(x, task, can_lock);
+            add_work(drawn, processor);
+        add_edges(drawn, task, can_lock);
         if (processor < 0) continue;
-        if (!x->has_order[processor])
-            follow(x, &x->last_on[processor], task);
-        else if (x->last_on[processor] >= 0)
-            add_path(p, x->last_on[processor], task, 0); /* the program says it by the order of its tasks */
-        x->last_on[processor] = task;
+        if (!drawn->has_order[processor])
+            follow(drawn, &drawn->last_on[processor], task);
+        else if (drawn->last_on[processor] >= 0)
+            add_path(p, drawn->last_on[processor], task, 0); /* the program says it by the order of its tasks */
+        drawn->last_on[processor] = task;
     }
 }
 
@@ -223,21 +225,21 @@ static void check(const paths *p, const pc_simulation_result *result, long numbe
 }
 
 static void test_engine_is_the_longest_path(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     drawing d = {.random = {81}};
     paths p;
     long locked = 0, ahead = 0, cases = test_cases(4000, 100000);
     for (long i = 0; i < cases; i++) {
         pc_error error = {0};
-        draw_program(&d, x->program, &p);
+        draw_program(&d, test->program, &p);
         find_stuck(&p);
         find_times(&p);
         pc_simulation_options options = {.with_trace = draw(&d, 0, 1), .every_event = draw(&d, 0, 1)};
-        if (pc_program_seal(x->program, &error) ||
-            pc_simulation_run(x->simulation, x->program, &options, &x->result, &error))
+        if (pc_program_seal(test->program, &error) ||
+            pc_simulation_run(test->simulation, test->program, &options, &test->result, &error))
             fail_msg("%s", error.message);
-        check(&p, &x->result, i);
-        locked += x->result.outcome == PC_OUTCOME_DEADLOCK;
+        check(&p, &test->result, i);
+        locked += test->result.outcome == PC_OUTCOME_DEADLOCK;
         ahead += d.memory < 0;
     }
     assert_true(locked > cases / 50 && locked < cases / 2);
@@ -338,90 +340,91 @@ static pc_time first_overflow(const holders *h, const pc_time *start, const pc_t
     return first;
 }
 
-static void run_holders(fixture *x, test_random random, holders *h) {
+static void run_holders(fixture *test, test_random random, holders *h) {
     pc_error error = {0};
-    build(random, x->program, h);
-    if (pc_program_seal(x->program, &error) ||
-        pc_simulation_run(x->simulation, x->program, &(pc_simulation_options){.with_trace = true}, &x->result, &error))
+    build(random, test->program, h);
+    if (pc_program_seal(test->program, &error) ||
+        pc_simulation_run(test->simulation, test->program, &(pc_simulation_options){.with_trace = true}, &test->result,
+                          &error))
         fail_msg("%s", error.message);
 }
 
 /* A byte less, noted: the times of a machine with room, and when that was first not enough. */
-static void check_overdraft(fixture *x, test_random random, holders *h, const pc_time *start, const pc_time *end) {
+static void check_overdraft(fixture *test, test_random random, holders *h, const pc_time *start, const pc_time *end) {
     h->policy = PC_MEMORY_NOTE;
-    run_holders(x, random, h);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
-    assert_memory_equal(x->result.start_ps, start, (size_t)h->count * sizeof *start);
+    run_holders(test, random, h);
+    assert_int_equal(test->result.outcome, PC_OUTCOME_DONE);
+    assert_memory_equal(test->result.start_ps, start, (size_t)h->count * sizeof *start);
     pc_time first = -1;
     for (int m = 0; m < MEMORIES; m++)
-        if (x->result.overdrawn_ps[m] >= 0) first = x->result.overdrawn_ps[m];
+        if (test->result.overdrawn_ps[m] >= 0) first = test->result.overdrawn_ps[m];
     assert_int_equal(first, first_overflow(h, start, end));
 }
 
 /* And with tasks that wait: no level is ever beyond its capacity, and nobody starts before it is ready. What is left at
  * the end is one that waits for memory, which has not the room. */
-static void check_waiting(fixture *x, test_random random, holders *h, long *waited) {
+static void check_waiting(fixture *test, test_random random, holders *h, long *waited) {
     pc_time start[HOLDERS], end[HOLDERS];
     h->policy = PC_MEMORY_WAIT;
-    run_holders(x, random, h);
+    run_holders(test, random, h);
     for (int32_t t = 0; t < h->count; t++) {
-        bool has_run = x->result.end_ps[t] >= 0;
-        assert_true(x->result.start_ps[t] < 0 || x->result.start_ps[t] >= x->result.ready_ps[t]);
-        start[t] = has_run ? x->result.start_ps[t] : PC_TIME_MAX;
-        end[t] = has_run ? x->result.end_ps[t] : PC_TIME_MAX;
+        bool has_run = test->result.end_ps[t] >= 0;
+        assert_true(test->result.start_ps[t] < 0 || test->result.start_ps[t] >= test->result.ready_ps[t]);
+        start[t] = has_run ? test->result.start_ps[t] : PC_TIME_MAX;
+        end[t] = has_run ? test->result.end_ps[t] : PC_TIME_MAX;
     }
     for (int32_t t = 0; t < h->count; t++)
         if (h->memory[t] >= 0 && start[t] < PC_TIME_MAX)
             assert_true(level_at(h, start, end, h->memory[t], start[t]) <= h->capacity[h->memory[t]]);
-    *waited += x->result.outcome == PC_OUTCOME_DONE;
-    if (x->result.outcome == PC_OUTCOME_DONE) return;
-    int32_t task = x->result.task;
-    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
-    assert_true(x->result.level_bytes + h->take[task] > h->capacity[h->memory[task]]);
-    assert_int_equal(x->result.level_bytes, level_at(h, start, end, h->memory[task], x->result.time_ps));
+    *waited += test->result.outcome == PC_OUTCOME_DONE;
+    if (test->result.outcome == PC_OUTCOME_DONE) return;
+    int32_t task = test->result.task;
+    assert_int_equal(test->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_true(test->result.level_bytes + h->take[task] > h->capacity[h->memory[task]]);
+    assert_int_equal(test->result.level_bytes, level_at(h, start, end, h->memory[task], test->result.time_ps));
 }
 
 /* With room enough; with just as much as the recount says; and with a byte less in one memory. */
-static void check_memories(fixture *x, test_random random, int tight, long *waited) {
+static void check_memories(fixture *test, test_random random, int tight, long *waited) {
     holders h = {.capacity = {INT64_MAX, INT64_MAX, INT64_MAX}};
     pc_time start[HOLDERS], end[HOLDERS];
-    run_holders(x, random, &h);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
-    memcpy(start, x->result.start_ps, (size_t)h.count * sizeof *start);
-    memcpy(end, x->result.end_ps, (size_t)h.count * sizeof *end);
-    check_curves(&h, &x->result);
+    run_holders(test, random, &h);
+    assert_int_equal(test->result.outcome, PC_OUTCOME_DONE);
+    memcpy(start, test->result.start_ps, (size_t)h.count * sizeof *start);
+    memcpy(end, test->result.end_ps, (size_t)h.count * sizeof *end);
+    check_curves(&h, &test->result);
     for (int m = 0; m < MEMORIES; m++) {
         h.capacity[m] = recount_peak(&h, start, end, m);
-        assert_int_equal(x->result.peak_bytes[m], h.capacity[m]);
+        assert_int_equal(test->result.peak_bytes[m], h.capacity[m]);
     }
-    run_holders(x, random, &h);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
-    assert_memory_equal(x->result.start_ps, start, (size_t)h.count * sizeof *start);
+    run_holders(test, random, &h);
+    assert_int_equal(test->result.outcome, PC_OUTCOME_DONE);
+    assert_memory_equal(test->result.start_ps, start, (size_t)h.count * sizeof *start);
     h.policy = PC_MEMORY_WAIT;
-    run_holders(x, random, &h);
+    run_holders(test, random, &h);
     /* Of two that get ready at one instant for one who serves who comes first, either may be first. */
-    if (h.all_in_order) assert_memory_equal(x->result.start_ps, start, (size_t)h.count * sizeof *start);
+    if (h.all_in_order) assert_memory_equal(test->result.start_ps, start, (size_t)h.count * sizeof *start);
     h.policy = PC_MEMORY_FAIL;
     if (h.capacity[tight]-- == 0) return;
-    run_holders(x, random, &h);
-    int32_t task = x->result.task;
-    assert_int_equal(x->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
-    assert_int_equal(x->result.time_ps, first_overflow(&h, start, end));
-    assert_int_equal(start[task], x->result.time_ps);
+    run_holders(test, random, &h);
+    int32_t task = test->result.task;
+    assert_int_equal(test->result.outcome, PC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(test->result.time_ps, first_overflow(&h, start, end));
+    assert_int_equal(start[task], test->result.time_ps);
     assert_int_equal(h.memory[task], tight);
-    assert_true(x->result.level_bytes <= h.capacity[tight]);
-    assert_true(x->result.level_bytes + h.take[task] > h.capacity[tight]);
-    check_overdraft(x, random, &h, start, end);
-    check_waiting(x, random, &h, waited);
+    assert_true(test->result.level_bytes <= h.capacity[tight]);
+    assert_true(test->result.level_bytes + h.take[task] > h.capacity[tight]);
+    check_overdraft(test, random, &h, start, end);
+    check_waiting(test, random, &h, waited);
 }
 
 static void test_memories_are_recounted(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     test_random random = {82};
     long cases = test_cases(2000, 100000), waited = 0;
     for (long i = 0; i < cases; i++) {
         test_random own = {test_draw(&random)};
-        check_memories(x, own, (int)(i % MEMORIES), &waited);
+        check_memories(test, own, (int)(i % MEMORIES), &waited);
     }
     assert_true(waited > cases / 20 && waited < cases);
     test_count("memory.recounted", cases);

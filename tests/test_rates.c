@@ -143,10 +143,10 @@ static const knob knobs[] = {
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* Zero stands for another number, or for none, and stays. */
-static void improve(const knob *x, double factor, pc_machine *machine) {
-    double *value = (double *)(void *)((char *)machine + x->offset);
-    *value = x->is_time ? *value / factor : *value * factor;
-    if (x->is_part && *value > 1) *value = 1;
+static void improve(const knob *turned, double factor, pc_machine *machine) {
+    double *value = (double *)(void *)((char *)machine + turned->offset);
+    *value = turned->is_time ? *value / factor : *value * factor;
+    if (turned->is_part && *value > 1) *value = 1;
 }
 
 /* One number, or several at once: all rates of a newer GPU, say. */
@@ -155,9 +155,9 @@ static void improve_some(test_random *random, pc_machine *machine, char what[512
     double factor = 1 + random_thousandths(random, 1, 1000) * (toss(random) ? 3 : 0.05);
     int at = snprintf(what, 512, "%g times better:", factor);
     for (int64_t i = 0; i < many; i++) {
-        const knob *x = &knobs[test_between(random, 0, KNOBS - 1)];
-        improve(x, factor, machine);
-        if (at < 480) at += snprintf(what + at, 512 - (size_t)at, " %.*s", 30, x->name);
+        const knob *turned = &knobs[test_between(random, 0, KNOBS - 1)];
+        improve(turned, factor, machine);
+        if (at < 480) at += snprintf(what + at, 512 - (size_t)at, " %.*s", 30, turned->name);
     }
 }
 

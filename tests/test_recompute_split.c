@@ -402,10 +402,10 @@ static void test_lists(void **state) {
     pc_costs_free(&costs);
 }
 
-static int64_t most_bytes(const pc_iteration *x) {
+static int64_t most_bytes(const pc_iteration *iteration) {
     int64_t most = 0;
-    for (int d = 0; d < x->devices; d++)
-        if (x->memory[d].peak_bytes > most) most = x->memory[d].peak_bytes;
+    for (int d = 0; d < iteration->devices; d++)
+        if (iteration->memory[d].peak_bytes > most) most = iteration->memory[d].peak_bytes;
     return most;
 }
 
@@ -423,18 +423,18 @@ static void test_adapts(void **state) {
         if (unlimited.memory[d].peak_bytes == all) fixed -= unlimited.memory[d].activations;
     int fitted = 0, refused = 0;
     for (int tenth = 9; tenth > 0; tenth--) {
-        pc_iteration x;
+        pc_iteration iteration;
         spec.memory_limit_bytes = fixed + (all - fixed) / 10 * tenth;
-        assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, NULL), PC_OK);
-        if (x.status == PC_RUN_OK) {
-            assert_true(most_bytes(&x) <= spec.memory_limit_bytes);
+        assert_int_equal(pc_iteration_run(&spec, NULL, false, &iteration, NULL), PC_OK);
+        if (iteration.status == PC_RUN_OK) {
+            assert_true(most_bytes(&iteration) <= spec.memory_limit_bytes);
             fitted++;
         } else {
-            assert_int_equal(x.status, PC_RUN_OUT_OF_MEMORY);
-            assert_non_null(strstr(x.message, ": activations of one microbatch: "));
+            assert_int_equal(iteration.status, PC_RUN_OUT_OF_MEMORY);
+            assert_non_null(strstr(iteration.message, ": activations of one microbatch: "));
             refused++;
         }
-        pc_iteration_free(&x);
+        pc_iteration_free(&iteration);
     }
     assert_true(fitted > 0 && refused > 0);
     pc_iteration_free(&unlimited);

@@ -96,31 +96,31 @@ static double duration(int kind, int iteration) {
 
 /* A second passes between passes. */
 static double mark(void *self, int number) {
-    fake *x = self;
-    int64_t of_iteration = 2 * x->stage->pass_count;
-    int iteration = (int)(x->marks / of_iteration);
-    assert_int_equal(number, x->marks % of_iteration);
-    x->now += number % 2 ? duration(x->stage->pass[number / 2].kind, iteration) : 1;
-    x->launches[number] = pc_emulated_launches(x->device);
-    x->marks++;
-    return x->now;
+    fake *device = self;
+    int64_t of_iteration = 2 * device->stage->pass_count;
+    int iteration = (int)(device->marks / of_iteration);
+    assert_int_equal(number, device->marks % of_iteration);
+    device->now += number % 2 ? duration(device->stage->pass[number / 2].kind, iteration) : 1;
+    device->launches[number] = pc_emulated_launches(device->device);
+    device->marks++;
+    return device->now;
 }
 
 /* The steps of a pass in each of its layers: the device ran this kind of pass. */
-static void check_launches(const fake *x) {
+static void check_launches(const fake *device) {
     pc_layer *layer = pc_alloc(1, sizeof *layer);
     assert_non_null(layer);
-    assert_int_equal(pc_replay_layer(x->stage, layer, NULL), PC_OK);
+    assert_int_equal(pc_replay_layer(device->stage, layer, NULL), PC_OK);
     const int64_t f = layer->f.count, b = layer->b.count, w = layer->w.count;
     const int64_t steps[PC_PASS_KINDS] = {[PC_PASS_F] = f, [PC_PASS_B] = b, [PC_PASS_W] = w, [PC_PASS_BW] = b + w};
     assert_true(f != b && b != w && f != w);
-    for (int64_t i = 0; i < x->stage->pass_count; i++) {
-        int64_t launches = x->launches[2 * i + 1] - x->launches[2 * i];
-        assert_true(launches >= 2 * steps[x->stage->pass[i].kind]);
+    for (int64_t i = 0; i < device->stage->pass_count; i++) {
+        int64_t launches = device->launches[2 * i + 1] - device->launches[2 * i];
+        assert_true(launches >= 2 * steps[device->stage->pass[i].kind]);
         assert_int_equal(launches % 2, 0);
         for (int64_t j = 0; j < i; j++)
-            if (x->stage->pass[j].kind == x->stage->pass[i].kind)
-                assert_int_equal(launches, x->launches[2 * j + 1] - x->launches[2 * j]);
+            if (device->stage->pass[j].kind == device->stage->pass[i].kind)
+                assert_int_equal(launches, device->launches[2 * j + 1] - device->launches[2 * j]);
     }
     pc_free(layer);
 }
@@ -148,16 +148,16 @@ static void check_clock(const char *schedule, int stages, int number) {
     pc_replay_request request = ask(&spec, number);
     request.repeats = 3;
     pc_replay_stage stage = stage_of(&request);
-    fake x = {.device = open_device(), .stage = &stage};
-    x.launches = pc_alloc(2 * (size_t)stage.pass_count, sizeof *x.launches);
-    assert_non_null(x.launches);
-    pc_emulated_set_clock(x.device, (pc_emulated_clock){.mark = mark, .self = &x});
-    pc_replay_outcome outcome = replay(x.device, &request);
-    assert_int_equal(x.marks, 4 * 2 * stage.pass_count);
+    fake device = {.device = open_device(), .stage = &stage};
+    device.launches = pc_alloc(2 * (size_t)stage.pass_count, sizeof *device.launches);
+    assert_non_null(device.launches);
+    pc_emulated_set_clock(device.device, (pc_emulated_clock){.mark = mark, .self = &device});
+    pc_replay_outcome outcome = replay(device.device, &request);
+    assert_int_equal(device.marks, 4 * 2 * stage.pass_count);
     check_times(&stage, &outcome);
-    check_launches(&x);
-    pc_free(x.launches);
-    pc_device_close(x.device);
+    check_launches(&device);
+    pc_free(device.launches);
+    pc_device_close(device.device);
     pc_replay_stage_free(&stage);
 }
 

@@ -3,7 +3,7 @@
 
 #include "engine/alloc.h"
 #include "engine/simtime.h"
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "results/row.h"
 
 #include <math.h>

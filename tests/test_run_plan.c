@@ -16,18 +16,18 @@ typedef struct done {
 } done;
 
 static done run_with(const char *const *sets, int count) {
-    done x;
+    done result;
     pc_error error = {0};
     pc_scenario *scenario = load_with(NULL, sets, count);
-    x.spec = spec_of(scenario, 0);
-    if (pc_run_row_make(&x.spec, NULL, &x.row, &x.detail, &error)) fail_msg("%s", error.message);
+    result.spec = spec_of(scenario, 0);
+    if (pc_run_row_make(&result.spec, NULL, &result.row, &result.detail, &error)) fail_msg("%s", error.message);
     pc_scenario_free(scenario);
-    return x;
+    return result;
 }
 
-static void free_run(done *x) {
-    pc_run_detail_free(&x->detail);
-    pc_run_spec_free(&x->spec);
+static void free_run(done *result) {
+    pc_run_detail_free(&result->detail);
+    pc_run_spec_free(&result->spec);
 }
 
 /* p = 8; `times` of a whole stage, "F: 3 ms, B: 4 ms, W: 2 ms"; memory in microbatches of a GiB. */
@@ -40,9 +40,9 @@ static done run_times(const char *schedule, int microbatches, const char *times,
     snprintf(text[3], sizeof text[3], "setting.making=%s", plan);
     snprintf(text[4], sizeof text[4], "setting.%s", more);
     for (int i = 0; i < 5; i++) sets[3 + i] = text[i];
-    done x = run_with(sets, 8);
-    if (x.row.status != PC_RUN_OK) fail_msg("%s", x.row.message);
-    return x;
+    done result = run_with(sets, 8);
+    if (result.row.status != PC_RUN_OK) fail_msg("%s", result.row.message);
+    return result;
 }
 
 static const char *const unequal = "F: 3 ms, B: 4 ms, W: 2 ms", *const equal = "F: 1 ms, B: 1 ms, W: 1 ms";
@@ -231,10 +231,11 @@ static void test_limit_of_given_times(void **state) {
         const char *sets[7] = {"setting.devices=2", "setting.microbatches=2", "setting.schedule=1f1b",
                                "setting.times={F: 1 ms, BW: 1 ms}"};
         for (int k = 0; k < 3; k++) sets[4 + k] = cases[i].sets[k];
-        done x = run_with(sets, 7);
-        assert_true(isnan(cases[i].gib) ? isnan(x.row.memory_limit_gib) : x.row.memory_limit_gib == cases[i].gib);
-        assert_string_equal(x.row.making, "");
-        free_run(&x);
+        done result = run_with(sets, 7);
+        assert_true(isnan(cases[i].gib) ? isnan(result.row.memory_limit_gib)
+                                        : result.row.memory_limit_gib == cases[i].gib);
+        assert_string_equal(result.row.making, "");
+        free_run(&result);
     }
 }
 
@@ -258,9 +259,9 @@ static void test_passes_of_given_times(void **state) {
         const char *const sets[] = {
             "setting.devices=3", "setting.microbatches=6", cases[i].schedule,
             "setting.stages=[{F: 1 ms, B: 6 ms, W: 3 ms}, {F: 2 ms, B: 1 ms, W: 1 ms}, {F: 4 ms, B: 2 ms, W: 2 ms}]"};
-        done x = run_with(sets, 4);
-        assert_passes(&x.row, cases[i].f_s, cases[i].b_s, cases[i].w_s);
-        free_run(&x);
+        done result = run_with(sets, 4);
+        assert_passes(&result.row, cases[i].f_s, cases[i].b_s, cases[i].w_s);
+        free_run(&result);
     }
 }
 

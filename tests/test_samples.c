@@ -7,8 +7,8 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-static pc_time good_ps(const pc_iteration *x) {
-    return llrint(x->bad_days.good_s * 1e12);
+static pc_time good_ps(const pc_iteration *iteration) {
+    return llrint(iteration->bad_days.good_s * 1e12);
 }
 
 /* The iteration by closed costs, in whole picoseconds. */
@@ -17,20 +17,20 @@ static pc_time closed_ps(const pc_iteration_spec *spec) {
     good.bad_days = (pc_bad_days){.samples = 0};
     good.jitter = 0;
     good.network = PC_NETWORK_CLOSED;
-    pc_iteration x = run_spec(&good);
-    pc_time time = llrint(x.iteration_s * 1e12);
-    pc_iteration_free(&x);
+    pc_iteration iteration = run_spec(&good);
+    pc_time time = llrint(iteration.iteration_s * 1e12);
+    pc_iteration_free(&iteration);
     return time;
 }
 
 /* Runs the spec and expects all its samples to take so long, up to `within` picoseconds. */
 static void expect_samples(const pc_iteration_spec *spec, pc_time expected_ps, pc_time within) {
-    pc_iteration x = run_spec(spec);
-    assert_int_equal(x.bad_days.samples, spec->bad_days.samples);
-    for (int64_t i = 0; i < x.bad_days.samples; i++)
-        if (llabs(x.sample_ps[i] - expected_ps) > within)
-            fail_msg("sample %ld: %ld ps, expected %ld", (long)i, (long)x.sample_ps[i], (long)expected_ps);
-    pc_iteration_free(&x);
+    pc_iteration iteration = run_spec(spec);
+    assert_int_equal(iteration.bad_days.samples, spec->bad_days.samples);
+    for (int64_t i = 0; i < iteration.bad_days.samples; i++)
+        if (llabs(iteration.sample_ps[i] - expected_ps) > within)
+            fail_msg("sample %ld: %ld ps, expected %ld", (long)i, (long)iteration.sample_ps[i], (long)expected_ps);
+    pc_iteration_free(&iteration);
 }
 
 static bool toss(test_random *random) {
@@ -70,9 +70,9 @@ static void test_nothing_happens(void **state) {
         expect_samples(&spec, expected, 0);
         spec.bad_days.link_jitter = 1e-9;
         expect_samples(&spec, expected, expected / 100000000 + 100);
-        pc_iteration x = run_spec(&spec);
-        assert_int_equal(good_ps(&x), expected);
-        pc_iteration_free(&x);
+        pc_iteration iteration = run_spec(&spec);
+        assert_int_equal(good_ps(&iteration), expected);
+        pc_iteration_free(&iteration);
     }
 }
 
@@ -217,22 +217,22 @@ static void test_a_slow_gpu_anywhere(void **state) {
     spec.bad_days = (pc_bad_days){.samples = 1, .has_slow_stage = true, .slow_factor = 1.7};
     for (int d = 0; d < 4; d++) {
         spec.bad_days.slow_stage = d;
-        pc_iteration x = run_spec(&spec);
-        of_stage[d] = x.sample_ps[0];
-        assert_true(of_stage[d] > good_ps(&x));
-        pc_iteration_free(&x);
+        pc_iteration iteration = run_spec(&spec);
+        of_stage[d] = iteration.sample_ps[0];
+        assert_true(of_stage[d] > good_ps(&iteration));
+        pc_iteration_free(&iteration);
     }
     spec.bad_days = (pc_bad_days){.samples = 200, .slow_gpus = 1, .slow_factor = 1.7};
-    pc_iteration x = run_spec(&spec);
+    pc_iteration iteration = run_spec(&spec);
     for (int i = 0; i < 200; i++) {
         int found = 0;
-        while (found < 4 && of_stage[found] != x.sample_ps[i]) found++;
+        while (found < 4 && of_stage[found] != iteration.sample_ps[i]) found++;
         assert_in_range(found, 0, 3);
         times[found]++;
     }
     for (int d = 0; d < 4; d++)
         if (of_stage[d] != of_stage[(d + 1) % 4]) assert_in_range(times[d], 26, 124);
-    pc_iteration_free(&x);
+    pc_iteration_free(&iteration);
 }
 
 /* A bad link in a group of data parallelism makes all of its collective slow, and so does one in a group of tensor
@@ -283,9 +283,9 @@ static void test_uplinks_stay(void **state) {
     expect_samples(&spec, good, 0);
     spec.machine.oversubscription = 1;
     assert_true(closed_ps(&spec) < good);
-    pc_iteration x = run_spec(&spec);
-    assert_true(x.sample_ps[0] > good_ps(&x));
-    pc_iteration_free(&x);
+    pc_iteration iteration = run_spec(&spec);
+    assert_true(iteration.sample_ps[0] > good_ps(&iteration));
+    pc_iteration_free(&iteration);
 }
 
 /* One bad link of many is no better than none and no worse than all; where a stage waits for its transfers, too. */
@@ -299,9 +299,10 @@ static void test_a_bad_link_between_stages(void **state) {
         other.machine.network.bandwidth_bytes_per_s *= 0.05;
         spec.bad_days = (pc_bad_days){.samples = 20, .bad_links = 1, .bad_factor = 0.05};
         pc_time worst = closed_ps(&other);
-        pc_iteration x = run_spec(&spec);
-        for (int i = 0; i < 20; i++) assert_true(x.sample_ps[i] > good_ps(&x) && x.sample_ps[i] < worst);
-        pc_iteration_free(&x);
+        pc_iteration iteration = run_spec(&spec);
+        for (int i = 0; i < 20; i++)
+            assert_true(iteration.sample_ps[i] > good_ps(&iteration) && iteration.sample_ps[i] < worst);
+        pc_iteration_free(&iteration);
     }
 }
 

@@ -36,10 +36,10 @@ static double below(double x, int count) {
 
 /* Kolmogorov and Smirnov: 1.63 / sqrt(n) is exceeded once in a hundred. `part_s` of the good iteration is multiplied by
  * the largest of `count` factors of standard deviation 0.1. */
-static void expect_largest(const pc_iteration *x, double part_s, int count) {
+static void expect_largest(const pc_iteration *iteration, double part_s, int count) {
     double factors[DRAWN], most = 0;
     for (int i = 0; i < DRAWN; i++)
-        factors[i] = 1 + (pc_time_to_seconds(x->sample_ps[i]) - x->bad_days.good_s) / part_s;
+        factors[i] = 1 + (pc_time_to_seconds(iteration->sample_ps[i]) - iteration->bad_days.good_s) / part_s;
     pc_sort_reals(factors, DRAWN);
     for (int i = 0; i < DRAWN; i++) {
         double p = below(factors[i], count);
@@ -54,9 +54,9 @@ static void test_speeds_of_gpus(void **state) {
     for (int tp = 1; tp <= 4; tp += 3) {
         pc_iteration_spec spec = plain_spec(tp, 1, 1);
         spec.bad_days.gpu_jitter = 0.1;
-        pc_iteration x = run_spec(&spec);
-        expect_largest(&x, x.bad_days.good_s, tp);
-        pc_iteration_free(&x);
+        pc_iteration iteration = run_spec(&spec);
+        expect_largest(&iteration, iteration.bad_days.good_s, tp);
+        pc_iteration_free(&iteration);
     }
 }
 
@@ -66,20 +66,20 @@ static void test_shares_of_collectives(void **state) {
     pc_iteration_spec spec = plain_spec(1, 1, 4);
     pc_outline outline;
     spec.bad_days.link_jitter = 0.1;
-    pc_iteration x = run_spec(&spec);
+    pc_iteration iteration = run_spec(&spec);
     assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
     pc_time collectives = outline.chunks_of[0].buckets * outline.chunks_of[0].reduce_ps + outline.loss_ps;
-    expect_largest(&x, pc_time_to_seconds(collectives), 4);
+    expect_largest(&iteration, pc_time_to_seconds(collectives), 4);
     pc_outline_free(&outline);
-    pc_iteration_free(&x);
+    pc_iteration_free(&iteration);
 }
 
 /* Mean 0 and the given standard deviation of what samples take longer than the good iteration: four standard errors of
  * both, of numbers that are nearly normal. */
-static void expect_moments(const pc_iteration *x, double deviation_s) {
-    double sum = 0, squares = 0, good_s = x->bad_days.good_s;
+static void expect_moments(const pc_iteration *iteration, double deviation_s) {
+    double sum = 0, squares = 0, good_s = iteration->bad_days.good_s;
     for (int i = 0; i < DRAWN; i++) {
-        double longer = pc_time_to_seconds(x->sample_ps[i]) - good_s;
+        double longer = pc_time_to_seconds(iteration->sample_ps[i]) - good_s;
         sum += longer;
         squares += longer * longer;
     }
@@ -87,8 +87,8 @@ static void expect_moments(const pc_iteration *x, double deviation_s) {
     assert_true(fabs(sum / DRAWN) < 4 * deviation_s / sqrt(DRAWN));
     assert_true(fabs(measured / deviation_s - 1) < 4 / sqrt(2.0 * DRAWN));
     /* The summary is of these numbers. */
-    assert_true(fabs(x->bad_days.iteration_mean_s - good_s - sum / DRAWN) < 1e-12);
-    assert_true(fabs(x->bad_days.iteration_mean_error_s / (measured / sqrt(DRAWN)) - 1) < 0.01);
+    assert_true(fabs(iteration->bad_days.iteration_mean_s - good_s - sum / DRAWN) < 1e-12);
+    assert_true(fabs(iteration->bad_days.iteration_mean_error_s / (measured / sqrt(DRAWN)) - 1) < 0.01);
 }
 
 /* Of m passes of either kind on one GPU each has its own factor: variances add up. */
@@ -96,10 +96,11 @@ static void test_noise_of_passes(void **state) {
     (void)state;
     pc_iteration_spec spec = plain_spec(1, 1, 1);
     spec.jitter = 0.1;
-    pc_iteration x = run_spec(&spec);
-    double f = pc_time_to_seconds(x.longest_ps[PC_PASS_F]), b = pc_time_to_seconds(x.longest_ps[PC_PASS_BW]);
-    expect_moments(&x, 0.1 * sqrt(spec.cut.microbatches * (f * f + b * b)));
-    pc_iteration_free(&x);
+    pc_iteration iteration = run_spec(&spec);
+    double f = pc_time_to_seconds(iteration.longest_ps[PC_PASS_F]),
+           b = pc_time_to_seconds(iteration.longest_ps[PC_PASS_BW]);
+    expect_moments(&iteration, 0.1 * sqrt(spec.cut.microbatches * (f * f + b * b)));
+    pc_iteration_free(&iteration);
 }
 
 /* One microbatch over two stages goes F, transfer, F, BW, transfer, BW: two transfers, each with its factor, whether
@@ -112,13 +113,13 @@ static void test_noise_of_transfers(void **state) {
         spec.overlaps_p2p = overlaps;
         spec.cut.microbatches = 1;
         spec.bad_days.link_jitter = 0.1;
-        pc_iteration x = run_spec(&spec);
+        pc_iteration iteration = run_spec(&spec);
         assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
         double f = pc_time_to_seconds(outline.device[0].hop_ps), b = pc_time_to_seconds(outline.device[1].hop_ps);
         assert_true(f > 0 && b > 0);
-        expect_moments(&x, 0.1 * sqrt(f * f + b * b));
+        expect_moments(&iteration, 0.1 * sqrt(f * f + b * b));
         pc_outline_free(&outline);
-        pc_iteration_free(&x);
+        pc_iteration_free(&iteration);
     }
 }
 
@@ -239,13 +240,13 @@ static void test_worse_is_never_better(void **state) {
 /* ---- what cannot be ---- */
 
 static void expect_status(const pc_iteration_spec *spec, pc_run_status status, const char *what) {
-    pc_iteration x;
-    assert_int_equal(pc_iteration_run(spec, NULL, false, &x, NULL), PC_OK);
-    assert_int_equal(x.status, status);
-    if (!strstr(x.message, what)) fail_msg("'%s' is not in '%s'", what, x.message);
-    assert_true(!x.sample_ps && x.bad_days.samples == 0 && isnan(x.bad_days.good_s));
-    assert_true(isnan(x.bad_days.iteration_mean_s) && isnan(x.bad_days.iteration_p99_s.value));
-    pc_iteration_free(&x);
+    pc_iteration iteration;
+    assert_int_equal(pc_iteration_run(spec, NULL, false, &iteration, NULL), PC_OK);
+    assert_int_equal(iteration.status, status);
+    if (!strstr(iteration.message, what)) fail_msg("'%s' is not in '%s'", what, iteration.message);
+    assert_true(!iteration.sample_ps && iteration.bad_days.samples == 0 && isnan(iteration.bad_days.good_s));
+    assert_true(isnan(iteration.bad_days.iteration_mean_s) && isnan(iteration.bad_days.iteration_p99_s.value));
+    pc_iteration_free(&iteration);
 }
 
 static void test_more_than_there_is(void **state) {
@@ -264,13 +265,13 @@ static void test_more_than_there_is(void **state) {
 static void test_bad_input(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
-    pc_iteration x;
+    pc_iteration iteration;
     pc_error error = {0};
     spec.bad_days = (pc_bad_days){.samples = 2, .slow_gpus = 1, .slow_factor = 0.9};
-    assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_iteration_run(&spec, NULL, false, &iteration, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "slow_factor"));
     spec.bad_days = (pc_bad_days){.samples = 2, .other_nodes = 1}; /* a GPU of no speed */
-    assert_int_equal(pc_iteration_run(&spec, NULL, false, &x, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_iteration_run(&spec, NULL, false, &iteration, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "gpu: matrix"));
 }
 

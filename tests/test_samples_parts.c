@@ -56,31 +56,31 @@ typedef struct drawn {
     gsl_rng rng;
 } drawn;
 
-static void open_drawn(const pc_iteration_spec *spec, drawn *x) {
-    assert_int_equal(pc_outline_make(spec, NULL, &x->outline, NULL), PC_OK);
-    assert_int_equal(pc_sample_base_make(&x->outline, &x->base, NULL), PC_OK);
-    assert_int_equal(pc_conditions_open(&x->base, &x->conditions, NULL), PC_OK);
-    assert_int_equal(pc_draws_open(&x->rng, NULL), PC_OK);
+static void open_drawn(const pc_iteration_spec *spec, drawn *parts) {
+    assert_int_equal(pc_outline_make(spec, NULL, &parts->outline, NULL), PC_OK);
+    assert_int_equal(pc_sample_base_make(&parts->outline, &parts->base, NULL), PC_OK);
+    assert_int_equal(pc_conditions_open(&parts->base, &parts->conditions, NULL), PC_OK);
+    assert_int_equal(pc_draws_open(&parts->rng, NULL), PC_OK);
 }
 
-static void close_drawn(drawn *x) {
-    pc_draws_close(&x->rng);
-    pc_conditions_close(&x->conditions);
-    pc_sample_base_free(&x->base);
-    pc_outline_free(&x->outline);
+static void close_drawn(drawn *parts) {
+    pc_draws_close(&parts->rng);
+    pc_conditions_close(&parts->conditions);
+    pc_sample_base_free(&parts->base);
+    pc_outline_free(&parts->outline);
 }
 
 /* The given slow stage is slow in the first replica and in no other. */
 static void test_the_slow_stage_is_one(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
-    drawn x;
+    drawn parts;
     spec.bad_days = (pc_bad_days){.samples = 1, .has_slow_stage = true, .slow_stage = 2, .slow_factor = 1.5};
-    open_drawn(&spec, &x);
-    pc_conditions_draw(&x.base, 0, &x.rng, &x.conditions);
+    open_drawn(&spec, &parts);
+    pc_conditions_draw(&parts.base, 0, &parts.rng, &parts.conditions);
     for (int group = 0; group < spec.cut.dp * spec.cut.pp; group++)
-        assert_true(x.conditions.slowness[group] == (group == 2 ? 1.5 : 1));
-    close_drawn(&x);
+        assert_true(parts.conditions.slowness[group] == (group == 2 ? 1.5 : 1));
+    close_drawn(&parts);
 }
 
 /* ---- one microbatch, from end to end ---- */
@@ -149,51 +149,51 @@ static void test_where_a_bad_link_shows(void **state) {
     enum { SAMPLES = 40 };
     pc_iteration_spec spec = one_microbatch(STAGES, 8);
     pc_costs costs;
-    drawn x;
+    drawn parts;
     int times[STAGES] = {0};
     spec.bad_days = (pc_bad_days){.samples = SAMPLES, .bad_links = 1, .bad_factor = 0.02};
-    open_drawn(&spec, &x);
-    assert_int_equal(pc_outline_costs(&x.outline, 0, &costs, NULL), PC_OK);
-    assert_true(x.outline.tied_ps < x.base.worse.tied_ps && x.outline.norm_ps < x.base.worse.norm_ps);
+    open_drawn(&spec, &parts);
+    assert_int_equal(pc_outline_costs(&parts.outline, 0, &costs, NULL), PC_OK);
+    assert_true(parts.outline.tied_ps < parts.base.worse.tied_ps && parts.outline.norm_ps < parts.base.worse.norm_ps);
     pc_iteration found = run_spec(&spec);
     for (int i = 0; i < SAMPLES; i++) {
         int bad = 0;
-        while (bad < STAGES && with_bad_link(&x.base, &costs, bad) != found.sample_ps[i]) bad++;
+        while (bad < STAGES && with_bad_link(&parts.base, &costs, bad) != found.sample_ps[i]) bad++;
         assert_in_range(bad, 0, STAGES - 1);
         times[bad]++;
     }
     /* Every stage, or one before it that comes to the same. */
     for (int d = 0; d < STAGES; d++) {
         int like = 0;
-        while (with_bad_link(&x.base, &costs, like) != with_bad_link(&x.base, &costs, d)) like++;
+        while (with_bad_link(&parts.base, &costs, like) != with_bad_link(&parts.base, &costs, d)) like++;
         assert_true(times[like] > 0);
     }
-    assert_true(with_bad_link(&x.base, &costs, 0) != with_bad_link(&x.base, &costs, 1));
+    assert_true(with_bad_link(&parts.base, &costs, 0) != with_bad_link(&parts.base, &costs, 1));
     pc_iteration_free(&found);
     pc_costs_free(&costs);
-    close_drawn(&x);
+    close_drawn(&parts);
 }
 
-static double transfer_factor(drawn *x, int64_t sample, int64_t replica, int stage) {
-    pc_factors factors = pc_factors_lognormal(x->base.bad_days->link_jitter);
-    pc_draws_begin(&x->rng, x->outline.spec->seed, sample, PC_DRAWN_TRANSFERS, replica, stage);
-    return pc_factors_draw(&factors, &x->rng);
+static double transfer_factor(drawn *parts, int64_t sample, int64_t replica, int stage) {
+    pc_factors factors = pc_factors_lognormal(parts->base.bad_days->link_jitter);
+    pc_draws_begin(&parts->rng, parts->outline.spec->seed, sample, PC_DRAWN_TRANSFERS, replica, stage);
+    return pc_factors_draw(&factors, &parts->rng);
 }
 
 /* Two stages, two replicas. Each transfer has a factor, from the stream of the stage that waits for it; what stages
  * reduce has the largest share of its replicas; the embedding the larger one of both ends, the loss that of the last
  * stage, the norm the largest. */
-static pc_time with_shares(drawn *x, const pc_costs *costs, int64_t sample) {
-    const pc_outline *outline = &x->outline;
-    const double *share = x->conditions.share;
+static pc_time with_shares(drawn *parts, const pc_costs *costs, int64_t sample) {
+    const pc_outline *outline = &parts->outline;
+    const double *share = parts->conditions.share;
     pc_time done[2] = {0, 0};
-    pc_conditions_draw(&x->base, sample, &x->rng, &x->conditions);
+    pc_conditions_draw(&parts->base, sample, &parts->rng, &parts->conditions);
     for (int64_t r = 0; r < 2; r++) {
         pc_time end[2], down, up;
         down = pc_time_drawn((double)outline->device[pc_outline_hop(outline, 0, 1)].hop_ps *
-                             transfer_factor(x, sample, r, 1));
+                             transfer_factor(parts, sample, r, 1));
         up = pc_time_drawn((double)outline->device[pc_outline_hop(outline, 1, 0)].hop_ps *
-                           transfer_factor(x, sample, r, 0));
+                           transfer_factor(parts, sample, r, 0));
         go_through(costs, &down, &up, end);
         for (int d = 0; d < 2; d++) done[d] = pc_max(done[d], end[d]);
     }
@@ -209,16 +209,16 @@ static void test_whose_share_counts(void **state) {
     enum { SAMPLES = 20 };
     pc_iteration_spec spec = one_microbatch(2, 2);
     pc_costs costs;
-    drawn x;
+    drawn parts;
     spec.bad_days = (pc_bad_days){.samples = SAMPLES, .link_jitter = 0.4};
-    open_drawn(&spec, &x);
-    assert_int_equal(pc_outline_costs(&x.outline, 0, &costs, NULL), PC_OK);
-    assert_true(x.outline.tied_ps > 0 && x.outline.loss_ps > 0 && x.outline.norm_ps > 0);
+    open_drawn(&spec, &parts);
+    assert_int_equal(pc_outline_costs(&parts.outline, 0, &costs, NULL), PC_OK);
+    assert_true(parts.outline.tied_ps > 0 && parts.outline.loss_ps > 0 && parts.outline.norm_ps > 0);
     pc_iteration found = run_spec(&spec);
-    for (int i = 0; i < SAMPLES; i++) assert_int_equal(found.sample_ps[i], with_shares(&x, &costs, i));
+    for (int i = 0; i < SAMPLES; i++) assert_int_equal(found.sample_ps[i], with_shares(&parts, &costs, i));
     pc_iteration_free(&found);
     pc_costs_free(&costs);
-    close_drawn(&x);
+    close_drawn(&parts);
 }
 
 /* ---- two stages that hold each other's replica ---- */
@@ -265,23 +265,23 @@ static void test_a_share_of_the_partner(void **state) {
     enum { SAMPLES = 20 };
     pc_iteration_spec spec = two_pipelines(true);
     pc_iteration without = run_spec(&spec);
-    drawn x;
+    drawn parts;
     spec.bad_days.samples = SAMPLES;
     spec.bad_days.link_jitter = 0.3;
     pc_iteration with = run_spec(&spec);
-    open_drawn(&spec, &x);
-    assert_int_equal(x.outline.device[0].hop_ps, 0);
+    open_drawn(&spec, &parts);
+    assert_int_equal(parts.outline.device[0].hop_ps, 0);
     for (int i = 0; i < SAMPLES; i++) {
-        pc_conditions_draw(&x.base, i, &x.rng, &x.conditions);
-        double share = fmax(x.conditions.share[0], x.conditions.share[1]);
-        pc_time more = pc_time_drawn((double)x.outline.norm_ps * share) - x.outline.norm_ps;
-        for (int c = 0; c < x.outline.chunks; c++) {
-            const pc_chunk_outline *chunk = &x.outline.chunks_of[c];
+        pc_conditions_draw(&parts.base, i, &parts.rng, &parts.conditions);
+        double share = fmax(parts.conditions.share[0], parts.conditions.share[1]);
+        pc_time more = pc_time_drawn((double)parts.outline.norm_ps * share) - parts.outline.norm_ps;
+        for (int c = 0; c < parts.outline.chunks; c++) {
+            const pc_chunk_outline *chunk = &parts.outline.chunks_of[c];
             more += chunk->buckets * (pc_time_drawn((double)chunk->reduce_ps * share) - chunk->reduce_ps);
         }
         assert_int_equal(with.sample_ps[i] - without.sample_ps[0], more);
     }
-    close_drawn(&x);
+    close_drawn(&parts);
     pc_iteration_free(&with);
     pc_iteration_free(&without);
 }

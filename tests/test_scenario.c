@@ -1,6 +1,6 @@
 /* The scenario loader: what good files mean, and what --set makes of them. */
 #include "models/schedule/generate.h"
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "results/row.h"
 #include "scenarios/units.h"
 #include "tests/scenario_files.h"

@@ -60,29 +60,29 @@ typedef struct example {
     bool with_block[REQUESTS];
 } example;
 
-static void draw_example(test_random *random, example *x) {
+static void draw_example(test_random *random, example *subject) {
     for (int i = 0; i < COSTS; i++) {
-        assert_int_equal(pc_costs_create((int)test_between(random, 1, 3), 1 + i % 2, &x->costs[i], NULL), PC_OK);
-        draw_costs(random, &x->costs[i], &x->limits[i]);
+        assert_int_equal(pc_costs_create((int)test_between(random, 1, 3), 1 + i % 2, &subject->costs[i], NULL), PC_OK);
+        draw_costs(random, &subject->costs[i], &subject->limits[i]);
     }
     for (int i = 0; i < REQUESTS; i++) {
-        x->name[i] = draw_name(random);
-        int64_t of = 2 * test_between(random, 0, 1) + x->name[i]->chunks_default - 1;
-        const pc_costs *costs = &x->costs[of];
-        x->request[i] =
+        subject->name[i] = draw_name(random);
+        int64_t of = 2 * test_between(random, 0, 1) + subject->name[i]->chunks_default - 1;
+        const pc_costs *costs = &subject->costs[of];
+        subject->request[i] =
             (pc_generate_request){.devices = costs->devices,
                                   .microbatches = test_between(random, 1, 2) * 4,
                                   .costs = costs,
-                                  .memory_limit = test_limit(&x->limits[of]),
+                                  .memory_limit = test_limit(&subject->limits[of]),
                                   .threads = 1,
                                   .making = test_between(random, 0, 3) == 0 ? PC_MAKING_EQUAL : PC_MAKING_COSTS,
                                   .searches_once = test_between(random, 0, 3) == 0};
-        x->with_block[i] = test_between(random, 0, 1);
+        subject->with_block[i] = test_between(random, 0, 1);
     }
 }
 
-static void free_example(example *x) {
-    for (int i = 0; i < COSTS; i++) pc_costs_free(&x->costs[i]);
+static void free_example(example *subject) {
+    for (int i = 0; i < COSTS; i++) pc_costs_free(&subject->costs[i]);
 }
 
 /* ---- answers ---- */
@@ -94,11 +94,11 @@ typedef struct made {
     pc_block block;
 } made;
 
-static made make(const example *x, int i, pc_search_memo *memo) {
+static made make(const example *subject, int i, pc_search_memo *memo) {
     made m = {.code = PC_OK};
-    pc_generate_request request = x->request[i];
+    pc_generate_request request = subject->request[i];
     request.memo = memo;
-    m.code = pc_generate(x->name[i], &request, &m.schedule, x->with_block[i] ? &m.block : NULL, &m.error);
+    m.code = pc_generate(subject->name[i], &request, &m.schedule, subject->with_block[i] ? &m.block : NULL, &m.error);
     return m;
 }
 
@@ -136,12 +136,12 @@ static pc_search_memo *new_memo(size_t bytes_max) {
 }
 
 /* All requests, each twice, on a memo that knows earlier examples; against no memo. */
-static void check_example(const example *x, pc_search_memo *memo) {
+static void check_example(const example *subject, pc_search_memo *memo) {
     for (int i = 0; i < REQUESTS; i++) {
-        made without = make(x, i, NULL);
+        made without = make(subject, i, NULL);
         for (int again = 0; again < 2; again++) {
-            made with = make(x, i, memo);
-            if (!is_same(&with, &without)) fail_msg("%s: another answer with a memo", x->name[i]->name);
+            made with = make(subject, i, memo);
+            if (!is_same(&with, &without)) fail_msg("%s: another answer with a memo", subject->name[i]->name);
             free_made(&with);
         }
         free_made(&without);
@@ -151,10 +151,10 @@ static void check_example(const example *x, pc_search_memo *memo) {
 static void check_examples(uint64_t seed, long examples, pc_search_memo *memo) {
     test_random random = {seed};
     for (long i = 0; i < examples; i++) {
-        example x;
-        draw_example(&random, &x);
-        check_example(&x, memo);
-        free_example(&x);
+        example subject;
+        draw_example(&random, &subject);
+        check_example(&subject, memo);
+        free_example(&subject);
     }
 }
 
@@ -252,15 +252,15 @@ static void check_change(pc_costs *costs, const test_limits *limits, int64_t *nu
     static const char *const names[][2] = {{"zb-1p", "zb-two-thirds"}, {"v-adaptive", "v-min"}};
     *number += by;
     for (int i = 0; i < 2; i++) {
-        example x = {.name = {pc_generator_find(names[costs->chunks - 1][i])},
-                     .request = {{.devices = costs->devices,
-                                  .microbatches = 5,
-                                  .costs = costs,
-                                  .memory_limit = test_limit(limits),
-                                  .threads = 1}},
-                     .with_block = {true}};
-        made with = make(&x, 0, memo), without = make(&x, 0, NULL);
-        if (!is_same(&with, &without)) fail_msg("%s: the memo gives another's answer", x.name[0]->name);
+        example subject = {.name = {pc_generator_find(names[costs->chunks - 1][i])},
+                           .request = {{.devices = costs->devices,
+                                        .microbatches = 5,
+                                        .costs = costs,
+                                        .memory_limit = test_limit(limits),
+                                        .threads = 1}},
+                           .with_block = {true}};
+        made with = make(&subject, 0, memo), without = make(&subject, 0, NULL);
+        if (!is_same(&with, &without)) fail_msg("%s: the memo gives another's answer", subject.name[0]->name);
         free_made(&with);
         free_made(&without);
     }
@@ -319,7 +319,7 @@ static void test_full(void **state) {
 enum { THREADS = 4, ROUNDS = 3 };
 
 typedef struct shared {
-    const example *x;
+    const example *subject;
     pc_search_memo *memo;
     made made[ROUNDS * REQUESTS];
 } shared;
@@ -327,16 +327,16 @@ typedef struct shared {
 static void make_one(void *context, int worker, int64_t index) {
     (void)worker;
     shared *work = context;
-    work->made[index] = make(work->x, (int)(index / ROUNDS), work->memo); /* the same at the same time */
+    work->made[index] = make(work->subject, (int)(index / ROUNDS), work->memo); /* the same at the same time */
 }
 
-static void check_threads(const example *x, size_t bytes_max) {
-    shared work = {.x = x, .memo = new_memo(bytes_max)};
+static void check_threads(const example *subject, size_t bytes_max) {
+    shared work = {.subject = subject, .memo = new_memo(bytes_max)};
     pc_search_memo *one = new_memo(bytes_max); /* of one thread, which asks once */
     pc_parallel_run(THREADS, (int64_t)ROUNDS * REQUESTS, make_one, &work);
     for (int i = 0; i < ROUNDS * REQUESTS; i++) {
-        made alone = make(x, i / ROUNDS, i % ROUNDS ? NULL : one);
-        if (!is_same(&work.made[i], &alone)) fail_msg("%s: another answer", x->name[i / ROUNDS]->name);
+        made alone = make(subject, i / ROUNDS, i % ROUNDS ? NULL : one);
+        if (!is_same(&work.made[i], &alone)) fail_msg("%s: another answer", subject->name[i / ROUNDS]->name);
         free_made(&work.made[i]);
         free_made(&alone);
     }
@@ -351,36 +351,36 @@ static void test_threads(void **state) {
     (void)state;
     test_random random = {6};
     for (long i = 0; i < 1 + test_cases(6, 6) / 6; i++) {
-        example x;
-        draw_example(&random, &x);
-        check_threads(&x, PC_SEARCH_MEMO_BYTES);
-        check_threads(&x, 6000);
-        free_example(&x);
+        example subject;
+        draw_example(&random, &subject);
+        check_threads(&subject, PC_SEARCH_MEMO_BYTES);
+        check_threads(&subject, 6000);
+        free_example(&subject);
     }
 }
 
 /* ---- memory that is refused ---- */
 
 /* Every allocation fails once, also those of the memo's copies. Afterwards nobody waits for what was given up. */
-static void check_refusals(const example *x, int i, bool knows) {
-    made right = make(x, i, NULL);
+static void check_refusals(const example *subject, int i, bool knows) {
+    made right = make(subject, i, NULL);
     long count = 1;
     for (long after = -1; after < count; after++) {
         pc_search_memo *memo = new_memo(PC_SEARCH_MEMO_BYTES);
         if (knows) {
-            made before = make(x, i, memo);
+            made before = make(subject, i, memo);
             free_made(&before);
         }
         long begin = pc_alloc_count();
         pc_alloc_fail_after(after);
-        made m = make(x, i, memo);
+        made m = make(subject, i, memo);
         pc_alloc_fail_after(-1);
         if (after < 0) count = pc_alloc_count() - begin;
         assert_int_equal(m.code, after < 0 ? PC_OK : PC_ERROR_NO_MEMORY);
         if (m.code) {
             assert_null(m.schedule.passes);
             assert_null(m.block.start);
-            m = make(x, i, memo);
+            m = make(subject, i, memo);
         }
         assert_true(is_same(&m, &right));
         free_made(&m);
@@ -392,21 +392,21 @@ static void check_refusals(const example *x, int i, bool knows) {
 static void test_every_allocation_fails_once(void **state) {
     (void)state;
     test_random random = {31};
-    example x;
-    draw_example(&random, &x);
+    example subject;
+    draw_example(&random, &subject);
     for (int i = 0; i < 2; i++) {
-        x.costs[i].recomputes_in_b = false;
-        x.name[i] = pc_generator_find(i ? "v-min" : "zb-two-thirds");
-        x.request[i] = (pc_generate_request){.devices = x.costs[i].devices,
-                                             .microbatches = 2,
-                                             .costs = &x.costs[i],
-                                             .threads = 1,
-                                             .searches_once = true};
-        x.with_block[i] = true;
-        check_refusals(&x, i, false);
-        check_refusals(&x, i, true);
+        subject.costs[i].recomputes_in_b = false;
+        subject.name[i] = pc_generator_find(i ? "v-min" : "zb-two-thirds");
+        subject.request[i] = (pc_generate_request){.devices = subject.costs[i].devices,
+                                                   .microbatches = 2,
+                                                   .costs = &subject.costs[i],
+                                                   .threads = 1,
+                                                   .searches_once = true};
+        subject.with_block[i] = true;
+        check_refusals(&subject, i, false);
+        check_refusals(&subject, i, true);
     }
-    free_example(&x);
+    free_example(&subject);
     pc_search_memo *memo;
     pc_alloc_fail_after(0);
     assert_int_equal(pc_search_memo_create(1, &memo, NULL), PC_ERROR_NO_MEMORY);

@@ -25,12 +25,13 @@ static pc_shape_list list_of(const pc_device_info *info, pc_calibrate_effort eff
 }
 
 static int compare_shapes(const void *a, const void *b) {
-    const pc_listed_shape *x = a, *y = b;
-    int by_family = strcmp(x->family->name, y->family->name);
+    const pc_listed_shape *listed = a, *y = b;
+    int by_family = strcmp(listed->family->name, y->family->name);
     if (by_family) return by_family;
-    const int64_t p[] = {x->shape.dtype,    x->shape.batch,     x->shape.m,
-                         x->shape.n,        x->shape.k,         x->shape.heads,
-                         x->shape.kv_heads, x->shape.is_causal, (int64_t)(1000.0f * x->shape.probability)};
+    const int64_t p[] = {
+        listed->shape.dtype,    listed->shape.batch,     listed->shape.m,
+        listed->shape.n,        listed->shape.k,         listed->shape.heads,
+        listed->shape.kv_heads, listed->shape.is_causal, (int64_t)(1000.0f * listed->shape.probability)};
     const int64_t q[] = {y->shape.dtype,    y->shape.batch,     y->shape.m,
                          y->shape.n,        y->shape.k,         y->shape.heads,
                          y->shape.kv_heads, y->shape.is_causal, (int64_t)(1000.0f * y->shape.probability)};
@@ -40,18 +41,18 @@ static int compare_shapes(const void *a, const void *b) {
 }
 
 /* What the device has to hold, counted here by the family's own tensors. */
-static void check_memory(const pc_listed_shape *x, const pc_device_info *info) {
+static void check_memory(const pc_listed_shape *listed, const pc_device_info *info) {
     pc_tensor tensors[PC_KERNEL_TENSORS];
     int count;
     int64_t bytes = 0;
-    assert_int_equal(x->family->tensors(&x->shape, tensors, &count, NULL), PC_OK);
+    assert_int_equal(listed->family->tensors(&listed->shape, tensors, &count, NULL), PC_OK);
     for (int i = 0; i < count; i++) bytes += (tensors[i].count * pc_dtype_bytes(tensors[i].dtype) + 255) / 256 * 256;
-    assert_int_equal(x->set_bytes, bytes);
-    assert_true(x->sets >= 1 && bytes * x->sets <= info->memory_bytes - info->reserved_bytes);
-    int64_t touched = x->family->bytes(&x->shape) < bytes ? x->family->bytes(&x->shape) : bytes;
-    bool is_cold = touched * x->sets >= 3 * info->l2_bytes;
-    bool is_full = (x->sets + 1) * bytes > (int64_t)4 << 30 ||
-                   (x->sets + 1) * bytes > (info->memory_bytes - info->reserved_bytes) / 10 * 9;
+    assert_int_equal(listed->set_bytes, bytes);
+    assert_true(listed->sets >= 1 && bytes * listed->sets <= info->memory_bytes - info->reserved_bytes);
+    int64_t touched = listed->family->bytes(&listed->shape) < bytes ? listed->family->bytes(&listed->shape) : bytes;
+    bool is_cold = touched * listed->sets >= 3 * info->l2_bytes;
+    bool is_full = (listed->sets + 1) * bytes > (int64_t)4 << 30 ||
+                   (listed->sets + 1) * bytes > (info->memory_bytes - info->reserved_bytes) / 10 * 9;
     assert_true(is_cold || is_full);
 }
 
@@ -90,14 +91,14 @@ static void plans_cover_every_family(void **state) {
         for (int f = 0; f < family_count; f++) {
             int64_t least = INT64_MAX, most = 0, coarse = 0, causal = 0, fp16 = 0;
             for (int64_t i = 0; i < list.count; i++) {
-                const pc_listed_shape *x = &list.shape[i];
-                if (x->family != families[f]) continue;
-                int64_t bytes = x->family->bytes(&x->shape);
+                const pc_listed_shape *listed = &list.shape[i];
+                if (listed->family != families[f]) continue;
+                int64_t bytes = listed->family->bytes(&listed->shape);
                 least = bytes < least ? bytes : least;
                 most = bytes > most ? bytes : most;
-                coarse += x->tier == PC_SHAPE_COARSE;
-                causal += x->shape.is_causal;
-                fp16 += x->shape.dtype == PC_FP16;
+                coarse += listed->tier == PC_SHAPE_COARSE;
+                causal += listed->shape.is_causal;
+                fp16 += listed->shape.dtype == PC_FP16;
             }
             if (coarse < 7) fail_msg("%s: %d shapes", families[f]->name, (int)coarse);
             if (families[f]->group == PC_KERNEL_ATTENTION) assert_true(causal >= 10 && list.count > causal);

@@ -141,37 +141,37 @@ static void solve(const network *n, journey *journeys) {
 
 /* ---- beside each other ---- */
 
-static void run(fixture *x, const network *n, bool with_trace) {
+static void run(fixture *test, const network *n, bool with_trace) {
     int32_t number, route;
     pc_error error = {0};
-    pc_program_clear(x->program);
+    pc_program_clear(test->program);
     for (int32_t l = 0; l < n->links; l++) {
         pc_link link = {n->latency[l], n->capacity[l] * 1e12, false};
-        assert_int_equal(pc_program_add_link(x->program, &link, &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_link(test->program, &link, &number, NULL), PC_OK);
     }
     for (int32_t f = 0; f < n->flows; f++) { /* a clock and a flow */
         pc_task clock = pc_task_default(), flow = pc_task_default();
-        assert_int_equal(pc_program_add_route(x->program, n->route[f], n->hops[f], &route, NULL), PC_OK);
+        assert_int_equal(pc_program_add_route(test->program, n->route[f], n->hops[f], &route, NULL), PC_OK);
         clock.duration_ps = n->wait[f];
         flow.route = route;
         flow.flow_bytes = n->bytes[f];
-        assert_int_equal(pc_program_add_task(x->program, &clock, &number, NULL), PC_OK);
-        assert_int_equal(pc_program_add_task(x->program, &flow, &number, NULL), PC_OK);
-        assert_int_equal(pc_program_add_edge(x->program, number - 1, number, 0, NULL), PC_OK);
+        assert_int_equal(pc_program_add_task(test->program, &clock, &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_task(test->program, &flow, &number, NULL), PC_OK);
+        assert_int_equal(pc_program_add_edge(test->program, number - 1, number, 0, NULL), PC_OK);
         if (n->after[f] >= 0)
-            assert_int_equal(pc_program_add_edge(x->program, 2 * n->after[f] + 1, number - 1, 0, NULL), PC_OK);
+            assert_int_equal(pc_program_add_edge(test->program, 2 * n->after[f] + 1, number - 1, 0, NULL), PC_OK);
     }
-    if (pc_program_seal(x->program, &error) ||
-        pc_simulation_run(x->simulation, x->program, &(pc_simulation_options){.with_trace = with_trace}, &x->result,
-                          &error))
+    if (pc_program_seal(test->program, &error) ||
+        pc_simulation_run(test->simulation, test->program, &(pc_simulation_options){.with_trace = with_trace},
+                          &test->result, &error))
         fail_msg("%s", error.message);
-    assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
+    assert_int_equal(test->result.outcome, PC_OUTCOME_DONE);
 }
 
 /* The engine rounds each end to a picosecond, and a flow that comes or goes one later shifts those it shares with; in
  * 650,000 flows no end was 10 away. */
 static void test_flows_end_when_the_direct_solution_says(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     test_random random = {83};
     long cases = test_cases(200, 20000), flows = 0;
     double worst = 0;
@@ -180,9 +180,9 @@ static void test_flows_end_when_the_direct_solution_says(void **state) {
         journey journeys[FLOWS];
         draw_network(&random, &n);
         solve(&n, journeys);
-        run(x, &n, i % 2);
+        run(test, &n, i % 2);
         for (int32_t f = 0; f < n.flows; f++) {
-            double found = (double)x->result.end_ps[2 * f + 1], expected = (double)journeys[f].end;
+            double found = (double)test->result.end_ps[2 * f + 1], expected = (double)journeys[f].end;
             double away = fabs(found - expected);
             if (away > MOST_AWAY_PS)
                 fail_msg("network %ld, flow %d: ends at %.17g ps; expected %.17g", i, (int)f, found, expected);

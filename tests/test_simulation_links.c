@@ -9,70 +9,71 @@
 
 /* Alone: latency 7, 100 bytes at 4 a picosecond: 32. Over a second, slower link with latency 3: 10 + 100/2. */
 static void test_flow_alone(void **state) {
-    fixture *x = *state;
-    int32_t links[] = {add_link(x, 7, 4.0), add_link(x, 3, 2.0)};
-    int32_t a = add_flow(x, add_route(x, links, 1), 100);
-    int32_t b = add_flow(x, add_route(x, links, 2), 100), none = add_flow(x, 0, 0);
-    add_edge(x, a, b, 0);
-    add_edge(x, b, none, 0);
-    run(x);
-    check_task(x, a, 0, 32);
-    check_task(x, b, 32, 92);
-    check_task(x, none, 92, 99); /* no bytes: the latency only */
+    fixture *test = *state;
+    int32_t links[] = {add_link(test, 7, 4.0), add_link(test, 3, 2.0)};
+    int32_t a = add_flow(test, add_route(test, links, 1), 100);
+    int32_t b = add_flow(test, add_route(test, links, 2), 100), none = add_flow(test, 0, 0);
+    add_edge(test, a, b, 0);
+    add_edge(test, b, none, 0);
+    run(test);
+    check_task(test, a, 0, 32);
+    check_task(test, b, 32, 92);
+    check_task(test, none, 92, 99); /* no bytes: the latency only */
 }
 
 /* Two flows of 100 bytes on a link of 4 a picosecond, the second 10 later: 10 alone at 4 (40 done), then 2 each: the
  * first's 60 take 30, to 40; the second has 60 of its 100 by then and 40 left at 4: to 50. */
 static void test_flows_share(void **state) {
-    fixture *x = *state;
-    int32_t link = add_link(x, 0, 4.0), route = add_route(x, &link, 1);
-    int32_t a = add_flow(x, route, 100), b = add_flow(x, route, 100), clock = add_task(x, PC_NO_RESOURCE, 10);
-    add_edge(x, clock, b, 0);
-    run(x);
-    check_task(x, a, 0, 40);
-    check_task(x, b, 10, 50);
-    assert_int_equal(x->result.loads.count, 2); /* full from the first's beginning to the second's end */
-    assert_true(x->result.loads.bytes_per_s[0] == 4e12);
-    assert_true(x->result.loads.bytes_per_s[1] == 0.0);
-    assert_int_equal(x->result.loads.time_ps[1], 50);
+    fixture *test = *state;
+    int32_t link = add_link(test, 0, 4.0), route = add_route(test, &link, 1);
+    int32_t a = add_flow(test, route, 100), b = add_flow(test, route, 100), clock = add_task(test, PC_NO_RESOURCE, 10);
+    add_edge(test, clock, b, 0);
+    run(test);
+    check_task(test, a, 0, 40);
+    check_task(test, b, 10, 50);
+    assert_int_equal(test->result.loads.count, 2); /* full from the first's beginning to the second's end */
+    assert_true(test->result.loads.bytes_per_s[0] == 4e12);
+    assert_true(test->result.loads.bytes_per_s[1] == 0.0);
+    assert_int_equal(test->result.loads.time_ps[1], 50);
 }
 
 /* The textbook's three flows: one over both links (capacity 2 and 6), one on each. The long one and its neighbour on
  * the tight link get 1 each, the other one the 5 that are left. All have 60 bytes: that one ends at 12, those at 60. */
 static void test_flows_max_min(void **state) {
-    fixture *x = *state;
-    int32_t links[] = {add_link(x, 0, 2.0), add_link(x, 0, 6.0)};
-    int32_t both = add_flow(x, add_route(x, links, 2), 60);
-    int32_t tight = add_flow(x, add_route(x, links, 1), 60), wide = add_flow(x, add_route(x, links + 1, 1), 60);
-    run(x);
-    check_task(x, wide, 0, 12);
-    check_task(x, both, 0, 60);
-    check_task(x, tight, 0, 60);
+    fixture *test = *state;
+    int32_t links[] = {add_link(test, 0, 2.0), add_link(test, 0, 6.0)};
+    int32_t both = add_flow(test, add_route(test, links, 2), 60);
+    int32_t tight = add_flow(test, add_route(test, links, 1), 60),
+            wide = add_flow(test, add_route(test, links + 1, 1), 60);
+    run(test);
+    check_task(test, wide, 0, 12);
+    check_task(test, both, 0, 60);
+    check_task(test, tight, 0, 60);
 }
 
 /* Two flows of 100 bytes on an unshared link of 4 a picosecond, the second 10 later: 25 each, and 8 a picosecond go
  * over it meanwhile. A third, over it and a shared link of 6, shares that one with a fourth of 100: 3 each. */
 static void test_unshared_link(void **state) {
-    fixture *x = *state;
-    int32_t links[] = {add_unshared_link(x, 0, 4.0), add_link(x, 0, 6.0)};
-    int32_t alone = add_route(x, links, 1), both = add_route(x, links, 2), shared = add_route(x, links + 1, 1);
-    int32_t a = add_flow(x, alone, 100), b = add_flow(x, alone, 100), clock = add_task(x, PC_NO_RESOURCE, 10);
-    int32_t later = add_task(x, PC_NO_RESOURCE, 100), c = add_flow(x, both, 90), d = add_flow(x, shared, 120);
-    add_edge(x, clock, b, 0);
-    add_edge(x, later, c, 0);
-    add_edge(x, later, d, 0);
-    run(x);
-    check_task(x, a, 0, 25);
-    check_task(x, b, 10, 35);
-    check_task(x, c, 100, 130);
-    check_task(x, d, 100, 135); /* 90 by 130, 30 more at 6 */
+    fixture *test = *state;
+    int32_t links[] = {add_unshared_link(test, 0, 4.0), add_link(test, 0, 6.0)};
+    int32_t alone = add_route(test, links, 1), both = add_route(test, links, 2), shared = add_route(test, links + 1, 1);
+    int32_t a = add_flow(test, alone, 100), b = add_flow(test, alone, 100), clock = add_task(test, PC_NO_RESOURCE, 10);
+    int32_t later = add_task(test, PC_NO_RESOURCE, 100), c = add_flow(test, both, 90), d = add_flow(test, shared, 120);
+    add_edge(test, clock, b, 0);
+    add_edge(test, later, c, 0);
+    add_edge(test, later, d, 0);
+    run(test);
+    check_task(test, a, 0, 25);
+    check_task(test, b, 10, 35);
+    check_task(test, c, 100, 130);
+    check_task(test, d, 100, 135); /* 90 by 130, 30 more at 6 */
     static const pc_time times[] = {0, 10, 25, 35, 100, 130};
     static const double loads[] = {4e12, 8e12, 4e12, 0, 3e12, 0};
     int64_t row = 0;
-    for (int64_t i = 0; i < x->result.loads.count; i++) {
-        if (x->result.loads.link[i] != links[0]) continue;
-        assert_int_equal(x->result.loads.time_ps[i], times[row]);
-        assert_true(x->result.loads.bytes_per_s[i] == loads[row++]);
+    for (int64_t i = 0; i < test->result.loads.count; i++) {
+        if (test->result.loads.link[i] != links[0]) continue;
+        assert_int_equal(test->result.loads.time_ps[i], times[row]);
+        assert_true(test->result.loads.bytes_per_s[i] == loads[row++]);
     }
     assert_int_equal(row, 6);
 }
@@ -80,17 +81,18 @@ static void test_unshared_link(void **state) {
 /* An unshared link bounds what goes on over shared ones: 1 a picosecond for the first flow, 5 for the other on the
  * shared link of 6. A flow that lasts no picosecond ends all the same. */
 static void test_unshared_link_bounds(void **state) {
-    fixture *x = *state;
-    int32_t links[] = {add_unshared_link(x, 3, 1.0), add_link(x, 0, 6.0)};
-    int32_t both = add_route(x, links, 2), shared = add_route(x, links + 1, 1);
-    int32_t fast[] = {add_unshared_link(x, 0, 9.0)};
-    int32_t a = add_flow(x, both, 60), b = add_flow(x, shared, 60), c = add_flow(x, add_route(x, fast, 1), 1);
-    int32_t clock = add_task(x, PC_NO_RESOURCE, 3);
-    add_edge(x, clock, b, 0);
-    run(x);
-    check_task(x, a, 0, 63);
-    check_task(x, b, 3, 15);
-    check_task(x, c, 0, 0);
+    fixture *test = *state;
+    int32_t links[] = {add_unshared_link(test, 3, 1.0), add_link(test, 0, 6.0)};
+    int32_t both = add_route(test, links, 2), shared = add_route(test, links + 1, 1);
+    int32_t fast[] = {add_unshared_link(test, 0, 9.0)};
+    int32_t a = add_flow(test, both, 60), b = add_flow(test, shared, 60),
+            c = add_flow(test, add_route(test, fast, 1), 1);
+    int32_t clock = add_task(test, PC_NO_RESOURCE, 3);
+    add_edge(test, clock, b, 0);
+    run(test);
+    check_task(test, a, 0, 63);
+    check_task(test, b, 3, 15);
+    check_task(test, c, 0, 0);
 }
 
 /* ---- max-min shares against their definition ---- */
@@ -156,28 +158,28 @@ static void test_max_min_conditions(void **state) {
 /* Random flows at random times: every link's load stays within its capacity, all bytes arrive, and the integral of the
  * loads is the bytes that went over the link. */
 static void test_flows_conserve_bytes(void **state) {
-    fixture *x = *state;
+    fixture *test = *state;
     test_random random = {6};
     for (long k = 0; k < test_cases(300, 20000); k++) {
         network n;
         double sent[LINKS_MAX] = {0}, carried[LINKS_MAX] = {0}, load[LINKS_MAX] = {0}, since[LINKS_MAX] = {0};
         draw_network(&random, &n);
-        pc_program_clear(x->program);
-        for (int32_t l = 0; l < n.link_count; l++) add_link(x, 0, n.capacity[l]);
+        pc_program_clear(test->program);
+        for (int32_t l = 0; l < n.link_count; l++) add_link(test, 0, n.capacity[l]);
         for (int32_t f = 0; f < n.flow_count; f++) {
             int64_t bytes = test_between(&random, 0, 1000000);
-            int32_t route = add_route(x, n.route + n.offset[f], n.offset[f + 1] - n.offset[f]);
-            int32_t clock = add_task(x, PC_NO_RESOURCE, test_between(&random, 0, 20000));
-            add_edge(x, clock, add_flow(x, route, bytes), 0);
+            int32_t route = add_route(test, n.route + n.offset[f], n.offset[f + 1] - n.offset[f]);
+            int32_t clock = add_task(test, PC_NO_RESOURCE, test_between(&random, 0, 20000));
+            add_edge(test, clock, add_flow(test, route, bytes), 0);
             for (int32_t i = n.offset[f]; i < n.offset[f + 1]; i++) sent[n.route[i]] += (double)bytes;
         }
-        run(x);
-        assert_int_equal(x->result.outcome, PC_OUTCOME_DONE);
-        for (int64_t i = 0; i < x->result.loads.count; i++) {
-            int32_t l = x->result.loads.link[i];
-            carried[l] += load[l] * ((double)x->result.loads.time_ps[i] - since[l]);
-            since[l] = (double)x->result.loads.time_ps[i];
-            load[l] = x->result.loads.bytes_per_s[i] * 1e-12;
+        run(test);
+        assert_int_equal(test->result.outcome, PC_OUTCOME_DONE);
+        for (int64_t i = 0; i < test->result.loads.count; i++) {
+            int32_t l = test->result.loads.link[i];
+            carried[l] += load[l] * ((double)test->result.loads.time_ps[i] - since[l]);
+            since[l] = (double)test->result.loads.time_ps[i];
+            load[l] = test->result.loads.bytes_per_s[i] * 1e-12;
             assert_true(load[l] <= n.capacity[l] * (1 + 1e-9));
         }
         for (int32_t l = 0; l < n.link_count; l++) { /* each end is rounded to a picosecond */

@@ -2,18 +2,17 @@
 #include "tests/support.h"
 
 #include "calib/device/measure_private.h"
-#include "calib/device/statistics.h"
 
 #include <math.h>
 
 enum { ROOM = 512 };
 
-static void shuffle(test_random *random, double *x, int count) {
+static void shuffle(test_random *random, double *samples, int count) {
     for (int i = count - 1; i > 0; i--) {
         int j = (int)test_between(random, 0, i);
-        double kept = x[i];
-        x[i] = x[j];
-        x[j] = kept;
+        double kept = samples[i];
+        samples[i] = samples[j];
+        samples[j] = kept;
     }
 }
 
@@ -80,10 +79,10 @@ static void quantiles_hold_their_share(void **state) {
 
 /* ---- enough samples ---- */
 
-static int taken(const pc_sampler_rule *rule, const double *x, double each_s) {
+static int taken(const pc_sampler_rule *rule, const double *samples, double each_s) {
     double room[ROOM];
     int count = 0;
-    while (!pc_sampler_is_done(rule, x, count, count * each_s, room)) count++;
+    while (!pc_sampler_is_done(rule, samples, count, count * each_s, room)) count++;
     return count;
 }
 

@@ -1,6 +1,6 @@
 /* Ranks, their processes, their collectives: over processes of this machine in place of GPUs. */
 #include "calib/device/launched.h"
-#include "calib/device/transfers.h"
+#include "calib/device/measure_private.h"
 #include "engine/alloc.h"
 #include "kernels/transfer.h"
 #include "tests/support.h"

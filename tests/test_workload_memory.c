@@ -1,7 +1,7 @@
 /* What a model's parts hold: activations equal to the published formulas to the last byte, and what stands all the
  * time.
  */
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 #include "tests/random_model.h"
 
 static pc_part_activation activation_of(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r) {

@@ -1,7 +1,6 @@
 /* In place of the measuring program and the replay, where the command is built without CUDA. */
 #include "calib/device/measure.h"
-#include "calib/device/replay.h"
-#include "calib/device/transfers.h"
+#include "calib/device/replay_device.h"
 
 static pc_code say_absent(pc_error *error) {
     return pc_error_set(error, PC_ERROR_IO,

@@ -1,6 +1,5 @@
 #include "calib/device/measure_private.h"
 
-#include "calib/device/transfers.h"
 #include "engine/alloc.h"
 #include "engine/clock.h"
 #include "kernels/attention_library.h"

@@ -49,6 +49,26 @@ typedef struct pc_calibrate_request {
  * way: the profile has what was measured until then, fitted. `profile` is empty before. */
 pc_code pc_calibrate(const pc_calibrate_request *request, pc_profile *profile, char **warnings, pc_error *error);
 
+/* ---- ranks ---- */
+
+/* One process of a group that measures collectives and messages. The calibration starts them itself (exec of its own
+ * program), or mpirun or srun did. They meet by files in a folder that all of them see. */
+typedef struct pc_rank_task {
+    int rank, ranks, nodes, device;
+    const char *folder; /* where ranks meet */
+    const char *link;   /* how they are joined, as in pc_transfer_measurement */
+    double budget_s;    /* of all collectives and sizes, start-up included */
+    int64_t most_bytes; /* the largest size */
+} pc_rank_task;
+
+/* A rank's arguments, behind the program's path and PC_RANK_COMMAND, and back; PC_ERROR_INPUT where they are none. */
+#define PC_RANK_COMMAND "calibrate-rank"
+enum { PC_RANK_ARGUMENTS = 8 };
+pc_code pc_rank_task_parse(int count, char **arguments, pc_rank_task *task, pc_error *error);
+
+/* Measures as that rank, until done or out of time; rank 0 writes FOLDER/transfers.h5 after every collective. */
+pc_code pc_rank_measure(const pc_rank_task *task, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,6 @@
 /* What the device can do at most, at which clock, and whether that stays so. */
 #include "calib/device/measure_private.h"
 
-#include "calib/device/statistics.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

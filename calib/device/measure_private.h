@@ -19,6 +19,12 @@ extern "C" {
 
 /* Pure decisions; nothing here looks at a clock or a device. */
 
+/* Of `count` > 0 finite samples. `room` takes `count` numbers: afterwards the samples, ascending. */
+void pc_statistics_of(const double *samples, int64_t count, double *room, pc_statistics *statistics);
+
+/* The inter-quartile range as a fraction of the median; `room` as above. 0 if the median is 0. */
+double pc_relative_range(const double *samples, int64_t count, double *room);
+
 typedef struct pc_sampler_rule {
     int32_t least, most; /* samples */
     double steadiness;   /* by how much the relative inter-quartile range may differ, as a fraction of it */
@@ -199,6 +205,9 @@ bool pc_measure_is_interrupted(pc_measure *session);
 /* Adds a line to the warnings. */
 pc_code pc_measure_warn(pc_measure *session, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
 
+/* Adds a line to the caller's warnings (pc_free); NULL before the first. */
+pc_code pc_warnings_add(char **warnings, const char *line, pc_error *error);
+
 /* ---- measure_shape.c ---- */
 
 /* Tensors of one shape on the device, `sets` times: tensor t of set s at base[t] + s * stride[t]. */
@@ -237,6 +246,28 @@ pc_code pc_measure_launches(pc_measure *session, pc_error *error);
 void pc_measure_ceilings(pc_measure *session);
 /* Measures the sentinels again. */
 pc_code pc_measure_sentinels(pc_measure *session, pc_error *error);
+
+/* ---- transfers.c, transfers_rank.c: collectives and messages, one process a rank ---- */
+
+/* A file of the folder where ranks meet; the text is valid until the next call of the same thread. */
+const char *pc_rank_file(const char *folder, const char *name, int number);
+
+/* Adds the transfers of the profile at `path` to another. */
+pc_code pc_rank_take(const char *path, pc_profile *profile, pc_error *error);
+
+/* The largest size that is measured. */
+int64_t pc_transfers_most_bytes(pc_calibrate_effort effort);
+
+/* Measures every group size of this machine's devices, and adds to the profile. With a single device two ranks share it
+ * and talk over the loopback sockets: the link says so. A rank that fails ends its group: a line of `warnings`, which
+ * is the caller's (pc_free) and may be NULL before; what other groups gave stays. */
+pc_code pc_measure_transfers(const pc_calibrate_request *request, int devices, double budget_s, pc_profile *profile,
+                             char **warnings, pc_error *error);
+
+/* Measures as one of the ranks that mpirun or srun started (launched.h), which meet in `folder`: first 2, 4, 8 ... of
+ * them, then all. On rank 0 the profile has the result. */
+pc_code pc_measure_launched(const pc_calibrate_request *request, const pc_launched *launched, const char *folder,
+                            int devices, double budget_s, pc_profile *profile, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,6 @@
 /* One shape of one kernel: its buffers, its samples, what the profile keeps of them. */
 #include "calib/device/measure_private.h"
 
-#include "calib/device/statistics.h"
 #include "engine/numbers.h"
 
 #include <assert.h>

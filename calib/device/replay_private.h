@@ -4,7 +4,7 @@
 #ifndef PC_CALIB_DEVICE_REPLAY_PRIVATE_H
 #define PC_CALIB_DEVICE_REPLAY_PRIVATE_H
 
-#include "calib/device/replay.h"
+#include "calib/device/replay_device.h"
 #include "kernels/layer.h"
 #include "models/cost/cost.h"
 #include "models/schedule/schedule.h"

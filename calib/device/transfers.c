@@ -1,5 +1,5 @@
 /* Starting the ranks of this machine and collecting what they measured. */
-#include "calib/device/transfers.h"
+#include "calib/device/measure_private.h"
 
 #include "engine/alloc.h"
 #include "engine/clock.h"

@@ -1,8 +1,7 @@
 /* One rank: meets the others, checks every collective, times it. Whatever decides how often something runs is agreed
  * on over all ranks first, or they would wait for each other for ever. */
-#include "calib/device/transfers.h"
+#include "calib/device/measure_private.h"
 
-#include "calib/device/statistics.h"
 #include "engine/alloc.h"
 #include "engine/clock.h"
 #include "engine/random.h"

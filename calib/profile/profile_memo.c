@@ -9,11 +9,20 @@
 enum { MOST = 6144 };
 
 /* What decides the cost of an operation. A function's name is one text in static storage: its address says it all. */
-static pc_hash key_of(const pc_operation *x) {
+static pc_hash key_of(const pc_operation *operation) {
     pc_hash key = {0};
-    const int64_t numbers[] = {
-        x->batch, x->m,    x->n,         x->k,        x->bytes,    x->flops, (intptr_t)x->function,
-        x->kind,  x->role, x->precision, x->launches, x->is_causal};
+    const int64_t numbers[] = {operation->batch,
+                               operation->m,
+                               operation->n,
+                               operation->k,
+                               operation->bytes,
+                               operation->flops,
+                               (intptr_t)operation->function,
+                               operation->kind,
+                               operation->role,
+                               operation->precision,
+                               operation->launches,
+                               operation->is_causal};
     pc_hash_add_bytes(&key, numbers, sizeof numbers);
     return key;
 }

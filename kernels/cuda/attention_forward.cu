@@ -25,14 +25,14 @@ template <int M> struct running_softmax {
 };
 
 /* Four lanes hold a row. */
-__device__ __forceinline__ float row_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(PC_ALL_LANES, x, 1));
-    return fmaxf(x, __shfl_xor_sync(PC_ALL_LANES, x, 2));
+__device__ __forceinline__ float row_max(float value) {
+    value = fmaxf(value, __shfl_xor_sync(PC_ALL_LANES, value, 1));
+    return fmaxf(value, __shfl_xor_sync(PC_ALL_LANES, value, 2));
 }
 
-__device__ __forceinline__ float row_sum(float x) {
-    x += __shfl_xor_sync(PC_ALL_LANES, x, 1);
-    return x + __shfl_xor_sync(PC_ALL_LANES, x, 2);
+__device__ __forceinline__ float row_sum(float value) {
+    value += __shfl_xor_sync(PC_ALL_LANES, value, 1);
+    return value + __shfl_xor_sync(PC_ALL_LANES, value, 2);
 }
 
 /* Turns scores into probabilities (before division by their sum), and brings `out` to the new largest score. */

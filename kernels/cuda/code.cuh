@@ -81,24 +81,24 @@ pc_code pc_launch_attributes(pc_device *device, const char *name, void (*kernel)
 
 /* ---- numbers ---- */
 
-__host__ __device__ inline float pc_to_float(float x) {
-    return x;
+__host__ __device__ inline float pc_to_float(float value) {
+    return value;
 }
-__host__ __device__ inline float pc_to_float(__nv_bfloat16 x) {
-    return __bfloat162float(x);
+__host__ __device__ inline float pc_to_float(__nv_bfloat16 value) {
+    return __bfloat162float(value);
 }
-__host__ __device__ inline float pc_to_float(__half x) {
-    return __half2float(x);
+__host__ __device__ inline float pc_to_float(__half value) {
+    return __half2float(value);
 }
 
 /* To the nearest, ties to even. */
-template <class T> __host__ __device__ inline T pc_from_float(float x) {
+template <class T> __host__ __device__ inline T pc_from_float(float value) {
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
-        return __float2bfloat16_rn(x);
+        return __float2bfloat16_rn(value);
     else if constexpr (std::is_same_v<T, __half>)
-        return __float2half_rn(x);
+        return __float2half_rn(value);
     else
-        return x;
+        return value;
 }
 
 /* 16 bytes of T, as one access moves them. */
@@ -135,15 +135,16 @@ template <class T> __device__ inline void pc_store(T *to, const pc_vector<T> &x)
 constexpr unsigned PC_ALL_LANES = 0xffffffffu;
 
 /* Of all lanes of a warp, to all; each sums in the same order, so that all have the same bits. */
-__device__ inline float pc_warp_sum(float x) {
+__device__ inline float pc_warp_sum(float value) {
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) x += __shfl_xor_sync(PC_ALL_LANES, x, distance);
-    return x;
+    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(PC_ALL_LANES, value, distance);
+    return value;
 }
-__device__ inline float pc_warp_max(float x) {
+__device__ inline float pc_warp_max(float value) {
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) x = fmaxf(x, __shfl_xor_sync(PC_ALL_LANES, x, distance));
-    return x;
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = fmaxf(value, __shfl_xor_sync(PC_ALL_LANES, value, distance));
+    return value;
 }
 
 /* The thread's number in its block, the warp's, and how many warps there are. */
@@ -155,34 +156,34 @@ __device__ inline int pc_warps() {
 }
 
 /* Of all threads of a block of whole warps, to all. Every thread has to come; may be called again and again. */
-__device__ inline float pc_block_sum(float x) {
+__device__ inline float pc_block_sum(float value) {
     __shared__ float part[32];
     int lane = pc_thread() % 32, warp = pc_thread() / 32;
-    x = pc_warp_sum(x);
+    value = pc_warp_sum(value);
     __syncthreads(); /* all have read what the call before wrote */
-    if (lane == 0) part[warp] = x;
+    if (lane == 0) part[warp] = value;
     __syncthreads();
     return pc_warp_sum(lane < pc_warps() ? part[lane] : 0.0f);
 }
-__device__ inline float pc_block_max(float x) {
+__device__ inline float pc_block_max(float value) {
     __shared__ float part[32];
     int lane = pc_thread() % 32, warp = pc_thread() / 32;
-    x = pc_warp_max(x);
+    value = pc_warp_max(value);
     __syncthreads();
-    if (lane == 0) part[warp] = x;
+    if (lane == 0) part[warp] = value;
     __syncthreads();
     return pc_warp_max(lane < pc_warps() ? part[lane] : -INFINITY);
 }
 /* Two sums at the cost of one. */
-__device__ inline float2 pc_block_sum2(float2 x) {
+__device__ inline float2 pc_block_sum2(float2 value) {
     __shared__ float2 part[32];
     int lane = pc_thread() % 32, warp = pc_thread() / 32;
-    x = make_float2(pc_warp_sum(x.x), pc_warp_sum(x.y));
+    value = make_float2(pc_warp_sum(value.x), pc_warp_sum(value.y));
     __syncthreads();
-    if (lane == 0) part[warp] = x;
+    if (lane == 0) part[warp] = value;
     __syncthreads();
-    x = lane < pc_warps() ? part[lane] : make_float2(0.0f, 0.0f);
-    return make_float2(pc_warp_sum(x.x), pc_warp_sum(x.y));
+    value = lane < pc_warps() ? part[lane] : make_float2(0.0f, 0.0f);
+    return make_float2(pc_warp_sum(value.x), pc_warp_sum(value.y));
 }
 
 #endif

@@ -117,23 +117,23 @@ template <class T, int WIDTH, int KEPT> struct pc_row {
     }
 };
 
-template <bool BY_WARP> __device__ inline float pc_row_sum(float x) {
+template <bool BY_WARP> __device__ inline float pc_row_sum(float value) {
     if constexpr (BY_WARP)
-        return pc_warp_sum(x);
+        return pc_warp_sum(value);
     else
-        return pc_block_sum(x);
+        return pc_block_sum(value);
 }
-template <bool BY_WARP> __device__ inline float pc_row_max(float x) {
+template <bool BY_WARP> __device__ inline float pc_row_max(float value) {
     if constexpr (BY_WARP)
-        return pc_warp_max(x);
+        return pc_warp_max(value);
     else
-        return pc_block_max(x);
+        return pc_block_max(value);
 }
-template <bool BY_WARP> __device__ inline float2 pc_row_sum2(float2 x) {
+template <bool BY_WARP> __device__ inline float2 pc_row_sum2(float2 value) {
     if constexpr (BY_WARP)
-        return make_float2(pc_warp_sum(x.x), pc_warp_sum(x.y));
+        return make_float2(pc_warp_sum(value.x), pc_warp_sum(value.y));
     else
-        return pc_block_sum2(x);
+        return pc_block_sum2(value);
 }
 
 #endif

@@ -39,62 +39,64 @@ typedef struct picture {
 
 /* --- texts that stand somewhere on the picture --- */
 
-static void add_place(const picture *x, double at_x, double at_y) {
-    pc_text_printf(x->script, "screen %.6f,%.6f", at_x / x->layout->width, 1 - at_y / x->layout->height);
+static void add_place(const picture *canvas, double at_x, double at_y) {
+    pc_text_printf(canvas->script, "screen %.6f,%.6f", at_x / canvas->layout->width, 1 - at_y / canvas->layout->height);
 }
 
 /* A user's text, cut to `room`; `how` is more of gnuplot's words. */
-static void add_text(const picture *x, const char *text, double at_x, double at_y, double room, int font,
+static void add_text(const picture *canvas, const char *text, double at_x, double at_y, double room, int font,
                      const char *how) {
-    pc_text_printf(x->script, "set label ");
-    pc_gnuplot_add_string(x->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
-    pc_text_printf(x->script, " at ");
-    add_place(x, at_x, at_y);
-    pc_text_printf(x->script, " noenhanced %s textcolor rgb '" PC_STYLE_INK "' ", how);
-    pc_picture_add_font(x->script, x->path, font, font != PC_STYLE_TEXT_FONT);
-    pc_text_printf(x->script, "\n");
+    pc_text_printf(canvas->script, "set label ");
+    pc_gnuplot_add_string(canvas->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
+    pc_text_printf(canvas->script, " at ");
+    add_place(canvas, at_x, at_y);
+    pc_text_printf(canvas->script, " noenhanced %s textcolor rgb '" PC_STYLE_INK "' ", how);
+    pc_picture_add_font(canvas->script, canvas->path, font, font != PC_STYLE_TEXT_FONT);
+    pc_text_printf(canvas->script, "\n");
 }
 
-static void add_title(const picture *x) {
-    const pc_chart_layout *layout = x->layout;
+static void add_title(const picture *canvas) {
+    const pc_chart_layout *layout = canvas->layout;
     for (int i = 0; i < layout->title_line_count; i++)
-        add_text(x, layout->title_line[i], PC_CHART_MARGIN, layout->title_y + PC_CHART_TITLE_LINE * i,
+        add_text(canvas, layout->title_line[i], PC_CHART_MARGIN, layout->title_y + PC_CHART_TITLE_LINE * i,
                  layout->width - PC_CHART_MARGIN - PC_CHART_MARGIN_RIGHT, PC_STYLE_TITLE_FONT, "left");
 }
 
-static void add_x_label(const picture *x) {
+static void add_x_label(const picture *canvas) {
     char label[PC_CHART_LABEL_SIZE];
-    double plots = x->layout->width - x->layout->left - PC_CHART_MARGIN_RIGHT;
-    pc_chart_axis_label(x->data->x, x->data->chart->x_label, label);
-    add_text(x, label, x->layout->left + plots / 2, x->layout->x_label_y, plots, PC_STYLE_TEXT_FONT, "center");
+    double plots = canvas->layout->width - canvas->layout->left - PC_CHART_MARGIN_RIGHT;
+    pc_chart_axis_label(canvas->data->x, canvas->data->chart->x_label, label);
+    add_text(canvas, label, canvas->layout->left + plots / 2, canvas->layout->x_label_y, plots, PC_STYLE_TEXT_FONT,
+             "center");
 }
 
 /* Beside the leftmost plot of a row, upwards. */
-static void add_y_label(const picture *x, int y_index, int panel) {
+static void add_y_label(const picture *canvas, int y_index, int panel) {
     char label[PC_CHART_LABEL_SIZE], lines[PC_CHART_Y_LABEL_LINES][PC_CHART_LINE_SIZE];
-    double room = x->layout->plot_height + Y_LABEL_OVER;
-    double middle = pc_chart_plot_spot(x->layout, y_index, panel).y + x->layout->plot_height / 2;
-    pc_chart_axis_label(x->data->y[y_index], x->data->chart->y_label[y_index], label);
+    double room = canvas->layout->plot_height + Y_LABEL_OVER;
+    double middle = pc_chart_plot_spot(canvas->layout, y_index, panel).y + canvas->layout->plot_height / 2;
+    pc_chart_axis_label(canvas->data->y[y_index], canvas->data->chart->y_label[y_index], label);
     size_t letters = (size_t)(room / (PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT));
     int count = pc_chart_wrap(label, letters, PC_CHART_Y_LABEL_LINES, lines);
     for (int i = 0; i < count; i++)
-        add_text(x, lines[i], Y_LABEL_X + PC_CHART_Y_LABEL_LINE * (PC_CHART_Y_LABEL_LINES - count + i), middle, room,
-                 PC_STYLE_TEXT_FONT, "center rotate by 90");
+        add_text(canvas, lines[i], Y_LABEL_X + PC_CHART_Y_LABEL_LINE * (PC_CHART_Y_LABEL_LINES - count + i), middle,
+                 room, PC_STYLE_TEXT_FONT, "center rotate by 90");
 }
 
-static void add_heading(const picture *x, int panel) {
+static void add_heading(const picture *canvas, int panel) {
     char label[PC_CHART_LABEL_SIZE];
-    pc_chart_spot spot = pc_chart_plot_spot(x->layout, 0, panel);
-    pc_chart_group_label(&x->data->panels, panel, label);
-    add_text(x, label, spot.x, spot.y - HEADING_ABOVE, x->layout->plot_width, PC_STYLE_HEADING_FONT, "left");
+    pc_chart_spot spot = pc_chart_plot_spot(canvas->layout, 0, panel);
+    pc_chart_group_label(&canvas->data->panels, panel, label);
+    add_text(canvas, label, spot.x, spot.y - HEADING_ABOVE, canvas->layout->plot_width, PC_STYLE_HEADING_FONT, "left");
 }
 
-static void add_texts(const picture *x) {
-    add_title(x);
-    add_x_label(x);
-    for (int panel = 0; panel < x->data->panels.count; panel++) {
-        if (x->data->panels.column_count) add_heading(x, panel);
-        for (int i = 0; i < x->data->chart->y_count && panel % x->layout->columns == 0; i++) add_y_label(x, i, panel);
+static void add_texts(const picture *canvas) {
+    add_title(canvas);
+    add_x_label(canvas);
+    for (int panel = 0; panel < canvas->data->panels.count; panel++) {
+        if (canvas->data->panels.column_count) add_heading(canvas, panel);
+        for (int i = 0; i < canvas->data->chart->y_count && panel % canvas->layout->columns == 0; i++)
+            add_y_label(canvas, i, panel);
     }
 }
 
@@ -109,46 +111,46 @@ static double mark_size(const pc_chart_data *data, int series) {
     return MARK_LARGEST - (MARK_LARGEST - MARK_SMALLEST) * series / (data->series.count - 1);
 }
 
-static void add_swatch(const picture *x, pc_chart_spot at, uint32_t colour) {
-    pc_text_printf(x->script, "set object rectangle from ");
-    add_place(x, at.x + (double)MARK_X - HALF_SWATCH, at.y + (double)SWATCH / 2);
-    pc_text_printf(x->script, " to ");
-    add_place(x, at.x + (double)MARK_X + HALF_SWATCH, at.y - (double)SWATCH / 2);
-    pc_text_printf(x->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n", colour);
+static void add_swatch(const picture *canvas, pc_chart_spot at, uint32_t colour) {
+    pc_text_printf(canvas->script, "set object rectangle from ");
+    add_place(canvas, at.x + (double)MARK_X - HALF_SWATCH, at.y + (double)SWATCH / 2);
+    pc_text_printf(canvas->script, " to ");
+    add_place(canvas, at.x + (double)MARK_X + HALF_SWATCH, at.y - (double)SWATCH / 2);
+    pc_text_printf(canvas->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n", colour);
 }
 
-static void add_line(const picture *x, pc_chart_spot at, const pc_look *look) {
-    pc_text_printf(x->script, "set arrow from ");
-    add_place(x, at.x, at.y);
-    pc_text_printf(x->script, " to ");
-    add_place(x, at.x + LINE_LENGTH, at.y);
-    pc_text_printf(x->script, " nohead linewidth 1.5 dashtype %d linecolor rgb '#%06" PRIx32 "'\n", look->dash,
+static void add_line(const picture *canvas, pc_chart_spot at, const pc_look *look) {
+    pc_text_printf(canvas->script, "set arrow from ");
+    add_place(canvas, at.x, at.y);
+    pc_text_printf(canvas->script, " to ");
+    add_place(canvas, at.x + LINE_LENGTH, at.y);
+    pc_text_printf(canvas->script, " nohead linewidth 1.5 dashtype %d linecolor rgb '#%06" PRIx32 "'\n", look->dash,
                    look->colour);
 }
 
-static void add_mark(const picture *x, pc_chart_spot at, int shape, double size, uint32_t colour) {
-    pc_text_printf(x->script, "set label '' at ");
-    add_place(x, at.x + MARK_X, at.y);
-    pc_text_printf(x->script, " point pointtype %d pointsize %.3g linewidth 1.5 linecolor rgb '#%06" PRIx32 "'\n",
+static void add_mark(const picture *canvas, pc_chart_spot at, int shape, double size, uint32_t colour) {
+    pc_text_printf(canvas->script, "set label '' at ");
+    add_place(canvas, at.x + MARK_X, at.y);
+    pc_text_printf(canvas->script, " point pointtype %d pointsize %.3g linewidth 1.5 linecolor rgb '#%06" PRIx32 "'\n",
                    shape, size, colour);
 }
 
-static void add_entry_text(const picture *x, pc_chart_spot at, const char *label) {
-    double room = x->layout->width - PC_CHART_MARGIN_RIGHT - at.x - PC_CHART_MARK;
-    add_text(x, label, at.x + PC_CHART_MARK, at.y, room, PC_STYLE_TEXT_FONT, "left");
+static void add_entry_text(const picture *canvas, pc_chart_spot at, const char *label) {
+    double room = canvas->layout->width - PC_CHART_MARGIN_RIGHT - at.x - PC_CHART_MARK;
+    add_text(canvas, label, at.x + PC_CHART_MARK, at.y, room, PC_STYLE_TEXT_FONT, "left");
 }
 
-static void add_series_entry(const picture *x, int series) {
+static void add_series_entry(const picture *canvas, int series) {
     char label[PC_CHART_LABEL_SIZE];
-    pc_chart_spot at = x->layout->legend[series];
-    pc_look look = look_of(x->data, series);
-    if (x->data->chart->style == PC_CHART_BARS)
-        add_swatch(x, at, look.colour);
+    pc_chart_spot at = canvas->layout->legend[series];
+    pc_look look = look_of(canvas->data, series);
+    if (canvas->data->chart->style == PC_CHART_BARS)
+        add_swatch(canvas, at, look.colour);
     else
-        add_mark(x, at, look.shape, mark_size(x->data, series), look.colour);
-    if (x->data->chart->style == PC_CHART_LINES) add_line(x, at, &look);
-    pc_chart_group_label(&x->data->series, series, label);
-    add_entry_text(x, at, label);
+        add_mark(canvas, at, look.shape, mark_size(canvas->data, series), look.colour);
+    if (canvas->data->chart->style == PC_CHART_LINES) add_line(canvas, at, &look);
+    pc_chart_group_label(&canvas->data->series, series, label);
+    add_entry_text(canvas, at, label);
 }
 
 /* How published points look: of bars, whose colours they would vanish on, all the same. */
@@ -157,15 +159,15 @@ static pc_look published_look(const pc_chart_data *data, int series) {
     return data->chart->style == PC_CHART_BARS ? of_bars : look_of(data, series);
 }
 
-static void add_legend(const picture *x) {
-    const pc_chart_data *data = x->data;
-    if (!x->layout->has_legend) return;
-    for (int series = 0; series < data->series.count; series++) add_series_entry(x, series);
+static void add_legend(const picture *canvas) {
+    const pc_chart_data *data = canvas->data;
+    if (!canvas->layout->has_legend) return;
+    for (int series = 0; series < data->series.count; series++) add_series_entry(canvas, series);
     if (!data->has_published) return;
-    pc_chart_spot at = x->layout->legend[data->series.count];
+    pc_chart_spot at = canvas->layout->legend[data->series.count];
     bool is_bars = data->chart->style == PC_CHART_BARS;
-    add_mark(x, at, is_bars ? published_look(data, 0).shape - 1 : 6, PUBLISHED_SIZE, 0x444444);
-    add_entry_text(x, at, "published");
+    add_mark(canvas, at, is_bars ? published_look(data, 0).shape - 1 : 6, PUBLISHED_SIZE, 0x444444);
+    add_entry_text(canvas, at, "published");
 }
 
 /* --- axes --- */
@@ -184,42 +186,42 @@ static void add_tick_label(const char *label, size_t letters, pc_text *script) {
     pc_text_free(&format);
 }
 
-static void add_ticks(const picture *x, const pc_chart_axis *axis, bool has_labels, size_t letters) {
-    pc_text_printf(x->script, "(");
+static void add_ticks(const picture *canvas, const pc_chart_axis *axis, bool has_labels, size_t letters) {
+    pc_text_printf(canvas->script, "(");
     for (int i = 0; i < axis->tick_count; i++) {
-        if (i) pc_text_printf(x->script, ", ");
-        add_tick_label(has_labels ? axis->tick[i].label : "", letters, x->script);
-        pc_text_printf(x->script, " %.9g", axis->tick[i].at);
+        if (i) pc_text_printf(canvas->script, ", ");
+        add_tick_label(has_labels ? axis->tick[i].label : "", letters, canvas->script);
+        pc_text_printf(canvas->script, " %.9g", axis->tick[i].at);
     }
-    pc_text_printf(x->script, ") textcolor rgb '" PC_STYLE_QUIET "'\n");
+    pc_text_printf(canvas->script, ") textcolor rgb '" PC_STYLE_QUIET "'\n");
 }
 
-static bool is_lowest(const picture *x, int y_index) {
-    return y_index == x->data->chart->y_count - 1;
+static bool is_lowest(const picture *canvas, int y_index) {
+    return y_index == canvas->data->chart->y_count - 1;
 }
 
-static size_t letters_of_names(const picture *x) {
-    return x->layout->ticks_turned ? PC_CHART_NAME_LETTERS : PC_COLUMN_TEXT_SIZE;
+static size_t letters_of_names(const picture *canvas) {
+    return canvas->layout->ticks_turned ? PC_CHART_NAME_LETTERS : PC_COLUMN_TEXT_SIZE;
 }
 
-static void add_axes(const picture *x, int y_index, int panel) {
-    const pc_chart_layout *layout = x->layout;
-    const pc_chart_axis *ax = &x->x_axis, *ay = &layout->y[y_index];
-    bool is_bars = x->data->chart->style == PC_CHART_BARS;
+static void add_axes(const picture *canvas, int y_index, int panel) {
+    const pc_chart_layout *layout = canvas->layout;
+    const pc_chart_axis *ax = &canvas->x_axis, *ay = &layout->y[y_index];
+    bool is_bars = canvas->data->chart->style == PC_CHART_BARS;
     pc_chart_spot spot = pc_chart_plot_spot(layout, y_index, panel);
-    pc_text_printf(x->script,
+    pc_text_printf(canvas->script,
                    "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
                    spot.x / layout->width, (spot.x + layout->plot_width) / layout->width, 1 - spot.y / layout->height,
                    1 - (spot.y + layout->plot_height) / layout->height);
-    pc_text_printf(x->script, "set border 3 " QUIET_LINE "\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", ax->low,
-                   ax->high, ay->low, ay->high);
-    pc_text_printf(x->script, "set xtics nomirror out scale %s ", is_bars ? "0" : "0.5");
-    if (layout->ticks_turned) pc_text_printf(x->script, "rotate by %d right ", PC_CHART_TURN);
-    add_ticks(x, ax, is_lowest(x, y_index), letters_of_names(x));
-    pc_text_printf(x->script, "set ytics nomirror out scale 0.5 ");
-    add_ticks(x, ay, panel % layout->columns == 0, PC_COLUMN_TEXT_SIZE);
-    pc_text_printf(x->script, "set grid %sytics back linetype 1 linewidth 0.8 linecolor rgb '" PC_STYLE_GRID "'\n",
+    pc_text_printf(canvas->script, "set border 3 " QUIET_LINE "\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n",
+                   ax->low, ax->high, ay->low, ay->high);
+    pc_text_printf(canvas->script, "set xtics nomirror out scale %s ", is_bars ? "0" : "0.5");
+    if (layout->ticks_turned) pc_text_printf(canvas->script, "rotate by %d right ", PC_CHART_TURN);
+    add_ticks(canvas, ax, is_lowest(canvas, y_index), letters_of_names(canvas));
+    pc_text_printf(canvas->script, "set ytics nomirror out scale 0.5 ");
+    add_ticks(canvas, ay, panel % layout->columns == 0, PC_COLUMN_TEXT_SIZE);
+    pc_text_printf(canvas->script, "set grid %sytics back linetype 1 linewidth 0.8 linecolor rgb '" PC_STYLE_GRID "'\n",
                    is_bars ? "" : "xtics ");
 }
 
@@ -232,119 +234,120 @@ static void add_value(const pc_column *column, double value, pc_text *text) {
                    strcmp(unit, "1") == 0 ? "" : unit);
 }
 
-static void add_note(const picture *x, const pc_chart_point *point) {
-    const pc_run_row *row = &x->data->rows[point->row];
-    const pc_column *column = x->data->x;
+static void add_note(const picture *canvas, const pc_chart_point *point) {
+    const pc_run_row *row = &canvas->data->rows[point->row];
+    const pc_column *column = canvas->data->x;
     pc_text title = {0};
     char attributes[96];
     pc_text_printf(&title, "%s%s: ", row->name, point->is_published ? ", published" : "");
-    if (x->data->chart->style == PC_CHART_BARS)
-        pc_text_printf(&title, "%s %s", column->field.name, x->data->categories.name[(int)point->x]);
+    if (canvas->data->chart->style == PC_CHART_BARS)
+        pc_text_printf(&title, "%s %s", column->field.name, canvas->data->categories.name[(int)point->x]);
     else
         add_value(column, point->x, &title);
     pc_text_printf(&title, ", ");
-    add_value(x->data->y[point->y_index], point->y, &title);
+    add_value(canvas->data->y[point->y_index], point->y, &title);
     snprintf(attributes, sizeof attributes, "class=\"%s\" data-run=\"%" PRId64 "\"%s",
              point->is_published ? "point published" : "point", row->run,
              point->is_published ? " pointer-events=\"all\"" : "");
-    pc_svg_add_note(x->notes, attributes, title.data ? title.data : "");
-    x->notes->text.failed = x->notes->text.failed || title.failed;
+    pc_svg_add_note(canvas->notes, attributes, title.data ? title.data : "");
+    canvas->notes->text.failed = canvas->notes->text.failed || title.failed;
     pc_text_free(&title);
 }
 
 /* From left to right, from bottom to top. */
-static void add_bar(const picture *x, const pc_chart_point *point) {
-    double slot = BARS_PART / x->data->series.count;
-    double left = pc_chart_position(&x->x_axis, point->x) - BARS_PART / 2 + slot * (point->series + (1 - BAR_PART) / 2);
-    pc_text_printf(x->script, "%.9g %.9g %.9g %.9g\n", left, left + slot * BAR_PART, fmin(point->y, 0),
+static void add_bar(const picture *canvas, const pc_chart_point *point) {
+    double slot = BARS_PART / canvas->data->series.count;
+    double left =
+        pc_chart_position(&canvas->x_axis, point->x) - BARS_PART / 2 + slot * (point->series + (1 - BAR_PART) / 2);
+    pc_text_printf(canvas->script, "%.9g %.9g %.9g %.9g\n", left, left + slot * BAR_PART, fmin(point->y, 0),
                    fmax(point->y, 0));
 }
 
-static void add_point(const picture *x, const pc_chart_point *point) {
-    double at = pc_chart_position(&x->x_axis, point->x);
-    if (x->data->chart->style == PC_CHART_BARS)
-        at += BARS_PART / x->data->series.count * (point->series + 0.5) - BARS_PART / 2;
-    pc_text_printf(x->script, "%.9g %.9g\n", at, point->y);
+static void add_point(const picture *canvas, const pc_chart_point *point) {
+    double at = pc_chart_position(&canvas->x_axis, point->x);
+    if (canvas->data->chart->style == PC_CHART_BARS)
+        at += BARS_PART / canvas->data->series.count * (point->series + 0.5) - BARS_PART / 2;
+    pc_text_printf(canvas->script, "%.9g %.9g\n", at, point->y);
 }
 
 /* On bars, of whatever colour, a white ground. */
-static void add_ground(const picture *x, const pc_look *look, const char *name, pc_text *plot) {
+static void add_ground(const picture *canvas, const pc_look *look, const char *name, pc_text *plot) {
     pc_text_printf(plot, "%s$%s using 1:2 with points pointtype %d pointsize %.3g linecolor rgb '#ffffff'",
-                   plot->size ? ", " : "plot ", name, look->shape, pc_picture_point_size(x->path, PUBLISHED_SIZE));
+                   plot->size ? ", " : "plot ", name, look->shape, pc_picture_point_size(canvas->path, PUBLISHED_SIZE));
 }
 
-static void add_how(const picture *x, const pc_chart_point *first, const char *name, pc_text *plot) {
-    bool is_published = first->is_published, is_lines = x->data->chart->style == PC_CHART_LINES && !is_published;
-    double size = is_published ? PUBLISHED_SIZE : mark_size(x->data, first->series);
-    pc_look look = is_published ? published_look(x->data, first->series) : look_of(x->data, first->series);
-    if (is_published && x->data->chart->style == PC_CHART_BARS) add_ground(x, &look, name, plot);
+static void add_how(const picture *canvas, const pc_chart_point *first, const char *name, pc_text *plot) {
+    bool is_published = first->is_published, is_lines = canvas->data->chart->style == PC_CHART_LINES && !is_published;
+    double size = is_published ? PUBLISHED_SIZE : mark_size(canvas->data, first->series);
+    pc_look look = is_published ? published_look(canvas->data, first->series) : look_of(canvas->data, first->series);
+    if (is_published && canvas->data->chart->style == PC_CHART_BARS) add_ground(canvas, &look, name, plot);
     pc_text_printf(plot, "%s$%s using 1:2 with %s pointtype %d pointsize %.3g linewidth 1.5 ",
                    plot->size ? ", " : "plot ", name, is_lines ? "linespoints" : "points", look.shape - is_published,
-                   pc_picture_point_size(x->path, size));
+                   pc_picture_point_size(canvas->path, size));
     if (is_lines) pc_text_printf(plot, "dashtype %d ", look.dash);
     pc_text_printf(plot, "linecolor rgb '#%06" PRIx32 "'", look.colour);
 }
 
-static void add_how_bars(const picture *x, const pc_chart_point *first, const char *name, pc_text *plot) {
+static void add_how_bars(const picture *canvas, const pc_chart_point *first, const char *name, pc_text *plot) {
     pc_text_printf(plot,
                    "%s$%s using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'",
-                   plot->size ? ", " : "plot ", name, look_of(x->data, first->series).colour);
+                   plot->size ? ", " : "plot ", name, look_of(canvas->data, first->series).colour);
 }
 
-static void add_points(const picture *x, const pc_chart_point *first, int64_t count, pc_text *plot) {
-    bool is_bars = x->data->chart->style == PC_CHART_BARS && !first->is_published;
+static void add_points(const picture *canvas, const pc_chart_point *first, int64_t count, pc_text *plot) {
+    bool is_bars = canvas->data->chart->style == PC_CHART_BARS && !first->is_published;
     char name[80];
     snprintf(name, sizeof name, "%s_%d_%d_%d", first->is_published ? "published" : "ours", first->y_index, first->panel,
              first->series);
-    pc_text_printf(x->script, "$%s << EOD\n", name);
-    pc_svg_begin_plot(x->notes, name, is_bars ? "polygon" : "use");
+    pc_text_printf(canvas->script, "$%s << EOD\n", name);
+    pc_svg_begin_plot(canvas->notes, name, is_bars ? "polygon" : "use");
     for (int64_t i = 0; i < count; i++) {
         if (is_bars)
-            add_bar(x, &first[i]);
+            add_bar(canvas, &first[i]);
         else
-            add_point(x, &first[i]);
-        add_note(x, &first[i]);
+            add_point(canvas, &first[i]);
+        add_note(canvas, &first[i]);
     }
-    pc_text_printf(x->script, "EOD\n");
-    pc_svg_end_plot(x->notes);
+    pc_text_printf(canvas->script, "EOD\n");
+    pc_svg_end_plot(canvas->notes);
     if (is_bars)
-        add_how_bars(x, first, name, plot);
+        add_how_bars(canvas, first, name, plot);
     else
-        add_how(x, first, name, plot);
+        add_how(canvas, first, name, plot);
 }
 
 /* --- panels --- */
 
 /* Published points lie below ours, which are smaller; but on bars. */
-static void add_plot(const picture *x, int y_index, int panel) {
+static void add_plot(const picture *canvas, int y_index, int panel) {
     pc_text plot = {0};
     const pc_chart_point *first;
-    bool is_bars = x->data->chart->style == PC_CHART_BARS;
+    bool is_bars = canvas->data->chart->style == PC_CHART_BARS;
     for (int pass = 0; pass < 2; pass++)
-        for (int series = 0; series < x->data->series.count; series++) {
+        for (int series = 0; series < canvas->data->series.count; series++) {
             bool is_published = (pass == 0) != is_bars;
-            int64_t count = pc_chart_find_points(x->data, y_index, panel, series, is_published, &first);
-            if (count) add_points(x, first, count, &plot);
+            int64_t count = pc_chart_find_points(canvas->data, y_index, panel, series, is_published, &first);
+            if (count) add_points(canvas, first, count, &plot);
         }
     if (!plot.size) pc_text_printf(&plot, "plot NaN");
-    pc_text_add(x->script, plot.data ? plot.data : "", plot.size);
-    pc_text_printf(x->script, "\n");
-    x->script->failed = x->script->failed || plot.failed;
+    pc_text_add(canvas->script, plot.data ? plot.data : "", plot.size);
+    pc_text_printf(canvas->script, "\n");
+    canvas->script->failed = canvas->script->failed || plot.failed;
     pc_text_free(&plot);
 }
 
 void pc_chart_add_script(const pc_chart_data *data, const pc_chart_layout *layout, const char *path, pc_text *script,
                          pc_svg_notes *notes) {
-    picture x = {.data = data, .layout = layout, .path = path, .script = script, .notes = notes};
+    picture canvas = {.data = data, .layout = layout, .path = path, .script = script, .notes = notes};
     pc_picture_begin(script, path, layout->width, layout->height);
     pc_text_printf(script, "set multiplot\nunset key\n");
-    add_texts(&x);
-    add_legend(&x);
+    add_texts(&canvas);
+    add_legend(&canvas);
     for (int panel = 0; panel < data->panels.count; panel++) {
-        pc_chart_make_x_axis(data, panel, layout->plot_width, &x.x_axis);
+        pc_chart_make_x_axis(data, panel, layout->plot_width, &canvas.x_axis);
         for (int i = 0; i < data->chart->y_count; i++) {
-            add_axes(&x, i, panel);
-            add_plot(&x, i, panel);
+            add_axes(&canvas, i, panel);
+            add_plot(&canvas, i, panel);
             pc_text_printf(script, "unset label\nunset object\nunset arrow\n");
         }
     }

@@ -24,10 +24,10 @@ static int64_t first_start(const pc_block *block) {
     return first;
 }
 
-static void add_bar(const bar *x, pc_text *script) {
-    double height = BAND / x->places, top = x->device - BAND / 2 + height * x->place;
-    pc_text_printf(script, "%" PRId64 " %" PRId64 " %.6g %.6g %" PRId64 "\n", x->from, x->to, top + 0.08 * height,
-                   top + 0.92 * height, x->to - x->from);
+static void add_bar(const bar *lifespan, pc_text *script) {
+    double height = BAND / lifespan->places, top = lifespan->device - BAND / 2 + height * lifespan->place;
+    pc_text_printf(script, "%" PRId64 " %" PRId64 " %.6g %.6g %" PRId64 "\n", lifespan->from, lifespan->to,
+                   top + 0.08 * height, top + 0.92 * height, lifespan->to - lifespan->from);
 }
 
 /* Those of one shade; how many there are. */
@@ -40,10 +40,10 @@ static int add_bars(const pc_figure *figure, int shade, pc_text *script) {
         for (int c = 0, place = 0; c < block->chunks; c++)
             for (int i = 0; i < block->microbatches; i++) {
                 if (!pc_placement_visits(block->placement, c, i)) continue;
-                bar x = {d, place++, places, c, pc_block_start(block, i, d, c, PC_PASS_F) - zero, 0};
+                bar lifespan = {d, place++, places, c, pc_block_start(block, i, d, c, PC_PASS_F) - zero, 0};
                 if (pc_figure_shade_of(figure->timeline, c) != shade) continue;
-                x.to = x.from + pc_block_lifespan(block, i, d, c);
-                add_bar(&x, script);
+                lifespan.to = lifespan.from + pc_block_lifespan(block, i, d, c);
+                add_bar(&lifespan, script);
                 count++;
             }
     pc_text_printf(script, "EOD\n");

@@ -68,8 +68,8 @@ static bool starts(const char *at, const char *end, const char *text) {
     return (size_t)(end - at) >= length && memcmp(at, text, length) == 0;
 }
 
-static void copy(finisher *x, const char *from, const char *to) {
-    pc_text_add(x->out, from, (size_t)(to - from));
+static void copy(finisher *svg, const char *from, const char *to) {
+    pc_text_add(svg->out, from, (size_t)(to - from));
 }
 
 /* How long a piece of a tag is behind which an id stands, at its definition or where it is used; 0: it is none. */
@@ -80,18 +80,18 @@ static size_t id_mark(const char *at, const char *end) {
     return 0;
 }
 
-static void copy_tag(finisher *x, const char *from, const char *to) {
+static void copy_tag(finisher *svg, const char *from, const char *to) {
     static const char bold[] = PC_SVG_BOLD "\"";
     const char *copied = from;
     for (const char *at = from; at < to; at++) {
         size_t length = id_mark(at, to);
         bool is_bold = starts(at, to, bold);
         if (!length && !is_bold) continue;
-        copy(x, copied, at + length);
-        pc_text_printf(x->out, "%s", is_bold ? "\" font-weight=\"bold\"" : x->prefix);
+        copy(svg, copied, at + length);
+        pc_text_printf(svg->out, "%s", is_bold ? "\" font-weight=\"bold\"" : svg->prefix);
         copied = at + length + (is_bold ? strlen(bold) : 0);
     }
-    copy(x, copied, to);
+    copy(svg, copied, to);
 }
 
 /* --- plots: <g id="picture_plot_1" ><title>$data using 1:2</title> --- */
@@ -102,98 +102,98 @@ static const char *end_of_line(const char *at, const char *end) {
 }
 
 /* Whether the notes' next plot is of the data whose title stands at `at`; then we are in it. */
-static bool enter_plot(finisher *x, const char *at) {
-    const char *line_end = end_of_line(x->note, x->notes_end), *blank;
-    if (x->note == x->notes_end || !starts(at, x->end, "<title>$")) return false;
+static bool enter_plot(finisher *svg, const char *at) {
+    const char *line_end = end_of_line(svg->note, svg->notes_end), *blank;
+    if (svg->note == svg->notes_end || !starts(at, svg->end, "<title>$")) return false;
     at += strlen("<title>$");
-    blank = memchr(x->note, ' ', (size_t)(line_end - x->note));
-    size_t length = (size_t)(blank - x->note);
-    if ((size_t)(x->end - at) <= length || memcmp(at, x->note, length) != 0 || at[length] != ' ') return false;
-    snprintf(x->shape, sizeof x->shape, "<%.*s ", (int)(line_end - blank - 1), blank + 1);
-    x->note = line_end + 1;
-    x->plot_depth = x->depth;
+    blank = memchr(svg->note, ' ', (size_t)(line_end - svg->note));
+    size_t length = (size_t)(blank - svg->note);
+    if ((size_t)(svg->end - at) <= length || memcmp(at, svg->note, length) != 0 || at[length] != ' ') return false;
+    snprintf(svg->shape, sizeof svg->shape, "<%.*s ", (int)(line_end - blank - 1), blank + 1);
+    svg->note = line_end + 1;
+    svg->plot_depth = svg->depth;
     return true;
 }
 
 /* Shapes of plots that say nothing, such as the numbers on passes, let the pointer through to what lies below. */
-static void copy_group(finisher *x, const char *tag, const char *tag_end) {
+static void copy_group(finisher *svg, const char *tag, const char *tag_end) {
     bool is_plot = starts(tag, tag_end, "<g id=\"picture_plot_");
-    if (is_plot && !enter_plot(x, tag_end)) {
-        copy_tag(x, tag, tag_end - 1);
-        pc_text_printf(x->out, "pointer-events=\"none\">");
+    if (is_plot && !enter_plot(svg, tag_end)) {
+        copy_tag(svg, tag, tag_end - 1);
+        pc_text_printf(svg->out, "pointer-events=\"none\">");
     } else
-        copy_tag(x, tag, tag_end);
-    x->depth++;
+        copy_tag(svg, tag, tag_end);
+    svg->depth++;
 }
 
-static void leave_group(finisher *x, const char *tag, const char *tag_end) {
-    copy(x, tag, tag_end);
-    if (--x->depth != x->plot_depth) return;
-    x->plot_depth = -1;
-    if (x->note < x->notes_end && *x->note == '\n')
-        x->note++;
+static void leave_group(finisher *svg, const char *tag, const char *tag_end) {
+    copy(svg, tag, tag_end);
+    if (--svg->depth != svg->plot_depth) return;
+    svg->plot_depth = -1;
+    if (svg->note < svg->notes_end && *svg->note == '\n')
+        svg->note++;
     else
-        x->does_not_match = true; /* there are more notes than shapes */
+        svg->does_not_match = true; /* there are more notes than shapes */
 }
 
 /* <polygon .../> becomes <polygon ... ATTRIBUTES><title>TITLE</title></polygon>. */
-static void copy_shape(finisher *x, const char *tag, const char *tag_end) {
-    const char *line_end = end_of_line(x->note, x->notes_end);
-    const char *tab = memchr(x->note, '\t', (size_t)(line_end - x->note));
+static void copy_shape(finisher *svg, const char *tag, const char *tag_end) {
+    const char *line_end = end_of_line(svg->note, svg->notes_end);
+    const char *tab = memchr(svg->note, '\t', (size_t)(line_end - svg->note));
     if (!tab || tag_end[-2] != '/') {
-        x->does_not_match = true;
+        svg->does_not_match = true;
         return;
     }
-    copy_tag(x, tag, tag_end - 2);
-    if (tab > x->note) pc_text_add(x->out, " ", 1);
-    copy(x, x->note, tab);
-    pc_text_printf(x->out, "><title>");
-    copy(x, tab + 1, line_end);
-    pc_text_printf(x->out, "</title></%.*s>", (int)strlen(x->shape) - 2, x->shape + 1);
-    x->note = line_end + 1;
+    copy_tag(svg, tag, tag_end - 2);
+    if (tab > svg->note) pc_text_add(svg->out, " ", 1);
+    copy(svg, svg->note, tab);
+    pc_text_printf(svg->out, "><title>");
+    copy(svg, tab + 1, line_end);
+    pc_text_printf(svg->out, "</title></%.*s>", (int)strlen(svg->shape) - 2, svg->shape + 1);
+    svg->note = line_end + 1;
 }
 
 /* --- the picture --- */
 
-static void copy_root(finisher *x, const char *tag, const char *tag_end) {
-    copy_tag(x, tag, tag_end - 1);
-    if (x->title && *x->title) {
-        pc_text_printf(x->out, " role=\"img\" aria-label=\"");
-        add_escaped(x->out, x->title);
-        pc_text_printf(x->out, "\"\n");
+static void copy_root(finisher *svg, const char *tag, const char *tag_end) {
+    copy_tag(svg, tag, tag_end - 1);
+    if (svg->title && *svg->title) {
+        pc_text_printf(svg->out, " role=\"img\" aria-label=\"");
+        add_escaped(svg->out, svg->title);
+        pc_text_printf(svg->out, "\"\n");
     }
-    copy(x, tag_end - 1, tag_end);
+    copy(svg, tag_end - 1, tag_end);
 }
 
 /* The tag at `tag`; where to go on. */
-static const char *take_tag(finisher *x, const char *tag) {
-    const char *tag_end = memchr(tag, '>', (size_t)(x->end - tag));
-    if (!tag_end) return copy(x, tag, x->end), x->end;
+static const char *take_tag(finisher *svg, const char *tag) {
+    const char *tag_end = memchr(tag, '>', (size_t)(svg->end - tag));
+    if (!tag_end) return copy(svg, tag, svg->end), svg->end;
     tag_end++;
     if (starts(tag, tag_end, "<title>")) {
-        const char *closed = memmem(tag, (size_t)(x->end - tag), "</title>", strlen("</title>"));
+        const char *closed = memmem(tag, (size_t)(svg->end - tag), "</title>", strlen("</title>"));
         return closed ? closed + strlen("</title>") : tag_end;
     }
     if (starts(tag, tag_end, "<svg"))
-        copy_root(x, tag, tag_end);
+        copy_root(svg, tag, tag_end);
     else if (starts(tag, tag_end, "<g ") || starts(tag, tag_end, "<g>"))
-        copy_group(x, tag, tag_end);
+        copy_group(svg, tag, tag_end);
     else if (starts(tag, tag_end, "</g>"))
-        leave_group(x, tag, tag_end);
-    else if (x->plot_depth >= 0 && starts(tag, tag_end, x->shape))
-        copy_shape(x, tag, tag_end);
+        leave_group(svg, tag, tag_end);
+    else if (svg->plot_depth >= 0 && starts(tag, tag_end, svg->shape))
+        copy_shape(svg, tag, tag_end);
     else
-        copy_tag(x, tag, tag_end);
+        copy_tag(svg, tag, tag_end);
     return tag_end;
 }
 
-static bool finish(finisher *x) {
-    while (x->at < x->end && !x->does_not_match) {
-        const char *tag = memchr(x->at, '<', (size_t)(x->end - x->at));
-        copy(x, x->at, tag ? tag : x->end);
-        x->at = tag ? take_tag(x, tag) : x->end;
+static bool finish(finisher *svg) {
+    while (svg->at < svg->end && !svg->does_not_match) {
+        const char *tag = memchr(svg->at, '<', (size_t)(svg->end - svg->at));
+        copy(svg, svg->at, tag ? tag : svg->end);
+        svg->at = tag ? take_tag(svg, tag) : svg->end;
     }
-    return !x->does_not_match && x->note == x->notes_end;
+    return !svg->does_not_match && svg->note == svg->notes_end;
 }
 
 /* FNV-1a: names of parts in published figures hold it. */
@@ -204,16 +204,16 @@ static uint32_t hash_of(const char *bytes, size_t size) {
 }
 
 void pc_svg_finish(const char *drawn, size_t size, const pc_svg_notes *notes, pc_text *finished) {
-    finisher x = {.at = drawn, .end = drawn + size, .plot_depth = -1, .out = finished};
+    finisher svg = {.at = drawn, .end = drawn + size, .plot_depth = -1, .out = finished};
     size_t before = finished->size;
-    if (!starts(drawn, x.end, "<?xml")) return pc_text_add(finished, drawn, size);
-    snprintf(x.prefix, sizeof x.prefix, "p%08" PRIx32 "-", hash_of(drawn, size));
-    finisher plain = x;
+    if (!starts(drawn, svg.end, "<?xml")) return pc_text_add(finished, drawn, size);
+    snprintf(svg.prefix, sizeof svg.prefix, "p%08" PRIx32 "-", hash_of(drawn, size));
+    finisher plain = svg;
     plain.note = plain.notes_end = "";
-    if (notes) x.title = plain.title = notes->title;
-    x.note = notes && notes->text.data ? notes->text.data : "";
-    x.notes_end = notes && notes->text.data ? x.note + notes->text.size : x.note;
-    if (finish(&x)) return;
+    if (notes) svg.title = plain.title = notes->title;
+    svg.note = notes && notes->text.data ? notes->text.data : "";
+    svg.notes_end = notes && notes->text.data ? svg.note + notes->text.size : svg.note;
+    if (finish(&svg)) return;
     if (!finished->failed) finished->size = before;
     finish(&plain);
 }

@@ -141,31 +141,31 @@ static int compare_events(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static void add_event(sweep *x, event what) {
+static void add_event(sweep *walk, event what) {
     if (what.row < 0) return;
-    what.number = x->count;
-    x->events[x->count++] = what;
+    what.number = walk->count;
+    walk->events[walk->count++] = what;
 }
 
-static void add_flow(sweep *x, int64_t flow, int32_t link) {
-    const pc_engine_trace *trace = x->data->trace;
+static void add_flow(sweep *walk, int64_t flow, int32_t link) {
+    const pc_engine_trace *trace = walk->data->trace;
     int16_t colour = (int16_t)colour_of((pc_flow_sort)trace->flow_sort[flow]);
-    int32_t row = x->row_of[link];
-    add_event(x, (event){trace->flow_start_ps[flow], 0, -1, row, colour, 1});
-    add_event(x, (event){trace->flow_end_ps[flow], 0, -1, row, colour, -1});
+    int32_t row = walk->row_of[link];
+    add_event(walk, (event){trace->flow_start_ps[flow], 0, -1, row, colour, 1});
+    add_event(walk, (event){trace->flow_end_ps[flow], 0, -1, row, colour, -1});
 }
 
-static void list_events(sweep *x) {
-    const pc_engine_trace *trace = x->data->trace;
+static void list_events(sweep *walk) {
+    const pc_engine_trace *trace = walk->data->trace;
     for (int64_t i = 0; i < trace->load_count; i++)
-        add_event(x,
-                  (event){trace->load_time_ps[i], 0, trace->load_bytes_per_s[i], x->row_of[trace->load_link[i]], 0, 0});
+        add_event(walk, (event){trace->load_time_ps[i], 0, trace->load_bytes_per_s[i],
+                                walk->row_of[trace->load_link[i]], 0, 0});
     for (int64_t i = 0; i < trace->flow_count; i++) {
         int32_t out = trace->flow_out[i], in = trace->flow_in[i];
-        if (out >= 0) add_flow(x, i, out);
-        if (in >= 0 && in != out) add_flow(x, i, in);
+        if (out >= 0) add_flow(walk, i, out);
+        if (in >= 0 && in != out) add_flow(walk, i, in);
     }
-    if (x->count > 0) qsort(x->events, (size_t)x->count, sizeof *x->events, compare_events);
+    if (walk->count > 0) qsort(walk->events, (size_t)walk->count, sizeof *walk->events, compare_events);
 }
 
 /* Adds `load` of a colour from one time to another, as what it is of each column's time. */
@@ -180,20 +180,20 @@ static void add_load(pc_links_data *data, int row, int colour, pc_time from_ps, 
 }
 
 /* What the row had until now goes into its columns. Loads that nothing under way explains count as the last colour. */
-static void settle(const sweep *x, int32_t row, pc_time time) {
-    state *of = &x->states[row];
-    double bandwidth = x->data->trace->link_bytes_per_s[x->data->rows[row].link];
+static void settle(const sweep *walk, int32_t row, pc_time time) {
+    state *of = &walk->states[row];
+    double bandwidth = walk->data->trace->link_bytes_per_s[walk->data->rows[row].link];
     for (int colour = 0; colour < PC_LINKS_COLOURS && of->load > 0; colour++) {
         double part =
             of->count > 0 ? (double)of->under_way[colour] / (double)of->count : colour == PC_LINKS_COLOURS - 1;
-        if (part > 0) add_load(x->data, row, colour, of->since, time, part * of->load / bandwidth);
+        if (part > 0) add_load(walk->data, row, colour, of->since, time, part * of->load / bandwidth);
     }
     of->since = time;
 }
 
-static void take_event(const sweep *x, const event *what) {
-    state *of = &x->states[what->row];
-    settle(x, what->row, what->time);
+static void take_event(const sweep *walk, const event *what) {
+    state *of = &walk->states[what->row];
+    settle(walk, what->row, what->time);
     if (what->load >= 0) {
         of->load = what->load;
         return;
@@ -204,20 +204,20 @@ static void take_event(const sweep *x, const event *what) {
 
 static pc_code make_loads(pc_links_data *data, pc_error *error) {
     const pc_engine_trace *trace = data->trace;
-    sweep x = {.data = data,
-               .row_of = pc_alloc((size_t)trace->link_count, sizeof *x.row_of),
-               .events = pc_alloc((size_t)trace->load_count + 4 * (size_t)trace->flow_count, sizeof *x.events),
-               .states = pc_alloc((size_t)data->row_count, sizeof *x.states)};
+    sweep walk = {.data = data,
+                  .row_of = pc_alloc((size_t)trace->link_count, sizeof *walk.row_of),
+                  .events = pc_alloc((size_t)trace->load_count + 4 * (size_t)trace->flow_count, sizeof *walk.events),
+                  .states = pc_alloc((size_t)data->row_count, sizeof *walk.states)};
     data->loads = pc_alloc((size_t)data->row_count, sizeof *data->loads * PC_LINKS_COLUMNS * PC_LINKS_COLOURS);
-    pc_code code = x.row_of && x.events && x.states && data->loads ? PC_OK : pc_error_no_memory(error);
-    for (int64_t i = 0; i < trace->link_count && !code; i++) x.row_of[i] = -1;
-    for (int32_t row = 0; row < data->row_count && !code; row++) x.row_of[data->rows[row].link] = row;
-    if (!code) list_events(&x);
-    for (int64_t i = 0; i < x.count; i++) take_event(&x, &x.events[i]);
-    for (int32_t row = 0; row < data->row_count && !code; row++) settle(&x, row, data->end_ps);
-    pc_free(x.row_of);
-    pc_free(x.events);
-    pc_free(x.states);
+    pc_code code = walk.row_of && walk.events && walk.states && data->loads ? PC_OK : pc_error_no_memory(error);
+    for (int64_t i = 0; i < trace->link_count && !code; i++) walk.row_of[i] = -1;
+    for (int32_t row = 0; row < data->row_count && !code; row++) walk.row_of[data->rows[row].link] = row;
+    if (!code) list_events(&walk);
+    for (int64_t i = 0; i < walk.count; i++) take_event(&walk, &walk.events[i]);
+    for (int32_t row = 0; row < data->row_count && !code; row++) settle(&walk, row, data->end_ps);
+    pc_free(walk.row_of);
+    pc_free(walk.events);
+    pc_free(walk.states);
     return code;
 }
 

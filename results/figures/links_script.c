@@ -53,78 +53,78 @@ typedef struct picture {
 
 /* --- layout --- */
 
-static double label_width(const picture *x) {
+static double label_width(const picture *canvas) {
     char name[PC_LINK_NAME_SIZE];
     size_t longest = 0;
-    for (int i = 0; i < x->data->row_count; i++) {
-        pc_link_name(x->data->trace, x->data->rows[i].link, x->with_replica, name);
+    for (int i = 0; i < canvas->data->row_count; i++) {
+        pc_link_name(canvas->data->trace, canvas->data->rows[i].link, canvas->with_replica, name);
         if (strlen(name) > longest) longest = strlen(name);
     }
     return (double)longest * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT;
 }
 
-static double plot_top(const picture *x, int panel) {
-    return x->y[panel] + HEADING_BELOW;
+static double plot_top(const picture *canvas, int panel) {
+    return canvas->y[panel] + HEADING_BELOW;
 }
 
-static double plot_bottom(const picture *x, int panel) {
-    return plot_top(x, panel) + x->row * x->data->panels[panel].count;
+static double plot_bottom(const picture *canvas, int panel) {
+    return plot_top(canvas, panel) + canvas->row * canvas->data->panels[panel].count;
 }
 
-static void lay_out(picture *x) {
-    x->row = floor(fmin(fmax((double)ROWS_TOGETHER / x->data->row_count, ROW_LEAST), ROW_MOST));
-    x->left = ceil(MARGIN + label_width(x));
-    x->width = x->left + PC_LINKS_COLUMNS + MARGIN_RIGHT; /* a column is a pixel */
+static void lay_out(picture *canvas) {
+    canvas->row = floor(fmin(fmax((double)ROWS_TOGETHER / canvas->data->row_count, ROW_LEAST), ROW_MOST));
+    canvas->left = ceil(MARGIN + label_width(canvas));
+    canvas->width = canvas->left + PC_LINKS_COLUMNS + MARGIN_RIGHT; /* a column is a pixel */
     double y = LEGEND_Y + LEGEND_BELOW;
-    for (int i = 0; i < x->data->panel_count; i++) {
-        x->y[i] = y;
-        y = plot_bottom(x, i) + TICKS + PANEL_GAP;
+    for (int i = 0; i < canvas->data->panel_count; i++) {
+        canvas->y[i] = y;
+        y = plot_bottom(canvas, i) + TICKS + PANEL_GAP;
     }
-    x->height = y - PANEL_GAP + LABEL + BOTTOM;
+    canvas->height = y - PANEL_GAP + LABEL + BOTTOM;
 }
 
 /* --- texts --- */
 
-static void add_place(const picture *x, double at_x, double at_y) {
-    pc_text_printf(x->script, "screen %.6f,%.6f", at_x / x->width, 1 - at_y / x->height);
+static void add_place(const picture *canvas, double at_x, double at_y) {
+    pc_text_printf(canvas->script, "screen %.6f,%.6f", at_x / canvas->width, 1 - at_y / canvas->height);
 }
 
-static void add_text(const picture *x, const char *text, double at_x, double at_y, int font, bool is_bold) {
-    double room = x->width - at_x - MARGIN;
-    pc_text_printf(x->script, "set label ");
-    pc_gnuplot_add_string(x->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
-    pc_text_printf(x->script, " at ");
-    add_place(x, at_x, at_y);
-    pc_text_printf(x->script, " left noenhanced textcolor rgb '" PC_STYLE_INK "' ");
-    pc_picture_add_font(x->script, x->path, font, is_bold);
-    pc_text_printf(x->script, "\n");
+static void add_text(const picture *canvas, const char *text, double at_x, double at_y, int font, bool is_bold) {
+    double room = canvas->width - at_x - MARGIN;
+    pc_text_printf(canvas->script, "set label ");
+    pc_gnuplot_add_string(canvas->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
+    pc_text_printf(canvas->script, " at ");
+    add_place(canvas, at_x, at_y);
+    pc_text_printf(canvas->script, " left noenhanced textcolor rgb '" PC_STYLE_INK "' ");
+    pc_picture_add_font(canvas->script, canvas->path, font, is_bold);
+    pc_text_printf(canvas->script, "\n");
 }
 
-static void add_legend(const picture *x) {
-    double at = x->left;
+static void add_legend(const picture *canvas) {
+    double at = canvas->left;
     for (int colour = 0; colour < PC_LINKS_COLOURS; colour++) {
-        if (!x->data->has_colour[colour]) continue;
-        pc_text_printf(x->script, "set object rectangle from ");
-        add_place(x, at, LEGEND_Y + SWATCH / 2.0);
-        pc_text_printf(x->script, " to ");
-        add_place(x, at + SWATCH, LEGEND_Y - SWATCH / 2.0);
-        pc_text_printf(x->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n",
+        if (!canvas->data->has_colour[colour]) continue;
+        pc_text_printf(canvas->script, "set object rectangle from ");
+        add_place(canvas, at, LEGEND_Y + SWATCH / 2.0);
+        pc_text_printf(canvas->script, " to ");
+        add_place(canvas, at + SWATCH, LEGEND_Y - SWATCH / 2.0);
+        pc_text_printf(canvas->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n",
                        pc_links_colour(colour));
         at += SWATCH + SWATCH_GAP;
-        add_text(x, pc_links_colour_name(colour), at, LEGEND_Y, PC_STYLE_TEXT_FONT, false);
+        add_text(canvas, pc_links_colour_name(colour), at, LEGEND_Y, PC_STYLE_TEXT_FONT, false);
         at += (double)strlen(pc_links_colour_name(colour)) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT + ENTRY_GAP;
     }
 }
 
 /* "Links between stages: the 6 busiest of 14, 50 GB/s" */
-static void add_heading(const picture *x, int index) {
+static void add_heading(const picture *canvas, int index) {
     static const char *const words[PC_LINK_SORTS] = {[PC_LINK_STAGES] = "Links between stages",
                                                      [PC_LINK_DOMAIN] = "Ports into NVLink domains",
                                                      [PC_LINK_NIC] = "Shares of NICs",
                                                      [PC_LINK_UPLINK] = "Shares of uplinks"};
-    const pc_links_panel *panel = &x->data->panels[index];
-    const pc_links_row *rows = &x->data->rows[panel->first];
-    const double *bandwidth = x->data->trace->link_bytes_per_s;
+    const pc_links_panel *panel = &canvas->data->panels[index];
+    const pc_links_row *rows = &canvas->data->rows[panel->first];
+    const double *bandwidth = canvas->data->trace->link_bytes_per_s;
     char text[160];
     double least = INFINITY, most = 0;
     for (int i = 0; i < panel->count; i++) {
@@ -141,77 +141,78 @@ static void add_heading(const picture *x, int index) {
     else
         snprintf(text + used, sizeof text - (size_t)used, "%.4g GB/s%s", most / PC_BYTES_PER_GB,
                  panel->count > 1 ? " each" : "");
-    add_text(x, text, x->left, x->y[index], PC_STYLE_HEADING_FONT, true);
+    add_text(canvas, text, canvas->left, canvas->y[index], PC_STYLE_HEADING_FONT, true);
 }
 
-static void add_second_line(const picture *x, int index) {
-    const pc_links_panel *panel = &x->data->panels[index];
+static void add_second_line(const picture *canvas, int index) {
+    const pc_links_panel *panel = &canvas->data->panels[index];
     const char *sharing = panel->is_shared ? "" : "; nothing is shared: each flow has all of it, as if alone";
     char text[200];
     if (panel->scale > 1)
         snprintf(text, sizeof text, "a band is %.0f%% of the bandwidth, the line 100%%%s", 100 * panel->scale, sharing);
     else
         snprintf(text, sizeof text, "a band is 100%% of the bandwidth%s", sharing);
-    add_text(x, text, x->left, x->y[index] + SECOND_LINE, PC_STYLE_TEXT_FONT, false);
-    add_text(x, "mean", x->left + PC_LINKS_COLUMNS + MEAN_GAP, x->y[index] + SECOND_LINE, PC_STYLE_TEXT_FONT, false);
+    add_text(canvas, text, canvas->left, canvas->y[index] + SECOND_LINE, PC_STYLE_TEXT_FONT, false);
+    add_text(canvas, "mean", canvas->left + PC_LINKS_COLUMNS + MEAN_GAP, canvas->y[index] + SECOND_LINE,
+             PC_STYLE_TEXT_FONT, false);
 }
 
 /* --- axes --- */
 
-static double time_end(const picture *x) {
-    return (double)x->data->end_ps / x->figure->time_unit_ps;
+static double time_end(const picture *canvas) {
+    return (double)canvas->data->end_ps / canvas->figure->time_unit_ps;
 }
 
 /* 1, 2 or 5 times a power of ten. */
-static double time_step(const picture *x) {
-    double wanted = time_end(x) * MARK_DISTANCE / PC_LINKS_COLUMNS, power = pow(10, floor(log10(wanted)));
+static double time_step(const picture *canvas) {
+    double wanted = time_end(canvas) * MARK_DISTANCE / PC_LINKS_COLUMNS, power = pow(10, floor(log10(wanted)));
     if (wanted < 2 * power) return power;
     return wanted < 5 * power ? 2 * power : 5 * power;
 }
 
-static void add_row_names(const picture *x, const pc_links_panel *panel) {
+static void add_row_names(const picture *canvas, const pc_links_panel *panel) {
     char name[PC_LINK_NAME_SIZE];
-    pc_text_printf(x->script, "set ytics nomirror scale 0 (");
+    pc_text_printf(canvas->script, "set ytics nomirror scale 0 (");
     for (int i = 0; i < panel->count; i++) {
-        pc_link_name(x->data->trace, x->data->rows[panel->first + i].link, x->with_replica, name);
-        pc_text_printf(x->script, "%s'%s' %d", i ? ", " : "", name, i);
+        pc_link_name(canvas->data->trace, canvas->data->rows[panel->first + i].link, canvas->with_replica, name);
+        pc_text_printf(canvas->script, "%s'%s' %d", i ? ", " : "", name, i);
     }
-    pc_text_printf(x->script, ") textcolor rgb '" PC_STYLE_INK "'\n");
+    pc_text_printf(canvas->script, ") textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
-static void add_axes(const picture *x, int index) {
-    const pc_links_panel *panel = &x->data->panels[index];
-    pc_text_printf(x->script,
+static void add_axes(const picture *canvas, int index) {
+    const pc_links_panel *panel = &canvas->data->panels[index];
+    pc_text_printf(canvas->script,
                    "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-                   x->left / x->width, (x->left + PC_LINKS_COLUMNS) / x->width, 1 - plot_top(x, index) / x->height,
-                   1 - plot_bottom(x, index) / x->height);
-    pc_text_printf(x->script,
+                   canvas->left / canvas->width, (canvas->left + PC_LINKS_COLUMNS) / canvas->width,
+                   1 - plot_top(canvas, index) / canvas->height, 1 - plot_bottom(canvas, index) / canvas->height);
+    pc_text_printf(canvas->script,
                    "set border 1 linewidth 0.8 linecolor rgb '" PC_STYLE_AXIS "'\n"
                    "set xtics nomirror out scale 0.5 0,%.9g textcolor rgb '" PC_STYLE_QUIET "'\n"
                    "set grid xtics back linetype 1 linecolor rgb '" PC_STYLE_GRID "' linewidth 0.8\n"
                    "set xrange [0:%.9g]\nset yrange [%.1f:-0.5]\n",
-                   time_step(x), time_end(x), panel->count - 0.5);
-    add_row_names(x, panel);
-    if (index < x->data->panel_count - 1) return;
-    pc_text_printf(x->script, "set xlabel 'Time [%s]' noenhanced textcolor rgb '" PC_STYLE_QUIET "'\n",
-                   x->figure->time_unit);
+                   time_step(canvas), time_end(canvas), panel->count - 0.5);
+    add_row_names(canvas, panel);
+    if (index < canvas->data->panel_count - 1) return;
+    pc_text_printf(canvas->script, "set xlabel 'Time [%s]' noenhanced textcolor rgb '" PC_STYLE_QUIET "'\n",
+                   canvas->figure->time_unit);
 }
 
 /* --- pieces: as long as the loads of a row stay the same --- */
 
-static void add_note(const picture *x, int row, int colour, double start, double end, double load) {
-    const pc_links_row *of = &x->data->rows[row];
+static void add_note(const picture *canvas, int row, int colour, double start, double end, double load) {
+    const pc_links_row *of = &canvas->data->rows[row];
     char attributes[192], title[PC_LINK_NAME_SIZE + 160], name[PC_LINK_NAME_SIZE];
-    double bytes_per_s = load * x->data->trace->link_bytes_per_s[of->link];
-    pc_link_name(x->data->trace, of->link, x->with_replica, name);
+    double bytes_per_s = load * canvas->data->trace->link_bytes_per_s[of->link];
+    pc_link_name(canvas->data->trace, of->link, canvas->with_replica, name);
     snprintf(attributes, sizeof attributes,
              "class=\"load\" data-link=\"%" PRId64 "\" data-colour=\"%d\" data-start=\"%.9g\" data-end=\"%.9g\" "
              "data-bytes-per-s=\"%.9g\"",
              of->link, colour, start, end, bytes_per_s);
     snprintf(title, sizeof title, "%s: %s, %.4g GB/s, %.3g%%: %.6g to %.6g %s", name, pc_links_colour_name(colour),
-             bytes_per_s / PC_BYTES_PER_GB, 100 * load, start, end, x->figure->time_unit);
-    pc_svg_add_note(x->notes, attributes, title);
+             bytes_per_s / PC_BYTES_PER_GB, 100 * load, start, end, canvas->figure->time_unit);
+    pc_svg_add_note(canvas->notes, attributes, title);
 }
 
 /* Where a band reaches that is so much of the bandwidth. */
@@ -221,30 +222,30 @@ static double height(const pc_links_panel *panel, int row, double load) {
 
 /* A piece of one colour lies upon those of the colours before, and reaches a little into the next of its own: where two
  * meet between pixels, the ground would show. */
-static void add_piece(const picture *x, const pc_links_panel *panel, int row, int colour, int from, int to) {
-    const double *loads = pc_links_loads(x->data, row, from);
-    double below = 0, unit = time_end(x) / PC_LINKS_COLUMNS, start = from * unit, end = to * unit;
+static void add_piece(const picture *canvas, const pc_links_panel *panel, int row, int colour, int from, int to) {
+    const double *loads = pc_links_loads(canvas->data, row, from);
+    double below = 0, unit = time_end(canvas) / PC_LINKS_COLUMNS, start = from * unit, end = to * unit;
     for (int i = 0; i < colour; i++) below += loads[i];
-    bool goes_on = to < PC_LINKS_COLUMNS && pc_links_loads(x->data, row, to)[colour] > 0;
-    pc_text_printf(x->script, "%.9g %.9g %.9g %.9g\n", start, end + (goes_on ? OVERLAP * unit : 0),
+    bool goes_on = to < PC_LINKS_COLUMNS && pc_links_loads(canvas->data, row, to)[colour] > 0;
+    pc_text_printf(canvas->script, "%.9g %.9g %.9g %.9g\n", start, end + (goes_on ? OVERLAP * unit : 0),
                    height(panel, row, below), height(panel, row, below + loads[colour]));
-    if (x->with_notes) add_note(x, row, colour, start, end, loads[colour]);
+    if (canvas->with_notes) add_note(canvas, row, colour, start, end, loads[colour]);
 }
 
-static int64_t add_pieces(const picture *x, int index, int colour, const char *name) {
-    const pc_links_panel *panel = &x->data->panels[index];
+static int64_t add_pieces(const picture *canvas, int index, int colour, const char *name) {
+    const pc_links_panel *panel = &canvas->data->panels[index];
     int64_t count = 0;
-    pc_text_printf(x->script, "$%s << EOD\n", name);
-    if (x->with_notes) pc_svg_begin_plot(x->notes, name, "polygon");
+    pc_text_printf(canvas->script, "$%s << EOD\n", name);
+    if (canvas->with_notes) pc_svg_begin_plot(canvas->notes, name, "polygon");
     for (int row = panel->first; row < panel->first + panel->count; row++)
         for (int column = 0, end; column < PC_LINKS_COLUMNS; column = end) {
-            end = pc_links_run_end(x->data, row, column);
-            if (pc_links_loads(x->data, row, column)[colour] <= 0) continue;
-            add_piece(x, panel, row, colour, column, end);
+            end = pc_links_run_end(canvas->data, row, column);
+            if (pc_links_loads(canvas->data, row, column)[colour] <= 0) continue;
+            add_piece(canvas, panel, row, colour, column, end);
             count++;
         }
-    pc_text_printf(x->script, "EOD\n");
-    if (x->with_notes) pc_svg_end_plot(x->notes);
+    pc_text_printf(canvas->script, "EOD\n");
+    if (canvas->with_notes) pc_svg_end_plot(canvas->notes);
     return count;
 }
 
@@ -258,24 +259,24 @@ static int64_t count_pieces(const pc_links_data *data) {
 
 /* --- panels --- */
 
-static void add_means(const picture *x, int index) {
-    const pc_links_panel *panel = &x->data->panels[index];
-    pc_text_printf(x->script, "$means_%d << EOD\n", index);
+static void add_means(const picture *canvas, int index) {
+    const pc_links_panel *panel = &canvas->data->panels[index];
+    pc_text_printf(canvas->script, "$means_%d << EOD\n", index);
     for (int i = 0; i < panel->count; i++) {
-        double mean = 100 * x->data->rows[panel->first + i].mean;
+        double mean = 100 * canvas->data->rows[panel->first + i].mean;
         if (mean < MEAN_LEAST)
-            pc_text_printf(x->script, "%d <%g%%\n", i, MEAN_LEAST);
+            pc_text_printf(canvas->script, "%d <%g%%\n", i, MEAN_LEAST);
         else
-            pc_text_printf(x->script, "%d %.3g%%\n", i, mean);
+            pc_text_printf(canvas->script, "%d %.3g%%\n", i, mean);
     }
-    pc_text_printf(x->script, "EOD\n");
+    pc_text_printf(canvas->script, "EOD\n");
 }
 
 /* The bands behind, what fills them, the line at all of the bandwidth, and means. */
-static void add_plots(const picture *x, int index) {
-    const pc_links_panel *panel = &x->data->panels[index];
+static void add_plots(const picture *canvas, int index) {
+    const pc_links_panel *panel = &canvas->data->panels[index];
     pc_text plot = {0};
-    double end = time_end(x), full = BAND_HEIGHT / panel->scale;
+    double end = time_end(canvas), full = BAND_HEIGHT / panel->scale;
     pc_text_printf(
         &plot,
         "plot $means_%d using (0):1:(0):(%.9g):($1+%.6f):($1+%.6f) with boxxyerror fillstyle solid 1 noborder "
@@ -284,7 +285,7 @@ static void add_plots(const picture *x, int index) {
     for (int colour = 0; colour < PC_LINKS_COLOURS; colour++) {
         char name[48];
         snprintf(name, sizeof name, "load_%d_%d", index, colour);
-        if (!x->data->has_colour[colour] || add_pieces(x, index, colour, name) == 0) continue;
+        if (!canvas->data->has_colour[colour] || add_pieces(canvas, index, colour, name) == 0) continue;
         pc_text_printf(
             &plot, ", $%s using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'",
             name, pc_links_colour(colour));
@@ -297,33 +298,33 @@ static void add_plots(const picture *x, int index) {
             index, BAND_BOTTOM - full, end);
     pc_text_printf(
         &plot, ", $means_%d using (%.9g):1:2 with labels left offset screen %.6f,0 textcolor rgb '" PC_STYLE_INK "'\n",
-        index, end, MEAN_GAP / x->width);
-    pc_text_add(x->script, plot.data ? plot.data : "", plot.size);
-    x->script->failed = x->script->failed || plot.failed;
+        index, end, MEAN_GAP / canvas->width);
+    pc_text_add(canvas->script, plot.data ? plot.data : "", plot.size);
+    canvas->script->failed = canvas->script->failed || plot.failed;
     pc_text_free(&plot);
 }
 
 void pc_links_add_script(const pc_links_figure *figure, const pc_links_data *data, const char *path, pc_text *script,
                          pc_svg_notes *notes) {
-    picture x = {.figure = figure,
-                 .data = data,
-                 .path = path,
-                 .script = script,
-                 .notes = notes,
-                 .with_replica = pc_link_has_replicas(data->trace),
-                 .with_notes = count_pieces(data) <= PC_SVG_NOTES_MAX};
-    lay_out(&x);
-    pc_picture_begin(script, path, x.width, x.height);
+    picture canvas = {.figure = figure,
+                      .data = data,
+                      .path = path,
+                      .script = script,
+                      .notes = notes,
+                      .with_replica = pc_link_has_replicas(data->trace),
+                      .with_notes = count_pieces(data) <= PC_SVG_NOTES_MAX};
+    lay_out(&canvas);
+    pc_picture_begin(script, path, canvas.width, canvas.height);
     pc_text_printf(script, "set multiplot\nunset key\n");
-    add_text(&x, figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
-    if (figure->subtitle) add_text(&x, figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
-    add_legend(&x);
+    add_text(&canvas, figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
+    if (figure->subtitle) add_text(&canvas, figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
+    add_legend(&canvas);
     for (int i = 0; i < data->panel_count; i++) {
-        add_heading(&x, i);
-        add_second_line(&x, i);
-        add_axes(&x, i);
-        add_means(&x, i);
-        add_plots(&x, i);
+        add_heading(&canvas, i);
+        add_second_line(&canvas, i);
+        add_axes(&canvas, i);
+        add_means(&canvas, i);
+        add_plots(&canvas, i);
         pc_text_printf(script, "unset label\nunset object\nunset xlabel\n");
     }
     pc_text_printf(script, "unset multiplot\n");

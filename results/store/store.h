@@ -119,6 +119,17 @@ typedef struct pc_trace_record {
 pc_code pc_results_read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error);
 void pc_trace_record_free(pc_trace_record *record);
 
+/* An array of a record: where in the record its pointer lies, what an element takes, and how many it has. */
+typedef struct pc_trace_array {
+    size_t pointer, stride; /* bytes */
+    int64_t length;
+    bool may_lack; /* its pointer may be NULL whatever the length is */
+} pc_trace_array;
+enum { PC_TRACE_ARRAYS_MAX = 64 };
+
+/* Lists all arrays of a record, whose numbers say how long they are; returns how many. */
+int pc_trace_record_arrays(const pc_trace_record *record, pc_trace_array arrays[PC_TRACE_ARRAYS_MAX]);
+
 /* What pc_results_add_run wants to write the same trace again: the schedule's shape, of the name that the row has, and
  * the detail, which borrows all from the record. */
 pc_schedule pc_trace_record_schedule(const pc_trace_record *record, const char *name);

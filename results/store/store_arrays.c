@@ -64,3 +64,14 @@ pc_code pc_store_arrays_read(hid_t group, const pc_store_arrays *arrays, void *o
     }
     return code;
 }
+
+int pc_store_arrays_list(const pc_store_arrays *arrays, size_t owner, const int64_t *lengths, bool may_lack,
+                         pc_trace_array *found) {
+    int count = 0;
+    for (int i = 0; i < arrays->count; i++) {
+        const pc_store_array *array = &arrays->list[i];
+        if (i > 0 && array->pointer == arrays->list[i - 1].pointer) continue; /* another field of the same elements */
+        found[count++] = (pc_trace_array){owner + array->pointer, array->stride, lengths[array->axis], may_lack};
+    }
+    return count;
+}

@@ -3,6 +3,7 @@
 #ifndef PC_RESULTS_STORE_ARRAYS_H
 #define PC_RESULTS_STORE_ARRAYS_H
 
+#include "results/store/store.h"
 #include "storage/fields.h"
 
 /* A field of an array's elements, which may be the elements themselves. */
@@ -29,5 +30,9 @@ pc_code pc_store_arrays_write(hid_t group, const pc_store_arrays *arrays, const 
  */
 pc_code pc_store_arrays_read(hid_t group, const pc_store_arrays *arrays, void *owner, int64_t *lengths,
                              pc_error *error);
+
+/* Lists them, each once, of an owner at this offset in a record; returns how many. */
+int pc_store_arrays_list(const pc_store_arrays *arrays, size_t owner, const int64_t *lengths, bool may_lack,
+                         pc_trace_array *found);
 
 #endif

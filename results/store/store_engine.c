@@ -65,13 +65,27 @@ static const pc_store_array columns[] = {
 
 static const pc_store_arrays of_engine = {columns, sizeof columns / sizeof columns[0], 4 * PC_PASSES_MAX};
 
+static void find_lengths(const pc_engine_trace *trace, int64_t lengths[AXES]) {
+    lengths[AXIS_LINK] = trace->link_count;
+    lengths[AXIS_LOAD] = trace->load_count;
+    lengths[AXIS_FLOW] = trace->flow_count;
+    lengths[AXIS_QUEUE] = trace->queue_count;
+    lengths[AXIS_MEMORY] = trace->memory_count;
+    lengths[AXIS_DEVICE] = trace->devices;
+    lengths[AXIS_WORK] = trace->work_count;
+}
+
+int pc_store_engine_arrays(const pc_trace_record *record, pc_trace_array *arrays) {
+    int64_t lengths[AXES];
+    find_lengths(&record->replay.engine, lengths);
+    return pc_store_arrays_list(&of_engine, offsetof(pc_trace_record, replay.engine), lengths, false, arrays);
+}
+
 /* --- writing --- */
 
 static pc_code write_columns(hid_t group, const pc_engine_trace *trace, pc_error *error) {
-    const int64_t lengths[AXES] = {
-        [AXIS_LINK] = trace->link_count,   [AXIS_LOAD] = trace->load_count,     [AXIS_FLOW] = trace->flow_count,
-        [AXIS_QUEUE] = trace->queue_count, [AXIS_MEMORY] = trace->memory_count, [AXIS_DEVICE] = trace->devices,
-        [AXIS_WORK] = trace->work_count};
+    int64_t lengths[AXES];
+    find_lengths(trace, lengths);
     if (!pc_h5_put_integer(group, "event_count", (int64_t)trace->event_count)) return pc_store_fail(error);
     return pc_store_arrays_write(group, &of_engine, trace, lengths, error);
 }

@@ -39,5 +39,6 @@ pc_code pc_store_block_read(hid_t group, pc_trace_record *record, pc_error *erro
 bool pc_store_engine_is_there(hid_t group);
 pc_code pc_store_engine_write(hid_t group, const pc_replay *replay, pc_error *error);
 pc_code pc_store_engine_read(hid_t group, pc_trace_record *record, pc_error *error);
+int pc_store_engine_arrays(const pc_trace_record *record, pc_trace_array *arrays); /* as pc_trace_record_arrays */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -145,6 +146,32 @@ pc_code pc_store_fail(pc_error *error) {
     return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build a trace");
 }
 
+static void find_lengths(const pc_replay *replay, int64_t lengths[AXES]) {
+    lengths[AXIS_PASS] = replay->trace.pass_count;
+    lengths[AXIS_LEVEL] = replay->trace.level_count;
+    lengths[AXIS_TRANSFER] = replay->trace.transfer_count;
+    lengths[AXIS_DEVICE] = replay->devices;
+}
+
+int pc_trace_record_arrays(const pc_trace_record *record, pc_trace_array arrays[PC_TRACE_ARRAYS_MAX]) {
+    const size_t replay = offsetof(pc_trace_record, replay);
+    const pc_block *block = &record->block;
+    const int64_t starts = (int64_t)block->microbatches * block->devices * block->chunks * PC_PASS_KINDS;
+    const bool no_block = block->devices == 0;
+    int64_t lengths[AXES];
+    find_lengths(&record->replay, lengths);
+    int count = pc_store_arrays_list(&of_all, replay, lengths, false, arrays);
+    count += pc_store_arrays_list(&of_transfers, replay, lengths, !record->has_transfers, arrays + count);
+    count += pc_store_engine_arrays(record, arrays + count);
+    arrays[count++] =
+        (pc_trace_array){offsetof(pc_trace_record, memory), sizeof *record->memory, record->devices, true};
+    arrays[count++] = (pc_trace_array){offsetof(pc_trace_record, block.start), sizeof *block->start, starts, no_block};
+    arrays[count++] =
+        (pc_trace_array){offsetof(pc_trace_record, block.duration), sizeof *block->duration, PC_PASS_KINDS, no_block};
+    assert(count <= PC_TRACE_ARRAYS_MAX);
+    return count;
+}
+
 /* --- writing --- */
 
 static pc_code write_head(hid_t group, const pc_schedule *schedule, const pc_replay *replay, pc_error *error) {
@@ -183,10 +210,8 @@ static pc_code write_memory(hid_t group, const pc_run_detail *detail, pc_error *
 
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error) {
     const pc_replay *replay = &detail->replay;
-    const int64_t lengths[AXES] = {[AXIS_PASS] = replay->trace.pass_count,
-                                   [AXIS_LEVEL] = replay->trace.level_count,
-                                   [AXIS_TRANSFER] = replay->trace.transfer_count,
-                                   [AXIS_DEVICE] = replay->devices};
+    int64_t lengths[AXES];
+    find_lengths(replay, lengths);
     pc_code code = write_head(group, schedule, replay, error);
     if (!code) code = write_out_of_memory(group, replay, error);
     if (!code) code = pc_store_arrays_write(group, &of_all, replay, lengths, error);

@@ -153,19 +153,20 @@ static pc_code answer_plan(const answers *all, const char *const *sets, int set_
 static void answer(void *context, int worker, int64_t index) {
     (void)worker;
     answers *all = context;
-    drawn_scenario *x = &all->scenario[index];
+    drawn_scenario *drawn = &all->scenario[index];
     char start[64];
     const char *sets[SCENARIO_SETS_MAX];
     pc_error error = {0};
-    *x = draw_scenario((int)index);
-    for (int i = 0; i < x->set_count; i++) sets[i] = x->set[i];
-    snprintf(start, sizeof start, "%03d %s", (int)index, x->kind);
-    pc_code code = (x->is_plan ? answer_plan : answer_run)(all, sets, x->set_count, start, all->line[index], &error);
+    *drawn = draw_scenario((int)index);
+    for (int i = 0; i < drawn->set_count; i++) sets[i] = drawn->set[i];
+    snprintf(start, sizeof start, "%03d %s", (int)index, drawn->kind);
+    pc_code code =
+        (drawn->is_plan ? answer_plan : answer_run)(all, sets, drawn->set_count, start, all->line[index], &error);
     if (code) snprintf(all->line[index], LINE_SIZE, "%s fault %s", start, error.message);
 }
 
-static void print_sets(const drawn_scenario *x) {
-    for (int i = 0; i < x->set_count; i++) fprintf(stderr, "    --set '%s'\n", x->set[i]);
+static void print_sets(const drawn_scenario *drawn) {
+    for (int i = 0; i < drawn->set_count; i++) fprintf(stderr, "    --set '%s'\n", drawn->set[i]);
 }
 
 /* Reads a line without its end. */

@@ -10,20 +10,23 @@ static bool is_above_zero(double x) {
     return isfinite(x) && x > 0;
 }
 
-static void check_transfer(const pc_transfer_measurement *x) {
-    fuzz_require(x->collective[0] && x->link[0], "a transfer has a collective and a link");
-    fuzz_require(x->ranks >= 1 && x->nodes >= 1, "a transfer has ranks and nodes");
-    fuzz_require(is_above_zero(x->size_bytes) && is_above_zero(x->seconds.median), "a transfer has a size and a time");
-    fuzz_require(is_above_zero(x->algbw) && isfinite(x->busbw) && x->busbw >= 0, "a transfer has bandwidths");
-    fuzz_require(x->seconds.count == 1 && x->first_sample == -1, "an import has no samples");
+static void check_transfer(const pc_transfer_measurement *measured) {
+    fuzz_require(measured->collective[0] && measured->link[0], "a transfer has a collective and a link");
+    fuzz_require(measured->ranks >= 1 && measured->nodes >= 1, "a transfer has ranks and nodes");
+    fuzz_require(is_above_zero(measured->size_bytes) && is_above_zero(measured->seconds.median),
+                 "a transfer has a size and a time");
+    fuzz_require(is_above_zero(measured->algbw) && isfinite(measured->busbw) && measured->busbw >= 0,
+                 "a transfer has bandwidths");
+    fuzz_require(measured->seconds.count == 1 && measured->first_sample == -1, "an import has no samples");
 }
 
-static void check_kernel(const pc_kernel_measurement *x) {
-    fuzz_require(x->kernel[0] && x->dtype[0], "a kernel has a name and a type");
-    fuzz_require(is_above_zero(x->seconds.median), "a kernel has a time");
-    fuzz_require(x->batch >= 0 && x->m >= 0 && x->n >= 0 && x->k >= 0, "a kernel has a shape");
-    fuzz_require(x->flops >= 0 && x->bytes >= 0, "a kernel's work is none or more");
-    fuzz_require(x->seconds.count == 1 && x->first_sample == -1, "an import has no samples");
+static void check_kernel(const pc_kernel_measurement *measured) {
+    fuzz_require(measured->kernel[0] && measured->dtype[0], "a kernel has a name and a type");
+    fuzz_require(is_above_zero(measured->seconds.median), "a kernel has a time");
+    fuzz_require(measured->batch >= 0 && measured->m >= 0 && measured->n >= 0 && measured->k >= 0,
+                 "a kernel has a shape");
+    fuzz_require(measured->flops >= 0 && measured->bytes >= 0, "a kernel's work is none or more");
+    fuzz_require(measured->seconds.count == 1 && measured->first_sample == -1, "an import has no samples");
 }
 
 void fuzz_import(const uint8_t *data, size_t size, const pc_import_options *options) {

@@ -1,6 +1,7 @@
-/* activation.h: how many layers each part of a model holds, and what a forward pass keeps for the backward one. */
-#ifndef PC_MODELS_WORKLOAD_ACTIVATION_H
-#define PC_MODELS_WORKLOAD_ACTIVATION_H
+/* activation_memory.h: how many layers each part of a model holds, and what a forward pass keeps for the backward one.
+ */
+#ifndef PC_MODELS_WORKLOAD_ACTIVATION_MEMORY_H
+#define PC_MODELS_WORKLOAD_ACTIVATION_MEMORY_H
 
 #include "engine/error.h"
 #include "engine/marks.h"

@@ -1,11 +1,11 @@
-/* replay.h: hardware in the loop: one stage's passes of a schedule, run on the device beside the same simulated.
+/* replay_device.h: hardware in the loop: one stage's passes of a schedule, run on the device beside the same simulated.
  *
  * The device runs the stage's passes in the schedule's order, with real tensors held from F to B to W. What other
  * stages send comes from a fixed tensor, in time: nothing is waited for. What is left out is left out on both sides,
  * and said (docs/calibration.md).
  */
-#ifndef PC_CALIB_DEVICE_REPLAY_H
-#define PC_CALIB_DEVICE_REPLAY_H
+#ifndef PC_CALIB_DEVICE_REPLAY_DEVICE_H
+#define PC_CALIB_DEVICE_REPLAY_DEVICE_H
 
 #include "calib/profile/profile.h"
 #include "engine/error.h"

@@ -1,4 +1,4 @@
-#include "models/workload/activation.h"
+#include "models/workload/activation_memory.h"
 
 #include <inttypes.h>
 

@@ -28,44 +28,44 @@ typedef struct nccl {
     void *library;
 } nccl;
 
-static pc_code open_library(nccl *x, pc_error *error) {
+static pc_code open_library(nccl *library, pc_error *error) {
     static const char *const names[] = {"libnccl.so.2", "libnccl.so", NULL};
     const pc_shared_library_entry entries[] = {
-        {"ncclGetVersion", &x->version, false},
-        {"ncclGetErrorString", &x->words, false},
-        {"ncclGetUniqueId", &x->unique_id, false},
-        {"ncclCommInitRank", &x->join, false},
-        {"ncclCommDestroy", &x->leave, false},
-        {"ncclCommAbort", &x->abort, false},
-        {"ncclGroupStart", &x->group_start, false},
-        {"ncclGroupEnd", &x->group_end, false},
-        {"ncclSend", &x->send, false},
-        {"ncclRecv", &x->receive, false},
-        {"ncclAllReduce", &x->all_reduce, false},
-        {"ncclAllGather", &x->all_gather, false},
-        {"ncclReduceScatter", &x->reduce_scatter, false},
+        {"ncclGetVersion", &library->version, false},
+        {"ncclGetErrorString", &library->words, false},
+        {"ncclGetUniqueId", &library->unique_id, false},
+        {"ncclCommInitRank", &library->join, false},
+        {"ncclCommDestroy", &library->leave, false},
+        {"ncclCommAbort", &library->abort, false},
+        {"ncclGroupStart", &library->group_start, false},
+        {"ncclGroupEnd", &library->group_end, false},
+        {"ncclSend", &library->send, false},
+        {"ncclRecv", &library->receive, false},
+        {"ncclAllReduce", &library->all_reduce, false},
+        {"ncclAllGather", &library->all_gather, false},
+        {"ncclReduceScatter", &library->reduce_scatter, false},
     };
     return pc_shared_library_open("NCCL", "NCCL 2.7 or newer where the loader looks (LD_LIBRARY_PATH)", names, entries,
-                                  sizeof entries / sizeof *entries, &x->library, error);
+                                  sizeof entries / sizeof *entries, &library->library, error);
 }
 
-static pc_code say(const nccl *x, ncclResult_t result, const char *what, pc_error *error) {
+static pc_code say(const nccl *library, ncclResult_t result, const char *what, pc_error *error) {
     if (result == ncclSuccess) return PC_OK;
-    return pc_error_set(error, PC_ERROR_IO, "NCCL, %s: %s", what, x->words(result));
+    return pc_error_set(error, PC_ERROR_IO, "NCCL, %s: %s", what, library->words(result));
 }
 
 void pc_transfer_version(char *text, int size) {
-    nccl x;
+    nccl library;
     int version = 0;
     text[0] = 0;
-    if (open_library(&x, NULL)) return;
+    if (open_library(&library, NULL)) return;
     /* 2.32.3 is 23203; before 2.9 2.8.4 was 2804. */
-    if (x.version(&version) == ncclSuccess) {
+    if (library.version(&version) == ncclSuccess) {
         int major = version >= 10000 ? version / 10000 : version / 1000;
         int rest = version >= 10000 ? version % 10000 : version % 1000;
         snprintf(text, (size_t)size, "%d.%d.%d", major, rest / 100, rest % 100);
     }
-    pc_shared_library_close(x.library);
+    pc_shared_library_close(library.library);
 }
 
 /* ---- groups ---- */
@@ -83,12 +83,12 @@ struct pc_transfer_group {
 _Static_assert(PC_TRANSFER_ID_BYTES == sizeof(ncclUniqueId), "an id is NCCL's");
 
 pc_code pc_transfer_id_make(pc_transfer_id *id, pc_error *error) {
-    nccl x;
+    nccl library;
     ncclUniqueId made;
-    pc_code code = open_library(&x, error);
+    pc_code code = open_library(&library, error);
     if (code) return code;
     /* The library stays open: the thread that answers to this id lives in it. */
-    code = say(&x, x.unique_id(&made), "making an id", error);
+    code = say(&library, library.unique_id(&made), "making an id", error);
     if (!code) memcpy(id->bytes, &made, sizeof made);
     return code;
 }
@@ -174,7 +174,7 @@ static ncclResult_t around(const pc_transfer_group *g, pc_dtype dtype, const cha
 
 pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer_kind transfer, pc_dtype dtype, const void *send,
                             void *receive, int64_t count, pc_error *error) {
-    const nccl *x = &group->nccl;
+    const nccl *library = &group->nccl;
     ncclComm_t comm = group->communicator;
     cudaStream_t stream = pc_device_stream(group->device);
     size_t all = (size_t)count, part = all / (size_t)group->ranks;
@@ -185,13 +185,13 @@ pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer_kind transfer,
         result = around(group, dtype, send, receive, all, stream);
         break;
     case PC_TRANSFER_ALL_REDUCE:
-        result = x->all_reduce(send, receive, all, type, ncclSum, comm, stream);
+        result = library->all_reduce(send, receive, all, type, ncclSum, comm, stream);
         break;
     case PC_TRANSFER_ALL_GATHER:
-        result = x->all_gather(send, receive, part, type, comm, stream);
+        result = library->all_gather(send, receive, part, type, comm, stream);
         break;
     case PC_TRANSFER_REDUCE_SCATTER:
-        result = x->reduce_scatter(send, receive, part, type, ncclSum, comm, stream);
+        result = library->reduce_scatter(send, receive, part, type, ncclSum, comm, stream);
         break;
     case PC_TRANSFER_ALL_TO_ALL:
         result = all_to_all(group, dtype, send, receive, part, stream);
@@ -199,7 +199,7 @@ pc_code pc_transfer_enqueue(pc_transfer_group *group, pc_transfer_kind transfer,
     case PC_TRANSFERS:
         break;
     }
-    return say(x, result, pc_transfer_name(transfer), error);
+    return say(library, result, pc_transfer_name(transfer), error);
 }
 
 static pc_code largest_of_few(pc_transfer_group *g, double *values, int count, pc_error *error) {
