@@ -1,7 +1,6 @@
 #include "models/schedule/deployed_published.h"
 
 #include "engine/alloc.h"
-#include "models/schedule/generate_private.h"
 #include "models/schedule/search/instance.h"
 
 #include <stdlib.h>
@@ -147,6 +146,12 @@ pc_code pc_published_write(const pc_generator *self, const pc_generate_request *
                 .microbatch = next[types[i]]++, .chunk = (int16_t)(types[i] % v), .kind = (int16_t)(types[i] / v)};
     }
     return PC_OK;
+}
+
+pc_code pc_published_make(const pc_generator *self, const pc_generate_request *request, pc_generate_rule *rule,
+                          pc_schedule *schedule, pc_error *error) {
+    if (request->costs->recomputes_in_b) return pc_generate_recomputing(self, request, rule, schedule, NULL, error);
+    return rule(self, request, schedule, NULL, error);
 }
 
 pc_code pc_published_fail(const pc_generator *self, pc_error *error) {

@@ -8,7 +8,7 @@
 #ifndef PC_MODELS_SCHEDULE_DEPLOYED_PUBLISHED_H
 #define PC_MODELS_SCHEDULE_DEPLOYED_PUBLISHED_H
 
-#include "models/schedule/generate.h"
+#include "models/schedule/generate_private.h"
 
 enum {
     PC_PUBLISHED_KINDS = 3, /* F, B and W, which pc_pass_kind begins with */
@@ -43,6 +43,10 @@ pc_code pc_published_memory_of(const pc_generator *self, const pc_generate_reque
  * of one type run their microbatches in turn. */
 pc_code pc_published_write(const pc_generator *self, const pc_generate_request *request, const uint8_t *types,
                            pc_schedule *schedule, pc_error *error);
+
+/* What `rule` gives; costs where B recomputes are told to it as to a search of ours. */
+pc_code pc_published_make(const pc_generator *self, const pc_generate_request *request, pc_generate_rule *rule,
+                          pc_schedule *schedule, pc_error *error);
 
 /* PC_ERROR_INPUT: none of the generator's runs gives an order within the limit. */
 pc_code pc_published_fail(const pc_generator *self, pc_error *error);

@@ -260,8 +260,9 @@ static pc_code make_devices(const pc_generator *self, const pc_generate_request 
     return code;
 }
 
-pc_code pc_published_zb(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
-                        pc_error *error) {
+static pc_code find(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                    pc_block *block, pc_error *error) {
+    (void)block;
     size_t devices = (size_t)request->devices, microbatches = (size_t)request->microbatches;
     run r = {.device_count = (int)devices, .microbatches = (int)microbatches};
     pc_code code = pc_published_times_of(self, request, &r.times, error);
@@ -280,4 +281,9 @@ pc_code pc_published_zb(const pc_generator *self, const pc_generate_request *req
     pc_free(r.f_end_ps);
     pc_free(r.devices);
     return code;
+}
+
+pc_code pc_published_zb(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                        pc_error *error) {
+    return pc_published_make(self, request, find, schedule, error);
 }

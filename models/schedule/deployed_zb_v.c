@@ -294,8 +294,9 @@ static pc_code make_memory(const pc_generator *self, const pc_generate_request *
     return code;
 }
 
-pc_code pc_published_zb_v(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
-                          pc_error *error) {
+static pc_code find(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                    pc_block *block, pc_error *error) {
+    (void)block;
     size_t devices = (size_t)request->devices, microbatches = (size_t)request->microbatches;
     run r = {.device_count = (int)devices, .microbatches = (int)microbatches};
     pc_code code = pc_published_times_of(self, request, &r.times, error);
@@ -318,4 +319,9 @@ pc_code pc_published_zb_v(const pc_generator *self, const pc_generate_request *r
     pc_free(r.end_ps);
     pc_free(r.devices);
     return code;
+}
+
+pc_code pc_published_zb_v(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                          pc_error *error) {
+    return pc_published_make(self, request, find, schedule, error);
 }

@@ -422,7 +422,7 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     const pc_deployed *deployed = pc_deployed_find(generator, full.making);
     if (deployed) return generate_deployed(deployed, generator, &full, schedule, block, error);
     if (generator->searches && full.costs->recomputes_in_b)
-        return pc_generate_recomputing(generator, &full, schedule, block, error);
+        return pc_generate_recomputing(generator, &full, pc_generate_as_told, schedule, block, error);
     return pc_generate_as_told(generator, &full, schedule, block, error);
 }
 
