@@ -1,7 +1,8 @@
-/* ZB-1P, ZB-2P and ZB-V as published: closed forms, legality, and the reference orders and rows where the data is
- * there. */
+/* ZB-1P, ZB-2P, ZB-V and interleaved 1F1B as published: closed forms, legality, and the reference orders and rows where
+ * the data is there. */
 #include "tests/support.h"
 
+#include "engine/alloc.h"
 #include "models/schedule/check.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
@@ -67,6 +68,305 @@ static figures figures_of(const problem *asked) {
     return found;
 }
 
+/* ---- closed forms ---- */
+
+/* F = B = W = 1, no transfer time, W gives back all, m >= 2p. The first F goes down p cells, and the first B back up in
+ * p-1 more: device 0 has room for p F by then, ZB-1P's limit, and idles the other p-1 cells, as every device does in
+ * all, later or earlier. 2p-1 F, within ZB-2P's limit of 2p, fill the time. */
+static void test_linear_forms(void **state) {
+    (void)state;
+    for (int p = 1; p <= test_part(9, 20); p++)
+        for (int m = 2 * p; m <= 4 * p; m++) {
+            figures one = figures_of(&(problem){"zb-1p", p, m, 1, {1, 1, 1}, 0, 1, 0, NULL});
+            figures two = figures_of(&(problem){"zb-2p", p, m, 1, {1, 1, 1}, 0, 1, 0, NULL});
+            assert_int_equal(one.span, 3 * m + p - 1);
+            assert_int_equal(one.peak, p);
+            assert_int_equal(two.span, 3 * m);
+            assert_true(two.peak <= 2 * p);
+        }
+}
+
+/* The same in a V: an F of chunk 1 can begin on device 0 after 2p-1 cells, which as many F of chunk 0 fill; it makes 2p
+ * chunks, the limit, and B of chunk 1 follows at once. */
+static void test_v_forms(void **state) {
+    (void)state;
+    for (int p = 1; p <= test_part(9, 20); p++)
+        for (int m = 2 * p; m <= 4 * p; m++) {
+            figures found = figures_of(&(problem){"zb-v", p, m, 2, {1, 1, 1}, 0, 1, 0, NULL});
+            assert_int_equal(found.span, 6 * m);
+            assert_int_equal(found.peak, 2 * p);
+        }
+}
+
+/* ---- any request ---- */
+
+static const char *const names[] = {"zb-1p", "zb-2p", "zb-v", "v-zb"};
+
+/* Times, a transfer, and memory of which B gives back a part, drawn; for each device of its own in half of the cases.
+ */
+static void draw_costs(test_random *random, pc_costs *costs) {
+    bool differs = test_draw(random) & 1;
+    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++) {
+        for (int kind = 0; kind < 3; kind++)
+            costs->duration_ps[i * PC_PASS_KINDS + kind] =
+                i && !differs ? costs->duration_ps[kind] : test_between(random, 0, 30);
+        costs->activation_bytes[i] = i && !differs ? costs->activation_bytes[0] : test_between(random, 1, 20);
+        costs->activation_b_bytes[i] =
+            i && !differs ? costs->activation_b_bytes[0] : test_between(random, 0, costs->activation_bytes[i]);
+    }
+    costs->transfer.delay_ps = test_between(random, 0, 20);
+}
+
+static void check_legal(const problem *asked, const pc_costs *costs, const pc_schedule *schedule) {
+    int64_t peak_bytes[16];
+    pc_error error = {0};
+    if (pc_schedule_check(schedule, &error)) fail_msg("%s %d %d: %s", asked->name, asked->p, asked->m, error.message);
+    assert_string_equal(schedule->name, asked->name);
+    assert_int_equal(pc_schedule_peaks(schedule, costs, peak_bytes, NULL), PC_OK);
+    for (int d = 0; asked->limit && d < asked->p; d++) assert_true(peak_bytes[d] <= asked->limit[d]);
+}
+
+/* Whatever is asked for, the order can run and keeps the limit. Within a limit of the request's there may be none:
+ * ZB-V's generator wants room for what its first F take, and that of ZB-1P as much on each device as on those after it.
+ */
+static void test_all_are_legal(void **state) {
+    (void)state;
+    test_random random = {21};
+    int refused = 0;
+    long cases = test_cases(600, 6000);
+    for (long i = 0; i < cases; i++) {
+        const char *name = names[test_between(&random, 0, 3)];
+        int64_t limit[16];
+        int p = (int)test_between(&random, 1, 10), m = (int)test_between(&random, 1, 4 * p);
+        problem asked = {name, p, m, pc_generator_find(name)->chunks_default, {0, 0, 0}, 0, 1, 0, NULL};
+        pc_costs costs = costs_of(&asked);
+        pc_schedule schedule;
+        draw_costs(&random, &costs);
+        for (int d = 0; d < p; d++)
+            limit[d] = pc_generator_least_memory(pc_generator_find(name), &costs, d) + test_between(&random, 0, 20 * p);
+        if (test_draw(&random) & 1) asked.limit = limit;
+        pc_code code = try_published(&asked, &costs, &schedule, NULL);
+        if (code) {
+            assert_non_null(asked.limit);
+            assert_int_equal(code, PC_ERROR_INPUT);
+            refused++;
+        } else {
+            check_legal(&asked, &costs, &schedule);
+            pc_schedule_free(&schedule);
+        }
+        pc_costs_free(&costs);
+    }
+    print_message("%d of %ld refused\n", refused, cases);
+    assert_true(refused < cases / 4);
+}
+
+static void assert_same_order(const pc_schedule *a, const pc_schedule *b) {
+    assert_int_equal(a->offsets[a->devices], b->offsets[b->devices]);
+    assert_memory_equal(a->passes, b->passes, (size_t)a->offsets[a->devices] * sizeof *a->passes);
+}
+
+/* The generators know one time for all devices: of 4 devices with 7, 2, 9 and 3 the third smallest, 7. A device's is
+ * the mean of its chunks: 5 and 9. */
+static void test_middle_of_devices(void **state) {
+    (void)state;
+    static const int64_t f[] = {7, 2, 9, 3};
+    for (int n = 0; n < 4; n++) {
+        int v = pc_generator_find(names[n])->chunks_default;
+        problem asked = {names[n], 4, 9, v, {7, 8, 4}, 3, 1, 0, NULL};
+        pc_costs alike = costs_of(&asked), different = costs_of(&asked);
+        for (int d = 0; d < 4; d++)
+            for (int c = 0; c < v; c++)
+                different.duration_ps[pc_costs_index(&different, d, c) * PC_PASS_KINDS] = f[d] - (v - 1) * (2 - 4 * c);
+        pc_schedule expected = published(&asked, &alike), found = published(&asked, &different);
+        assert_same_order(&expected, &found);
+        pc_schedule_free(&expected);
+        pc_schedule_free(&found);
+        pc_costs_free(&alike);
+        pc_costs_free(&different);
+    }
+}
+
+/* Without a word on activations chunks are counted, each 1 from F to W; and so they are where B recomputes, of which F
+ * keeps hardly anything. */
+static void test_counts_chunks(void **state) {
+    (void)state;
+    for (int n = 0; n < 4; n++) {
+        int v = pc_generator_find(names[n])->chunks_default;
+        problem asked = {names[n], 5, 12, v, {3, 4, 2}, 1, 1, 0, NULL};
+        pc_costs counted = costs_of(&asked), silent = costs_of(&asked), recomputing = costs_of(&asked);
+        for (int i = 0; i < 5 * v; i++) {
+            silent.activation_bytes[i] = 0;
+            recomputing.activation_bytes[i] = 100;
+            recomputing.activation_kept_bytes[i] = 1;
+        }
+        recomputing.recomputes_in_b = true;
+        pc_schedule expected = published(&asked, &counted), without = published(&asked, &silent);
+        pc_schedule with = published(&asked, &recomputing);
+        assert_same_order(&expected, &without);
+        assert_same_order(&expected, &with);
+        pc_schedule_free(&expected);
+        pc_schedule_free(&without);
+        pc_schedule_free(&with);
+        pc_costs_free(&counted);
+        pc_costs_free(&silent);
+        pc_costs_free(&recomputing);
+    }
+}
+
+static void expect_refused(const problem *asked, const pc_costs *costs, const char *message) {
+    pc_schedule schedule;
+    pc_error error = {0};
+    assert_int_equal(try_published(asked, costs, &schedule, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, message);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const int64_t room[] = {1, 1, 1, 1}, two[] = {2, 2, 2, 2};
+    problem v = {"zb-v", 4, 8, 2, {1, 1, 1}, 0, 1, 0, two}, line = {"zb-1p", 4, 8, 1, {1, 1, 1}, 0, 2, 0, room};
+    pc_costs costs = costs_of(&v);
+    expect_refused(&v, &costs,
+                   "zb-v: its published generator gives no order within the memory limit; expected more of it, or "
+                   "another making");
+    pc_costs_free(&costs);
+    costs = costs_of(&line);
+    expect_refused(&line, &costs,
+                   "zb-1p: device 0 has 1 bytes for activations; expected at least 2, which one microbatch takes");
+    line.limit = NULL;
+    costs.duration_ps[PC_PASS_KINDS + PC_PASS_W] = PC_TIME_NOT_GIVEN;
+    expect_refused(&line, &costs,
+                   "zb-1p: the time of W of chunk 0 on device 1 is not given; expected one, for the schedule is made "
+                   "for it");
+    for (int i = 0; i < 4 * PC_PASS_KINDS; i++) costs.duration_ps[i] = INT64_MAX / 90;
+    expect_refused(&line, &costs,
+                   "zb-1p: times run over; expected all passes to end within 106 days of simulated time");
+    pc_costs_free(&costs);
+}
+
+/* Every allocation, refused once, is a message and no leak. */
+static void test_no_memory(void **state) {
+    (void)state;
+    for (int n = 0; n < 3; n++) {
+        problem asked = {names[n], 3, 6, pc_generator_find(names[n])->chunks_default, {3, 4, 2}, 1, 1, 0, NULL};
+        pc_costs costs = costs_of(&asked);
+        pc_schedule schedule;
+        long before = pc_alloc_count();
+        assert_int_equal(try_published(&asked, &costs, &schedule, NULL), PC_OK);
+        long count = pc_alloc_count() - before;
+        pc_schedule_free(&schedule);
+        for (long i = 0; i < count; i++) {
+            pc_alloc_fail_after(i);
+            assert_int_equal(try_published(&asked, &costs, &schedule, NULL), PC_ERROR_NO_MEMORY);
+            pc_alloc_fail_after(-1);
+        }
+        pc_costs_free(&costs);
+    }
+}
+
+/* ---- interleaved 1F1B ---- */
+
+/* When the passes of an interleaved schedule end where they wait as their published times have it ('Zero Bubble', table
+ * 5): for a transfer from the last device to the first, F, or from the first to the last, BW, only the first microbatch
+ * of a group of p does. The others of a group find what the wrap brings them there already. */
+typedef struct recount {
+    const pc_schedule *schedule;
+    pc_pass_index index;
+    int64_t f, bw, comm;
+    int64_t *end; /* a number a pass; -1: not yet */
+} recount;
+
+/* The end of the pass that `pass` waits for on another device, and the transfer; 0 where it waits for none. -1: not
+ * yet. */
+static int64_t ready_at(const recount *r, int d, pc_pass pass) {
+    int p = r->schedule->devices, last = r->schedule->chunks - 1;
+    bool is_f = pass.kind == PC_PASS_F, wraps = d == (is_f ? 0 : p - 1);
+    int from = is_f ? (d + p - 1) % p : (d + 1) % p, chunk = pass.chunk - (wraps ? is_f ? 1 : -1 : 0);
+    if (wraps && (chunk < 0 || chunk > last || pass.microbatch % p != 0)) return 0;
+    int64_t end = r->end[pc_pass_position(&r->index, from, chunk, pass.microbatch, (pc_pass_kind)pass.kind)];
+    return end < 0 ? -1 : end + (p > 1 ? r->comm : 0);
+}
+
+/* Takes every device as far as it goes, until all are through; the last end. */
+static int64_t recount_makespan(recount *r) {
+    const pc_schedule *s = r->schedule;
+    int64_t next[32], free[32] = {0}, left = s->offsets[s->devices], makespan = 0;
+    for (int d = 0; d < s->devices; d++) next[d] = s->offsets[d];
+    for (int64_t i = 0; i < left; i++) r->end[i] = -1;
+    while (left > 0)
+        for (int d = 0; d < s->devices; d++)
+            for (; next[d] < s->offsets[d + 1]; next[d]++, left--) {
+                pc_pass pass = s->passes[next[d]];
+                int64_t ready = ready_at(r, d, pass);
+                if (ready < 0) break;
+                free[d] = (ready > free[d] ? ready : free[d]) + (pass.kind == PC_PASS_F ? r->f : r->bw);
+                r->end[next[d]] = free[d];
+                if (free[d] > makespan) makespan = free[d];
+            }
+    return makespan;
+}
+
+static int64_t published_makespan(const problem *asked) {
+    pc_costs costs = costs_of(asked);
+    pc_schedule schedule = published(asked, &costs);
+    recount r = {
+        .schedule = &schedule, .f = asked->times[0], .bw = asked->times[1] + asked->times[2], .comm = asked->comm};
+    assert_int_equal(pc_pass_index_create(&schedule, &r.index, NULL), PC_OK);
+    r.end = calloc((size_t)schedule.offsets[asked->p], sizeof *r.end);
+    int64_t makespan = recount_makespan(&r);
+    free(r.end);
+    pc_pass_index_free(&r.index);
+    pc_schedule_free(&schedule);
+    pc_costs_free(&costs);
+    return makespan;
+}
+
+/* The order is the published one, and so are the times where transfers take none. Where they do, the published times
+ * wait less: never longer, and shorter in each row of the table below. */
+static void test_interleaved_wraps(void **state) {
+    (void)state;
+    for (int p = 2; p <= 8; p++)
+        for (int m = p; m <= 4 * p; m += p)
+            for (int v = 2; v <= 4; v++)
+                for (int64_t comm = 0; comm <= 2; comm++) {
+                    problem asked = {"1f1b-interleaved", p, m, v, {3, 4, 2}, comm, 1, 0, NULL};
+                    int64_t theirs = published_makespan(&asked), real = figures_of(&asked).makespan;
+                    assert_true(comm == 0 ? theirs == real : theirs <= real);
+                }
+}
+
+/* 'Zero Bubble Pipeline Parallelism' (arXiv 2401.10241): the times of table 6, in microseconds, and the bubble rates of
+ * 1F1B-I in table 5, in units of 0.01%. A device has (layers + 2) / p chunks of a layer: first and last hold embedding
+ * and head in the place of one. */
+static void test_published_bubbles(void **state) {
+    (void)state;
+    static const struct {
+        int p, m, layers, f, b, w, comm, bubble;
+    } rows[] = {
+        {8, 24, 22, 18522, 18086, 9337, 601, 1055},   {8, 32, 22, 18513, 18086, 9331, 626, 818},
+        {8, 64, 22, 18546, 18097, 9321, 762, 443},    {8, 24, 30, 29718, 29444, 19927, 527, 808},
+        {8, 32, 30, 29802, 29428, 19530, 577, 628},   {8, 64, 30, 29935, 29621, 19388, 535, 320},
+        {16, 48, 46, 11347, 11248, 8132, 377, 1104},  {16, 64, 46, 11307, 11254, 8101, 379, 852},
+        {16, 128, 46, 11325, 11308, 8109, 378, 445},  {32, 96, 62, 10419, 10207, 7715, 408, 1493},
+        {32, 128, 62, 10408, 10204, 7703, 408, 1164}, {32, 256, 62, 10402, 10248, 7698, 460, 624},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int v = (rows[i].layers + 2) / rows[i].p, each = 12 / v; /* ticks: 12 a microsecond, which 2, 3 and 4 divide */
+        problem asked = {"1f1b-interleaved",
+                         rows[i].p,
+                         rows[i].m,
+                         v,
+                         {(int64_t)rows[i].f * each, (int64_t)rows[i].b * each, (int64_t)rows[i].w * each},
+                         (int64_t)rows[i].comm * 12,
+                         1,
+                         0,
+                         NULL};
+        int64_t makespan = published_makespan(&asked), real = figures_of(&asked).makespan;
+        double work = 12.0 * rows[i].m * (rows[i].f + rows[i].b + rows[i].w);
+        assert_int_equal(lround(10000 * (1 - work / (double)makespan)), rows[i].bubble);
+        assert_true(makespan < real);
+    }
+}
+
 /* ---- against the reference data ---- */
 
 static FILE *open_shared(const char *file) {
@@ -118,7 +418,7 @@ typedef struct reference {
 
 /* A row of reference.csv; false for schedulers that are not this file's subject. */
 static bool read_reference(char *line, reference *row) {
-    static const char *const names[][2] = {{"ZB-1P", "zb-1p"}, {"ZB-2P", "zb-2p"}, {"ZB-V", "zb-v"}};
+    static const char *const subjects[][2] = {{"ZB-1P", "zb-1p"}, {"ZB-2P", "zb-2p"}, {"ZB-V", "zb-v"}};
     char *fields[24] = {NULL}, *rest = line;
     for (int i = 0; i < 24 && rest; i++) fields[i] = strsep(&rest, ",");
     if (!fields[21]) return false;
@@ -131,8 +431,8 @@ static bool read_reference(char *line, reference *row) {
                            .by_b = -atoll(fields[9])};
     for (int kind = 0; kind < 3; kind++) row->asked.times[kind] = llround(TICKS * atof(fields[4 + kind]));
     row->expected = (figures){llround(TICKS * atof(fields[13])), llround(TICKS * atof(fields[15])), atoll(fields[20])};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], fields[0]) == 0) row->asked.name = names[i][1];
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        if (strcmp(subjects[i][0], fields[0]) == 0) row->asked.name = subjects[i][1];
     return row->asked.name != NULL;
 }
 
@@ -165,7 +465,11 @@ static void test_reference_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference_orders),
+        cmocka_unit_test(test_linear_forms),      cmocka_unit_test(test_v_forms),
+        cmocka_unit_test(test_all_are_legal),     cmocka_unit_test(test_middle_of_devices),
+        cmocka_unit_test(test_counts_chunks),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_memory),         cmocka_unit_test(test_interleaved_wraps),
+        cmocka_unit_test(test_published_bubbles), cmocka_unit_test(test_reference_orders),
         cmocka_unit_test(test_reference_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,16 +82,19 @@ static bool has_activations(const pc_costs *costs) {
     return false;
 }
 
-static void fill_memory(const pc_costs *costs, int device, pc_published_memory *memory) {
-    for (int kind = 0; kind < PC_PUBLISHED_KINDS; kind++) {
-        int64_t most = INT64_MIN;
-        for (int c = 0; c < costs->chunks; c++) {
-            pc_pass pass = {.chunk = (int16_t)c, .kind = (int16_t)kind};
-            int64_t added = pc_costs_taken(costs, device, pass, false) - pc_costs_given(costs, device, pass);
-            if (added > most) most = added;
-        }
-        memory->added_bytes[kind] = memory->limit_bytes == PC_NO_LIMIT ? 0 : most;
+/* Until B a chunk holds what F adds, and then, until W, what both do. */
+static void fill_added(const pc_costs *costs, int device, int64_t added_bytes[PC_PUBLISHED_KINDS]) {
+    int64_t before_b = 0, after_b = 0;
+    for (int c = 0; c < costs->chunks; c++) {
+        pc_pass f = {.chunk = (int16_t)c, .kind = PC_PASS_F}, b = {.chunk = (int16_t)c, .kind = PC_PASS_B};
+        int64_t by_f = pc_costs_taken(costs, device, f, false);
+        int64_t by_both = by_f + pc_costs_taken(costs, device, b, false) - pc_costs_given(costs, device, b);
+        if (by_f > before_b) before_b = by_f;
+        if (by_both > after_b) after_b = by_both;
     }
+    added_bytes[PC_PASS_F] = before_b;
+    added_bytes[PC_PASS_B] = after_b - before_b;
+    added_bytes[PC_PASS_W] = -after_b;
 }
 
 static pc_code memory_of(const pc_generator *self, const pc_generate_request *request, pc_published_memory *memory,
@@ -101,9 +104,9 @@ static pc_code memory_of(const pc_generator *self, const pc_generate_request *re
     if (!named_bytes) return pc_error_no_memory(error);
     pc_searched_limits(self, request, named_bytes);
     for (int d = 0; d < devices; d++) {
-        int64_t asked = pc_memory_limit_of(request->memory_limit, d);
-        memory[d].limit_bytes = named_bytes[d] < asked ? named_bytes[d] : asked;
-        fill_memory(request->costs, d, &memory[d]);
+        memory[d].named_bytes = named_bytes[d];
+        memory[d].asked_bytes = pc_memory_limit_of(request->memory_limit, d);
+        fill_added(request->costs, d, memory[d].added_bytes);
     }
     pc_free(named_bytes);
     return PC_OK;

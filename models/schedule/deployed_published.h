@@ -28,11 +28,12 @@ typedef struct pc_published_times {
 pc_code pc_published_times_of(const pc_generator *self, const pc_generate_request *request, pc_published_times *times,
                               pc_error *error);
 
-/* What a pass of each kind adds to the memory of a device, all of its chunks alike (if they differ, those that add the
- * most and give back the least); and what the device has room for, by the schedule's name and by the request. */
+/* What a pass of each kind adds to the memory of a device, 0 in all; where its chunks differ, as if each were before
+ * its B, and after it, the largest. And what the schedule's name and the request limit the device to; PC_NO_LIMIT where
+ * they do not. */
 typedef struct pc_published_memory {
     int64_t added_bytes[PC_PUBLISHED_KINDS];
-    int64_t limit_bytes; /* PC_NO_LIMIT where it is not limited; passes add nothing then */
+    int64_t named_bytes, asked_bytes;
 } pc_published_memory;
 
 /* memory[0 .. p-1]. Costs without any activation count chunks, and the request's limit says nothing then. */

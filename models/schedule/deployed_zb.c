@@ -27,7 +27,7 @@ typedef struct zb_choices {
 } zb_choices;
 
 typedef struct device {
-    pc_published_memory memory;
+    int64_t added_bytes[PC_PUBLISHED_KINDS], limit_bytes;
     int done[PC_PUBLISHED_KINDS]; /* passes of each kind */
     int early;                    /* F between the first one and the first B */
     bool wants_f;                 /* in this round */
@@ -54,18 +54,25 @@ static pc_time duration(const run *r, pc_pass_kind kind) {
 }
 
 static bool has_room(const device *own, pc_pass_kind kind) {
-    return own->memory.added_bytes[kind] <= own->memory.limit_bytes - own->held_bytes;
+    return own->added_bytes[kind] <= own->limit_bytes - own->held_bytes;
 }
 
 static bool has_w(const device *own) {
     return own->done[PC_PASS_W] < own->done[PC_PASS_B];
 }
 
+/* Whether the input of the device's next F has been put. Where a device may have more early F than the one before, it
+ * can be that it has not. */
+static bool is_fed(const run *r, int d) {
+    const device *own = &r->devices[d];
+    return d == 0 || own[-1].done[PC_PASS_F] > own->done[PC_PASS_F];
+}
+
 /* `arrival`: when its input is there; NO_ARRIVAL where it is from the device itself. */
 static void put(run *r, int d, pc_pass_kind kind, pc_time arrival) {
     device *own = &r->devices[d];
     pc_time start = arrival > own->end_ps ? arrival : own->end_ps;
-    r->failed = r->failed || !has_room(own, kind);
+    r->failed = r->failed || !has_room(own, kind) || (kind == PC_PASS_F && !is_fed(r, d));
     if (r->failed) return;
     if (own->done[PC_PASS_F] == 0)
         own->start_ps = start;
@@ -74,7 +81,7 @@ static void put(run *r, int d, pc_pass_kind kind, pc_time arrival) {
     if (own->idle_ps > r->most_idle_ps) r->most_idle_ps = own->idle_ps;
     own->end_ps = start + duration(r, kind);
     if (kind == PC_PASS_F) r->f_end_ps[(int64_t)d * r->microbatches + own->done[PC_PASS_F]] = own->end_ps;
-    own->held_bytes += own->memory.added_bytes[kind];
+    if (own->limit_bytes != PC_NO_LIMIT) own->held_bytes += own->added_bytes[kind];
     own->done[kind]++;
     *own->order++ = (uint8_t)kind;
 }
@@ -98,7 +105,7 @@ static pc_time b_arrival(const run *r, int d) {
 /* F of device `d` after its first, before a gradient comes at `gradient`; *end becomes the end of the last. */
 static int count_early(const run *r, int d, pc_time gradient, pc_time *end) {
     const device *own = &r->devices[d];
-    int64_t room = own->memory.limit_bytes - own->held_bytes, added = own->memory.added_bytes[PC_PASS_F];
+    int64_t room = own->limit_bytes - own->held_bytes, added = own->added_bytes[PC_PASS_F];
     pc_time f = duration(r, PC_PASS_F);
     int count = 0;
     *end = own->end_ps;
@@ -143,9 +150,9 @@ static void run_first_round(run *r) {
 
 /* How long the W take that the next F of the device needs to fit. */
 static pc_time time_for_room(const run *r, const device *own) {
-    int64_t lacking = own->memory.added_bytes[PC_PASS_F] - (own->memory.limit_bytes - own->held_bytes);
+    int64_t lacking = own->added_bytes[PC_PASS_F] - (own->limit_bytes - own->held_bytes);
     int count = 0, most = own->done[PC_PASS_B] - own->done[PC_PASS_W];
-    for (; lacking > 0 && count < most; count++) lacking += own->memory.added_bytes[PC_PASS_W];
+    for (; lacking > 0 && count < most; count++) lacking += own->added_bytes[PC_PASS_W];
     return count * duration(r, PC_PASS_W);
 }
 
@@ -214,8 +221,10 @@ static void restart(run *r, zb_choices choices) {
     r->most_idle_ps = 0;
     r->failed = false;
     for (int d = 0; d < r->device_count; d++) {
-        uint8_t *order = r->order + (int64_t)d * PC_PUBLISHED_KINDS * r->microbatches;
-        r->devices[d] = (device){.memory = r->devices[d].memory, .order = order};
+        device *own = &r->devices[d], fresh = {.limit_bytes = own->limit_bytes};
+        memcpy(fresh.added_bytes, own->added_bytes, sizeof fresh.added_bytes);
+        fresh.order = r->order + (int64_t)d * PC_PUBLISHED_KINDS * r->microbatches;
+        *own = fresh;
     }
 }
 
@@ -255,7 +264,12 @@ static bool make_all(run *r, uint8_t **best) {
 static pc_code make_devices(const pc_generator *self, const pc_generate_request *request, run *r, pc_error *error) {
     pc_published_memory *memory = pc_alloc((size_t)r->device_count, sizeof *memory);
     pc_code code = memory ? pc_published_memory_of(self, request, memory, error) : pc_error_no_memory(error);
-    for (int d = 0; !code && d < r->device_count; d++) r->devices[d].memory = memory[d];
+    for (int d = 0; !code && d < r->device_count; d++) {
+        device *own = &r->devices[d];
+        memcpy(own->added_bytes, memory[d].added_bytes, sizeof own->added_bytes);
+        own->limit_bytes =
+            memory[d].named_bytes < memory[d].asked_bytes ? memory[d].named_bytes : memory[d].asked_bytes;
+    }
     pc_free(memory);
     return code;
 }

@@ -44,7 +44,7 @@ typedef struct device {
 typedef struct run {
     int device_count, microbatches;
     pc_published_times times;
-    pc_published_memory memory; /* of any device */
+    int64_t added_bytes[PC_PUBLISHED_KINDS], limit_bytes; /* of any device */
     bool fills_f, fills_b_down; /* whether a W may delay such a pass where the device would idle more than the worst */
     device *devices;
     pc_time *end_ps; /* [devices][legs][microbatches] */
@@ -59,7 +59,7 @@ static pc_time *leg_ends(const run *r, int d, v_leg leg) {
 }
 
 static bool has_room(const run *r, const device *own, pc_pass_kind kind) {
-    return r->memory.added_bytes[kind] <= r->memory.limit_bytes - own->held_bytes;
+    return r->added_bytes[kind] <= r->limit_bytes - own->held_bytes;
 }
 
 static bool has_w(const device *own) {
@@ -74,7 +74,7 @@ static void put(run *r, int d, pc_pass_kind kind, int chunk, pc_time arrival) {
     r->failed = r->failed || !has_room(r, own, kind);
     if (r->failed) return;
     own->end_ps = start + r->times.pass_ps[kind];
-    own->held_bytes += r->memory.added_bytes[kind];
+    if (r->limit_bytes != PC_NO_LIMIT) own->held_bytes += r->added_bytes[kind];
     *own->order++ = (uint8_t)(kind * 2 + chunk);
 }
 
@@ -116,8 +116,8 @@ static void put_leg(run *r, int d, v_leg leg) {
 
 /* How many chunks more the device can hold. */
 static int64_t count_room(const run *r, const device *own) {
-    int64_t each = r->memory.added_bytes[PC_PASS_F];
-    return each == 0 ? INT64_MAX : (r->memory.limit_bytes - own->held_bytes) / each;
+    int64_t each = r->added_bytes[PC_PASS_F];
+    return each == 0 ? INT64_MAX : (r->limit_bytes - own->held_bytes) / each;
 }
 
 /* While device `d` waits for the first F on its way up, it and all before it have further ones on their way down, two
@@ -241,12 +241,13 @@ static void restart(run *r) {
                                  .b_chunks = r->b_chunks + (int64_t)d * 2 * r->microbatches};
 }
 
-/* The idle time of the worst device; INT64_MAX where something did not fit. */
-static pc_time make_run(run *r, v_leg *chosen) {
+/* The idle time of the worst device; INT64_MAX where something did not fit. A run whose worst device idles `enough` is
+ * of no use, and ends there: it idles no less later on. */
+static pc_time make_run(run *r, v_leg *chosen, pc_time enough) {
     restart(r);
     run_first_f(r);
     even_out_f(r);
-    for (int i = 0; i < 2 * r->microbatches && !r->failed; i++) {
+    for (int i = 0; i < 2 * r->microbatches && !r->failed && r->most_idle_ps < enough; i++) {
         run_all_b(r, chosen);
         run_all_f(r);
     }
@@ -259,7 +260,7 @@ static pc_time make_run(run *r, v_leg *chosen) {
 static void make_chain(run *r, v_leg *chosen, pc_time *least, uint8_t **best) {
     pc_time last = INT64_MAX, idle;
     for (int d = 0; d < r->device_count; d++) r->devices[d].spared_ps = 0;
-    while ((idle = make_run(r, chosen)) < last) {
+    while ((idle = make_run(r, chosen, last)) < last) {
         last = idle;
         for (int d = 0; d < r->device_count; d++) r->devices[d].spared_ps = idle - r->devices[d].idle_ps;
         if (idle >= *least) continue;
@@ -280,16 +281,26 @@ static bool make_all(run *r, v_leg *chosen, uint8_t **best) {
     return least < INT64_MAX;
 }
 
-/* The generator knows one device: what the others do not have more room for. */
+/* The generator knows one device: what any of them holds at most, and what none has less room for. The name's limit is
+ * 2p chunks of that. */
+static void fill_memory(run *r, const pc_published_memory *memory) {
+    int64_t before_b = 0, after_b = 0, limit = PC_NO_LIMIT, named;
+    for (int d = 0; d < r->device_count; d++) {
+        if (memory[d].added_bytes[PC_PASS_F] > before_b) before_b = memory[d].added_bytes[PC_PASS_F];
+        if (-memory[d].added_bytes[PC_PASS_W] > after_b) after_b = -memory[d].added_bytes[PC_PASS_W];
+        if (memory[d].asked_bytes < limit) limit = memory[d].asked_bytes;
+    }
+    if (!__builtin_mul_overflow(before_b, 2 * (int64_t)r->device_count, &named) && named < limit) limit = named;
+    r->added_bytes[PC_PASS_F] = before_b;
+    r->added_bytes[PC_PASS_B] = after_b - before_b;
+    r->added_bytes[PC_PASS_W] = -after_b;
+    r->limit_bytes = limit;
+}
+
 static pc_code make_memory(const pc_generator *self, const pc_generate_request *request, run *r, pc_error *error) {
     pc_published_memory *memory = pc_alloc((size_t)r->device_count, sizeof *memory);
     pc_code code = memory ? pc_published_memory_of(self, request, memory, error) : pc_error_no_memory(error);
-    for (int d = 0; !code && d < r->device_count; d++) {
-        for (int kind = 0; kind < PC_PUBLISHED_KINDS; kind++)
-            if (d == 0 || memory[d].added_bytes[kind] > r->memory.added_bytes[kind])
-                r->memory.added_bytes[kind] = memory[d].added_bytes[kind];
-        if (d == 0 || memory[d].limit_bytes < r->memory.limit_bytes) r->memory.limit_bytes = memory[d].limit_bytes;
-    }
+    if (!code) fill_memory(r, memory);
     pc_free(memory);
     return code;
 }
