@@ -1,9 +1,15 @@
 #include "models/schedule/deployed.h"
 
+#include "models/schedule/deployed_published.h"
+
 #include <string.h>
 
 /* Ends with an entry that has no name. */
 static const pc_deployed deployed[] = {
+    {"zb-1p", PC_MAKING_PUBLISHED, pc_published_zb},
+    {"zb-2p", PC_MAKING_PUBLISHED, pc_published_zb},
+    {"v-zb", PC_MAKING_PUBLISHED, pc_published_zb_v},
+    {"zb-v", PC_MAKING_PUBLISHED, pc_published_zb_v},
     {NULL, PC_MAKING_COSTS, NULL},
 };
 

@@ -29,8 +29,8 @@ static pc_code make_stand_in(const pc_costs *costs, stand_in *made, pc_error *er
 
 /* By the number of chunks under way, or by bytes. In bytes W gives back all, and B nothing, for in a search a pass
  * either takes or gives: that is never less than what is held. */
-static pc_code search(const pc_generator *generator, const pc_generate_request *request, bool counts,
-                      pc_schedule *schedule, pc_block *block, pc_error *error) {
+static pc_code search(const pc_generator *generator, const pc_generate_request *request, pc_generate_rule *rule,
+                      bool counts, pc_schedule *schedule, pc_block *block, pc_error *error) {
     stand_in x;
     pc_generate_request changed = *request;
     pc_code code = make_stand_in(request->costs, &x, error);
@@ -42,7 +42,7 @@ static pc_code search(const pc_generator *generator, const pc_generate_request *
         changed.memory_limit = (pc_memory_limit){NULL};
     }
     changed.costs = &x.costs;
-    code = pc_generate_as_told(generator, &changed, schedule, block, error);
+    code = rule(generator, &changed, schedule, block, error);
     pc_free(x.ones);
     pc_free(x.zeros);
     return code;
@@ -61,17 +61,17 @@ static pc_code check_room(const pc_schedule *schedule, const pc_generate_request
 }
 
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
-                                pc_schedule *schedule, pc_block *block, pc_error *error) {
+                                pc_generate_rule *rule, pc_schedule *schedule, pc_block *block, pc_error *error) {
     bool is_within = false;
     pc_code code = pc_generator_check_memory(generator, request->costs, request->memory_limit, error);
     if (code) return code;
     if (generator->adapts && pc_memory_limit_is_given(request->memory_limit, request->costs->devices))
-        return search(generator, request, false, schedule, block, error);
-    code = search(generator, request, true, schedule, block, error);
+        return search(generator, request, rule, false, schedule, block, error);
+    code = search(generator, request, rule, true, schedule, block, error);
     if (code) return code;
     code = check_room(schedule, request, &is_within, error);
     if (!code && is_within) return PC_OK;
     pc_schedule_free(schedule);
     if (block) pc_block_free(block);
-    return code ? code : search(generator, request, false, schedule, block, error);
+    return code ? code : search(generator, request, rule, false, schedule, block, error);
 }
