@@ -7,106 +7,69 @@
 #include <math.h>
 #include <string.h>
 
-/* Choices stand in the table where plans differ in them, else above it; results always, where there are any. */
-typedef enum column_kind { CHOICE, RESULT } column_kind;
+/* Choices stand in the table where plans differ in them, else above it; results always, where there are any: the cost
+ * with a price, and without one, if it is wanted, the hours that stand for it. */
+typedef enum column_kind { CHOICE, RESULT, COST, HOURS } column_kind;
 
-typedef enum column_id {
-    RANK,
-    MACHINE,
-    GPUS,
-    GLOBAL_BATCH,
-    TP,
-    PP,
-    DP,
-    CHUNKS,
-    LAYOUT,
-    MICROBATCH_SIZE,
-    MICROBATCHES,
-    SCHEDULE,
-    RECOMPUTE,
-    ZERO,
-    SEQUENCE_PARALLEL,
-    ORDER,
-    OVERLAP_P2P,
-    OVERLAP_TP,
-    OVERLAP_GRADIENTS,
-    OVERLAP_PARAMETERS,
-    ITERATION,
-    TOKENS,
-    MFU,
-    MEMORY,
-    ROOM,
-    COST,
-    GPU_HOURS,
-    LIMITS,
-    COLUMNS
-} column_id;
-
+/* A column of the CSV, which says how the table has it where tables of runs have it otherwise or not at all. Where a
+ * terminal is too narrow, columns go in the order of `sacrifice`, 1 first: those that follow from others, then
+ * switches, then results that say nearly the same. 0: it never goes. */
 static const struct column {
-    const char *top, *bottom; /* the header's two lines */
-    const char *name;         /* above the table */
+    const char *name;
     column_kind kind;
-    bool is_text; /* stands to the left */
-} columns[COLUMNS] = {
-    [RANK] = {"plan", "", "", RESULT, false},
-    [MACHINE] = {"machine", "", "machine", CHOICE, true},
-    [GPUS] = {"GPUs", "", "GPUs", CHOICE, false},
-    [GLOBAL_BATCH] = {"global", "batch", "global batch", CHOICE, false},
-    [TP] = {"tp", "", "tp", CHOICE, false},
-    [PP] = {"pp", "", "pp", CHOICE, false},
-    [DP] = {"dp", "", "dp", CHOICE, false},
-    [CHUNKS] = {"chunks", "", "chunks", CHOICE, false},
-    [LAYOUT] = {"layout", "", "layout", CHOICE, true},
-    [MICROBATCH_SIZE] = {"microbatch", "size", "microbatch size", CHOICE, false},
-    [MICROBATCHES] = {"micro-", "batches", "microbatches", CHOICE, false},
-    [SCHEDULE] = {"schedule", "", "schedule", CHOICE, true},
-    [RECOMPUTE] = {"recompute", "", "recompute", CHOICE, true},
-    [ZERO] = {"ZeRO", "", "ZeRO", CHOICE, false},
-    [SEQUENCE_PARALLEL] = {"sequence", "parallel", "sequence parallel", CHOICE, true},
-    [ORDER] = {"order of", "ranks", "order of ranks", CHOICE, true},
-    [OVERLAP_P2P] = {"overlap", "p2p", "overlap p2p", CHOICE, true},
-    [OVERLAP_TP] = {"overlap", "tp", "overlap tp", CHOICE, true},
-    [OVERLAP_GRADIENTS] = {"overlap", "gradients", "overlap gradients", CHOICE, true},
-    [OVERLAP_PARAMETERS] = {"overlap", "parameters", "overlap parameters", CHOICE, true},
-    [ITERATION] = {"iteration", "[s]", "", RESULT, false},
-    [TOKENS] = {"tokens/s", "per GPU", "", RESULT, false},
-    [MFU] = {"MFU", "", "", RESULT, false},
-    [MEMORY] = {"memory", "[GiB]", "", RESULT, false},
-    [ROOM] = {"of", "[GiB]", "memory of a GPU", CHOICE, false},
-    [COST] = {"cost of", "1M tokens", "", RESULT, false},
-    [GPU_HOURS] = {"GPU-hours,", "1M tokens", "", RESULT, false},
-    [LIMITS] = {"limits", "", "", RESULT, true},
+    int sacrifice;
+    const char *top, *bottom; /* the header's two lines; NULL: those of tables of runs, and their style */
+    pc_column_style style;
+    bool is_switch;
+    const char *label, *unit; /* above the table, where it is not the header; and behind the number */
+} columns[] = {
+    {"rank", RESULT, 0, "plan", "", .style = PC_STYLE_INTEGER},
+    {.name = "machine", .kind = CHOICE},
+    {.name = "gpus", .kind = CHOICE},
+    {.name = "global_batch", .kind = CHOICE},
+    {.name = "tp", .kind = CHOICE},
+    {.name = "pp", .kind = CHOICE},
+    {.name = "dp", .kind = CHOICE, .sacrifice = 3},
+    {.name = "virtual_pp", .kind = CHOICE},
+    {.name = "layout", .kind = CHOICE, .sacrifice = 7},
+    {.name = "microbatch_size", .kind = CHOICE, .sacrifice = 11},
+    {.name = "microbatches", .kind = CHOICE, .sacrifice = 2},
+    {.name = "schedule", .kind = CHOICE},
+    {.name = "recompute", .kind = CHOICE, .sacrifice = 10},
+    {.name = "zero", .kind = CHOICE, .sacrifice = 9},
+    {"sequence_parallel", CHOICE, 7, "sequence", "parallel", .is_switch = true},
+    {"rank_order", CHOICE, 7, "order of", "ranks", .style = PC_STYLE_TEXT},
+    {"overlap_p2p", CHOICE, 5, "overlap", "p2p", .is_switch = true},
+    {"overlap_tp", CHOICE, 5, "overlap", "tp", .is_switch = true},
+    {"overlap_gradients", CHOICE, 6, "overlap", "gradients", .is_switch = true},
+    {"overlap_parameters", CHOICE, 6, "overlap", "parameters", .is_switch = true},
+    {.name = "iteration_s", .kind = RESULT},
+    {.name = "tokens_per_s_per_gpu", .kind = RESULT, .sacrifice = 8},
+    {.name = "mfu", .kind = RESULT, .sacrifice = 12},
+    {"memory_gib_max", RESULT, 0, "memory", "[GiB]", .style = PC_STYLE_GIB},
+    {"memory_limit_gib", CHOICE, 1, "of", "[GiB]", .style = PC_STYLE_GIB, .label = "memory of a GPU", .unit = " GiB"},
+    {"cost_per_million_tokens", COST, 0, "cost of", "1M tokens", .style = PC_STYLE_FOUR_DIGITS},
+    {"gpu_hours_per_million_tokens", HOURS, 0, "GPU-hours,", "1M tokens", .style = PC_STYLE_FOUR_DIGITS},
+    {"limits", RESULT, 4, "limits", "", .style = PC_STYLE_TEXT},
 };
+enum { COLUMNS = sizeof columns / sizeof *columns, SACRIFICE_LAST = 12 };
 
-/* What the CSV calls a column; and where a terminal is too narrow, columns go in the order of these numbers, 1 first:
- * those that follow from others, then switches, then results that say nearly the same. 0: it never goes. */
-static const struct sacrifice {
-    const char *csv;
-    int order;
-} sacrifices[COLUMNS] = {
-    [ROOM] = {"memory_limit_gib", 1},
-    [MICROBATCHES] = {"microbatches", 2},
-    [DP] = {"dp", 3},
-    [LIMITS] = {"limits", 4},
-    [OVERLAP_P2P] = {"overlap_p2p", 5},
-    [OVERLAP_TP] = {"overlap_tp", 5},
-    [OVERLAP_GRADIENTS] = {"overlap_gradients", 6},
-    [OVERLAP_PARAMETERS] = {"overlap_parameters", 6},
-    [ORDER] = {"rank_order", 7},
-    [SEQUENCE_PARALLEL] = {"sequence_parallel", 7},
-    [LAYOUT] = {"layout", 7},
-    [TOKENS] = {"tokens_per_s_per_gpu", 8},
-    [ZERO] = {"zero", 9},
-    [RECOMPUTE] = {"recompute", 10},
-    [MICROBATCH_SIZE] = {"microbatch_size", 11},
-    [MFU] = {"mfu", 12},
-};
-enum { SACRIFICE_LAST = 12 };
+typedef struct plan_entry {
+    const struct column *column;
+    const pc_column *run; /* NULL: it is a plan's own */
+    const char *top, *bottom;
+    pc_column_style style;
+    int own; /* its number among the plan's own */
+    int decimals;
+    bool is_text; /* stands to the left */
+    bool is_shown, is_sacrificed;
+    size_t width;
+} plan_entry;
 
 typedef struct plan_table {
     const pc_plan_report *report;
-    bool shown[COLUMNS], sacrificed[COLUMNS];
-    size_t width[COLUMNS];
+    pc_table_extras own;
+    plan_entry entry[COLUMNS];
 } plan_table;
 
 /* What lines may have, but the table itself where there is no terminal. */
@@ -116,114 +79,63 @@ static size_t width_of(const pc_plan_report *report) {
 
 /* ---- cells ---- */
 
-static const char *yes(bool is_on) {
-    return is_on ? "yes" : "no";
-}
-
-static void add_order(pc_text *cell, pc_rank_order order) {
-    char text[16];
-    pc_rank_order_write(order, text);
-    pc_text_printf(cell, "%s", text);
-}
-
-static void add_choice(pc_text *cell, const pc_plan_row *plan, column_id id) {
-    const pc_plan_choice *choice = &plan->found.choice;
-    const pc_run_row *row = &plan->row;
-    const int64_t numbers[] = {[GPUS] = row->gpus,
-                               [GLOBAL_BATCH] = row->global_batch,
-                               [TP] = row->tp,
-                               [PP] = row->pp,
-                               [DP] = row->dp,
-                               [CHUNKS] = row->virtual_pp,
-                               [MICROBATCH_SIZE] = row->microbatch_size,
-                               [MICROBATCHES] = row->microbatches,
-                               [ZERO] = row->zero,
-                               [SEQUENCE_PARALLEL] = row->sequence_parallel};
-    const bool switches[] = {[OVERLAP_P2P] = choice->overlaps_p2p,
-                             [OVERLAP_TP] = choice->overlaps_tp,
-                             [OVERLAP_GRADIENTS] = choice->overlaps_gradients,
-                             [OVERLAP_PARAMETERS] = choice->overlaps_parameters};
-    if (id == MACHINE)
-        pc_text_add_line(cell, row->machine, PC_LABEL_SIZE);
-    else if (id == SCHEDULE || id == RECOMPUTE || id == LAYOUT)
-        pc_text_printf(cell, "%s", id == SCHEDULE ? row->schedule : id == LAYOUT ? row->layout : row->recompute);
-    else if (id == ORDER)
-        add_order(cell, choice->order);
-    else if (id == ROOM)
-        pc_text_printf(cell, "%.2f GiB", row->memory_limit_gib);
-    else if (id == SEQUENCE_PARALLEL || id >= OVERLAP_P2P)
-        pc_text_printf(cell, "%s", yes(id == SEQUENCE_PARALLEL ? numbers[id] == 1 : switches[id]));
-    else
-        pc_text_printf(cell, "%" PRId64, numbers[id]);
-}
-
-static double smallest(const plan_table *table, double (*number)(const pc_run_row *)) {
+/* With the decimals that give the smallest number of all plans four digits. */
+static int decimals_of(const pc_plan_report *report, const pc_column *column) {
     double least = INFINITY;
-    for (int64_t i = 0; i < table->report->count; i++) least = fmin(least, number(&table->report->rows[i].row));
-    return least;
-}
-
-static double iteration_of(const pc_run_row *row) {
-    return row->iteration_s;
-}
-static double tokens_of(const pc_run_row *row) {
-    return row->tokens_per_s_per_gpu;
-}
-static double cost_of(const pc_run_row *row) {
-    return row->cost_per_million_tokens;
-}
-static double hours_of(const pc_run_row *row) {
-    return row->gpu_hours_per_million_tokens;
-}
-
-/* All of a column with the decimals that give its smallest number four digits. */
-static void add_number(const plan_table *table, pc_text *cell, const pc_run_row *row,
-                       double (*number)(const pc_run_row *)) {
-    double value = number(row), least = smallest(table, number);
+    for (int64_t i = 0; i < report->count; i++) least = fmin(least, pc_column_real(column, &report->rows[i].row));
     int decimals = least > 0.0 && isfinite(least) ? 3 - (int)floor(log10(least)) : 0;
-    if (!isnan(value)) pc_text_printf(cell, "%.*f", decimals > 0 ? decimals : 0, value);
+    return decimals > 0 ? decimals : 0;
 }
 
-static void add_result(const plan_table *table, pc_text *cell, int64_t index, column_id id) {
-    const pc_plan_row *plan = &table->report->rows[index];
-    char text[PC_PLAN_TEXT_SIZE];
-    switch (id) {
-    case RANK:
-        return pc_text_printf(cell, "%" PRId64, index + 1);
-    case ITERATION:
-        return add_number(table, cell, &plan->row, iteration_of);
-    case TOKENS:
-        return add_number(table, cell, &plan->row, tokens_of);
-    case MFU:
-        return pc_text_printf(cell, "%.4f", plan->row.mfu);
-    case MEMORY:
-        return pc_text_printf(cell, "%.2f", plan->row.memory_gib_max);
-    case COST:
-        return add_number(table, cell, &plan->row, cost_of);
-    case GPU_HOURS:
-        return add_number(table, cell, &plan->row, hours_of);
-    default:
-        pc_plan_limits(plan, text);
-        return pc_text_printf(cell, "%s", text);
+static plan_entry entry_of(const plan_table *table, const struct column *column) {
+    const pc_column *run = pc_column_find(column->name);
+    bool is_runs = run && !column->top;
+    plan_entry entry = {.column = column,
+                        .run = run,
+                        .top = is_runs ? run->top : column->top,
+                        .bottom = is_runs ? run->bottom : column->bottom,
+                        .style = is_runs ? run->style : column->style};
+    entry.is_text = column->is_switch || entry.style == PC_STYLE_TEXT;
+    while (!run && strcmp(table->own.extra[entry.own].name, column->name) != 0) entry.own++;
+    entry.decimals = entry.style == PC_STYLE_FOUR_DIGITS ? decimals_of(table->report, run)
+                     : entry.style == PC_STYLE_RATE      ? 4
+                                                         : 2;
+    return entry;
+}
+
+static void add_of_run(pc_text *cell, const plan_entry *entry, const pc_run_row *row) {
+    char text[PC_COLUMN_TEXT_SIZE];
+    double number = pc_column_real(entry->run, row);
+    if (!pc_column_is_number(entry->run)) {
+        pc_column_text(entry->run, row, text, sizeof text);
+        pc_text_add_line(cell, text, sizeof text);
+    } else if (entry->run->field.type == PC_FIELD_INT64) {
+        pc_text_printf(cell, "%" PRId64, pc_column_integer(entry->run, row));
+    } else if (!isnan(number)) {
+        pc_text_printf(cell, "%.*f%s", entry->decimals, number, entry->column->unit ? entry->column->unit : "");
     }
 }
 
 /* The cell is emptied first. */
-static void set_cell(const plan_table *table, pc_text *cell, int64_t index, column_id id) {
+static void set_cell(const plan_table *table, pc_text *cell, int64_t index, const plan_entry *entry) {
     cell->size = 0;
     pc_text_add(cell, "", 0);
-    if (columns[id].kind == CHOICE)
-        add_choice(cell, &table->report->rows[index], id);
+    if (entry->run)
+        add_of_run(cell, entry, &table->report->rows[index].row);
     else
-        add_result(table, cell, index, id);
+        table->own.add(table->own.context, index, entry->own, cell);
+    if (!entry->column->is_switch || cell->failed) return;
+    bool is_on = strcmp(cell->data, "1") == 0;
+    cell->size = 0;
+    pc_text_printf(cell, "%s", is_on ? "yes" : "no");
 }
 
 /* ---- which columns ---- */
 
-static bool varies(const plan_table *table, column_id id, pc_text *first, pc_text *cell) {
-    set_cell(table, first, 0, id);
+static bool varies(const plan_table *table, const plan_entry *entry, pc_text *first, pc_text *cell) {
+    set_cell(table, first, 0, entry);
     for (int64_t i = 1; i < table->report->count; i++) {
-        set_cell(table, cell, i, id);
+        set_cell(table, cell, i, entry);
         if (!first->failed && !cell->failed && strcmp(first->data, cell->data) != 0) return true;
     }
     return false;
@@ -235,37 +147,48 @@ static bool wants(const pc_plan_request *request, pc_plan_objective objective) {
     return false;
 }
 
-static bool must_show(const plan_table *table, column_id id, pc_text *first, pc_text *cell) {
+static bool must_show(const plan_table *table, const plan_entry *entry, pc_text *first, pc_text *cell) {
     bool has_price = !isnan(table->report->rows[0].row.cost_per_million_tokens);
-    if (columns[id].kind == CHOICE) return varies(table, id, first, cell);
-    if (id == COST) return has_price;
-    return id != GPU_HOURS || (!has_price && wants(&table->report->request, PC_PLAN_COST));
+    switch (entry->column->kind) {
+    case CHOICE:
+        return varies(table, entry, first, cell);
+    case COST:
+        return has_price;
+    case HOURS:
+        return !has_price && wants(&table->report->request, PC_PLAN_COST);
+    default:
+        return true;
+    }
 }
 
 static size_t total_width(const plan_table *table) {
     size_t total = 0;
-    for (column_id id = 0; id < COLUMNS; id++)
-        if (table->shown[id]) total += table->width[id] + (total ? PC_LINES_GAP : 0);
+    for (int i = 0; i < COLUMNS; i++)
+        if (table->entry[i].is_shown) total += table->entry[i].width + (total ? PC_LINES_GAP : 0);
     return total;
 }
 
 static void sacrifice_columns(plan_table *table) {
     if (table->report->look.width <= 0) return;
     for (int order = 1; order <= SACRIFICE_LAST && total_width(table) > width_of(table->report); order++)
-        for (column_id id = 0; id < COLUMNS; id++) {
-            if (!table->shown[id] || sacrifices[id].order != order) continue;
-            table->shown[id] = false;
-            table->sacrificed[id] = true;
+        for (int i = 0; i < COLUMNS; i++) {
+            plan_entry *entry = &table->entry[i];
+            if (!entry->is_shown || entry->column->sacrifice != order) continue;
+            entry->is_shown = false;
+            entry->is_sacrificed = true;
         }
 }
 
 static void lay_out(plan_table *table, pc_text *first, pc_text *cell) {
-    for (column_id id = 0; id < COLUMNS; id++) {
-        table->shown[id] = must_show(table, id, first, cell);
-        table->width[id] = pc_max(strlen(columns[id].top), strlen(columns[id].bottom));
-        for (int64_t i = 0; table->shown[id] && i < table->report->count; i++) {
-            set_cell(table, cell, i, id);
-            if (!cell->failed) table->width[id] = pc_max(table->width[id], pc_utf8_length(cell->data));
+    table->own = pc_plan_extras(table->report);
+    for (int k = 0; k < COLUMNS; k++) {
+        plan_entry *entry = &table->entry[k];
+        *entry = entry_of(table, &columns[k]);
+        entry->is_shown = must_show(table, entry, first, cell);
+        entry->width = pc_max(strlen(entry->top), strlen(entry->bottom));
+        for (int64_t i = 0; entry->is_shown && i < table->report->count; i++) {
+            set_cell(table, cell, i, entry);
+            if (!cell->failed) entry->width = pc_max(entry->width, pc_utf8_length(cell->data));
         }
     }
     sacrifice_columns(table);
@@ -279,27 +202,29 @@ static pc_line line_of(const plan_table *table, pc_text *text) {
 
 static void add_header(const plan_table *table, pc_text *text, bool is_top) {
     pc_line line = line_of(table, text);
-    for (column_id id = 0; id < COLUMNS; id++)
-        if (table->shown[id])
-            pc_line_add(&line, is_top ? columns[id].top : columns[id].bottom, table->width[id], columns[id].is_text,
-                        PC_INK_PLAIN);
+    for (int i = 0; i < COLUMNS; i++) {
+        const plan_entry *entry = &table->entry[i];
+        if (!entry->is_shown) continue;
+        pc_line_add(&line, is_top ? entry->top : entry->bottom, entry->width, entry->is_text, PC_INK_PLAIN);
+    }
     pc_line_end(&line);
 }
 
 static void add_rule(const plan_table *table, pc_text *text) {
     pc_line line = line_of(table, text);
-    for (column_id id = 0; id < COLUMNS; id++)
-        if (table->shown[id]) pc_line_add_rule(&line, table->width[id]);
+    for (int i = 0; i < COLUMNS; i++)
+        if (table->entry[i].is_shown) pc_line_add_rule(&line, table->entry[i].width);
     pc_line_end(&line);
 }
 
 static void add_rows(const plan_table *table, pc_text *text, pc_text *cell) {
     for (int64_t i = 0; i < table->report->count; i++) {
         pc_line line = line_of(table, text);
-        for (column_id id = 0; id < COLUMNS; id++) {
-            if (!table->shown[id]) continue;
-            set_cell(table, cell, i, id);
-            if (!cell->failed) pc_line_add(&line, cell->data, table->width[id], columns[id].is_text, PC_INK_PLAIN);
+        for (int k = 0; k < COLUMNS; k++) {
+            const plan_entry *entry = &table->entry[k];
+            if (!entry->is_shown) continue;
+            set_cell(table, cell, i, entry);
+            if (!cell->failed) pc_line_add(&line, cell->data, entry->width, entry->is_text, PC_INK_PLAIN);
         }
         pc_line_end(&line);
     }
@@ -324,14 +249,25 @@ static void add_model(pc_items *items, const pc_run_row *row) {
     pc_text_free(&count);
 }
 
+/* "global batch 512", "microbatches 8": the header's words, unless it has others here. */
+static void add_choice(pc_items *items, const plan_entry *entry, const char *value) {
+    char words[64];
+    size_t length = strlen(entry->top);
+    bool joins = entry->top[length - 1] == '-';
+    snprintf(words, sizeof words, "%.*s%s%s", (int)(joins ? length - 1 : length), entry->top,
+             joins || !entry->bottom[0] ? "" : " ", entry->bottom);
+    add_pair(items, entry->column->label ? entry->column->label : words, value);
+}
+
 /* What all plans have in common. */
 static void add_constants(const plan_table *table, pc_text *lines, pc_text *cell) {
     pc_items items = {.text = lines, .width = width_of(table->report)};
     add_model(&items, &table->report->rows[0].row);
-    for (column_id id = 0; id < COLUMNS; id++) {
-        if (columns[id].kind != CHOICE || table->shown[id] || table->sacrificed[id]) continue;
-        set_cell(table, cell, 0, id);
-        if (!cell->failed) add_pair(&items, columns[id].name, cell->data);
+    for (int i = 0; i < COLUMNS; i++) {
+        const plan_entry *entry = &table->entry[i];
+        if (entry->column->kind != CHOICE || entry->is_shown || entry->is_sacrificed) continue;
+        set_cell(table, cell, 0, entry);
+        if (!cell->failed) add_choice(&items, entry, cell->data);
     }
     pc_text_add(lines, "\n", 1);
 }
@@ -349,9 +285,9 @@ static void add_heading(const plan_table *table, pc_text *text, pc_text *cell) {
 
 static void add_sacrificed(const plan_table *table, pc_text *text) {
     pc_text names = {0};
-    for (column_id id = 0; id < COLUMNS; id++)
-        if (table->sacrificed[id])
-            pc_text_printf(&names, "%s%s", names.size > 0 ? ", " : PC_LINES_LEFT_OUT, sacrifices[id].csv);
+    for (int i = 0; i < COLUMNS; i++)
+        if (table->entry[i].is_sacrificed)
+            pc_text_printf(&names, "%s%s", names.size > 0 ? ", " : PC_LINES_LEFT_OUT, table->entry[i].column->name);
     if (names.size > 0 && !names.failed) {
         pc_text_add(text, "\n", 1);
         pc_lines_add_wrapped(text, names.data, width_of(table->report));

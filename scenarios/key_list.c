@@ -45,7 +45,7 @@ static pc_key_use find_use(const char *path) {
 
 static pc_choice find_choice(const char *name) {
     pc_choice c = 0;
-    while (c < PC_CHOICES && strcmp(pc_choice_rule_of(c)->name, name) != 0) c++;
+    while (c < PC_CHOICES && strcmp(pc_choice_rule_of(c).name, name) != 0) c++;
     return c;
 }
 

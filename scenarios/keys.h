@@ -34,29 +34,35 @@ typedef enum pc_dimension {
     PC_DIMENSION_MODEL = PC_DIMENSION_MODEL_FROM
 } pc_dimension;
 
-/* What `plan` lists, in the order in which messages and tables name it. */
+/* The settings that `plan` lists, in the order in which messages and tables name them. */
+#define PC_PLANNED(EACH)                                                                                               \
+    EACH(MACHINE)                                                                                                      \
+    EACH(PRICE)                                                                                                        \
+    EACH(GPUS)                                                                                                         \
+    EACH(GLOBAL_BATCH)                                                                                                 \
+    EACH(TP)                                                                                                           \
+    EACH(PP)                                                                                                           \
+    EACH(DP)                                                                                                           \
+    EACH(CHUNKS)                                                                                                       \
+    EACH(MICROBATCH_SIZE)                                                                                              \
+    EACH(SCHEDULE)                                                                                                     \
+    EACH(LAYOUT)                                                                                                       \
+    EACH(RECOMPUTE)                                                                                                    \
+    EACH(ZERO)                                                                                                         \
+    EACH(SEQUENCE_PARALLEL)                                                                                            \
+    EACH(RANK_ORDER)                                                                                                   \
+    EACH(OVERLAP_P2P)                                                                                                  \
+    EACH(OVERLAP_TP)                                                                                                   \
+    EACH(OVERLAP_GRADIENTS)                                                                                            \
+    EACH(OVERLAP_PARAMETERS)
+
+/* What `plan` lists: what is wanted, then those. */
 typedef enum pc_choice {
     PC_CHOICE_OBJECTIVE,
-    PC_CHOICE_MACHINE,
-    PC_CHOICE_PRICE,
-    PC_CHOICE_GPUS,
-    PC_CHOICE_GLOBAL_BATCH,
-    PC_CHOICE_TP,
-    PC_CHOICE_PP,
-    PC_CHOICE_DP,
-    PC_CHOICE_CHUNKS,
-    PC_CHOICE_MICROBATCH_SIZE,
-    PC_CHOICE_SCHEDULE,
-    PC_CHOICE_LAYOUT,
-    PC_CHOICE_RECOMPUTE,
-    PC_CHOICE_ZERO,
-    PC_CHOICE_SEQUENCE_PARALLEL,
-    PC_CHOICE_RANK_ORDER,
-    PC_CHOICE_OVERLAP_P2P,
-    PC_CHOICE_OVERLAP_TP,
-    PC_CHOICE_OVERLAP_GRADIENTS,
-    PC_CHOICE_OVERLAP_PARAMETERS,
-    PC_CHOICES
+#define CHOICE(id) PC_CHOICE_##id,
+    PC_PLANNED(CHOICE)
+#undef CHOICE
+        PC_CHOICES
 } pc_choice;
 
 /* What `plan` says in one value. */

@@ -80,8 +80,7 @@ pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_pla
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
     for (pc_choice c = 0; c < PC_CHOICES; c++)
-        if (is_said(scenario, from, c))
-            pc_setting_set(&setting, pc_choice_rule_of(c)->key, value_of(scenario, from, c));
+        if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
     pc_code code = pc_setting_expand(&setting, spec, labels, error);
     if (code) return code;
     labels->run = rank;
@@ -102,7 +101,7 @@ static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_
     const pc_choice_list *list = &scenario->list[choice];
     if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
-    return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice)->key) &&
+    return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice).key) &&
            number_of(from, choice) == 1;
 }
 
@@ -151,7 +150,7 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_cho
             put(context, "price", price_text(scenario, from));
         } else {
             write_value(c, value, text);
-            put(context, pc_key_path(pc_choice_rule_of(c)->key), text);
+            put(context, pc_key_path(pc_choice_rule_of(c).key), text);
         }
     }
     return code;

@@ -24,46 +24,31 @@ const char *const pc_plan_text_names[PC_PLAN_TEXTS] = {
     [PC_PLAN_TEXT_MOST_COST] = "most_cost",
 };
 
-const pc_choice_rule *pc_choice_rule_of(pc_choice choice) {
-    static const pc_choice_rule rules[PC_CHOICES] = {
-        [PC_CHOICE_OBJECTIVE] = {"objective", PC_KEYS, PC_DIMENSIONS},
-        [PC_CHOICE_MACHINE] = {"machine", PC_KEY_MACHINE, PC_DIMENSION_MACHINE},
-        [PC_CHOICE_PRICE] = {"price", PC_KEY_PRICE, PC_DIMENSIONS},
-        [PC_CHOICE_GPUS] = {"gpus", PC_KEY_GPUS, PC_DIMENSION_GPUS},
-        [PC_CHOICE_GLOBAL_BATCH] = {"global_batch", PC_KEY_GLOBAL_BATCH, PC_DIMENSION_GLOBAL_BATCH},
-        [PC_CHOICE_TP] = {"tp", PC_KEY_TP, PC_DIMENSION_TP},
-        [PC_CHOICE_PP] = {"pp", PC_KEY_PP, PC_DIMENSION_PP},
-        [PC_CHOICE_DP] = {"dp", PC_KEY_DP, PC_DIMENSION_DP},
-        [PC_CHOICE_CHUNKS] = {"chunks", PC_KEY_CHUNKS, PC_DIMENSION_CHUNKS},
-        [PC_CHOICE_MICROBATCH_SIZE] = {"microbatch_size", PC_KEY_MICROBATCH_SIZE, PC_DIMENSION_MICROBATCH_SIZE},
-        [PC_CHOICE_SCHEDULE] = {"schedule", PC_KEY_SCHEDULE, PC_DIMENSION_SCHEDULE},
-        [PC_CHOICE_LAYOUT] = {"layout", PC_KEY_LAYOUT, PC_DIMENSION_LAYOUT},
-        [PC_CHOICE_RECOMPUTE] = {"recompute", PC_KEY_RECOMPUTE, PC_DIMENSION_RECOMPUTE},
-        [PC_CHOICE_ZERO] = {"zero", PC_KEY_ZERO, PC_DIMENSION_ZERO},
-        [PC_CHOICE_SEQUENCE_PARALLEL] = {"sequence_parallel", PC_KEY_SEQUENCE_PARALLEL, PC_DIMENSIONS},
-        [PC_CHOICE_RANK_ORDER] = {"rank_order", PC_KEY_RANK_ORDER, PC_DIMENSIONS},
-        [PC_CHOICE_OVERLAP_P2P] = {"overlap.p2p", PC_KEY_OVERLAP_P2P, PC_DIMENSIONS},
-        [PC_CHOICE_OVERLAP_TP] = {"overlap.tp", PC_KEY_OVERLAP_TP, PC_DIMENSIONS},
-        [PC_CHOICE_OVERLAP_GRADIENTS] = {"overlap.gradients", PC_KEY_OVERLAP_GRADIENTS, PC_DIMENSIONS},
-        [PC_CHOICE_OVERLAP_PARAMETERS] = {"overlap.parameters", PC_KEY_OVERLAP_PARAMETERS, PC_DIMENSIONS},
-    };
-    return &rules[choice];
+pc_choice_rule pc_choice_rule_of(pc_choice choice) {
+#define KEY(id) PC_KEY_##id,
+    static const pc_key keys[PC_CHOICES] = {PC_KEYS, PC_PLANNED(KEY)};
+    if (choice == PC_CHOICE_OBJECTIVE) return (pc_choice_rule){"objective", PC_KEYS, PC_DIMENSIONS};
+    pc_key key = keys[choice];
+    const char *swept = pc_setting_rule_of(key)->sweep.name;
+    pc_dimension dimension = swept ? 0 : PC_DIMENSIONS;
+    while (swept && pc_dimension_key(dimension) != key) dimension++;
+    return (pc_choice_rule){swept ? swept : pc_key_path(key), key, dimension};
 }
 
 const char *pc_plan_scenario_list_of(const char *key) {
     for (pc_choice c = 0; c < PC_CHOICES; c++) {
-        const pc_choice_rule *rule = pc_choice_rule_of(c);
-        if (rule->key != PC_KEYS && strcmp(pc_key_path(rule->key), key) == 0) return rule->name;
+        const pc_choice_rule rule = pc_choice_rule_of(c);
+        if (rule.key != PC_KEYS && strcmp(pc_key_path(rule.key), key) == 0) return rule.name;
     }
     return NULL;
 }
 
 const pc_node *pc_choice_node(const pc_document *document, pc_choice choice) {
-    return pc_node_find(pc_node_find(document->tree.nodes, "plan"), pc_choice_rule_of(choice)->name);
+    return pc_node_find(pc_node_find(document->tree.nodes, "plan"), pc_choice_rule_of(choice).name);
 }
 
 bool pc_choice_has_ranges(pc_choice choice) {
-    pc_key key = pc_choice_rule_of(choice)->key;
+    pc_key key = pc_choice_rule_of(choice).key;
     return key != PC_KEYS && pc_key_is_whole(key);
 }
 
@@ -77,7 +62,7 @@ void pc_choice_values(pc_choice choice, char *text, size_t size) {
     else if (choice == PC_CHOICE_SCHEDULE)
         snprintf(text, size, "name of `pipecast list schedules`");
     else
-        pc_key_values(pc_choice_rule_of(choice)->key, text, size);
+        pc_key_values(pc_choice_rule_of(choice).key, text, size);
     size_t used = strlen(text);
     if (pc_choice_has_ranges(choice))
         snprintf(text + used, size - used, ", or a range such as `%s`", choice == PC_CHOICE_ZERO ? "0..3" : "1..8");
@@ -87,8 +72,8 @@ void pc_choice_values(pc_choice choice, char *text, size_t size) {
 /* ---- who is to blame ---- */
 
 static void write_path(const pc_choice_list *list, pc_choice choice, int index, char path[PC_KEY_PATH_SIZE]) {
-    int used = snprintf(path, PC_KEY_PATH_SIZE, "%s.%s", list->is_of_sweep ? "sweep" : "plan",
-                        pc_choice_rule_of(choice)->name);
+    int used =
+        snprintf(path, PC_KEY_PATH_SIZE, "%s.%s", list->is_of_sweep ? "sweep" : "plan", pc_choice_rule_of(choice).name);
     if (index >= 0) snprintf(path + used, (size_t)(PC_KEY_PATH_SIZE - used), "[%d]", index);
 }
 
@@ -158,7 +143,7 @@ static pc_code check_named(pc_value schedule, pc_error *cause) {
 static pc_code push_entry(pc_plan_scenario *scenario, pc_choice choice, const pc_node *given, unsigned index,
                           const char *text, pc_choice_list *list, pc_error *cause) {
     pc_value value;
-    pc_key key = pc_choice_rule_of(choice)->key;
+    pc_key key = pc_choice_rule_of(choice).key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
     if (choice == PC_CHOICE_RECOMPUTE) return push_word(recompute_words, text, list, cause);
     if (choice == PC_CHOICE_LAYOUT) return push_word(layout_words, text, list, cause);
@@ -216,12 +201,12 @@ static void drop_list(pc_choice_list *list) {
 
 /* Whether a set gives in the setting, or in the sweep, what a document before it lists. */
 static bool is_replaced(const pc_plan_scenario *scenario, const pc_document *from, pc_choice choice) {
-    const pc_choice_rule *rule = pc_choice_rule_of(choice);
-    if (from == scenario->loaded->documents || rule->key == PC_KEYS) return false;
-    pc_key alternative = pc_key_alternative(rule->key);
-    return pc_setting_has(&from->setting, rule->key) ||
+    const pc_choice_rule rule = pc_choice_rule_of(choice);
+    if (from == scenario->loaded->documents || rule.key == PC_KEYS) return false;
+    pc_key alternative = pc_key_alternative(rule.key);
+    return pc_setting_has(&from->setting, rule.key) ||
            (alternative != PC_KEYS && pc_setting_has(&from->setting, alternative)) ||
-           (rule->dimension != PC_DIMENSIONS && pc_sweep_node(from, rule->dimension));
+           (rule.dimension != PC_DIMENSIONS && pc_sweep_node(from, rule.dimension));
 }
 
 static pc_code read_lists(pc_plan_scenario *scenario, const pc_document *from, pc_error *error) {
@@ -296,7 +281,7 @@ static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
 }
 
 static pc_code take_sweep(pc_plan_scenario *scenario, pc_choice choice, pc_error *error) {
-    const pc_sweep_list *sweep = &scenario->loaded->sweep[pc_choice_rule_of(choice)->dimension];
+    const pc_sweep_list *sweep = &scenario->loaded->sweep[pc_choice_rule_of(choice).dimension];
     pc_choice_list *list = &scenario->list[choice];
     pc_error cause;
     *list = (pc_choice_list){.origin = PC_CHOICE_LISTED, .document = sweep->document, .is_of_sweep = true};
@@ -333,15 +318,15 @@ static bool is_given(const pc_plan_scenario *scenario, pc_key key) {
 static pc_code take_others(pc_plan_scenario *scenario, pc_error *error) {
     pc_code code = PC_OK;
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
-        const pc_choice_rule *rule = pc_choice_rule_of(c);
+        const pc_choice_rule rule = pc_choice_rule_of(c);
         if (scenario->list[c].count > 0) continue;
-        bool is_devices = rule->key == PC_KEY_PP && pc_setting_has(&scenario->given, PC_KEY_DEVICES);
-        if (rule->dimension != PC_DIMENSIONS && scenario->loaded->sweep[rule->dimension].count > 0)
+        bool is_devices = rule.key == PC_KEY_PP && pc_setting_has(&scenario->given, PC_KEY_DEVICES);
+        if (rule.dimension != PC_DIMENSIONS && scenario->loaded->sweep[rule.dimension].count > 0)
             code = take_sweep(scenario, c, error);
         else if (is_devices)
             code = take_setting(scenario, c, PC_KEY_DEVICES, error);
-        else if (is_given(scenario, rule->key))
-            code = take_setting(scenario, c, rule->key, error);
+        else if (is_given(scenario, rule.key))
+            code = take_setting(scenario, c, rule.key, error);
     }
     return code;
 }

@@ -48,7 +48,7 @@ typedef struct pc_choice_rule {
     pc_key key;
     pc_dimension dimension;
 } pc_choice_rule;
-const pc_choice_rule *pc_choice_rule_of(pc_choice choice);
+pc_choice_rule pc_choice_rule_of(pc_choice choice);
 
 /* The list of a choice under `plan` of a document; NULL where there is none. */
 const pc_node *pc_choice_node(const pc_document *document, pc_choice choice);

@@ -66,7 +66,7 @@ static pc_schema_field plan_field(int index) {
     bool is_text = index > 0 && index <= PC_PLAN_TEXTS;
     if (is_text) return (pc_schema_field){.path = pc_plan_text_names[index - 1]};
     pc_choice choice = index == 0 ? PC_CHOICE_OBJECTIVE : (pc_choice)(index - PC_PLAN_TEXTS);
-    return (pc_schema_field){pc_choice_rule_of(choice)->name, kind_of(pc_choice_rule_of(choice)->key), .is_list = true,
+    return (pc_schema_field){pc_choice_rule_of(choice).name, kind_of(pc_choice_rule_of(choice).key), .is_list = true,
                              .least = 1};
 }
 const pc_schema pc_plan_schema = {.count = PC_CHOICES + PC_PLAN_TEXTS, .field = plan_field};
