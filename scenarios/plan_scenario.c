@@ -133,8 +133,7 @@ static pc_code make_space(pc_plan_scenario *x, pc_error *error) {
 static pc_code load(pc_plan_scenario *x, const char *path, const pc_scenario_options *options, pc_error *error) {
     x->loaded = pc_alloc(1, sizeof *x->loaded);
     if (!x->loaded) return pc_error_no_memory(error);
-    x->loaded->allows_outside = options->allows_outside;
-    pc_code code = pc_loaded_read(x->loaded, path, options->sets, options->set_count, error);
+    pc_code code = pc_loaded_read(x->loaded, path, options, error);
     if (!code) code = pc_loaded_build(x->loaded, error);
     if (!code) code = pc_plan_section_read(x, error);
     if (!code) code = make_runs(x, error);
