@@ -30,7 +30,8 @@ typedef struct session {
 
 static pc_code load_scenario(session *s, pc_error *error) {
     const plan_request *r = s->request;
-    pc_scenario_options options = {r->sets.list, r->sets.count, r->allows_outside};
+    pc_scenario_options options = {
+        .sets = r->sets.list, .set_count = r->sets.count, .allows_outside = r->allows_outside};
     pc_code code = pc_plan_scenario_load_with(r->path, &options, &s->scenario, error);
     if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, error);
     return code;

@@ -84,7 +84,8 @@ typedef struct session {
 /* ---- the scenarios ---- */
 
 static pc_code load_scenario(const run_request *r, const char *path, pc_scenario **scenario, pc_error *error) {
-    pc_scenario_options options = {r->sets.list, r->sets.count, r->allows_outside};
+    pc_scenario_options options = {
+        .sets = r->sets.list, .set_count = r->sets.count, .allows_outside = r->allows_outside};
     pc_code code = pc_scenario_load_with(path, &options, scenario, error);
     if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, error);
     if (!code && path) code = pc_scenario_charts_check(path, *scenario, error);

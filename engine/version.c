@@ -1,5 +1,10 @@
 #include "engine/version.h"
 
-const char *pc_version(void) {
+/* pipecast.h has it, too. */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+const char *
+pc_version(void) {
     return PC_VERSION;
 }

@@ -64,8 +64,9 @@ pc_code pc_name_check(const pc_tree *tree, const pc_node *name, pc_error *error)
 }
 
 /* Without a file there are but the sets: options of a command, mostly. */
-static pc_code read_file(const char *path, pc_source *source, pc_error *error) {
+static pc_code read_file(const char *path, const char *text, pc_source *source, pc_error *error) {
     static const char nothing[] = "scenario: flags\n";
+    if (path && text) return pc_source_of_file(path, text, source, error);
     if (path) return pc_source_read(path, source, error);
     pc_code code = pc_source_from_text("options", nothing, source, error);
     source->is_file = false;
@@ -95,14 +96,16 @@ static pc_code write_sets_down(pc_scenario *scenario, const char *const *sets, i
     return PC_OK;
 }
 
-pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *const *sets, int set_count,
-                       pc_error *error) {
+pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const pc_scenario_options *options, pc_error *error) {
+    const char *const *sets = options->sets;
+    int set_count = options->set_count;
+    scenario->allows_outside = options->allows_outside;
     scenario->documents = pc_alloc((size_t)set_count + 1, sizeof *scenario->documents);
     if (!scenario->documents) return pc_error_no_memory(error);
     scenario->document_count = set_count + 1;
     scenario->folder = path ? pc_source_folder(path) : pc_strdup(".");
     if (!scenario->folder) return pc_error_no_memory(error);
-    pc_code code = read_file(path, &scenario->documents[0].tree.source, error);
+    pc_code code = read_file(path, options->text, &scenario->documents[0].tree.source, error);
     for (int i = 0; i < set_count && !code; i++)
         code = pc_source_from_set(sets[i], &scenario->documents[i + 1].tree.source, error);
     for (int i = 0; i <= set_count && !code; i++) code = load_document(&scenario->documents[i], error);

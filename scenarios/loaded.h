@@ -74,10 +74,9 @@ const pc_node *pc_sweep_node(const pc_document *document, pc_dimension dimension
 /* Of the names in a document. The text that stands for a file where there is none is the user's, too. */
 pc_place pc_loaded_place(const pc_scenario *scenario, const pc_document *document);
 
-/* Fills in documents, an empty one where `path` is NULL; then name, title, sweep and cases. What was filled in is freed
- * by pc_scenario_free, on failure too. */
-pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const char *const *sets, int set_count,
-                       pc_error *error);
+/* Fills in documents, an empty one where `path` is NULL, and what options say; then name, title, sweep and cases. What
+ * was filled in is freed by pc_scenario_free, on failure too. */
+pc_code pc_loaded_read(pc_scenario *scenario, const char *path, const pc_scenario_options *options, pc_error *error);
 pc_code pc_loaded_build(pc_scenario *scenario, pc_error *error);
 
 /* What a scenario, a case and a figure may be called. */

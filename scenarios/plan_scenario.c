@@ -134,8 +134,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
 static pc_code load(pc_plan_scenario *scenario, const char *path, const pc_scenario_options *options, pc_error *error) {
     scenario->loaded = pc_alloc(1, sizeof *scenario->loaded);
     if (!scenario->loaded) return pc_error_no_memory(error);
-    scenario->loaded->allows_outside = options->allows_outside;
-    pc_code code = pc_loaded_read(scenario->loaded, path, options->sets, options->set_count, error);
+    pc_code code = pc_loaded_read(scenario->loaded, path, options, error);
     if (!code) code = pc_loaded_build(scenario->loaded, error);
     if (!code) code = pc_plan_section_read(scenario, error);
     if (!code) code = make_runs(scenario, error);

@@ -17,8 +17,7 @@ pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *optio
                               pc_error *error) {
     pc_scenario *made = pc_alloc(1, sizeof *made);
     if (!made) return pc_error_no_memory(error);
-    made->allows_outside = options->allows_outside;
-    pc_code code = pc_loaded_read(made, path, options->sets, options->set_count, error);
+    pc_code code = pc_loaded_read(made, path, options, error);
     if (!code) code = pc_loaded_build(made, error);
     if (!code) code = pc_runs_check(made, error);
     if (code)

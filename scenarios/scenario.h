@@ -35,6 +35,7 @@ typedef struct pc_scenario_options {
     bool allows_outside; /* whether what the file names may lie outside of its folder; otherwise "/x.yaml", "../x.yaml"
                             and a link that leads out are PC_ERROR_INPUT. Files in sets may be anywhere, but what these
                             name lies in the scenario's folder or in theirs. */
+    const char *text;    /* what stands in the file, which is not read then and need not be there; NULL: the file */
 } pc_scenario_options;
 pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *options, pc_scenario **scenario,
                               pc_error *error);

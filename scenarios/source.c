@@ -90,8 +90,10 @@ static pc_code read_file(const char *path, const wanted_file *wanted, pc_source 
     return code;
 }
 
+static const wanted_file scenario_file = {"a scenario file (YAML)", false};
+
 pc_code pc_source_read(const char *path, pc_source *source, pc_error *error) {
-    return read_file(path, &(wanted_file){"a scenario file (YAML)", false}, source, error);
+    return read_file(path, &scenario_file, source, error);
 }
 
 pc_code pc_source_read_regular(const char *path, const char *what, pc_source *source, pc_error *error) {
@@ -109,6 +111,13 @@ pc_code pc_source_from_bytes(const char *name, const char *bytes, size_t size, p
 
 pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error) {
     return pc_source_from_bytes(name, text, strlen(text), source, error);
+}
+
+pc_code pc_source_of_file(const char *path, const char *text, pc_source *source, pc_error *error) {
+    pc_source named = {.is_file = true};
+    if (strlen(text) <= PC_SOURCE_SIZE_MAX) return pc_source_from_text(path, text, source, error);
+    name_file(path, &named);
+    return refuse_file(&named, &scenario_file, PC_ERROR_INPUT, "too large", error);
 }
 
 char *pc_source_folder(const char *path) {

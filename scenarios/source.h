@@ -29,6 +29,9 @@ pc_code pc_source_read_regular(const char *path, const char *what, pc_source *so
 /* A copy of a text in memory, which messages call `name` as they would a file. */
 pc_code pc_source_from_text(const char *name, const char *text, pc_source *source, pc_error *error);
 
+/* The same of what stands in a scenario file, with its bound on the size. */
+pc_code pc_source_of_file(const char *path, const char *text, pc_source *source, pc_error *error);
+
 /* The same of `size` bytes. */
 pc_code pc_source_from_bytes(const char *name, const char *bytes, size_t size, pc_source *source, pc_error *error);
 

@@ -201,7 +201,7 @@ static pc_code make_run(void *context, int64_t index, pc_run_spec *spec, pc_run_
     if (code) return code;
     spec->iteration.threads = threads_of_a_run(sweep);
     spec->memo = spec->iteration.memo = sweep->memo;
-    spec->trace = spec->trace && sweep->request.output;
+    spec->trace = spec->trace && (sweep->request.output || sweep->request.keeps_traces);
     return PC_OK;
 }
 
@@ -260,11 +260,15 @@ pc_code pc_sweep_row(const pc_sweep *sweep, int64_t index, pc_run_row *row, pc_e
     return PC_OK;
 }
 
+pc_code pc_sweep_trace(const pc_sweep *sweep, int64_t index, pc_trace_record *record, pc_error *error) {
+    return pc_sweep_files_trace(&sweep->files, sweep->agenda.place[index], record, error);
+}
+
 static pc_code write_row(const pc_sweep *sweep, pc_results_writer *writer, int64_t index, pc_error *error) {
     pc_run_row row;
     pc_trace_record record = {0};
     pc_code code = pc_sweep_row(sweep, index, &row, error);
-    if (!code) code = pc_sweep_files_trace(&sweep->files, sweep->agenda.place[index], &record, error);
+    if (!code) code = pc_sweep_trace(sweep, index, &record, error);
     if (code) return code;
     pc_schedule shape = pc_trace_record_schedule(&record, row.schedule);
     pc_run_detail detail = pc_trace_record_detail(&record);

@@ -18,6 +18,7 @@
 
 #include "engine/error.h"
 #include "results/row.h"
+#include "results/store/store.h"
 #include "scenarios/scenario.h"
 #include "sweep/team.h"
 
@@ -28,18 +29,21 @@
 extern "C" {
 #endif
 
-/* What is wanted. All is borrowed, until pc_sweep_free. */
+/* What is wanted. All is borrowed, until pc_sweep_free; but of pc_sweep_trace and pc_sweep_free nothing is looked at any
+ * more. */
 typedef struct pc_sweep_request {
     pc_scenario *const *scenarios; /* their runs in this order are the whole list */
     int scenario_count;
-    const char *output;         /* the results file; NULL: none, and traces that scenarios ask for are not kept */
+    const char *output;         /* the results file; NULL: none */
+    bool keeps_traces;          /* without an output, traces that scenarios ask for are kept in memory, else they are not */
     int jobs;                   /* threads; 0: pc_team_default_jobs */
     int64_t shard, shard_count; /* of so many equal shares this one, from 1; 0 and 0: all runs */
     bool is_fresh;              /* all runs again, whatever is there */
     pc_team *team;              /* NULL: this process is alone */
 } pc_sweep_request;
 
-/* BEGINS: what is there is known, and nothing is begun. RUNS: a run was done. WRITES: all runs are done. */
+/* BEGINS: what is there is known, and nothing is begun. RUNS: a run was done. WRITES: all runs are done, or it is
+ * stopped. Both ends are said once each, in this order, or neither; between them no function of HDF5 is called. */
 typedef enum pc_sweep_phase { PC_SWEEP_BEGINS, PC_SWEEP_RUNS, PC_SWEEP_WRITES } pc_sweep_phase;
 
 typedef struct pc_sweep_progress {
@@ -75,6 +79,9 @@ pc_code pc_sweep_run(const pc_sweep_request *request, const pc_sweep_sink *sink,
 /* Rows 0 .. count-1 of this shard, in the order of the list. */
 int64_t pc_sweep_row_count(const pc_sweep *sweep);
 pc_code pc_sweep_row(const pc_sweep *sweep, int64_t index, pc_run_row *row, pc_error *error);
+
+/* Its trace, to be freed with pc_trace_record_free; of no devices if none was kept. Of one sweep one at a time. */
+pc_code pc_sweep_trace(const pc_sweep *sweep, int64_t index, pc_trace_record *record, pc_error *error);
 
 /* What row `index` is the result of, to be freed with pc_run_spec_free, and its labels. */
 pc_code pc_sweep_spec(const pc_sweep *sweep, int64_t index, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);

@@ -1,94 +1,61 @@
 /* Prints the MFU of all runs of a results file, and the peak of activation memory of one run that kept its trace.
  *
- * cc read_results.c $(pkg-config --cflags --libs hdf5-serial) -o read_results
+ * cc read_results.c $(pkg-config --cflags --libs pipecast) -o read_results
  * ./read_results RESULTS.h5 RUN */
-#include <hdf5.h>
+#include <pipecast.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static hid_t must(hid_t handle) { /* HDF5 has said on standard error what went wrong */
-    if (handle < 0) exit(1);
-    return handle;
+static void print_runs(const pipecast_results *results) {
+    int name = pipecast_results_find(results, "name"), mfu = pipecast_results_find(results, "mfu");
+    printf("run, MFU [%s]\n", pipecast_results_column_unit(results, mfu));
+    for (int64_t row = 0; row < pipecast_results_row_count(results); row++) {
+        char text[128];
+        pipecast_results_text(results, row, name, text, sizeof text);
+        printf("%s, %.17g\n", text, pipecast_results_real(results, row, mfu)); /* nan: not defined */
+    }
 }
 
-static hsize_t length_of(hid_t dataset) {
-    hsize_t length;
-    hid_t space = must(H5Dget_space(dataset));
-    must(H5Sget_simple_extent_dims(space, &length, NULL)); /* columns have one dimension */
-    H5Sclose(space);
-    return length;
+/* The row of the run of this number; -1 if there is none. */
+static int64_t find_run(const pipecast_results *results, int64_t run) {
+    int64_t row = pipecast_results_row_count(results) - 1;
+    int column = pipecast_results_find(results, "run");
+    while (row >= 0 && pipecast_results_integer(results, row, column) != run) row--;
+    return row;
 }
 
-/* The values of a column, converted to `type`, and how many there are; the caller frees them. */
-static void *read_column(hid_t group, const char *name, hid_t type, hsize_t *length) {
-    hid_t dataset = must(H5Dopen2(group, name, H5P_DEFAULT));
-    *length = length_of(dataset);
-    void *values = malloc(*length * H5Tget_size(type) + 1);
-    if (!values) exit(1);
-    must(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
-    H5Dclose(dataset);
-    return values;
-}
-
-/* Units and descriptions are texts of variable length: HDF5 makes room, the caller gives it back to H5free_memory. */
-static char *read_unit(hid_t group, const char *name) {
-    char *unit;
-    hid_t attribute = must(H5Aopen_by_name(group, name, "unit", H5P_DEFAULT, H5P_DEFAULT));
-    hid_t type = must(H5Aget_type(attribute));
-    must(H5Aread(attribute, type, &unit));
-    H5Tclose(type);
-    H5Aclose(attribute);
-    return unit;
-}
-
-static void print_runs(hid_t runs) {
-    enum { NAME_SIZE = 256 }; /* room for the longest name; HDF5 fits the stored ones in */
-    hsize_t count;
-    hid_t text = must(H5Tcopy(H5T_C_S1));
-    H5Tset_size(text, NAME_SIZE);
-    H5Tset_cset(text, H5T_CSET_UTF8);
-    char *names = read_column(runs, "name", text, &count);
-    double *mfu = read_column(runs, "mfu", H5T_NATIVE_DOUBLE, &count);
-    char *unit = read_unit(runs, "mfu");
-    printf("run, MFU [%s]\n", unit);
-    for (hsize_t i = 0; i < count; i++) printf("%s, %.17g\n", names + i * NAME_SIZE, mfu[i]); /* nan: not defined */
-    H5free_memory(unit);
-    free(names);
-    free(mfu);
-    H5Tclose(text);
-}
-
-static void print_peak(hid_t trace, const char *run) {
-    hsize_t count, peak = 0;
-    int64_t *level = read_column(trace, "level_bytes", H5T_NATIVE_INT64, &count);
-    int64_t *at = read_column(trace, "level_time_ps", H5T_NATIVE_INT64, &count);
-    int64_t *device = read_column(trace, "level_device", H5T_NATIVE_INT64, &count);
-    char *bytes = read_unit(trace, "level_bytes"), *time = read_unit(trace, "level_time_ps");
-    for (hsize_t i = 1; i < count; i++)
-        if (level[i] > level[peak]) peak = i;
-    if (count > 0)
-        printf("peak of run %s: %" PRId64 " %s on stage %" PRId64 " at %" PRId64 " %s\n", run, level[peak], bytes,
-               device[peak], at[peak], time);
-    H5free_memory(bytes);
-    H5free_memory(time);
-    free(level);
-    free(at);
+static void print_peak(const pipecast_replay *replay, const char *run) {
+    int64_t peak = 0, count = pipecast_replay_levels(replay, NULL, NULL, NULL); /* how many there are, */
+    int64_t *device = malloc((size_t)count * sizeof *device);
+    double *time = malloc((size_t)count * sizeof *time), *level = malloc((size_t)count * sizeof *level);
+    if (count > 0 && device && time && level) {
+        pipecast_replay_levels(replay, device, time, level); /* and these: seconds and bytes */
+        for (int64_t i = 1; i < count; i++)
+            if (level[i] > level[peak]) peak = i;
+        printf("peak of run %s: %.0f B on stage %" PRId64 " at %.0f ps\n", run, level[peak], device[peak],
+               time[peak] * 1e12);
+    }
     free(device);
+    free(time);
+    free(level);
 }
 
 int main(int argc, char **argv) {
     if (argc != 3) return fprintf(stderr, "usage: read_results RESULTS.h5 RUN\n"), 2;
-    hid_t file = must(H5Fopen(argv[1], H5F_ACC_RDONLY, H5P_DEFAULT));
-    hid_t runs = must(H5Gopen2(file, "runs", H5P_DEFAULT));
-    hid_t traces = must(H5Gopen2(file, "traces", H5P_DEFAULT));
-    hid_t trace = must(H5Gopen2(traces, argv[2], H5P_DEFAULT));
-    print_runs(runs);
-    print_peak(trace, argv[2]);
-    H5Gclose(trace);
-    H5Gclose(traces);
-    H5Gclose(runs);
-    H5Fclose(file);
-    return 0;
+    pipecast_error error = {0};
+    pipecast_results *results = NULL;
+    pipecast_replay *replay = NULL;
+    int code = pipecast_results_open(argv[1], &results, &error);
+    if (!code) code = pipecast_results_replay(results, find_run(results, atoll(argv[2])), &replay, &error);
+    if (!code) {
+        print_runs(results);
+        print_peak(replay, argv[2]);
+    } else {
+        fprintf(stderr, "%s\n", error.message);
+    }
+    pipecast_replay_free(replay);
+    pipecast_results_free(results);
+    return code ? 1 : 0;
 }

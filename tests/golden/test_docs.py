@@ -29,7 +29,7 @@ SHOWN = DOCUMENTS  # those whose commands are run
 if IS_QUICK and not sys.argv[3:]:  # whose commands take a moment
     SHOWN = [path for path in DOCUMENTS if path.name in ("guide.md", "results-format.md")]
 CUT = "..."
-ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench", "docs")
+ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "api", "cli", "tests", "bench", "docs")
 
 
 # ---- reading a document ----

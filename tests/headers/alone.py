@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "cli", "tests", "bench")
+ROOMS = ("engine", "models", "storage", "scenarios", "results", "calib", "kernels", "sweep", "api", "cli", "tests", "bench")
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 STANDARDS = {("public", "c"): ["-std=c17", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes"],
              ("public", "c++"): ["-std=c++17", "-Wpedantic", "-Wshadow"],

@@ -1,0 +1,69 @@
+/* handles.h: what stands behind the handles of pipecast.h. Private to api/. */
+#ifndef PC_API_HANDLES_H
+#define PC_API_HANDLES_H
+
+#include "api/pipecast.h"
+#include "engine/error.h"
+#include "engine/field.h"
+#include "models/schedule/costs.h"
+#include "results/store/store.h"
+#include "scenarios/scenario.h"
+#include "sweep/sweep.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pipecast_scenario {
+    pc_scenario *scenario;
+};
+
+/* Some columns of a table: `count` fields, each at the start of `stride` bytes, and where their rows lie. */
+typedef struct api_columns {
+    const void *fields;
+    size_t stride;
+    int count;
+    const void *rows; /* the table's row_count of them */
+    size_t row_size;
+} api_columns;
+
+enum { API_COLUMN_GROUPS = 3 };
+struct pipecast_results {
+    int64_t row_count;
+    api_columns group[API_COLUMN_GROUPS]; /* the first `group_count` of them */
+    int group_count;
+    void *rows, *more_rows;      /* owned; what the groups point to */
+    pc_results_reader *reader;   /* where traces are: a file, */
+    pc_sweep *sweep;             /* or a sweep in memory; both NULL: nowhere */
+    const struct plan_row *plan; /* of plans; more_rows */
+};
+
+struct pipecast_replay {
+    pc_trace_record record; /* without devices of its own where it is of a schedule: then of it `replay` alone */
+    double time_unit_ps, memory_unit_bytes;
+};
+
+/* Gives an error to the caller, where it wants one; returns its code. */
+int api_answer(pc_code code, const pc_error *why, pipecast_error *error);
+
+/* Only one thread at a time is between the two: HDF5 and journals are not made for several. A thread may be so twice.
+ */
+void api_lock(void);
+void api_unlock(void);
+
+/* The options of a load; PC_ERROR_INPUT where there are more overrides than can be counted. */
+pc_code api_load_options(const char **path, const char *text, const char *const *sets, size_t set_count, int flags,
+                         pc_scenario_options *options, pc_error *error);
+
+/* PC_ERROR_INPUT unless 0 or as many as a sweep may have. */
+pc_code api_check_threads(int threads, pc_error *error);
+
+/* An empty table; NULL where memory is short. Its columns of runs, `rows` of them, which it takes over. */
+pipecast_results *api_results_create(int64_t row_count);
+void api_results_take_runs(pipecast_results *results, pc_run_row *rows);
+
+/* Columns of `rows`, which somebody else owns. */
+void api_results_add(pipecast_results *results, const pc_field *fields, int count, const void *rows, size_t row_size);
+
+void api_plan_rows_free(struct plan_row *rows, int64_t count); /* plan.c; NULL is fine */
+
+#endif
