@@ -114,17 +114,18 @@ char *run_flag_set(const run_flag *flag, const char *value) {
 static bool is_of_set(const pc_error *error, const run_flag_use *use) {
     char file[128];
     snprintf(file, sizeof file, "--set %s", use->set);
-    return strcmp(error->file, file) == 0;
+    return strcmp(pc_error_part_of(error, PC_ERROR_PART_FILE), file) == 0;
 }
 
 /* What no option gave, or what followed from several: the option for it, "dp", or "model", which is more than --model
  * gives; NULL where it was in a file. */
 static const run_flag *flag_of_missing(const pc_error *error) {
     static const char start[] = "setting.";
-    size_t skipped = sizeof start - 1, length = strlen(error->key) - skipped;
-    if (strcmp(error->file, "options") != 0 || strncmp(error->key, start, skipped) != 0) return NULL;
+    const char *file = pc_error_part_of(error, PC_ERROR_PART_FILE), *key = pc_error_part_of(error, PC_ERROR_PART_KEY);
+    size_t skipped = sizeof start - 1, length = strlen(key) - skipped;
+    if (strcmp(file, "options") != 0 || strncmp(key, start, skipped) != 0) return NULL;
     for (const run_flag *flag = run_flags(); flag->name; flag++) {
-        bool is_it = strncmp(flag->key, error->key + skipped, length) == 0;
+        bool is_it = strncmp(flag->key, key + skipped, length) == 0;
         if (is_it && (flag->key[length] == '\0' || flag->key[length] == '.')) return flag;
     }
     return NULL;

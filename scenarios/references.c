@@ -104,7 +104,7 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
         if (!code) code = read_schedule(reference = *list, error);
         if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     }
-    if (reference->error.code) return pc_error_set(error, reference->error.code, "%s", reference->error.message);
+    if (reference->error.code) return pc_error_copy(error, &reference->error);
     value->generator = reference->block ? pc_given_block_generator(reference->block)
                                         : pc_given_schedule_generator(reference->schedule);
     return PC_OK;

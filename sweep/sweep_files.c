@@ -100,9 +100,7 @@ pc_code pc_sweep_files_check_target(const char *path, pc_standing *found, pc_err
                             path);
     code = pc_results_open_part(path, &reader, error);
     if (!code) pc_results_close(reader);
-    if (code != PC_ERROR_INPUT || !error) return code;
-    size_t length = strlen(error->message);
-    snprintf(error->message + length, sizeof error->message - length, "; what is no results file is not replaced");
+    if (code == PC_ERROR_INPUT) pc_error_note(error, "what is no results file is not replaced");
     return code;
 }
 
