@@ -88,7 +88,8 @@ static int take_value(arguments *x, int option, const char *attached) {
     const option_spec *spec = &x->options[option];
     x->value = attached;
     if (!spec->value && attached) {
-        report_usage("%s: --%s takes no value, and got '%s'", x->command, spec->name, attached);
+        report_usage("%s: --%s takes no value, and got '%s'; expected --%s alone", x->command, spec->name, attached,
+                     spec->name);
         return ARGUMENT_ERROR;
     }
     if (!spec->value || attached) return option;

@@ -99,7 +99,7 @@ pc_code draw_requested_chart(const pc_results_reader *reader, const char *path, 
     if (code == PC_ERROR_INPUT) name_option(error);
     if (!code) {
         code = draw_rows(reader, request->scenario, &chart, output, error);
-        if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+        if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
     }
     pc_free(columns);
     return code;
@@ -139,7 +139,7 @@ static pc_code walk_figures(const pc_results_reader *reader, const char *path, t
     for (int64_t i = 0; i < pc_results_run_count(reader) && !code; i++)
         if (is_first_row(reader, i))
             code = walk_scenario(reader, pc_results_row(reader, i)->scenario, take, context, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
     return code;
 }
 
@@ -197,7 +197,7 @@ pc_code draw_declared_chart(const pc_results_reader *reader, const char *path, c
     *is_chart = of.count > 0;
     if (code || of.count == 0) return code;
     if (of.count == 1) return walk_figures(reader, path, draw_figure, &of, error);
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: '%s' is the name of %d charts; expected one, such as %s/%s or %s/%s", path, name, of.count,
-                        of.scenario[0], name, of.scenario[1], name);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "'%s' is the name of %d charts; expected one, such as %s/%s or %s/%s", name, of.count,
+                             of.scenario[0], name, of.scenario[1], name);
 }

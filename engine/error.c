@@ -15,6 +15,8 @@ enum {
     FAIR_SIZE = PC_ERROR_PARTS_SIZE / PC_ERROR_PARTS /* of a part, that is never cut */
 };
 
+_Static_assert(sizeof(pc_error) <= 2560, "errors lie on the stacks of many threads");
+
 /* The parts of an error, wherever they lie. */
 typedef struct texts {
     const char *part[PC_ERROR_PARTS];
@@ -257,18 +259,31 @@ void pc_error_prefix(pc_error *error, const char *format, ...) {
 }
 
 void pc_error_note(pc_error *error, const char *format, ...) {
-    char note[WHOLE_SIZE];
+    char whole[WHOLE_SIZE], note[PC_ERROR_PARTS_SIZE];
+    line_text notes = {.used = 0};
     va_list arguments;
     if (!error) return;
     va_start(arguments, format);
-    format_all(note, sizeof note, format, arguments);
+    format_all(whole, sizeof whole, format, arguments);
     va_end(arguments);
+    cut(note, sizeof note, whole);
     texts own = texts_of(error);
-    own.part[PC_ERROR_PART_NOTE] = note;
+    add(&notes, "", own.part[PC_ERROR_PART_NOTE]);
+    add(&notes, "; ", note);
+    own.part[PC_ERROR_PART_NOTE] = notes.text;
     keep(error, &own);
 }
 
 /* ---- those that come often ---- */
+
+pc_code(pc_error_set_file)(pc_error *error, pc_code code, const char *path, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    pc_error_set_list(error, code, format, arguments);
+    va_end(arguments);
+    pc_error_place(error, *path ? path : "''", 0, "");
+    return code;
+}
 
 pc_code(pc_error_refuse)(pc_error *error, const char *file, unsigned line, const char *key, const char *format, ...) {
     va_list arguments;
@@ -285,12 +300,8 @@ pc_code(pc_error_file)(pc_error *error, const char *path, int cause, const char 
     if (cause == ENOMEM) return pc_error_no_memory(error);
     for (size_t i = 0; i < sizeof faults_of_machine / sizeof *faults_of_machine; i++)
         if (cause == faults_of_machine[i]) code = PC_ERROR_IO;
-    if (code == PC_ERROR_IO)
-        pc_error_set(error, code, "%s", strerror(cause));
-    else
-        pc_error_set(error, code, "%s; expected %s", strerror(cause), expected);
-    pc_error_place(error, *path ? path : "''", 0, "");
-    return code;
+    if (code == PC_ERROR_IO) return pc_error_set_file(error, code, path, "%s", strerror(cause));
+    return pc_error_set_file(error, code, path, "%s; expected %s", strerror(cause), expected);
 }
 
 pc_code(pc_error_no_memory)(pc_error *error) {

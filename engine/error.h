@@ -51,8 +51,6 @@ typedef struct pc_error {
                                             [<within>: ]<what>[; expected <expected>][; <note>]" */
 } pc_error;
 
-_Static_assert(sizeof(pc_error) <= 2560, "errors lie on the stacks of many threads");
-
 /* One of the texts; "" where there is none. It lies in the error, and moves when that changes. */
 const char *pc_error_part_of(const pc_error *error, pc_error_part part);
 
@@ -67,7 +65,8 @@ pc_code pc_error_set_list(pc_error *error, pc_code code, const char *format, va_
  * pc_error_place, with the key's whole path. */
 pc_code pc_error_blame(pc_error *error, const char *key, const char *format, ...) PC_PRINTF(3, 4);
 
-/* The same with the place at once, as pc_error_place has it. */
+/* The same with the place at once: of a whole file, and, as PC_ERROR_INPUT, of what stands in one. */
+pc_code pc_error_set_file(pc_error *error, pc_code code, const char *path, const char *format, ...) PC_PRINTF(4, 5);
 pc_code pc_error_refuse(pc_error *error, const char *file, unsigned line, const char *key, const char *format, ...)
     PC_PRINTF(5, 6);
 
@@ -109,8 +108,9 @@ void pc_error_make_plain(char *text);
 
 /* clang's analyzer sees one file at a time: here it learns that these never return PC_OK. */
 #ifdef __clang_analyzer__
-#define pc_error_set(error, code, ...)  ((void)(pc_error_set)(error, code, __VA_ARGS__), (code))
-#define pc_error_blame(error, key, ...) ((void)(pc_error_blame)(error, key, __VA_ARGS__), PC_ERROR_INPUT)
+#define pc_error_set(error, code, ...)            ((void)(pc_error_set)(error, code, __VA_ARGS__), (code))
+#define pc_error_blame(error, key, ...)           ((void)(pc_error_blame)(error, key, __VA_ARGS__), PC_ERROR_INPUT)
+#define pc_error_set_file(error, code, path, ...) ((void)(pc_error_set_file)(error, code, path, __VA_ARGS__), (code))
 #define pc_error_refuse(error, file, line, key, ...)                                                                   \
     ((void)(pc_error_refuse)(error, file, line, key, __VA_ARGS__), PC_ERROR_INPUT)
 #define pc_error_no_memory(error)                   ((void)(pc_error_no_memory)(error), PC_ERROR_NO_MEMORY)

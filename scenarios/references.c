@@ -77,7 +77,7 @@ static pc_code read_block(pc_reference *reference, const char *steps, pc_error *
 static pc_code read_csv(pc_reference *reference, pc_error *error) {
     struct stat status;
     if (stat(reference->path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is no regular file; expected a CSV file", reference->path);
+        return pc_error_set_file(error, PC_ERROR_INPUT, reference->path, "is no regular file; expected a CSV file");
     return pc_given_schedule_read(reference->path, reference->name, &reference->schedule, error);
 }
 
