@@ -12,13 +12,11 @@ int report(const pc_error *error) {
 }
 
 int report_usage(const char *format, ...) {
-    char message[4 * PC_ERROR_MESSAGE_SIZE + 8192]; /* two paths and more: pc_error_set cuts it */
     pc_error error;
     va_list values;
     va_start(values, format);
-    vsnprintf(message, sizeof message, format, values);
+    pc_error_set_list(&error, PC_ERROR_INPUT, format, values);
     va_end(values);
-    pc_error_set(&error, PC_ERROR_INPUT, "%s", message); /* which makes it one line */
     return report(&error);
 }
 
@@ -90,7 +88,8 @@ static int take_value(arguments *line, int option, const char *attached) {
     const option_spec *spec = &line->options[option];
     line->value = attached;
     if (!spec->value && attached) {
-        report_usage("%s: --%s takes no value, and got '%s'", line->command, spec->name, attached);
+        report_usage("%s: --%s takes no value, and got '%s'; expected --%s alone", line->command, spec->name, attached,
+                     spec->name);
         return ARGUMENT_ERROR;
     }
     if (!spec->value || attached) return option;

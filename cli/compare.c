@@ -82,7 +82,7 @@ static pc_code compare(const request *r, pc_results_reader *const readers[2], pc
     pc_code code =
         pc_compare(pc_results_row(readers[0], 0), pc_results_run_count(readers[0]), pc_results_row(readers[1], 0),
                    pc_results_run_count(readers[1]), &options, stdout, summary, error);
-    if (code == PC_ERROR_IO) pc_error_prefix(error, "standard output");
+    if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
     return code;
 }
 

@@ -4,9 +4,9 @@
 
 #include "engine/alloc.h"
 #include "results/export.h"
-#include "storage/replace.h"
 #include "results/store/store.h"
 #include "results/table.h"
+#include "storage/replace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -57,10 +57,10 @@ static pc_code refuse_scenario(const request *r, const pc_results_reader *reader
                                pc_error *error) {
     char hint[PC_NEAREST_TEXT];
     if (!row)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: has no runs; expected some of '%s'", r->path, r->scenario);
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: no runs of a scenario '%s'%s; expected one in the file, such as '%s'", r->path,
-                        r->scenario, scenario_hint(reader, r->scenario, hint), row->scenario);
+        return pc_error_set_file(error, PC_ERROR_INPUT, r->path, "has no runs; expected some of '%s'", r->scenario);
+    return pc_error_set_file(error, PC_ERROR_INPUT, r->path,
+                             "no runs of a scenario '%s'%s; expected one in the file, such as '%s'", r->scenario,
+                             scenario_hint(reader, r->scenario, hint), row->scenario);
 }
 
 static pc_code write_rows(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
@@ -82,6 +82,11 @@ static pc_code write_rows(const request *r, const pc_results_reader *reader, FIL
     return code;
 }
 
+static void place_run(const request *r, pc_error *error) {
+    pc_error_prefix(error, "run %s", r->run);
+    pc_error_place(error, r->path, 0, "");
+}
+
 static pc_code write_run(const request *r, const pc_results_reader *reader, FILE *stream, pc_error *error) {
     pc_trace_record record = {0};
     const pc_run_row *row = NULL;
@@ -96,7 +101,7 @@ static pc_code write_run(const request *r, const pc_results_reader *reader, FILE
         code = pc_export_table((pc_export_sort)sort, &record, stream, error);
     else
         code = pc_export_csv(row, &record, stream, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: run %s", r->path, r->run);
+    if (code == PC_ERROR_INPUT) place_run(r, error);
     pc_trace_record_free(&record);
     return code;
 }
@@ -111,14 +116,14 @@ static FILE *open_stream(const pc_replacement *replacement, pc_error *error) {
     int descriptor = dup(replacement->descriptor);
     FILE *stream = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (stream) return stream;
-    pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(errno));
+    pc_error_set_file(error, PC_ERROR_IO, replacement->path, "cannot write: %s", strerror(errno));
     if (descriptor >= 0) close(descriptor);
     return NULL;
 }
 
 static pc_code write_output(const request *r, const pc_results_reader *reader, pc_error *error) {
     pc_code code = write_to(r, reader, stdout, error);
-    if (code == PC_ERROR_IO) pc_error_prefix(error, "standard output");
+    if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
     return code;
 }
 
@@ -133,7 +138,7 @@ static pc_code write_file(const request *r, const pc_results_reader *reader, pc_
     if (stream && fclose(stream) != 0 && !code)
         code = pc_error_set(error, PC_ERROR_IO, "cannot write: %s", strerror(errno));
     if (!code) return pc_replacement_commit(&replacement, error);
-    if (stream && code == PC_ERROR_IO) pc_error_prefix(error, "%s", r->output);
+    if (stream && code == PC_ERROR_IO) pc_error_place(error, r->output, 0, "");
     pc_replacement_discard(&replacement);
     return code;
 }

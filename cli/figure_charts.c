@@ -51,8 +51,7 @@ static pc_code split_columns(char *list, pc_chart *chart, pc_error *error) {
     for (char *at = list; at; chart->y_count++) {
         char *comma = strchr(at, ',');
         if (chart->y_count == PC_CHART_Y_MAX)
-            return pc_error_set(error, PC_ERROR_INPUT, "y: more than %d columns; expected at most that many",
-                                PC_CHART_Y_MAX);
+            return pc_error_blame(error, "y", "more than %d columns; expected at most that many", PC_CHART_Y_MAX);
         chart->y[chart->y_count] = at;
         if (comma) *comma++ = '\0';
         at = comma;
@@ -64,8 +63,8 @@ static pc_code refuse_style(const char *style, pc_error *error) {
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = style};
     pc_nearest_offer_words(&nearest, "points|lines|bars");
-    return pc_error_set(error, PC_ERROR_INPUT, "style: '%.40s'%s; expected points, lines or bars", style,
-                        pc_nearest_hint(&nearest, hint));
+    return pc_error_blame(error, "style", "'%.40s'%s; expected points, lines or bars", style,
+                          pc_nearest_hint(&nearest, hint));
 }
 
 static pc_code make_chart(const chart_request *request, char *columns, pc_chart *chart, pc_error *error) {
@@ -75,12 +74,20 @@ static pc_code make_chart(const chart_request *request, char *columns, pc_chart 
                         .panels = request->panels,
                         .published = request->published};
     if (!request->x || !request->y)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: not given; expected a column, as a chart has both x and y",
-                            request->x ? "y" : "x");
+        return pc_error_blame(error, request->x ? "y" : "x",
+                              "not given; expected a column, as a chart has both x and y");
     if (request->style && !pc_chart_style_parse(request->style, &chart->style))
         return refuse_style(request->style, error);
     pc_code code = split_columns(columns, chart, error);
     return code ? code : pc_chart_check(chart, error);
+}
+
+/* The options have the names of the columns' roles. */
+static void name_option(pc_error *error) {
+    char option[64];
+    snprintf(option, sizeof option, "--%.60s", pc_error_part_of(error, PC_ERROR_PART_KEY));
+    pc_error_set_key(error, option);
+    pc_error_prefix(error, "figure");
 }
 
 pc_code draw_requested_chart(const pc_results_reader *reader, const char *path, const chart_request *request,
@@ -89,14 +96,10 @@ pc_code draw_requested_chart(const pc_results_reader *reader, const char *path, 
     char *columns = pc_strdup(request->y ? request->y : "");
     if (!columns) return pc_error_no_memory(error);
     pc_code code = make_chart(request, columns, &chart, error);
-    if (code == PC_ERROR_INPUT) {
-        char prefixed[PC_ERROR_MESSAGE_SIZE]; /* the options have the names of the columns' roles */
-        memcpy(prefixed, error->message, sizeof prefixed);
-        pc_error_set(error, code, "figure: --%s", prefixed);
-    }
+    if (code == PC_ERROR_INPUT) name_option(error);
     if (!code) {
         code = draw_rows(reader, request->scenario, &chart, output, error);
-        if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+        if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
     }
     pc_free(columns);
     return code;
@@ -136,7 +139,7 @@ static pc_code walk_figures(const pc_results_reader *reader, const char *path, t
     for (int64_t i = 0; i < pc_results_run_count(reader) && !code; i++)
         if (is_first_row(reader, i))
             code = walk_scenario(reader, pc_results_row(reader, i)->scenario, take, context, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
     return code;
 }
 
@@ -194,7 +197,7 @@ pc_code draw_declared_chart(const pc_results_reader *reader, const char *path, c
     *is_chart = of.count > 0;
     if (code || of.count == 0) return code;
     if (of.count == 1) return walk_figures(reader, path, draw_figure, &of, error);
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: '%s' is the name of %d charts; expected one, such as %s/%s or %s/%s", path, name, of.count,
-                        of.scenario[0], name, of.scenario[1], name);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "'%s' is the name of %d charts; expected one, such as %s/%s or %s/%s", name, of.count,
+                             of.scenario[0], name, of.scenario[1], name);
 }

@@ -41,12 +41,12 @@ static int64_t find(const pc_results_reader *reader, const char *name, is_meant 
 static pc_code refuse_ambiguous(const char *path, const char *name, int64_t count, const pc_run_row *const found[2],
                                 pc_error *error) {
     if (strcmp(found[0]->scenario, found[1]->scenario) != 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: '%s' is the name of %" PRId64 " runs; expected one, such as %s/%s or %s/%s", path,
-                            name, count, found[0]->scenario, found[0]->name, found[1]->scenario, found[1]->name);
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: '%s' is the name of %" PRId64 " runs; expected a number, such as %" PRId64 " or %" PRId64,
-                        path, name, count, found[0]->run, found[1]->run);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                 "'%s' is the name of %" PRId64 " runs; expected one, such as %s/%s or %s/%s", name,
+                                 count, found[0]->scenario, found[0]->name, found[1]->scenario, found[1]->name);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "'%s' is the name of %" PRId64 " runs; expected a number, such as %" PRId64 " or %" PRId64,
+                             name, count, found[0]->run, found[1]->run);
 }
 
 /* Of runs the names, and those with their scenarios where the word has one too. */
@@ -85,8 +85,9 @@ pc_code find_run(const pc_results_reader *reader, const char *path, const char *
         return PC_OK;
     }
     char hint[PC_NEAREST_TEXT];
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no %s '%s'%s; expected the name or number of one, or SCENARIO/NAME",
-                        path, others ? "chart or run" : "run", name, run_hint(reader, name, others, hint));
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "no %s '%s'%s; expected the name or number of one, or SCENARIO/NAME",
+                             others ? "chart or run" : "run", name, run_hint(reader, name, others, hint));
 }
 
 static pc_code find_first_traced(const pc_results_reader *reader, const char *path, const pc_run_row **row,
@@ -97,7 +98,8 @@ static pc_code find_first_traced(const pc_results_reader *reader, const char *pa
         *row = candidate;
         return PC_OK;
     }
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no run kept a trace; expected a scenario with `trace: true`", path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "no run kept a trace; expected a scenario with `trace: true`");
 }
 
 pc_code find_traced_run(const pc_results_reader *reader, const char *path, const char *name, const pc_nearest *others,
@@ -113,10 +115,9 @@ static pc_code find_first_engine_run(const pc_results_reader *reader, const char
         *row = pc_results_row(reader, i);
         if (pc_results_has_engine_trace(reader, (*row)->run)) return PC_OK;
     }
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: no run kept a trace of the engine; expected a scenario with `engine: events` and `trace: "
-                        "true`",
-                        path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "no run kept a trace of the engine; expected a scenario with `engine: events` and `trace: "
+                             "true`");
 }
 
 pc_code find_engine_run(const pc_results_reader *reader, const char *path, const char *name, const pc_run_row **row,
@@ -124,10 +125,10 @@ pc_code find_engine_run(const pc_results_reader *reader, const char *path, const
     pc_code code =
         name ? find_run(reader, path, name, NULL, row, error) : find_first_engine_run(reader, path, row, error);
     if (!code && !pc_results_has_engine_trace(reader, (*row)->run))
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "%s: run %s kept no trace of the engine; expected one of a scenario with `engine: events` and "
+        return pc_error_set_file(
+            error, PC_ERROR_INPUT, path,
+            "run %s kept no trace of the engine; expected one of a scenario with `engine: events` and "
             "`trace: true`",
-            path, name);
+            name);
     return code ? code : pc_results_read_trace(reader, (*row)->run, record, error);
 }

@@ -172,7 +172,7 @@ static pc_code print_plans(const session *s, pc_error *error) {
                              .log = s->answer.log,
                              .look = look_of(&s->request->look, &notes)};
     pc_code code = pc_plan_table_write(&report, s->request->format, stdout, error);
-    if (code == PC_ERROR_IO) pc_error_prefix(error, "standard output");
+    if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
     return code;
 }
 

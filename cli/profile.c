@@ -64,7 +64,7 @@ static int answer_show(const request *r) {
     if (!code && r->figure) code = pc_figure_fits(&profile, r->fit, r->figure, &error);
     if (!code) {
         code = pc_profile_show(&profile, r->format, stdout, &error);
-        if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");
+        if (code == PC_ERROR_IO) pc_error_place(&error, "standard output", 0, "");
     }
     pc_profile_free(&profile);
     return code ? report(&error) : finish_output(EXIT_DONE);
@@ -79,7 +79,7 @@ static int answer_compare(const request *r) {
     if (!code) code = pc_profile_read(r->paths[1], &b, &error);
     if (!code) {
         code = pc_profile_compare(&a, &b, r->format, stdout, &error);
-        if (code == PC_ERROR_IO) pc_error_prefix(&error, "standard output");
+        if (code == PC_ERROR_IO) pc_error_place(&error, "standard output", 0, "");
     }
     pc_profile_free(&a);
     pc_profile_free(&b);

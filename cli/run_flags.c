@@ -114,28 +114,39 @@ char *run_flag_set(const run_flag *flag, const char *value) {
 static bool is_of_set(const pc_error *error, const run_flag_use *use) {
     char file[128];
     snprintf(file, sizeof file, "--set %s", use->set);
-    return strcmp(error->file, file) == 0;
+    return strcmp(pc_error_part_of(error, PC_ERROR_PART_FILE), file) == 0;
 }
 
-/* What no option gave, or what followed from several: the option for it, "dp", or "model", which is more than --model
- * gives; NULL where it was in a file. */
-static const run_flag *flag_of_missing(const pc_error *error) {
-    static const char start[] = "setting.";
-    size_t skipped = sizeof start - 1, length = strlen(error->key) - skipped;
-    if (strcmp(error->file, "options") != 0 || strncmp(error->key, start, skipped) != 0) return NULL;
+/* The option for a key, "dp", or for the first of several, "model"; NULL where there is none. */
+static const run_flag *flag_of_key(const char *key, size_t length) {
     for (const run_flag *flag = run_flags(); flag->name; flag++) {
-        bool is_it = strncmp(flag->key, error->key + skipped, length) == 0;
+        bool is_it = strncmp(flag->key, key, length) == 0;
         if (is_it && (flag->key[length] == '\0' || flag->key[length] == '.')) return flag;
     }
     return NULL;
 }
 
+/* What no option gave, or what followed from several: the option for it, or, of what a model lacks, --model, and
+ * `*below` which of its keys; NULL where it was in a file. */
+static const run_flag *flag_of_missing(const pc_error *error, const char **below) {
+    static const char start[] = "setting.", model[] = "model.";
+    const char *file = pc_error_part_of(error, PC_ERROR_PART_FILE), *key = pc_error_part_of(error, PC_ERROR_PART_KEY);
+    *below = "";
+    if (strcmp(file, "options") != 0 || strncmp(key, start, strlen(start)) != 0) return NULL;
+    key += strlen(start);
+    const run_flag *flag = flag_of_key(key, strlen(key));
+    if (flag || strncmp(key, model, strlen(model)) != 0) return flag;
+    *below = key + strlen(model);
+    return flag_of_key(model, strlen(model) - 1);
+}
+
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error) {
     char option[64];
-    const run_flag *flag = flag_of_missing(error);
+    const char *below;
+    const run_flag *flag = flag_of_missing(error, &below);
     for (int i = 0; i < count && !flag; i++)
         if (is_of_set(error, &uses[i])) flag = uses[i].flag;
     if (!flag) return;
     snprintf(option, sizeof option, "--%s", flag->name);
-    pc_error_replace(error, option, 0, "");
+    pc_error_replace(error, option, 0, below);
 }

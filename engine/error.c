@@ -10,7 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHOLE_SIZE = 4 * PC_ERROR_MESSAGE_SIZE + 8192 }; /* of a message before it is cut: two paths and more */
+enum {
+    WHOLE_SIZE = 4 * PC_ERROR_MESSAGE_SIZE + 8192,   /* of a text before it is cut: two paths and more */
+    FAIR_SIZE = PC_ERROR_PARTS_SIZE / PC_ERROR_PARTS /* of a part, that is never cut */
+};
+
+_Static_assert(sizeof(pc_error) <= 2560, "errors lie on the stacks of many threads");
+
+/* The parts of an error, wherever they lie. */
+typedef struct texts {
+    const char *part[PC_ERROR_PARTS];
+} texts;
 
 void pc_error_make_plain(char *text) {
     char *to = text;
@@ -29,12 +39,14 @@ void pc_error_make_plain(char *text) {
     *to = '\0';
 }
 
-static void format_all(char *text, size_t size, const char *format, va_list arguments) {
+static size_t format_all(char *text, size_t size, const char *format, va_list arguments) {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = plain ? uselocale(plain) : plain;
-    vsnprintf(text, size, format, arguments);
-    if (!plain) return; /* no memory for it; the C library keeps this one ready */
-    uselocale(before);
-    freelocale(plain);
+    int length = vsnprintf(text, size, format, arguments);
+    if (plain) { /* else there is no memory for it; the C library keeps this one ready */
+        uselocale(before);
+        freelocale(plain);
+    }
+    return length > 0 ? (size_t)length : 0;
 }
 
 void pc_write_message(char *text, size_t size, const char *format, ...) {
@@ -44,93 +56,252 @@ void pc_write_message(char *text, size_t size, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Of what is too long the middle goes: where it happened stands at the beginning, what happened at the end. */
-static void keep(pc_error *error, const char *whole) {
+/* ---- the line ---- */
+
+/* As much of a text as there is room for, made plain. Of what is too long the middle goes: where it happened stands at
+ * the beginning, what happened at the end. */
+static void cut(char *to, size_t size, const char *text) {
     static const char gap[] = " ... ";
-    size_t length = strlen(whole), room = sizeof error->message - 1, half = (room - (sizeof gap - 1)) / 2;
+    size_t length = strlen(text), room = size - 1, kept = room - (sizeof gap - 1), half = kept / 2;
     if (length <= room)
-        memcpy(error->message, whole, length + 1);
+        memmove(to, text, length + 1);
     else
-        snprintf(error->message, sizeof error->message, "%.*s%s%s", (int)(room - (sizeof gap - 1) - half), whole, gap,
-                 whole + length - half);
-    pc_error_make_plain(error->message);
+        snprintf(to, size, "%.*s%s%s", (int)(kept - half), text, gap, text + length - half);
+    pc_error_make_plain(to);
 }
 
-static pc_code set(pc_error *error, pc_code code, const char *format, va_list arguments) {
+/* A line that grows; its room is enough for all that an error holds, and once more for its parts. */
+typedef struct line_text {
+    char text[2 * PC_ERROR_PARTS_SIZE + 64];
+    size_t used;
+} line_text;
+
+static void add(line_text *line, const char *separator, const char *text) {
+    if (text[0] == '\0') return;
+    int more =
+        snprintf(line->text + line->used, sizeof line->text - line->used, "%s%s", line->used ? separator : "", text);
+    line->used += (size_t)more;
+}
+
+/* Where it was, from the outside to the inside. */
+static void add_way(line_text *line, const pc_error *error, const texts *own) {
+    char number[16];
+    snprintf(number, sizeof number, ":%u", error->line);
+    add(line, ": ", own->part[PC_ERROR_PART_AROUND]);
+    add(line, ": ", own->part[PC_ERROR_PART_FILE]);
+    if (own->part[PC_ERROR_PART_FILE][0] && error->line) add(line, "", number);
+    add(line, ": ", own->part[PC_ERROR_PART_KEY]);
+    add(line, ": ", own->part[PC_ERROR_PART_WITHIN]);
+}
+
+static texts texts_of(const pc_error *error) {
+    texts own;
+    const char *at = error->parts;
+    for (int i = 0; i < PC_ERROR_PARTS; i++, at += strlen(at) + 1) own.part[i] = at;
+    return own;
+}
+
+/* The one place that writes a message. */
+static void write_message(pc_error *error) {
+    texts own = texts_of(error);
+    line_text line = {.used = 0};
+    add_way(&line, error, &own);
+    add(&line, ": ", own.part[PC_ERROR_PART_WHAT]);
+    add(&line, "; expected ", own.part[PC_ERROR_PART_EXPECTED]);
+    add(&line, "; ", own.part[PC_ERROR_PART_NOTE]);
+    cut(error->message, sizeof error->message, line.text);
+}
+
+/* ---- the parts ---- */
+
+/* How many bytes each may have; of what is too much for an error the longest give. */
+static void share_room(const texts *given, size_t size[PC_ERROR_PARTS]) {
+    size_t sum = 0;
+    for (int i = 0; i < PC_ERROR_PARTS; i++) sum += size[i] = strlen(given->part[i]) + 1;
+    while (sum > PC_ERROR_PARTS_SIZE) {
+        size_t *longest = size, excess = sum - PC_ERROR_PARTS_SIZE;
+        for (int i = 1; i < PC_ERROR_PARTS; i++)
+            if (size[i] > *longest) longest = &size[i];
+        size_t less = *longest > excess + FAIR_SIZE ? *longest - excess : FAIR_SIZE;
+        sum -= *longest - less;
+        *longest = less;
+    }
+}
+
+/* The texts may lie in the error. */
+static void keep(pc_error *error, const texts *given) {
+    char packed[PC_ERROR_PARTS_SIZE] = "";
+    size_t size[PC_ERROR_PARTS], used = 0;
+    share_room(given, size);
+    for (int i = 0; i < PC_ERROR_PARTS; i++) {
+        cut(packed + used, size[i], given->part[i]);
+        used += strlen(packed + used) + 1;
+    }
+    memcpy(error->parts, packed, sizeof packed);
+    write_message(error);
+}
+
+const char *pc_error_part_of(const pc_error *error, pc_error_part part) {
+    return texts_of(error).part[part];
+}
+
+/* ---- what was wrong ---- */
+
+/* Ends `whole`, which the format made, in front of what was expected, if the format says that; returns it, or "". */
+static const char *split(char *whole, const char *format, va_list arguments) {
+    static const char mark[] = "; expected ";
+    char start[PC_ERROR_MESSAGE_SIZE];
+    const char *end = strstr(format, mark);
+    if (!end || (size_t)(end - format) >= sizeof start) return "";
+    snprintf(start, sizeof start, "%.*s", (int)(end - format), format);
+    size_t length = format_all(NULL, 0, start, arguments);
+    if (strlen(whole) < length + sizeof mark - 1) return "";
+    whole[length] = '\0';
+    return whole + length + sizeof mark - 1;
+}
+
+pc_code pc_error_set_list(pc_error *error, pc_code code, const char *format, va_list arguments) {
     char whole[WHOLE_SIZE];
+    va_list again;
+    if (!error) return code;
+    va_copy(again, arguments);
     format_all(whole, sizeof whole, format, arguments);
+    const char *expected = split(whole, format, again);
+    va_end(again);
     error->code = code;
     error->is_rule = false;
-    error->line = error->what = 0;
-    error->file[0] = error->key[0] = '\0';
-    keep(error, whole);
+    error->line = 0;
+    keep(error, &(texts){{"", "", "", "", whole, expected, ""}});
     return code;
 }
 
 pc_code(pc_error_set)(pc_error *error, pc_code code, const char *format, ...) {
-    if (!error) return code;
     va_list arguments;
     va_start(arguments, format);
-    set(error, code, format, arguments);
+    pc_error_set_list(error, code, format, arguments);
     va_end(arguments);
     return code;
 }
 
 pc_code(pc_error_blame)(pc_error *error, const char *key, const char *format, ...) {
-    if (!error) return PC_ERROR_INPUT;
     va_list arguments;
     va_start(arguments, format);
-    set(error, PC_ERROR_INPUT, format, arguments);
+    pc_error_set_list(error, PC_ERROR_INPUT, format, arguments);
     va_end(arguments);
-    snprintf(error->key, sizeof error->key, "%s", key);
+    pc_error_set_key(error, key);
     return PC_ERROR_INPUT;
 }
 
-/* "<prefix>: " in front of what stands in the message from `what` on, which is there in the end, too. */
-static void put_in_front(pc_error *error, char whole[WHOLE_SIZE], size_t what) {
-    pc_error_make_plain(whole);
-    size_t used = strlen(whole), length = strlen(error->message);
-    snprintf(whole + used, WHOLE_SIZE - used, ": %s", error->message + (what < length ? what : length));
-    keep(error, whole);
-    error->what = (unsigned)used + 2;
+pc_code pc_error_copy(pc_error *error, const pc_error *cause) {
+    if (error && error != cause) *error = *cause;
+    return cause->code;
 }
 
-void pc_error_prefix(pc_error *error, const char *format, ...) {
-    if (!error) return;
-    char whole[WHOLE_SIZE];
-    enum { REST = sizeof error->message + 2 };
-    va_list arguments;
-    va_start(arguments, format);
-    format_all(whole, sizeof whole - REST, format, arguments);
-    va_end(arguments);
-    put_in_front(error, whole, 0);
-}
+/* ---- where it was ---- */
 
-static void place(pc_error *error, const char *file, unsigned line, const char *key, size_t what) {
-    char whole[WHOLE_SIZE], number[16] = "";
-    if (line) snprintf(number, sizeof number, ":%u", line);
-    snprintf(whole, sizeof whole, "%.*s%s%s%.*s", PC_ERROR_PLACE_SIZE, file, number, *key ? ": " : "",
-             PC_ERROR_PLACE_SIZE, key);
-    put_in_front(error, whole, what);
-    error->line = line;
-    snprintf(error->file, sizeof error->file, "%s", file);
-    if (key != error->key) snprintf(error->key, sizeof error->key, "%s", key);
-}
-
-void pc_error_place(pc_error *error, const char *file, unsigned line, const char *key) {
-    if (error) place(error, file, line, key, 0);
+/* What was the place, and stood around it, is now a part of the way to the fault. */
+static void move_inside(pc_error *error) {
+    texts own = texts_of(error);
+    line_text way = {.used = 0};
+    add_way(&way, error, &own);
+    own.part[PC_ERROR_PART_AROUND] = own.part[PC_ERROR_PART_FILE] = own.part[PC_ERROR_PART_KEY] = "";
+    own.part[PC_ERROR_PART_WITHIN] = way.text;
+    error->line = 0;
+    keep(error, &own);
 }
 
 void pc_error_replace(pc_error *error, const char *file, unsigned line, const char *key) {
-    if (error) place(error, file, line, key, error->what);
+    if (!error) return;
+    texts own = texts_of(error);
+    own.part[PC_ERROR_PART_FILE] = file;
+    own.part[PC_ERROR_PART_KEY] = key;
+    error->line = line;
+    keep(error, &own);
+}
+
+static bool has_file(const pc_error *error) {
+    return error && pc_error_part_of(error, PC_ERROR_PART_FILE)[0];
+}
+
+void pc_error_place(pc_error *error, const char *file, unsigned line, const char *key) {
+    bool is_placed = has_file(error) || (error && pc_error_part_of(error, PC_ERROR_PART_AROUND)[0]);
+    if (is_placed) move_inside(error);
+    pc_error_replace(error, file, line, key);
+}
+
+void pc_error_set_key(pc_error *error, const char *key) {
+    if (error) pc_error_replace(error, pc_error_part_of(error, PC_ERROR_PART_FILE), error->line, key);
+}
+
+pc_code pc_error_copy_blame(pc_error *error, const char *key, const pc_error *cause) {
+    pc_error_copy(error, cause);
+    if (error) move_inside(error);
+    pc_error_set_key(error, key);
+    return cause->code;
+}
+
+void pc_error_prefix(pc_error *error, const char *format, ...) {
+    char whole[WHOLE_SIZE], prefix[PC_ERROR_PARTS_SIZE];
+    line_text text = {.used = 0};
+    va_list arguments;
+    if (!error) return;
+    va_start(arguments, format);
+    format_all(whole, sizeof whole, format, arguments);
+    va_end(arguments);
+    cut(prefix, sizeof prefix, whole);
+    texts own = texts_of(error);
+    bool has_place = own.part[PC_ERROR_PART_FILE][0] || own.part[PC_ERROR_PART_KEY][0];
+    const char **outer = &own.part[has_place ? PC_ERROR_PART_AROUND : PC_ERROR_PART_WITHIN];
+    add(&text, "", prefix);
+    add(&text, ": ", *outer);
+    *outer = text.text;
+    keep(error, &own);
+}
+
+void pc_error_note(pc_error *error, const char *format, ...) {
+    char whole[WHOLE_SIZE], note[PC_ERROR_PARTS_SIZE];
+    line_text notes = {.used = 0};
+    va_list arguments;
+    if (!error) return;
+    va_start(arguments, format);
+    format_all(whole, sizeof whole, format, arguments);
+    va_end(arguments);
+    cut(note, sizeof note, whole);
+    texts own = texts_of(error);
+    add(&notes, "", own.part[PC_ERROR_PART_NOTE]);
+    add(&notes, "; ", note);
+    own.part[PC_ERROR_PART_NOTE] = notes.text;
+    keep(error, &own);
+}
+
+/* ---- those that come often ---- */
+
+pc_code(pc_error_set_file)(pc_error *error, pc_code code, const char *path, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    pc_error_set_list(error, code, format, arguments);
+    va_end(arguments);
+    pc_error_place(error, *path ? path : "''", 0, "");
+    return code;
+}
+
+pc_code(pc_error_refuse)(pc_error *error, const char *file, unsigned line, const char *key, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    pc_error_set_list(error, PC_ERROR_INPUT, format, arguments);
+    va_end(arguments);
+    pc_error_place(error, file, line, key);
+    return PC_ERROR_INPUT;
 }
 
 pc_code(pc_error_file)(pc_error *error, const char *path, int cause, const char *expected) {
     static const int faults_of_machine[] = {EIO, EMFILE, ENFILE, ENOBUFS, EAGAIN, EINTR, ESTALE};
+    pc_code code = PC_ERROR_INPUT;
     if (cause == ENOMEM) return pc_error_no_memory(error);
     for (size_t i = 0; i < sizeof faults_of_machine / sizeof *faults_of_machine; i++)
-        if (cause == faults_of_machine[i]) return pc_error_set(error, PC_ERROR_IO, "%s: %s", path, strerror(cause));
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s; expected %s", path, strerror(cause), expected);
+        if (cause == faults_of_machine[i]) code = PC_ERROR_IO;
+    if (code == PC_ERROR_IO) return pc_error_set_file(error, code, path, "%s", strerror(cause));
+    return pc_error_set_file(error, code, path, "%s; expected %s", strerror(cause), expected);
 }
 
 pc_code(pc_error_no_memory)(pc_error *error) {

@@ -19,11 +19,11 @@ static pc_hash key_of(const pc_run_row *row) {
 }
 
 static pc_code refuse_twins(const char *file, const pc_run_row *one, const pc_run_row *other, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: runs %" PRId64 " and %" PRId64
-                        " are both '%.128s' of scenario '%.128s'; expected every name "
-                        "once, to know which runs belong together",
-                        file, one->run, other->run, one->name, one->scenario);
+    return pc_error_set_file(error, PC_ERROR_INPUT, file,
+                             "runs %" PRId64 " and %" PRId64
+                             " are both '%.128s' of scenario '%.128s'; expected every name "
+                             "once, to know which runs belong together",
+                             one->run, other->run, one->name, one->scenario);
 }
 
 /* Rows by scenario and name. */

@@ -53,7 +53,7 @@ static pc_code check_other_gpu(const pc_setting *setting, pc_error *error) {
     if (!setting->given[PC_KEY_OTHER_GPU]) return PC_OK;
     const pc_reference *reference = setting->value[PC_KEY_OTHER_GPU].reference;
     if (!reference->error.code) return PC_OK;
-    return pc_error_blame(error, pc_key_path(PC_KEY_OTHER_GPU), "%s", reference->error.message);
+    return pc_error_copy_blame(error, pc_key_path(PC_KEY_OTHER_GPU), &reference->error);
 }
 
 static pc_code check_jitter(const pc_setting *setting, pc_error *error) {

@@ -155,14 +155,6 @@ static pc_code read_placement(const pc_tree *tree, pc_block_draft *draft, pc_err
 
 /* ---- passes ---- */
 
-/* "own.yaml:12: passes[3]". */
-static char *place_of(const pc_tree *tree, const pc_node *line) {
-    char path[PC_KEY_PATH_SIZE], text[PC_SOURCE_NAME_SIZE + PC_KEY_PATH_SIZE + 32];
-    pc_node_path(line, path);
-    snprintf(text, sizeof text, "%s:%u: %s", tree->source.name, line->line, path);
-    return pc_strdup(text);
-}
-
 static pc_code read_offset(const pc_tree *tree, const pc_node *node, bool is_end, pc_block_line *line,
                            pc_error *error) {
     const pc_node *offset = pc_node_find(node, "offset"), *offsets = pc_node_find(node, "offsets");
@@ -181,10 +173,13 @@ static pc_code read_offset(const pc_tree *tree, const pc_node *node, bool is_end
 }
 
 static pc_code read_line(const pc_tree *tree, const pc_node *node, bool is_end, pc_block_line *line, pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
     int64_t kind = 0, chunk = is_end ? 0 : PC_BLOCK_EVERY, least = is_end ? -PC_MICROBATCHES_MAX : 0;
+    pc_node_path(node, path);
     line->microbatch = PC_BLOCK_EVERY;
-    line->place = place_of(tree, node);
-    if (!line->place) return pc_error_no_memory(error);
+    line->number = node->line;
+    line->key = pc_strdup(path);
+    if (!line->key) return pc_error_no_memory(error);
     _Static_assert((int)PC_PASS_KINDS == 5, "the words stand in the order of the enum");
     pc_code code = read_word(tree, node, "kind", "F|B|W|BW|R", &kind, error);
     if (!code) code = read_integer(tree, node, "chunk", 0, PC_CHUNKS_MAX - 1, &chunk, error);
@@ -197,16 +192,19 @@ static pc_code read_line(const pc_tree *tree, const pc_node *node, bool is_end, 
     return code ? code : read_offset(tree, node, is_end, line, error);
 }
 
-static pc_code read_lines(const pc_tree *tree, const char *key, bool are_ends, pc_block_line **lines, int *count,
+static pc_code read_lines(const pc_tree *tree, const char *file, bool are_ends, pc_block_line **lines, int *count,
                           pc_error *error) {
+    const char *key = are_ends ? "ends" : "passes";
     const pc_node *list = pc_node_find(tree->nodes, key);
     if (!list) return PC_OK;
     pc_block_line *to = *lines = pc_alloc(list->count, sizeof **lines);
     if (!to) return pc_error_no_memory(error);
     *count = (int)list->count;
     pc_code code = PC_OK;
-    for (const pc_node *node = pc_node_first(list); node < pc_node_end(list) && !code; node = pc_node_end(node))
+    for (const pc_node *node = pc_node_first(list); node < pc_node_end(list) && !code; node = pc_node_end(node)) {
+        to->file = file;
         code = read_line(tree, node, are_ends, to++, error);
+    }
     return code;
 }
 
@@ -245,8 +243,8 @@ static pc_code fill_draft(const pc_tree *tree, pc_block_draft *draft, pc_error *
     if (!draft->place) return pc_error_no_memory(error);
     pc_code code = read_shape(tree, draft, error);
     if (!code) code = read_durations(tree, draft, error);
-    if (!code) code = read_lines(tree, "passes", false, &draft->passes, &draft->pass_count, error);
-    return code ? code : read_lines(tree, "ends", true, &draft->ends, &draft->end_count, error);
+    if (!code) code = read_lines(tree, draft->place, false, &draft->passes, &draft->pass_count, error);
+    return code ? code : read_lines(tree, draft->place, true, &draft->ends, &draft->end_count, error);
 }
 
 /* Takes the tree, of which the source is there. */

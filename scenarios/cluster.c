@@ -55,7 +55,7 @@ void pc_setting_complete(pc_setting *setting) {
 static pc_code check_reference(const pc_setting *setting, pc_key key, pc_error *error) {
     const pc_reference *reference = reference_of(setting, key);
     if (!reference || !reference->error.code) return PC_OK;
-    return pc_error_blame(error, pc_key_path(key), "%s", reference->error.message);
+    return pc_error_copy_blame(error, pc_key_path(key), &reference->error);
 }
 
 static pc_code check_scopes(const pc_setting *setting, pc_error *error) {
@@ -75,8 +75,7 @@ static pc_code check_model(const pc_setting *setting, pc_error *error) {
         return pc_error_blame(error, "model",
                               "missing; expected model.from, one of `pipecast list models`, or the model's dimensions");
     pc_code code = pc_setting_model(setting, &model, &culprit, error);
-    if (code)
-        snprintf(error->key, sizeof error->key, "%s", culprit == PC_KEY_MODEL_END ? "model" : pc_key_path(culprit));
+    if (code) pc_error_set_key(error, culprit == PC_KEY_MODEL_END ? "model" : pc_key_path(culprit));
     return code;
 }
 
@@ -198,8 +197,7 @@ static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_er
     if (code) return code;
     if (pc_schedule_check_size(shape->pp, shape->microbatches, pc_setting_chunks(setting), error)) {
         error->is_rule = true;
-        snprintf(error->key, sizeof error->key, "%s",
-                 setting->given[PC_KEY_MICROBATCHES] ? "microbatches" : "schedule");
+        pc_error_set_key(error, setting->given[PC_KEY_MICROBATCHES] ? "microbatches" : "schedule");
         return error->code;
     }
     return PC_OK;
@@ -344,7 +342,8 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     cluster_shape shape;
     pc_key culprit;
     if (find_checked_shape(setting, &shape, &contradiction))
-        snprintf(made.infeasible, sizeof made.infeasible, "%.48s: %.200s", contradiction.key, contradiction.message);
+        snprintf(made.infeasible, sizeof made.infeasible, "%.*s", (int)sizeof made.infeasible - 1,
+                 contradiction.message);
     made.iteration = pc_iteration_spec_default();
     pc_setting_fill(setting, true, &made);
     fill_iteration(setting, &shape, &made.iteration);

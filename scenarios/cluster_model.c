@@ -75,24 +75,13 @@ static pc_code fill_in(const pc_setting *setting, pc_model *model, pc_key *culpr
     return PC_OK;
 }
 
-/* pc_model_check's message stands behind the key `model`, and so needs not say it again. */
-static pc_code check_whole(const pc_model *model, pc_key *culprit, pc_error *error) {
-    static const char prefix[] = "model: ";
-    pc_error cause = {0};
-    pc_code code = pc_model_check(model, &cause);
-    const char *message = cause.message;
-    if (!code) return PC_OK;
-    *culprit = PC_KEY_MODEL_END;
-    if (strncmp(message, prefix, strlen(prefix)) == 0) message += strlen(prefix);
-    return pc_error_set(error, code, "%s", message);
-}
-
 pc_code pc_setting_model(const pc_setting *setting, pc_model *model, pc_key *culprit, pc_error *error) {
     pc_model made = take(setting);
     pc_code code = check_given(setting, culprit, error);
     if (!code) code = fill_in(setting, &made, culprit, error);
     if (code) return code;
-    code = check_whole(&made, culprit, error);
+    *culprit = PC_KEY_MODEL_END;
+    code = pc_model_check_dimensions(&made, error);
     if (!code) *model = made;
     return code;
 }

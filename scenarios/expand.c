@@ -167,7 +167,7 @@ static pc_code check_parts(const pc_setting *setting, pc_error *error) {
     bool ends = layout_of(setting) == PC_LAYERS_ENDS;
     const char *culprit = shares > 1 ? "chunks" : pc_key_path(devices_key(setting));
     if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, error)) {
-        snprintf(error->key, sizeof error->key, "%s", shares > 1 ? "chunks" : "microbatches");
+        pc_error_set_key(error, shares > 1 ? "chunks" : "microbatches");
         return error->code;
     }
     if (!pc_setting_has(setting, PC_KEY_LAYERS) || p * shares <= layers + (ends ? 2 : 0)) return PC_OK;
@@ -274,7 +274,7 @@ static pc_code check_scopes(const pc_setting *setting, pc_error *error) {
 static pc_code check_model_file(const pc_setting *setting, pc_error *error) {
     if (!pc_setting_has(setting, PC_KEY_MODEL_FROM)) return PC_OK;
     const pc_error *own = &setting->value[PC_KEY_MODEL_FROM].reference->error;
-    return own->code ? pc_error_blame(error, pc_key_path(PC_KEY_MODEL_FROM), "%s", own->message) : PC_OK;
+    return own->code ? pc_error_copy_blame(error, pc_key_path(PC_KEY_MODEL_FROM), own) : PC_OK;
 }
 
 /* Of a plan it is one of the rules that its choices break. */
@@ -407,7 +407,8 @@ static pc_run_spec describe(const pc_setting *setting, pc_run_labels *labels) {
     pc_error contradiction;
     pc_setting_fill(setting, false, &spec);
     if (check_given(setting, &contradiction))
-        snprintf(spec.infeasible, sizeof spec.infeasible, "%.48s: %.200s", contradiction.key, contradiction.message);
+        snprintf(spec.infeasible, sizeof spec.infeasible, "%.*s", (int)sizeof spec.infeasible - 1,
+                 contradiction.message);
     spec.generator = generator_of(setting);
     spec.devices = (int)devices_of(setting);
     spec.microbatches = (int)whole(setting, PC_KEY_MICROBATCHES);

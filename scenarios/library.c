@@ -164,7 +164,7 @@ pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_erro
     const char *title = pc_node_find_text(file.tree.nodes, "title");
     snprintf(made.title, sizeof made.title, "%s", title ? title : "");
     code = pc_setting_model(&file.setting, &made.model, &culprit, error);
-    if (code) pc_error_prefix(error, "%s: %s", name, culprit == PC_KEY_MODEL_END ? "model" : key_in_file(culprit));
+    if (code) pc_error_place(error, name, 0, culprit == PC_KEY_MODEL_END ? "model" : key_in_file(culprit));
     pc_model_file_free(&file);
     if (!code) *model = made;
     return code;

@@ -57,8 +57,9 @@ static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
     if (!code) code = pc_cluster_expand(&setting, &scenario->runs[base], &labels, &fault);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    if (scenario->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(fault.key, "machine") == 0)
-        return pc_choice_refuse(scenario, PC_CHOICE_MACHINE, base, error, "%s", fault.message);
+    bool is_of_machine = strcmp(pc_error_part_of(&fault, PC_ERROR_PART_KEY), "machine") == 0;
+    if (scenario->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && is_of_machine)
+        return pc_choice_pass_on(scenario, PC_CHOICE_MACHINE, base, &fault, error);
     return pc_plan_refuse_setting(scenario, &fault, error);
 }
 

@@ -77,25 +77,32 @@ static void write_path(const pc_choice_list *list, pc_choice choice, int index, 
     if (index >= 0) snprintf(path + used, (size_t)(PC_KEY_PATH_SIZE - used), "[%d]", index);
 }
 
+pc_code pc_choice_pass_on(const pc_plan_scenario *scenario, pc_choice choice, int index, const pc_error *fault,
+                          pc_error *error) {
+    char path[PC_KEY_PATH_SIZE];
+    write_path(&scenario->list[choice], choice, index, path);
+    return pc_tree_pass_on(&scenario->list[choice].document->tree, path, fault, error);
+}
+
 pc_code pc_choice_refuse(const pc_plan_scenario *scenario, pc_choice choice, int index, pc_error *error,
                          const char *format, ...) {
-    char message[PC_ERROR_MESSAGE_SIZE], path[PC_KEY_PATH_SIZE];
+    pc_error fault;
     va_list values;
     va_start(values, format);
-    vsnprintf(message, sizeof message, format, values);
+    pc_error_set_list(&fault, PC_ERROR_INPUT, format, values);
     va_end(values);
-    write_path(&scenario->list[choice], choice, index, path);
-    return pc_tree_refuse(&scenario->list[choice].document->tree, path, error, "%s", message);
+    return pc_choice_pass_on(scenario, choice, index, &fault, error);
 }
 
 pc_code pc_plan_refuse_setting(const pc_plan_scenario *scenario, const pc_error *fault, pc_error *error) {
     const pc_document *documents = scenario->loaded->documents, *from = documents;
     const pc_case *of = &scenario->loaded->cases[0];
+    const char *key = pc_error_part_of(fault, PC_ERROR_PART_KEY);
     char path[2 * PC_KEY_PATH_SIZE];
     for (int i = scenario->loaded->document_count - 1; i > 0 && from == documents; i--)
-        if (pc_setting_gives(&documents[i].setting, fault->key)) from = &documents[i];
-    bool in_case = from == documents && pc_setting_gives(&of->setting, fault->key);
-    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", fault->key);
+        if (pc_setting_gives(&documents[i].setting, key)) from = &documents[i];
+    bool in_case = from == documents && pc_setting_gives(&of->setting, key);
+    snprintf(path, sizeof path, "%s.%s", in_case ? of->path : "setting", key);
     return pc_tree_pass_on(&from->tree, path, fault, error);
 }
 
@@ -290,7 +297,7 @@ static pc_code take_sweep(pc_plan_scenario *scenario, pc_choice choice, pc_error
         pc_code code = convert(choice, &value, &cause);
         if (!code) code = push(list, value, &cause);
         if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
-        if (code) return pc_choice_refuse(scenario, choice, (int)i, error, "%s", cause.message);
+        if (code) return pc_choice_pass_on(scenario, choice, (int)i, &cause, error);
     }
     return PC_OK;
 }
@@ -304,7 +311,7 @@ static pc_code take_setting(pc_plan_scenario *scenario, pc_choice choice, pc_key
     list->origin = PC_CHOICE_FIXED;
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    snprintf(fault.key, sizeof fault.key, "%s", pc_key_path(key));
+    pc_error_set_key(&fault, pc_key_path(key));
     return pc_plan_refuse_setting(scenario, &fault, error);
 }
 

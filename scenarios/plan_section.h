@@ -67,6 +67,10 @@ pc_code pc_plan_section_read(pc_plan_scenario *scenario, pc_error *error);
 pc_code pc_choice_refuse(const pc_plan_scenario *scenario, pc_choice choice, int index, pc_error *error,
                          const char *format, ...) PC_PRINTF(5, 6);
 
+/* The same with the fault's words and its code. */
+pc_code pc_choice_pass_on(const pc_plan_scenario *x, pc_choice choice, int index, const pc_error *fault,
+                          pc_error *error);
+
 /* Says where the setting has the key that is to blame: "FILE:LINE: setting.tp: ..."; returns the code of the fault,
  * which names the key. */
 pc_code pc_plan_refuse_setting(const pc_plan_scenario *scenario, const pc_error *fault, pc_error *error);

@@ -77,7 +77,7 @@ static pc_code read_block(pc_reference *reference, const char *steps, pc_error *
 static pc_code read_csv(pc_reference *reference, pc_error *error) {
     struct stat status;
     if (stat(reference->path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is no regular file; expected a CSV file", reference->path);
+        return pc_error_set_file(error, PC_ERROR_INPUT, reference->path, "is no regular file; expected a CSV file");
     return pc_given_schedule_read(reference->path, reference->name, &reference->schedule, error);
 }
 
@@ -104,7 +104,7 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
         if (!code) code = read_schedule(reference = *list, error);
         if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     }
-    if (reference->error.code) return pc_error_set(error, reference->error.code, "%s", reference->error.message);
+    if (reference->error.code) return pc_error_copy(error, &reference->error);
     value->generator = reference->block ? pc_given_block_generator(reference->block)
                                         : pc_given_schedule_generator(reference->schedule);
     return PC_OK;

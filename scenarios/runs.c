@@ -63,16 +63,17 @@ static const pc_document *find_in_sets(const pc_scenario *scenario, const char *
  * from the case. */
 static pc_code refuse_run(const pc_scenario *scenario, int64_t case_index, const pc_error *fault, pc_error *error) {
     const pc_case *of = &scenario->cases[case_index];
-    pc_dimension swept = find_in_sweep(scenario, fault->key);
-    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, fault->key);
+    const char *key = pc_error_part_of(fault, PC_ERROR_PART_KEY);
+    pc_dimension swept = find_in_sweep(scenario, key);
+    const pc_document *file = &scenario->documents[0], *set = find_in_sets(scenario, key);
     const pc_document *from = swept != PC_DIMENSIONS ? scenario->sweep[swept].document : set ? set : file;
-    bool inherited = !pc_setting_gives(&of->setting, fault->key) && pc_setting_gives(&file->setting, fault->key);
+    bool inherited = !pc_setting_gives(&of->setting, key) && pc_setting_gives(&file->setting, key);
     const char *parent = set || inherited ? "setting" : of->path;
     char path[2 * PC_KEY_PATH_SIZE];
     if (swept != PC_DIMENSIONS)
         snprintf(path, sizeof path, "sweep.%s", pc_dimension_rule_of(swept)->name);
     else
-        snprintf(path, sizeof path, "%s.%s", parent, fault->key);
+        snprintf(path, sizeof path, "%s.%s", parent, key);
     return pc_tree_pass_on(&from->tree, path, fault, error);
 }
 

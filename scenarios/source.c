@@ -27,7 +27,7 @@ static void name_file(const char *path, pc_source *source) {
 
 static pc_code refuse_file(const pc_source *source, const wanted_file *wanted, pc_code code, const char *problem,
                            pc_error *error) {
-    return pc_error_set(error, code, "%s: %s; expected %s of at most 4 MiB", source->name, problem, wanted->what);
+    return pc_error_set_file(error, code, source->name, "%s; expected %s of at most 4 MiB", problem, wanted->what);
 }
 
 static pc_code check_file(int file, const pc_source *source, const wanted_file *wanted, pc_error *error) {

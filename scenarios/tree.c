@@ -67,9 +67,7 @@ static pc_code refuse_syntax(const builder *build, const yaml_parser_t *parser) 
 
 static pc_code refuse(const pc_tree *tree, unsigned line, const char *path, pc_error *error, const char *format,
                       va_list arguments) {
-    char message[PC_ERROR_MESSAGE_SIZE];
-    vsnprintf(message, sizeof message, format, arguments);
-    pc_code code = pc_error_set(error, PC_ERROR_INPUT, "%s", message);
+    pc_code code = pc_error_set_list(error, PC_ERROR_INPUT, format, arguments);
     place(tree, line, path, error);
     return code;
 }
@@ -182,7 +180,7 @@ pc_code pc_tree_refuse(const pc_tree *tree, const char *key_path, pc_error *erro
 }
 
 pc_code pc_tree_pass_on(const pc_tree *tree, const char *key_path, const pc_error *fault, pc_error *error) {
-    if (error) *error = *fault;
+    pc_error_copy(error, fault);
     place(tree, line_of(tree, key_path), key_path, error);
     return fault->code;
 }

@@ -27,14 +27,14 @@ static bool is_users_fault(int cause) {
     return false;
 }
 
-/* For the end of a message. */
+/* What was expected; "" of a fault of the machine. */
 static const char *expectation(int cause) {
-    return is_users_fault(cause) ? "; expected a file that can be written" : "";
+    return is_users_fault(cause) ? "a file that can be written" : "";
 }
 
 static pc_code refuse(pc_error *error, const char *path, int cause) {
-    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, "%s: %s%s", path, strerror(cause),
-                        expectation(cause));
+    return pc_error_set_file(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, path, "%s; expected %s",
+                             strerror(cause), expectation(cause));
 }
 
 /* How much of the path is its folder, with the slash; 0 for a bare name. */
@@ -67,10 +67,9 @@ static bool is_owners_alone(const char *path) {
  * is on. */
 static pc_code check_link(const char *path, const struct stat *link, pc_error *error) {
     if (link->st_uid == geteuid() || link->st_uid == 0 || is_owners_alone(path)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: Permission denied: a link that another user made, in a folder where others may write, is "
-                        "not followed; expected a file, or a link of one's own",
-                        path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "Permission denied: a link that another user made, in a folder where others may write, is "
+                             "not followed; expected a file, or a link of one's own");
 }
 
 /* What the link says, which is the one that was looked at: another could come in its place. */
@@ -114,14 +113,13 @@ static pc_code resolve_links(char **path, pc_error *error) {
 static pc_code check_target(const char *path, pc_error *error) {
     struct stat status;
     size_t folder = folder_length(path);
-    if (path[folder] == '\0') return pc_error_set(error, PC_ERROR_INPUT, "%s: a file's name was expected", path);
+    if (path[folder] == '\0') return pc_error_set_file(error, PC_ERROR_INPUT, path, "no name of a file; expected one");
     if (lstat(path, &status) != 0) return errno == ENOENT ? PC_OK : refuse(error, path, errno);
-    if (S_ISDIR(status.st_mode)) return pc_error_set(error, PC_ERROR_INPUT, "%s: is a folder; expected a file", path);
+    if (S_ISDIR(status.st_mode)) return pc_error_set_file(error, PC_ERROR_INPUT, path, "is a folder; expected a file");
     if (!S_ISREG(status.st_mode))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: is a device or pipe; a regular file was expected, since the file is replaced in one "
-                            "step when it is complete",
-                            path);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                 "is a device or pipe; expected a regular file, since the file is replaced in one "
+                                 "step when it is complete");
     return access(path, W_OK) == 0 ? PC_OK : refuse(error, path, errno);
 }
 
@@ -134,11 +132,11 @@ static pc_code check_folder(const char *path, pc_error *error) {
     folder[size > 1 ? size - 1 : 1] = '\0';
     pc_code code = PC_OK;
     if (stat(folder, &status) != 0)
-        code = errno == ENOENT ? pc_error_set(error, PC_ERROR_INPUT,
-                                              "%s: there is no folder '%s'; expected one that is there", path, folder)
+        code = errno == ENOENT ? pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                                   "there is no folder '%s'; expected one that is there", folder)
                                : refuse(error, path, errno);
     else if (!S_ISDIR(status.st_mode))
-        code = pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is not a folder; expected one", path, folder);
+        code = pc_error_set_file(error, PC_ERROR_INPUT, path, "'%s' is not a folder; expected one", folder);
     pc_free(folder);
     return code;
 }
@@ -167,9 +165,9 @@ static pc_code open_named(pc_replacement *replacement, pc_error *error) {
     }
     int cause = errno;
     size_t size = folder_length(replacement->path);
-    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO,
-                        "%s: cannot write in the folder '%.*s': %s%s", replacement->path, size ? (int)size : 1,
-                        size ? replacement->path : ".", strerror(cause), expectation(cause));
+    return pc_error_set_file(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, replacement->path,
+                             "cannot write in the folder '%.*s': %s; expected %s", size ? (int)size : 1,
+                             size ? replacement->path : ".", strerror(cause), expectation(cause));
 }
 
 /* Where a file without a name can be found, and be given one. */
@@ -264,8 +262,8 @@ pc_code pc_replacement_write(pc_replacement *replacement, const void *bytes, siz
         ssize_t written = write(replacement->descriptor, at, size < WRITE_MAX ? size : WRITE_MAX);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0)
-            return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path,
-                                strerror(written < 0 ? errno : EIO));
+            return pc_error_set_file(error, PC_ERROR_IO, replacement->path, "cannot write: %s",
+                                     strerror(written < 0 ? errno : EIO));
         at += written;
         size -= (size_t)written;
     }
@@ -389,10 +387,11 @@ static int put_in_place_at_once(pc_replacement *replacement, int cause) {
 }
 
 static pc_code refuse_to_replace(const pc_replacement *replacement, pc_error *error) {
-    const char *was = replacement->standing.is_there ? "has changed since the command began; expected the file of then"
-                                                     : "has come since the command began; expected no file there";
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s: it stays, and the results are in %s", replacement->path, was,
-                        replacement->beside);
+    bool was_there = replacement->standing.is_there;
+    pc_error_set_file(error, PC_ERROR_INPUT, replacement->path, "has %s since the command began; expected %s",
+                      was_there ? "changed" : "come", was_there ? "the file of then" : "no file there");
+    pc_error_note(error, "it stays, and the results are in %s", replacement->beside);
+    return PC_ERROR_INPUT;
 }
 
 pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error) {
@@ -402,7 +401,7 @@ pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error) {
     if (cause == ENOMEM)
         code = pc_error_no_memory(error);
     else if (cause)
-        code = pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(cause));
+        code = pc_error_set_file(error, PC_ERROR_IO, replacement->path, "cannot write: %s", strerror(cause));
     else if (replacement->beside)
         code = refuse_to_replace(replacement, error);
     release(replacement);

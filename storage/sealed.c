@@ -25,8 +25,8 @@ enum {
 /* ---- reading: the seal, before HDF5 sees anything ---- */
 
 pc_code pc_sealed_refuse_damaged(const char *path, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: the file is damaged or was cut short; expected it as pipecast wrote it", path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "the file is damaged or was cut short; expected it as pipecast wrote it");
 }
 
 static pc_code open_regular(const char *path, const pc_sealed_kind *kind, int *descriptor, off_t *size,
@@ -37,7 +37,7 @@ static pc_code open_regular(const char *path, const pc_sealed_kind *kind, int *d
     if (found < 0) return pc_error_file(error, path, errno, kind->article);
     if (fstat(found, &status) != 0 || !S_ISREG(status.st_mode)) {
         close(found);
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is not a regular file; %s was expected", path, kind->article);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path, "is not a regular file; expected %s", kind->article);
     }
     *descriptor = found;
     *size = status.st_size;
@@ -49,7 +49,7 @@ static pc_code read_at(int descriptor, const char *path, void *bytes, size_t siz
     while (size > 0) {
         ssize_t got = pread(descriptor, to, size, offset);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return pc_error_set(error, PC_ERROR_IO, "%s: cannot read: %s", path, strerror(errno));
+        if (got < 0) return pc_error_set_file(error, PC_ERROR_IO, path, "cannot read: %s", strerror(errno));
         if (got == 0) return pc_sealed_refuse_damaged(path, error);
         to += got;
         offset += got;
@@ -110,8 +110,8 @@ static pc_code check_signature(int descriptor, const char *path, const pc_sealed
     pc_code code = PC_OK;
     if (size >= (off_t)sizeof found) code = read_at(descriptor, path, found, sizeof found, 0, error);
     if (code || memcmp(found, signature, sizeof found) == 0) return code;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: is not an HDF5 file; %s of pipecast was expected", path,
-                        kind->article);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path, "is not an HDF5 file; expected %s of pipecast",
+                             kind->article);
 }
 
 static pc_code check_bytes(const char *path, const pc_sealed_kind *kind, pc_error *error) {
@@ -136,13 +136,14 @@ static pc_code check_format(hid_t file, const char *path, const pc_sealed_kind *
     char format[64];
     int64_t version;
     if (!pc_h5_get_text(file, "format", format, sizeof format) || strcmp(format, kind->format) != 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is an HDF5 file, but not %s of pipecast", path, kind->article);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                 "is an HDF5 file of another kind; expected %s of pipecast", kind->article);
     if (!pc_h5_get_integer(file, "format_version", &version) || version < 1)
         return pc_sealed_refuse_damaged(path, error);
     if (version > kind->version)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: has format version %" PRId64 ", from a newer pipecast; this one reads up to %" PRId64,
-                            path, version, kind->version);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                 "has format version %" PRId64 ", from a newer pipecast; this one reads up to %" PRId64,
+                                 version, kind->version);
     return PC_OK;
 }
 
@@ -169,7 +170,7 @@ pc_code pc_sealed_open(const char *path, const pc_sealed_kind *kind, hid_t *file
 /* ---- writing ---- */
 
 static pc_code fail_in_memory(const char *path, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "%s: HDF5 could not build the file in memory", path);
+    return pc_error_set_file(error, PC_ERROR_IO, path, "HDF5 could not build the file in memory");
 }
 
 pc_code pc_sealed_image(hid_t file, const char *path, char **result, size_t *result_size, pc_error *error) {
@@ -192,7 +193,7 @@ pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error) {
     char seal[SEAL_SIZE + 1];
     uint64_t hash;
     off_t size = lseek(replacement->descriptor, 0, SEEK_END);
-    if (size < 0) return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", replacement->path, strerror(errno));
+    if (size < 0) return pc_error_set_file(error, PC_ERROR_IO, replacement->path, "cannot write: %s", strerror(errno));
     pc_code code = hash_range(replacement->descriptor, replacement->path, size, &hash, error);
     if (code) return code;
     snprintf(seal, sizeof seal, SEAL_PREFIX "%016" PRIx64 "\n", hash);

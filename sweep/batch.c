@@ -258,7 +258,7 @@ static pc_code run_threads(batch *b, pc_batch_feed *feed, void *feeder, pc_error
     if (started == 0) return pc_error_set(error, PC_ERROR_IO, "--jobs: the system starts no thread");
     hand_over_all(b, feed, feeder);
     for (int i = 0; i < started; i++) pthread_join(b->lanes[i].thread, NULL);
-    return b->error.code ? pc_error_set(error, b->error.code, "%s", b->error.message) : PC_OK;
+    return b->error.code ? pc_error_copy(error, &b->error) : PC_OK;
 }
 
 static void open_batch(batch *b, place *places) {

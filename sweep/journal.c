@@ -24,7 +24,7 @@ struct pc_journal {
 /* --- one process at a time --- */
 
 static pc_code refuse_held(const char *path, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "%s: held by another pipecast; expected to be alone with it", path);
+    return pc_error_set_file(error, PC_ERROR_IO, path, "held by another pipecast; expected to be alone with it");
 }
 
 /* Of the open file, where the system has that: closing another descriptor of it does not drop such a lock. */
@@ -67,8 +67,8 @@ static bool is_users_fault(int cause) {
 }
 
 static pc_code refuse(const char *path, int cause, pc_error *error) {
-    return pc_error_set(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO,
-                        "%s: cannot be opened: %s; expected a file for finished runs", path, strerror(cause));
+    return pc_error_set_file(error, is_users_fault(cause) ? PC_ERROR_INPUT : PC_ERROR_IO, path,
+                             "cannot be opened: %s; expected a file for finished runs", strerror(cause));
 }
 
 static pc_code open_named(const char *path, pc_journal_mode mode, int *result, pc_error *error) {
@@ -80,7 +80,7 @@ static pc_code open_named(const char *path, pc_journal_mode mode, int *result, p
     /* cppcheck-suppress resourceLeak ; it is the caller's from here */
     if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return *result = descriptor, PC_OK;
     close(descriptor);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: is not a regular file; expected one for finished runs", path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path, "is not a regular file; expected one for finished runs");
 }
 
 static pc_code open_and_hold(const char *path, pc_journal_mode mode, int *result, pc_error *error) {
@@ -92,7 +92,7 @@ static pc_code open_and_hold(const char *path, pc_journal_mode mode, int *result
         if (!cause && is_still_there(path, descriptor)) return *result = descriptor, PC_OK;
         close(descriptor);
         if (cause == EAGAIN || cause == EACCES) return refuse_held(path, error);
-        if (cause) return pc_error_set(error, PC_ERROR_IO, "%s: cannot be locked: %s", path, strerror(cause));
+        if (cause) return pc_error_set_file(error, PC_ERROR_IO, path, "cannot be locked: %s", strerror(cause));
     }
     return refuse_held(path, error);
 }
@@ -109,7 +109,7 @@ static pc_code go_on(pc_journal *journal, pc_journal_mode mode, pc_error *error)
     if (code || mode == PC_JOURNAL_READ) return code;
     if (is_new) return pc_journal_file_start(file, journal->path, error);
     if (ftruncate(file->descriptor, file->size) == 0) return PC_OK;
-    return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", journal->path, strerror(errno));
+    return pc_error_set_file(error, PC_ERROR_IO, journal->path, "cannot write: %s", strerror(errno));
 }
 
 static pc_code open_at(pc_journal *journal, const char *path, pc_journal_mode mode, pc_error *error) {
@@ -167,7 +167,7 @@ uint64_t pc_journal_labels(const pc_journal *journal, int64_t index) {
 pc_code pc_journal_sync(pc_journal *journal, pc_error *error) {
     clock_gettime(CLOCK_MONOTONIC, &journal->synced);
     if (!journal->path || fdatasync(journal->file.descriptor) == 0 || errno == EINVAL || errno == ENOTSUP) return PC_OK;
-    return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", journal->path, strerror(errno));
+    return pc_error_set_file(error, PC_ERROR_IO, journal->path, "cannot write: %s", strerror(errno));
 }
 
 static pc_code sync_sometimes(pc_journal *journal, pc_error *error) {
@@ -200,7 +200,7 @@ static pc_code read_head(const pc_journal *journal, int64_t index, pc_journal_he
 
 /* Nobody but us changes it; but who owns the file may. */
 static pc_code refuse_changed(const pc_journal *journal, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "%s: was changed while it was in use", journal->path);
+    return pc_error_set_file(error, PC_ERROR_IO, journal->path, "was changed while it was in use");
 }
 
 pc_code pc_journal_row(const pc_journal *journal, int64_t index, pc_run_row *row, pc_error *error) {

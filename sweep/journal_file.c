@@ -15,7 +15,7 @@ static const char magic[16] = {'p', 'i', 'p', 'e', 'c', 'a', 's', 't', '-', 'j',
 enum { PEEK_SIZE = 4096, BLOCK_SIZE = 1 << 16 };
 
 static pc_code fail(const char *path, const char *what, int cause, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "%s: cannot %s: %s", path, what, strerror(cause));
+    return pc_error_set_file(error, PC_ERROR_IO, path, "cannot %s: %s", what, strerror(cause));
 }
 
 /* How many bytes there were, at most `size`; -1 and errno. */
@@ -37,7 +37,7 @@ pc_code pc_journal_file_read(const pc_journal_file *file, const char *path, int6
     int64_t got = read_some(file->descriptor, bytes, size, offset);
     if (got < 0) return fail(path, "read", errno, error);
     if (got == (int64_t)size) return PC_OK;
-    return pc_error_set(error, PC_ERROR_IO, "%s: was cut short while it was in use", path);
+    return pc_error_set_file(error, PC_ERROR_IO, path, "was cut short while it was in use");
 }
 
 /* --- the header --- */
@@ -50,23 +50,20 @@ static pc_journal_header make_header(void) {
 }
 
 static pc_code refuse_foreign(const char *path, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: is no journal of pipecast; expected one, or no file, since finished runs are kept there",
-                        path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "is no journal of pipecast; expected one, or no file, since finished runs are kept there");
 }
 
 static pc_code check_header(const char *path, const pc_journal_header *found, pc_error *error) {
     if (memcmp(found->magic, magic, sizeof magic) != 0) return refuse_foreign(path, error);
     if (found->check != pc_sealed_hash(PC_SEALED_HASH_START, found, offsetof(pc_journal_header, check)))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: the journal is damaged at its start; expected it as pipecast wrote it (--fresh "
-                            "simulates everything again)",
-                            path);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                 "the journal is damaged at its start; expected it as pipecast wrote it (--fresh "
+                                 "simulates everything again)");
     if (found->build == pc_build_hash()) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: the journal is of another build of pipecast, whose results may differ; expected one of "
-                        "this build (--fresh simulates everything again)",
-                        path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "the journal is of another build of pipecast, whose results may differ; expected one of "
+                             "this build (--fresh simulates everything again)");
 }
 
 bool pc_journal_file_is_journal(const pc_journal_file *file) {

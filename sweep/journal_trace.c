@@ -174,5 +174,5 @@ pc_code pc_journal_trace_decode(const char *path, const unsigned char *bytes, si
     if (take_all(&from, &record, &is_short)) return *result = record, PC_OK;
     pc_trace_record_free(&record);
     if (is_short) return pc_error_no_memory(error);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: a trace is damaged; expected it as pipecast wrote it", path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path, "a trace is damaged; expected it as pipecast wrote it");
 }

@@ -54,9 +54,8 @@ static pc_code step(const merge *m, shard *s, pc_error *error) {
     pc_code code = fill(m, s, error);
     const pc_run_row *next = code ? NULL : row_of(s);
     if (!next || next->run > run) return code;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: run %" PRId64 " stands behind run %" PRId64 "; expected them in order", s->path, next->run,
-                        run);
+    return pc_error_set_file(error, PC_ERROR_INPUT, s->path,
+                             "run %" PRId64 " stands behind run %" PRId64 "; expected them in order", next->run, run);
 }
 
 static bool is_same_file(const char *path, const char *other) {
@@ -66,23 +65,23 @@ static bool is_same_file(const char *path, const char *other) {
 
 static pc_code open_shard(const merge *m, shard *s, pc_error *error) {
     if (is_same_file(s->path, m->output))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: is one of the shards; expected another file for all of them",
-                            m->output);
+        return pc_error_set_file(error, PC_ERROR_INPUT, m->output,
+                                 "is one of the shards; expected another file for all of them");
     pc_code code = pc_results_open_part(s->path, &s->reader, error);
     if (code) return code;
     if (pc_results_sweep_runs(s->reader) < 0 || !*pc_results_build(s->reader))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: does not say of how many runs it is a part; expected a file of `pipecast run` of this "
-                            "version",
-                            s->path);
+        return pc_error_set_file(
+            error, PC_ERROR_INPUT, s->path,
+            "does not say of how many runs it is a part; expected a file of `pipecast run` of this "
+            "version");
     return fill(m, s, error);
 }
 
 /* ---- shards of one sweep ---- */
 
 static pc_code refuse_other(const shard *a, const shard *b, const char *what, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: is %s than %s; expected shards of one sweep", b->path, what,
-                        a->path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, b->path, "is %s than %s; expected shards of one sweep", what,
+                             a->path);
 }
 
 /* *is_there: whether either has one of this number. */
@@ -116,9 +115,8 @@ static pc_code check_alike(const shard *a, const shard *b, pc_error *error) {
 /* The file says which build wrote it: ours must be that one. */
 static pc_code check_build(const shard *s, pc_error *error) {
     if (pc_sweep_files_is_of_this_build(s->reader)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: is of another build of pipecast; expected shards of this one, or to be merged by theirs",
-                        s->path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, s->path,
+                             "is of another build of pipecast; expected shards of this one, or to be merged by theirs");
 }
 
 static pc_code open_shards(merge *m, pc_error *error) {
@@ -189,9 +187,8 @@ static pc_code pass(const merge *m, shard *s, pc_error *error) {
         const pc_run_row *its = row_of(other);
         if (!its || its->run != row.run) continue;
         if (!is_equal(&row, its))
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "%s: run %" PRId64 " is not the same as in %s; expected equal rows", other->path,
-                                row.run, s->path);
+            return pc_error_set_file(error, PC_ERROR_INPUT, other->path,
+                                     "run %" PRId64 " is not the same as in %s; expected equal rows", row.run, s->path);
         code = step(m, other, error);
     }
     return code;
@@ -244,7 +241,7 @@ static void close_shards(merge *m) {
 
 pc_code pc_sweep_merge(const pc_sweep_merge_request *request, const pc_sweep_sink *sink, pc_error *error) {
     int count = request->shard_count;
-    if (count < 1) return pc_error_set(error, PC_ERROR_INPUT, "%s: no shards; expected one or more", request->output);
+    if (count < 1) return pc_error_set_file(error, PC_ERROR_INPUT, request->output, "no shards; expected one or more");
     merge m = {.output = request->output, .shards = pc_alloc((size_t)count, sizeof *m.shards), .shard_count = count};
     if (!m.shards) return pc_error_no_memory(error);
     for (int i = 0; i < count; i++) m.shards[i].path = request->shards[i];

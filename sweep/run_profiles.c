@@ -92,7 +92,7 @@ static pc_code add_cost(pc_run_profiles *opened, int profile, const pc_machine *
     if (!all) return pc_error_no_memory(error);
     opened->costs = all;
     pc_code code = pc_profile_cost_make(opened->profiles[profile].profile, machine, &made.cost, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", opened->profiles[profile].path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, opened->profiles[profile].path, 0, "");
     if (code) return code;
     memcpy(&made.machine, machine, sizeof *machine);
     made.model = pc_profile_cost_model(made.cost);
@@ -107,7 +107,7 @@ static pc_code add_scatter(opened_profile *of, pc_error *error) {
     double *made = pc_alloc(PC_SCATTER_QUANTILES, sizeof *made);
     if (!made) return pc_error_no_memory(error);
     pc_code code = pc_profile_scatter(of->profile, made, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: jitter: profile", of->path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, of->path, 0, "jitter: profile");
     if (code)
         pc_free(made);
     else

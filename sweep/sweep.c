@@ -2,8 +2,8 @@
 
 #include "engine/alloc.h"
 #include "engine/parallel.h"
-#include "scenarios/run_key.h"
 #include "results/store/store.h"
+#include "scenarios/run_key.h"
 #include "sweep/agenda.h"
 #include "sweep/run_profiles.h"
 #include "sweep/sweep_files.h"
@@ -139,7 +139,7 @@ static pc_code make_keys(pc_sweep *sweep, pc_error *error) {
         if (fault->error.code && (!first->error.code || fault->run < first->run)) first = fault;
     }
     pc_code code = first->error.code;
-    if (code) pc_error_set(error, code, "%s", first->error.message);
+    if (code) pc_error_copy(error, &first->error);
     pc_free(work.faults);
     return code;
 }
@@ -297,11 +297,7 @@ static pc_code write_results(const pc_sweep *sweep, pc_error *error) {
 
 /* Something else has come to the file's place, or that is gone: the journal has all runs. */
 static pc_code say_kept(const pc_sweep *sweep, pc_code code, pc_error *error) {
-    if (code != PC_ERROR_INPUT || !error) return code;
-    size_t used = strlen(error->message);
-    snprintf(error->message + used, sizeof error->message - used, "; its runs are kept in %s.journal",
-             sweep->files.path);
-    pc_error_make_plain(error->message + used);
+    if (code == PC_ERROR_INPUT) pc_error_note(error, "its runs are kept in %s.journal", sweep->files.path);
     return code;
 }
 

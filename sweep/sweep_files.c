@@ -62,7 +62,7 @@ static pc_code list_ranks(const char *path, int **ranks, int *count, pc_error *e
     folder[slash ? slash - path + 1 : 0] = '\0';
     DIR *entries = opendir(*folder ? folder : ".");
     pc_code code = PC_OK;
-    if (!entries) code = pc_error_set(error, PC_ERROR_IO, "%s: its folder cannot be read: %s", path, strerror(errno));
+    if (!entries) code = pc_error_set_file(error, PC_ERROR_IO, path, "its folder cannot be read: %s", strerror(errno));
     for (const struct dirent *entry; !code && entries && (entry = readdir(entries));) {
         int rank = rank_of(entry->d_name, base);
         if (rank >= 0) code = add_rank(ranks, count, rank, error);
@@ -94,15 +94,12 @@ pc_code pc_sweep_files_check_target(const char *path, pc_standing *found, pc_err
     if (!code) code = pc_replacement_look(path, found, error); /* before it is judged: what comes then is not it */
     if (code || !found->is_there) return code;
     if (found->size == 0) /* who made it may be about to write it */
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: is an empty file; expected a results file, or none there; what is no results file is "
-                            "not replaced",
-                            path);
-    code = pc_results_open_part(path, &reader, error);
+        code =
+            pc_error_set_file(error, PC_ERROR_INPUT, path, "is an empty file; expected a results file, or none there");
+    else
+        code = pc_results_open_part(path, &reader, error);
     if (!code) pc_results_close(reader);
-    if (code != PC_ERROR_INPUT || !error) return code;
-    size_t length = strlen(error->message);
-    snprintf(error->message + length, sizeof error->message - length, "; what is no results file is not replaced");
+    if (code == PC_ERROR_INPUT) pc_error_note(error, "what is no results file is not replaced");
     return code;
 }
 

@@ -247,17 +247,18 @@ pc_code pc_team_run(pc_team *team, int64_t count, int jobs, pc_batch_source *sou
 
 /* ---- all together ---- */
 
-/* A code with its text, as numbers; how many. */
+/* A code with its error, as numbers; how many. */
 static int64_t pack(pc_code code, const pc_error *error, int64_t numbers[PC_TEAM_MESSAGE_MAX]) {
     memset(numbers, 0, PC_TEAM_MESSAGE_MAX * sizeof *numbers);
     numbers[0] = code;
-    if (code && error) memcpy(numbers + 1, error->message, sizeof error->message);
+    if (code && error) memcpy(numbers + 1, error, sizeof *error);
     return PC_TEAM_MESSAGE_MAX;
 }
 
 static pc_code unpack(const int64_t numbers[PC_TEAM_MESSAGE_MAX], pc_error *error) {
     pc_code code = (pc_code)numbers[0];
-    return code ? pc_error_set(error, code, "%s", (const char *)(numbers + 1)) : PC_OK;
+    if (code && error) memcpy(error, numbers + 1, sizeof *error);
+    return code;
 }
 
 /* Keeps what came with a code, of the lowest rank that has one. */
@@ -298,7 +299,7 @@ static pc_code decide(pc_team *team, pc_code code, pc_error *error) {
     int64_t numbers[PC_TEAM_MESSAGE_MAX];
     for (int64_t i = 1; i < team->count; i++) team->notes[i].is_heard = false;
     while (listen(team, &v)) sleep_ms(1);
-    if (!code && v.rank > 0) code = pc_error_set(error, v.code, "%s", v.error.message);
+    if (!code && v.rank > 0) code = pc_error_copy(error, &v.error);
     int64_t count = pack(code, error, numbers);
     for (int64_t i = 1; i < team->count; i++)
         if (team->notes[i].is_heard) send(team, i, PC_TEAM_VERDICT, numbers, count);

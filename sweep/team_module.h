@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 /* Raised with every change of this header: a module beside a command of another build is refused. */
-enum { PC_TEAM_MODULE_LAYOUT = 1 };
+enum { PC_TEAM_MODULE_LAYOUT = 2 };
 
-/* Numbers in a message, at most: a code and a text. */
-enum { PC_TEAM_MESSAGE_MAX = 2 + PC_ERROR_MESSAGE_SIZE / 8 };
+/* Numbers in a message, at most: a code and an error. */
+enum { PC_TEAM_MESSAGE_MAX = 2 + sizeof(pc_error) / 8 };
 
 /* What a message is about. Between two ranks those of one kind arrive in the order in which they were sent. */
 typedef enum pc_team_kind { PC_TEAM_WORK = 1, PC_TEAM_VERDICT, PC_TEAM_LEAVE } pc_team_kind;

@@ -28,10 +28,10 @@ static void assert_unreadable(const char *path, const char *part) {
 static void what_is_no_profile_is_refused(void **state) {
     const folder *at = *state;
     assert_unreadable(at->file, "No such file");
-    assert_unreadable(at->path, "not a regular file; a profile was expected");
+    assert_unreadable(at->path, "not a regular file; expected a profile");
     assert_unreadable("/dev/zero", "not a regular file");
     write_bytes(at->file, "", 0);
-    assert_unreadable(at->file, "is not an HDF5 file; a profile of pipecast was expected");
+    assert_unreadable(at->file, "is not an HDF5 file; expected a profile of pipecast");
     write_bytes(at->file, "size,time\n1024,7.5\n", 19);
     assert_unreadable(at->file, "not an HDF5 file");
     write_bytes(at->file, "\xff\xd8\xff\xe0\0\x10JFIF\0", 11); /* a JPEG begins so */
@@ -39,7 +39,7 @@ static void what_is_no_profile_is_refused(void **state) {
     write_bytes(at->file, "\x89HDF\r\n\x1a\n", 8);
     assert_unreadable(at->file, "damaged");
     assert_int_equal(write_example(at->file, NULL), PC_OK);
-    assert_unreadable(at->file, "is an HDF5 file, but not a profile of pipecast");
+    assert_unreadable(at->file, "is an HDF5 file of another kind; expected a profile of pipecast");
 }
 
 static void profiles_are_no_results(void **state) {
@@ -48,7 +48,7 @@ static void profiles_are_no_results(void **state) {
     pc_error error = {0};
     assert_int_equal(write_profile(at->file, NULL), PC_OK);
     assert_int_equal(pc_results_open(at->file, &reader, &error), PC_ERROR_INPUT);
-    assert_non_null(strstr(error.message, "not a results file"));
+    assert_non_null(strstr(error.message, "expected a results file"));
 }
 
 static void a_newer_profile_is_refused(void **state) {

@@ -89,7 +89,8 @@ static void *be_a_rank(void *context) {
     if (!m->leaves_first) {
         m->ran = pc_team_run(x, m->runs, m->jobs, example_source, example_sink, &m->work, &error);
         usleep((useconds_t)m->late_us);
-        if (m->fails) m->ran = pc_error_set(&error, PC_ERROR_INPUT, "rank %d fails", (int)m->at.number);
+        if (m->fails)
+            m->ran = pc_error_refuse(&error, "a.yaml", 3, "tp", "rank %d fails; expected none to", (int)m->at.number);
         m->agreed = pc_team_agree(x, m->ran, &error);
         m->error = error;
     }
@@ -185,14 +186,17 @@ static void test_the_lowest_rank_speaks(void **state) {
     (void)state;
     for (int lowest = 0; lowest < 4; lowest++) {
         member members[RANKS_MAX];
-        char expected[32];
+        char expected[64];
         start_members(members);
         for (int i = lowest; i < 5; i++) members[i].fails = true, members[i].late_us = 2000 * (5 - i);
         be_ranks(members, 5, 0);
-        snprintf(expected, sizeof expected, "rank %d fails", lowest);
+        snprintf(expected, sizeof expected, "a.yaml:3: tp: rank %d fails; expected none to", lowest);
         for (int i = 0; i < 5; i++) {
             assert_int_equal(members[i].agreed, PC_ERROR_INPUT);
             assert_string_equal(members[i].error.message, expected);
+            assert_int_equal(members[i].error.line, 3); /* with its parts */
+            assert_string_equal(pc_error_part_of(&members[i].error, PC_ERROR_PART_KEY), "tp");
+            assert_string_equal(pc_error_part_of(&members[i].error, PC_ERROR_PART_EXPECTED), "none to");
         }
     }
 }

@@ -260,7 +260,7 @@ static void assert_kept(const folder *at, const char *end, const char *what, con
     char path[200], wanted[512];
     snprintf(path, sizeof path, "%s.new%s", at->file, end);
     assert_holds(path, "ours");
-    snprintf(wanted, sizeof wanted, "%s: %s: it stays, and the results are in %s", at->file, what, path);
+    snprintf(wanted, sizeof wanted, "%s: %s; it stays, and the results are in %s", at->file, what, path);
     assert_string_equal(error->message, wanted);
     assert_int_equal(unlink(path), 0);
 }

@@ -132,7 +132,7 @@ static void test_no_file(void **state) {
     assert_starts(message_of("/nonexistent/x.yaml", NULL, 0),
                   "/nonexistent/x.yaml: No such file or directory; expected");
     assert_starts(message_of("/", NULL, 0), "/: is a directory; expected a scenario file");
-    assert_starts(message_of("", NULL, 0), ": No such file or directory; expected a scenario file");
+    assert_starts(message_of("", NULL, 0), "'': No such file or directory; expected a scenario file");
     assert_starts(message_of("/dev/zero", NULL, 0), "/dev/zero: too large; expected a scenario file (YAML) of at most");
     assert_starts(message_of("/dev/null", NULL, 0), "/dev/null:1: empty; expected");
 }

@@ -33,9 +33,9 @@ static void what_is_no_results_file_is_refused(void **state) {
 static void a_foreign_hdf5_file_is_refused(void **state) {
     const folder *at = *state;
     run_h5py(at, "w", "f['runs/run'] = [1, 2]");
-    assert_unreadable(at->file, "not a results file of pipecast");
+    assert_unreadable(at->file, "of another kind; expected a results file of pipecast");
     run_h5py(at, "w", "f.attrs['format'] = 7");
-    assert_unreadable(at->file, "not a results file of pipecast");
+    assert_unreadable(at->file, "of another kind; expected a results file of pipecast");
 }
 
 static void a_newer_file_is_refused(void **state) {

@@ -24,13 +24,13 @@ static void impossible_paths_are_refused_at_once(void **state) {
     assert_refused(path, "there is no folder");
     assert_refused(at->path, "is a folder");
     snprintf(path, sizeof path, "%s/", at->path);
-    assert_refused(path, "a file's name was expected");
+    assert_refused(path, "no name of a file; expected one");
     write_bytes(at->file, "old", 3);
     snprintf(path, sizeof path, "%s/x.h5", at->file);
     assert_refused(path, "Not a directory");
-    assert_refused("", "a file's name was expected");
-    assert_refused("/dev/full", "a regular file was expected");
-    assert_refused("/dev/null", "a regular file was expected");
+    assert_refused("", "no name of a file; expected one");
+    assert_refused("/dev/full", "; expected a regular file");
+    assert_refused("/dev/null", "; expected a regular file");
     snprintf(path, sizeof path, "%s/%0300d", at->path, 0);
     assert_refused(path, "File name too long");
     assert_int_equal(count_entries(at->path), 1);

@@ -116,8 +116,7 @@ static pc_code put_out(pc_measure *session, int family, const pc_kernel_check *c
     session->family[family].is_out = true;
     if (code == PC_ERROR_IO) {
         pc_error_prefix(why, "%s: check", name);
-        if (error) *error = *why;
-        return code;
+        return pc_error_copy(error, why);
     }
     if (code)
         return pc_measure_warn(session, error, "%s: left out: its check could not be made: %s", name, why->message);
@@ -196,7 +195,9 @@ static pc_code forgive(pc_measure *session, const pc_listed_shape *listed, pc_co
     if (code == PC_ERROR_INPUT && session->refused++ < 8)
         return pc_measure_warn(session, error, "%s: left out: %s", text, why->message);
     if (code == PC_ERROR_INPUT) return PC_OK;
-    return pc_error_set(error, code, "%s: %s", text, why->message);
+    pc_error_copy(error, why);
+    pc_error_prefix(error, "%s", text);
+    return code;
 }
 
 static pc_code measure_listed(pc_measure *session, const pc_listed_shape *listed, pc_error *error) {

@@ -179,8 +179,8 @@ static pc_code make_folder(ranks *group, pc_error *error) {
     if (!temporary || strlen(temporary) > 40) temporary = "/tmp";
     snprintf(group->folder, sizeof group->folder, "%s/pipecast-XXXXXX", temporary);
     if (mkdtemp(group->folder)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_IO, "%s: %s; expected a folder for temporary files", group->folder,
-                        strerror(errno));
+    return pc_error_set_file(error, PC_ERROR_IO, group->folder, "%s; expected a folder for temporary files",
+                             strerror(errno));
 }
 
 static pc_code measure_group(ranks *group, pc_profile *profile, pc_error *error) {

@@ -51,8 +51,8 @@ static pc_code write_id(const char *path, const pc_transfer_id *id, pc_error *er
     bool is_written = file && fwrite(id->bytes, sizeof id->bytes, 1, file) == 1;
     if (file && fclose(file)) is_written = false;
     if (!is_written || rename(part, path))
-        return pc_error_set(error, PC_ERROR_IO, "%s: %s; expected a folder that all ranks can write", path,
-                            strerror(errno));
+        return pc_error_set_file(error, PC_ERROR_IO, path, "%s; expected a folder that all ranks can write",
+                                 strerror(errno));
     return PC_OK;
 }
 
@@ -64,7 +64,7 @@ static pc_code read_id(const char *path, pc_transfer_id *id, pc_error *error) {
         if (is_read) return PC_OK;
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
-    return pc_error_set(error, PC_ERROR_IO, "%s: rank 0 left no id within %d s", path, ID_WAIT_S);
+    return pc_error_set_file(error, PC_ERROR_IO, path, "rank 0 left no id within %d s", ID_WAIT_S);
 }
 
 static pc_code meet(member *r, pc_error *error) {
@@ -351,8 +351,8 @@ static bool is_ours(const char *folder) {
 
 static pc_code make_folder(const char *folder, pc_error *error) {
     if (mkdir(folder, 0700) == 0 || (errno == EEXIST && is_ours(folder))) return PC_OK;
-    return pc_error_set(error, PC_ERROR_IO, "%s: %s; expected a folder that all ranks see, and only they", folder,
-                        strerror(errno));
+    return pc_error_set_file(error, PC_ERROR_IO, folder, "%s; expected a folder that all ranks see, and only they",
+                             strerror(errno));
 }
 
 pc_code pc_measure_launched(const pc_calibrate_request *request, const pc_launched *launched, const char *folder,

@@ -42,9 +42,9 @@ static pc_code read_file(const char *path, char **content, pc_error *error) {
     pc_free(bytes);
     if (is_failed) return pc_error_file(error, path, cause, "a file to read");
     if (is_too_long)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: longer than %d bytes; expected less", path, FILE_MOST);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: has bytes that are no text; expected output of nccl-tests or a CSV",
-                        path);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path, "longer than %d bytes; expected less", FILE_MOST);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "has bytes that are no text; expected output of nccl-tests or a CSV");
 }
 
 /* nccl-tests begin with comments that no table has. */
@@ -64,9 +64,9 @@ static pc_code check_device(const pc_import *import, const pc_profile *profile, 
     const char *name = import->options->device ? import->options->device : import->device;
     const char *before = profile->device.name;
     if (name[0] == '\0' || before[0] == '\0' || import->options->device || pc_import_same(name, before)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: measured on '%s'; expected '%s', of which the profile is, or one name for both (--device)",
-                        import->text.path, name, before);
+    return pc_error_set_file(
+        error, PC_ERROR_INPUT, import->text.path,
+        "measured on '%s'; expected '%s', of which the profile is, or one name for both (--device)", name, before);
 }
 
 static void note_device(const pc_import *import, pc_profile *profile) {
@@ -104,9 +104,8 @@ pc_code pc_import_check_options(const pc_import_options *options, pc_error *erro
 static pc_code read_content(pc_import *import, const char *content, pc_error *error) {
     pc_code code = is_of_nccl_tests(content) ? pc_import_nccl(import, error) : pc_import_csv(import, error);
     if (code || import->into->kernel_count + import->into->transfer_count > 0) return code;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: holds no measurement; expected output of nccl-tests, or a CSV of kernels or transfers",
-                        import->text.path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, import->text.path,
+                             "holds no measurement; expected output of nccl-tests, or a CSV of kernels or transfers");
 }
 
 pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options, pc_error *error) {
@@ -160,9 +159,9 @@ static void take_device(pc_profile_device *to, const pc_profile_device *from, bo
 static pc_code check_profile(const pc_profile *to, const pc_profile *from, const char *path, pc_error *error) {
     const char *is = to->device.name, *found = from->device.name;
     if (!is[0] || !found[0] || strcasecmp(is, found) == 0) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: measured on '%s'; expected '%s', of which the others are, or one name for all (--device)",
-                        path, found, is);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "measured on '%s'; expected '%s', of which the others are, or one name for all (--device)",
+                             found, is);
 }
 
 static pc_code add_profile(pc_profile *profile, const char *path, const pc_import_options *options, bool is_first,

@@ -22,12 +22,12 @@ char *pc_import_line(pc_import_text *text) {
 }
 
 pc_code pc_import_refuse(const pc_import_text *text, pc_error *error, const char *format, ...) {
-    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    pc_error_set_list(error, PC_ERROR_INPUT, format, arguments);
     va_end(arguments);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s:%lld: %s", text->path, (long long)text->line, message);
+    pc_error_place(error, text->path, (unsigned)text->line, "");
+    return PC_ERROR_INPUT;
 }
 
 /* ---- fields ---- */

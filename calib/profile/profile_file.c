@@ -55,7 +55,7 @@ static pc_code write_all(hid_t file, const pc_profile *profile, pc_error *error)
 static pc_code make_image(const pc_profile *profile, const char *path, char **image, size_t *size, pc_error *error) {
     hid_t file = pc_h5_memory_file(profile);
     pc_code code = file < 0 ? fail(error) : write_all(file, profile, error);
-    if (code) pc_error_prefix(error, "%s", path);
+    if (code) pc_error_place(error, path, 0, "");
     if (!code) code = pc_sealed_image(file, path, image, size, error);
     if (file >= 0) H5Fclose(file);
     return code;
@@ -146,7 +146,7 @@ static pc_code read_file(const char *path, pc_profile *profile, pc_error *error)
     pc_code code = pc_sealed_open(path, &profile_kind, &file, error);
     if (code) return code;
     code = read_all(file, profile, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
     H5Fclose(file);
     return code;
 }

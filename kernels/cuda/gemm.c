@@ -168,7 +168,7 @@ static pc_code describe(pc_blas *blas, pc_kernel_role role, const pc_kernel_shap
         if (code == PC_OK && *count > 0) return PC_OK;
         if (code == PC_ERROR_NO_MEMORY) break;
     }
-    if (refusal.code != PC_OK) return pc_error_set(error, refusal.code, "%s", refusal.message);
+    if (refusal.code != PC_OK) return pc_error_copy(error, &refusal);
     return pc_error_set(error, PC_ERROR_INPUT, "cuBLASLt has no way to multiply %lld x (%lld x %lld by %lld x %lld)",
                         (long long)shape->batch, (long long)shape->m, (long long)shape->k, (long long)shape->k,
                         (long long)shape->n);
@@ -220,7 +220,7 @@ static pc_code choose(pc_device *device, pc_gemm_choice *choice, const pc_blas_a
         best = i;
         best_s = seconds;
     }
-    if (best < 0 || device->is_lost) return pc_error_set(error, refusal.code, "%s", refusal.message);
+    if (best < 0 || device->is_lost) return pc_error_copy(error, &refusal);
     choice->way = ways[best];
     return PC_OK;
 }
@@ -250,7 +250,7 @@ static pc_code open_blas(pc_kernel_role role, pc_device *device, const pc_kernel
     pc_code code = pc_gemm_check(role, shape, error);
     if (code != PC_OK) return code;
     pc_device_enter(device);
-    return device->blas ? PC_OK : pc_error_set(error, device->blas_error.code, "%s", device->blas_error.message);
+    return device->blas ? PC_OK : pc_error_copy(error, &device->blas_error);
 }
 
 /* A new choice for these tensors: tried out, or, within a recording, the library's own. */

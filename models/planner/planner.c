@@ -102,7 +102,7 @@ static pc_code note_scouted(plan_search *search, const plan_trial *trials, int64
 /* The log's means are added up in the order of the candidates, as everything. */
 static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *error) {
     pc_plan_log *log = &search->log;
-    if (trial->code) return pc_error_set(error, trial->code, "%s", trial->error.message);
+    if (trial->code) return pc_error_copy(error, &trial->error);
     log->simulated++;
     log->simulated_over_memory += trial->status == PC_RUN_OUT_OF_MEMORY;
     log->simulated_infeasible += trial->status == PC_RUN_INFEASIBLE;
@@ -201,7 +201,7 @@ static pc_code try_other(const plan_search *search, plan_bounder *bounder, const
     pc_code code = plan_check_rules(search->space, &choice, &broken);
     if (!code) code = plan_bound_choice(bounder, search->space, &choice, &bounds, &ignored);
     if (code == PC_ERROR_INPUT) return PC_OK;
-    if (code) return pc_error_set(error, code, "%s", ignored.message);
+    if (code) return pc_error_copy(error, &ignored);
     *limits = *limits || (bounds.time_s < found->iteration_s && bounds.memory_bytes > bounds.capacity_bytes);
     return PC_OK;
 }

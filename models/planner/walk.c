@@ -254,7 +254,7 @@ static pc_code run_pass(plan_search *search, plan_walker *walkers, plan_heap *he
     pc_parallel_run(search->threads, pc_divide_up(search->numbers.frames, BLOCK), walk_block, &x);
     for (int i = 0; !code && i < search->threads; i++) {
         code = walkers[i].code;
-        if (code) pc_error_set(error, code, "%s", walkers[i].error.message);
+        if (code) pc_error_copy(error, &walkers[i].error);
         merge(search, &walkers[i], heap);
     }
     return code;

@@ -59,22 +59,37 @@ static placed *find_placed(const pc_block *block, placed *list, pc_pass pass) {
     return &list[((int64_t)pass.microbatch * visited + chunk) * kinds + before];
 }
 
-pc_code pc_block_line_offset(const pc_block_line *line, const int64_t values[PC_RULE_NAMES], int64_t *offset,
-                             pc_error *error) {
-    pc_error cause = {0};
+void pc_block_line_blame(const pc_block_line *line, const char *key, pc_error *error) {
+    char path[512];
+    if (!line->file) return;
+    snprintf(path, sizeof path, "%s%s%s", line->key, *key ? "." : "", key);
+    pc_error_place(error, line->file, line->number, path);
+}
+
+/* Writes the start that a line gives to one device. */
+static pc_code find_offset(const pc_block_line *line, const int64_t values[PC_RULE_NAMES], int64_t *offset,
+                           pc_error *error) {
     int64_t d = values[PC_RULE_D], p = values[PC_RULE_P];
-    pc_code code = PC_OK;
     if (line->offset && line->offset_count != p)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s.offsets: %d numbers for %" PRId64 " devices; expected one each",
-                            line->place, line->offset_count, p);
+        return pc_error_set(error, PC_ERROR_INPUT, "%d numbers for %" PRId64 " devices; expected one each",
+                            line->offset_count, p);
+    pc_code code = PC_OK;
     if (line->offset)
         *offset = line->offset[d];
     else
-        code = pc_rule_value(&line->rule, values, offset, &cause);
-    if (!code && *offset <= PC_BLOCK_CELLS_MAX && *offset >= -PC_BLOCK_CELLS_MAX) return PC_OK;
-    if (!code) snprintf(cause.message, sizeof cause.message, "%" PRId64 " cells; expected less than 2^31", *offset);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s.%s: %s (d = %" PRId64 ", p = %" PRId64 ")", line->place,
-                        line->offset ? "offsets" : "offset", cause.message, d, p);
+        code = pc_rule_value(&line->rule, values, offset, error);
+    if (code) pc_error_prefix(error, "with d = %" PRId64 " and p = %" PRId64, d, p);
+    if (code || (*offset <= PC_BLOCK_CELLS_MAX && *offset >= -PC_BLOCK_CELLS_MAX)) return code;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%" PRId64 " cells with d = %" PRId64 " and p = %" PRId64 "; expected less than 2^31", *offset,
+                        d, p);
+}
+
+pc_code pc_block_line_offset(const pc_block_line *line, const int64_t values[PC_RULE_NAMES], int64_t *offset,
+                             pc_error *error) {
+    pc_code code = find_offset(line, values, offset, error);
+    if (code) pc_block_line_blame(line, line->offset ? "offsets" : "offset", error);
+    return code;
 }
 
 /* What a line of ends says: its microbatch in this iteration; PC_ERROR_INPUT where there is none, or the pass is not in
@@ -83,16 +98,19 @@ static pc_code find_end(const pc_block *block, const pc_block_line *line, int mi
                         pc_error *error) {
     int64_t i = line->microbatch < 0 ? microbatches + line->microbatch : line->microbatch;
     const char *name = pc_pass_kind_name(line->kind);
+    pc_code code = PC_OK;
     if (i < 0 || i >= microbatches)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: microbatch %" PRId64 " of an iteration of %d; expected one that it has", line->place,
-                            line->microbatch, microbatches);
-    if (block->duration[line->kind] == 0 || line->chunk < 0 || line->chunk >= block->chunks ||
-        !pc_placement_visits(block->placement, line->chunk, (int)i))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: %s of chunk %d; expected a pass of the block", line->place,
-                            name, line->chunk);
-    *microbatch = (int)i;
-    return PC_OK;
+        code = pc_error_set(error, PC_ERROR_INPUT,
+                            "microbatch %" PRId64 " of an iteration of %d; expected one that it has", line->microbatch,
+                            microbatches);
+    else if (block->duration[line->kind] == 0 || line->chunk < 0 || line->chunk >= block->chunks ||
+             !pc_placement_visits(block->placement, line->chunk, (int)i))
+        code = pc_error_set(error, PC_ERROR_INPUT, "%s of chunk %d; expected a pass of the block", name, line->chunk);
+    if (code)
+        pc_block_line_blame(line, "", error);
+    else
+        *microbatch = (int)i;
+    return code;
 }
 
 static pc_code place_ends(const pc_block *block, const pc_block_line *ends, int end_count, int device, int microbatches,
@@ -295,9 +313,8 @@ pc_code pc_schedule_reorder(const pc_block *block, const pc_costs *costs, pc_mem
     if (!code) code = pc_instance_order_create(&instance, &order, error);
     if (!code) code = write_order(&instance, schedule, &order, error);
     if (!code) {
-        pc_error cause = {0};
-        code = improve(&instance, block, &order, &cause);
-        if (code) pc_error_set(error, code, "%s: %s", schedule->name, cause.message);
+        code = improve(&instance, block, &order, error);
+        if (code) pc_error_prefix(error, "%s", schedule->name);
     }
     for (int64_t k = 0; k < schedule->offsets[schedule->devices] && !code; k++)
         schedule->passes[k] = pc_instance_to_pass(&instance, order.pass[k]);

@@ -159,7 +159,7 @@ static int64_t find_shift(const grid *g, const pc_block *block) {
 /* Those of the second half count from the iteration's end. */
 static pc_code add_end(const grid *g, const pc_block *block, row at, int64_t shift, recipe *draft, pc_error *error) {
     pc_block_line *line = &draft->ends[draft->end_count];
-    *line = (pc_block_line){.kind = (pc_pass_kind)at.kind, .chunk = at.chunk, .microbatch = at.microbatch, .place = ""};
+    *line = (pc_block_line){.kind = (pc_pass_kind)at.kind, .chunk = at.chunk, .microbatch = at.microbatch};
     line->offset = pc_alloc((size_t)g->devices, sizeof *line->offset);
     if (!line->offset) return pc_error_no_memory(error);
     line->offset_count = g->devices;

@@ -105,15 +105,17 @@ static pc_code read_file(const char *path, char **text, size_t *size, pc_error *
     pc_free(buffer);
     if (failed) return pc_error_file(error, path, reason, "a CSV file");
     if (capacity > FILE_SIZE_MAX)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: over %d bytes; expected a schedule", path, FILE_SIZE_MAX);
+        return pc_error_set_file(error, PC_ERROR_INPUT, path, "over %d bytes; expected a schedule", FILE_SIZE_MAX);
     return pc_error_no_memory(error);
 }
 
 static pc_code cell_error(const reader *input, int64_t column, const char *start, const char *end,
                           const char *expected) {
     int length = end - start > 40 ? 40 : (int)(end - start);
-    return pc_error_set(input->error, PC_ERROR_INPUT, "%s:%" PRId64 ": cell %" PRId64 ": '%.*s'; expected %s",
-                        input->path, input->line_count + 1, column, length, start, expected);
+    char key[32];
+    snprintf(key, sizeof key, "cell %" PRId64, column);
+    return pc_error_refuse(input->error, input->path, (unsigned)input->line_count + 1, key, "'%.*s'; expected %s",
+                           length, start, expected);
 }
 
 /* A whole number of at most `most`; -1 where there is none or it is larger. Moves *at behind the digits. */
@@ -138,8 +140,9 @@ static pc_code add_cell(reader *input, cell made) {
     if (input->cell_count == input->cell_capacity) {
         int64_t grown = input->cell_capacity ? 2 * input->cell_capacity : 1024;
         if (grown > 2 * PC_PASSES_MAX)
-            return pc_error_set(input->error, PC_ERROR_INPUT, "%s: over %" PRId64 " passes; expected at most %" PRId64,
-                                input->path, input->cell_count, PC_PASSES_MAX);
+            return pc_error_set_file(input->error, PC_ERROR_INPUT, input->path,
+                                     "over %" PRId64 " passes; expected at most %" PRId64, input->cell_count,
+                                     PC_PASSES_MAX);
         cell *cells = pc_realloc(input->cells, (size_t)grown, sizeof *cells);
         if (!cells) return pc_error_no_memory(input->error);
         input->cells = cells;
@@ -194,8 +197,8 @@ static pc_code read_cell(reader *input, int64_t column, const char *start, const
 
 static pc_code end_line(reader *input) {
     if (input->line_count == PC_DEVICES_MAX)
-        return pc_error_set(input->error, PC_ERROR_INPUT, "%s: over %d lines; expected one for each rank", input->path,
-                            PC_DEVICES_MAX);
+        return pc_error_set_file(input->error, PC_ERROR_INPUT, input->path, "over %d lines; expected one for each rank",
+                                 PC_DEVICES_MAX);
     if (input->line_count == input->line_capacity) {
         int64_t grown = input->line_capacity ? 2 * input->line_capacity : 64;
         int64_t *ends = pc_realloc(input->ends, (size_t)grown, sizeof *ends);
@@ -221,7 +224,7 @@ static pc_code read_lines(reader *input, const char *text, size_t size) {
     const char *end = text + size;
     while (end > text && isspace((unsigned char)end[-1])) end--; /* empty lines at the end are none */
     if (end == text)
-        return pc_error_set(input->error, PC_ERROR_INPUT, "%s: empty; expected a line for each rank", input->path);
+        return pc_error_set_file(input->error, PC_ERROR_INPUT, input->path, "empty; expected a line for each rank");
     for (const char *line = text; line <= end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         pc_code code = read_line(input, line, newline ? newline : end);
@@ -242,10 +245,10 @@ typedef struct shape {
  * some passes is left to the check, which says which. */
 static pc_code check_numbers(const reader *input, int32_t microbatches, int32_t parts) {
     if ((int64_t)microbatches * parts <= 8 * input->cell_count) return PC_OK;
-    return pc_error_set(input->error, PC_ERROR_INPUT,
-                        "%s: %" PRId64 " passes for microbatches up to %d of %d parts; expected a forward and a "
-                        "backward pass of each",
-                        input->path, input->cell_count, microbatches - 1, parts);
+    return pc_error_set_file(input->error, PC_ERROR_INPUT, input->path,
+                             "%" PRId64 " passes for microbatches up to %d of %d parts; expected a forward and a "
+                             "backward pass of each",
+                             input->cell_count, microbatches - 1, parts);
 }
 
 /* p from the lines; v and m from the largest numbers; the placement from the rank that holds part p, the first of the
@@ -263,9 +266,9 @@ static pc_code find_shape(const reader *input, shape *found) {
             found->placement = rank == found->devices - 1 && rank > 0 ? PC_PLACEMENT_V : PC_PLACEMENT_INTERLEAVED;
     }
     if (parts == 0 || parts % found->devices != 0)
-        return pc_error_set(input->error, PC_ERROR_INPUT,
-                            "%s: %d parts on %d ranks; expected the same number of parts on each rank", input->path,
-                            parts, found->devices);
+        return pc_error_set_file(input->error, PC_ERROR_INPUT, input->path,
+                                 "%d parts on %d ranks; expected the same number of parts on each rank", parts,
+                                 found->devices);
     found->chunks = parts / found->devices;
     return check_numbers(input, found->microbatches, parts);
 }
@@ -277,11 +280,10 @@ static pc_code place_cells(const reader *input, const shape *found, pc_schedule 
             const cell *c = &input->cells[i];
             int expected = pc_placement_stage(found->placement, found->devices, c->part, c->microbatch);
             if (expected != rank)
-                return pc_error_set(input->error, PC_ERROR_INPUT,
-                                    "%s:%d: pass %" PRId64 ": part %d on rank %d; expected it on rank %d, as placement "
-                                    "%s has it",
-                                    input->path, rank + 1, i - first + 1, c->part, rank, expected,
-                                    pc_placement_name(found->placement));
+                return pc_error_refuse(input->error, input->path, (unsigned)rank + 1, "",
+                                       "pass %" PRId64 ": part %d on rank %d; expected it on rank %d, as placement %s "
+                                       "has it",
+                                       i - first + 1, c->part, rank, expected, pc_placement_name(found->placement));
             int chunk = pc_placement_chunk(found->placement, found->devices, c->part, c->microbatch);
             schedule->passes[i] = (pc_pass){c->microbatch, (int16_t)chunk, c->kind};
         }

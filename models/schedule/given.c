@@ -25,7 +25,7 @@ pc_code pc_schedule_load(const char *path, pc_schedule *schedule, pc_error *erro
     pc_code code = pc_schedule_read_torch_csv(path, &made, error);
     if (code) return code;
     code = pc_schedule_check_stages(&made, &stage, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s:%d", path, stage + 1);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, path, (unsigned)stage + 1, "");
     if (code)
         pc_schedule_free(&made);
     else

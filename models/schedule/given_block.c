@@ -7,6 +7,7 @@
 #include "models/schedule/given.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static void free_lines(pc_block_line *lines, int count) {
     for (int i = 0; lines && i < count; i++) {
         pc_rule_free(&lines[i].rule);
         pc_free(lines[i].offset);
-        pc_free(lines[i].place);
+        pc_free(lines[i].key);
     }
     pc_free(lines);
 }
@@ -45,12 +46,22 @@ void pc_block_draft_free(pc_block_draft *draft) {
 static pc_code shape_rule(const pc_block_draft *draft, const pc_rule *rule, const char *key, int p, int m, int64_t most,
                           int64_t *value, pc_error *error) {
     const int64_t values[PC_RULE_NAMES] = {[PC_RULE_P] = p, [PC_RULE_V] = draft->chunks, [PC_RULE_M] = m};
-    pc_error cause;
-    pc_code code = pc_rule_value(rule, values, value, &cause);
-    if (!code && *value >= 1 && *value <= most) return PC_OK;
-    if (code) return pc_error_set(error, code, "%s: %s: %s", draft->place, key, cause.message);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: %s: %" PRId64 " with p = %d and m = %d; expected 1 to %" PRId64,
-                        draft->place, key, *value, p, m, most);
+    pc_code code = pc_rule_value(rule, values, value, error);
+    if (!code && (*value < 1 || *value > most))
+        code = pc_error_set(error, PC_ERROR_INPUT, "%" PRId64 " with p = %d and m = %d; expected 1 to %" PRId64, *value,
+                            p, m, most);
+    if (code) pc_error_place(error, draft->place, 0, key);
+    return code;
+}
+
+static pc_code PC_PRINTF(4, 5)
+    refuse_line(const pc_block_line *line, const char *key, pc_error *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    pc_error_set_list(error, PC_ERROR_INPUT, format, arguments);
+    va_end(arguments);
+    pc_block_line_blame(line, key, error);
+    return PC_ERROR_INPUT;
 }
 
 /* Of one microbatch and chunk, on all devices. */
@@ -59,14 +70,14 @@ static pc_code put_line(const pc_block_line *line, int microbatch, int chunk, in
         const int64_t values[PC_RULE_NAMES] = {d, chunk, microbatch, block->devices, block->chunks, m};
         int64_t *start = &block->start[pc_block_index(block, microbatch, d, chunk, (int)line->kind)], offset;
         if (*start != PC_TIME_NOT_GIVEN)
-            return pc_error_set(error, PC_ERROR_INPUT, "%s: %s of chunk %d stands above already; expected it once",
-                                line->place, pc_pass_kind_name(line->kind), chunk);
+            return refuse_line(line, "", error, "%s of chunk %d stands above already; expected it once",
+                               pc_pass_kind_name(line->kind), chunk);
         pc_code code = pc_block_line_offset(line, values, &offset, error);
         if (code) return code;
         if (offset < 0)
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "%s: %s of chunk %d on device %d starts in cell %" PRId64 "; expected 0 or later",
-                                line->place, pc_pass_kind_name(line->kind), chunk, d, offset);
+            return refuse_line(line, "", error,
+                               "%s of chunk %d on device %d starts in cell %" PRId64 "; expected 0 or later",
+                               pc_pass_kind_name(line->kind), chunk, d, offset);
         *start = offset;
     }
     return PC_OK;
@@ -89,19 +100,18 @@ static pc_code fill_free(const pc_block_draft *draft, pc_block *block, pc_error 
         for (int i = 0; draft->passes[k].is_free && i < block->microbatches; i++)
             for (int c = 0; c < block->chunks; c++)
                 if (is_meant(&draft->passes[k], block, i, c)) has_any = is_free[(int64_t)i * block->chunks + c] = true;
-    pc_error cause = {0};
-    pc_code code = has_any ? pc_block_fill_w(is_free, block, &cause) : PC_OK;
+    pc_code code = has_any ? pc_block_fill_w(is_free, block, error) : PC_OK;
     pc_free(is_free);
-    return code ? pc_error_set(error, code, "%s: %s", draft->place, cause.message) : PC_OK;
+    if (code) pc_error_place(error, draft->place, 0, "");
+    return code;
 }
 
 static pc_code put_lines(const pc_block_line *line, int m, pc_block *block, pc_error *error) {
     if (line->chunk >= block->chunks)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s.chunk: %d; expected 0 to %d", line->place, line->chunk,
-                            block->chunks - 1);
+        return refuse_line(line, "chunk", error, "%d; expected 0 to %d", line->chunk, block->chunks - 1);
     if (line->microbatch >= block->microbatches)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s.microbatch: %" PRId64 "; expected 0 to %d", line->place,
-                            line->microbatch, block->microbatches - 1);
+        return refuse_line(line, "microbatch", error, "%" PRId64 "; expected 0 to %d", line->microbatch,
+                           block->microbatches - 1);
     for (int i = 0; i < block->microbatches; i++)
         for (int c = 0; c < block->chunks; c++) {
             if (line->is_free || !is_meant(line, block, i, c)) continue;
@@ -133,8 +143,8 @@ pc_code pc_given_block_make(const pc_given_block *given, int devices, int microb
     int64_t interval, count;
     pc_block made;
     if (draft->devices && draft->devices != devices)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: for %d devices, not %d; expected those", draft->place,
-                            draft->devices, devices);
+        return pc_error_refuse(error, draft->place, 0, "", "for %d devices, not %d; expected those", draft->devices,
+                               devices);
     pc_code code =
         shape_rule(draft, &draft->interval, "interval", devices, microbatches, PC_BLOCK_CELLS_MAX, &interval, error);
     if (!code)
@@ -142,18 +152,15 @@ pc_code pc_given_block_make(const pc_given_block *given, int devices, int microb
                           most_microbatches(devices, microbatches), &count, error);
     if (!code) code = pc_schedule_check_size(devices, count, draft->chunks, error);
     if (!code && draft->placement == PC_PLACEMENT_BIDIRECTIONAL && count % 2 != 0)
-        code = pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: microbatches: %" PRId64 "; expected an even number, for there "
-                            "are two replicas",
-                            draft->place, count);
+        code = pc_error_refuse(error, draft->place, 0, "microbatches",
+                               "%" PRId64 "; expected an even number, for there are two replicas", count);
     if (!code) code = pc_block_create(draft->placement, devices, draft->chunks, (int)count, &made, error);
     if (code) return code;
     made.interval = interval;
     code = fill_block(draft, microbatches, &made, error);
     if (!code) {
-        pc_error cause = {0};
-        code = pc_block_check(&made, &cause);
-        if (code) pc_error_set(error, code, "%s: %s", draft->place, cause.message);
+        code = pc_block_check(&made, error);
+        if (code) pc_error_place(error, draft->place, 0, "");
     }
     if (code)
         pc_block_free(&made);
@@ -168,16 +175,13 @@ static const pc_given_block *given_of(const pc_generator *generator) {
     return (const pc_given_block *)(const void *)generator->given;
 }
 
-/* What is wrong with an end names the file and its line already. */
+/* What is wrong with an end has its place already. */
 static pc_code repeat(const pc_given_block *given, const pc_block *block, int microbatches, pc_schedule *schedule,
                       int64_t **cells, pc_error *error) {
     const pc_block_draft *draft = &given->draft;
-    pc_error cause = {0};
     pc_code code =
-        pc_schedule_of_block(block, draft->ends, draft->end_count, draft->name, microbatches, schedule, cells, &cause);
-    size_t length = strlen(draft->place);
-    bool is_placed = strncmp(cause.message, draft->place, length) == 0 && cause.message[length] == ':';
-    if (code) pc_error_set(error, code, "%s%s%s", is_placed ? "" : draft->place, is_placed ? "" : ": ", cause.message);
+        pc_schedule_of_block(block, draft->ends, draft->end_count, draft->name, microbatches, schedule, cells, error);
+    if (code && error && !pc_error_part_of(error, PC_ERROR_PART_FILE)[0]) pc_error_place(error, draft->place, 0, "");
     return code;
 }
 
@@ -239,12 +243,11 @@ static pc_code check_kinds(pc_block_draft *draft, pc_error *error) {
     bool splits = has[PC_PASS_B] && has[PC_PASS_W] && !has[PC_PASS_BW];
     bool is_whole = has[PC_PASS_BW] && !has[PC_PASS_B] && !has[PC_PASS_W];
     if (has[PC_PASS_F] && (splits || is_whole)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: passes: %s; expected F, and either BW or both B and W",
-                        draft->place,
-                        !has[PC_PASS_F]                    ? "no F"
-                        : has[PC_PASS_BW]                  ? "BW beside B or W"
-                        : has[PC_PASS_B] || has[PC_PASS_W] ? "one of B and W without the other"
-                                                           : "no backward pass");
+    return pc_error_refuse(error, draft->place, 0, "passes", "%s; expected F, and either BW or both B and W",
+                           !has[PC_PASS_F]                    ? "no F"
+                           : has[PC_PASS_BW]                  ? "BW beside B or W"
+                           : has[PC_PASS_B] || has[PC_PASS_W] ? "one of B and W without the other"
+                                                              : "no backward pass");
 }
 
 static void describe(pc_given_block *given) {
@@ -259,11 +262,11 @@ static void describe(pc_given_block *given) {
 
 pc_code pc_given_block_set_steps(pc_given_block *given, pc_block_steps steps, pc_error *error) {
     if (steps == PC_BLOCK_REORDER && !can_reorder(&given->draft))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: steps: reorder, of a block with %s; expected none or squeeze",
-                            given->draft.place,
-                            given->draft.end_count > 0           ? "ends of its own"
-                            : has_kind(&given->draft, PC_PASS_R) ? "R"
-                                                                 : "two replicas");
+        return pc_error_refuse(error, given->draft.place, 0, "steps",
+                               "reorder, of a block with %s; expected none or squeeze",
+                               given->draft.end_count > 0           ? "ends of its own"
+                               : has_kind(&given->draft, PC_PASS_R) ? "R"
+                                                                    : "two replicas");
     given->draft.steps = steps;
     describe(given);
     return PC_OK;

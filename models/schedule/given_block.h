@@ -44,13 +44,15 @@ typedef struct pc_block_line {
     pc_rule rule;       /* where it has no numbers */
     int64_t *offset;    /* offset_count numbers, one a device, or NULL; owned, as the rule is */
     int offset_count;
-    char *place; /* for messages: "own.yaml:12: passes[3]"; owned */
+    const char *file; /* where it stands: the draft's place, "" or NULL where nobody wrote it */
+    unsigned number;  /* of the file's line */
+    char *key;        /* "passes[3]"; owned */
 } pc_block_line;
 
 /* What a file says of a block. All that it points to is its own: pc_block_draft_free. */
 typedef struct pc_block_draft {
     char name[PC_SCHEDULE_NAME_SIZE];
-    char *place; /* for messages: "own.yaml" */
+    char *place; /* the file, "own.yaml" */
     pc_placement placement;
     int devices; /* the one p that it is for; 0: any */
     int chunks;
@@ -80,6 +82,9 @@ const pc_block_draft *pc_given_block_draft(const pc_given_block *given);
 
 /* Other steps than the file's, before anything is generated; PC_ERROR_INPUT where it cannot be reordered. */
 pc_code pc_given_block_set_steps(pc_given_block *given, pc_block_steps steps, pc_error *error);
+
+/* Says where the line is, and which of its keys is to blame, "chunk"; "": all of it. */
+void pc_block_line_blame(const pc_block_line *line, const char *key, pc_error *error);
 
 /* Where the pass of a line starts, in cells; PC_ERROR_INPUT says place and device. */
 pc_code pc_block_line_offset(const pc_block_line *line, const int64_t values[PC_RULE_NAMES], int64_t *offset,

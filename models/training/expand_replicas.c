@@ -204,7 +204,7 @@ static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *en
     if (!code) pc_parallel_run(threads, run->expansion->replicas, run_replica, run);
     for (int i = 0; i < opened; i++) {
         worker *w = &run->workers[i];
-        if (!code && w->error.code) code = pc_error_set(error, w->error.code, "%s", w->error.message);
+        if (!code && w->error.code) code = pc_error_copy(error, &w->error);
         if (!code) merge_ends(&w->ends, ends);
         close_worker(w);
     }

@@ -117,7 +117,7 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
         note_infeasible(iteration, why.message);
         return PC_OK;
     }
-    if (code) return pc_error_set(error, code, "%s", why.message);
+    if (code) return pc_error_copy(error, &why);
     code = pc_outline_make(spec, cost, &run->outline, error);
     if (!code) pc_samples_limit_memory(&run->outline);
     if (!code) code = pc_footprint_fixed(&run->outline, iteration, error);
@@ -154,7 +154,7 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
         note_infeasible(iteration, why.message);
         return PC_OK;
     }
-    return code ? pc_error_set(error, code, "%s", why.message) : PC_OK;
+    return code ? pc_error_copy(error, &why) : PC_OK;
 }
 
 static pc_code open_memo(iteration_run *run, pc_error *error) {

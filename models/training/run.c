@@ -162,7 +162,7 @@ static pc_code run_given(const pc_run_spec *spec, pc_run_result *result, pc_run_
         note_infeasible(why.message, result);
         return PC_OK;
     }
-    if (code) return pc_error_set(error, code, "%s", why.message);
+    if (code) return pc_error_copy(error, &why);
     code = replay_schedule(spec, &schedule, result, detail, error);
     pc_schedule_free(&schedule);
     return code;
@@ -296,7 +296,7 @@ static pc_code run_cluster(const pc_run_spec *spec, pc_run_result *result, pc_ru
         note_infeasible(why.message, result);
         return PC_OK;
     }
-    if (code) return pc_error_set(error, code, "%s", why.message);
+    if (code) return pc_error_copy(error, &why);
     take_iteration(spec, &iteration, result);
     *detail = (pc_run_detail){.replay = iteration.replay,
                               .devices = iteration.memory ? iteration.devices : 0,

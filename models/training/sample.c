@@ -413,7 +413,7 @@ static pc_code run_good(const samples_run *run, double *good_s, pc_error *error)
     pc_time good_ps;
     pc_conditions_be_good(run->base, &w->conditions);
     pc_code code = work_out(run, -1, w, &good_ps);
-    if (code) return pc_error_set(error, code, "%s", w->error.message);
+    if (code) return pc_error_copy(error, &w->error);
     *good_s = pc_time_to_seconds(good_ps);
     return PC_OK;
 }
@@ -445,7 +445,7 @@ static pc_code run_workers(samples_run *run, int threads, int64_t samples, doubl
     if (!code) pc_parallel_run(threads, samples, run_sample, run);
     for (int i = 0; i < opened; i++) {
         worker *w = &run->workers[i];
-        if (!code && w->error.code) code = pc_error_set(error, w->error.code, "%s", w->error.message);
+        if (!code && w->error.code) code = pc_error_copy(error, &w->error);
         close_worker(w);
     }
     return code;

@@ -19,29 +19,35 @@ static pc_code check_sizes(const pc_model *model, pc_error *error) {
                  {"vocab", model->vocab},           {"vocab_multiple", model->vocab_multiple}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].size < 1 || sizes[i].size > INT32_MAX)
-            return pc_error_set(error, PC_ERROR_INPUT, "model: %s is %" PRId64 "; expected 1 to %d", sizes[i].key,
+            return pc_error_set(error, PC_ERROR_INPUT, "%s is %" PRId64 "; expected 1 to %d", sizes[i].key,
                                 sizes[i].size, INT32_MAX);
     return PC_OK;
 }
 
-pc_code pc_model_check(const pc_model *model, pc_error *error) {
+pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error) {
     pc_code code = check_sizes(model, error);
     if (code) return code;
     if (model->heads * model->head_dim > INT32_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "model: heads * head_dim is %" PRId64 " * %" PRId64 "; expected a product up to %d",
-                            model->heads, model->head_dim, INT32_MAX);
+                            "heads * head_dim is %" PRId64 " * %" PRId64 "; expected a product up to %d", model->heads,
+                            model->head_dim, INT32_MAX);
     if (model->heads % model->kv_heads != 0)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "model: kv_heads %" PRId64 " do not divide %" PRId64 " heads; expected a divisor",
-                            model->kv_heads, model->heads);
+                            "kv_heads %" PRId64 " do not divide %" PRId64 " heads; expected a divisor", model->kv_heads,
+                            model->heads);
     if (model->max_positions < 0 || model->max_positions > INT32_MAX)
-        return pc_error_set(error, PC_ERROR_INPUT, "model: max_positions is %" PRId64 "; expected 0 to %d",
+        return pc_error_set(error, PC_ERROR_INPUT, "max_positions is %" PRId64 "; expected 0 to %d",
                             model->max_positions, INT32_MAX);
     if (model->positions == PC_POSITIONS_LEARNED && model->max_positions == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "model: positions are learned and max_positions is 0; expected the rows of their table");
+                            "positions are learned and max_positions is 0; expected the rows of their table");
     return PC_OK;
+}
+
+pc_code pc_model_check(const pc_model *model, pc_error *error) {
+    pc_code code = pc_model_check_dimensions(model, error);
+    if (code) pc_error_prefix(error, "model");
+    return code;
 }
 
 /* ---- parameters ---- */

@@ -61,6 +61,9 @@ typedef struct pc_parameters {
 
 /* PC_ERROR_INPUT with the rule that is broken: a dimension that is not positive or not below 2^31, heads that kv_heads
  * do not divide, learned positions without a table. */
+pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error);
+
+/* The same where nothing else says that it is about the model: "model: <rule>". */
 pc_code pc_model_check(const pc_model *model, pc_error *error);
 
 /* V padded to a multiple of vocab_multiple * tp. */

@@ -25,17 +25,17 @@ static pc_code refuse_column(const char *role, const char *name, pc_error *error
     const pc_column *columns = pc_columns(&count);
     pc_nearest nearest = {.word = name};
     for (int i = 0; i < count; i++) pc_nearest_offer(&nearest, columns[i].field.name);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: there is no column '%.80s'; expected one %s'%s'", role, name,
-                        nearest.count ? "such as " : "of the table of runs, such as ",
-                        nearest.count ? nearest.name[0] : "mfu");
+    return pc_error_blame(error, role, "there is no column '%.80s'; expected one %s'%s'", name,
+                          nearest.count ? "such as " : "of the table of runs, such as ",
+                          nearest.count ? nearest.name[0] : "mfu");
 }
 
 static pc_code check_column(const char *role, const char *name, bool is_number, pc_error *error) {
-    if (!name || !*name) return pc_error_set(error, PC_ERROR_INPUT, "%s: no column; expected the name of one", role);
+    if (!name || !*name) return pc_error_blame(error, role, "no column; expected the name of one");
     const pc_column *column = pc_column_find(name);
     if (!column) return refuse_column(role, name, error);
     if (is_number && !pc_column_is_number(column))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' is text; expected a column of numbers", role, name);
+        return pc_error_blame(error, role, "'%s' is text; expected a column of numbers", name);
     return PC_OK;
 }
 
@@ -60,14 +60,13 @@ static pc_code check_groups(const char *role, const char *names, pc_error *error
     if (!names || pc_chart_split(names, columns, unknown, sizeof unknown)) return PC_OK;
     pc_code code = check_column(role, unknown, false, error);
     return code ? code
-                : pc_error_set(error, PC_ERROR_INPUT, "%s: more than %d columns; expected at most that many", role,
-                               PC_CHART_COLUMNS_MAX);
+                : pc_error_blame(error, role, "more than %d columns; expected at most that many", PC_CHART_COLUMNS_MAX);
 }
 
 pc_code pc_chart_check(const pc_chart *chart, pc_error *error) {
     pc_code code = check_column("x", chart->x, chart->style != PC_CHART_BARS, error);
     if (!code && (chart->y_count < 1 || chart->y_count > PC_CHART_Y_MAX))
-        code = pc_error_set(error, PC_ERROR_INPUT, "y: %d columns; expected 1 to %d", chart->y_count, PC_CHART_Y_MAX);
+        code = pc_error_blame(error, "y", "%d columns; expected 1 to %d", chart->y_count, PC_CHART_Y_MAX);
     for (int i = 0; i < chart->y_count && !code; i++) code = check_column("y", chart->y[i], true, error);
     if (!code) code = check_groups("series", chart->series, error);
     return code ? code : check_groups("panels", chart->panels, error);

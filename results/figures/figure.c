@@ -32,7 +32,7 @@ static const pc_figure_format *find_format(const char *path) {
 
 pc_code pc_figure_check_path(const char *path, pc_error *error) {
     if (find_format(path)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: a file name that ends in .svg, .png or .pdf was expected", path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path, "unknown ending; expected a file name that ends in .svg, .png or .pdf");
 }
 
 /* --- the picture --- */
@@ -44,7 +44,7 @@ static pc_code make_script(pc_figure *figure, const char *path, pc_text *script,
     if (!code && figure->passes.end > 0)
         pc_figure_add_script(figure, script);
     else if (!code)
-        code = pc_error_set(error, PC_ERROR_INPUT, "%s: there is no pass to draw; expected one that takes time", path);
+        code = pc_error_set_file(error, PC_ERROR_INPUT, path, "there is no pass to draw; expected one that takes time");
     pc_number_scope_leave(&scope);
     bool has_failed = script->failed || figure->notes->text.failed;
     return code || !has_failed ? code : pc_error_no_memory(error);
@@ -101,7 +101,7 @@ static pc_code draw(const pc_text *script, const pc_svg_notes *notes, const pc_f
     if (!code && !format->is_svg) code = copy_picture(picture, &replacement, error);
     if (picture >= 0) close(picture);
     if (!code) return pc_replacement_commit(&replacement, error);
-    if (!is_drawn) pc_error_prefix(error, "%s", path);
+    if (!is_drawn) pc_error_place(error, path, 0, "");
     pc_replacement_discard(&replacement);
     return code;
 }
@@ -128,8 +128,8 @@ pc_code pc_picture_draw(const pc_text *script, const pc_svg_notes *notes, const 
 
 pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error) {
     if (pass_count <= PC_FIGURE_PASSES_MAX) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " passes are too many to draw, at most %d can be", path,
-                        pass_count, PC_FIGURE_PASSES_MAX);
+    return pc_error_set_file(error, PC_ERROR_INPUT, path, "%" PRId64 " passes are too many to draw, at most %d can be",
+                             pass_count, PC_FIGURE_PASSES_MAX);
 }
 
 pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error) {

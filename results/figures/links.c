@@ -11,8 +11,8 @@ static pc_code make_script(const pc_links_figure *figure, const char *path, pc_t
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     pc_code code = pc_links_collect(figure, &data, error);
     if (!code && data.row_count == 0)
-        code = pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: nothing goes over any link; expected a run that sends something", path);
+        code = pc_error_set_file(error, PC_ERROR_INPUT, path,
+                                 "nothing goes over any link; expected a run that sends something");
     if (!code) pc_links_add_script(figure, &data, path, script, notes);
     pc_links_free(&data);
     pc_number_scope_leave(&scope);

@@ -1,9 +1,20 @@
 #include "results/figures/scenario_charts.h"
 
+#include <stdio.h>
+
 static pc_code find_style(const pc_scenario_figure *figure, pc_chart_style *style, pc_error *error) {
     *style = PC_CHART_POINTS;
     if (!figure->style || pc_chart_style_parse(figure->style, style)) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "style: '%.40s'; expected points, lines or bars", figure->style);
+    return pc_error_blame(error, "style", "'%.40s'; expected points, lines or bars", figure->style);
+}
+
+static pc_code place(const char *file, const pc_scenario_figure *figure, pc_code code, pc_error *error) {
+    char key[512];
+    if (!error) return code;
+    const char *role = pc_error_part_of(error, PC_ERROR_PART_KEY);
+    snprintf(key, sizeof key, "figures: %.300s%s%.60s", figure->name, *role ? ": " : "", role);
+    pc_error_place(error, file, 0, key);
+    return code;
 }
 
 pc_code pc_scenario_chart(const char *file, const pc_scenario_figure *figure, pc_chart *chart, pc_error *error) {
@@ -21,8 +32,7 @@ pc_code pc_scenario_chart(const char *file, const pc_scenario_figure *figure, pc
     pc_code code = find_style(figure, &made.style, error);
     if (!code) code = pc_chart_check(&made, error);
     if (!code) return *chart = made, PC_OK;
-    pc_error_prefix(error, "%s: figures: %s", file, figure->name);
-    return code;
+    return place(file, figure, code, error);
 }
 
 pc_code pc_scenario_charts_check(const char *file, const pc_scenario *scenario, pc_error *error) {

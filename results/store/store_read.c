@@ -27,8 +27,8 @@ typedef struct row_range {
 /* --- rows --- */
 
 static pc_code refuse_column(const pc_results_reader *reader, const pc_column *column, pc_error *error) {
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/%s is damaged or not of the expected type",
-                        reader->path, column->field.name);
+    return pc_error_set_file(error, PC_ERROR_INPUT, reader->path,
+                             "column /runs/%s is damaged or not of the expected type", column->field.name);
 }
 
 /* A text that no choice or hash is, or that does not fit, is damage; what is "not defined" is not. */
@@ -59,10 +59,10 @@ static pc_code check_run_numbers(const pc_results_reader *reader, const row_rang
     for (int64_t i = 0; i < range->count; i++) {
         int64_t run = range->rows[i].run;
         if (run >= 1 && run <= most) continue;
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "%s: column /runs/run: row %" PRId64 " has %" PRId64 "; expected a run's number, 1 to %" PRId64 "%s",
-            reader->path, range->first + i + 1, run, most, reader->sweep_runs >= 0 ? " as sweep_runs says" : "");
+        return pc_error_set_file(error, PC_ERROR_INPUT, reader->path,
+                                 "column /runs/run: row %" PRId64 " has %" PRId64
+                                 "; expected a run's number, 1 to %" PRId64 "%s",
+                                 range->first + i + 1, run, most, reader->sweep_runs >= 0 ? " as sweep_runs says" : "");
     }
     return PC_OK;
 }
@@ -83,12 +83,12 @@ static pc_code read_range(const pc_results_reader *reader, hid_t runs, const cha
 static pc_code count_rows(pc_results_reader *reader, hid_t runs, pc_error *error) {
     hid_t dataset = pc_h5_column_open(runs, "run", &reader->count);
     if (dataset < 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: column /runs/run is missing or damaged", reader->path);
+        return pc_error_set_file(error, PC_ERROR_INPUT, reader->path, "column /runs/run is missing or damaged");
     bool fits = pc_h5_can_hold_rows(dataset, reader->count, sizeof *reader->rows);
     H5Dclose(dataset);
     if (fits) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: /runs/run has %" PRId64 " runs, more than the file can hold",
-                        reader->path, reader->count);
+    return pc_error_set_file(error, PC_ERROR_INPUT, reader->path,
+                             "/runs/run has %" PRId64 " runs, more than the file can hold", reader->count);
 }
 
 static pc_code read_all(pc_results_reader *reader, hid_t runs, pc_error *error) {
@@ -101,7 +101,7 @@ static pc_code read_all(pc_results_reader *reader, hid_t runs, pc_error *error) 
 static pc_code open_runs(const pc_results_reader *reader, hid_t *runs, pc_error *error) {
     *runs = pc_h5_group_open(reader->file, "runs");
     if (*runs >= 0) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: group /runs is missing or damaged", reader->path);
+    return pc_error_set_file(error, PC_ERROR_INPUT, reader->path, "group /runs is missing or damaged");
 }
 
 static pc_code open_and_read(const pc_results_reader *reader, const char *only, const row_range *range,
@@ -137,8 +137,9 @@ static pc_code read_attributes(pc_results_reader *reader, pc_error *error) {
     if (!pc_h5_get_text(reader->file, "build", reader->build, sizeof reader->build)) reader->build[0] = '\0';
     if (!pc_h5_get_integer(reader->file, "sweep_runs", &reader->sweep_runs)) return reader->sweep_runs = -1, PC_OK;
     if (reader->sweep_runs >= 0 && reader->sweep_runs <= PC_RESULTS_RUNS_MAX) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: attribute sweep_runs is %" PRId64 "; expected 0 to %" PRId64,
-                        reader->path, reader->sweep_runs, PC_RESULTS_RUNS_MAX);
+    return pc_error_set_file(error, PC_ERROR_INPUT, reader->path,
+                             "attribute sweep_runs is %" PRId64 "; expected 0 to %" PRId64, reader->sweep_runs,
+                             PC_RESULTS_RUNS_MAX);
 }
 
 static pc_code load(pc_results_reader *reader, bool with_rows, pc_error *error) {
@@ -283,7 +284,7 @@ pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *na
         code = pc_error_set(error, PC_ERROR_INPUT, "no scenario '%s'; expected the name of one in the file", name);
     else
         code = read_text(dataset, name, text, size, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", reader->path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, reader->path, 0, "");
     if (dataset >= 0) H5Oclose(dataset);
     pc_h5_quiet_end(quiet);
     return code;
@@ -297,7 +298,7 @@ pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, 
     *text = NULL;
     if (dataset >= 0 && pc_h5_get_text(dataset, "name", name, PC_COLUMN_TEXT_SIZE))
         code = read_text(dataset, name, text, size, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s", reader->path);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, reader->path, 0, "");
     if (dataset >= 0) H5Oclose(dataset);
     pc_h5_quiet_end(quiet);
     return code;
@@ -342,19 +343,23 @@ bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run) {
     return is_there;
 }
 
+static void place_trace(const pc_results_reader *reader, int64_t run, pc_error *error) {
+    pc_error_prefix(error, "trace of run %" PRId64, run);
+    pc_error_place(error, reader->path, 0, "");
+}
+
 static pc_code read_trace(const pc_results_reader *reader, int64_t run, pc_trace_record *record, pc_error *error) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     hid_t group = open_trace(reader->file, name);
     if (group < 0 && has_trace(reader->file, name))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: the trace of run %" PRId64 " is damaged or cannot be read",
-                            reader->path, run);
+        return pc_error_set_file(error, PC_ERROR_INPUT, reader->path,
+                                 "the trace of run %" PRId64 " is damaged or cannot be read", run);
     if (group < 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: run %" PRId64 " kept no trace; expected one of a scenario with `trace: true`",
-                            reader->path, run);
+        return pc_error_set_file(error, PC_ERROR_INPUT, reader->path,
+                                 "run %" PRId64 " kept no trace; expected one of a scenario with `trace: true`", run);
     pc_code code = pc_store_trace_read(group, record, error);
-    if (code == PC_ERROR_INPUT) pc_error_prefix(error, "%s: trace of run %" PRId64, reader->path, run);
+    if (code == PC_ERROR_INPUT) place_trace(reader, run, error);
     H5Gclose(group);
     return code;
 }

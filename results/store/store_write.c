@@ -30,8 +30,8 @@ struct pc_results_writer {
 static pc_code fail(const pc_results_writer *writer, pc_error *error) {
     const char *path = writer->replacement.path;
     if (writer->disk.cause)
-        return pc_error_set(error, PC_ERROR_IO, "%s: cannot write: %s", path, strerror(writer->disk.cause));
-    return pc_error_set(error, PC_ERROR_IO, "%s: HDF5 could not build the file", path);
+        return pc_error_set_file(error, PC_ERROR_IO, path, "cannot write: %s", strerror(writer->disk.cause));
+    return pc_error_set_file(error, PC_ERROR_IO, path, "HDF5 could not build the file");
 }
 
 static pc_code check(const pc_results_writer *writer, bool done, pc_error *error) {
@@ -224,8 +224,8 @@ static pc_code add_trace(pc_results_writer *writer, int64_t run, const pc_schedu
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     if (pc_h5_has(writer->traces, name))
-        return pc_error_set(error, PC_ERROR_INPUT, "%s: there are two runs with the number %" PRId64,
-                            writer->replacement.path, run);
+        return pc_error_set_file(error, PC_ERROR_INPUT, writer->replacement.path,
+                                 "there are two runs with the number %" PRId64, run);
     hid_t group = pc_h5_group_create(writer->traces, name);
     if (group < 0) return fail(writer, error);
     pc_code code = pc_store_trace_write(group, schedule, detail, error);

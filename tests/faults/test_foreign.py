@@ -71,7 +71,7 @@ class Foreign(FaultTest):
         out, said, status = self.work(command, fault, change)
         now = files_of(self.home)
         self.assertEqual(status, 2, said)
-        start = f"pipecast: r.h5: {what}: it stays, and the results are in r.h5.new"
+        start = f"pipecast: r.h5: {what}; it stays, and the results are in r.h5.new"
         self.assertEqual(said, start + ("; its runs are kept in r.h5.journal\n" if command[0] == "run" else "\n"))
         self.assertEqual(out, printed)
         self.assertEqual(now.pop("r.h5.new"), results)
@@ -154,7 +154,7 @@ class Foreign(FaultTest):
     def test_stood_there(self):
         """Before it began: refused at once, an empty file too, and nothing is simulated."""
         for command in COMMANDS:
-            for before, message in ((self.text, "is not an HDF5 file; a results file of pipecast was expected"),
+            for before, message in ((self.text, "is not an HDF5 file; expected a results file of pipecast"),
                                     (self.empty, "is an empty file; expected a results file, or none there")):
                 self.clear()
                 before(self.home / "r.h5")

@@ -196,7 +196,7 @@ class Run(Command):
 
     def test_what_is_no_results_file_is_not_replaced(self):
         path = self.path("r.h5")
-        for text, message in (("precious", "is not an HDF5 file; a results file of pipecast was expected"),
+        for text, message in (("precious", "is not an HDF5 file; expected a results file of pipecast"),
                               ("", "is an empty file; expected a results file, or none there")):
             pathlib.Path(path).write_text(text)
             for arguments in [["run", TABLE5, "-o", path], ["run", TABLE5, "--fresh", "-o", path]]:
@@ -231,7 +231,7 @@ class Run(Command):
         self.assertEqual(sorted(os.listdir(folder)), ["f.svg", "r.h5.journal"])
 
     def test_bad_input(self):
-        full = "is a device or pipe; a regular file was expected, since the file is replaced in one step when it is complete"
+        full = "is a device or pipe; expected a regular file, since the file is replaced in one step when it is complete"
         cases = [
             ("run: no scenario; expected SCENARIO.yaml, or options such as --model and --machine", []),
             ("missing.yaml: No such file or directory; expected a scenario file (YAML) of at most 4 MiB",
@@ -239,7 +239,7 @@ class Run(Command):
             ("/dev/zero: too large; expected a scenario file (YAML) of at most 4 MiB", ["/dev/zero"]),
             ("/nowhere/x.h5: there is no folder '/nowhere'; expected one that is there", [TABLE5, "-o", "/nowhere/x.h5"]),
             (f"/dev/full: {full}", [TABLE5, "-o", "/dev/full"]),
-            ("/: a file's name was expected", [TABLE5, "-o", "/"]),
+            ("/: no name of a file; expected one", [TABLE5, "-o", "/"]),
             ("--jobs: 0: out of range; expected a whole number from 1 to 1024", [TABLE5, "--jobs", "0"]),
             ("--shard: '1'; expected I/N such as 1/4", [TABLE5, "--shard", "1"]),
             ("--shard: 3: out of range; expected a whole number from 1 to 2", [TABLE5, "--shard", "3/2"]),
@@ -250,6 +250,14 @@ class Run(Command):
         for message, arguments in cases:
             with self.subTest(arguments=arguments):
                 self.bad(2, message, "run", *arguments)
+
+    def test_a_model_of_an_option_that_lacks_a_key(self):
+        path = self.path("own.yaml")
+        pathlib.Path(path).write_text("model: own\nhidden: 1024\n")
+        done = run("run", "--model", path, "--machine", "dgx-h100", "--gpus", "8")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertEqual(done.stderr, "pipecast: --model: layers: missing; expected it in the model's file, or beside the "
+                                      "model's other keys\n")
 
     def test_bad_scenarios_say_file_line_and_key(self):
         """The files of tests/data/scenarios/bad say what they expect in their first line."""
@@ -640,7 +648,7 @@ class Others(Command):
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
             ("x.h5: No such file or directory; expected a results file", ["figure", "x.h5", "-o", "x.svg"]),
-            ("is not an HDF5 file; a results file of pipecast was expected", ["figure", TABLE5, "-o", "x.svg"]),
+            ("is not an HDF5 file; expected a results file of pipecast", ["figure", TABLE5, "-o", "x.svg"]),
             ("list: of what? expected schedules, models, machines, scenarios or keys", ["list"]),
             ("list: 'gpus' (did you mean machines?); expected schedules, models, machines, scenarios or keys", ["list", "gpus"]),
         ]:

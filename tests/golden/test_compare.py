@@ -172,7 +172,7 @@ different: 2 of 3 runs that both have, in 2 columns
         pathlib.Path(text).write_text("no HDF5\n")
         missing = os.path.join(self.folder, "missing.h5")
         for files in ([text, self.whole], [self.whole, text]):
-            self.bad(2, f"{text}: is not an HDF5 file; a results file of pipecast was expected", *files)
+            self.bad(2, f"{text}: is not an HDF5 file; expected a results file of pipecast", *files)
         for files in ([missing, self.whole], [self.whole, missing]):
             self.bad(2, f"{missing}: No such file or directory; expected a results file", *files)
         for message, arguments in [

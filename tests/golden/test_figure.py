@@ -186,7 +186,7 @@ class Figures(Drawn):
             ("figure: 'bars' and the options of a chart; expected one or the other", ["bars", "--x", "pp", *out]),
             ("figure: --list stands alone; expected nothing but RESULTS.h5 beside it", ["--list", *out]),
             ("no chart or run 'nobody'; expected the name or number of one, or SCENARIO/NAME", ["nobody", *out]),
-            ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["bars", "-o", "x.gif"]),
+            ("x.gif: unknown ending; expected a file name that ends in .svg, .png or .pdf", ["bars", "-o", "x.gif"]),
         ]
         for message, arguments in cases:
             done = run("figure", self.results, *arguments, cwd=self.folder)

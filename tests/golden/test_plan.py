@@ -221,7 +221,7 @@ class Runs(Plan):
         output = self.write("precious", "notes.txt")
         done = run("plan", self.write(PLAN), "-o", output)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, f"pipecast: {output}: is not an HDF5 file; a results file of pipecast was expected; what is "
+        self.assertEqual(done.stderr, f"pipecast: {output}: is not an HDF5 file; expected a results file of pipecast; what is "
                                       "no results file is not replaced\n")
         self.assertEqual(pathlib.Path(output).read_text(), "precious")
 

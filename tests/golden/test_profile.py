@@ -364,9 +364,9 @@ class Runs(Profile):
         self.good(*RUN, "--machine", "dgx-a100", "-o", self.path("results.h5"))
         self.known = ("a.jpg", "short.h5", "results.h5")
         for name, message in {"nothing.h5": "nothing.h5: No such file or directory; expected a profile",
-                              "a.jpg": "a.jpg: is not an HDF5 file; a profile of pipecast was expected",
+                              "a.jpg": "a.jpg: is not an HDF5 file; expected a profile of pipecast",
                               "short.h5": "short.h5: the file is damaged or was cut short; expected it as pipecast wrote it",
-                              "results.h5": "results.h5: is an HDF5 file, but not a profile of pipecast"}.items():
+                              "results.h5": "results.h5: is an HDF5 file of another kind; expected a profile of pipecast"}.items():
             self.bad(message, *RUN, "--machine", "dgx-a100", "--profile", name, "-o", "out.h5")
             self.bad(message, "profile", "show", name)
         self.bad("is of the GPU a100-sxm-80gb; expected one of the machine's, h100-sxm (if it is one: `pipecast profile fit` "

@@ -268,7 +268,7 @@ class Schedule(Command):
             ("schedule: unknown option '--frmat' (did you mean --format?); expected one that `pipecast schedule --help` lists",
              ["1f1b", *shape, "--frmat", "json"]),
             ("schedule: --comm: no value; expected --comm T", ["1f1b", *shape, "--comm"]),
-            ("x.gif: a file name that ends in .svg, .png or .pdf was expected", ["1f1b", *shape, "--figure", "x.gif"]),
+            ("x.gif: unknown ending; expected a file name that ends in .svg, .png or .pdf", ["1f1b", *shape, "--figure", "x.gif"]),
             ("x.svg: 1200000 passes are too many to draw, at most 1000000 can be",
              ["zb-h1", "-p", "400", "-m", "1000", "--figure", "x.svg"]),
             ("/nowhere/x.svg: there is no folder '/nowhere'; expected one that is there", ["1f1b", *shape, "--figure", "/nowhere/x.svg"]),

@@ -382,8 +382,8 @@ class Merge(Sweep):
                  ([merged, one, other], f"{other}: is of another scenario than {one}; expected shards of one sweep"),
                  ([merged, one, shorter], f"{shorter}: is of a sweep of another number of runs than {one}; expected shards of "
                                           "one sweep"),
-                 ([merged, foreign], f"{foreign}: is not an HDF5 file; a results file of pipecast was expected"),
-                 ([foreign, one, two], f"{foreign}: is not an HDF5 file; a results file of pipecast was expected; what is no "
+                 ([merged, foreign], f"{foreign}: is not an HDF5 file; expected a results file of pipecast"),
+                 ([foreign, one, two], f"{foreign}: is not an HDF5 file; expected a results file of pipecast; what is no "
                                        "results file is not replaced")]
         for arguments, message in cases:
             done = run("merge", *arguments)
