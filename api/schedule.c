@@ -129,22 +129,22 @@ static pc_code count_limits(const pc_generator *generator, const scaled_costs *s
     return PC_OK;
 }
 
-static pc_code generate(const pc_generator *generator, pc_generate_request *request, const pipecast_costs *costs,
+static pc_code generate(const pc_generator *generator, pc_generate_request request, const pipecast_costs *costs,
                         const double *memory_limit, pc_schedule *schedule, pc_error *error) {
     scaled_costs scaled = {.time_unit_ps = 0.0};
     int64_t *limit_bytes = NULL;
-    pc_code code = pc_generator_check(generator, request->devices, request->microbatches, request->chunks, error);
+    pc_code code = pc_generator_check(generator, request.devices, request.microbatches, request.chunks, error);
     if (code) return code;
-    pc_unit_shape shape = {.devices = (int)request->devices,
-                           .microbatches = (int)request->microbatches,
-                           .chunks = request->chunks ? (int)request->chunks : generator->chunks_default,
+    pc_unit_shape shape = {.devices = (int)request.devices,
+                           .microbatches = (int)request.microbatches,
+                           .chunks = request.chunks ? (int)request.chunks : generator->chunks_default,
                            .placement = generator->placement,
                            .recomputes = generator->recomputes};
     code = scale(costs, &shape, &scaled, error);
     if (!code) code = count_limits(generator, &scaled, memory_limit, &limit_bytes, error);
-    request->costs = &scaled.costs;
-    request->memory_limit = (pc_memory_limit){limit_bytes};
-    if (!code) code = pc_generate(generator, request, schedule, NULL, error);
+    request.costs = &scaled.costs;
+    request.memory_limit = (pc_memory_limit){limit_bytes};
+    if (!code) code = pc_generate(generator, &request, schedule, NULL, error);
     pc_free(limit_bytes);
     pc_costs_free(&scaled.costs);
     return code;
@@ -169,7 +169,7 @@ int pipecast_schedule_generate(const char *name, int64_t devices, int64_t microb
     pipecast_schedule *made = pc_alloc(1, sizeof *made);
     pc_code code = made ? find_generator(name, &generator, &why) : pc_error_no_memory(&why);
     if (!code) code = find_making(making, &request.making, &why);
-    if (!code) code = generate(generator, &request, costs, memory_limit, &made->schedule, &why);
+    if (!code) code = generate(generator, request, costs, memory_limit, &made->schedule, &why);
     return hand_over(code, &why, made, schedule, error);
 }
 
