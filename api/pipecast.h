@@ -337,10 +337,11 @@ typedef struct pipecast_costs {
     }
 
 /* Makes the schedule of this name (pipecast_list) for `devices`, `microbatches` and `chunks`, 0 for the schedule's own
- * number of chunks. Schedules that are searched for look at `costs` (NULL: PIPECAST_COSTS), at `memory_limit`, a number
- * of microbatches for each device (INFINITY: none; NULL: none at all), and at `making`: what the order is made for, as
- * the key `making` of a setting ("costs", "equal", ...; NULL: "costs"). PIPECAST_ERROR_INPUT if there is no such
- * schedule, if it cannot have this shape, or if none keeps the limit.
+ * number of chunks. A name with a '/', or that ends in ".yaml", is the file of a building block (docs/schedules.md); of
+ * one that is left on its grid, the schedule is the order alone. Schedules that are searched for look at `costs` (NULL:
+ * PIPECAST_COSTS), at `memory_limit`, a number of microbatches for each device (INFINITY: none; NULL: none at all), and
+ * at `making`: what the order is made for, as the key `making` of a setting ("costs", "equal", ...; NULL: "costs").
+ * PIPECAST_ERROR_INPUT if there is no such schedule or file, if it cannot have this shape, or if none keeps the limit.
  *
  *     pipecast_schedule_generate("zb-h1", 8, 24, 0, &costs, NULL, NULL, &schedule, &error);
  */

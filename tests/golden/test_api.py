@@ -87,6 +87,14 @@ class Api(unittest.TestCase):
                          self.command("schedule", "1f1b", "-p", "4", "-m", "8", "--format", "torch-csv"))
         self.assertIn("has recompute passes", self.library("schedule", "1f1b-r", "4", "8", file, status=1))
 
+    def test_building_blocks(self):
+        """A file in place of a name."""
+        file, block = str(self.folder / "s.csv"), str(ROOT / "docs/examples/blocks/v-half.yaml")
+        self.library("schedule", block, "4", "8", file)
+        self.assertEqual(pathlib.Path(file).read_text(),
+                         self.command("schedule", "--block", block, "-p", "4", "-m", "8", "--format", "torch-csv"))
+        self.assertIn("no.yaml", self.library("schedule", "no.yaml", "4", "8", file, status=1))
+
     def test_profiles(self):
         """All-reduces of 8 ranks: 20 us, and bytes at 100 GB/s; a fit knows that to a percent."""
         sizes = [2**i for i in range(12, 31)]
