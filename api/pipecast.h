@@ -189,7 +189,7 @@ PC_PUBLIC void pipecast_sweep_watch(pipecast_sweep *sweep, pipecast_progress *pr
                                     pipecast_warn *warn, void *context);
 
 /* Does the runs, and gives a row for each: the columns of `pipecast run --format csv`. A run that does not fit into
- * memory or cannot be is no error but a row that says so in its column `status`. Rows stay in memory, about 3 kB each;
+ * memory or cannot be is no error but a row that says so in its column `status`. Rows stay in memory, 2.5 kB each;
  * so do the traces that scenarios ask for (`trace: true`), unless there is a file. PIPECAST_ERROR_INPUT: a profile or
  * the output is not as it must be; PIPECAST_ERROR_STOPPED: `stop` said so, and with an output the same call goes on
  * from there.
@@ -332,15 +332,16 @@ typedef struct pipecast_costs {
 #define PIPECAST_COSTS                                                                                                 \
     {                                                                                                                  \
         1.0, 1.0, 1.0, 0.0, 0.0, 2.0 / 34.0, {                                                                         \
-            0.0, 0.0, 0.0, 0.0, 0.0, 0.0                                                                               \
+            0.0                                                                                                        \
         }                                                                                                              \
     }
 
 /* Makes the schedule of this name (pipecast_list) for `devices`, `microbatches` and `chunks`, 0 for the schedule's own
- * number of chunks. Schedules that are searched for look at `costs` (NULL: PIPECAST_COSTS), at `memory_limit`, a number
- * of microbatches for each device (INFINITY: none; NULL: none at all), and at `making`: what the order is made for, as
- * the key `making` of a setting ("costs", "equal", ...; NULL: "costs"). PIPECAST_ERROR_INPUT if there is no such
- * schedule, if it cannot have this shape, or if none keeps the limit.
+ * number of chunks. A name with a '/', or that ends in ".yaml", is the file of a building block (docs/schedules.md); of
+ * one that is left on its grid, the schedule is the order alone. Schedules that are searched for look at `costs` (NULL:
+ * PIPECAST_COSTS), at `memory_limit`, a number of microbatches for each device (INFINITY: none; NULL: none at all), and
+ * at `making`: what the order is made for, as the key `making` of a setting ("costs", "equal", ...; NULL: "costs").
+ * PIPECAST_ERROR_INPUT if there is no such schedule or file, if it cannot have this shape, or if none keeps the limit.
  *
  *     pipecast_schedule_generate("zb-h1", 8, 24, 0, &costs, NULL, NULL, &schedule, &error);
  */

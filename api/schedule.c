@@ -5,7 +5,9 @@
 #include "models/schedule/exchange.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/given.h"
+#include "models/schedule/given_block.h"
 #include "models/schedule/unit_costs.h"
+#include "scenarios/block_file.h"
 #include "scenarios/setting_flags.h"
 #include "storage/replace.h"
 
@@ -85,6 +87,21 @@ static pc_code find_generator(const char *name, const pc_generator **generator, 
                         pc_generator_hint(name, hint), names);
 }
 
+/* A path, of a building block's file, has a folder or ends in ".yaml". */
+static bool is_file(const char *name) {
+    size_t length = strlen(name);
+    return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
+}
+
+/* `given`, the block of the file, is the caller's to free, also on failure. */
+static pc_code open_generator(const char *name, pc_given_block **given, const pc_generator **generator,
+                              pc_error *error) {
+    if (!is_file(name)) return find_generator(name, generator, error);
+    pc_code code = pc_block_file_read(name, given, error);
+    if (!code) *generator = pc_given_block_generator(*given);
+    return code;
+}
+
 /* By the words that the setting has; NULL is the first. */
 static pc_code find_making(const char *word, pc_making *making, pc_error *error) {
     pc_setting_flag flags[PC_SETTING_FLAGS_MAX];
@@ -129,22 +146,22 @@ static pc_code count_limits(const pc_generator *generator, const scaled_costs *s
     return PC_OK;
 }
 
-static pc_code generate(const pc_generator *generator, pc_generate_request *request, const pipecast_costs *costs,
+static pc_code generate(const pc_generator *generator, pc_generate_request request, const pipecast_costs *costs,
                         const double *memory_limit, pc_schedule *schedule, pc_error *error) {
     scaled_costs scaled = {.time_unit_ps = 0.0};
     int64_t *limit_bytes = NULL;
-    pc_code code = pc_generator_check(generator, request->devices, request->microbatches, request->chunks, error);
+    pc_code code = pc_generator_check(generator, request.devices, request.microbatches, request.chunks, error);
     if (code) return code;
-    pc_unit_shape shape = {.devices = (int)request->devices,
-                           .microbatches = (int)request->microbatches,
-                           .chunks = request->chunks ? (int)request->chunks : generator->chunks_default,
+    pc_unit_shape shape = {.devices = (int)request.devices,
+                           .microbatches = (int)request.microbatches,
+                           .chunks = request.chunks ? (int)request.chunks : generator->chunks_default,
                            .placement = generator->placement,
                            .recomputes = generator->recomputes};
     code = scale(costs, &shape, &scaled, error);
     if (!code) code = count_limits(generator, &scaled, memory_limit, &limit_bytes, error);
-    request->costs = &scaled.costs;
-    request->memory_limit = (pc_memory_limit){limit_bytes};
-    if (!code) code = pc_generate(generator, request, schedule, NULL, error);
+    request.costs = &scaled.costs;
+    request.memory_limit = (pc_memory_limit){limit_bytes};
+    if (!code) code = pc_generate(generator, &request, schedule, NULL, error);
     pc_free(limit_bytes);
     pc_costs_free(&scaled.costs);
     return code;
@@ -165,11 +182,13 @@ int pipecast_schedule_generate(const char *name, int64_t devices, int64_t microb
                                pipecast_schedule **schedule, pipecast_error *error) {
     pc_error why = {0};
     const pc_generator *generator;
+    pc_given_block *given = NULL;
     pc_generate_request request = {.devices = devices, .microbatches = microbatches, .chunks = chunks};
     pipecast_schedule *made = pc_alloc(1, sizeof *made);
-    pc_code code = made ? find_generator(name, &generator, &why) : pc_error_no_memory(&why);
+    pc_code code = made ? open_generator(name, &given, &generator, &why) : pc_error_no_memory(&why);
     if (!code) code = find_making(making, &request.making, &why);
-    if (!code) code = generate(generator, &request, costs, memory_limit, &made->schedule, &why);
+    if (!code) code = generate(generator, request, costs, memory_limit, &made->schedule, &why);
+    pc_given_block_free(given);
     return hand_over(code, &why, made, schedule, error);
 }
 

@@ -1,6 +1,7 @@
 /* The library as others see it: pipecast.h alone, linked with the shared library. Numbers of 1F1B: with F, B, W of one
  * unit each, p devices and m microbatches it takes (m + p - 1) * 3, of which m * 3 are work; device d holds at most p -
  * d microbatches. What the command says of the same is compared in tests/golden/test_api.py. */
+#include "tests/comma_locale.h"
 #include "tests/folder.h"
 
 #include <pipecast.h>
@@ -135,7 +136,7 @@ static void test_rows(void **state) {
     for (int64_t row = 0; row < 6; row++) {
         assert_true(fabs(pipecast_results_real(results, row, iteration) - iteration_of_six(row)) < 1e-12);
         assert_int_equal(pipecast_results_integer(results, row, pp), 2 + row / 3);
-        assert_true(real_at(results, row, "pp") == (double)(2 + row / 3));
+        assert_true(real_at(results, row, "pp") == (double)pipecast_results_integer(results, row, pp));
         assert_int_equal(pipecast_results_text(results, row, pp, text, sizeof text), 1);
         assert_string_equal(text, row < 3 ? "2" : "3");
     }
@@ -143,6 +144,18 @@ static void test_rows(void **state) {
     assert_string_equal(text, "ok");
     pipecast_results_text(results, 0, iteration, text, sizeof text);
     assert_true(strtod(text, NULL) == pipecast_results_real(results, 0, iteration));
+    pipecast_results_free(results);
+}
+
+/* A program's locale shows neither in what is read nor in what is written. */
+static void test_decimal_commas(void **state) {
+    (void)state;
+    char text[64];
+    if (!take_comma_locale()) skip();
+    pipecast_results *results = run_text(six, NULL);
+    pipecast_results_text(results, 0, pipecast_results_find(results, "pass_f_s"), text, sizeof text);
+    setlocale(LC_ALL, "C");
+    assert_string_equal(text, "0.001");
     pipecast_results_free(results);
 }
 
@@ -669,7 +682,7 @@ static void *sweep_often(void *context) {
 static void test_threads(void **state) {
     const folder *at = *state;
     enum { WORKERS = 3 };
-    worker workers[WORKERS];
+    worker workers[WORKERS] = {{.is_right = false}};
     pthread_t threads[WORKERS];
     for (int i = 0; i < WORKERS; i++) {
         snprintf(workers[i].path, sizeof workers[i].path, "%s.%d", at->file, i);
@@ -733,6 +746,7 @@ int main(void) {
         cmocka_unit_test(test_error_knows_where),
         cmocka_unit_test(test_overrides),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_decimal_commas),
         cmocka_unit_test(test_values_that_are_none),
         cmocka_unit_test(test_columns),
         TEST_IN_FOLDER(test_traces, "r.h5"),

@@ -27,8 +27,8 @@ int main(int argc, char **argv) {
     pipecast_replay *replay = NULL;
     pipecast_costs costs = PIPECAST_COSTS; /* F, B and W of 1 */
     costs.transfer = 0.1;
-    int code =
-        pipecast_schedule_generate(argv[1], atoll(argv[2]), atoll(argv[3]), 0, &costs, NULL, NULL, &schedule, &error);
+    int code = pipecast_schedule_generate(argv[1], strtoll(argv[2], NULL, 10), strtoll(argv[3], NULL, 10), 0, &costs,
+                                          NULL, NULL, &schedule, &error);
     if (!code) code = pipecast_schedule_replay(schedule, &costs, &replay, &error);
     if (!code)
         print_replay(replay);

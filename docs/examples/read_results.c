@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     pipecast_results *results = NULL;
     pipecast_replay *replay = NULL;
     int code = pipecast_results_open(argv[1], &results, &error);
-    if (!code) code = pipecast_results_replay(results, find_run(results, atoll(argv[2])), &replay, &error);
+    if (!code) code = pipecast_results_replay(results, find_run(results, strtoll(argv[2], NULL, 10)), &replay, &error);
     if (!code) {
         print_runs(results);
         print_peak(replay, argv[2]);

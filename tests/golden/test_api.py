@@ -61,8 +61,10 @@ class Api(unittest.TestCase):
         self.assertEqual(*(pathlib.Path(file).read_bytes() for file in files))
 
     def test_plans(self):
+        self.check_plans(self.write("plan.yaml", PLAN))
+
+    def check_plans(self, path):
         """All columns but the command, which is the command line's."""
-        path = self.write("plan.yaml", PLAN)
         theirs = list(csv.DictReader(io.StringIO(self.command("plan", path, "--format", "csv"))))
         mine = list(csv.DictReader(io.StringIO(self.library("plan", path))))
         self.assertGreater(len(mine), 3)
@@ -87,7 +89,15 @@ class Api(unittest.TestCase):
                          self.command("schedule", "1f1b", "-p", "4", "-m", "8", "--format", "torch-csv"))
         self.assertIn("has recompute passes", self.library("schedule", "1f1b-r", "4", "8", file, status=1))
 
-    def test_profiles(self):
+    def test_building_blocks(self):
+        """A file in place of a name."""
+        file, block = str(self.folder / "s.csv"), str(ROOT / "docs/examples/blocks/v-half.yaml")
+        self.library("schedule", block, "4", "8", file)
+        self.assertEqual(pathlib.Path(file).read_text(),
+                         self.command("schedule", "--block", block, "-p", "4", "-m", "8", "--format", "torch-csv"))
+        self.assertIn("no.yaml", self.library("schedule", "no.yaml", "4", "8", file, status=1))
+
+    def make_profile(self):
         """All-reduces of 8 ranks: 20 us, and bytes at 100 GB/s; a fit knows that to a percent."""
         sizes = [2**i for i in range(12, 31)]
         source = self.write("all_reduce.csv", "collective,ranks,size_bytes,time_us\n" + "".join(
@@ -95,6 +105,18 @@ class Api(unittest.TestCase):
         profile = str(self.folder / "profile.h5")
         self.command("profile", "fit", source, "-o", profile, "--gpu", "a100-sxm-80gb", "--device", "made up",
                      "--processors", "108", "--link", "nvlink")
+        return source, profile
+
+    def test_runs_and_plans_with_a_profile(self):
+        self.make_profile()
+        path = self.write("cluster.yaml", CLUSTER.replace("gpus: 16", "profile: profile.h5, gpus: 16"))
+        theirs = self.command("run", path, "--format", "csv")
+        self.assertNotEqual(theirs.replace(",profile.h5,", ",,"), self.library("run", self.write("plain.yaml", CLUSTER)))
+        self.assertEqual(self.library("run", path), theirs)
+        self.check_plans(self.write("plan.yaml", PLAN.replace("gpus: 16", "profile: profile.h5, gpus: 16")))
+
+    def test_profiles(self):
+        source, profile = self.make_profile()
         device, *table = self.library("fits", profile).splitlines()
         self.assertEqual(device, "made up,a100-sxm-80gb")
         row, = csv.DictReader(table)
