@@ -14,8 +14,9 @@ int api_answer(pc_code code, const pc_error *why, pipecast_error *error) {
     memset(error, 0, sizeof *error);
     error->code = (int)code;
     error->line = why->line;
-    snprintf(error->file, sizeof error->file, "%s", why->file);
-    snprintf(error->key, sizeof error->key, "%s", why->key);
+    snprintf(error->file, sizeof error->file, "%s", pc_error_part_of(why, PC_ERROR_PART_FILE));
+    snprintf(error->key, sizeof error->key, "%s", pc_error_part_of(why, PC_ERROR_PART_KEY));
+    snprintf(error->expected, sizeof error->expected, "%s", pc_error_part_of(why, PC_ERROR_PART_EXPECTED));
     snprintf(error->message, sizeof error->message, "%s", why->message);
     return (int)code;
 }

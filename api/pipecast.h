@@ -77,7 +77,8 @@ typedef struct pipecast_error {
     char file[256];     /* or "--set KEY=VALUE" for an override; "": none */
     char key[256];      /* "setting.microbatches"; "": none */
     char message[1024]; /* one line without its end, place and all: "a.yaml:3: setting.tp: 0; expected ..." */
-    char reserved[496];
+    char expected[256]; /* what was expected, cut to that: "1 to 64"; "": no more can be said */
+    char reserved[240];
 } pipecast_error;
 
 /* ---- scenarios ---- */
