@@ -3,8 +3,8 @@
  * When a flow begins or ends, the flows that may notice are those it shares a link with, those they share a link with,
  * and so on. Only their rates are computed anew; a flow whose rate stays keeps its end event, so that one which is
  * never disturbed ends exactly latency + bytes / bandwidth after its start. Rates are computed once an instant, after
- * all that begins and ends at it, over links and flows in the order of their numbers: so they do not depend, to the
- * last bit, on the order in which that was handled.
+ * all that begins and ends at it, over links and flows in the order of their numbers. So they do not depend, to the
+ * last bit, on the order in which beginnings and ends were handled.
  */
 #include "engine/simulation_internal.h"
 

@@ -5,9 +5,9 @@
  * what leaves next never depends on how the queue is built.
  *
  * How it is built is hidden here and may change: see queue.c. A push and a pop cost a near-constant time whatever the
- * number of pending events. An event takes at most 64 bytes, of room that is doubled when it is full; a cancelled event
- * keeps its bytes for a while, but when the room is full and most of it is cancelled events, those are thrown out
- * instead. Nothing is allocated before the queue holds more events than it ever did, or than it was created for.
+ * number of pending events. An event takes at most 64 bytes, of room that is doubled when it is full. A cancelled event
+ * keeps its bytes for a while. If the room is full and most of it is cancelled events, those are thrown out instead.
+ * Nothing is allocated before the queue holds more events than it ever did, or than it was created for.
  */
 #ifndef PC_ENGINE_QUEUE_H
 #define PC_ENGINE_QUEUE_H

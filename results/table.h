@@ -48,9 +48,9 @@ const char *pc_table_column_name(int number);
 
 /* Writes `count` rows. CSV: a header and a row a run, every column of columns.h, RFC 4180 quoting, lines that end in a
  * newline. JSON: an array of objects, undefined columns null. Numbers read back exactly, and what is not UTF-8 becomes
- * U+FFFD. TABLE: what all rows have in common in lines above; columns that a person compares and in which at least one
- * row has a value, aligned, with their unit in the header; published numbers with the difference beside ours where
- * there are any. A table that is wider than the terminal (without one, than 120 characters) gives up columns, those
+ * U+FFFD. TABLE has what all rows have in common in lines above. Below are the columns that a person compares and in
+ * which at least one row has a value, aligned, with their unit in the header. Published numbers stand beside ours, with
+ * the difference. A table that is wider than the terminal (without one, than 120 characters) gives up columns, those
  * that matter least first, and names them below. Independent of the locale. PC_ERROR_IO where the stream fails. */
 pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error);
 

@@ -1,9 +1,9 @@
 /* settings.h: the table of settings, one line each in settings.def: name, type, field, unit, range, default, words.
  * Private to scenarios/.
  *
- * Of it are made: what a value is checked and read by (keys.c), what a sweep may list and how names of runs say it, the
- * options of `run` and `plan` (setting_flags.h), the fields of a run's spec and its key (run_key.h), the list of keys
- * and its page (key_list.h).
+ * Of it are made: what a value is checked and read by (keys.c); what a sweep may list, and how names of runs say it;
+ * the options of `run` and `plan` (setting_flags.h). So are the fields of a run's spec and its key (run_key.h), and the
+ * list of keys with its page (key_list.h).
  */
 #ifndef PC_SCENARIOS_SETTINGS_H
 #define PC_SCENARIOS_SETTINGS_H

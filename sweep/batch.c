@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Threads share the lock once a stretch of runs, not once a run, and the calling thread is not woken for every run: a
+/* Threads share the lock once a stretch of runs, not once a run, and the calling thread is not woken for every run. A
  * run can be as short as 50 us, and each wake takes a core from a thread that works. No thread waits for another: one
  * that the system has put aside, or that is at a long run, would hold up all of them. */
 enum { STRETCH_MAX = 8, PLACES = 32, CACHE_LINE = 64 };

@@ -1,11 +1,11 @@
 /* journal.h: finished runs, one record each, appended as they come: what a sweep that is killed has done so far.
  *
  * The journal of RESULTS.h5 is RESULTS.h5.journal beside it, of rank n > 0 RESULTS.h5.journal.n. A record holds the
- * run's key, its row and, where one was kept, its trace; it ends in a checksum, so that a record that was half written
- * when the process was killed is seen, and cut off when the journal is opened again, with what follows it. The header
- * says which build wrote it (build.h): rows of another build may differ from ours and are not gone on with. Traces are
- * in it as they are in memory; HDF5 is made of them once, in the results file. In memory a record takes 32 bytes. The
- * layout is docs/results-format.md.
+ * run's key, its row and, if one was kept, its trace; it ends in a checksum. So a record that was half written when the
+ * process was killed is seen. It is cut off, with what follows it, when the journal is opened again. The header says
+ * which build wrote it (build.h): rows of another build may differ from ours and are not gone on with. Traces are in it
+ * as they are in memory; HDF5 is made of them once, in the results file. In memory a record takes 32 bytes. The layout
+ * is docs/results-format.md.
  *
  * A journal is held by one process at a time (an fcntl lock that the system drops when the process ends). Of one
  * journal only one function may run at a time.

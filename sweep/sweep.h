@@ -1,9 +1,9 @@
 /* sweep.h: all runs of some scenarios, as a call of the library.
  *
- * What a results file, or the journal of a sweep that was ended, has already is not done again; of equal runs one is
- * done; the others are simulated on several threads, in several processes (team.h), or in shards that are merged. What
- * comes out depends on none of that: same scenarios, same rows, same bytes in the file. Without a results file nothing
- * is written to disk. Nothing is printed: what there is to say goes to a sink.
+ * What a results file, or the journal of a sweep that was ended, has already is not done again, and of equal runs one
+ * is done. The others are simulated on several threads, in several processes (team.h), or in shards that are merged.
+ * What comes out depends on none of that: same scenarios, same rows, same bytes in the file. Without a results file
+ * nothing is written to disk. Nothing is printed: what there is to say goes to a sink.
  *
  *     pc_sweep_request request = {.scenarios = &scenario, .scenario_count = 1, .output = "results.h5"};
  *     pc_code code = pc_sweep_run(&request, NULL, &sweep, &error);

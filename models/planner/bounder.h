@@ -43,7 +43,7 @@ void plan_bounder_free(plan_bounder *bounder);
 /* Makes the outline of a spec of a base, and takes it up: finds what its order holds, and where its parts are. As
  * pc_outline_make. */
 pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
-                          pc_outline *outline, pc_error *error);
+                             pc_outline *outline, pc_error *error);
 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);

@@ -6,7 +6,7 @@
  * the number of threads.
  *
  * If one plan a cut is wanted, the first pass keeps few candidates of each frame (space.h), so that all cuts that may
- * be among the best have some; beside them it keeps a mark that says from which rank on a frame has more. If such a
+ * be among the best have some. Beside them it keeps a mark that says from which rank on a frame has more. If such a
  * mark is still not ruled out when all that was kept is simulated, further passes look at every point again.
  */
 #ifndef PC_MODELS_PLANNER_PLAN_SEARCH_H

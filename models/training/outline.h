@@ -135,9 +135,9 @@ pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass
  * less what `without` leaves out (PC_WITHOUT_*). */
 pc_time pc_outline_whole_pass(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps);
 
-/* Sets when F of a device's chunks can start so that they need to wait for none of the buckets of their parameters on
- * its way; by the times of F in `costs`, transfers not included, which has room for it. Not overlapped, all wait for
- * all. */
+/* Sets in `costs`, which has room for it, when F of a device's chunks can start so that on its way they wait for no
+ * bucket of their parameters. It goes by the times of F in `costs`, transfers not included. Not overlapped, all wait
+ * for all. */
 void pc_outline_set_ready(const pc_outline *outline, int device, pc_costs *costs);
 
 /* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that

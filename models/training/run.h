@@ -1,10 +1,10 @@
 /* run.h: one run: a setting made concrete goes in, what it comes to comes out, as plain numbers. Its names, and the
  * row of the results table that is made of all this, are others' (scenarios/run_labels.h, results/row.h).
  *
- * There are two sorts. Where costs are given, an iteration is the replay of the schedule plus a constant (optimizer
- * step, gradient norm, data loading): with no model of the iteration's end between them, successive iterations stand
- * behind a barrier, and the replay's makespan counts. Where they follow from a model on a machine (is_cluster), the
- * iteration is iteration.h's.
+ * There are two sorts. If costs are given, an iteration is the replay of the schedule plus a constant (optimizer step,
+ * gradient norm, data loading). There is no model of the iteration's end then: successive iterations stand behind a
+ * barrier, and the replay's makespan counts. Where they follow from a model on a machine (is_cluster), the iteration is
+ * iteration.h's.
  */
 #ifndef PC_MODELS_TRAINING_RUN_H
 #define PC_MODELS_TRAINING_RUN_H

@@ -1,7 +1,7 @@
 /* store.h: the results file, HDF5; its layout is docs/results-format.md.
  *
- * Writing: the file is built beside its final path and takes that path's place in one rename once it is complete, so a
- * results file that stood there stays whole until then, and a run that is interrupted or finds the disk full leaves it
+ * Writing: the file is built beside its final path and takes that path's place in one rename once it is complete. So a
+ * results file that stood there stays whole until then. A run that is interrupted or finds the disk full leaves it
  * untouched. Same rows in, same bytes out.
  *
  * HDF5 is commonly built without locks, and its state is the process's: of all functions here, whatever the file, only
