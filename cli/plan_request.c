@@ -124,7 +124,7 @@ static bool is_of_plan(const run_flag *flag) {
     return flag >= plan_flags && flag < plan_flags + PLAN_FLAGS;
 }
 
-/* The --set that an option stands for; the caller frees it. NULL where memory is short. */
+/* The --set that an option stands for; the caller frees it. NULL if memory is short. */
 static char *set_of(const run_flag *flag, const char *value) {
     bool is_several = run_flag_is_list(flag, value) || strchr(value, ',') || strcmp(value, "all") == 0;
     const char *list = is_of_plan(flag) ? flag->sweep : pc_plan_scenario_list_of(flag->key);

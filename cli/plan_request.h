@@ -23,7 +23,7 @@ typedef struct plan_request {
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
 
-/* Reads the arguments. -1 where there is something to do; else the exit status, all having been said. */
+/* Reads the arguments. -1 if there is something to do; else the exit status, all having been said. */
 int plan_request_parse(int argc, char **argv, plan_request *request);
 void plan_request_free(plan_request *request);
 

@@ -118,7 +118,7 @@ static bool is_of_set(const pc_error *error, const run_flag_use *use) {
 }
 
 /* What no option gave, or what followed from several: the option for it, "dp", or "model", which is more than --model
- * gives; NULL where it was in a file. */
+ * gives; NULL if it was in a file. */
 static const run_flag *flag_of_missing(const pc_error *error) {
     static const char start[] = "setting.";
     size_t skipped = sizeof start - 1, length = strlen(error->key) - skipped;

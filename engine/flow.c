@@ -94,7 +94,7 @@ static inline const int32_t *links_of(const pc_program *program, int32_t route, 
     return program->route_links + program->route_offset[route];
 }
 
-/* The rate that the flow has where it shares no link with another one; 0 where it shares some. Notes what its unshared
+/* The rate that the flow has where it shares no link with another one; 0 if it shares some. Notes what its unshared
  * links leave it. */
 static double enter_links(pc_simulation *s, int32_t place) {
     flow_state *x = &s->flow;

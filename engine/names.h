@@ -30,7 +30,7 @@ void pc_nearest_offer_as(pc_nearest *nearest, const char *name, const char *alia
 /* Offers the words of "one|two|three". */
 void pc_nearest_offer_words(pc_nearest *nearest, const char *words);
 
-/* Writes " (did you mean a, b or c?)", or nothing where no name is near, and returns `text`. */
+/* Writes " (did you mean a, b or c?)", or nothing if no name is near, and returns `text`. */
 const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]);
 
 #ifdef __cplusplus

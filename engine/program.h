@@ -92,7 +92,7 @@ pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *n
 /* `to` starts no earlier than `delay_ps` after the end of `from`. Any order of tasks; cycles are found by the run. */
 pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error);
 
-/* Checks all numbers and makes the program ready to run; what is added later breaks the seal. PC_ERROR_INPUT where a
+/* Checks all numbers and makes the program ready to run; what is added later breaks the seal. PC_ERROR_INPUT if a
  * task or an edge names something that is not there or has a negative time or size, or a part is none. */
 pc_code pc_program_seal(pc_program *program, pc_error *error);
 

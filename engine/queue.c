@@ -336,7 +336,7 @@ static void take_bucket(pc_queue *queue, rung *r) {
     }
 }
 
-/* Brings the next events into the empty near; false where there are none at all. */
+/* Brings the next events into the empty near; false if there are none at all. */
 static __attribute__((noinline)) bool refill(pc_queue *queue) {
     near_clear(queue);
     while (near_count(queue) == 0) {

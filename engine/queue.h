@@ -56,13 +56,13 @@ size_t pc_queue_size(const pc_queue *queue);
 PC_MUST_USE bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_event *event,
                                pc_event_handle *handle);
 
-/* Takes the first event out; false where there is none. Never allocates. */
+/* Takes the first event out; false if there is none. Never allocates. */
 PC_MUST_USE bool pc_queue_pop(pc_queue *queue, pc_time *time, pc_event *event);
 
-/* The time of the first event; false where there is none. */
+/* The time of the first event; false if there is none. */
 PC_MUST_USE bool pc_queue_next_time(pc_queue *queue, pc_time *time);
 
-/* Takes a pending event out before its time; false where it has left already. */
+/* Takes a pending event out before its time; false if it has left already. */
 bool pc_queue_cancel(pc_queue *queue, pc_event_handle handle);
 
 /* Bytes that the queue holds, for benchmarks. */

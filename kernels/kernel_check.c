@@ -170,7 +170,7 @@ static void compare(const held *h, pc_kernel_check *check) {
     }
 }
 
-/* The first byte of `count` that differs; -1 where none does. */
+/* The first byte of `count` that differs; -1 if none does. */
 static int64_t first_difference(const char *a, const char *b, int64_t count) {
     if (memcmp(a, b, (size_t)count) == 0) return -1;
     int64_t i = 0;

@@ -21,23 +21,23 @@ extern "C" {
  * each, and further ones if what goes over it overlaps. Everything that is sent is an event there (bytes, ready_us,
  * waited_us, alone_us), and the load in GB/s a counter. Stages have a counter of all that they hold, and a thread of
  * the work that is no pass. `ts` and `dur` are microseconds, exact to the picosecond. PC_ERROR_INPUT, and nothing
- * written, where the trace contradicts itself; PC_ERROR_IO where the stream fails. */
+ * written, where the trace contradicts itself; PC_ERROR_IO if the stream fails. */
 pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The same as CSV: a header and a line an event: event (pass, transfer, level, block), device, to_device, kind, chunk,
  * microbatch, start_ps, end_ps, bytes, start_cells, end_cells, interval_cells. Of a transfer, kind, chunk and
  * microbatch are those of the pass on to_device that waits for it. A level is what the device holds in activations from
  * start_ps on. A block is a pass of the building block, if the file has one, in cells (block.h), with the interval
- * after which it repeats. What an event does not have is empty. PC_ERROR_IO where the stream fails. */
+ * after which it repeats. What an event does not have is empty. PC_ERROR_IO if the stream fails. */
 pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The order of its passes alone, as PyTorch's pipelining runtime loads it (pc_schedule_write_torch_csv): of a schedule
  * that was read from such a file, that file in its canonical form. PC_ERROR_INPUT, and nothing written, where the
- * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO where the stream fails. */
+ * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO if the stream fails. */
 pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as
- * in the results file, empty where there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
+ * in the results file, empty if there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
  * nothing written, of a run that it did not run whole. */
 typedef enum pc_export_sort {
     PC_EXPORT_PASSES,

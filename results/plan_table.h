@@ -72,7 +72,7 @@ const char *pc_plan_objective_name(pc_plan_objective objective);
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
  * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, overlap_p2p, overlap_tp,
  * overlap_gradients, overlap_parameters, limits, behind, command. JSON: an object of `scenario`, `objective`, `plans`,
- * each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`. PC_ERROR_IO where the stream
+ * each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`. PC_ERROR_IO if the stream
  * fails. */
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 

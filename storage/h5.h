@@ -25,7 +25,7 @@ void pc_h5_quiet_end(pc_h5_quiet quiet);
 /* Whether this thread is between the two. What HDF5 is refused then, it does not survive (cli/allocations.c). */
 bool pc_h5_is_at_work(void);
 
-/* A new file that lives in memory and goes nowhere; a group in it; -1 where that fails. Neither they nor what
+/* A new file that lives in memory and goes nowhere; a group in it; -1 if that fails. Neither they nor what
  * pc_h5_column_write makes hold a time of day. HDF5 tells files in memory apart by name: `owner`, any address that no
  * other open one has, makes it. */
 hid_t pc_h5_memory_file(const void *owner);

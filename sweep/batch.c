@@ -63,7 +63,7 @@ static int64_t stretch_length(const batch *b, bool is_quick) {
     return pc_min(fair < 1 ? 1 : pc_min(fair, STRETCH_MAX), b->now.count);
 }
 
-/* Waits until there is work; false where there will be none. */
+/* Waits until there is work; false if there will be none. */
 static bool claim(batch *b, bool is_quick, stretch *s) {
     pthread_mutex_lock(&b->lock);
     b->idle++;
@@ -218,7 +218,7 @@ static bool is_anything_done(const batch *b) {
     return false;
 }
 
-/* Sleeps until a thread is out of work, or for `ms`; false where all is over. */
+/* Sleeps until a thread is out of work, or for `ms`; false if all is over. */
 static bool wait_for_results(batch *b, int ms) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -87,7 +87,7 @@ void pc_sweep_free(pc_sweep *sweep);
 
 /* Several shards of a sweep into one results file, byte for byte that of the same sweep without shards. A run that is
  * in several must be equal there. Of the sink `warn` alone is called, where runs are in none of them; it may be NULL.
- * PC_ERROR_INPUT where they are not shards of one sweep and of this build. */
+ * PC_ERROR_INPUT if they are not shards of one sweep and of this build. */
 typedef struct pc_sweep_merge_request {
     const char *output;
     const char *const *shards; /* paths of results files */

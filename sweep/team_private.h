@@ -25,7 +25,7 @@ struct pc_team {
     rank_note *notes;             /* an entry a rank */
 };
 
-/* Rank `number` of `count` over a module that was started; with no module alone. NULL where memory is short. Ended by
+/* Rank `number` of `count` over a module that was started; with no module alone. NULL if memory is short. Ended by
  * pc_team_close. */
 pc_team *pc_team_over(const pc_team_module *module, void *self, int64_t number, int64_t count);
 

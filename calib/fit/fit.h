@@ -75,7 +75,7 @@ typedef struct pc_fit {
 
 void pc_fit_free(pc_fit *fit); /* zeroes it */
 
-/* Fits `count` points: points[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT where they are too
+/* Fits `count` points: points[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT if they are too
  * few for the form, with how many it needs (pieces: 5 points of 3 sizes; rooflines: 8 shapes). `processors` for GEMM
  * and ATTENTION. Same points in any order, same bytes. Threads wait for each other here: GSL has one error handler for
  * all.

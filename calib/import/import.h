@@ -16,7 +16,7 @@ typedef struct pc_import_options {
     const char *device; /* its name; of a table with rows of several devices the one whose rows are taken */
 } pc_import_options;
 
-/* PC_ERROR_INPUT where the collective or the link is none that profiles know; in any spelling. */
+/* PC_ERROR_INPUT if the collective or the link is none that profiles know; in any spelling. */
 pc_code pc_import_check_options(const pc_import_options *options, pc_error *error);
 
 /* Adds what the file holds to the profile, and the file's name to its origin; names the device where the file or the

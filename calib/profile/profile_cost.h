@@ -14,14 +14,14 @@
 extern "C" {
 #endif
 
-/* PC_ERROR_INPUT where the profile is of another GPU than `gpu`, a name as machines have it ("a100-sxm-80gb"), with
+/* PC_ERROR_INPUT if the profile is of another GPU than `gpu`, a name as machines have it ("a100-sxm-80gb"), with
  * both names. A profile that names a GPU of the library has to name this one; otherwise its driver's name ("NVIDIA
  * A100-SXM4-80GB") has to have the same words in it. */
 pc_code pc_profile_check_gpu(const pc_profile *profile, const char *gpu, pc_error *error);
 
 typedef struct pc_profile_cost pc_profile_cost;
 
-/* `profile` is borrowed and outlives it, `gpu` and the rest of `machine` are copied. PC_ERROR_INPUT where the profile
+/* `profile` is borrowed and outlives it, `gpu` and the rest of `machine` are copied. PC_ERROR_INPUT if the profile
  * is of another GPU than the machine's (pc_profile_check_gpu). Free with pc_profile_cost_free. */
 pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machine, pc_profile_cost **cost,
                              pc_error *error);
@@ -55,7 +55,7 @@ enum { PC_SCATTER_QUANTILES = 1001 };
  * last quantile are set so that the thousandth of the distribution at their end has the mean of the samples there. So
  * one sample in a hundred thousand does not count as one in two thousand; the greatest itself may lie beyond. Points
  * without samples, such as imported ones, and those that only watch for drift (PC_PROFILE_SENTINEL) are left out.
- * PC_ERROR_INPUT where none has two samples, and where half of a point's are not above zero. */
+ * PC_ERROR_INPUT if none has two samples, and where half of a point's are not above zero. */
 pc_code pc_profile_scatter(const pc_profile *profile, double quantiles[PC_SCATTER_QUANTILES], pc_error *error);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ extern "C" {
 
 /* TABLE: the device, its versions and ceilings; each fit with its parameters and their standard errors, the errors of
  * cross-validation and the measured range; replays. CSV: a header, and a line a parameter of each fit. JSON: one object
- * with everything but the raw samples. Independent of the locale. PC_ERROR_IO where the stream fails. */
+ * with everything but the raw samples. Independent of the locale. PC_ERROR_IO if the stream fails. */
 pc_code pc_profile_show(const pc_profile *profile, pc_format format, FILE *stream, pc_error *error);
 
 /* Two profiles beside each other. It says what differs in their devices and versions, and what only one of them has.

@@ -21,7 +21,7 @@ template <class T> struct embedding_forward_op {
     struct held {
         pc_vector<T> row, position;
     };
-    /* The table's row of a token, NULL where it has none. */
+    /* The table's row of a token, NULL if it has none. */
     __device__ const T *row_of(int64_t at) const {
         int32_t number = token[at];
         return number >= 0 && number < rows ? table + number * columns : nullptr;

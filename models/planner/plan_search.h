@@ -67,7 +67,7 @@ void plan_heap_sort(plan_heap *heap);
  * fills in the log's counts of points, broken rules and memory. */
 pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error);
 
-/* Both bounds of one choice, whose rules are kept; and its room. PC_ERROR_INPUT where it has a time that cannot be. */
+/* Both bounds of one choice, whose rules are kept; and its room. PC_ERROR_INPUT if it has a time that cannot be. */
 typedef struct plan_bounds {
     int64_t memory_bytes, capacity_bytes;
     double time_s;

@@ -17,7 +17,7 @@ void pc_outline_find_backlog(const pc_outline *outline, const pc_schedule *sched
 void pc_outline_reduce_gradients(const pc_outline *outline, int without, const pc_pipeline_ends *ends,
                                  const pc_time *backlog_ps, pc_time *done_ps);
 
-/* PC_ERROR_INPUT where the last stage is done so late that what follows may run over. */
+/* PC_ERROR_INPUT if the last stage is done so late that what follows may run over. */
 pc_code pc_outline_check_end(pc_time end_ps, pc_error *error);
 
 /* The iteration from its first gathering of parameters to its last step, overhead included, given when each stage's own

@@ -146,7 +146,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
 void pc_iteration_free(pc_iteration *iteration);
 
 /* Of the FLOPs that MFU and HFU count, the part that is not computed: those of flash attention's scores that its causal
- * mask hides, s (s - 1) / 2 of s x s, and kernels skip. PC_ERROR_INPUT where the spec cannot be. */
+ * mask hides, s (s - 1) / 2 of s x s, and kernels skip. PC_ERROR_INPUT if the spec cannot be. */
 typedef struct pc_masked_flops {
     double of_model, of_hardware; /* 0 .. 1 */
 } pc_masked_flops;

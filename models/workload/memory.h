@@ -44,7 +44,7 @@ typedef struct pc_pass_forms {
     bool has_r, splits, mixes;
 } pc_pass_forms;
 
-/* For a checked cut. PC_ERROR_INPUT where a number runs over 2^63. */
+/* For a checked cut. PC_ERROR_INPUT if a number runs over 2^63. */
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error);
 

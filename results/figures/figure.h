@@ -33,10 +33,10 @@ typedef struct pc_timeline {
     const char *memory_unit;       /* "GiB"; plain text */
 } pc_timeline;
 
-/* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
+/* PC_OK if the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
 pc_code pc_figure_check_path(const char *path, pc_error *error);
 
-/* PC_OK where a timeline of so many passes can be drawn; for checking before work, too. */
+/* PC_OK if a timeline of so many passes can be drawn; for checking before work, too. */
 pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
 
 /* A schedule in up to four panels, one below the other. The building block, and its repetitions in pale, as figures 1
