@@ -1,8 +1,8 @@
 /* The planner: GPT-3 175B on 4,096 A100 (DGX A100, 80 GB) with a global batch of 4,096 sequences, over everything that
- * can be chosen: every tp, pp, number of chunks, layout and microbatch size that divides, recomputation, ZeRO, sequence
- * parallelism, overlaps and all orders of ranks. First with 1F1B and its interleaved form, then with all schedules that
- * do not search. The argument `usual`: the first alone; `all`: every schedule, which takes long. PC_PLANNER_THREADS:
- * other than one a processor. */
+ * can be chosen. That is every tp, pp, number of chunks, layout and microbatch size that divides; recomputation, ZeRO,
+ * sequence parallelism, overlaps; and all orders of ranks. First with 1F1B and its interleaved form, then with all
+ * schedules that do not search. The argument `usual`: the first alone; `all`: every schedule, which takes long.
+ * PC_PLANNER_THREADS: other than one a processor. */
 #include "bench/bench.h"
 #include "models/planner/planner.h"
 #include "scenarios/library.h"

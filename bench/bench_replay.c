@@ -1,5 +1,5 @@
-/* Timing a schedule in the three ways that give the same times: a workspace that is kept (as a search does), the whole
- * replay as `engine: auto` does it, which is over longest paths and has no events, and the replay event by event. Each
+/* Timing a schedule in the three ways that give the same times. One is a workspace that is kept, as a search does; one
+ * is the whole replay of `engine: auto`, over longest paths and without events; one is the replay event by event. Each
  * round does all three, so that a noisy machine troubles them alike, and each twice, so that none finds the caches as
  * another left them; the best second time counts. */
 #include "bench/bench.h"

@@ -183,7 +183,7 @@ static void step(void *self, int64_t done, int64_t total, const char *what) {
 
 /* ---- which GPU it is ---- */
 
-/* The name in the library of the GPU that the profile's device is, by what its driver calls it; "" where it is none of
+/* The name in the library of the GPU that the profile's device is, by what its driver calls it; "" if it is none of
  * them. */
 static const char *gpu_of(const pc_profile *profile) {
     int count;

@@ -39,7 +39,7 @@ int finish_output(int status);
 
 /* ---- arguments ---- */
 
-/* An option: `--name`, or `-letter` where letter is not 0; `value` names its argument, NULL where it has none. */
+/* An option: `--name`, or `-letter` where letter is not 0; `value` names its argument, NULL if it has none. */
 typedef struct option_spec {
     const char *name;
     char letter;

@@ -48,7 +48,7 @@ static const option_spec options[] = {{"run", 0, "RUN"},       {"to", 0, "FORMAT
 
 typedef struct request {
     const char *path, *run, *to, *table, *scenario,
-        *output; /* NULL where not given; without output to standard output */
+        *output; /* NULL if not given; without output to standard output */
 } request;
 
 /* ---- what is written ---- */
@@ -154,7 +154,7 @@ static int answer_request(const request *r) {
 
 /* ---- arguments ---- */
 
-/* 0 where all is well, else the exit status, the message printed. */
+/* 0 if all is well, else the exit status, the message printed. */
 static int check_request(const request *r) {
     int index;
     if (!r->path) return report_usage("export: no results file; expected RESULTS.h5");

@@ -58,7 +58,7 @@ static const option_spec options[] = {
 typedef struct request {
     const char *path, *name, *output, *run;
     bool lists;
-    int64_t top; /* 0 where it is not given */
+    int64_t top; /* 0 if it is not given */
     chart_request chart;
 } request;
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A chart as the options give it; NULL where they do not. */
+/* A chart as the options give it; NULL if they do not. */
 typedef struct chart_request {
     const char *x, *y; /* y: up to four columns, commas between them */
     const char *series, *panels, *style, *title;

@@ -9,8 +9,8 @@
 
 /* The row that `name` means: the name of a run, SCENARIO/NAME where several scenarios have a run of that name, or the
  * run's number; what is a name is not taken for a number. `path` stands in messages. `others` holds what the name
- * may mean beside runs, the charts that were offered to it; NULL where that is nothing. The row is the reader's.
- * PC_ERROR_INPUT where there is none, or where there are several: then with what to write instead. */
+ * may mean beside runs, the charts that were offered to it; NULL if that is nothing. The row is the reader's.
+ * PC_ERROR_INPUT if there is none, or where there are several: then with what to write instead. */
 pc_code find_run(const pc_results_reader *reader, const char *path, const char *name, const pc_nearest *others,
                  const pc_run_row **row, pc_error *error);
 

@@ -11,19 +11,19 @@
 
 /* ---- what is asked for ---- */
 
-bool look_take_colour(look_request *r, const char *value) {
+bool look_take_colour(look_request *request, const char *value) {
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = value};
-    if (pc_colour_mode_parse(value, &r->colour)) return true;
+    if (pc_colour_mode_parse(value, &request->colour)) return true;
     pc_nearest_offer_words(&nearest, "auto|always|never");
     report_usage("--color: '%s'%s; expected auto, always or never", value, pc_nearest_hint(&nearest, hint));
     return false;
 }
 
-bool look_take_columns(look_request *r, const char *value, pc_column_namer *name_of) {
+bool look_take_columns(look_request *request, const char *value, pc_column_namer *name_of) {
     pc_error error = {0};
-    r->has_columns = true;
-    if (!pc_column_choice_parse(value, name_of, &r->columns, &error)) return true;
+    request->has_columns = true;
+    if (!pc_column_choice_parse(value, name_of, &request->columns, &error)) return true;
     pc_error_prefix(&error, "--columns");
     report(&error);
     return false;
@@ -60,12 +60,12 @@ static int said_by_terminal(void) {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-pc_table_look look_of(const look_request *r, const look_notes *notes) {
+pc_table_look look_of(const look_request *request, const look_notes *notes) {
     bool is_terminal = isatty(STDOUT_FILENO);
     return (pc_table_look){
         .width = pc_terminal_width(is_terminal, is_terminal ? said_by_terminal() : 0, getenv("COLUMNS")),
-        .is_coloured = pc_colour_is_wanted(r->colour, is_terminal, getenv("NO_COLOR"), getenv("TERM")),
-        .columns = r->has_columns ? &r->columns : NULL,
+        .is_coloured = pc_colour_is_wanted(request->colour, is_terminal, getenv("NO_COLOR"), getenv("TERM")),
+        .columns = request->has_columns ? &request->columns : NULL,
         .notes = notes->list,
         .note_count = notes->count};
 }

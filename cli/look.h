@@ -15,8 +15,8 @@ typedef struct look_request {
 } look_request;
 
 /* Take the value of an option; false after having printed what is wrong. */
-bool look_take_colour(look_request *r, const char *value);
-bool look_take_columns(look_request *r, const char *value, pc_column_namer *name_of);
+bool look_take_colour(look_request *request, const char *value);
+bool look_take_columns(look_request *request, const char *value, pc_column_namer *name_of);
 
 /* Sentences below what all rows have in common, in room of their own. */
 enum { LOOK_NOTES_MAX = 16, LOOK_NOTE_SIZE = 512 };
@@ -33,6 +33,6 @@ void look_note(look_notes *notes, const char *format, ...) PC_PRINTF(2, 3);
 void look_note_assumed(look_notes *notes, const pc_model_assumed *list, int count, bool is_named);
 
 /* The look of standard output now; borrows both. */
-pc_table_look look_of(const look_request *r, const look_notes *notes);
+pc_table_look look_of(const look_request *request, const look_notes *notes);
 
 #endif

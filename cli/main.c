@@ -83,8 +83,9 @@ static const char *const other_names[][2] = {
 #define EXPECTED                                                                                                       \
     "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
 
-/* A standard stream that is closed would be the next file that is opened, and that would hold what belongs on the
- * stream: in its place stands what can only be used the other way round, so that it fails as it would have. */
+/* If a standard stream is closed, the next file that is opened would take its number, and get what belongs on the
+ * stream. So its place is taken by something that can only be used the other way round: using it fails, as it would
+ * have. */
 static bool hold_streams(void) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
         if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)

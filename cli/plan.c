@@ -23,7 +23,7 @@ typedef struct session {
     pc_plan_scenario *scenario;
     pc_run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
     pc_plan_answer answer;
-    pc_results_writer *writer;    /* NULL where no file is wanted */
+    pc_results_writer *writer;    /* NULL if no file is wanted */
     pc_plan_row *rows;            /* one a plan; owns the commands */
     char rule[PC_PLAN_TEXT_SIZE]; /* that most points broke; empty if none did */
 } session;

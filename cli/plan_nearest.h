@@ -4,9 +4,9 @@
 
 #include "models/planner/planner.h"
 
-/* One line on standard error, of a search that found nothing: the fastest or the cheapest that fits, where a limit of
- * the request is to blame; else the least memory; else that every point breaks a rule, and which one most do: `rule`,
- * pc_plan_rule_text's or empty. Searches again for it. */
+/* One line on standard error, of a search that found nothing. If a limit of the request is to blame, it says the
+ * fastest or the cheapest that fits; else the least memory; else that every point breaks a rule, and which rule most do
+ * (`rule`, pc_plan_rule_text's or empty). Searches again for it. */
 void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log,
                       const char *rule);
 

@@ -124,7 +124,7 @@ static bool is_of_plan(const run_flag *flag) {
     return flag >= plan_flags && flag < plan_flags + PLAN_FLAGS;
 }
 
-/* The --set that an option stands for; the caller frees it. NULL where memory is short. */
+/* The --set that an option stands for; the caller frees it. NULL if memory is short. */
 static char *set_of(const run_flag *flag, const char *value) {
     bool is_several = run_flag_is_list(flag, value) || strchr(value, ',') || strcmp(value, "all") == 0;
     const char *list = is_of_plan(flag) ? flag->sweep : pc_plan_scenario_list_of(flag->key);
@@ -136,46 +136,46 @@ static char *set_of(const run_flag *flag, const char *value) {
     return set;
 }
 
-static bool take_path(plan_request *r, const char *path) {
-    if (r->path) {
-        report_usage("plan: two scenarios, %s and %s; expected one", r->path, path);
+static bool take_path(plan_request *request, const char *path) {
+    if (request->path) {
+        report_usage("plan: two scenarios, %s and %s; expected one", request->path, path);
         return false;
     }
-    r->path = path;
+    request->path = path;
     return true;
 }
 
-static bool take_option(plan_request *r, int option, const char *value, const run_flag *const *flags) {
+static bool take_option(plan_request *request, int option, const char *value, const run_flag *const *flags) {
     switch (option) {
     case ARGUMENT_OPERAND:
-        return take_path(r, value);
+        return take_path(request, value);
     case OUTPUT:
-        r->output = value;
+        request->output = value;
         return true;
     case FORMAT:
-        return argument_format("--format", value, &r->format);
+        return argument_format("--format", value, &request->format);
     case COLUMNS:
-        return look_take_columns(&r->look, value, pc_plan_column_name);
+        return look_take_columns(&request->look, value, pc_plan_column_name);
     case COLOUR:
-        return look_take_colour(&r->look, value);
+        return look_take_colour(&request->look, value);
     case JOBS:
-        return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
+        return argument_integer("--jobs", value, 1, JOBS_MAX, &request->jobs);
     case ALL_VARIANTS:
-        return r->wants_variants = true;
+        return request->wants_variants = true;
     case EXHAUSTIVE:
-        return r->is_exhaustive = true;
+        return request->is_exhaustive = true;
     case SET:
-        return run_sets_take(&r->sets, value);
+        return run_sets_take(&request->sets, value);
     case ALLOW_OUTSIDE:
-        return r->allows_outside = true;
+        return request->allows_outside = true;
     case QUIET:
-        return r->is_quiet = true;
+        return request->is_quiet = true;
     default:
-        return option >= 0 && run_sets_take_flag(&r->sets, flags[option], value, set_of);
+        return option >= 0 && run_sets_take_flag(&request->sets, flags[option], value, set_of);
     }
 }
 
-int plan_request_parse(int argc, char **argv, plan_request *r) {
+int plan_request_parse(int argc, char **argv, plan_request *request) {
     option_spec options[FLAGS_MAX];
     const run_flag *flags[FLAGS_MAX] = {NULL};
     list_options(options, flags);
@@ -186,15 +186,15 @@ int plan_request_parse(int argc, char **argv, plan_request *r) {
             return finish_output(EXIT_DONE);
         }
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
-        if (!take_option(r, option, x.value, flags)) return run_sets_status(&r->sets);
+        if (!take_option(request, option, x.value, flags)) return run_sets_status(&request->sets);
     }
-    if (!r->path && r->sets.count == 0)
+    if (!request->path && request->sets.count == 0)
         return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
     return -1;
 }
 
-void plan_request_free(plan_request *r) {
-    run_sets_free(&r->sets);
+void plan_request_free(plan_request *request) {
+    run_sets_free(&request->sets);
 }
 
 /* ---- the run of a plan ---- */
@@ -267,24 +267,25 @@ static void write_key(void *context, const char *key, const char *value) {
 }
 
 /* What the user said of the setting; what was said of the choices, the plan says anew. */
-static void write_set(line *to, const plan_request *r, const char *set) {
-    for (int i = 0; i < r->sets.flag_count; i++)
-        if (r->sets.flags[i].set == set) return write_option(to, r->sets.flags[i].flag, r->sets.flags[i].value);
+static void write_set(line *to, const plan_request *request, const char *set) {
+    for (int i = 0; i < request->sets.flag_count; i++)
+        if (request->sets.flags[i].set == set)
+            return write_option(to, request->sets.flags[i].flag, request->sets.flags[i].value);
     write(to, " --set ");
     write_word(to, set);
 }
 
-pc_code plan_request_command(const plan_request *r, const pc_plan_scenario *scenario, const pc_plan_choice *choice,
-                             char **command, pc_error *error) {
+pc_code plan_request_command(const plan_request *request, const pc_plan_scenario *scenario,
+                             const pc_plan_choice *choice, char **command, pc_error *error) {
     line text = {0};
     write(&text, "pipecast run");
-    if (r->path) {
+    if (request->path) {
         write(&text, " ");
-        write_word(&text, r->path);
+        write_word(&text, request->path);
     }
-    if (r->allows_outside) write(&text, " --allow-outside");
-    for (int i = 0; i < r->sets.count; i++)
-        if (strncmp(r->sets.list[i], "setting.", 8) == 0) write_set(&text, r, r->sets.list[i]);
+    if (request->allows_outside) write(&text, " --allow-outside");
+    for (int i = 0; i < request->sets.count; i++)
+        if (strncmp(request->sets.list[i], "setting.", 8) == 0) write_set(&text, request, request->sets.list[i]);
     pc_code code = pc_plan_scenario_put(scenario, choice, write_key, &text, error);
     if (!code && text.has_failed) code = pc_error_no_memory(error);
     if (code)

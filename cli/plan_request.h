@@ -23,12 +23,12 @@ typedef struct plan_request {
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
 
-/* Reads the arguments. -1 where there is something to do; else the exit status, all having been said. */
-int plan_request_parse(int argc, char **argv, plan_request *r);
-void plan_request_free(plan_request *r);
+/* Reads the arguments. -1 if there is something to do; else the exit status, all having been said. */
+int plan_request_parse(int argc, char **argv, plan_request *request);
+void plan_request_free(plan_request *request);
 
 /* "pipecast run FILE --tp 8 ...": the run of a choice, as a shell takes it; the caller frees it with free(). */
-pc_code plan_request_command(const plan_request *r, const pc_plan_scenario *scenario, const pc_plan_choice *choice,
-                             char **command, pc_error *error);
+pc_code plan_request_command(const plan_request *request, const pc_plan_scenario *scenario,
+                             const pc_plan_choice *choice, char **command, pc_error *error);
 
 #endif

@@ -117,7 +117,8 @@ static bool is_of_set(const pc_error *error, const run_flag_use *use) {
     return strcmp(pc_error_part_of(error, PC_ERROR_PART_FILE), file) == 0;
 }
 
-/* The option for a key, "dp", or for the first of several, "model"; NULL where there is none. */
+/* The option for a key, "dp", or for the first of several, "model", which is more than --model gives; NULL if there
+ * is none. */
 static const run_flag *flag_of_key(const char *key, size_t length) {
     for (const run_flag *flag = run_flags(); flag->name; flag++) {
         bool is_it = strncmp(flag->key, key, length) == 0;

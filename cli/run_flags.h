@@ -27,7 +27,7 @@ typedef struct run_flag_use {
  * "--machine: missing; ...". */
 void run_flags_explain(const run_flag_use *uses, int count, pc_error *error);
 
-/* What is wrong with a value before it is anything's; NULL where nothing is. */
+/* What is wrong with a value before it is anything's; NULL if nothing is. */
 const char *run_flag_fault(const run_flag *flag, const char *value);
 
 /* Whether the value is a list of several, or a range that stands for several: "4,8", "1..8". */
@@ -36,7 +36,7 @@ bool run_flag_is_list(const run_flag *flag, const char *value);
 /* Whether the two say the same thing in two ways, so that one of them would go unheard. */
 bool run_flags_rival(const run_flag *one, const run_flag *other);
 
-/* The --set that the flag with this value stands for; the caller frees it. NULL where memory is short. */
+/* The --set that the flag with this value stands for; the caller frees it. NULL if memory is short. */
 char *run_flag_set(const run_flag *flag, const char *value);
 
 #endif

@@ -26,11 +26,11 @@ typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TO
 
 typedef struct schedule_request {
     const char *name;                      /* as messages call it; of a block what stands in its file */
-    const char *block;                     /* the file of a block in place of a name; NULL where not given */
-    int block_steps;                       /* a pc_block_steps; -1 where not given */
-    int64_t devices, microbatches, chunks; /* 0 where not given */
+    const char *block;                     /* the file of a block in place of a name; NULL if not given */
+    int block_steps;                       /* a pc_block_steps; -1 if not given */
+    int64_t devices, microbatches, chunks; /* 0 if not given */
     pc_unit_costs units;
-    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL where not given */
+    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL if not given */
     schedule_format format;
     const char *figure;
     pc_engine_mode engine;
@@ -257,9 +257,9 @@ static pc_code read_limits_of(const schedule_request *r, int devices, double *li
 typedef struct answer {
     const schedule_request *request;
     double *limit;        /* a number a device, in microbatches; infinite: none */
-    int64_t *limit_bytes; /* the same as pc_memory_limit has it; NULL where no limit was given */
+    int64_t *limit_bytes; /* the same as pc_memory_limit has it; NULL if no limit was given */
     pc_costs costs;
-    pc_given_block *given; /* the block of one's own; NULL where there is none */
+    pc_given_block *given; /* the block of one's own; NULL if there is none */
     pc_schedule schedule;
     pc_block block; /* the one that the schedule repeats; without devices where there is none */
     pc_replay replay;

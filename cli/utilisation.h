@@ -18,9 +18,9 @@ typedef struct utilisation {
 /* Looks at the row of a run, those of a table in its order; the caller's `index` is kept. Again is not twice. */
 void utilisation_note(utilisation *used, int64_t index, const pc_run_row *row);
 
-/* Says in one line on standard error which runs are over 1, and why: the whole s x s of attention is counted, and a
- * causal mask leaves half of it to be computed; or, where that is not enough, the cost model's kernels are faster than
- * the peak by which MFU and HFU divide. `spec` is that of the run `most`; `what`: "run" or "plan". */
+/* Says in one line on standard error which runs are over 1, and why. The whole s x s of attention is counted, and a
+ * causal mask leaves half of it to be computed. If that is not enough, the cost model's kernels are faster than the
+ * peak by which MFU and HFU divide. `spec` is that of the run `most`; `what`: "run" or "plan". */
 void utilisation_warn(const utilisation *used, const char *what, const pc_iteration_spec *spec);
 
 #endif

@@ -1,8 +1,8 @@
 /* Times that follow without events.
  *
- * Where no task takes or gives memory and every processor has its order, when a task starts depends on the ends of
- * those before it alone: as soon as these are known, though they may lie ahead, so is its own start and, unless it is a
- * flow, its end. Only flows need events, for others may change how long they last: one to begin, one to end.
+ * If no task takes or gives memory and every processor has its order, a task's start depends only on the ends of those
+ * before it. As soon as these are known, though they may lie ahead, so is its own start and, unless it is a flow, its
+ * end. Only flows need events, for others may change how long they last: one to begin, one to end.
  */
 #include "engine/simulation_internal.h"
 

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* `count` elements of `size` bytes, zeroed; NULL where memory is short or count * size overflows. A count of zero
+/* `count` elements of `size` bytes, zeroed; NULL if memory is short or count * size overflows. A count of zero
  * gives a pointer that may be freed and must not be read. */
 void *pc_alloc(size_t count, size_t size);
 
@@ -21,7 +21,7 @@ void *pc_realloc(void *block, size_t count, size_t size);
 /* `count` elements at an address that is a multiple of `alignment` (a power of two), not zeroed. */
 void *pc_alloc_aligned(size_t alignment, size_t count, size_t size);
 
-/* A copy of the string; NULL where memory is short. */
+/* A copy of the string; NULL if memory is short. */
 char *pc_strdup(const char *text);
 
 /* Takes back what the functions above gave; NULL is fine. */

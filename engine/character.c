@@ -4,7 +4,7 @@
 
 /* ---- UTF-8 ---- */
 
-/* The length of the sequence that `lead` starts, and the bits of the character it holds; 0 where it starts none. */
+/* The length of the sequence that `lead` starts, and the bits of the character it holds; 0 if it starts none. */
 static int sequence_length(unsigned char lead, unsigned *bits) {
     if (lead < 0x80) return *bits = lead, 1;
     if (lead >= 0xC2 && lead <= 0xDF) return *bits = lead & 0x1F, 2;

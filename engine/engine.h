@@ -36,12 +36,12 @@ void pc_engine_set_handler(pc_engine *engine, uint32_t kind, pc_handler *handler
 pc_time pc_engine_now(const pc_engine *engine);
 
 /* Handles the event at now + delay (delay >= 0); among events of one time, those of a lower priority first, then in the
- * order in which they were posted. `handle` may be NULL. False where the time runs over or memory is short; the engine
+ * order in which they were posted. `handle` may be NULL. False if the time runs over or memory is short; the engine
  * then stops after the running handler, and pc_engine_run returns the fault: a handler need not check. */
 bool pc_engine_post(pc_engine *engine, pc_time delay, uint16_t priority, const pc_event *event,
                     pc_event_handle *handle);
 
-/* False where the event has happened or was cancelled before. */
+/* False if the event has happened or was cancelled before. */
 bool pc_engine_cancel(pc_engine *engine, pc_event_handle handle);
 
 /* Runs until no event is pending, the next one lies after `until`, or pc_engine_stop; then the clock stands at the last

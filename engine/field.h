@@ -52,7 +52,7 @@ typedef struct pc_field {
         double: PC_FIELD_REAL,                                                                                         \
         bool: PC_FIELD_FLAG)
 
-/* What a struct has: text of TEXT and CHOICE ("" where it is none of them), otherwise NULL; the others 0 where they do
+/* What a struct has: text of TEXT and CHOICE ("" if it is none of them), otherwise NULL; the others 0 if they do
  * not apply. */
 typedef struct pc_field_value {
     const char *text;
@@ -76,10 +76,10 @@ size_t pc_field_size(const pc_field *field);
 bool pc_field_is_defined(const pc_field *field, const void *row);
 void pc_field_clear(const pc_field *field, void *row);
 
-/* A value of a text's type as text, cut to `size` with its zero; "" where it is not defined. */
+/* A value of a text's type as text, cut to `size` with its zero; "" if it is not defined. */
 void pc_field_get_text(const pc_field *field, const void *row, char *text, size_t size);
 
-/* The way back, for a type of that sort: false where the field cannot have the value (the struct may then have a number
+/* The way back, for a type of that sort: false if the field cannot have the value (the struct may then have a number
  * all the same). "" is no choice and no hash. */
 bool pc_field_set_text(const pc_field *field, void *row, const char *text);
 bool pc_field_set_integer(const pc_field *field, void *row, int64_t value);

@@ -3,8 +3,8 @@
  * When a flow begins or ends, the flows that may notice are those it shares a link with, those they share a link with,
  * and so on. Only their rates are computed anew; a flow whose rate stays keeps its end event, so that one which is
  * never disturbed ends exactly latency + bytes / bandwidth after its start. Rates are computed once an instant, after
- * all that begins and ends at it, over links and flows in the order of their numbers: so they do not depend, to the
- * last bit, on the order in which that was handled.
+ * all that begins and ends at it, over links and flows in the order of their numbers. So they do not depend, to the
+ * last bit, on the order in which beginnings and ends were handled.
  */
 #include "engine/simulation_internal.h"
 
@@ -94,7 +94,7 @@ static inline const int32_t *links_of(const pc_program *program, int32_t route, 
     return program->route_links + program->route_offset[route];
 }
 
-/* The rate that the flow has where it shares no link with another one; 0 where it shares some. Notes what its unshared
+/* The rate that the flow has where it shares no link with another one; 0 if it shares some. Notes what its unshared
  * links leave it. */
 static double enter_links(pc_simulation *s, int32_t place) {
     flow_state *x = &s->flow;

@@ -50,7 +50,7 @@ void pc_memory_on_stop(pc_engine *engine, const pc_event *event, void *context) 
     pc_engine_stop(engine);
 }
 
-/* False where not even the sum can be written down. */
+/* False if not even the sum can be written down. */
 static bool note_overdraft(pc_simulation *s, const pc_task *t) {
     if (s->overdrawn[t->memory] < 0) s->overdrawn[t->memory] = pc_engine_now(s->engine);
     return t->take_bytes <= INT64_MAX - s->level[t->memory];

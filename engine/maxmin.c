@@ -2,7 +2,7 @@
 
 static const double NOT_FIXED = -1.0;
 
-/* The link whose waiting flows get least if they share what is left of it; -1 where no flow waits. */
+/* The link whose waiting flows get least if they share what is left of it; -1 if no flow waits. */
 static int32_t tightest_link(int32_t link_count, const double *left, const int32_t *waiting, double *share) {
     int32_t tightest = -1;
     for (int32_t l = 0; l < link_count; l++) {

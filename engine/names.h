@@ -1,8 +1,8 @@
 /* names.h: which of some names a misspelt word probably means. Pure: words in, words out.
  *
- * Case, '-', '_' and spaces do not count. Better than others, in this order: the same word, or all of it but a letter
- * at an end; a part of the name; one slip away (a letter too many, too few, another, or two that changed places); the
- * name a part of the word; a few slips away, of long words more than of short ones.
+ * Case, '-', '_' and spaces do not count. Names are better in this order. First the same word, or all of it but a
+ * letter at an end; then a part of the name. Then one slip away: a letter too many, too few, another, or two that
+ * changed places. Then the name a part of the word; last a few slips away, of long words more than of short ones.
  */
 #ifndef PC_ENGINE_NAMES_H
 #define PC_ENGINE_NAMES_H
@@ -30,7 +30,7 @@ void pc_nearest_offer_as(pc_nearest *nearest, const char *name, const char *alia
 /* Offers the words of "one|two|three". */
 void pc_nearest_offer_words(pc_nearest *nearest, const char *words);
 
-/* Writes " (did you mean a, b or c?)", or nothing where no name is near, and returns `text`. */
+/* Writes " (did you mean a, b or c?)", or nothing if no name is near, and returns `text`. */
 const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]);
 
 #ifdef __cplusplus

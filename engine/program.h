@@ -40,13 +40,16 @@ typedef struct pc_link {
 } pc_link;
 
 /* When a task asks for more than is left.
+ *
  * FAIL: the run ends with that instant; of several, the task with the least number is told of.
+ *
  * NOTE: the level goes beyond the capacity, and the run goes on; the result says when.
+ *
  * WAIT: the task is put aside, and its processor goes on with the next one of its order. That one may be put aside in
- * turn; so is one that is not ready because it waits, itself or over others, for one that waits for memory; but if it
- * is merely not ready yet, the processor waits for it. When bytes are given back, and when the processor is free again,
+ * turn. So is one that is not ready because it waits, itself or over others, for one that waits for memory. If it is
+ * merely not ready yet, the processor waits for it. When bytes are given back, and when the processor is free again,
  * the tasks that were put aside are tried first, in their order; what goes on with one of them comes right behind it.
- * Where nothing goes on any more and some wait for memory, the run was out of it. */
+ * If nothing goes on any more and some wait for memory, the run was out of it. */
 typedef enum pc_memory_policy { PC_MEMORY_FAIL, PC_MEMORY_WAIT, PC_MEMORY_NOTE } pc_memory_policy;
 
 typedef struct pc_task {
@@ -89,7 +92,7 @@ pc_code pc_program_add_task(pc_program *program, const pc_task *task, int32_t *n
 /* `to` starts no earlier than `delay_ps` after the end of `from`. Any order of tasks; cycles are found by the run. */
 pc_code pc_program_add_edge(pc_program *program, int32_t from, int32_t to, pc_time delay_ps, pc_error *error);
 
-/* Checks all numbers and makes the program ready to run; what is added later breaks the seal. PC_ERROR_INPUT where a
+/* Checks all numbers and makes the program ready to run; what is added later breaks the seal. PC_ERROR_INPUT if a
  * task or an edge names something that is not there or has a negative time or size, or a part is none. */
 pc_code pc_program_seal(pc_program *program, pc_error *error);
 

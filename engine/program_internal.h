@@ -48,7 +48,7 @@ struct pc_program {
     int32_t *next_in_order;  /* the task that an in-order processor runs after this one, or -1 */
     int32_t *first_in_order; /* a number a processor: its first task, or -1 */
     size_t first_capacity;
-    int32_t longest_route; /* links of the longest one; 0 where there is none */
+    int32_t longest_route; /* links of the longest one; 0 if there is none */
 };
 
 #endif

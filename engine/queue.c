@@ -10,8 +10,8 @@
  * array.
  *
  * With a million events pending every first touch of a node or a bucket is a miss, and what counts is that none waits
- * for another: buckets hold numbers of nodes in a cache line instead of a chain through them, so that all nodes of a
- * bucket are asked for at once, one bucket ahead of their use.
+ * for another. So a bucket holds numbers of nodes in a cache line instead of a chain through them. All nodes of a
+ * bucket are then asked for at once, one bucket ahead of their use.
  */
 #include "engine/queue_internal.h"
 
@@ -336,7 +336,7 @@ static void take_bucket(pc_queue *queue, rung *r) {
     }
 }
 
-/* Brings the next events into the empty near; false where there are none at all. */
+/* Brings the next events into the empty near; false if there are none at all. */
 static __attribute__((noinline)) bool refill(pc_queue *queue) {
     near_clear(queue);
     while (near_count(queue) == 0) {

@@ -5,9 +5,9 @@
  * what leaves next never depends on how the queue is built.
  *
  * How it is built is hidden here and may change: see queue.c. A push and a pop cost a near-constant time whatever the
- * number of pending events. An event takes at most 64 bytes, of room that is doubled when it is full; a cancelled event
- * keeps its bytes for a while, but when the room is full and most of it is cancelled events, those are thrown out
- * instead. Nothing is allocated before the queue holds more events than it ever did, or than it was created for.
+ * number of pending events. An event takes at most 64 bytes, of room that is doubled when it is full. A cancelled event
+ * keeps its bytes for a while. If the room is full and most of it is cancelled events, those are thrown out instead.
+ * Nothing is allocated before the queue holds more events than it ever did, or than it was created for.
  */
 #ifndef PC_ENGINE_QUEUE_H
 #define PC_ENGINE_QUEUE_H
@@ -56,13 +56,13 @@ size_t pc_queue_size(const pc_queue *queue);
 PC_MUST_USE bool pc_queue_push(pc_queue *queue, pc_time time, uint16_t priority, const pc_event *event,
                                pc_event_handle *handle);
 
-/* Takes the first event out; false where there is none. Never allocates. */
+/* Takes the first event out; false if there is none. Never allocates. */
 PC_MUST_USE bool pc_queue_pop(pc_queue *queue, pc_time *time, pc_event *event);
 
-/* The time of the first event; false where there is none. */
+/* The time of the first event; false if there is none. */
 PC_MUST_USE bool pc_queue_next_time(pc_queue *queue, pc_time *time);
 
-/* Takes a pending event out before its time; false where it has left already. */
+/* Takes a pending event out before its time; false if it has left already. */
 bool pc_queue_cancel(pc_queue *queue, pc_event_handle handle);
 
 /* Bytes that the queue holds, for benchmarks. */

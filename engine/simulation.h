@@ -51,9 +51,9 @@ typedef struct pc_simulation_result {
     pc_time time_ps;         /* OUT_OF_MEMORY: when the run ended; otherwise the last task's end */
     int64_t level_bytes;     /* OUT_OF_MEMORY: what was taken then */
     uint64_t event_count;    /* events handled */
-    const pc_time *start_ps; /* a number a task; -1 where it did not start or end */
+    const pc_time *start_ps; /* a number a task; -1 if it did not start or end */
     const pc_time *end_ps;
-    const pc_time *ready_ps;     /* when all that it waits for was there, delays included; -1 where it was not. A part's
+    const pc_time *ready_ps;     /* when all that it waits for was there, delays included; -1 if it was not. A part's
                                   * is its task's. From then to its start it waits for its processor, or for memory */
     const int64_t *peak_bytes;   /* a number a memory */
     const pc_time *overdrawn_ps; /* a number a memory: when its level first went beyond the capacity; -1: never */

@@ -1,8 +1,8 @@
 /* Tasks that wait for memory.
  *
  * In a program with a memory for which tasks wait, what starts is decided anew at every instant at which something
- * ended or got ready: a processor has no task until one starts. A task for which there is no room is put aside, and so
- * is one whose turn it is while it waits for one that was put aside, however far away that is: its processor need not
+ * ended or got ready: a processor has no task until one starts. A task for which there is no room is put aside. So is
+ * one whose turn it is while it waits, over however many others, for one that was put aside: its processor need not
  * wait for what waits for memory. Those that were put aside come first when bytes are given back and when the processor
  * is free, in their order; then come the next ones of the processor's order.
  *

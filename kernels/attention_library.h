@@ -9,12 +9,12 @@ extern "C" {
 #endif
 
 /* Opens the shared library at `path` for the attention families of this device, which then know it by its own name
- * (pc_device_info.attention). PC_ERROR_IO where it cannot be opened, lacks a function or is of another version.
+ * (pc_device_info.attention). PC_ERROR_IO if it cannot be opened, lacks a function or is of another version.
  * To be closed before the device. */
 pc_code pc_attention_library_open(pc_device *device, const char *path, pc_error *error);
 void pc_attention_library_close(pc_device *device); /* where none is open, or no device, nothing */
 
-/* Why the library does not run any more: its results are not right, or it failed; "" where nothing is wrong, or none is
+/* Why the library does not run any more: its results are not right, or it failed; "" if nothing is wrong, or none is
  * open. Valid until it is closed. */
 const char *pc_attention_library_fault(const pc_device *device);
 

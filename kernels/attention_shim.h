@@ -5,10 +5,11 @@
  * library is opened at run time. What it gives is compared with our own kernel's results before it is timed beside it,
  * and it runs where it is right and faster.
  *
- * Tensors lie on the device, row-major: query, out and their gradients [batch, m, heads, k]; key, value and their
- * gradients [batch, n, kv_heads, k]; log_sum float [batch, heads, m], natural logarithms of the sums of exp(score),
- * with score = query * key / sqrt(k). Causal: query i of m sees the keys up to i + n - m; one that sees none has out 0,
- * log_sum -inf and gives no gradient. heads / kv_heads neighbouring query heads share a key/value head.
+ * Tensors lie on the device, row-major. Of shape [batch, m, heads, k] are query, out and their gradients; of [batch, n,
+ * kv_heads, k] key, value and their gradients. The logarithms `log_sum`, float [batch, heads, m], are natural ones of
+ * the sums of exp(score), with score = query * key / sqrt(k). Causal: query i of m sees the keys up to i + n - m; one
+ * that sees none has out 0, log_sum -inf and gives no gradient. heads / kv_heads neighbouring query heads share a
+ * key/value head.
  */
 #ifndef PC_KERNELS_ATTENTION_SHIM_H
 #define PC_KERNELS_ATTENTION_SHIM_H

@@ -24,7 +24,7 @@ typedef struct pc_device pc_device;
 
 typedef struct pc_device_info {
     char name[128];
-    char driver[64], runtime[64], blas[64], nccl[64], attention[64]; /* versions; "" where there is none */
+    char driver[64], runtime[64], blas[64], nccl[64], attention[64]; /* versions; "" if there is none */
     int compute_major, compute_minor;
     int processors;          /* SMs */
     int64_t memory_bytes;    /* as the driver reports it */
@@ -42,7 +42,7 @@ const pc_device_info *pc_device_about(const pc_device *device);
 
 /* ---- memory ---- */
 
-/* 256-byte aligned; in stream order, without waiting for the device. PC_ERROR_NO_MEMORY where it does not fit. */
+/* 256-byte aligned; in stream order, without waiting for the device. PC_ERROR_NO_MEMORY if it does not fit. */
 pc_code pc_device_allocate(pc_device *device, int64_t bytes, void **address, pc_error *error);
 void pc_device_free(pc_device *device, void *address); /* NULL is fine */
 /* Bytes in allocations, as the device's allocator counts them: now, and the most since the last reset. (Not called

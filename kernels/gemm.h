@@ -5,8 +5,8 @@
  *   gemm_forward          a [m,k]  b [n,k]  c [m,n]  then bias [n] with an epilogue, then pre [m,n] with that of GELU
  *   gemm_input_gradient   a [m,k]  b [k,n]  c [m,n]
  *   gemm_weight_gradient  a [k,m]  b [k,n]  c [m,n] in fp32
- * a, b, bias, pre and the first two c are of the shape's dtype. c is a product of a and b, c += where it accumulates;
- * behind it bias is added to every row (c), or the sum is kept (pre) and c = gelu(pre), in the tanh form.
+ * a, b, bias, pre and the first two c are of the shape's dtype. c is the product of a and b, or c plus it if it
+ * accumulates. Then bias is added to every row of c; or that sum is kept in pre, and c = gelu(pre), in the tanh form.
  */
 #ifndef PC_KERNELS_GEMM_H
 #define PC_KERNELS_GEMM_H

@@ -45,7 +45,7 @@ typedef struct pc_tensor {
     pc_fill fill;      /* of inputs and what is worked on in place */
     double scale;
     double tolerance; /* outputs: the largest |got - right| / (|right| + typical |right|) that is no fault, beside the
-                       * rounding to dtype; 0 where it has to be exact */
+                       * rounding to dtype; 0 if it has to be exact */
 } pc_tensor;
 
 enum { PC_KERNEL_TENSORS = 16 };
@@ -93,7 +93,7 @@ typedef struct pc_kernel_family {
 
 /* The table of all, in a fixed order. */
 const pc_kernel_family *const *pc_kernel_families(int *count);
-const pc_kernel_family *pc_kernel_family_find(const char *name); /* NULL where there is none */
+const pc_kernel_family *pc_kernel_family_find(const char *name); /* NULL if there is none */
 
 #ifdef __cplusplus
 }

@@ -170,7 +170,7 @@ static void compare(const held *h, pc_kernel_check *check) {
     }
 }
 
-/* The first byte of `count` that differs; -1 where none does. */
+/* The first byte of `count` that differs; -1 if none does. */
 static int64_t first_difference(const char *a, const char *b, int64_t count) {
     if (memcmp(a, b, (size_t)count) == 0) return -1;
     int64_t i = 0;
@@ -201,8 +201,8 @@ static void judge(const bench *b, pc_kernel_check *check) {
 
 /* ---- once more, without room to spare ---- */
 
-/* Every tensor in an allocation of its own length, so that a tool that watches accesses sees those beyond it, and so
- * that what stood in outputs and scratch before is another: the same inputs have to give the same bytes. */
+/* Every tensor is an allocation of its own length, so that a tool that watches accesses sees those beyond it. What
+ * stood in outputs and scratch before is another each time: the same inputs have to give the same bytes. */
 static pc_code run_bare(const bench *b, void **bare, pc_kernel_check *check, pc_error *error) {
     pc_code code = PC_OK;
     for (int i = 0; i < b->count && !code; i++) {

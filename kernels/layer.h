@@ -69,7 +69,7 @@ typedef struct pc_layer {
     int input, output, output_gradient, input_gradient;
 } pc_layer;
 
-/* PC_ERROR_INPUT where the shape cannot be. */
+/* PC_ERROR_INPUT if the shape cannot be. */
 pc_code pc_layer_make(const pc_layer_shape *shape, pc_layer *layer, pc_error *error);
 
 /* Bytes of a slot, and of the slots of a life. */

@@ -33,7 +33,7 @@ static void add_pass(const pc_layer_pass *pass, pc_layer_tape *tape) {
     for (int i = 0; i < pass->count; i++) tape->moment[tape->count++] = (pc_layer_moment){.step = &pass->step[i]};
 }
 
-/* The first and the last step that uses a slot; false where none does. */
+/* The first and the last step that uses a slot; false if none does. */
 static bool find_span(const pc_layer_tape *tape, int slot, int *first, int *last) {
     *first = -1;
     for (int i = 0; i < tape->count; i++) {

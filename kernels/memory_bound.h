@@ -22,12 +22,13 @@
  *   cross_entropy_backward  logits, target, log_sum, logits_gradient 16 of the loss's mean over m. A target outside
  *                           0 to n - 1 is no token: loss 0, gradient 0
  *   embedding_forward       table 16 [k,n], token int32 [m], [position_table 16 [m/batch,n]], output 16 [m,n];
- * positions with PC_EPILOGUE_BIAS: `batch` sequences of m / batch tokens. A token outside 0 to k - 1 has a row of
- * zeros, as with a cut vocabulary embedding_backward      output_gradient, token, table_gradient fp32 [k,n], added to,
- * [position_table_gradient fp32, added to], order: scratch bias_gradient           output_gradient 16 [m,n],
- * bias_gradient fp32 [n], added to, partial: scratch adam                    gradient fp32 [m,n]; master, momentum,
- * variance fp32, in place; weight 16 (adam.h) copy                    input 16 [m,n], output 16: the yardstick of all
- * others
+ *                           positions with PC_EPILOGUE_BIAS: `batch` sequences of m / batch tokens. A token outside
+ *                           0 to k - 1 has a row of zeros, as with a cut vocabulary
+ *   embedding_backward      output_gradient, token, table_gradient fp32 [k,n], added to,
+ *                           [position_table_gradient fp32, added to], order: scratch
+ *   bias_gradient           output_gradient 16 [m,n], bias_gradient fp32 [n], added to, partial: scratch
+ *   adam                    gradient fp32 [m,n]; master, momentum, variance fp32, in place; weight 16 (adam.h)
+ *   copy                    input 16 [m,n], output 16: the yardstick of all others
  */
 #ifndef PC_KERNELS_MEMORY_BOUND_H
 #define PC_KERNELS_MEMORY_BOUND_H

@@ -40,7 +40,7 @@ typedef struct pc_transfer_id {
 
 typedef struct pc_transfer_group pc_transfer_group;
 
-/* PC_ERROR_IO where the library is missing or fails, with its own words. One rank makes the id, all open with it. */
+/* PC_ERROR_IO if the library is missing or fails, with its own words. One rank makes the id, all open with it. */
 pc_code pc_transfer_id_make(pc_transfer_id *id, pc_error *error);
 pc_code pc_transfer_open(pc_device *device, const pc_transfer_id *id, int ranks, int rank, pc_transfer_group **group,
                          pc_error *error);
@@ -59,7 +59,7 @@ pc_code pc_transfer_largest(pc_transfer_group *group, double *values, int count,
 /* How two devices of this machine are joined: "nvlink", "pcie"; "loopback" where they are one and the same. */
 const char *pc_transfer_link(int device, int other);
 
-/* The version of the library, "" where there is none. */
+/* The version of the library, "" if there is none. */
 void pc_transfer_version(char *text, int size);
 
 #ifdef __cplusplus

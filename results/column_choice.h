@@ -21,7 +21,7 @@ typedef struct pc_column_choice {
     int column[PC_COLUMN_CHOICE_MAX]; /* numbers of the namer, in the order in which they were asked for */
 } pc_column_choice;
 
-/* Reads "mfu,iteration_s", with blanks around names or without, or "all". PC_ERROR_INPUT where a name is none (with
+/* Reads "mfu,iteration_s", with blanks around names or without, or "all". PC_ERROR_INPUT if a name is none (with
  * the nearest ones), is empty, or is there twice. */
 pc_code pc_column_choice_parse(const char *text, pc_column_namer *name_of, pc_column_choice *choice, pc_error *error);
 

@@ -83,10 +83,10 @@ typedef struct pc_column {
 /* All of them, `*count`, in the order of the CSV. Static storage. */
 const pc_column *pc_columns(int *count);
 
-/* By name; NULL where there is none. */
+/* By name; NULL if there is none. */
 const pc_column *pc_column_find(const char *name);
 
-/* That of what others published for this one; NULL where there is none. */
+/* That of what others published for this one; NULL if there is none. */
 const pc_column *pc_column_published(const pc_column *column);
 
 /* Whether its values are numbers, whole or not; else they have texts. */
@@ -100,7 +100,7 @@ void pc_run_row_clear(pc_run_row *row);
 bool pc_column_defined(const pc_column *column, const pc_run_row *row);
 
 /* The value; the column must be of the type that the name says. pc_column_text is for TEXT, CHOICE and HASH alike and
- * writes at most `size` bytes with the terminating zero; "" where the value is not defined. */
+ * writes at most `size` bytes with the terminating zero; "" if the value is not defined. */
 int64_t pc_column_integer(const pc_column *column, const pc_run_row *row);
 double pc_column_real(const pc_column *column, const pc_run_row *row);
 void pc_column_text(const pc_column *column, const pc_run_row *row, char *text, size_t size);

@@ -32,11 +32,11 @@ typedef struct pc_compare_summary {
 
 /* Writes what differs. Rows of one scenario and name belong together, whatever their order; all columns but the number
  * of the run are compared, and a value differs from none. Of numbers the relative difference is (b - a) / |a|, and
- * there is none where a is 0. TABLE: a line a run and column that differ (run, column, a, b, difference); a line a
- * column with its largest relative difference, where a column differs more than once; runs that only one has; and a
- * line that sums up. CSV, JSON: a row a difference: scenario, name, column, a, b, difference (b - a), relative; and for
- * a run that only one has a row with column "run" and its number there. Takes time in proportion to the rows.
- * PC_ERROR_INPUT where a file has two rows of one scenario and name; PC_ERROR_IO where the stream fails. */
+ * there is none where a is 0. TABLE has a line a run and column that differ (run, column, a, b, difference). If a
+ * column differs more than once, it has a line with its largest relative difference. Then come the runs that only one
+ * has, and a line that sums up. CSV, JSON: a row a difference: scenario, name, column, a, b, difference (b - a),
+ * relative; and for a run that only one has a row with column "run" and its number there. Takes time in proportion to
+ * the rows. PC_ERROR_INPUT if a file has two rows of one scenario and name; PC_ERROR_IO if the stream fails. */
 pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
                    const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error);
 

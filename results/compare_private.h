@@ -12,7 +12,7 @@
 /* A column over all runs that both have. */
 typedef struct pc_column_difference {
     int64_t runs;        /* in so many it differs */
-    double largest;      /* relative difference, the farthest from zero; NaN where there is none */
+    double largest;      /* relative difference, the farthest from zero; NaN if there is none */
     int64_t largest_row; /* of A */
 } pc_column_difference;
 
@@ -35,10 +35,10 @@ typedef struct pc_difference {
 
 #define PC_DIFFERENCE_START ((pc_difference){0, -1})
 
-/* Moves on to the next; false where there is none left. */
+/* Moves on to the next; false if there is none left. */
 bool pc_difference_next(const pc_comparison *c, pc_difference *at);
 
-/* (b - a) / |a|; NaN where the column is none of numbers, or one of them is not defined, or there is no such number. */
+/* (b - a) / |a|; NaN if the column is none of numbers, or one of them is not defined, or there is no such number. */
 double pc_relative_difference(const pc_column *column, const pc_run_row *a, const pc_run_row *b);
 
 /* Text on its way to a stream: it is added to `text`, and pc_compare_flush hands it over, so that memory does not grow
@@ -48,7 +48,7 @@ typedef struct pc_compare_sink {
     FILE *stream;
 } pc_compare_sink;
 
-/* False where the stream fails or memory was short. */
+/* False if the stream fails or memory was short. */
 PC_MUST_USE bool pc_compare_flush(pc_compare_sink *sink);
 
 /* What differs as a table for people, and as CSV or JSON. Call them within a number scope; false as above. */

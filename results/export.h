@@ -12,32 +12,32 @@
 extern "C" {
 #endif
 
-/* The run as JSON in Chrome's trace event format (its JSON object form): a process a device, in it a thread of passes
- * and one of transfers sent to each other stage (several, where they overlap), and a counter of memory: activations,
- * and beside them on clusters what is held all the time. Process and thread numbers count from 1. Every pass is one
- * complete event ("ph": "X") with its microbatch, chunk and kind in `args`; a transfer is one too, with those of the
- * pass that waits for it, and a flow (arrow) joins it to that pass. Where the engine ran all of it, passes say how long
- * they waited for their device (`waited_us`), links are a process of their own, with a thread for each and further ones
- * where what goes over it overlaps, on which everything sent is an event (bytes, ready_us, waited_us, alone_us) and the
- * load in GB/s a counter; stages have a counter of all that they hold, and a thread of the work that is no pass. `ts`
- * and `dur` are microseconds, exact to the picosecond. PC_ERROR_INPUT, and nothing written, where the trace contradicts
- * itself; PC_ERROR_IO where the stream fails. */
+/* The run as JSON in Chrome's trace event format (its JSON object form). Every device is a process. In it are a thread
+ * of passes, one of transfers sent to each other stage (several, if they overlap), and a counter of memory:
+ * activations, and beside them on clusters what is held all the time. Process and thread numbers count from 1. Every
+ * pass is one complete event ("ph": "X") with its microbatch, chunk and kind in `args`; a transfer is one too, with
+ * those of the pass that waits for it, and a flow (arrow) joins it to that pass. If the engine ran all of it, passes
+ * say how long they waited for their device (`waited_us`). Links are then a process of their own, with a thread for
+ * each, and further ones if what goes over it overlaps. Everything that is sent is an event there (bytes, ready_us,
+ * waited_us, alone_us), and the load in GB/s a counter. Stages have a counter of all that they hold, and a thread of
+ * the work that is no pass. `ts` and `dur` are microseconds, exact to the picosecond. PC_ERROR_INPUT, and nothing
+ * written, where the trace contradicts itself; PC_ERROR_IO if the stream fails. */
 pc_code pc_export_chrome(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The same as CSV: a header and a line an event: event (pass, transfer, level, block), device, to_device, kind, chunk,
- * microbatch, start_ps, end_ps, bytes, start_cells, end_cells, interval_cells. Of a transfer kind, chunk and microbatch
- * are those of the pass on to_device that waits for it; a level is what the device holds in activations from start_ps
- * on; a block is a pass of the building block, where the file has one, in cells (block.h), with the interval after
- * which it repeats. What an event does not have is empty. PC_ERROR_IO where the stream fails. */
+ * microbatch, start_ps, end_ps, bytes, start_cells, end_cells, interval_cells. Of a transfer, kind, chunk and
+ * microbatch are those of the pass on to_device that waits for it. A level is what the device holds in activations from
+ * start_ps on. A block is a pass of the building block, if the file has one, in cells (block.h), with the interval
+ * after which it repeats. What an event does not have is empty. PC_ERROR_IO if the stream fails. */
 pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* The order of its passes alone, as PyTorch's pipelining runtime loads it (pc_schedule_write_torch_csv): of a schedule
  * that was read from such a file, that file in its canonical form. PC_ERROR_INPUT, and nothing written, where the
- * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO where the stream fails. */
+ * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO if the stream fails. */
 pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
 /* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as
- * in the results file, empty where there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
+ * in the results file, empty if there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
  * nothing written, of a run that it did not run whole. */
 typedef enum pc_export_sort {
     PC_EXPORT_PASSES,

@@ -65,7 +65,7 @@ void pc_chrome_add_thread(pc_chrome *chrome, const pc_chrome_slice *slice, const
 
 /* --- export_chrome_transfers.c: what goes between stages, and the arrows to the passes that wait for it --- */
 
-/* PC_ERROR_INPUT where a transfer has no pass that could wait for it. */
+/* PC_ERROR_INPUT if a transfer has no pass that could wait for it. */
 pc_code pc_chrome_list_transfers(pc_chrome *chrome, pc_error *error);
 void pc_chrome_add_ways(pc_chrome *chrome);
 void pc_chrome_add_transfers(pc_chrome *chrome);

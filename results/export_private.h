@@ -25,7 +25,7 @@ void pc_outlet_step(pc_outlet *outlet);
 pc_code pc_outlet_end(pc_outlet *outlet, pc_error *error);
 
 /* A record's trace as the orders of a schedule, and where each pass stands in it. The passes stay the record's; free
- * with pc_trace_view_free. PC_ERROR_INPUT where the passes do not stand stage by stage, or one stands twice. */
+ * with pc_trace_view_free. PC_ERROR_INPUT if the passes do not stand stage by stage, or one stands twice. */
 typedef struct pc_trace_view {
     pc_schedule schedule;
     pc_pass_index index; /* of that schedule: the view must not move */

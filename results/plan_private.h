@@ -6,7 +6,7 @@
 #include "results/table_private.h"
 #include "storage/text.h"
 
-/* Writes the whole of it by way of `text`, which is empty. Call it within a number scope; false where memory is short
+/* Writes the whole of it by way of `text`, which is empty. Call it within a number scope; false if memory is short
  * (text->failed) or the stream fails. */
 PC_MUST_USE bool pc_plan_text_write(const pc_plan_report *report, pc_text *text, FILE *stream);
 

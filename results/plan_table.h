@@ -9,9 +9,9 @@
  * for a token; COST: the same times GPUs and the price of one; MEMORY: bytes on the fullest GPU. A plan is behind plan
  * 1 by v / v1 - 1. With v = sum of v_k over kinds k, it is the sum of (v_k - v1_k) / v1, so that kinds add up to the
  * whole. Kinds of THROUGHPUT and COST are the shares that TP, PP, DP, optimizer and bubble have of the iteration, and
- * the kernels (with the setting's overhead), which have the rest; of MEMORY what the fullest GPU holds: parameters,
- * gradients, optimizer, buffers, activations. As text, in percent and in points of v1, the largest first: "+3.1%:
- * bubble +2.4, DP +0.9, kernels -0.2"; what rounds to nothing is left out; of plan 1 it is empty.
+ * the kernels (with the setting's overhead), which have the rest. Kinds of MEMORY are what the fullest GPU holds:
+ * parameters, gradients, optimizer, buffers, activations. As text, in percent and in points of v1, the largest first:
+ * "+3.1%: bubble +2.4, DP +0.9, kernels -0.2"; what rounds to nothing is left out; of plan 1 it is empty.
  */
 #ifndef PC_RESULTS_PLAN_TABLE_H
 #define PC_RESULTS_PLAN_TABLE_H
@@ -68,11 +68,11 @@ void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const
 /* "throughput", "memory", "cost". */
 const char *pc_plan_objective_name(pc_plan_objective objective);
 
-/* TABLE: the choices on which all plans agree in lines above, the others and the results in columns, of which a
- * terminal that is too narrow has fewer; below, by what plans are behind, where the points went, which rule most of
- * them broke, and the command of plan 1. CSV: rank, every column of columns.h, rank_order, overlap_p2p, overlap_tp,
+/* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
+ * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
+ * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, overlap_p2p, overlap_tp,
  * overlap_gradients, overlap_parameters, limits, behind, command. JSON: an object of `scenario`, `objective`, `plans`,
- * each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`. PC_ERROR_IO where the stream
+ * each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`. PC_ERROR_IO if the stream
  * fails. */
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 

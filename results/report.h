@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct pc_schedule_report {
     const pc_schedule *schedule;
-    const pc_block *block;       /* what the schedule repeats; NULL where that is not known */
+    const pc_block *block;       /* what the schedule repeats; NULL if that is not known */
     const pc_costs *costs;       /* what the block's peak is counted with; NULL: it is not */
     bool describes_block;        /* whether the lines for people tell of the block, too */
     bool keeps_grid;             /* whether every pass starts where its cell does: nothing was worked out for that */
@@ -28,13 +28,15 @@ typedef struct pc_schedule_report {
 } pc_schedule_report;
 
 /* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
- * JSON: the fields name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span,
- * bubble_rate_makespan, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash,
- * engine (pc_engine_way_name, or "cells" of a kept grid), and block: null, or an object with microbatches, interval,
- * passes (microbatch, device, chunk, kind, start, duration; all in cells), lifespan (in cells, a list a device of a
- * number for every chunk and microbatch that visits it), peak_bound and, with costs, peak (a number a device each, in
- * microbatches of a stage: pc_block_peak_bound, pc_block_peak). Numbers read back exactly. PC_ERROR_IO where the stream
- * fails. */
+ * JSON has these fields:
+ * - name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span, bubble_rate_makespan;
+ * - peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash;
+ * - engine: pc_engine_way_name, or "cells" of a kept grid;
+ * - block: null, or an object with microbatches, interval and passes (microbatch, device, chunk, kind, start, duration;
+ *   all in cells). Its lifespan is a list a device of a number, in cells, for every chunk and microbatch that visits
+ *   it. It has peak_bound (pc_block_peak_bound) and, with costs, peak (pc_block_peak): a number a device each, in
+ *   microbatches of a stage.
+ * Numbers read back exactly. PC_ERROR_IO if the stream fails. */
 pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

@@ -80,7 +80,7 @@ typedef struct pc_run_row {
     double goodput_p50, goodput_p50_low, goodput_p50_high;
     double goodput_p95, goodput_p95_low, goodput_p95_high;
     double failures_mean, checkpoint_interval_s;
-    char engine[16]; /* pc_engine_way_name; empty where nothing was run */
+    char engine[16]; /* pc_engine_way_name; empty if nothing was run */
     double training_days, training_cost;
 } pc_run_row;
 

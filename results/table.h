@@ -19,7 +19,7 @@ extern "C" {
 /* When a table is coloured. */
 typedef enum pc_colour_mode { PC_COLOUR_AUTO, PC_COLOUR_ALWAYS, PC_COLOUR_NEVER } pc_colour_mode;
 
-/* "auto", "always", "never"; false where the name is none of them. */
+/* "auto", "always", "never"; false if the name is none of them. */
 PC_MUST_USE bool pc_colour_mode_parse(const char *name, pc_colour_mode *mode);
 
 /* AUTO: on a terminal that is not dumb, unless NO_COLOR has any text (no-color.org). `no_color` and `term` are the
@@ -27,7 +27,7 @@ PC_MUST_USE bool pc_colour_mode_parse(const char *name, pc_colour_mode *mode);
 bool pc_colour_is_wanted(pc_colour_mode mode, bool is_terminal, const char *no_color, const char *term);
 
 /* How many characters a line of the terminal has: what the terminal says (0: nothing), else what COLUMNS does (NULL or
- * no number: nothing), else 80; 0 where the output is no terminal, whatever they say. */
+ * no number: nothing), else 80; 0 if the output is no terminal, whatever they say. */
 int pc_terminal_width(bool is_terminal, int said_by_terminal, const char *said_by_columns);
 
 /* How a table is to look, and what of it is shown. Zeroed: as in a file, with the table's own choice of columns. All of
@@ -48,10 +48,10 @@ const char *pc_table_column_name(int number);
 
 /* Writes `count` rows. CSV: a header and a row a run, every column of columns.h, RFC 4180 quoting, lines that end in a
  * newline. JSON: an array of objects, undefined columns null. Numbers read back exactly, and what is not UTF-8 becomes
- * U+FFFD. TABLE: what all rows have in common in lines above; columns that a person compares and in which at least one
- * row has a value, aligned, with their unit in the header; published numbers with the difference beside ours where
- * there are any. A table that is wider than the terminal (without one, than 120 characters) gives up columns, those
- * that matter least first, and names them below. Independent of the locale. PC_ERROR_IO where the stream fails. */
+ * U+FFFD. TABLE has what all rows have in common in lines above. Below are the columns that a person compares and in
+ * which at least one row has a value, aligned, with their unit in the header. Published numbers stand beside ours, with
+ * the difference. A table that is wider than the terminal (without one, than 120 characters) gives up columns, those
+ * that matter least first, and names them below. Independent of the locale. PC_ERROR_IO if the stream fails. */
 pc_code pc_table_write(const pc_run_row *rows, int64_t count, pc_format format, FILE *stream, pc_error *error);
 
 /* The same of rows that are read one by one, some times over, from the first to the last: CSV and JSON once, TABLE up

@@ -87,7 +87,7 @@ static pc_table_entry plain_entry(const pc_column *column) {
     return entry_of(column, &view);
 }
 
-/* The column that stands next behind this place; NULL where none does. */
+/* The column that stands next behind this place; NULL if none does. */
 static const pc_column *next_shown(int place) {
     int count;
     const pc_column *columns = pc_columns(&count), *next = NULL;
@@ -262,7 +262,7 @@ bool pc_table_is_above(const pc_table_layout *table, const pc_table_entry *entry
 
 /* --- how wide they are: the second look --- */
 
-/* Enough that the smallest number has four digits; -1 where that would write the largest with ten. */
+/* Enough that the smallest number has four digits; -1 if that would write the largest with ten. */
 static int decimals_for_four_digits(const pc_table_facts *facts) {
     if (facts->most == 0) return 0;
     if (facts->most / facts->least > 1e5 || facts->most >= 1e9 || facts->least < 1e-6) return -1;

@@ -33,14 +33,14 @@ typedef struct pc_table_rows {
     pc_table_extras extras;
     pc_run_row row; /* the last that was read */
     int64_t index;  /* its number */
-    pc_code code;   /* not PC_OK where one could not be: then `error`, which may be NULL, says why */
+    pc_code code;   /* not PC_OK if one could not be: then `error`, which may be NULL, says why */
     pc_error *error;
 } pc_table_rows;
 
-/* Row `index`, until the next is asked for; NULL where it could not be read. */
+/* Row `index`, until the next is asked for; NULL if it could not be read. */
 const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index);
 
-/* Sends the text on its way and empties it, so that memory does not grow with the rows; false where it had failed, or
+/* Sends the text on its way and empties it, so that memory does not grow with the rows; false if it had failed, or
  * the stream fails. */
 PC_MUST_USE bool pc_table_flush(pc_text *text, FILE *stream);
 

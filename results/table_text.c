@@ -75,7 +75,7 @@ static int count_lines(const pc_text *lines) {
     return count;
 }
 
-/* Of the results that all rows have in common the one that matters least; NULL where there is none to give up. */
+/* Of the results that all rows have in common the one that matters least; NULL if there is none to give up. */
 static pc_table_entry *least_moved(pc_table_layout *table) {
     pc_table_entry *least = NULL;
     for (int i = 0; i < table->count; i++) {

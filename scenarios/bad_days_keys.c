@@ -13,7 +13,7 @@ static bool has_profile_jitter(const pc_setting *setting) {
 
 /* ---- what goes together ---- */
 
-/* A key that means nothing where none of others is given. */
+/* A key that means nothing if none of others is given. */
 typedef struct companion {
     pc_key key, needs[3]; /* PC_KEYS: none */
 } companion;

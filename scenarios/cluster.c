@@ -249,7 +249,7 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->microbatches = shape->microbatches;
 }
 
-/* `parts` is below 1 where the numbers contradict each other, and nothing is cut. */
+/* `parts` is below 1 if the numbers contradict each other, and nothing is cut. */
 static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
     for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
         if (strcmp(word, pc_layout_name(layout)) == 0) return layout;

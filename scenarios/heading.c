@@ -8,7 +8,7 @@
 
 _Static_assert((int)PC_DIMENSIONS <= (int)PC_SCENARIO_SWEPT_MAX, "all dimensions may be swept at once");
 
-/* False where nothing was assumed. */
+/* False if nothing was assumed. */
 static bool assume(const pc_setting *setting, pc_model_assumed *assumed) {
     bool has_name = pc_setting_has(setting, PC_KEY_MODEL_NAME);
     snprintf(assumed->model, sizeof assumed->model, "%s", has_name ? setting->value[PC_KEY_MODEL_NAME].text : "");

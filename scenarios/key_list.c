@@ -115,7 +115,7 @@ static void describe_dimension(pc_dimension dimension, pc_scenario_key *key) {
              pc_key_path(rule->key), rule->letters);
 }
 
-/* The next key of a section; NULL where they are but counted. */
+/* The next key of a section; NULL if they are but counted. */
 static pc_scenario_key *next(key_writer *writer, pc_key_section section) {
     pc_scenario_key *key = writer->keys ? &writer->keys[writer->count] : NULL;
     writer->count++;

@@ -35,7 +35,7 @@ bool pc_library_is_path(const char *name) {
     return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
 }
 
-/* The GPU that a machine of the library has, as its text says; empty where it says none, for it stands on another. */
+/* The GPU that a machine of the library has, as its text says; empty if it says none, for it stands on another. */
 static void gpu_of(const pc_library_file *machine, char gpu[PC_NEAREST_NAME]) {
     const char *line = strstr(machine->text, "\ngpu: ");
     gpu[0] = '\0';

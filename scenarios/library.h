@@ -29,15 +29,15 @@ typedef struct pc_library_file {
 /* All of one kind, `*count`, by name. Static storage. */
 const pc_library_file *pc_library_files(pc_library_kind kind, int *count);
 
-/* NULL where there is none of that name. */
+/* NULL if there is none of that name. */
 const pc_library_file *pc_library_find(pc_library_kind kind, const char *name);
 
 enum { PC_TITLE_SIZE = 256 };
 
 typedef struct pc_library_model {
-    char title[PC_TITLE_SIZE]; /* "" where there is none */
+    char title[PC_TITLE_SIZE]; /* "" if there is none */
     pc_model model;
-    int64_t seq_len, global_batch; /* what it is usually trained with; -1 where the file says nothing */
+    int64_t seq_len, global_batch; /* what it is usually trained with; -1 if the file says nothing */
 } pc_library_model;
 
 typedef struct pc_library_machine {

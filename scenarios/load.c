@@ -35,7 +35,7 @@ static int compare_words(const void *left, const void *right) {
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Finds the first word that stands in front of its like; false where all differ. Sorts. */
+/* Finds the first word that stands in front of its like; false if all differ. Sorts. */
 static bool find_twins(word *words, int64_t count, int64_t *first, int64_t *second) {
     bool found = false;
     qsort(words, (size_t)count, sizeof *words, compare_words);

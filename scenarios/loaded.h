@@ -24,7 +24,7 @@ typedef struct pc_document {
     pc_setting setting;
 } pc_document;
 
-/* One figure or several that others published for a run; NaN where they did not. */
+/* One figure or several that others published for a run; NaN if they did not. */
 typedef struct pc_published {
     const pc_generator *generator;
     int64_t microbatches; /* -1: any number */
@@ -68,7 +68,7 @@ static inline const pc_tree *pc_loaded_file(const pc_scenario *scenario) {
     return &scenario->documents[0].tree;
 }
 
-/* The list of a dimension under `sweep` of a document; NULL where there is none. */
+/* The list of a dimension under `sweep` of a document; NULL if there is none. */
 const pc_node *pc_sweep_node(const pc_document *document, pc_dimension dimension);
 
 /* Of the names in a document. The text that stands for a file where there is none is the user's, too. */
@@ -93,13 +93,13 @@ pc_code pc_published_read(pc_scenario *scenario, const pc_node *list, pc_case *i
 void pc_published_copy(const pc_scenario *scenario, const pc_case *of, const pc_setting *merged,
                        const pc_run_spec *spec, pc_run_labels *labels);
 
-/* What a published number may be, in words: "number, 0 to 1"; nothing where the key is none. Cut to size. */
+/* What a published number may be, in words: "number, 0 to 1"; nothing if the key is none. Cut to size. */
 void pc_published_values(const char *key, char *text, size_t size);
 
 /* Counts the runs, and checks every one of them. */
 pc_code pc_runs_check(pc_scenario *scenario, pc_error *error);
 
-/* What all runs of a case have that use entry `model` of a sweep over models (0 where there is none): all that a sweep
+/* What all runs of a case have that use entry `model` of a sweep over models (0 if there is none): all that a sweep
  * lists is the first of its kind. */
 pc_setting pc_runs_of_model(const pc_scenario *scenario, int64_t case_index, int64_t model);
 

@@ -68,7 +68,7 @@ static pc_code refuse(const range *span, pc_error *error, const char *problem) {
                         problem);
 }
 
-/* The piece of a text between two of its places, in a copy; false where it is longer than any number. */
+/* The piece of a text between two of its places, in a copy; false if it is longer than any number. */
 static bool copy_piece(const char *from, const char *to, char piece[32]) {
     if (to - from >= 32) return false;
     snprintf(piece, 32, "%.*s", (int)(to - from), from);
@@ -94,7 +94,7 @@ static pc_code read_stride(range *span, const char *text, pc_error *error) {
     return PC_OK;
 }
 
-/* The whole number before the entry: false where there is none, or a range. */
+/* The whole number before the entry: false if there is none, or a range. */
 static bool number_before(pc_key key, const pc_node *list, unsigned index, unsigned back, int64_t *number) {
     pc_value value;
     if (back > index || pc_number_is_range(text_at(list, index - back))) return false;

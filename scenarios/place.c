@@ -32,7 +32,7 @@ char *pc_place_join(const char *folder, const char *path) {
     return joined;
 }
 
-/* What of the path stands below the folder, as both are written; NULL where the one does not begin with the other. */
+/* What of the path stands below the folder, as both are written; NULL if the one does not begin with the other. */
 static const char *below(const char *folder, const char *path) {
     size_t length = strlen(folder);
     if (strcmp(folder, "/") == 0) return path[0] == '/' ? path + 1 : NULL;

@@ -18,7 +18,7 @@ typedef enum pc_reach {
 
 typedef struct pc_place {
     const char *folder; /* from which paths count; borrowed */
-    const char *root;   /* borrowed; NULL where there is none, with PC_REACH_USER */
+    const char *root;   /* borrowed; NULL if there is none, with PC_REACH_USER */
     pc_reach reach;
 } pc_place;
 
@@ -27,7 +27,7 @@ pc_place pc_place_of_user(void);
 
 bool pc_place_equal(const pc_place *a, const pc_place *b);
 
-/* `path` as it counts from `folder`; the caller frees it. NULL where memory is short. */
+/* `path` as it counts from `folder`; the caller frees it. NULL if memory is short. */
 char *pc_place_join(const char *folder, const char *path);
 
 /* PC_ERROR_INPUT where `path`, which is `name` joined, cannot be reached: by its words, or by a link on its way. A file

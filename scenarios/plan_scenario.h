@@ -43,7 +43,7 @@ pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *count);
 /* What may be chosen; owned by the scenario. */
 const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario);
 
-/* As pc_scenario_assumed: false where the model's file and the scenario say all. */
+/* As pc_scenario_assumed: false if the model's file and the scenario say all. */
 bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed);
 
 /* What is wanted: objectives, top and limits; the rest is zero. */

@@ -352,7 +352,7 @@ static pc_code check_sweep(const pc_plan_scenario *scenario, pc_error *error) {
     return PC_OK;
 }
 
-/* Where two prices name two of them, which is less is nobody's to say; -1 where none do. */
+/* Where two prices name two of them, which is less is nobody's to say; -1 if none do. */
 static int find_other_currency(const pc_node *prices, char one[PC_CURRENCY_TEXT], char other[PC_CURRENCY_TEXT]) {
     int index = 0;
     one[0] = '\0';

@@ -50,7 +50,7 @@ typedef struct pc_choice_rule {
 } pc_choice_rule;
 pc_choice_rule pc_choice_rule_of(pc_choice choice);
 
-/* The list of a choice under `plan` of a document; NULL where there is none. */
+/* The list of a choice under `plan` of a document; NULL if there is none. */
 const pc_node *pc_choice_node(const pc_document *document, pc_choice choice);
 
 /* What `plan` lists of a choice, in words; and whether its numbers can be ranges. */

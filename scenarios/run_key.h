@@ -35,7 +35,7 @@ static inline bool pc_run_key_equal(pc_run_key a, pc_run_key b) {
 
 enum { PC_RUN_KEY_SIZE = 33 };
 
-/* 32 hexadecimal digits, as rows have it; and back: false where the text is none. */
+/* 32 hexadecimal digits, as rows have it; and back: false if the text is none. */
 void pc_run_key_text(pc_run_key key, char text[PC_RUN_KEY_SIZE]);
 PC_MUST_USE bool pc_run_key_parse(const char *text, pc_run_key *key);
 

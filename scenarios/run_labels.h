@@ -13,7 +13,7 @@ extern "C" {
 
 enum { PC_LABEL_SIZE = 128 };
 
-/* Texts are empty where not given, published figures NaN where nobody published any. */
+/* Texts are empty if not given, published figures NaN where nobody published any. */
 typedef struct pc_run_labels {
     int64_t run;                  /* its number in the whole list, from 1 */
     char scenario[PC_LABEL_SIZE]; /* the scenario's name */

@@ -42,7 +42,7 @@ pc_code pc_scenario_load_with(const char *path, const pc_scenario_options *optio
 void pc_scenario_free(pc_scenario *scenario);
 
 const char *pc_scenario_name(const pc_scenario *scenario);
-const char *pc_scenario_title(const pc_scenario *scenario); /* "" where the file has none */
+const char *pc_scenario_title(const pc_scenario *scenario); /* "" if the file has none */
 
 /* The text of the file as it was read, for keeping with the results; every set stands in a comment at its end. */
 const char *pc_scenario_text(const pc_scenario *scenario, size_t *size);
@@ -61,7 +61,7 @@ pc_code pc_scenario_run_spec(const pc_scenario *scenario, int64_t index, pc_run_
  * scenario gives them. */
 enum { PC_ASSUMED_SIZE = 128, PC_ASSUMED_MAX = 4 };
 typedef struct pc_model_assumed {
-    char model[PC_LABEL_SIZE];  /* its name; "" where it has none */
+    char model[PC_LABEL_SIZE];  /* its name; "" if it has none */
     char keys[PC_ASSUMED_SIZE]; /* "positions learned, tied true, bias true, dropout true, norm layernorm, mlp gelu" */
 } pc_model_assumed;
 
@@ -79,7 +79,7 @@ bool pc_scenario_only_sweeps(const pc_scenario *scenario, const char *columns[PC
 
 enum { PC_SCENARIO_FIGURE_Y_MAX = 4 };
 
-/* A chart that the scenario declares under `figures`: plain text as it stands there; NULL where it is not given. Which
+/* A chart that the scenario declares under `figures`: plain text as it stands there; NULL if it is not given. Which
  * columns there are is not known here (results/figures/chart.h checks). */
 typedef struct pc_scenario_figure {
     const char *name, *title, *x, *series, *panels, *style;

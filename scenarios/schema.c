@@ -54,7 +54,7 @@ static bool is_key(const key_walk *walk, const char *word) {
     return strncmp(word, walk->key, walk->length) == 0 && word[walk->length] == '\0';
 }
 
-/* Where the walk comes to the word; false where it is no key of the level. As many words are looked up as there are
+/* Where the walk comes to the word; false if it is no key of the level. As many words are looked up as there are
  * keys, and most differ in the first letter. */
 static bool find_key(const level *at, const char *word, key_walk *walk) {
     size_t length = strcspn(word, ".");
@@ -77,7 +77,7 @@ static level level_of(const pc_schema *schema) {
     return (level){schema, "", 0};
 }
 
-/* The level below a key that is a mapping; false where it is none. */
+/* The level below a key that is a mapping; false if it is none. */
 static bool enter(const key_walk *walk, level *below) {
     const pc_schema_field *field = &walk->field;
     if (walk->is_group)

@@ -77,7 +77,7 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
 void pc_word_list(const char *words, char *text, size_t size);
 void pc_key_values(pc_key key, char *text, size_t size);
 
-/* The value's name where it is told apart from others by it; NULL where it is a number or a word. Borrowed. */
+/* The value's name where it is told apart from others by it; NULL if it is a number or a word. Borrowed. */
 const char *pc_value_name(pc_key key, pc_value value);
 
 /* The value as runs are named by it, PC_DIMENSION_TEXT bytes at most with the terminating zero (of a longer one the

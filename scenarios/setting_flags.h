@@ -13,7 +13,7 @@ extern "C" {
 typedef struct pc_setting_flag {
     const char *name, *value; /* "tp", "N": what the help calls its value */
     const char *key;          /* of `setting:` */
-    const char *sweep;        /* of `sweep:`; NULL where it cannot be swept */
+    const char *sweep;        /* of `sweep:`; NULL if it cannot be swept */
     const char *help;
     const char *words; /* all that it takes where these are few, "one|two"; NULL: something else */
     bool is_for_plans; /* `plan` has it too */

@@ -1,9 +1,9 @@
 /* settings.h: the table of settings, one line each in settings.def: name, type, field, unit, range, default, words.
  * Private to scenarios/.
  *
- * Of it are made: what a value is checked and read by (keys.c), what a sweep may list and how names of runs say it, the
- * options of `run` and `plan` (setting_flags.h), the fields of a run's spec and its key (run_key.h), the list of keys
- * and its page (key_list.h).
+ * Of it are made: what a value is checked and read by (keys.c); what a sweep may list, and how names of runs say it;
+ * the options of `run` and `plan` (setting_flags.h). So are the fields of a run's spec and its key (run_key.h), and the
+ * list of keys with its page (key_list.h).
  */
 #ifndef PC_SCENARIOS_SETTINGS_H
 #define PC_SCENARIOS_SETTINGS_H
@@ -55,7 +55,7 @@ typedef struct pc_flag_rule {
     int place; /* in the help */
     const char *name, *value, *help;
     bool is_of_run;      /* not an option of `plan` */
-    const char *why_not; /* there is none; NULL where there is */
+    const char *why_not; /* there is none; NULL if there is */
 } pc_flag_rule;
 
 typedef struct pc_setting_rule {
@@ -64,7 +64,7 @@ typedef struct pc_setting_rule {
     size_t twin; /* where the spec's iteration has the same; 0: nowhere */
     pc_key_use use;
     pc_value_kind kind;
-    int64_t least, most; /* of a COUNT or NUMBER; of a DURATION: 1 where it is more than zero, and years */
+    int64_t least, most; /* of a COUNT or NUMBER; of a DURATION: 1 if it is more than zero, and years */
     const char *words;   /* of a WORD, in the order of the enum that it stands for; of a NUMERAL */
     bool has_standard;   /* whether `standard` is what it is where it is not given: a number, a word's place */
     double standard;
@@ -98,10 +98,10 @@ void pc_key_otherwise(pc_key key, char *text, size_t size);
 
 /* ---- values ---- */
 
-/* What a setting says, or the key's standard: 0 where it has none. */
+/* What a setting says, or the key's standard: 0 if it has none. */
 int64_t pc_setting_integer(const pc_setting *setting, pc_key key);
 double pc_setting_real(const pc_setting *setting, pc_key key);
-const char *pc_setting_text(const pc_setting *setting, pc_key key); /* NULL where it has none */
+const char *pc_setting_text(const pc_setting *setting, pc_key key); /* NULL if it has none */
 
 static inline bool pc_setting_is_on(const pc_setting *setting, pc_key key) {
     return pc_setting_integer(setting, key) != 0;

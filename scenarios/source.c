@@ -136,7 +136,7 @@ static bool is_key_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-/* Length of a path such as "setting.times.F" before the '='; 0 where there is none. A path of these characters alone
+/* Length of a path such as "setting.times.F" before the '='; 0 if there is none. A path of these characters alone
  * cannot mean anything but keys in YAML. */
 static size_t set_key_length(const char *set) {
     size_t length = 0;

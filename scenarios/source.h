@@ -41,7 +41,7 @@ pc_code pc_source_from_set(const char *set, pc_source *source, pc_error *error);
 /* A zeroed one is fine. */
 void pc_source_free(pc_source *source);
 
-/* The folder of a file, "." where its path has none; NULL where memory is short. The caller frees it. */
+/* The folder of a file, "." where its path has none; NULL if memory is short. The caller frees it. */
 char *pc_source_folder(const char *path);
 
 /* Whether a text (UTF-8) has control characters, C0, DEL or C1, or ends of lines (engine/character.h), that are not

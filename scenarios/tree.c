@@ -187,7 +187,7 @@ pc_code pc_tree_pass_on(const pc_tree *tree, const char *key_path, const pc_erro
 
 /* ---- from events to nodes ---- */
 
-/* Room for `size` bytes, zeroed; NULL where memory is short. Of one document, the first block is mostly all that it
+/* Room for `size` bytes, zeroed; NULL if memory is short. Of one document, the first block is mostly all that it
  * takes. */
 static char *take_room(pc_tree *tree, size_t size) {
     text_block *block = tree->texts;

@@ -18,7 +18,7 @@ typedef enum pc_node_kind { PC_NODE_TEXT, PC_NODE_LIST, PC_NODE_MAPPING } pc_nod
 /* A value. All below it stands behind it in the tree's array, child by child. */
 typedef struct pc_node {
     const char *key;  /* in a mapping; else NULL */
-    const char *text; /* of PC_NODE_TEXT, "" where nothing is given; else NULL */
+    const char *text; /* of PC_NODE_TEXT, "" if nothing is given; else NULL */
     pc_node_kind kind;
     unsigned line;  /* from 1: on which its key stands, or itself begins */
     unsigned count; /* of its children */
@@ -38,7 +38,7 @@ typedef struct pc_tree {
 pc_code pc_tree_build(pc_tree *tree, pc_error *error);
 void pc_tree_free(pc_tree *tree);
 
-/* A copy of a text that lives as long as the tree; NULL where memory is short. */
+/* A copy of a text that lives as long as the tree; NULL if memory is short. */
 const char *pc_tree_keep(pc_tree *tree, const char *text);
 
 /* Those of a list or mapping in the order of the text:
@@ -51,10 +51,10 @@ static inline const pc_node *pc_node_end(const pc_node *node) {
     return node + node->size;
 }
 
-/* What stands below `node` under a path, "times.F"; NULL where nothing does, or `node` is NULL. */
+/* What stands below `node` under a path, "times.F"; NULL if nothing does, or `node` is NULL. */
 const pc_node *pc_node_find(const pc_node *node, const char *path);
 
-/* The same: its text; NULL where nothing stands there. */
+/* The same: its text; NULL if nothing stands there. */
 const char *pc_node_find_text(const pc_node *node, const char *path);
 
 /* The node's key path; "" at the top. Keys that are long are cut. */

@@ -214,7 +214,7 @@ static wide divide_by_power(wide value, int64_t power) {
     return quotient + (remainder >= divisor - remainder);
 }
 
-/* number * unit as a whole number; false where it does not fit. 10^22 * 2^40 is below 2^114. */
+/* number * unit as a whole number; false if it does not fit. 10^22 * 2^40 is below 2^114. */
 static bool to_whole(const decimal *number, const unit *of, int64_t *whole) {
     wide value = digits_value(number) * of->factor;
     int64_t exponent = number->exponent + of->power;
@@ -269,7 +269,7 @@ pc_code pc_parse_duration(const char *input, double *seconds, pc_error *error) {
     return PC_OK;
 }
 
-/* As few digits as read back as the same; false where no number does. */
+/* As few digits as read back as the same; false if no number does. */
 static bool write_in_duration_unit(double seconds, const unit *of, char text[PC_DURATION_TEXT]) {
     double number = of->power < 0 ? seconds * 1000 : seconds / (double)of->factor, read = -1;
     for (int digits = 1; digits <= 17; digits++) {
@@ -286,7 +286,7 @@ void pc_write_duration(double seconds, char text[PC_DURATION_TEXT]) {
     if (!write_in_duration_unit(seconds, &duration_units[1], text)) snprintf(text, PC_DURATION_TEXT, "%.17gs", seconds);
 }
 
-/* bytes / (factor * 10^power) with so many decimals, to the nearest; false where it is less than 1. */
+/* bytes / (factor * 10^power) with so many decimals, to the nearest; false if it is less than 1. */
 static bool write_in_unit(int64_t bytes, const unit *of, int decimals, char text[PC_SIZE_TEXT]) {
     wide scaled = (wide)bytes, divisor = of->factor, scale = 1;
     for (int i = 0; i < of->power; i++) divisor *= 10;
@@ -378,7 +378,7 @@ static bool is_per_hour(span text) {
     return is_one;
 }
 
-/* The number, its currency (empty where none is said), and what stands behind both; NULL, or why there is none. */
+/* The number, its currency (empty if none is said), and what stands behind both; NULL, or why there is none. */
 static const char *scan_price(span text, decimal *number, span *currency, span *rest) {
     *currency = currency_at(text);
     bool is_before = currency->length > 0;

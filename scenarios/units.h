@@ -47,7 +47,7 @@ pc_code pc_parse_rate(const char *text, double *flops_per_s, pc_error *error);
 /* Money an hour in any currency: "2.10", "2.10/h", "$2.10/h", "2.10 EUR/GPU-hour". More than zero. */
 pc_code pc_parse_price(const char *text, double *price_per_hour, pc_error *error);
 
-/* The currency that such a price names: its three letters, "USD" of "$"; empty where it names none. At most
+/* The currency that such a price names: its three letters, "USD" of "$"; empty if it names none. At most
  * PC_CURRENCY_TEXT bytes with the terminating zero. */
 enum { PC_CURRENCY_TEXT = 8 };
 void pc_price_currency(const char *text, char currency[PC_CURRENCY_TEXT]);

@@ -157,7 +157,7 @@ static void gather(const pc_field *field, const char *rows, size_t row_size, int
     }
 }
 
-/* What "not defined" looks like in the file; NULL where it is always defined. */
+/* What "not defined" looks like in the file; NULL if it is always defined. */
 static const char *missing_of(const pc_field *field) {
     if (field->type == PC_FIELD_ANY) return "NaN";
     if (!field->is_optional) return NULL;
@@ -333,7 +333,7 @@ pc_code pc_fields_read_known(hid_t group, const char *group_name, const pc_field
     return code;
 }
 
-/* As its first column says; -1 where that is missing, or longer than the file could hold. */
+/* As its first column says; -1 if that is missing, or longer than the file could hold. */
 static int64_t count_rows(hid_t group, const pc_fields *fields) {
     int64_t count = -1;
     hid_t dataset = pc_h5_column_open(group, fields->field->name, &count);

@@ -12,7 +12,7 @@ extern "C" {
 
 typedef enum pc_format { PC_FORMAT_TABLE, PC_FORMAT_CSV, PC_FORMAT_JSON } pc_format;
 
-/* "table", "csv", "json"; false where the name is none of them. */
+/* "table", "csv", "json"; false if the name is none of them. */
 PC_MUST_USE bool pc_format_parse(const char *name, pc_format *format);
 
 #ifdef __cplusplus

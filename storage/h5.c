@@ -114,7 +114,7 @@ bool pc_h5_put_real(hid_t object, const char *name, double value) {
     return put(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
 }
 
-/* An attribute of exactly one element, whose type `*type` the caller closes; -1 where there is none. */
+/* An attribute of exactly one element, whose type `*type` the caller closes; -1 if there is none. */
 static hid_t open_scalar(hid_t object, const char *name, hid_t *type) {
     if (H5Aexists(object, name) <= 0) return -1;
     hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
@@ -216,7 +216,7 @@ hid_t pc_h5_column_write(hid_t group, const pc_h5_column *column) {
     return -1;
 }
 
-/* The one dimension's length; -1 where there is not one. */
+/* The one dimension's length; -1 if there is not one. */
 static int64_t length_of(hid_t dataset) {
     hid_t space = H5Dget_space(dataset);
     if (space < 0) return -1;
@@ -314,7 +314,7 @@ bool pc_h5_is_plain_data(hid_t dataset) {
     return is_plain;
 }
 
-/* 0 where that is not known. */
+/* 0 if that is not known. */
 static hsize_t file_size_of(hid_t object) {
     hsize_t size = 0;
     hid_t file = H5Iget_file_id(object);

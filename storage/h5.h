@@ -25,7 +25,7 @@ void pc_h5_quiet_end(pc_h5_quiet quiet);
 /* Whether this thread is between the two. What HDF5 is refused then, it does not survive (cli/allocations.c). */
 bool pc_h5_is_at_work(void);
 
-/* A new file that lives in memory and goes nowhere; a group in it; -1 where that fails. Neither they nor what
+/* A new file that lives in memory and goes nowhere; a group in it; -1 if that fails. Neither they nor what
  * pc_h5_column_write makes hold a time of day. HDF5 tells files in memory apart by name: `owner`, any address that no
  * other open one has, makes it. */
 hid_t pc_h5_memory_file(const void *owner);
@@ -69,18 +69,18 @@ hid_t pc_h5_column_append(hid_t group, const pc_h5_column *column);
  * read: who opens it then learns so, where who takes it for missing would lose it. */
 bool pc_h5_has(hid_t parent, const char *name);
 
-/* Opens a group, or any object by its place in the order of names; -1 where there is none, and where the link is none
- * to an object of this file: a soft link can lead to an external one, and that into any file of the user's. */
+/* Opens a group, or any object by its place in the order of names; -1 if there is none, or if the link is none to an
+ * object of this file. A soft link can lead to an external one, and that into any file of the user's. */
 hid_t pc_h5_group_open(hid_t parent, const char *name);
 hid_t pc_h5_object_open(hid_t group, hsize_t place);
 
-/* Whether all that a dataset has is in the file itself, as it is or compressed as pipecast does it: nothing in other
- * files, no other filters, no chunks of more than 64 MiB, which HDF5 would make in memory for a single number. */
+/* Whether all that a dataset has is in the file itself, as it is or compressed as pipecast does it. That is: nothing in
+ * other files, no other filters, and no chunks of more than 64 MiB, which HDF5 would make in memory for a single
+ * number. */
 bool pc_h5_is_plain_data(hid_t dataset);
 
-/* Opens a dataset of one dimension for reading, and says its length. -1 where there is none that is plain data, or
- * where the length is more than the file could hold: a length in a damaged file must not decide how much memory is
- * asked for. */
+/* Opens a dataset of one dimension for reading, and says its length. -1 if there is none that is plain data, or if the
+ * length is more than the file could hold. A length in a damaged file must not decide how much memory is asked for. */
 hid_t pc_h5_column_open(hid_t group, const char *name, int64_t *count);
 
 /* Reads elements first .. first + count - 1 of an open one; there must be as many. */

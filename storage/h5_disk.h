@@ -18,7 +18,7 @@ typedef struct pc_h5_disk {
     struct pc_h5_kept *first, *last; /* what was not written, in the order in which it came */
 } pc_h5_disk;
 
-/* A new HDF5 file, that writes to `descriptor`; -1 where that fails. `disk` must stay where it is until the file and
+/* A new HDF5 file, that writes to `descriptor`; -1 if that fails. `disk` must stay where it is until the file and
  * all in it are closed; then pc_h5_disk_end, also after a failure. */
 hid_t pc_h5_disk_file(pc_h5_disk *disk, int descriptor);
 void pc_h5_disk_end(pc_h5_disk *disk);

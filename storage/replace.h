@@ -42,8 +42,8 @@ typedef struct pc_replacement {
 /* What stands at the path, or, if that is a link, at what it leads to. PC_ERROR_INPUT as below. */
 pc_code pc_replacement_look(const char *path, pc_standing *found, pc_error *error);
 
-/* Makes the temporary file. PC_ERROR_INPUT where the path cannot become a file (no such folder, not writable, a folder,
- * a device), PC_ERROR_IO where the machine fails. End it with pc_replacement_commit or pc_replacement_discard. */
+/* Makes the temporary file. PC_ERROR_INPUT if the path cannot become a file (no such folder, not writable, a folder,
+ * a device), PC_ERROR_IO if the machine fails. End it with pc_replacement_commit or pc_replacement_discard. */
 pc_code pc_replacement_begin(const char *path, pc_replacement *replacement, pc_error *error);
 
 /* Appends to the temporary file. */

@@ -15,7 +15,7 @@ extern "C" {
 /* Zero it to start. Once an allocation fails the text stays as it is and `failed` stays true, so that a writer checks
  * once, at its end. */
 typedef struct pc_text {
-    char *data; /* terminated; NULL where nothing was added; freed by pc_text_free */
+    char *data; /* terminated; NULL if nothing was added; freed by pc_text_free */
     size_t size;
     size_t capacity;
     bool failed;
@@ -45,7 +45,7 @@ void pc_text_add_count(pc_text *text, double number);
 size_t pc_utf8_length(const char *text);
 
 /* Between the two, this thread writes and reads numbers with a decimal point, whatever setlocale() was told; other
- * threads are not touched. `scope` is zeroed memory of the caller. False where memory is short. */
+ * threads are not touched. `scope` is zeroed memory of the caller. False if memory is short. */
 typedef struct pc_number_scope {
     locale_t plain, before;
 } pc_number_scope;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Threads share the lock once a stretch of runs, not once a run, and the calling thread is not woken for every run: a
+/* Threads share the lock once a stretch of runs, not once a run, and the calling thread is not woken for every run. A
  * run can be as short as 50 us, and each wake takes a core from a thread that works. No thread waits for another: one
  * that the system has put aside, or that is at a long run, would hold up all of them. */
 enum { STRETCH_MAX = 8, PLACES = 32, CACHE_LINE = 64 };
@@ -63,7 +63,7 @@ static int64_t stretch_length(const batch *b, bool is_quick) {
     return pc_min(fair < 1 ? 1 : pc_min(fair, STRETCH_MAX), b->now.count);
 }
 
-/* Waits until there is work; false where there will be none. */
+/* Waits until there is work; false if there will be none. */
 static bool claim(batch *b, bool is_quick, stretch *s) {
     pthread_mutex_lock(&b->lock);
     b->idle++;
@@ -218,7 +218,7 @@ static bool is_anything_done(const batch *b) {
     return false;
 }
 
-/* Sleeps until a thread is out of work, or for `ms`; false where all is over. */
+/* Sleeps until a thread is out of work, or for `ms`; false if all is over. */
 static bool wait_for_results(batch *b, int ms) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -112,7 +112,7 @@ static pc_code hash_range(const pc_journal_file *file, const char *path, int64_t
     return PC_OK;
 }
 
-/* The bytes of a record before its hash; -1 where they and the hash do not fit into `room`. */
+/* The bytes of a record before its hash; -1 if they and the hash do not fit into `room`. */
 static int64_t size_of(const pc_journal_head *head, int64_t room) {
     int64_t own = (int64_t)(sizeof *head + sizeof(uint64_t)) + head->row_size;
     if (head->mark != PC_JOURNAL_MARK || head->row_size > PC_JOURNAL_ROW_MAX || room < own) return -1;
@@ -120,7 +120,7 @@ static int64_t size_of(const pc_journal_head *head, int64_t room) {
     return own - (int64_t)sizeof(uint64_t) + (int64_t)head->trace_size;
 }
 
-/* The length of the whole record at the end of what was found so far; 0 where there is none, or a damaged one. */
+/* The length of the whole record at the end of what was found so far; 0 if there is none, or a damaged one. */
 static pc_code measure_record(const pc_journal_file *file, const char *path, int64_t end, pc_journal_head *head,
                               int64_t *length, pc_error *error) {
     unsigned char peek[PEEK_SIZE];

@@ -13,7 +13,7 @@ enum { PC_JOURNAL_ROW_MAX = sizeof(pc_run_row) + 512 };
 /* The row column by column: numbers as they are in memory, texts behind their length. Returns how many bytes. */
 size_t pc_journal_row_encode(const pc_run_row *row, unsigned char bytes[PC_JOURNAL_ROW_MAX]);
 
-/* And back: false where the bytes are no row. */
+/* And back: false if the bytes are no row. */
 bool pc_journal_row_decode(const unsigned char *bytes, size_t size, pc_run_row *row);
 
 /* A trace as bytes, of this build alone (journal_trace.c). The caller frees them. PC_ERROR_INPUT, in which `path` is
@@ -60,7 +60,7 @@ typedef struct pc_journal_file {
     int64_t count, capacity;
 } pc_journal_file;
 
-/* Finds the header and all whole records. PC_ERROR_INPUT where the file is no journal, its header is damaged or of
+/* Finds the header and all whole records. PC_ERROR_INPUT if the file is no journal, its header is damaged or of
  * another build. *is_new where it is empty or ends within a header: nothing was found, and one must be written. */
 pc_code pc_journal_file_scan(pc_journal_file *file, const char *path, bool *is_new, pc_error *error);
 

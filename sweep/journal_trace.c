@@ -142,7 +142,7 @@ static bool are_numbers_right(const pc_trace_record *record) {
            is_within(block->chunks, 0, PC_CHUNKS_MAX) && is_within(block->microbatches, 0, PC_MICROBATCHES_MAX);
 }
 
-/* False where it is not there as the numbers say. */
+/* False if it is not there as the numbers say. */
 static bool take_array(source *from, const pc_trace_array *array, pc_trace_record *record, bool *is_short) {
     int64_t found;
     if (!take(from, &found, sizeof found)) return false;

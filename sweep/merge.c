@@ -155,7 +155,7 @@ static bool is_equal(const pc_run_row *a, const pc_run_row *b) {
     return true;
 }
 
-/* The shard that has the lowest run of all that are left; NULL where none is. */
+/* The shard that has the lowest run of all that are left; NULL if none is. */
 static shard *find_next(const merge *m) {
     shard *least = NULL;
     for (int i = 0; i < m->shard_count; i++) {

@@ -11,7 +11,7 @@ typedef struct pc_run_list {
     int range_count;
 } pc_run_list;
 
-/* Adds from .. to, which are behind all that are there; nothing where there are none. */
+/* Adds from .. to, which are behind all that are there; nothing if there are none. */
 void pc_run_list_add(pc_run_list *list, int64_t from, int64_t to);
 
 /* " 1-3, 7, ...": the last where there are more than are named. Returns `text`. */

@@ -71,7 +71,7 @@ static pc_code add_profile(pc_run_profiles *opened, const char *path, pc_error *
     if (!code)
         opened->profiles[opened->profile_count++] = made;
     else
-        pc_free(made.profile); /* empty where it could not be read */
+        pc_free(made.profile); /* empty if it could not be read */
     return code;
 }
 

@@ -1,9 +1,9 @@
 /* sweep.h: all runs of some scenarios, as a call of the library.
  *
- * What a results file, or the journal of a sweep that was ended, has already is not done again; of equal runs one is
- * done; the others are simulated on several threads, in several processes (team.h), or in shards that are merged. What
- * comes out depends on none of that: same scenarios, same rows, same bytes in the file. Without a results file nothing
- * is written to disk. Nothing is printed: what there is to say goes to a sink.
+ * What a results file, or the journal of a sweep that was ended, has already is not done again, and of equal runs one
+ * is done. The others are simulated on several threads, in several processes (team.h), or in shards that are merged.
+ * What comes out depends on none of that: same scenarios, same rows, same bytes in the file. Without a results file
+ * nothing is written to disk. Nothing is printed: what there is to say goes to a sink.
  *
  *     pc_sweep_request request = {.scenarios = &scenario, .scenario_count = 1, .output = "results.h5"};
  *     pc_code code = pc_sweep_run(&request, NULL, &sweep, &error);
@@ -94,7 +94,7 @@ void pc_sweep_free(pc_sweep *sweep);
 
 /* Several shards of a sweep into one results file, byte for byte that of the same sweep without shards. A run that is
  * in several must be equal there. Of the sink `warn` alone is called, where runs are in none of them; it may be NULL.
- * PC_ERROR_INPUT where they are not shards of one sweep and of this build. */
+ * PC_ERROR_INPUT if they are not shards of one sweep and of this build. */
 typedef struct pc_sweep_merge_request {
     const char *output;
     const char *const *shards; /* paths of results files */

@@ -59,7 +59,7 @@ static bool has_left(pc_team *team, int64_t rank) {
     return team->notes[rank].has_left;
 }
 
-/* A message from rank 0, to which all others listen; false where it has left without one. Waits. */
+/* A message from rank 0, to which all others listen; false if it has left without one. Waits. */
 static bool hear(pc_team *team, pc_team_kind kind, int64_t numbers[PC_TEAM_MESSAGE_MAX]) {
     int64_t from;
     for (;;) {

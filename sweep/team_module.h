@@ -26,7 +26,7 @@ typedef struct pc_team_module {
     int64_t layout;   /* PC_TEAM_MODULE_LAYOUT */
     const char *name; /* of the library, with its version */
 
-    /* Joins the other processes: which one this is, and how many there are. False where there is no way to. */
+    /* Joins the other processes: which one this is, and how many there are. False if there is no way to. */
     bool (*start)(void *self, int64_t *number, int64_t *count);
 
     /* Adds `numbers` up over the ranks of this machine; every rank must call it. */

@@ -37,7 +37,7 @@ static int count_cores(const pc_team_module *module, void *self) {
 
 /* ---- the module ---- */
 
-/* The folder of the running program, with a slash at its end; empty where the system does not say. */
+/* The folder of the running program, with a slash at its end; empty if the system does not say. */
 static void own_folder(char folder[PATH_MAX]) {
     ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
     folder[length < 0 ? 0 : length] = '\0';

@@ -25,7 +25,7 @@ struct pc_team {
     rank_note *notes;             /* an entry a rank */
 };
 
-/* Rank `number` of `count` over a module that was started; with no module alone. NULL where memory is short. Ended by
+/* Rank `number` of `count` over a module that was started; with no module alone. NULL if memory is short. Ended by
  * pc_team_close. */
 pc_team *pc_team_over(const pc_team_module *module, void *self, int64_t number, int64_t count);
 
@@ -36,9 +36,9 @@ pc_team *pc_team_over(const pc_team_module *module, void *self, int64_t number, 
 pc_code pc_team_run(pc_team *team, int64_t count, int jobs, pc_batch_source *source, pc_batch_sink *sink, void *context,
                     pc_error *error);
 
-/* Of `left` runs what a rank of `jobs` threads, of `all_jobs` in all team, gets at once: a quarter of its fair share,
- * so that pieces shrink towards the end; no more than `most`; where it has `idle` threads, a run for each of them if
- * its share has as many; at least one of those that are left. */
+/* How many of `left` runs a rank of `jobs` threads, of `all_jobs` in all team, gets at once. It is a quarter of its
+ * fair share, so that pieces shrink towards the end, and no more than `most`. If it has `idle` threads, it gets a run
+ * for each of them, if its share has as many; at least one of those that are left. */
 int64_t pc_team_piece(int64_t left, int64_t jobs, int64_t all_jobs, int64_t idle, int64_t most);
 
 #endif

@@ -1,7 +1,7 @@
-/* fake_cuda.h: a made-up CUDA runtime on the host, linked in place of the real one, so that the host's part of
- * kernels/cuda/ can be tested without a GPU: what it asks for, in which order, and that it asks for nothing that CUDA
- * forbids. Memory is the host's; work runs at once, or, while a stream is captured, when its graph is launched; time is
- * what each piece of work says that it takes.
+/* fake_cuda.h: a made-up CUDA runtime on the host, linked in place of the real one. So the host's part of kernels/cuda/
+ * can be tested without a GPU: what it asks for, in which order, and that it asks for nothing that CUDA forbids. Memory
+ * is the host's; work runs at once, or, while a stream is captured, when its graph is launched; time is what each piece
+ * of work says that it takes.
  */
 #ifndef PC_TESTS_FAKE_CUDA_H
 #define PC_TESTS_FAKE_CUDA_H

@@ -11,8 +11,9 @@
  * replicas. */
 void random_schedule(test_random *random, int devices_max, int microbatches_max, int chunks_max, pc_schedule *schedule);
 
-/* Times of every stage, chunk and kind of their own, some zero; activations with a random split, and a random part
- * kept where they are recomputed, in B in one half of the calls for a schedule without R; a transfer delay. */
+/* Times of every stage, chunk and kind of their own, some zero, and a transfer delay. Activations have a random split.
+ * A random part of them is kept where they are recomputed, which for a schedule without R is in B, in one half of the
+ * calls. */
 void random_costs(test_random *random, const pc_schedule *schedule, pc_costs *costs);
 
 /* Adds, each in one half of the calls, a delay of its own for every hop and a ready time for every chunk. */

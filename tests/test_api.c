@@ -101,6 +101,7 @@ static void test_error_knows_where(void **state) {
     assert_string_equal(error.file, "no/such/bad.yaml");
     assert_int_equal(error.line, 4);
     assert_string_equal(error.key, "setting.devices");
+    assert_string_equal(error.expected, strstr(error.message, "; expected ") + strlen("; expected "));
     assert_memory_equal(error.message, "no/such/bad.yaml:4: setting.devices: none: ", 43);
     assert_int_equal(pipecast_scenario_load("no/such/bad.yaml", text, NULL, 0, 0, &untouched, NULL),
                      PIPECAST_ERROR_INPUT);

@@ -122,10 +122,10 @@ static pc_replay replay_of(const char *name, int p, int m, pc_time f, pc_time bw
 
 /* Microbatch 0 goes in, p F, and m-1 times the next one turns. A turn: the backward passes of i start on the device d
  * where the F of i ended and go away from it; F of i+1 starts there BW later and follows them. On the k-th device after
- * d it starts once both the F before it and the backward pass here are done, so that it ends on the last one, where
- * the next turn is, BW + F + (p-1) max(F, BW) after the turn began. At last the p backward passes of m-1. The last
- * device to be done is device 0 where m-1 is even, and it was the first to start; otherwise device d starts at d F and
- * ends (p-1-d) BW before the end, and the one with the longest span loses (p-1) min(F, BW). */
+ * d it starts once both the F before it and the backward pass here are done. So it ends on the last one, where the next
+ * turn is, BW + F + (p-1) max(F, BW) after the turn began. At last the p backward passes of m-1. The last device to be
+ * done is device 0 where m-1 is even, and it was the first to start. Otherwise device d starts at d F and ends (p-1-d)
+ * BW before the end, and the one with the longest span loses (p-1) min(F, BW). */
 static void check_gems(int p, int m, pc_time f, pc_time bw) {
     pc_replay replay = replay_of("gems", p, m, f, bw);
     int64_t makespan = (m - 1) * (f + bw + (p - 1) * pc_max(f, bw)) + p * (f + bw);
@@ -142,13 +142,13 @@ static void test_gems(void **state) {
             for (int t = 0; t < TIMES; t++) check_gems(p, m, times[t].f, times[t].bw);
 }
 
-/* Chimera of even p, m = k p. In slots of one pass each (F = BW) the first pass of a unit of p microbatches is in slot
- * 0 (device 0, and p-1 for the other way) and the last in slot 3p-3 (the backward pass that comes out last): 3p-2 slots
- * for 2p passes of a device, p-2 idle. The next unit starts 2p slots after and finds them free, so that k units idle
- * no more. For other times, p-2 times the longer kind, and |BW-F| more for each of them and each further unit: that is
- * what the replay gives, and stands here so that it stays. For odd p, p+1 in place of p.
- * Device d is in the first half of the one replica, and holds all p/2 of its microbatches; the other has
- * 1 + min(d, p-1-d) parts from there on, and holds as many. */
+/* Chimera of even p, m = k p. Count in slots of one pass each (F = BW). The first pass of a unit of p microbatches is
+ * in slot 0 (device 0, and p-1 for the other way). The last is in slot 3p-3, the backward pass that comes out last.
+ * That makes 3p-2 slots for 2p passes of a device, p-2 idle. The next unit starts 2p slots after and finds them free,
+ * so that k units idle no more. For other times, p-2 times the longer kind, and |BW-F| more for each of them and each
+ * further unit: that is what the replay gives, and stands here so that it stays. For odd p, p+1 in place of p. Device d
+ * is in the first half of the one replica, and holds all p/2 of its microbatches; the other has 1 + min(d, p-1-d) parts
+ * from there on, and holds as many. */
 static void check_chimera(int p, int k, pc_time f, pc_time bw) {
     int even = p + p % 2, m = k * even;
     pc_replay replay = replay_of("chimera", p, m, f, bw);

@@ -208,8 +208,8 @@ static void draw_gemm(test_random *random, double *x) {
     x[3] = draw_extent(random, 32.0, 512.0);
 }
 
-/* The formula once more: 6 us and the longer of 1.6 TB/s and whole waves of tiles on 108 processors, 250 TFLOP/s where
- * k has no end and half of it at k = 150, each shape by the tile and the split of k that suit it best. */
+/* The formula once more: 6 us and the longer of 1.6 TB/s and whole waves of tiles on 108 processors. Those reach 250
+ * TFLOP/s where k has no end and half of it at k = 150, each shape by the tile and the split of k that suit it best. */
 static double gemm_truth(const double *x) {
     static const double tiles[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
     double m = x[1], n = x[2], k = x[3], best = HUGE_VAL;

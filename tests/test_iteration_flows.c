@@ -110,9 +110,9 @@ static void test_pairs_share_links(void **state) {
     pc_outline_free(&outline);
 }
 
-/* Phases that take 7 + 100 and 5 + 30 are fitted to a time: more is latency of the last one, less is taken from its
- * latency first, then from what it sends, then from the phase before; and what fills a link for longer than 2^50 ps
- * counts as latency. */
+/* Phases that take 7 + 100 and 5 + 30 are fitted to a time. More is latency of the last one. Less is taken from its
+ * latency first, then from what it sends, then from the phase before. What fills a link for longer than 2^50 ps counts
+ * as latency. */
 static void test_sendings_take_a_given_time(void **state) {
     (void)state;
     static const pc_sendings two = {2, {{7, {100, 60, 0}}, {5, {0, 20, 30}}}};
@@ -325,8 +325,8 @@ static void test_tp_meets_pp(void **state) {
  * Its messages arrive L after these: the second is made just when the first is through. Stage 0 ends b0 after that, at
  * f0 + 3L + f1 + b1 + b0. Where stages wait for what they send, F1 starts at f0 + L and is there at 2 (f0 + L); BW0's
  * message at f0 + 2L + f1 + b1, when F1 starts: BW1 ends at f0 + 2L + 2 (f1 + b1), and the end is L + b0 later. Were
- * both messages on their way at once with half of the link each, F0 came at 2L, and so did BW0: 4L + f1 + b1 + b0 in
- * all, which for L > f0 + f1 + b1 is longer than it takes to wait. */
+ * both messages on their way at once with half of the link each, F0 came at 2L, and so did BW0. That makes 4L + f1 + b1
+ * + b0 in all, which for L > f0 + f1 + b1 is longer than it takes to wait. */
 static void test_messages_of_a_stage_take_turns(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();

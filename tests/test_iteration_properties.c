@@ -237,7 +237,7 @@ static pc_iteration_spec draw_slow(test_random *random) {
     return spec;
 }
 
-/* What a search is planned for, its own costs, is no worse a plan than equal times: the iteration is no longer, over
+/* What a search is planned for, its own costs, is no worse a plan than equal times. The iteration is no longer, over
  * whatever network, with and without a wait for the global norm, though the search goes by the span of the passes
  * alone.
  */

@@ -1,8 +1,8 @@
 /* Every backward reference against central differences of its forward reference, in double precision: the proof that
  * the references, by which the kernels are judged, are derivatives at all.
  *
- * Of a loss L = sum of weight * output, with random weights as the output's gradient, the gradient of an input x is
- * (L(x + h) - L(x - h)) / 2h, up to h^2 / 6 of the third derivative and to rounding, 1e-16 L / h: with h = 1e-4 both
+ * Take a loss L = sum of weight * output, with random weights as the output's gradient. Then the gradient of an input x
+ * is (L(x + h) - L(x - h)) / 2h, up to h^2 / 6 of the third derivative and to rounding, 1e-16 L / h. With h = 1e-4 both
  * are below 1e-8 of what tensors of size one give. Tensors find each other by name: what is called X_gradient or dX
  * belongs to X, what has the name of a tensor of forward is that tensor. */
 #include "tests/support.h"

@@ -1,7 +1,8 @@
-/* Transfers over links, each of which carries one after the other: by hand, against longest paths, and what must hold
- * whatever the schedule: twice the times are twice the iteration, and a little more is no more than a little longer.
- * Where transfers shared a link evenly it did not hold: of two that meet, with starts that move by x, the first may end
- * 3 x elsewhere, and so on from pass to pass: a picosecond grew to 2% of an iteration of 40 microbatches. */
+/* Transfers over links, each of which carries one after the other. They are compared by hand, with longest paths, and
+ * with what must hold whatever the schedule: twice the times are twice the iteration, and a little more is no more than
+ * a little longer. Where transfers shared a link evenly it did not hold. Of two that meet, with starts that move by x,
+ * the first may end 3 x elsewhere, and so on from pass to pass. A picosecond grew to 2% of an iteration of 40
+ * microbatches. */
 #include "tests/support.h"
 
 #include "models/schedule/generate.h"

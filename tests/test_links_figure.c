@@ -102,8 +102,9 @@ static void nothing_sent_is_an_error(void **state) {
     assert_int_equal(count_entries(at->path), 0);
 }
 
-/* A piece ends where a load changes and at both sides of the column in which that falls, of 6.5 ms: three pieces for
- * each message; of each NIC five of gradients (1/3, 1, the column of the change, 1, 1/6) and three of the other colour.
+/* A piece ends where a load changes and at both sides of the column in which that falls, of 6.5 ms. So there are three
+ * pieces for each message; of each NIC five of gradients (1/3, 1, the column of the change, 1, 1/6) and three of the
+ * other colour.
  */
 static void all_formats_are_drawn_the_same_twice(void **state) {
     const folder *at = *state;

@@ -209,7 +209,7 @@ static void test_groups_are_as_counted(void **state) {
     assert_true(crossing > 0 && over_leaves > 0);
 }
 
-/* Eight GPUs a node, tp 4, dp 4, pp 2: a tensor group has half a domain to itself and one beside it; the data group of
+/* Eight GPUs a node, tp 4, dp 4, pp 2: a tensor group has half a domain to itself and one beside it. The data group of
  * each tensor rank has two ranks in a node and so 2 of 8 NICs, with three others beside it. */
 static void test_groups_share_nics(void **state) {
     (void)state;

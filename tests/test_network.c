@@ -173,11 +173,11 @@ static void drop_latencies(pc_machine *machine) {
     machine->collective_call_s = machine->switch_latency_s = machine->in_switch_latency_s = 0.0;
 }
 
-/* Where groups lie in several ways, the closed cost is of bytes as those have them whose NICs have most to do, and one
- * of them may have more steps of one sort and fewer of the other; there latencies are left out. Two things can still
- * take longer: flows of unlike sizes that share a link fairly are not done as soon as they could be, and a group that
- * stays in a domain has more to do there than one that leaves it, which counts where domains are slow. Of 4000 cases 7
- * took more than 1.15 times the closed cost, and the worst 1.26 times. */
+/* Where groups lie in several ways, the closed cost is of bytes as those have them whose NICs have most to do. One of
+ * them may have more steps of one sort and fewer of the other; there latencies are left out. Two things can still take
+ * longer. Flows of unlike sizes that share a link fairly are not done as soon as they could be. A group that stays in a
+ * domain has more to do there than one that leaves it, which counts where domains are slow. Of 4000 cases 7 took more
+ * than 1.15 times the closed cost, and the worst 1.26 times. */
 static void check_agreement(test_random *random, tally *seen) {
     pc_machine machine = random_machine(random);
     pc_ranks ranks;

@@ -187,10 +187,10 @@ static void test_points_are_counted(void **state) {
     for (int k = 0; k < PC_PLAN_RULE_SCHEDULE; k++) assert_true(seen[k] > 0);
 }
 
-/* Layers of each part in each layout, by hand: of 12 over 4 parts 3 3 3 3, or 0 6 6 0, and 14 do not divide; of 10 over
- * 4 parts 2 3 3 2, or 0 5 5 0; over 2 parts `ends`, listed first, stands for `even` too, and 2 parts are too few for
- * `own`; over 5 parts, of 12, only `own` divides; over 9 none, and the first listed layout stands for all; over 14
- * `own` is `ends`. */
+/* Layers of each part in each layout, by hand. Of 12 over 4 parts there are 3 3 3 3, or 0 6 6 0, and 14 do not divide;
+ * of 10 over 4 parts 2 3 3 2, or 0 5 5 0. Over 2 parts `ends`, listed first, stands for `even` too, and 2 parts are too
+ * few for `own`. Over 5 parts, of 12, only `own` divides. Over 9 none does, and the first listed layout stands for all;
+ * over 14 `own` is `ends`. */
 static void test_layouts_that_differ(void **state) {
     (void)state;
     static const struct {

@@ -278,8 +278,8 @@ static double longest_f_s(pc_iteration_spec spec, double launch_s) {
 }
 
 /* One stage of TP 8, without sequence parallelism: F is kernels, K in all, and all-reduces, E in all, none beside
- * another. Their launches, n, take L = n * launch on the host. With no launches to wait for, F is K + E; with launches
- * of (K + E) / 2n it still is, for the host is done first; from (K + E) / n on it is L, and of E nothing is left: at
+ * another. Their launches, n, take L = n * launch on the host. With no launches to wait for, F is K + E. With launches
+ * of (K + E) / 2n it still is, for the host is done first. From (K + E) / n on it is L, and of E nothing is left. At
  * twice that F takes 2 (K + E), whatever the collectives. */
 static void test_launches_run_ahead(void **state) {
     (void)state;

@@ -61,8 +61,8 @@ static void expect_peaks(const pc_schedule *schedule, pc_costs *costs, const int
 
 /* Device d of ZB-H1 runs w = p-1-d F first, then rounds of F, B and, from the d-th on, W. In round d, when F runs out
  * nowhere yet (p <= m), B starts with w kept inputs of the F ahead of it, d microbatches whose W are still to come, and
- * its own: w K + d L + A, for K what F keeps, A all and L what B leaves. No F has as much: the F before it has (w+1) K
- * + d L, and A >= K. Where nothing is recomputed the same moment has (w + 1) A + d L. */
+ * its own. That is w K + d L + A, for K what F keeps, A all and L what B leaves. No F has as much: the F before it has
+ * (w+1) K + d L, and A >= K. Where nothing is recomputed the same moment has (w + 1) A + d L. */
 static void test_zb_h1(void **state) {
     (void)state;
     for (int p = 1; p <= 9; p++)

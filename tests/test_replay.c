@@ -282,9 +282,9 @@ static void test_interleaved_closed_form(void **state) {
         }
 }
 
-/* The same for any number of microbatches of at least p. Of fewer, which are one group, none comes back to the first
- * stage before all have left it: the last one ends m-1 passes of a chunk behind the first one, which goes through vp
- * parts and back without a wait, (vp + m-1)(F + BW) of a chunk. */
+/* The same for any number of microbatches of at least p. Fewer are one group, and none of them comes back to the first
+ * stage before all have left it. The last one ends m-1 passes of a chunk behind the first one, which goes through vp
+ * parts and back without a wait: (vp + m-1)(F + BW) of a chunk. */
 static void test_interleaved_closed_form_of_any_microbatches(void **state) {
     (void)state;
     for (int p = 2; p <= 7; p++)

@@ -206,9 +206,9 @@ static void test_simulated_times_are_the_iterations(void **state) {
 
 /* ---- memory ---- */
 
-/* The most between passes and within them, in bytes. F takes what is simulated, and its layers' vectors; at the start
- * of a B there is one gradient more, 2 s b h, beside what F left: the first that it makes (the mask's, with dropout),
- * or the one that it was sent and that W needs. */
+/* The most between passes and within them, in bytes. F takes what is simulated, and its layers' vectors. At the start
+ * of a B there is one gradient more, 2 s b h, beside what F left. It is the first that it makes (the mask's, with
+ * dropout), or the one that it was sent and that W needs. */
 typedef struct levels {
     int64_t held, peak;
 } levels;

@@ -135,11 +135,10 @@ static void test_no_memory(void **state) {
 
 /* ---- the repeating bubble ---- */
 
-/* In steady state a handcrafted V-Min takes 12 ms for every microbatch more, where its passes take but 3 + 4 + 2: the
+/* In steady state a handcrafted V-Min takes 12 ms for every microbatch more, where its passes take but 3 + 4 + 2. The
  * order fits F = B = W, where a microbatch costs just its 3 x 3 ms, and the bubble does not fade with more microbatches
- * ('Controllable Memory', figure 5). So does the public V-Min: 855 and 1623 half milliseconds at m = 32 and 64 are
- * 12 ms each, and 0.326 of the time at m = 32, of which ours saves some at both ends. One made for the costs waits
- * less.
+ * ('Controllable Memory', figure 5). So does the public V-Min: 855 and 1623 half milliseconds at m = 32 and 64 are 12
+ * ms each, and 0.326 of the time at m = 32, of which ours saves some at both ends. One made for the costs waits less.
  */
 static void test_bubble_repeats(void **state) {
     (void)state;

@@ -47,8 +47,9 @@ static pc_iteration_spec any_spec(test_random *random) {
 
 /* ---- where nothing happens ---- */
 
-/* Without noise a sample is the closed iteration: of replicas that are alike, timed once, and of replicas timed each
- * for itself with factors that are always 1; of slow GPUs that are as fast as others, and of bad links that are good.
+/* Without noise a sample is the closed iteration. That holds for replicas that are alike, timed once, and for replicas
+ * timed each for itself with factors that are always 1. It holds for slow GPUs that are as fast as others, and for bad
+ * links that are good.
  */
 static void test_nothing_happens(void **state) {
     (void)state;
@@ -105,7 +106,7 @@ static void test_the_good_day_stays(void **state) {
 /* ---- other machines ---- */
 
 /* Where every node has the other GPU, or every link is bad, the sample is the iteration on a machine of that GPU or
- * network; where every GPU is slow, it is that of passes with as much overhead, and a longer step. */
+ * network. Where every GPU is slow, it is that of passes with as much overhead, and a longer step. */
 static void test_everywhere(void **state) {
     (void)state;
     test_random random = {12};
@@ -207,8 +208,8 @@ static void test_a_slow_last_stage(void **state) {
     pc_outline_free(&outline);
 }
 
-/* A slow GPU at a random place makes its stage slow in its replica, whichever that is: a sample is one of those with a
- * given slow stage, each of the p as often; 200 samples of 4 stages have 50 each, 4 standard deviations of 6.1. */
+/* A slow GPU at a random place makes its stage slow in its replica, whichever that is. A sample is one of those with a
+ * given slow stage, each of the p as often: 200 samples of 4 stages have 50 each, 4 standard deviations of 6.1. */
 static void test_a_slow_gpu_anywhere(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();

@@ -180,9 +180,9 @@ static double transfer_factor(drawn *parts, int64_t sample, int64_t replica, int
     return pc_factors_draw(&factors, &parts->rng);
 }
 
-/* Two stages, two replicas. Each transfer has a factor, from the stream of the stage that waits for it; what stages
- * reduce has the largest share of its replicas; the embedding the larger one of both ends, the loss that of the last
- * stage, the norm the largest. */
+/* Two stages, two replicas. Each transfer has a factor, from the stream of the stage that waits for it. What stages
+ * reduce has the largest share of its replicas; the embedding has the larger one of both ends, the loss that of the
+ * last stage, the norm the largest. */
 static pc_time with_shares(drawn *parts, const pc_costs *costs, int64_t sample) {
     const pc_outline *outline = &parts->outline;
     const double *share = parts->conditions.share;

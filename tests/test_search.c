@@ -412,7 +412,7 @@ static pc_costs mean_costs(const pc_costs *costs) {
     return mean;
 }
 
-/* Names of one placement, each of which may hold what those before it may; no name that searches, and has B and W
+/* Names of one placement, each of which may hold what those before it may. No name that searches, and has B and W
  * apart, is beaten by one before it, nor by itself planned for equal times or for the mean stage. Of names with the
  * same limits none is beaten by another at all.
  */

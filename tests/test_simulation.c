@@ -219,9 +219,9 @@ static void test_order_stands_behind_what_waits(void **state) {
     assert_int_equal(test->result.ready_ps[c], 20);
 }
 
-/* Stages a and b; b's second task waits for a's second, which waits for memory that only b's third task, through a's
- * third, gives back. a: 10 of 10 at 0 to 1, then 10 more asked at 1. b: 1 to 2; then passes over what is held up, 2
- * to 3. So a's third, 3 to 4, gives back; its second 4 to 5; b's second 5 to 6. */
+/* Stages a and b; b's second task waits for a's second. That waits for memory that only b's third task, through a's
+ * third, gives back. a: 10 of 10 at 0 to 1, then 10 more asked at 1. b: 1 to 2; then passes over what is held up, 2 to
+ * 3. So a's third, 3 to 4, gives back; its second 4 to 5; b's second 5 to 6. */
 static void test_passes_over_what_is_held_up(void **state) {
     fixture *test = *state;
     int32_t a = add_processor(test, PC_PROCESSOR_IN_ORDER), b = add_processor(test, PC_PROCESSOR_IN_ORDER);
@@ -243,9 +243,9 @@ static void test_passes_over_what_is_held_up(void **state) {
     check_task(test, b1, 5, 6);
 }
 
-/* What goes on with a task that is put aside comes with it, and nothing in between: at 1 the second pass, of 1 + 2,
- * asks in vain; the third, 1 to 2, gives back; then both pieces, 2 to 3 to 5, and only then the last, which was ready
- * at 0. */
+/* What goes on with a task that is put aside comes with it, and nothing in between. At 1 the second pass, of 1 + 2,
+ * asks in vain; the third, 1 to 2, gives back. Then come both pieces, 2 to 3 to 5, and only then the last, which was
+ * ready at 0. */
 static void test_pieces_stay_together(void **state) {
     fixture *test = *state;
     int32_t p = add_processor(test, PC_PROCESSOR_IN_ORDER), memory = add_memory(test, 10, PC_MEMORY_WAIT), piece;

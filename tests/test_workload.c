@@ -55,8 +55,8 @@ static void test_llama_parameters(void **state) {
     assert_true(parameters_of(&large, 1).total == INT64_C(405853388800));
 }
 
-/* Over all ranks stands what is cut once, and the rest t times; where key and value heads are r times fewer than ranks,
- * their 2kd columns and biases r times; and of a tied table a second one, where the ends are apart. */
+/* Over all ranks stands what is cut once, and the rest t times. Where key and value heads are r times fewer than ranks,
+ * their 2kd columns and biases stand r times. Of a tied table there is a second one, where the ends are apart. */
 static void test_parts_add_up(void **state) {
     (void)state;
     test_random random = {3};

@@ -136,8 +136,8 @@ static void test_ends(void **state) {
 }
 
 /* Fused: 16-bit logits from the head on, in whose place the gradient comes to stand; W needs it and the head's input.
- * In n pieces: the logits of one, of ceil(sb/n) tokens; what is left of the head are the inputs of the norm and, in the
- * place of its own, its gradient, all of which B gives back; where the sequence is cut, that gradient is there for all
+ * In n pieces: the logits of one, of ceil(sb/n) tokens. What is left of the head are the inputs of the norm and, in the
+ * place of its own, its gradient, all of which B gives back. Where the sequence is cut, that gradient is there for all
  * tokens before it is summed. */
 static void test_losses_without_fp32(void **state) {
     (void)state;

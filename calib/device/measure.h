@@ -43,9 +43,9 @@ typedef struct pc_calibrate_request {
     pc_calibrate_progress progress;
 } pc_calibrate_request;
 
-/* Checks every kernel, measures, fits. Interrupted or out of time, or where one family fails its check (it is left out
- * and named in `warnings`, a line each, owned by the caller and freed with pc_free, NULL where there is none), the
- * profile has what was done, and says whether that is all. PC_ERROR_IO where there is no device, or it fails on the
+/* Checks every kernel, measures, fits. If it is interrupted or out of time, the profile has what was done until then,
+ * and says that this is not all. A family that fails its check is left out and named in `warnings`: a line each, owned
+ * by the caller and freed with pc_free, NULL if there is none. PC_ERROR_IO if there is no device, or it fails on the
  * way: the profile has what was measured until then, fitted. `profile` is empty before. */
 pc_code pc_calibrate(const pc_calibrate_request *request, pc_profile *profile, char **warnings, pc_error *error);
 
@@ -61,7 +61,7 @@ typedef struct pc_rank_task {
     int64_t most_bytes; /* the largest size */
 } pc_rank_task;
 
-/* A rank's arguments, behind the program's path and PC_RANK_COMMAND, and back; PC_ERROR_INPUT where they are none. */
+/* A rank's arguments, behind the program's path and PC_RANK_COMMAND, and back; PC_ERROR_INPUT if they are none. */
 #define PC_RANK_COMMAND "calibrate-rank"
 enum { PC_RANK_ARGUMENTS = 8 };
 pc_code pc_rank_task_parse(int count, char **arguments, pc_rank_task *task, pc_error *error);

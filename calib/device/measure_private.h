@@ -82,7 +82,7 @@ typedef struct pc_listed_shape {
     pc_kernel_shape shape;
     pc_shape_tier tier;
     int64_t set_bytes; /* of its tensors, each begun at a multiple of PC_SHAPE_ALIGNMENT */
-    int32_t sets;      /* that a cold measurement rotates over: they touch three times the L2 cache; 1 where one does */
+    int32_t sets;      /* that a cold measurement rotates over: they touch three times the L2 cache; 1 if one does */
 } pc_listed_shape;
 
 enum { PC_SHAPE_ALIGNMENT = 256, PC_SHAPE_L2_TIMES = 3 };
@@ -134,7 +134,7 @@ int64_t pc_shape_draw(pc_shape_builder *builder, int64_t least, int64_t most, in
 
 void pc_shapes_of_gemm(pc_shape_builder *builder, pc_calibrate_effort effort);
 void pc_shapes_of_attention(pc_shape_builder *builder, pc_calibrate_effort effort);
-/* Everything else; false where the name is not known. */
+/* Everything else; false if the name is not known. */
 bool pc_shapes_of_rows(pc_shape_builder *builder, pc_calibrate_effort effort);
 
 /* ---- the session ---- */
@@ -223,7 +223,7 @@ typedef struct pc_bench {
     int32_t next;     /* the set of the next launch */
 } pc_bench;
 
-/* Allocates, fills with random data, prepares. PC_ERROR_NO_MEMORY where it does not fit on the device; then and on
+/* Allocates, fills with random data, prepares. PC_ERROR_NO_MEMORY if it does not fit on the device; then and on
  * other errors everything is freed. */
 pc_code pc_bench_open(pc_bench *bench, pc_measure *session, const pc_listed_shape *listed, pc_error *error);
 void pc_bench_close(pc_bench *bench);

@@ -63,7 +63,7 @@ static pc_code simulate(const pc_replay_stage *stage, pc_replay_outcome *outcome
 
 /* ---- the report ---- */
 
-/* Means of a kind; nothing where the stage has none of it. */
+/* Means of a kind; nothing if the stage has none of it. */
 static void report_kind(const pc_replay_stage *stage, const double *pass_s, pc_pass_kind kind,
                         pc_replay_report *report) {
     pc_replay_pass_report x = {0};

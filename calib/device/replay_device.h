@@ -48,7 +48,7 @@ typedef struct pc_replay_outcome {
  * CUDA, nothing. */
 pc_code pc_replay_check(const pc_replay_request *request, pc_error *error);
 
-/* PC_ERROR_IO where there is no device; PC_ERROR_INPUT, in one line, where the spec cannot be run so, or does not fit
+/* PC_ERROR_IO if there is no device; PC_ERROR_INPUT, in one line, where the spec cannot be run so, or does not fit
  * in the simulation; PC_ERROR_NO_MEMORY with pass, stage and bytes where it does not fit on the device. */
 pc_code pc_replay_on_device(const pc_replay_request *request, pc_replay_outcome *outcome, pc_error *error);
 

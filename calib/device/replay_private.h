@@ -33,7 +33,7 @@ typedef struct pc_replay_stage {
     bool is_roofline;
 } pc_replay_stage;
 
-/* PC_ERROR_INPUT where the spec cannot be run so. Free with pc_replay_stage_free. */
+/* PC_ERROR_INPUT if the spec cannot be run so. Free with pc_replay_stage_free. */
 pc_code pc_replay_stage_make(const pc_replay_request *request, pc_replay_stage *stage, pc_error *error);
 void pc_replay_stage_free(pc_replay_stage *stage);
 

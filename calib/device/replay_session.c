@@ -40,7 +40,7 @@ typedef struct session {
     exchange exchanges[PC_LAYER_CHANGES];
     int exchange_count;
     slots **state;        /* by chunk: its layers' parameters and gradients */
-    slots **held;         /* by microbatch and chunk: its layers' activations; NULL where it is not under way */
+    slots **held;         /* by microbatch and chunk: its layers' activations; NULL if it is not under way */
     double *seconds;      /* of marks, two a pass */
     int64_t before_bytes; /* allocated by others, before all */
 } session;
@@ -208,7 +208,7 @@ static void close_session(session *s) {
 
 /* ---- one layer ---- */
 
-/* A layer of a pass: its own tensors, and those that it shares with its neighbours; NULL where it has none there. */
+/* A layer of a pass: its own tensors, and those that it shares with its neighbours; NULL if it has none there. */
 typedef struct context {
     slots *state, *held, *before, *behind;
     int64_t number; /* of the layer in its chunk */

@@ -28,7 +28,7 @@ int64_t pc_shape_draw(pc_shape_builder *builder, int64_t least, int64_t most, in
 
 /* ---- adding ---- */
 
-/* Bytes of all tensors, each rounded up; 0 where the family refuses the shape. */
+/* Bytes of all tensors, each rounded up; 0 if the family refuses the shape. */
 static int64_t bytes_of_set(const pc_kernel_family *family, const pc_kernel_shape *shape) {
     pc_tensor tensors[PC_KERNEL_TENSORS];
     int count = 0;

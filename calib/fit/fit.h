@@ -19,15 +19,15 @@
 extern "C" {
 #endif
 
-/* TRANSFER: x = {bytes}; pieces, in each seconds = alpha + bytes / beta. How many, where they begin, and whether they
- * meet or jump is found from the data. Parameters: alpha, beta and scatter (of log(seconds), in this piece; no error of
- * its own) of the first; for each further one where it begins and its own three. alpha of the first is not below zero;
- * that of a piece whose rate is lower than the one before (a cache left behind) may be, and its seconds are not. Beyond
- * the largest size the last piece goes on.
- * MEMORY: x = {bytes}; the same form; for kernels that move bytes: norms, elementwise, optimizer.
- * GEMM: x = {batch, m, n, k}; launch + the longer of whole waves of tiles at `rate` with `ramp`, and bytes at `memory`
- * (models/cost/roofline.c has the formula), times the exponential of a residual surface.
- * ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key. */
+/* - TRANSFER: x = {bytes}; pieces, in each seconds = alpha + bytes / beta. How many, where they begin, and whether they
+ *   meet or jump is found from the data. Parameters: alpha, beta and scatter of the first piece; for each further one
+ *   where it begins, and its own three. Scatter is of log(seconds) in this piece, and has no error of its own. alpha of
+ *   the first piece is not below zero. That of a piece whose rate is lower than the one before (a cache left behind)
+ *   may be; its seconds are not. Beyond the largest size the last piece goes on.
+ * - MEMORY: x = {bytes}; the same form; for kernels that move bytes: norms, elementwise, optimizer.
+ * - GEMM: x = {batch, m, n, k}; launch + the longer of whole waves of tiles at `rate` with `ramp`, and bytes at
+ *   `memory` (models/cost/roofline.c has the formula), times the exponential of a residual surface.
+ * - ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key. */
 typedef enum pc_fit_form { PC_FIT_TRANSFER, PC_FIT_MEMORY, PC_FIT_GEMM, PC_FIT_ATTENTION, PC_FIT_FORMS } pc_fit_form;
 
 enum { PC_FIT_DIMENSIONS = 4, PC_FIT_PARAMETERS = 64 };
@@ -75,7 +75,7 @@ typedef struct pc_fit {
 
 void pc_fit_free(pc_fit *fit); /* zeroes it */
 
-/* Fits `count` points: points[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT where they are too
+/* Fits `count` points: points[count * dimensions], seconds[count], all above zero. PC_ERROR_INPUT if they are too
  * few for the form, with how many it needs (pieces: 5 points of 3 sizes; rooflines: 8 shapes). `processors` for GEMM
  * and ATTENTION. Same points in any order, same bytes. Threads wait for each other here: GSL has one error handler for
  * all.

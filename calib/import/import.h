@@ -16,14 +16,15 @@ typedef struct pc_import_options {
     const char *device; /* its name; of a table with rows of several devices the one whose rows are taken */
 } pc_import_options;
 
-/* PC_ERROR_INPUT where the collective or the link is none that profiles know; in any spelling. */
+/* PC_ERROR_INPUT if the collective or the link is none that profiles know; in any spelling. */
 pc_code pc_import_check_options(const pc_import_options *options, pc_error *error);
 
 /* Adds what the file holds to the profile, and the file's name to its origin; names the device where the file or the
- * user does. Rows that a table itself calls suspect are left out, and counted in the origin. Three forms, told apart by
- * their content: plain output of nccl-tests (all_reduce_perf and its like); a CSV of kernel times (a column op or
- * kernel, m, n, k, and time_us, or names like them); a CSV of transfer times (size_bytes, time_us ...).
- * docs/calibration.md has them. PC_ERROR_INPUT: file:line: what, and what was expected; the profile stays as it was. */
+ * user does. Rows that a table itself calls suspect are left out, and counted in the origin. The form is told by the
+ * content. It is plain output of nccl-tests (all_reduce_perf and its like), a CSV of kernel times, or a CSV of transfer
+ * times. The columns of the first CSV are op or kernel, m, n, k and time_us, or names like them; of the second
+ * size_bytes, time_us and more. docs/calibration.md has them. PC_ERROR_INPUT: file:line: what, and what was expected;
+ * the profile stays as it was. */
 pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options, pc_error *error);
 
 /* Adds what each of the files holds, in their order: one of these forms, or a profile, whose fits are left. What a

@@ -25,7 +25,7 @@ char *pc_import_line(pc_import_text *text);
 pc_code pc_import_refuse(const pc_import_text *text, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
 
 /* The fields of a line, which is written to: between commas, quotes and spaces around them taken off; or between
- * spaces. Their number, -1 where they are too many or a quote does not end. */
+ * spaces. Their number, -1 if they are too many or a quote does not end. */
 int pc_import_split_commas(char *line, char *field[PC_IMPORT_FIELDS]);
 int pc_import_split_spaces(char *line, char *field[PC_IMPORT_FIELDS]);
 
@@ -43,7 +43,7 @@ bool pc_import_contains(const char *text, const char *part); /* likewise */
 
 #define PC_IMPORT_COLLECTIVES "send_recv, all_reduce, all_gather, reduce_scatter, all_to_all or broadcast"
 
-/* "all_reduce" of AllReduce, all-reduce, all_reduce_perf; NULL where it is none of those that profiles know. */
+/* "all_reduce" of AllReduce, all-reduce, all_reduce_perf; NULL if it is none of those that profiles know. */
 const char *pc_import_collective(const char *name);
 /* "nvlink" of NVLink4/NVSwitch; "pcie", "network"; otherwise "unknown". */
 const char *pc_import_link(const char *name);
@@ -99,7 +99,7 @@ typedef struct pc_import_table {
     double seconds[PC_COLUMNS]; /* one of a time column's unit */
 } pc_import_table;
 
-/* The field of a row, "" where there is no such column. */
+/* The field of a row, "" if there is no such column. */
 const char *pc_import_cell(const pc_import_table *table, char *const *row, pc_import_column column);
 
 pc_code pc_import_kernel_row(pc_import *import, const pc_import_table *table, char *const *row, pc_error *error);

@@ -43,7 +43,7 @@ static char *trimmed(char *field) {
     return field;
 }
 
-/* Takes a quoted field, doubled quotes made single, and returns where it ends; NULL where it does not. */
+/* Takes a quoted field, doubled quotes made single, and returns where it ends; NULL if it does not. */
 static char *unquote(char *from, char **field) {
     char *to = *field = ++from;
     while (*from && !(from[0] == '"' && from[1] != '"')) {

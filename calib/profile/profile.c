@@ -34,7 +34,7 @@ static pc_code make_room(void **array, int64_t count, int64_t more, int64_t *roo
     make_room((void **)&(profile)->what, (profile)->what##_count, more, &(profile)->what##_room,                       \
               sizeof *(profile)->what, error)
 
-/* Keeps the raw samples behind all others; *first is where they begin, -1 where there are none. */
+/* Keeps the raw samples behind all others; *first is where they begin, -1 if there are none. */
 static pc_code add_samples(pc_profile *profile, const double *samples, int64_t count, int64_t *first, pc_error *error) {
     *first = -1;
     if (!samples || count < 1) return PC_OK;

@@ -68,7 +68,7 @@ typedef struct pc_kernel_measurement {
 typedef struct pc_transfer_measurement {
     char collective[24];  /* "send_recv", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast" */
     char link[32];        /* "nvlink", "pcie", "network", "loopback"; "unknown" */
-    int32_t ranks, nodes; /* nodes: 1 where not known */
+    int32_t ranks, nodes; /* nodes: 1 if not known */
     bool is_in_place;
     double size_bytes;
     pc_statistics seconds;

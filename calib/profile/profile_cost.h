@@ -14,14 +14,14 @@
 extern "C" {
 #endif
 
-/* PC_ERROR_INPUT where the profile is of another GPU than `gpu`, a name as machines have it ("a100-sxm-80gb"), with
+/* PC_ERROR_INPUT if the profile is of another GPU than `gpu`, a name as machines have it ("a100-sxm-80gb"), with
  * both names. A profile that names a GPU of the library has to name this one; otherwise its driver's name ("NVIDIA
  * A100-SXM4-80GB") has to have the same words in it. */
 pc_code pc_profile_check_gpu(const pc_profile *profile, const char *gpu, pc_error *error);
 
 typedef struct pc_profile_cost pc_profile_cost;
 
-/* `profile` is borrowed and outlives it, `gpu` and the rest of `machine` are copied. PC_ERROR_INPUT where the profile
+/* `profile` is borrowed and outlives it, `gpu` and the rest of `machine` are copied. PC_ERROR_INPUT if the profile
  * is of another GPU than the machine's (pc_profile_check_gpu). Free with pc_profile_cost_free. */
 pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machine, pc_profile_cost **cost,
                              pc_error *error);
@@ -35,14 +35,14 @@ void pc_profile_cost_free(pc_profile_cost *cost);
  */
 pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost);
 
-/* The machine with what was measured in place of what its file says: a launch's host time; memory that is reserved,
- * where that is more; collectives of as many ranks in one domain as were measured, and messages in it, over anything
- * but loopback sockets. Borrowed from `cost`. */
+/* The machine with what was measured in place of what its file says. That is a launch's host time, and reserved memory
+ * if it is more. It is also the collectives of as many ranks in one domain as were measured, and messages in it, over
+ * anything but loopback sockets. Borrowed from `cost`. */
 const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
 
-/* Warnings, a line each, the same for any number of threads: for each sort of operation the shape that was farthest
- * outside the measured range (with its distance, the dimension and the range), and in one line what is not in the
- * profile at all (the roofline answers). `number` from 0; false behind the last. */
+/* Warnings, a line each, the same for any number of threads. For each sort of operation there is the shape that was
+ * farthest outside the measured range, with its distance, the dimension and the range. One line has what is not in the
+ * profile at all; for that the roofline answers. `number` from 0; false behind the last. */
 bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line, size_t size);
 
 /* ---- how the times of kernels scatter, as a distribution of factors for what takes them ---- */
@@ -51,11 +51,11 @@ bool pc_profile_cost_warning(const pc_profile_cost *cost, int number, char *line
 enum { PC_SCATTER_QUANTILES = 1001 };
 
 /* Of all raw samples, each over the median of its point (a kernel on a shape), every point with the same weight: the
- * quantiles, linear between samples, over the distribution's mean, which is 1 then. Outliers stay in: the first and the
- * last quantile are such that the mean of the thousandth at their end is that of the samples there, so that one sample
- * in a hundred thousand does not count as one in two thousand; the greatest itself may lie beyond. Points without
- * samples, such as imported ones, and those that only watch for drift (PC_PROFILE_SENTINEL) are left out.
- * PC_ERROR_INPUT where none has two samples, and where half of a point's are not above zero. */
+ * quantiles, linear between samples, over the distribution's mean, which is 1 then. Outliers stay in. The first and the
+ * last quantile are set so that the thousandth of the distribution at their end has the mean of the samples there. So
+ * one sample in a hundred thousand does not count as one in two thousand; the greatest itself may lie beyond. Points
+ * without samples, such as imported ones, and those that only watch for drift (PC_PROFILE_SENTINEL) are left out.
+ * PC_ERROR_INPUT if none has two samples, and where half of a point's are not above zero. */
 pc_code pc_profile_scatter(const pc_profile *profile, double quantiles[PC_SCATTER_QUANTILES], pc_error *error);
 
 #ifdef __cplusplus

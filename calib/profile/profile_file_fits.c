@@ -293,7 +293,7 @@ static pc_code read_and_add_fit(hid_t group, const char *name, pc_profile *profi
     pc_code code = read_fit(group, name, &fit, error);
     if (!code && !can_hold_points(group, profile, &fit)) code = pc_fields_refuse(name, "seconds", error);
     if (!code) code = pc_profile_add_fit(profile, &fit, error);
-    pc_fit_free(&fit); /* empty where the profile took it over */
+    pc_fit_free(&fit); /* empty if the profile took it over */
     return code;
 }
 

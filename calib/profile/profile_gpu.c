@@ -8,7 +8,7 @@
 
 enum { WORD_SIZE = 32 };
 
-/* The next run of letters and digits, in small letters; false where there is none. */
+/* The next run of letters and digits, in small letters; false if there is none. */
 static bool next_word(const char **text, char word[WORD_SIZE]) {
     const char *at = *text;
     int length = 0;

@@ -146,7 +146,7 @@ static int count_missing(const pc_notes *notes) {
     return count;
 }
 
-/* All that the roofline answers for, as far as the line has room; false where there is none. */
+/* All that the roofline answers for, as far as the line has room; false if there is none. */
 static bool write_missing(const pc_notes *notes, char *line, size_t size) {
     static const char start[] = "not in the profile, the roofline of the machine's file answers: ";
     enum { END = sizeof ", and 1000000 more" };

@@ -44,7 +44,7 @@ typedef struct pc_family_run {
 
 enum { PC_FAMILY_RUNS = 2 };
 
-/* How many there are: 1 or 2; 0 where no family computes this. */
+/* How many there are: 1 or 2; 0 if no family computes this. */
 int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]);
 
 /* ---- the cost model: answers, remembered ---- */
@@ -53,7 +53,7 @@ int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMIL
  * and remembers no more. */
 typedef struct pc_memo pc_memo;
 
-pc_memo *pc_memo_make(void); /* NULL where memory is short */
+pc_memo *pc_memo_make(void); /* NULL if memory is short */
 void pc_memo_free(pc_memo *memo);
 bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
 void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate);
@@ -63,7 +63,7 @@ void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate esti
 /* Any number of threads may add; what is kept does not depend on their order. */
 typedef struct pc_notes pc_notes;
 
-/* `profile` is borrowed. NULL where memory is short. */
+/* `profile` is borrowed. NULL if memory is short. */
 pc_notes *pc_notes_make(const pc_profile *profile);
 void pc_notes_free(pc_notes *notes); /* NULL is fine */
 

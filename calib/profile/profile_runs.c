@@ -1,7 +1,7 @@
 /* The workload counts the kernels of an eager Megatron and their bytes; a family's bytes are each of its tensors once,
- * and its time is that of all kernels that it takes. So an operation of several kernels is one run of a family where
- * that does the same work (the backward pass of a norm, which reads its inputs twice more), two runs where it is two
- * families (a gradient, and its sum for a bias), and otherwise as many runs as it has kernels, each of an equal share
+ * and its time is that of all kernels that it takes. So an operation of several kernels is one run of a family if that
+ * does the same work (the backward pass of a norm, which reads its inputs twice more). It is two runs if it is two
+ * families (a gradient, and its sum for a bias). Otherwise it is as many runs as it has kernels, each of an equal share
  * of its bytes. */
 #include "calib/profile/profile_private.h"
 
@@ -27,9 +27,9 @@ static const char *family_of(const char *function) {
     return strcmp(function, "dropout") == 0 ? "residual" : function;
 }
 
-/* What the sum for a bias is of a backward operation's bytes, where that has a second kernel for it: 2 of 7 bytes an
- * element behind dropout; 2 of 8 for GELU, which reads gradient and input and writes a gradient; for SwiGLU, whose
- * input and its gradient are twice as wide, 4 of 14. */
+/* The share that the sum for a bias has of a backward operation's bytes, if there is a second kernel for it. Behind
+ * dropout it is 2 of 7 bytes an element. For GELU, which reads gradient and input and writes a gradient, it is 2 of 8.
+ * For SwiGLU, whose input and its gradient are twice as wide, it is 4 of 14. */
 static double bias_share(const pc_operation *operation) {
     if (operation->role != PC_GEMM_INPUT_GRADIENT || operation->launches != 2) return 0.0;
     if (strcmp(operation->function, "residual") == 0) return 2.0 / 7.0;

@@ -1,11 +1,12 @@
 /* Flash attention, backward: probabilities are computed once more from the scores and what forward kept of their sums.
  *
- * Three kernels, none of which adds to what another block adds to, so that the same input gives the same bits: delta, a
- * number a row; the queries' gradients, a block going over the keys its queries see, as forward does; the gradients of
- * keys and values, a block going over the queries that see its keys, in all heads of the group. The price is that
- * scores and their gradients are computed twice: seven products where one kernel, whose blocks add up the queries'
- * gradients in any order (Dao 2023, 'FlashAttention-2', algorithm 2), needs five. Of heads beyond 128 the gradients of
- * keys and of values do not fit the registers together, and their kernel runs once for each: eight products.
+ * Three kernels, none of which adds to what another block adds to, so that the same input gives the same bits. One
+ * makes delta, a number a row. One makes the queries' gradients: a block goes over the keys that its queries see, as
+ * forward does. One makes the gradients of keys and values: a block goes over the queries that see its keys, in all
+ * heads of the group. The price is that scores and their gradients are computed twice: seven products where one kernel,
+ * whose blocks add up the queries' gradients in any order (Dao 2023, 'FlashAttention-2', algorithm 2), needs five. Of
+ * heads beyond 128 the gradients of keys and of values do not fit the registers together, and their kernel runs once
+ * for each: eight products.
  */
 #include "kernels/attention_library.h"
 #include "kernels/cuda/attention.cuh"

@@ -1,8 +1,9 @@
 /* embedding.cu: rows of a table, and the sums of gradients of equal rows.
  *
- * Backward has to add in the same order every time, however many tokens are equal: tokens are sorted by row and, within
- * a row, by place; then one block a row of the table adds its tokens up, one after the other. The sort: tiles within
- * blocks, then every key's rank is its places in all tiles added up. Reading and adding m x n numbers is far more work.
+ * Backward has to add in the same order every time, however many tokens are equal. So tokens are sorted by row and,
+ * within a row, by place; then one block a row of the table adds its tokens up, one after the other. The sort: tiles
+ * within blocks, then every key's rank is its places in all tiles added up. Reading and adding m x n numbers is far
+ * more work.
  */
 #include "kernels/cuda/elementwise.cuh"
 
@@ -20,7 +21,7 @@ template <class T> struct embedding_forward_op {
     struct held {
         pc_vector<T> row, position;
     };
-    /* The table's row of a token, NULL where it has none. */
+    /* The table's row of a token, NULL if it has none. */
     __device__ const T *row_of(int64_t at) const {
         int32_t number = token[at];
         return number >= 0 && number < rows ? table + number * columns : nullptr;

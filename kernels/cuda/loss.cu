@@ -26,7 +26,7 @@ struct exponentials {
     float most, sum;
 };
 
-/* What exponents are counted from: `most`, or 0 where all so far are -inf, of which the exponentials are 0. */
+/* What exponents are counted from: `most`, or 0 if all so far are -inf, of which the exponentials are 0. */
 __device__ inline float base_of(float most) {
     return most == -INFINITY ? 0.0f : most;
 }

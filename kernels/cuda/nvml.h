@@ -10,7 +10,7 @@ extern "C" {
 
 typedef struct pc_nvml pc_nvml;
 
-/* `pci` as "0000:3B:00.0", the way in which CUDA and NVML name the same board. NULL where the library, the board or
+/* `pci` as "0000:3B:00.0", the way in which CUDA and NVML name the same board. NULL if the library, the board or
  * the memory for it is missing: nothing is known then. */
 pc_nvml *pc_nvml_open(const char *pci);
 void pc_nvml_close(pc_nvml *nvml); /* NULL is fine */

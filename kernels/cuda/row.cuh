@@ -1,6 +1,6 @@
 /* row.cuh: a warp or a block over one row: norms, softmax.
  *
- * A row of 16-bit numbers is cut into chunks of 8 (16 bytes) where n and the addresses allow it, and of 1 where not.
+ * A row of 16-bit numbers is cut into chunks of 8 (16 bytes) where n and the addresses allow it, and of 1 if not.
  * Rows of up to 32,768 columns in chunks of 8 stay in registers between passes; longer ones and ragged ones are read
  * again, which a cache answers.
  */

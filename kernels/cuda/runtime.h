@@ -25,11 +25,11 @@ struct pc_device {
     int mark_count;
     bool is_recording; /* into a graph: no memory is made, nothing is waited for */
     bool is_lost;      /* a kernel's fault has ended the context, and has been told */
-    pc_nvml *nvml;     /* NULL where there is none */
-    pc_blas *blas;     /* NULL where there is none, and then blas_error says why */
+    pc_nvml *nvml;     /* NULL if there is none */
+    pc_blas *blas;     /* NULL if there is none, and then blas_error says why */
     pc_error blas_error;
     pc_device_info info;
-    pc_attention_library *attention; /* NULL where there is none */
+    pc_attention_library *attention; /* NULL if there is none */
 };
 
 /* Makes the device the calling thread's own, as CUDA wants it before all else. */

@@ -1,9 +1,9 @@
 /* roofline.h: costs from a datasheet and a few parameters a GPU (models/machine/machine.h).
  *
  * Seconds of a kernel: kernel_s a launch, and the longer of its products and its bytes. Bytes go at memory_efficiency
- * of the memory's rate. A GEMM is cut into tiles of its output, whole, half or a quarter of tile_m x tile_n, the best
- * for it; processors take one at a time, in whole waves, and a tile takes gemm_ramp_k more than its k; where tiles do
- * not fill one wave, k is split (wave quantisation: NVIDIA, 'Matrix Multiplication Background User's Guide'). Flash
+ * of the memory's rate. A GEMM is cut into tiles of its output: whole, half or a quarter of tile_m x tile_n, the best
+ * for it. Processors take one at a time, in whole waves, and a tile takes gemm_ramp_k more than its k. If tiles do not
+ * fill one wave, k is split (wave quantisation: NVIDIA, 'Matrix Multiplication Background User's Guide'). Flash
  * attention is cut into blocks of tile_m queries of a head (Dao 2023, 'FlashAttention-2', arXiv 2307.08691); a causal
  * mask leaves the blocks up to the diagonal. The standard error is estimated_error of the seconds.
  */

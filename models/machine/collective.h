@@ -1,9 +1,10 @@
 /* collective.h: what a collective takes: a closed cost where nothing contends, and the flows that it is where something
  * may. The two agree within 2% when it is alone, or beside groups that lie like it (tests).
  *
- * Sources: Thakur, Rabenseifner, Gropp 2005, 'Optimization of collective communication operations in MPICH' (ring,
- * recursive halving); Sanders, Speck, Traeff 2009, 'Two-tree algorithms for full bandwidth broadcast, reduction and
- * scan' (two trees, each of half the data, that have no inner node in common); nccl-tests, PERFORMANCE.md (busbw).
+ * Sources: Ring and recursive halving: Thakur, Rabenseifner, Gropp 2005, 'Optimization of collective communication
+ * operations in MPICH'. Two trees, each of half the data, that have no inner node in common: Sanders, Speck, Traeff
+ * 2009, 'Two-tree algorithms for full bandwidth broadcast, reduction and scan'. Bus bandwidth (busbw): nccl-tests,
+ * PERFORMANCE.md.
  *
  * A group of n ranks, q of them in each of d domains, and a tensor of S bytes; a ring collective carries V = 2(n-1)/n S
  * (all-reduce), (n-1)/n S (all-gather, reduce-scatter) or S (broadcast) over each of its hops. There are as many rings
@@ -52,8 +53,9 @@ typedef struct pc_collective_phase {
     double domain_bytes;                            /* through the rank's link into its domain, each way */
     double network_bytes;                           /* through the rank's share of the NICs, each way */
     double domain_bytes_per_s, network_bytes_per_s; /* what it gets there when alone; the slower of the two counts */
-    /* The same bytes with what protocol and crossing of NICs add to them, as a flow over a link has to carry them whose
-     * capacity is bandwidth times efficiency (bulk): a protocol of half the efficiency fills the link twice as long. */
+    /* The same bytes with what protocol and crossing of NICs add to them. A flow carries them over a link whose
+     * capacity is bandwidth times efficiency (bulk), so that a protocol of half the efficiency fills the link twice as
+     * long. */
     double domain_wire_bytes, network_wire_bytes;
 } pc_collective_phase;
 typedef struct pc_collective_course {
@@ -63,8 +65,8 @@ typedef struct pc_collective_course {
     double seconds; /* alone: the sum of latencies and of each phase's slower bytes */
 } pc_collective_course;
 
-/* Where `machine` has measured such a collective (machine.h), BEST takes as long as that; what it sends is the closed
- * cost's, and of the measured time what its latency leaves is bytes, at a rate of at most the link's bandwidth.
+/* If `machine` has measured such a collective (machine.h), BEST takes as long as that. What it sends is the closed
+ * cost's. What its latency leaves of the measured time is bytes, at a rate of at most the link's bandwidth.
  * `size_bytes` as in operation.h; of an all-to-all what a rank has to send, its own part with it. The choice between
  * algorithms and protocols is by the closed cost. An algorithm that this collective, group or machine has not (a tree
  * all-to-all, a hierarchy in one domain) falls back to RING. */

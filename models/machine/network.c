@@ -88,7 +88,7 @@ static int64_t domain_of(const pc_network *network, int64_t gpu) {
     return gpu / network->machine.domain_gpus;
 }
 
-/* 0 where one switch joins all. */
+/* 0 if one switch joins all. */
 static int64_t leaf_of(const pc_network *network, int64_t gpu) {
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): pc_machine_check asks for one and more */
     return network->leaf_links == PC_NO_RESOURCE ? 0 : gpu / pc_leaf_gpus(&network->machine);

@@ -31,11 +31,11 @@ void pc_network_free(pc_network *network);
 /* The route from one GPU to another, made at the first asking. The same GPU is PC_ERROR_INPUT. */
 pc_code pc_network_route(pc_network *network, int64_t from, int64_t to, int32_t *route, pc_error *error);
 
-/* Adds the tasks of a collective among `count` GPUs, given in ascending order, every rank with its own flows, that
- * starts after the tasks `after` (one a rank; PC_NO_RESOURCE entries are skipped), and writes for each rank the task
- * with which it is done. No rank goes on before all have come, and none is done before all are: each waits for all
- * others' data. The course is pc_collective_course_of's for a group that lies so, with others like it beside it. On an
- * error the program may hold a part of the tasks. */
+/* Adds the tasks of a collective among `count` GPUs, given in ascending order, every rank with its own flows. It starts
+ * after the tasks `after` (one a rank; PC_NO_RESOURCE entries are skipped). `done` gets for each rank the task with
+ * which it is done. No rank goes on before all have come, and none is done before all are: each waits for all others'
+ * data. The course is pc_collective_course_of's for a group that lies so, with others like it beside it. On an error
+ * the program may hold a part of the tasks. */
 pc_code pc_network_add_collective(pc_network *network, const int64_t *gpus, int32_t count, pc_collective collective,
                                   pc_algorithm algorithm, double size_bytes, const int32_t *after, int32_t *done,
                                   pc_error *error);

@@ -24,11 +24,11 @@ typedef struct pc_ranks {
     int64_t stride[PC_AXES]; /* GPUs between neighbours on the axis */
 } pc_ranks;
 
-/* "tp-dp-pp" and the like. PC_ERROR_INPUT where an axis is missing or stands twice. */
+/* "tp-dp-pp" and the like. PC_ERROR_INPUT if an axis is missing or stands twice. */
 pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *error);
 void pc_rank_order_write(pc_rank_order order, char text[16]);
 
-/* PC_ERROR_INPUT where the machine has too few GPUs. */
+/* PC_ERROR_INPUT if the machine has too few GPUs. */
 pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
                        pc_error *error);
 
@@ -57,7 +57,7 @@ typedef struct pc_group {
     int32_t in_leaf;           /* ranks under one leaf switch, as in_domain */
     int32_t groups_beside;     /* other groups of this axis that have GPUs in a domain of it */
     double nic_bytes_per_s;    /* what a rank of the group gets of the NICs, large messages, its neighbours in a ring
-                                * across domains being those it talks to; 0 where none leaves its domain */
+                                * across domains being those it talks to; 0 if none leaves its domain */
     double uplink_bytes_per_s; /* what a rank gets of its leaf's uplinks where all ranks send through them at once; 0
                                 * where none leaves its leaf */
     bool crosses_leaves;       /* whether some neighbours in its ring are under different leaves */

@@ -18,8 +18,8 @@ static void find_bytes(const plan_bounder *bounder, const pc_outline *outline, i
 }
 
 /* Every microbatch has been through all its F of a stage before the first of its backward passes there, as
- * pc_generator_least_memory says: while one chunk holds all that it ever takes, those of the parts before it hold what
- * F kept, which without recomputation is all, too. */
+ * pc_generator_least_memory says. So while one chunk holds all that it ever takes, those of the parts before it hold
+ * what F kept; without recomputation that is all, too. */
 static int64_t one_microbatch(const pc_outline *outline, int device) {
     bool visits_all = pc_placement_visited(outline->placement, outline->chunks) == outline->chunks;
     int64_t kept = 0, most = 0;

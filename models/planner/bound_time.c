@@ -9,13 +9,13 @@
  * (or BW; W may come later), and behind that the way back to part 0 is still to go.
  *
  * (3) Where the order is known and a stage of one chunk has at most n microbatches under way, F of microbatch i+n
- * stands behind the backward pass of microbatch i. From F of one to the end of its backward pass the way down and back
- * takes at least trip = sum over parts from q of F + back + delays, so that the last backward pass ends no earlier than
+ * stands behind the backward pass of microbatch i. From F of one to the end of its backward pass, the way down and back
+ * takes at least trip = sum over parts from q of F + back + delays. So the last backward pass ends no earlier than
  * f_end - F + r F + (k+1) trip with m-1 = k n + r (Little's law).
  *
- * (4) Where the order is known and a stage has at most n chunks of microbatches under way, their times from F to the
- * end of the backward pass, each a trip at least, lie in n lanes: the last one ends no earlier than f_end - F + sum of
- * trips / n. It tells of schedules that let few microbatches in, and of two replicas.
+ * (4) Where the order is known, let a stage have at most n chunks of microbatches under way. Their times from F to the
+ * end of the backward pass, each a trip at least, lie in n lanes. So the last one ends no earlier than f_end - F + sum
+ * of trips / n. It tells of schedules that let few microbatches in, and of two replicas.
  *
  * (5) Behind the last passes: gradients, bucket by bucket on a stream of the stage's own, the tied embedding, the loss,
  * the norm, the step and the overhead, as finish.c adds them up.
@@ -331,8 +331,9 @@ static pc_time tail_of(const reading *view, plan_cell *cells, int device) {
     return least == PC_TIME_MAX ? 0 : least;
 }
 
-/* All buckets come after the first of them can be sent: of parts in order, not before all F of the stage and the
- * backward passes of its last part but the last one of them; and with ZeRO 2 a pass's own come behind it. */
+/* All buckets come after the first of them can be sent. If the stage's parts come in order, that is not before all F of
+ * the stage and all backward passes of its last part but the last one. With ZeRO 2 a pass's own buckets come behind it.
+ */
 static pc_time stream_of(const reading *view, plan_cell *cells, int device, pc_time start) {
     const pc_outline *outline = view->outline;
     pc_time all = 0, first = start, longest = 0;

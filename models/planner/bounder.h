@@ -16,7 +16,7 @@
 typedef struct plan_cell {
     int device, chunk, sort;      /* sort: of the outline's part costs */
     int64_t microbatches;         /* that go through it */
-    pc_time f, r, back, w;        /* back: B or BW; 0 where the schedule has no such pass */
+    pc_time f, r, back, w;        /* back: B or BW; 0 if the schedule has no such pass */
     pc_time delay_down, delay_up; /* of a transfer to the next part, and of one from there */
     pc_time ready;                /* no F before it */
     int32_t buckets;
@@ -31,7 +31,7 @@ typedef struct plan_bounder {
     pc_outline_memo *memo; /* for one base; NULL: none yet */
     int memo_base;
     plan_held_store held_store;
-    const plan_held *held; /* of the outline at work; NULL where its schedule searches */
+    const plan_held *held; /* of the outline at work; NULL if its schedule searches */
     plan_cell *cells;      /* in the order of parts; of two replicas one after the other */
     int cell_room;
     pc_time *stage;       /* three numbers a stage */
@@ -43,7 +43,7 @@ void plan_bounder_free(plan_bounder *bounder);
 /* Makes the outline of a spec of a base, and takes it up: finds what its order holds, and where its parts are. As
  * pc_outline_make. */
 pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
-                          pc_outline *outline, pc_error *error);
+                             pc_outline *outline, pc_error *error);
 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);
@@ -53,7 +53,7 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline
  * order of ranks; kernels alone, with nothing over links. */
 typedef enum plan_scope { SCOPE_ONE, SCOPE_OVERLAPS, SCOPE_SHAPE } plan_scope;
 
-/* The iteration's time, at least, of the outline taken up last. PC_ERROR_INPUT where something takes too long to be
+/* The iteration's time, at least, of the outline taken up last. PC_ERROR_INPUT if something takes too long to be
  * counted. */
 pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
                         pc_error *error);

@@ -40,7 +40,7 @@ static bool add_moment(gathering *moments, const plan_moment *moment) {
 
 enum { NO_KIND = -1 };
 
-/* What a pass takes when it starts; true where it takes something. `retaking`: the kind that makes again what F did not
+/* What a pass takes when it starts; true if it takes something. `retaking`: the kind that makes again what F did not
  * keep. */
 static bool take(plan_moment *now, plan_part_sort sort, int kind, int retaking) {
     if (kind == PC_PASS_F) {

@@ -32,7 +32,7 @@ typedef struct plan_held {
     int devices, chunks;
     int64_t microbatches;
     bool recomputes_in_b;
-    int64_t *offsets; /* [devices + 1]: a stage's moments; NULL where there are none to be had */
+    int64_t *offsets; /* [devices + 1]: a stage's moments; NULL if there are none to be had */
     plan_moment *moments;
 } plan_held;
 

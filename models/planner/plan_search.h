@@ -6,7 +6,7 @@
  * the number of threads.
  *
  * If one plan a cut is wanted, the first pass keeps few candidates of each frame (space.h), so that all cuts that may
- * be among the best have some; beside them it keeps a mark that says from which rank on a frame has more. If such a
+ * be among the best have some. Beside them it keeps a mark that says from which rank on a frame has more. If such a
  * mark is still not ruled out when all that was kept is simulated, further passes look at every point again.
  */
 #ifndef PC_MODELS_PLANNER_PLAN_SEARCH_H
@@ -67,7 +67,7 @@ void plan_heap_sort(plan_heap *heap);
  * fills in the log's counts of points, broken rules and memory. */
 pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error);
 
-/* Both bounds of one choice, whose rules are kept; and its room. PC_ERROR_INPUT where it has a time that cannot be. */
+/* Both bounds of one choice, whose rules are kept; and its room. PC_ERROR_INPUT if it has a time that cannot be. */
 typedef struct plan_bounds {
     int64_t memory_bytes, capacity_bytes;
     double time_s;

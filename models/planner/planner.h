@@ -5,12 +5,14 @@
  * then a lower bound on time rules out what cannot be among the best. The bounds never exceed what the simulation would
  * say, so the answer is that of simulating every point (tests/test_planner.c does).
  *
- * Where values of a list come to the same iteration, there is one point, with the first of them: any sequence
- * parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1; zero and the overlaps of data parallelism
- * where nobody shares gradients; overlaps_parameters without ZeRO; selective recomputation of flash attention and none;
- * none and full of a schedule that recomputes; orders that differ in an axis of one rank only; layouts that give every
- * part as many layers; values that stand twice. A layout that does not divide the layers is no point beside one that
- * does; if none of the listed layouts does, the first one is a point, which breaks a rule.
+ * If several values of a list give the same iteration, only the first is a point:
+ * - any sequence parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1;
+ * - zero and the overlaps of data parallelism where nobody shares gradients; overlaps_parameters without ZeRO;
+ * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
+ * - orders that differ in an axis of one rank only; layouts that give every part as many layers;
+ * - values that stand twice.
+ * A layout that does not divide the layers is no point beside one that does; if none of the listed layouts does, the
+ * first one is a point, which breaks a rule.
  */
 #ifndef PC_MODELS_PLANNER_H
 #define PC_MODELS_PLANNER_H
@@ -153,9 +155,9 @@ typedef struct pc_plan_answer {
     pc_plan_log log;
 } pc_plan_answer;
 
-/* PC_ERROR_INPUT where a list is empty or has a value that no point can have, where prices are given to some bases only
- * while cost is asked for, or where a base's iterations have jitter, samples, expanded replicas or layers part by part.
- * No plan that fits is no error: an answer of none. Free with pc_plan_answer_free. */
+/* PC_ERROR_INPUT if a list is empty or has a value that no point can have, or if prices are given to some bases only
+ * while cost is asked for. Also if a base has jitter, samples, expanded replicas or layers part by part. No plan that
+ * fits is no error: an answer of none. Free with pc_plan_answer_free. */
 pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
                     pc_error *error);
 void pc_plan_answer_free(pc_plan_answer *answer);

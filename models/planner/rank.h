@@ -24,7 +24,7 @@ typedef struct plan_ranking {
     bool has_prices;
 } plan_ranking;
 
-/* PC_ERROR_INPUT where the objectives or `top` cannot be, or some bases have prices and others none. */
+/* PC_ERROR_INPUT if the objectives or `top` cannot be, or some bases have prices and others none. */
 pc_code plan_ranking_make(const pc_plan_space *space, const pc_plan_request *request, plan_ranking *ranking,
                           pc_error *error);
 

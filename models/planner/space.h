@@ -45,7 +45,7 @@ typedef struct plan_numbers {
     int sizes;                /* microbatch sizes that differ */
 } plan_numbers;
 
-/* PC_ERROR_INPUT where a list is empty or has a value that no point can have, or where there are too many numbers. */
+/* PC_ERROR_INPUT if a list is empty or has a value that no point can have, or where there are too many numbers. */
 pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_error *error);
 
 /* The choice of a number. Where the lists cannot be (what does not divide), dp or microbatches are 0. */

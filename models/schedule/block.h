@@ -66,7 +66,7 @@ int64_t pc_block_lifespan(const pc_block *block, int microbatch, int device, int
 int64_t pc_block_peak_bound(const pc_block *block, int device);
 
 /* The most memory a device really holds when the block is repeated for m microbatches, or a few more where blocks of
- * several are to be whole: in bytes, where B gives back its share, and R, or a B that recomputes, takes what F did not
+ * several are to be whole. In bytes; B gives back its share, and R, or a B that recomputes, takes what F did not
  * keep. Never more than the bound. */
 int64_t pc_block_peak(const pc_block *block, const pc_costs *costs, int device, int microbatches);
 

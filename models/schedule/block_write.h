@@ -24,10 +24,10 @@ typedef struct pc_block_text_request {
 } pc_block_text_request;
 
 /* Writes YAML (docs/schedules.md): the block with its offsets, a list a device or, where they are even steps, a rule;
- * and which steps make the schedule of it: the block repeated and squeezed, if that is enough; else with the passes of
- * single microbatches that start elsewhere, mostly at the ends. So it reads back at any times. Where no block is known,
- * the whole iteration is one. PC_ERROR_INPUT where both BW and W stand in it: blocks have one or the other. The caller
- * looks at ferror(stream). */
+ * and which steps make the schedule of it. That is the block repeated and squeezed, if that is enough; else with the
+ * passes of single microbatches that start elsewhere, mostly at the ends. So it reads back at any times. Where no block
+ * is known, the whole iteration is one. PC_ERROR_INPUT where both BW and W stand in it: blocks have one or the other.
+ * The caller looks at ferror(stream). */
 pc_code pc_block_write(const pc_block_text_request *wanted, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

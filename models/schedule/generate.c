@@ -77,7 +77,7 @@ pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kin
 /* Interleaved 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2), in groups of n microbatches: with `extra` 2
  * stage d warms up with 2(p-1-d) + (v-1)n F; bubble (p-1)(F+B+W)/v; stage d holds up to 2(p-1-d) + (v-1)n + 1 chunks of
  * a v-th of a stage. One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)n: the same bubble, for what the
- * last stages wait longer at the start they wait less at the end, but only p-1-d + (v-1)n + 1 chunks, so that with n =
+ * last stages wait longer at the start they wait less at the end. There are p-1-d + (v-1)n + 1 chunks, so that with n =
  * p stage 0 holds p microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B
  * with less memory). Transfers that take time cost it more, for a stage waits for each of them.
  *

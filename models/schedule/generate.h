@@ -119,8 +119,8 @@ pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs 
                                   pc_error *error);
 
 /* Checks, then generates. *block becomes the building block that the schedule repeats; NULL where it is not wanted. A
- * static schedule has one for any shape. One that searches gives what it repeats in its middle (pc_block_of_schedule);
- * where the iteration is too short for that, the block that it was made from, and one without devices where it was made
+ * static schedule has one for any shape. One that searches gives what it repeats in its middle (pc_block_of_schedule).
+ * If the iteration is too short for that, it is the block that it was made from. It has no devices if it was made
  * from none, because no block keeps the memory limit, or from one of other kinds of passes. A schedule that searches is
  * within the limit of every device, or there is PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do
  * not look at memory, nor do those that were made elsewhere (pc_making), unless they adapt. Free the results with

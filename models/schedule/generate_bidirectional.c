@@ -10,7 +10,7 @@
  * has done the backward pass of one, it does the F of the next. Two microbatches are alive at most, one each way, and a
  * device holds one: they pass each other. So F and the backward pass of each in turn, on every device.
  * With equal stages and no transfer time: while the backward passes of one go through the p devices, the F of the next
- * run right behind them, and the turn at the last device takes F more: a microbatch every F+BW + (p-1) max(F, BW), and
+ * run right behind them, and the turn at the last device takes F more. A microbatch every F+BW + (p-1) max(F, BW), and
  * so the makespan is (m-1)(F+BW + (p-1) max(F, BW)) + p (F+BW). Bubble per microbatch: (p-1) max(F, BW). */
 void pc_write_gems(pc_stage_writer *writer, int extra) {
     (void)extra;
@@ -70,7 +70,7 @@ static stream *first_of(stream streams[4], int microbatches) {
  * in the order of their slots. Every input is an earlier slot's, so that any p and m give a schedule that can run.
  *
  * For even p no two passes share a slot: of those of device d's parity, F of the replica that runs down take d, d+2,
- * .., d+p-2 and backward passes of the other one p+d, .., 2p-2+d; the same upside down in the other parity; and the
+ * .., d+p-2 and backward passes of the other one p+d, .., 2p-2+d. The other parity is the same upside down, and the
  * next unit follows without a gap. A unit alone has 3p-2 slots, of which a device uses 2p: with F = BW, equal stages,
  * no transfer time and m a multiple of p the bubble is (p-2) F. For other times and m = k p the replay gives (p-2)
  * (max(F, BW) + (k-1) |BW-F|), which the tests hold it to: units no longer fit into each other's gaps. With BW = 2F and
@@ -100,7 +100,7 @@ static int64_t count_before(int64_t slot, int64_t first, int64_t period) {
 
 /* A unit is a block, and each slot two cells, as long as a BW. For even p, where no two passes share a slot, that is
  * all: p microbatches in an interval of 4p, of which 3p are work (squeezed, 4p-2).
- * For odd p there are p+1 microbatches in the 2p slots of a unit, and in two of them two passes: slot 2p-1-d of device
+ * For odd p there are p+1 microbatches in the 2p slots of a unit, and in two of them two passes. Slot 2p-1-d of device
  * d has the first BW that comes up and the last F of the other way, and slot d the last BW of the unit before that
  * goes down and the first F. There BW is first, and the slot three cells long: an interval of 4p+2. What waits for a
  * pass of a longer slot has one before it as well, or comes into one: from a device to the next, those slots move

@@ -1,7 +1,7 @@
 /* replay.h: what a schedule comes to at given costs: times, bubble, memory, trace.
  *
  * Every stage is a processor that takes its passes in the schedule's order, and a memory that F fills and B, W, BW
- * empty; every pair of neighbouring stages has a link each way, which carries one transfer after the other, in the
+ * empty. Every pair of neighbouring stages has a link each way, which carries one transfer after the other, in the
  * order of the passes that send them. Orders being given, all times are longest paths: twice the times are twice the
  * makespan, and a picosecond more in one place is no more than one for each time that the path comes by there. A pass
  * starts as soon as its stage is free and its input has arrived: F after F of the part before, B and BW after B or BW
@@ -92,7 +92,7 @@ typedef struct pc_replay {
 
 /* with_trace: every pass, transfer and level change is kept, and where the engine runs the schedule what it saw.
  * waits_for_memory: a pass that does not fit waits until others have given back enough, and with it those that wait for
- * it; its stage goes on with the next of its order that has none of that, and tries those that wait first
+ * it. Its stage goes on with the next of its order that has none of that, and tries those that wait first
  * (PC_MEMORY_WAIT). What is sent then leaves in the order in which it is made. Nothing changes where everything fits.
  */
 typedef struct pc_replay_options {

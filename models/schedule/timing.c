@@ -9,7 +9,7 @@
 /* ---- the workspace ---- */
 
 /* All that the walk reads, writes and adds for a pass of one kind of one chunk of one stage, so that it has no case to
- * tell apart: a pass that waits for no other stage reads a row of zeros, and one that no other stage waits for writes
+ * tell apart. A pass that waits for no other stage reads a row of zeros, and one that no other stage waits for writes
  * into a row that nobody reads. Rows are by microbatch. */
 typedef struct lane {
     pc_time *input;  /* when the pass that it waits for ends, or why that is not known yet */

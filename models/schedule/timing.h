@@ -1,7 +1,7 @@
 /* timing.h: when every pass of a schedule runs, in one walk over the orders; for searches that judge many schedules.
  *
- * Where a transfer is a pure delay nothing contends, so that a pass starts at the later of two times: the end of the
- * pass before it on its stage, and the arrival of its input from another stage (or a third: when its chunk is ready).
+ * If a transfer is a pure delay nothing contends. So a pass starts at the later of two times: the end of the pass
+ * before it on its stage, and the arrival of its input from another stage (or a third: when its chunk is ready).
  * The walk takes each stage as far as its inputs are known and comes back when one more of them is; every pass is
  * looked at once, and once more for each time that its stage has to wait. It gives, to the picosecond, what the engine
  * gives (replay.h).

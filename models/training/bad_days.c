@@ -95,7 +95,7 @@ pc_bad_days_result pc_bad_days_none(void) {
 
 /* ---- quantiles ---- */
 
-/* Ranks, from 1, of the bounds of a quantile; 0 and count + 1 where there is none. */
+/* Ranks, from 1, of the bounds of a quantile; 0 and count + 1 if there is none. */
 typedef struct bounds {
     int64_t low, high;
 } bounds;

@@ -70,7 +70,7 @@ typedef struct pc_quantile {
     double value, low, high;
 } pc_quantile;
 
-/* NaN where there were no samples, or nothing of the sort. Goodput: the fraction of a job's time in which it makes
+/* NaN if there were no samples, or nothing of the sort. Goodput: the fraction of a job's time in which it makes
  * progress that lasts, at the undisturbed iteration's speed: slow iterations, checkpoints, lost work, restarts and
  * waiting for repairs all take from it. */
 typedef struct pc_bad_days_result {
@@ -99,7 +99,7 @@ pc_bad_days_result pc_bad_days_none(void);
 /* Quantile `q`, 0 < q < 1, of the distribution from which `count` numbers in ascending order were drawn: the smallest
  * of them below or at which are at least the part q. The bounds are two of the numbers: the ranks between which the
  * quantile lies with a chance of at least 95% whatever the distribution, at most 2.5% beyond either (David and Nagaraja
- * 2003, 'Order Statistics', section 7.1). NaN where there is no number. */
+ * 2003, 'Order Statistics', section 7.1). NaN if there is no number. */
 pc_quantile pc_quantile_of(const double *sorted, int64_t count, double q);
 
 #ifdef __cplusplus

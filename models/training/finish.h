@@ -17,7 +17,7 @@ void pc_outline_find_backlog(const pc_outline *outline, const pc_schedule *sched
 void pc_outline_reduce_gradients(const pc_outline *outline, int without, const pc_pipeline_ends *ends,
                                  const pc_time *backlog_ps, pc_time *done_ps);
 
-/* PC_ERROR_INPUT where the last stage is done so late that what follows may run over. */
+/* PC_ERROR_INPUT if the last stage is done so late that what follows may run over. */
 pc_code pc_outline_check_end(pc_time end_ps, pc_error *error);
 
 /* The iteration from its first gathering of parameters to its last step, overhead included, given when each stage's own
@@ -32,9 +32,9 @@ pc_code pc_outline_finish(const pc_outline *outline, int without, const pc_time 
  * early.
  *
  * So stages are held back, one at a time, the one first that took longest, until all that does not wait for it is long
- * over. What it takes from there on are the chains that begin with it. Those are sums of times, the longest of them
- * counts, and no faster pass or transfer makes it longer; the difference of a stage's end and its beginning where each
- * comes as early as it can may grow, for both may come earlier. (Iterations that wait for each other through several
+ * over. What it takes from there on are the chains that begin with it. Those are sums of times, and the longest of them
+ * counts: no faster pass or transfer makes it longer. The difference of a stage's end and its beginning, where each
+ * comes as early as it can, may grow, for both may come earlier. (Iterations that wait for each other through several
  * stages may take longer still: of 10,000 random ones one in a hundred does, by 0.02% at most.)
  *
  * begin_ps [devices] and period_ps [devices], overwritten: pc_outline_finish's, the latter what that left in done_ps.

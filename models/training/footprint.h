@@ -20,7 +20,7 @@ typedef struct pc_memory_seen {
 } pc_memory_seen;
 
 /* Adds the activations of a schedule whose passes start at these times, by position; out of memory, as above, where
- * some stage's peak is more than its capacity. `seen`: NULL where the order alone has to say when. */
+ * some stage's peak is more than its capacity. `seen`: NULL if the order alone has to say when. */
 pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
                                  const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
                                  pc_error *error);

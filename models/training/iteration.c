@@ -261,7 +261,7 @@ static double positive(double number) {
 
 /* Times of passes, whoever found them; the iteration. */
 typedef struct timed {
-    const pc_time *start_ps, *end_ps, *arrival_ps; /* arrivals: NULL where the costs say them */
+    const pc_time *start_ps, *end_ps, *arrival_ps; /* arrivals: NULL if the costs say them */
     pc_time whole_ps;
 } timed;
 
@@ -497,7 +497,7 @@ static pc_code search_slowest_hop(const iteration_run *run, bool with_block, pc_
     return generate(run, &costs, SEARCH_ONCE, with_block, schedule, iteration, error);
 }
 
-/* Notes a schedule that is to be timed; false where one of the same passes was: it would take as long. */
+/* Notes a schedule that is to be timed; false if one of the same passes was: it would take as long. */
 static bool add_timed(iteration_run *run, const pc_schedule *schedule) {
     pc_hash hash = {UINT64_C(0x7061737365732069), UINT64_C(0x6e206f7264657273)};
     pc_hash_add_bytes(&hash, schedule->passes, (size_t)schedule->offsets[schedule->devices] * sizeof *schedule->passes);

@@ -1,9 +1,9 @@
 /* iteration.h: one training iteration of a model on a machine: schedule x workload x machine x costs.
  *
- * What happens: the parameter all-gather (ZeRO 1 and 2), the passes of the schedule with the collectives of tensor
- * parallelism inside them and transfers between them, the gradient reduce-scatter or all-reduce in buckets, the tied
- * embedding's gradient, the global norm, the optimizer step, and a constant. Equal replicas and tensor ranks are folded
- * into one, unless the spec expands them.
+ * What happens, in this order: the parameter all-gather (ZeRO 1 and 2); the passes of the schedule, with the
+ * collectives of tensor parallelism inside them and transfers between them; the gradient reduce-scatter or all-reduce
+ * in buckets. Then come the tied embedding's gradient, the global norm, the optimizer step, and a constant. Equal
+ * replicas and tensor ranks are folded into one, unless the spec expands them.
  */
 #ifndef PC_MODELS_TRAINING_ITERATION_H
 #define PC_MODELS_TRAINING_ITERATION_H
@@ -94,11 +94,12 @@ typedef struct pc_device_memory {
     int64_t capacity_bytes;
 } pc_device_memory;
 
-/* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, seconds, none
- * below zero. pp, dp: the iteration less the same one, by closed costs, in which transfers between stages (the tied
- * embedding's gradient with them), or collectives of data parallelism, take no time; what it takes longer over FLOWS
- * than by closed costs counts as dp. Where kinds hide each other, each is small. With the kernels and the overhead they
- * add up to the iteration; to more, the bubble being 0, where only one of pp and dp could be saved. */
+/* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, in seconds, none
+ * below zero. Waiting (pp, dp) is the iteration less the same one, by closed costs, in which some things take no time.
+ * For pp these are transfers between stages, and the tied embedding's gradient with them; for dp collectives of data
+ * parallelism. What the iteration takes longer over FLOWS than by closed costs counts as dp. Where kinds hide each
+ * other, each is small. With the kernels and the overhead they add up to the iteration; to more, the bubble being 0,
+ * where only one of pp and dp could be saved. */
 typedef struct pc_exposed {
     double tp;        /* what collectives add to the busiest stage's passes: neither kernels nor launches hide it */
     double pp, dp;    /* waiting for transfers; for parameters before passes, and gradients in and after them */
@@ -107,9 +108,10 @@ typedef struct pc_exposed {
 } pc_exposed;
 
 /* Bytes that a GPU sends over its links in an iteration, the mean over GPUs, as algorithms move them: 2(n-1)/n of a
- * tensor for a ring's all-reduce. tp: collectives inside passes. pp: between stages, the gathering of scattered
- * boundary tensors and the tied embedding's gradient with them. dp: parameters and gradients. A few bytes of loss and
- * norm are left out. Schedules of one placement and as many chunks send the same, but for what is recomputed. */
+ * tensor for a ring's all-reduce. Those of tp are the collectives inside passes. Those of pp are what goes between
+ * stages, with the gathering of scattered boundary tensors and the tied embedding's gradient. Those of dp are
+ * parameters and gradients. A few bytes of loss and norm are left out. Schedules of one placement and as many chunks
+ * send the same, but for what is recomputed. */
 typedef struct pc_sent {
     double tp_bytes, pp_bytes, dp_bytes;
 } pc_sent;
@@ -144,7 +146,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
 void pc_iteration_free(pc_iteration *iteration);
 
 /* Of the FLOPs that MFU and HFU count, the part that is not computed: those of flash attention's scores that its causal
- * mask hides, s (s - 1) / 2 of s x s, and kernels skip. PC_ERROR_INPUT where the spec cannot be. */
+ * mask hides, s (s - 1) / 2 of s x s, and kernels skip. PC_ERROR_INPUT if the spec cannot be. */
 typedef struct pc_masked_flops {
     double of_model, of_hardware; /* 0 .. 1 */
 } pc_masked_flops;

@@ -40,9 +40,9 @@ typedef struct pc_job_spec {
  * dumps', Future Generation Computer Systems 22 (2006), equation 37. */
 double pc_job_best_interval(double checkpoint_s, double mtbf_s);
 
-/* Fills in the result's part of a job: goodput (of a job, the iterations that were not undone by its end, times good_s,
- * over horizon_s), failures and interval_s; that is NaN where there are no checkpoints, and then nothing fails either.
- * PC_ERROR_INPUT where a job has more failures than can be simulated. */
+/* Fills in the result's part of a job: goodput, failures and interval_s. Goodput is the iterations that were not undone
+ * by the job's end, times good_s, over horizon_s. interval_s is NaN if there are no checkpoints, and then nothing fails
+ * either. PC_ERROR_INPUT if a job has more failures than can be simulated. */
 pc_code pc_job_run(const pc_job_spec *spec, pc_bad_days_result *result, pc_error *error);
 
 #ifdef __cplusplus

@@ -2,13 +2,13 @@
  * models/training/.
  *
  * One tensor rank stands for all, and where replicas are folded one of those for all. What a rank of stage d sends to
- * the next rank of its group arrives, by symmetry, from the one before at its own input: a collective crosses the
+ * the next rank of its group arrives, by symmetry, from the one before at its own input. So a collective crosses the
  * stage's own links both ways, a message the sender's out and the receiver's in. A rank has a link into its domain, a
- * share of its node's NICs, and a share of its leaf's uplinks. Every link counts in time: a flow's bytes are the
- * picoseconds for which it fills the link when alone, and the capacity is one a picosecond, so that what meets nothing
- * takes what the closed cost says, and what meets shares max-min fairly. Messages of one stage do not meet on its way
- * out: lower_traffic.c has them follow each other. Over a closed network links are not shared: whatever meets, all
- * takes what it takes alone.
+ * share of its node's NICs, and a share of its leaf's uplinks. Every link counts in time. A flow's size is the
+ * picoseconds for which it would fill the link alone, and the capacity is one a picosecond. Undisturbed flows take
+ * their closed cost; flows that meet share the link max-min fairly. Messages of one stage do not meet on its way out:
+ * lower_traffic.c has them follow each other. Over a closed network links are not shared: whatever meets, all takes
+ * what it takes alone.
  *
  * A place is a stage of a replica: replica * devices + device.
  */

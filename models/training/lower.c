@@ -112,7 +112,7 @@ static pc_code make_recipes(lowering *lowered) {
     return code;
 }
 
-/* The tasks of a pass's steps, at least; 0 where a pass is one. */
+/* The tasks of a pass's steps, at least; 0 if a pass is one. */
 static double count_steps(const pc_recipe *recipe) {
     double count = 0;
     for (int i = 0; i < recipe->count; i++) count += (double)recipe->steps[i].repeat;

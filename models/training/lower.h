@@ -18,7 +18,7 @@
  * between stages, both inside domains or both beyond them. */
 bool pc_outline_meets(const pc_outline *outline);
 
-/* What a replica's passes take, borrowed; NULL where it is what the outline says. Over flows only the first counts. */
+/* What a replica's passes take, borrowed; NULL if it is what the outline says. Over flows only the first counts. */
 typedef struct pc_replica_times {
     const pc_time *duration_ps; /* by position, over flows without transfers */
     const pc_time *message_ps;  /* by position of the pass that sends */

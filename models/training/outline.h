@@ -90,7 +90,7 @@ typedef struct pc_outline {
  * parallelism. */
 enum { PC_WITHOUT_TRANSFERS = 1, PC_WITHOUT_DATA_PARALLEL = 2 };
 
-/* Whether the spec can be: PC_ERROR_INPUT where it breaks a rule of the cut, of the schedule or of the machine's size,
+/* Whether the spec can be: PC_ERROR_INPUT if it breaks a rule of the cut, of the schedule or of the machine's size,
  * with the rule. What is wrong with the model or the machine itself is found before, by pc_iteration_run. */
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error);
 
@@ -108,7 +108,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
 /* Bytes held all the time on a device: all but activations. */
 int64_t pc_outline_fixed(const pc_outline *outline, int device);
 
-/* What that leaves for activations; 0 where nothing is left. */
+/* What that leaves for activations; 0 if nothing is left. */
 int64_t pc_outline_room(const pc_outline *outline, int device);
 
 /* The passes' costs as the replay gets them, less what `without` says. */
@@ -135,9 +135,9 @@ pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass
  * less what `without` leaves out (PC_WITHOUT_*). */
 pc_time pc_outline_whole_pass(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps);
 
-/* Sets when F of a device's chunks can start so that they need to wait for none of the buckets of their parameters on
- * its way; by the times of F in `costs`, transfers not included, which has room for it. Not overlapped, all wait for
- * all. */
+/* Sets in `costs`, which has room for it, when F of a device's chunks can start so that on its way they wait for no
+ * bucket of their parameters. It goes by the times of F in `costs`, transfers not included. Not overlapped, all wait
+ * for all. */
 void pc_outline_set_ready(const pc_outline *outline, int device, pc_costs *costs);
 
 /* The chunk of a device whose parameters are gathered as the n-th: they come in the order of their parts, which is that

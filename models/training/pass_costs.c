@@ -1,13 +1,13 @@
 /* What passes take: on the GPU, kernels one after the other and the collectives of tensor parallelism between or beside
  * them; or on the host, the launches of both, where those take longer.
  *
- * The host launches ahead and waits for nothing, neither for kernels nor for collectives, so a pass has two timelines
- * and lasts as long as the longer one: max(L, K + E), with L the launches, K the kernels and E what collectives last
+ * The host launches ahead and waits for nothing, neither for kernels nor for collectives. So a pass has two timelines
+ * and lasts as long as the longer one: max(L, K + E). L is the launches, K the kernels, and E what collectives last
  * longer than the kernels beside them. A pass that is bound by its launches thus has its GPU idle for L - K, and hides
  * collectives there, too, of whichever kind.
  *
- * No faster kernel or collective makes that longer: of a kernel k with a collective a beside it, K + E counts
- * k + max(a - k, 0) = max(k, a), of all others their sum, so that the pass is made of sums and maxima of times alone.
+ * No faster kernel or collective makes that longer. Of a kernel k with a collective a beside it, K + E counts
+ * k + max(a - k, 0) = max(k, a), and of all others their sum. So the pass is made of sums and maxima of times alone.
  * (Windows of length k against a pass of max(L, K) would not do: a shorter k would hide less of a, and L stay. Nor
  * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"

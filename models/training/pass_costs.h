@@ -26,7 +26,7 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
 /* Whether the operation is a collective, and which. */
 bool pc_operation_is_collective(const pc_operation *operation, pc_collective *collective);
 
-/* The kernel beside which a collective of the list can run, the one that follows it; NULL where there is none. */
+/* The kernel beside which a collective of the list can run, the one that follows it; NULL if there is none. */
 const pc_operation *pc_operation_beside(const pc_operations *operations, int number);
 
 #endif

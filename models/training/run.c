@@ -67,7 +67,7 @@ static int64_t product_if_given(int64_t number, int64_t given) {
     return given < 0 ? -1 : number * given;
 }
 
-/* Of the device that has the least room for activations; -1 where none has a limit. */
+/* Of the device that has the least room for activations; -1 if none has a limit. */
 static int64_t least_limit(const pc_run_spec *spec) {
     int64_t least = PC_NO_LIMIT;
     for (int d = 0; d < spec->devices; d++) least = pc_min(least, pc_memory_limit_of(pc_run_memory_limit(spec), d));

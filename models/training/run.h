@@ -1,10 +1,10 @@
 /* run.h: one run: a setting made concrete goes in, what it comes to comes out, as plain numbers. Its names, and the
  * row of the results table that is made of all this, are others' (scenarios/run_labels.h, results/row.h).
  *
- * There are two sorts. Where costs are given, an iteration is the replay of the schedule plus a constant (optimizer
- * step, gradient norm, data loading): with no model of the iteration's end between them, successive iterations stand
- * behind a barrier, and the replay's makespan counts. Where they follow from a model on a machine (is_cluster), the
- * iteration is iteration.h's.
+ * There are two sorts. If costs are given, an iteration is the replay of the schedule plus a constant (optimizer step,
+ * gradient norm, data loading). There is no model of the iteration's end then: successive iterations stand behind a
+ * barrier, and the replay's makespan counts. Where they follow from a model on a machine (is_cluster), the iteration is
+ * iteration.h's.
  */
 #ifndef PC_MODELS_TRAINING_RUN_H
 #define PC_MODELS_TRAINING_RUN_H
@@ -55,7 +55,7 @@ typedef struct pc_run_spec {
     int64_t tokens;          /* of the whole training; -1 not given */
     pc_search_memo *memo;    /* of searches for schedules that other runs had, where costs are given; on clusters the
                               * iteration has it. NULL: none. What comes out does not depend on it. Borrowed */
-    char infeasible[256];    /* a rule that the numbers break, known before the run; empty where there is none */
+    char infeasible[256];    /* a rule that the numbers break, known before the run; empty if there is none */
 } pc_run_spec;
 
 /* Nothing given. */
@@ -91,7 +91,7 @@ typedef struct pc_run_result {
     double memory_peak_s; /* when the fullest stage is at its fullest */
     pc_bad_days_result bad_days;
     double training_s; /* all of the spec's tokens: by the goodput where jobs were sampled, by the mean iteration where
-                        * iterations were, else by iteration_s. NaN where it would never end */
+                        * iterations were, else by iteration_s. NaN if it would never end */
     /* Known before the run. */
     int64_t global_batch;       /* sequences of all replicas; -1 also where they cannot be counted */
     int64_t memory_limit_bytes; /* of the device that has least: of given times for activations, if any has a limit */
@@ -101,8 +101,8 @@ typedef struct pc_run_result {
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */
 typedef struct pc_run_detail {
-    pc_replay replay; /* with a trace where spec->trace; empty where the run is infeasible */
-    int devices;      /* entries of memory; 0 where there are none */
+    pc_replay replay; /* with a trace where spec->trace; empty if the run is infeasible */
+    int devices;      /* entries of memory; 0 if there are none */
     pc_device_memory *memory;
     pc_block block; /* what the schedule repeats; without devices where that is not known, or no trace was asked for */
 } pc_run_detail;

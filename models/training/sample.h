@@ -1,8 +1,8 @@
 /* sample.h: iterations of bad days (bad_days.h). Private to models/training/.
  *
- * A sample times the pipelines of all replicas, each pass at the slowest GPU of its tensor group, with transfers and
- * collectives at what they take alone (the closed costs, whatever the good day's network), and ends where the latest
- * replica lets it. Replicas that do not differ are timed once.
+ * A sample times the pipelines of all replicas, each pass at the slowest GPU of its tensor group. Transfers and
+ * collectives take what they take alone (the closed costs, whatever the good day's network). The sample ends where the
+ * latest replica lets it. Replicas that do not differ are timed once.
  */
 #ifndef PC_MODELS_TRAINING_SAMPLE_H
 #define PC_MODELS_TRAINING_SAMPLE_H

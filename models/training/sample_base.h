@@ -19,12 +19,12 @@ typedef struct pc_sample_base {
     int kinds;                                    /* of GPUs: 1 or 2 */
     int64_t first_other;                          /* GPUs from this number on are of the other kind */
     double *own_ps[PC_LINK_STATES][PC_GPU_KINDS]; /* [rows]: a pass with its collectives of TP, in whole ps; -1 where
-                                                   * there is none. NULL where there is no such GPU or link */
+                                                   * there is none. NULL if there is no such GPU or link */
     pc_time *step_ps[PC_GPU_KINDS];               /* [devices] */
     int32_t *hop;                                 /* [rows]: the transfer that the pass waits for before it starts, or,
                                                    * where stages do not go on meanwhile, behind itself; -1: none */
     pc_iteration_spec worse_spec;                 /* of the next */
-    pc_outline worse; /* of bad links: for its transfers and collectives; empty where there are none */
+    pc_outline worse; /* of bad links: for its transfers and collectives; empty if there are none */
 } pc_sample_base;
 
 /* Where the bad days say how GPUs differ in speed, the machine's expected slowest one is not counted on top. */

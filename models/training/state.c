@@ -106,9 +106,9 @@ static bool copies_gradients(const pc_outline *outline) {
     return pc_cut_gradient_bytes(&outline->cut) < FP32_BYTES;
 }
 
-/* Bytes that a parameter's step moves: the copy reads the gradient as it is held and writes fp32; then, w wide, the
- * norm reads it (w); clipping reads and writes it (2w); Adam reads it, the master weight and two moments (w + 12) and
- * writes the latter three (12) and the 16-bit weight (2): 42 in fp32. */
+/* Bytes that a parameter's step moves. The copy reads the gradient as it is held and writes fp32. Then, w wide, the
+ * norm reads it (w), and clipping reads and writes it (2w). Adam reads it, the master weight and two moments (w + 12);
+ * it writes the latter three (12) and the 16-bit weight (2). In fp32 that is 42. */
 static int moved_by_step(const pc_outline *outline) {
     int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
     return (copies_gradients(outline) ? held + width : 0) + 4 * width + 12 + 12 + 2;

@@ -43,7 +43,7 @@ PC_MUST_USE bool pc_activation_input_bytes_per_layer(const pc_shape *shape, int6
  * is never kept. */
 #define PC_ACTIVATION_INPUT_FRACTION (2.0 / 34.0)
 
-/* How many of `layers` part `part` of `parts` holds. PC_ERROR_INPUT where they do not divide as the layout asks. */
+/* How many of `layers` part `part` of `parts` holds. PC_ERROR_INPUT if they do not divide as the layout asks. */
 pc_code pc_layers_of_part(pc_layer_layout layout, int64_t layers, int64_t parts, int64_t part, int64_t *part_layers,
                           pc_error *error);
 

@@ -39,7 +39,8 @@ static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
- * it; fused, that gradient; in pieces, in the place of the head's input its gradient, and nothing for W. */
+ * it. Of a fused loss it is that gradient instead. In pieces the head's input has its gradient in its place, and there
+ * is nothing for W. */
 static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     switch (loss) {
@@ -52,9 +53,9 @@ static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
     }
 }
 
-/* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B; plainly, a second fp32 copy
- * of them, too; fused, nothing; in pieces, a piece's logits and, where the sequence is cut, the gradient of all tokens
- * before it is summed over the ranks. */
+/* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
+ * fp32 copy of them, too; the fused one has nothing. In pieces it is a piece's logits and, if the sequence is cut, the
+ * gradient of all tokens before it is summed over the ranks. */
 static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide logits = (pc_wide)slice->loss_tokens * slice->vocab, gradient = 2 * (pc_wide)slice->tokens * slice->hidden;
     switch (loss) {

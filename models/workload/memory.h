@@ -14,13 +14,13 @@
 extern "C" {
 #endif
 
-/* Of one microbatch on one part. A GPT layer with nothing recomputed: s*b*h (10 + 24/t + 5as/(ht)), or
- * s*b*h/t (34 + 5as/h) with sequence parallelism; selective, or flash attention: without the 5as/h (a flash kernel's
- * log-sum-exp, 4*a*s*b, is left out); full: the layer's input, 2*s*b*h, over t with sequence parallelism (Korthikanti
- * et al. 2022, arXiv 2205.05198, table 2). The embedding adds its dropout mask, s*b*h; the head adds the inputs of the
- * final norm and of its matrix, 4*s*b*h, and the softmax in fp32, 4*s*b*V/t, or what another loss leaves of it
- * (pc_cross_entropy); s*b*h over t with sequence parallelism (section 4.3). Without dropout there are no masks, and of
- * the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
+/* Of one microbatch on one part. A GPT layer with nothing recomputed keeps s*b*h (10 + 24/t + 5as/(ht)); with
+ * sequence parallelism that is s*b*h/t (34 + 5as/h). Selective recomputation and flash attention do without the 5as/h;
+ * a flash kernel's log-sum-exp, 4*a*s*b, is left out. Full recomputation keeps the layer's input, 2*s*b*h, over t with
+ * sequence parallelism (Korthikanti et al. 2022, arXiv 2205.05198, table 2). The embedding adds its dropout mask,
+ * s*b*h. The head adds the inputs of the final norm and of its matrix, 4*s*b*h, and the softmax in fp32, 4*s*b*V/t, or
+ * what another loss leaves of it (pc_cross_entropy). With sequence parallelism s*b*h is over t (section 4.3). Without
+ * dropout there are no masks, and of the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
 typedef struct pc_part_activation {
     /* What F keeps and R makes again. Without R passes, what F keeps; or, where B makes whole layers again, one at a
      * time, and leaves them to W, what W finds of them then: as much as if nothing were recomputed. */
@@ -32,9 +32,10 @@ typedef struct pc_part_activation {
      * (sequence parallelism without scores), B frees nothing, and what is held until W is more than is said here. */
     int64_t b_frees;
     int64_t kept; /* of `taken`, what is there between F and R, or the B that recomputes whole layers; else all of it */
-    /* What a pass needs beside that while it runs: the recomputed part of one layer (of which B leaves W its share, so
-     * that the rest counts), less what the head has given back before, or, where that is more, what the loss works with
-     * (pc_cross_entropy: 2*s*b*V/t in place); and with sequence parallelism one gathered tensor, 2*s*b*h. */
+    /* What a pass needs beside that while it runs. It is the recomputed part of one layer, less what the head has given
+     * back before; of that part B leaves W its share, so that the rest counts. If the loss works with more
+     * (pc_cross_entropy: 2*s*b*V/t in place), it is that. With sequence parallelism one gathered tensor is added,
+     * 2*s*b*h. */
     int64_t working;
 } pc_part_activation;
 
@@ -43,7 +44,7 @@ typedef struct pc_pass_forms {
     bool has_r, splits, mixes;
 } pc_pass_forms;
 
-/* For a checked cut. PC_ERROR_INPUT where a number runs over 2^63. */
+/* For a checked cut. PC_ERROR_INPUT if a number runs over 2^63. */
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error);
 
@@ -52,9 +53,9 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
  * heads than ranks stand on several. */
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
-/* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam: 2 bytes of
- * weights, pc_cut_gradient_bytes of gradients, 12 of optimizer state (master weight, two moments); with ZeRO each over
- * the dp ranks as far as cut->zero says, rounded up. */
+/* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam. That is 2
+ * bytes of weights, pc_cut_gradient_bytes of gradients, and 12 of optimizer state (master weight, two moments). With
+ * ZeRO each is spread over the dp ranks as far as cut->zero says, rounded up. */
 typedef struct pc_state_bytes {
     int64_t parameters, gradients, optimizer;
 } pc_state_bytes;

@@ -69,7 +69,7 @@ pc_code pc_model_check(const pc_model *model, pc_error *error);
 /* V padded to a multiple of vocab_multiple * tp. */
 int64_t pc_model_padded_vocab(const pc_model *model, int tp);
 
-/* For a checked model; `tp` matters for the padding alone. PC_ERROR_INPUT where a number runs over 2^63. For GPT with
+/* For a checked model; `tp` matters for the padding alone. PC_ERROR_INPUT if a number runs over 2^63. For GPT with
  * learned positions, tied, h = a * head_dim and f = 4h: 12 L h^2 (1 + 13/(12h)) + (V + s) h + 2h; the last term, of the
  * final norm, is left out in Narayanan et al. 2021 (arXiv 2104.04473, equation 2). */
 pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parameters, pc_error *error);

@@ -68,11 +68,11 @@ typedef struct pc_operations {
 
 /* The operations of one pass of `part` for one microbatch, for a checked cut. F; B: for the input, after recomputation
  * (of a layer those operations first) where the part recomputes and the schedule has no R of its own; W; BW: B and W
- * together; R: the recomputation alone, nothing where the part recomputes nothing. `has_r`: whether the schedule has R
+ * together; R: the recomputation alone, nothing if the part recomputes nothing. `has_r`: whether the schedule has R
  * passes. W has the matrices' products (and the sum for the bias of query, key and value); gradients of norms, other
  * biases and the embedding's table are B's work. A B and a W have the operations of a BW, all but can_overlap the same.
  * Where keys and values of fewer heads than ranks stand on several, model_flops counts a t-th of the model's matrix.
- * PC_ERROR_INPUT where a number, or a sum of pc_operations_sum, runs over 2^63. */
+ * PC_ERROR_INPUT if a number, or a sum of pc_operations_sum, runs over 2^63. */
 pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind, bool has_r,
                            pc_operations *operations, pc_error *error);
 

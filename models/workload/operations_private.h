@@ -45,7 +45,7 @@ void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, i
 /* NORM or ELEMENTWISE: `bytes` for each of `elements`. */
 void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, const char *function, pc_wide elements,
                    int bytes, int launches);
-/* A collective of the TP group; nothing where that is one rank. */
+/* A collective of the TP group; nothing if that is one rank. */
 void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap);
 
 /* Tokens x hidden of 2 bytes, where the sequence is cut, in front of a matrix that needs all tokens. */

@@ -32,14 +32,14 @@ typedef struct pc_chart {
     bool published; /* also what others published of `y` (and `x`), hollow, in the series' colour, where rows have it */
 } pc_chart;
 
-/* "points", "lines", "bars"; false where the name is none of them. */
+/* "points", "lines", "bars"; false if the name is none of them. */
 PC_MUST_USE bool pc_chart_style_parse(const char *name, pc_chart_style *style);
 
-/* PC_OK where the columns exist and are of the right type; PC_ERROR_INPUT with "x: ...; expected ..." otherwise. */
+/* PC_OK if the columns exist and are of the right type; PC_ERROR_INPUT with "x: ...; expected ..." otherwise. */
 pc_code pc_chart_check(const pc_chart *chart, pc_error *error);
 
 /* Draws it. Rows without a value in x or y are left out; where of rows of one series and panel several have one x,
- * LINES go through the best (the largest y) and POINTS shows all. PC_ERROR_INPUT where nothing is left to draw. */
+ * LINES go through the best (the largest y) and POINTS shows all. PC_ERROR_INPUT if nothing is left to draw. */
 pc_code pc_figure_chart(const pc_chart *chart, const pc_run_row *rows, int64_t count, const char *path,
                         pc_error *error);
 

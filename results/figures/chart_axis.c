@@ -91,7 +91,7 @@ static void keep_every(pc_chart_axis *axis, int step) {
 
 /* --- x --- */
 
-/* The different values from small to large; -1 where there are more than that. */
+/* The different values from small to large; -1 if there are more than that. */
 static int list_values(const pc_chart_data *data, double values[PC_CHART_TICKS_MAX]) {
     int count = 0;
     for (int64_t i = 0; i < data->point_count; i++) {

@@ -110,7 +110,7 @@ static void sort_groups(pc_chart_groups *groups, const pc_run_row *rows, int64_t
 
 /* --- points --- */
 
-/* What a row has for one y, ours or published; false where it has not both x and y. An x that was published for some
+/* What a row has for one y, ours or published; false if it has not both x and y. An x that was published for some
  * runs must have been for this one too: our x beside their y would be nobody's point. */
 static bool find_point(const pc_chart_data *data, int64_t row, int y_index, bool is_published, pc_chart_point *point) {
     const pc_run_row *at = &data->rows[row];

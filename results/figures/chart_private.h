@@ -26,7 +26,7 @@ enum {
 
 /* --- chart.c --- */
 
-/* The columns of "schedule+recompute"; 0 where one of them is not there, or they are too many: then *unknown says
+/* The columns of "schedule+recompute"; 0 if one of them is not there, or they are too many: then *unknown says
  * which, with `size` bytes. */
 int pc_chart_split(const char *names, const pc_column *columns[PC_CHART_COLUMNS_MAX], char *unknown, size_t size);
 

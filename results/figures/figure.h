@@ -33,19 +33,19 @@ typedef struct pc_timeline {
     const char *memory_unit;       /* "GiB"; plain text */
 } pc_timeline;
 
-/* PC_OK where the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
+/* PC_OK if the name ends in .svg, .png or .pdf; PC_ERROR_INPUT and the three otherwise. For checking before work. */
 pc_code pc_figure_check_path(const char *path, pc_error *error);
 
-/* PC_OK where a timeline of so many passes can be drawn; for checking before work, too. */
+/* PC_OK if a timeline of so many passes can be drawn; for checking before work, too. */
 pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error);
 
 /* A schedule in up to four panels, one below the other. The building block, and its repetitions in pale, as figures 1
  * and 3 of 'Pipeline Parallelism with Controllable Memory' have it; its time is in cells. A bar for each of its
- * lifespans, from the start of F to the end of W. The timeline, the time in which it repeats itself shaded: devices
- * down, time across; F, B, W, BW and R in colours that a colour-blind reader tells apart, lighter and darker for the
- * chunks; microbatch numbers where they fit; legend and title. And the memory of each device, on the same axis:
- * activations, or what the engine saw it hold, with a line at its capacity where that is less than twice the peak. In
- * svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
+ * lifespans, from the start of F to the end of W. The timeline: devices down, time across, and the time in which it
+ * repeats itself shaded. F, B, W, BW and R have colours that a colour-blind reader tells apart, lighter and darker for
+ * the chunks. There are microbatch numbers where they fit, a legend and a title. And the memory of each device, on the
+ * same axis: activations, or what the engine saw it hold, with a line at its capacity where that is less than twice the
+ * peak. In svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
 pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 
 #ifdef __cplusplus

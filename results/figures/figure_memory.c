@@ -119,7 +119,7 @@ static double rule_step(double wanted) {
     return wanted <= 5 * power ? 5 * power : 10 * power;
 }
 
-/* The step of the lines; 0 where there is no room for one. */
+/* The step of the lines; 0 if there is no room for one. */
 static double add_rules(const pc_figure *figure, pc_text *script, double highest) {
     double band = BAND_HEIGHT * figure->memory.row, distance = pc_figure_length(figure, RULE_DISTANCE);
     if (highest <= 0 || band < 3 * distance) return 0;

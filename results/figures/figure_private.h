@@ -96,7 +96,7 @@ double pc_figure_clamp(double value, double least, double most);
 /* `usual`, grown with the picture. */
 double pc_figure_length(const pc_figure *figure, double usual);
 
-/* Sizes and places of everything; makes `repeated`, which the caller frees. The panel of passes has end 0 where there
+/* Sizes and places of everything; makes `repeated`, which the caller frees. The panel of passes has end 0 if there
  * is nothing to draw. */
 pc_code pc_figure_lay_out(pc_figure *figure, pc_error *error);
 

@@ -1,5 +1,6 @@
-/* figure_svg.h: private to results/: what is added to a picture in svg after gnuplot drew it: a <title> for every shape
- * of a plot, which browsers show under the pointer, and ids that do not clash where several pictures stand in one page.
+/* figure_svg.h: private to results/: what is added to a picture in svg after gnuplot drew it. A <title> for every shape
+ * of a plot is what browsers show under the pointer; ids are made so that they do not clash if several pictures stand
+ * in one page.
  */
 #ifndef PC_RESULTS_FIGURE_SVG_H
 #define PC_RESULTS_FIGURE_SVG_H

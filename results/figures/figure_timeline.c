@@ -66,7 +66,7 @@ static int64_t count_fitting(const pc_figure_panel *panel, int kind, int font) {
     return count;
 }
 
-/* The largest in which nearly all numbers of a kind fit, one for the whole kind; 0 where there is none: numbers on some
+/* The largest in which nearly all numbers of a kind fit, one for the whole kind; 0 if there is none: numbers on some
  * passes only would look like a meaning. */
 static int choose_number_font(const pc_figure *figure, const pc_figure_panel *panel, int kind) {
     int font = (int)fmin(pc_figure_length(figure, PC_FIGURE_NUMBER_FONT_MAX), 0.7 * panel->row);

@@ -21,12 +21,12 @@ typedef struct pc_links_figure {
     int most; /* of a sort: the busiest, by the mean of load over bandwidth; 1 .. PC_LINKS_LIMIT */
 } pc_links_figure;
 
-/* A panel for each sort of link, one below the other; in it a band a link, as high as its bandwidth, filled by its load
- * in the colours of what goes over it: messages, tensor parallelism, gathers, reductions, and the rest. Where the load
- * of a link that nothing shares goes beyond the bandwidth, bands are as high as that, with a line at 100%. A pixel's
- * width shows the mean over its time. Where things of several colours are under way at once, the load is divided among
- * them by their number, as the trace does not say what each of them gets. In svg every piece has a <title> and data-
- * attributes (docs/figures.md). PC_ERROR_INPUT where nothing goes over any link. */
+/* A panel for each sort of link, one below the other. In it every link is a band as high as its bandwidth, filled by
+ * its load in the colours of what goes over it: messages, tensor parallelism, gathers, reductions, and the rest. Where
+ * the load of a link that nothing shares goes beyond the bandwidth, bands are as high as that, with a line at 100%. A
+ * pixel's width shows the mean over its time. Where things of several colours are under way at once, the load is
+ * divided among them by their number, as the trace does not say what each of them gets. In svg every piece has a
+ * <title> and data- attributes (docs/figures.md). PC_ERROR_INPUT if nothing goes over any link. */
 pc_code pc_figure_links(const pc_links_figure *figure, const char *path, pc_error *error);
 
 #ifdef __cplusplus

@@ -129,7 +129,7 @@ typedef struct state {
 
 typedef struct sweep {
     pc_links_data *data;
-    int32_t *row_of; /* of each link; -1 where it is not drawn */
+    int32_t *row_of; /* of each link; -1 if it is not drawn */
     event *events;
     int64_t count;
     state *states; /* of each row */

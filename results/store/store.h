@@ -1,7 +1,7 @@
 /* store.h: the results file, HDF5; its layout is docs/results-format.md.
  *
- * Writing: the file is built beside its final path and takes that path's place in one rename once it is complete, so a
- * results file that stood there stays whole until then, and a run that is interrupted or finds the disk full leaves it
+ * Writing: the file is built beside its final path and takes that path's place in one rename once it is complete. So a
+ * results file that stood there stays whole until then. A run that is interrupted or finds the disk full leaves it
  * untouched. Same rows in, same bytes out.
  *
  * HDF5 is commonly built without locks, and its state is the process's: of all functions here, whatever the file, only
@@ -26,7 +26,7 @@ extern "C" {
 
 typedef struct pc_results_writer pc_results_writer;
 
-/* Starts a results file that will stand at `path`; the folder must exist and be writable. PC_ERROR_INPUT where it is
+/* Starts a results file that will stand at `path`; the folder must exist and be writable. PC_ERROR_INPUT if it is
  * not (the user named it), PC_ERROR_IO for what the machine refuses. */
 pc_code pc_results_create(const char *path, pc_results_writer **writer, pc_error *error);
 
@@ -61,19 +61,19 @@ typedef struct pc_results_reader pc_results_reader;
  * JSON, too. A file with others is refused when they are read. */
 #define PC_RESULTS_RUNS_MAX (INT64_C(1) << 53)
 
-/* Opens a results file. PC_ERROR_INPUT where there is none, or it is none of ours, or of a newer layout. */
+/* Opens a results file. PC_ERROR_INPUT if there is none, or it is none of ours, or of a newer layout. */
 pc_code pc_results_open(const char *path, pc_results_reader **reader, pc_error *error);
 void pc_results_close(pc_results_reader *reader);
 
 /* The same without its rows, of which a caller reads as many at a time as it likes: pc_results_row is not for it. */
 pc_code pc_results_open_part(const char *path, pc_results_reader **reader, pc_error *error);
 
-/* The version of the pipecast that wrote the file, and its build (build.h) as text, owned by the reader; "" where the
+/* The version of the pipecast that wrote the file, and its build (build.h) as text, owned by the reader; "" if the
  * file does not say. */
 const char *pc_results_version(const pc_results_reader *reader);
 const char *pc_results_build(const pc_results_reader *reader);
 
-/* How many runs the whole list has of which the file's are all or a part; -1 where the file does not say. */
+/* How many runs the whole list has of which the file's are all or a part; -1 if the file does not say. */
 int64_t pc_results_sweep_runs(const pc_results_reader *reader);
 
 int64_t pc_results_run_count(const pc_results_reader *reader);
@@ -106,12 +106,12 @@ bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
 bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run);
 
 /* The trace of the run whose number is `run`: shape, passes, levels, and what pc_replay says of each device. Free both
- * with pc_trace_record_free. PC_ERROR_INPUT where that run kept none. */
+ * with pc_trace_record_free. PC_ERROR_INPUT if that run kept none. */
 typedef struct pc_trace_record {
     int devices, microbatches, chunks;
     pc_placement placement;
     pc_replay replay;
-    pc_device_memory *memory; /* one a device; NULL where the run was not on a cluster, or an older pipecast's */
+    pc_device_memory *memory; /* one a device; NULL if the run was not on a cluster, or an older pipecast's */
     bool has_transfers;       /* whether the file says what went between stages; an older pipecast's does not */
     pc_block block;           /* without devices where the file has none */
 } pc_trace_record;

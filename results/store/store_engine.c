@@ -122,7 +122,7 @@ static bool is_amount(double value) {
     return isfinite(value) && value >= 0;
 }
 
-/* Each of these says which column has something impossible in row i; NULL where all is well. */
+/* Each of these says which column has something impossible in row i; NULL if all is well. */
 
 static const char *fault_of_link(const pc_trace_record *record, const pc_engine_trace *trace, int64_t i) {
     bool has_peer = trace->link_sort[i] == PC_LINK_STAGES;

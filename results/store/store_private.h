@@ -27,7 +27,7 @@ static inline bool pc_store_is_within(int64_t value, int64_t least, int64_t limi
     return value >= least && value < limit;
 }
 
-/* The trace of one run as a group of its own; and back. PC_ERROR_INPUT where the group is not a trace. */
+/* The trace of one run as a group of its own; and back. PC_ERROR_INPUT if the group is not a trace. */
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
 pc_code pc_store_trace_read(hid_t group, pc_trace_record *record, pc_error *error);
 

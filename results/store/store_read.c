@@ -13,9 +13,9 @@ struct pc_results_reader {
     hid_t file;
     char version[64]; /* of the pipecast that wrote it */
     char build[64];
-    int64_t sweep_runs; /* -1 where the file does not say */
+    int64_t sweep_runs; /* -1 if the file does not say */
     int64_t count;
-    pc_run_row *rows; /* all of them; NULL where the caller reads some at a time */
+    pc_run_row *rows; /* all of them; NULL if the caller reads some at a time */
 };
 
 /* Rows first .. first + count - 1, on their way into `rows`. */
@@ -223,7 +223,7 @@ static bool has_number(hid_t dataset, int64_t number) {
     return pc_h5_get_integer(dataset, "number", &found) && found == number;
 }
 
-/* The first dataset of the group with this name, or, where that is NULL, this number; open; -1 where there is none. */
+/* The first dataset of the group with this name, or, where that is NULL, this number; open; -1 if there is none. */
 static hid_t find_scenario(hid_t group, const char *name, int64_t number) {
     H5G_info_t info;
     if (H5Gget_info(group, &info) < 0) return -1;
@@ -245,7 +245,7 @@ static hid_t open_scenario(hid_t file, const char *name, int64_t number) {
     return dataset;
 }
 
-/* What a text takes in memory, at most what the file holds of it; 0 where it is none. */
+/* What a text takes in memory, at most what the file holds of it; 0 if it is none. */
 static size_t text_size(hid_t dataset) {
     if (!pc_h5_is_plain_data(dataset)) return 0;
     hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);

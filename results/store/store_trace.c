@@ -274,7 +274,7 @@ static pc_code read_columns(hid_t group, pc_trace_record *record, pc_error *erro
     return code;
 }
 
-/* All of it, or nothing where the first is not there. */
+/* All of it, or nothing if the first is not there. */
 static pc_code read_memory(hid_t group, pc_trace_record *record, pc_error *error) {
     if (!pc_h5_has(group, memory_columns[0].name)) return PC_OK;
     record->memory = pc_alloc((size_t)record->devices, sizeof *record->memory);
@@ -282,7 +282,7 @@ static pc_code read_memory(hid_t group, pc_trace_record *record, pc_error *error
     return pc_fields_read_known(group, NULL, &of_memory, record->memory, record->devices, error);
 }
 
-/* The part of "pass_chunk", "transfer_chunk" and so on that is out of range; NULL where all is well. */
+/* The part of "pass_chunk", "transfer_chunk" and so on that is out of range; NULL if all is well. */
 static const char *fault_of(const pc_trace_record *record, const pc_pass *pass, pc_time start_ps, pc_time end_ps) {
     if (!pc_store_is_within(pass->chunk, 0, record->chunks)) return "chunk";
     if (!pc_store_is_within(pass->kind, 0, PC_PASS_KINDS)) return "kind";

@@ -2,8 +2,8 @@
  * compares with the lines of a file. tests/data/trace_hashes.txt has those of all builds and any number of threads.
  *
  * Numbers are written as C writes a double in hexadecimal, so that nothing is rounded. Noise is drawn by logarithms and
- * exponentials, whose last bit is the mathematics library's own: the first line of the file says what these gave where
- * it was made, and where they give something else, the lines of scenarios with noise are not compared.
+ * exponentials, whose last bit is the mathematics library's own. The first line of the file says what these gave where
+ * it was made. If they give something else, the lines of scenarios with noise are not compared.
  *
  * A change that is to change results writes the file anew: trace_hashes 1 > tests/data/trace_hashes.txt. */
 #include "tests/support.h"

@@ -2,10 +2,10 @@
  *
  * A kernel runs block after block; every thread of a block is a fiber (emulate.cc) that runs until it meets a barrier
  * or a warp's exchange. What is checked: barriers that not all live threads of the block or warp reach, or reach at
- * different places (the message says which threads wait where, and the program aborts); dynamic shared memory is
- * poisoned for every block; accesses outside buffers and shared memory, where AddressSanitizer is on; whether blocks or
- * threads have an order that a GPU does not promise: it is turned round from launch to launch. What is not: races that
- * no order of whole runs between barriers shows, registers, time.
+ * different places. The message says which threads wait where, and the program aborts. Dynamic shared memory is
+ * poisoned for every block. With AddressSanitizer so are accesses outside buffers and shared memory. The order of
+ * blocks and threads is turned round from launch to launch, for a GPU promises none. What is not: races that no order
+ * of whole runs between barriers shows, registers, time.
  *
  * Included in front of the kernels, by unit.cc.in and tests.
  */

@@ -7,12 +7,12 @@
  * first, then the call as ever); or for clocks `jumpS` (S seconds are added from then on, and S may be negative).
  *
  * With PC_FAULT_SERVE the process reads faults from standard input instead, a line each, and does its work once for
- * each in a child, with standard output and error into the files that PC_FAULT_OUT and PC_FAULT_ERR name; so that the
- * command is loaded once for thousands of faults. The line `places` asks for a child without a fault, and for a number
- * for each of its allocations, equal for equal ways there through the program, in the file PC_FAULT_PLACES: 8 bytes
- * each. To each it answers on standard output with a line: the child's status as waitpid gives it, how often the fault
- * came, the count of calls of every kind in the order above, and where the fault came, as addresses. A child that is
- * not done in time ends by SIGALRM.
+ * each in a child. Standard output and error go into the files that PC_FAULT_OUT and PC_FAULT_ERR name. So the command
+ * is loaded once for thousands of faults. The line `places` asks for a child without a fault, and for a number for each
+ * of its allocations, equal for equal ways there through the program, in the file PC_FAULT_PLACES: 8 bytes each. To
+ * each it answers on standard output with a line: the child's status as waitpid gives it, how often the fault came, the
+ * count of calls of every kind in the order above, and where the fault came, as addresses. A child that is not done in
+ * time ends by SIGALRM.
  */
 #undef _FORTIFY_SOURCE /* its read and open are others */
 #define _GNU_SOURCE

@@ -11,9 +11,9 @@
  * Kind, lowest two bits: 0 ends a group (and has no name), 1 group, 2 dataset, 3 attribute of what came last. The next
  * two bits, of groups and datasets: 2 soft link, 3 external link. Datasets and attributes have a byte (lowest three
  * bits: FAKE_INTEGER and so on; then one: UTF-8; then three: FAKE_CONTIGUOUS and so on), the size of an element (2
- * bytes), the rank (1 byte; 255: no elements at all), each dimension (4 bytes; 2^32 - 1 stands for 2^60), what HDF5 is
- * to say that is stored (1 byte, in 16 bytes; 0: what there is), and the data behind their length (2 bytes). Elements
- * behind the data's end begin at its start again. */
+ * bytes), and the rank (1 byte; 255: no elements at all). Then come each dimension (4 bytes; 2^32 - 1 stands for 2^60),
+ * what HDF5 is to say that is stored (1 byte, in 16 bytes; 0: what there is), and the data behind their length (2
+ * bytes). Elements behind the data's end begin at its start again. */
 #ifndef PC_TESTS_FAKE_HDF5_H
 #define PC_TESTS_FAKE_HDF5_H
 

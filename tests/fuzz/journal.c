@@ -1,9 +1,10 @@
 /* Journals, of records whose hashes are mostly right: what a row and a trace in them may be, and what follows damage.
  *
- * The file is made of the input: a byte (bit 0: the header's hash is wrong, bit 1: it is gone on with), then records: a
- * byte (bit 0: wrong hash, bit 1: wrong mark, bit 2: the row is cut, bit 3: it is longer, bit 4: there is no trace),
- * the number of bytes to change in a row that is right (1 byte), for each its place (2 bytes) and what it becomes; and
- * in a trace that is right the same, behind how many bytes of it there are less than all (2 bytes). */
+ * The file is made of the input: a byte (bit 0: the header's hash is wrong, bit 1: it is gone on with), then records. A
+ * record is a byte (bit 0: wrong hash, bit 1: wrong mark, bit 2: the row is cut, bit 3: it is longer, bit 4: there is
+ * no trace); then the number of bytes to change in a row that is right (1 byte). For each of those comes its place (2
+ * bytes) and what it becomes. In a trace that is right it is the same, behind how many bytes of it there are less than
+ * all (2 bytes). */
 #include "sweep/journal.h"
 #include "engine/alloc.h"
 #include "results/store/build.h"

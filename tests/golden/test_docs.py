@@ -105,7 +105,7 @@ def file_of(block):
 
 # ---- prose ----
 
-WORDS_MAX = 40  # of a sentence
+WORDS_MAX, COMMENT_WORDS_MAX = 40, 45  # of a sentence
 
 
 def paragraphs_of(lines):
@@ -135,6 +135,14 @@ def sentences_of(lines):
         plain = re.sub(r"`[^`]*`", "`x`", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text))
         for sentence in re.split(r"(?<=[.!?:])[)*\"]*\s+(?=[A-Z`*(\"'])", plain):
             yield number, [word for word in sentence.split() if re.search(r"[A-Za-z`]", word)]
+
+
+def comments_of(text):
+    """Of each comment in C the number of its first line, and its lines; what stands indented, as tables do, is left out."""
+    for match in re.finditer(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", text, re.S):
+        if match[0][0] == "/":
+            lines = [re.sub(r"^\s*(?:/\*+|//+|\*(?!/))", "", line).removesuffix("*/") for line in match[0].split("\n")]
+            yield text.count("\n", 0, match.start()) + 1, ["" if line.startswith("   ") else line for line in lines]
 
 
 # ---- comparing ----
@@ -354,6 +362,14 @@ class Prose(unittest.TestCase):
                 for number, words in sentences_of(path.read_text().splitlines()) if len(words) > WORDS_MAX]
         self.assertFalse(long, "\n" + "\n".join(long))
 
+    def test_no_sentence_of_a_comment_is_long(self):
+        files = [path for room in ROOMS for ending in ("[ch]", "cu", "cuh", "def") for path in (ROOT / room).rglob(f"*.{ending}")]
+        self.assertGreater(len(files), 500)
+        long = [f"{path.relative_to(ROOT)}:{first + number - 1}: {len(words)} words: {' '.join(words[:12])} ..."
+                for path in files for first, lines in comments_of(path.read_text())
+                for number, words in sentences_of(lines) if len(words) > COMMENT_WORDS_MAX]
+        self.assertFalse(long, "\n" + "\n".join(long))
+
     def test_the_readme_is_short_and_says_what_accuracy_says(self):
         readme, accuracy = (ROOT / "README.md").read_text(), (ROOT / "docs/accuracy.md").read_text()
         self.assertLess(len(readme.splitlines()), 120)
@@ -399,6 +415,11 @@ class Machinery(unittest.TestCase):
         self.assertEqual((command.line, command.text, command.output_line, command.output),
                          (3, "pipecast a \\\n  -b", 6, ["1"]))
         self.assertEqual((file_of(fenced), fenced.line, file_of(indented)), ("m.yaml", 12, None))
+
+    def test_comments_are_found(self):
+        text = 'int a; /* One. Two\n        * and more. */\nchar *s = "/* none */";\n/*   table\n *\n * Behind it. */ // Last.'
+        self.assertEqual([(first + number - 1, len(words)) for first, lines in comments_of(text)
+                          for number, words in sentences_of(lines)], [(1, 1), (1, 3), (6, 2), (6, 1)])
 
     def test_a_document_that_is_wrong_is_told_and_mended(self):
         with tempfile.TemporaryDirectory() as folder:

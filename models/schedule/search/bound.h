@@ -7,9 +7,9 @@
 
 /* A span that no schedule of the instance can be shorter than, in time that grows with the square of the devices. The
  * longest, over devices, of two times. A device works without a break but for the way of its first microbatch through
- * the rest of the model and back, which it can fill with F alone, and only with as many as its memory holds; and for
- * the way of its last one, which it can fill with the backward passes alone whose activations it holds. And a
- * microbatch holds memory on a device at least for its way through the rest of the model and back: all of them together
+ * the rest of the model and back, which it can fill with F alone, and only with as many as its memory holds. So it is
+ * for the way of its last one, which it can fill with the backward passes alone whose activations it holds. And a
+ * microbatch holds memory on a device at least for its way through the rest of the model and back. All of them together
  * cannot hold more than the limit, times the span, less what is not held yet at the start and no longer at the end. A
  * search that reaches it can stop. */
 pc_time pc_instance_least_span(const pc_instance *instance);
