@@ -95,6 +95,25 @@ static void add_block(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "]}");
 }
 
+/* Whether no schedule like this one is shorter; that one is, nobody says. */
+static bool is_optimal(const pc_schedule_report *report) {
+    return report->bound_ps != PC_TIME_NOT_GIVEN && report->replay->span_ps <= report->bound_ps;
+}
+
+static double gap_of(const pc_schedule_report *report) {
+    return is_optimal(report) ? 0.0 : (double)report->replay->span_ps / (double)report->bound_ps - 1.0;
+}
+
+static void add_bound(const pc_schedule_report *report, pc_text *text) {
+    if (report->bound_ps == PC_TIME_NOT_GIVEN) {
+        pc_text_printf(text, ",\"bound\":null,\"gap\":null,\"optimal\":null");
+        return;
+    }
+    add_field(text, "bound", in_units(report, report->bound_ps));
+    add_field(text, "gap", gap_of(report));
+    pc_text_printf(text, ",\"optimal\":%s", is_optimal(report) ? "true" : "null");
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
@@ -102,6 +121,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "makespan", in_units(report, replay->makespan_ps));
     add_field(text, "bubble_rate_span", replay->bubble_rate_span);
     add_field(text, "bubble_rate_makespan", replay->bubble_rate_makespan);
+    add_bound(report, text);
     for (int d = 0; d < replay->devices; d++) {
         pc_text_printf(text, d ? "," : ",\"peak_activation\":[");
         add_number(text, in_microbatches(report, replay->device_peak_bytes[d]));
@@ -144,6 +164,15 @@ static void add_block_lines(const pc_schedule_report *report, pc_text *text) {
     }
 }
 
+static void add_bound_line(const pc_schedule_report *report, pc_text *text) {
+    if (report->bound_ps == PC_TIME_NOT_GIVEN) return;
+    pc_text_printf(text, "  bound of the span      %.10g; ", in_units(report, report->bound_ps));
+    if (is_optimal(report))
+        pc_text_printf(text, "proved optimal\n");
+    else
+        pc_text_printf(text, "at most %.2f%% longer than the shortest\n", 100.0 * gap_of(report));
+}
+
 static void add_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_schedule *schedule = report->schedule;
     const pc_replay *replay = report->replay;
@@ -155,6 +184,7 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "  makespan               %.10g\n", in_units(report, replay->makespan_ps));
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
     pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
+    add_bound_line(report, text);
     pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
                    in_microbatches(report, replay->peak_bytes));
     pc_text_printf(text, "  device by device      ");

@@ -22,6 +22,7 @@ typedef struct pc_schedule_report {
     bool describes_block;        /* whether the lines for people tell of the block, too */
     bool keeps_grid;             /* whether every pass starts where its cell does: nothing was worked out for that */
     const pc_replay *replay;     /* not out of memory */
+    pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
     double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
     double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
     double generate_s, replay_s; /* wall-clock seconds that generating (or loading) and replaying took */
@@ -30,6 +31,7 @@ typedef struct pc_schedule_report {
 /* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
  * JSON has these fields:
  * - name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span, bubble_rate_makespan;
+ * - bound, gap (span/bound - 1) and optimal (true if the span is the bound, else null), all null if no bound is known;
  * - peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash;
  * - engine: pc_engine_way_name, or "cells" of a kept grid;
  * - block: null, or an object with microbatches, interval and passes (microbatch, device, chunk, kind, start, duration;
