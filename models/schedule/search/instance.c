@@ -32,15 +32,6 @@ pc_pass pc_instance_to_pass(const pc_instance *instance, pc_instance_pass pass) 
 
 /* ---- the table of what waits for what ---- */
 
-/* A transfer that shares its link is made for as if it were alone. */
-static pc_time transfer_delay(const pc_costs *costs, int from, int to) {
-    const pc_transfer *transfer = &costs->transfer;
-    if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0))
-        return pc_costs_delay(costs, from, to);
-    double seconds = (double)transfer->size_bytes / transfer->bandwidth_bytes_per_s;
-    return transfer->latency_ps + (pc_time)ceil(seconds * (double)PC_PICOSECONDS_PER_SECOND);
-}
-
 /* A pass either takes or gives (generate_recomputed.c). */
 static int64_t bytes_taken(const pc_costs *costs, int device, pc_pass pass) {
     return pc_costs_taken(costs, device, pass, false) - pc_costs_given(costs, device, pass);
@@ -70,7 +61,7 @@ static void fill_cell(const pc_costs *costs, const pc_instance *instance, int de
     cell->before = cell_before(instance, part, (pc_pass_kind)pass.kind);
     cell->own = pass.kind == PC_PASS_W ? device * instance->types + type - instance->chunks : PC_INSTANCE_NONE;
     int from = cell->before / instance->types;
-    cell->before_delay = cell->before == PC_INSTANCE_NONE || from == device ? 0 : transfer_delay(costs, from, device);
+    cell->before_delay = cell->before == PC_INSTANCE_NONE || from == device ? 0 : pc_costs_delay_alone(costs, from, device);
 }
 
 static void link_after(pc_instance *instance) {
