@@ -1,5 +1,6 @@
 /* The orders that others run (deployed.h): beside what their generators wrote, where that data is there; their closed
  * forms; and that every one can run. */
+#include "tests/refusals.h"
 #include "tests/support.h"
 
 #include "models/schedule/check.h"
@@ -117,6 +118,10 @@ static const struct {
 } orders[] = {
     {"V-Min_p4_m8.txt", {"v-min", PC_MAKING_PUBLISHED, 4, 8, 0, 0}},
     {"V-Half_p4_m8.txt", {"v-half", PC_MAKING_PUBLISHED, 4, 8, 0, 0}},
+    {"V-adaptive_lim4_p4_m8.txt", {"v-adaptive", PC_MAKING_PUBLISHED, 4, 8, 0, 4}},
+    {"V-adaptive_lim6_p4_m8.txt", {"v-adaptive", PC_MAKING_PUBLISHED, 4, 8, 0, 6}},
+    {"V-adaptive_lim8_p4_m8.txt", {"v-adaptive", PC_MAKING_PUBLISHED, 4, 8, 0, 8}},
+    {"1F1B-V_p4_m8.txt", {"1f1b-v", PC_MAKING_PUBLISHED, 4, 8, 0, 0}},
 };
 
 static void check_order(const wish *wanted, FILE *expected) {
@@ -158,6 +163,8 @@ static const struct published {
 } published[] = {
     {"V-Min", "v-min", 69, 1, 1},
     {"V-Half", "v-half", 69, 1, 1},
+    {"V-adaptive", "v-adaptive", 678, 40, 8},
+    {"1F1B-V", "1f1b-v", 72, 1, 1},
 };
 
 enum {
@@ -257,6 +264,58 @@ static void test_v_min_and_v_half(void **state) {
         }
 }
 
+/* Adaptive V at x chunks, of which at least 2 ceil((p+2)/3) are needed: 6p-1-3x idle cells, where 2p, all of 1F1B's,
+ * leave none, and one chunk less 3 (arXiv 2405.15362, section 4). */
+static void test_v_adaptive(void **state) {
+    (void)state;
+    for (int p = 3; p <= test_part(5, 8); p++)
+        for (int x = 2 * ((p + 4) / 3); x <= 2 * p; x++) {
+            wish wanted = {"v-adaptive", PC_MAKING_PUBLISHED, p, 2 * p, 0, x};
+            pc_replay found = replay(&wanted, &equal_cost);
+            int idle = x == 2 * p ? 0 : x == 2 * p - 1 ? 3 : 6 * p - 1 - 3 * x;
+            assert_int_equal(llround((double)found.span_ps / TICKS), 12 * p + idle);
+            assert_true(found.peak_bytes <= x);
+            pc_replay_free(&found);
+        }
+}
+
+/* One chunk less than any of its blocks holds; and one device, for which it has none. */
+static void test_v_adaptive_refuses(void **state) {
+    (void)state;
+    wish wanted = {"v-adaptive", PC_MAKING_PUBLISHED, 4, 8, 0, 3};
+    pc_schedule schedule;
+    pc_error error = {0};
+    pc_costs costs = costs_of(4, 2, &equal_cost);
+    assert_int_equal(generate(&wanted, &costs, &schedule, &error), PC_ERROR_INPUT);
+    assert_string_equal(
+        error.message, "v-adaptive: making published: the public generator has no order that holds at most 3 chunks of "
+                       "microbatches on a device; expected room for more");
+    pc_costs_free(&costs);
+    wanted.p = 1;
+    costs = costs_of(1, 2, &equal_cost);
+    assert_int_equal(generate(&wanted, &costs, &schedule, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "v-adaptive: making published: 1 device; expected at least 2");
+    pc_costs_free(&costs);
+}
+
+/* Whatever the threads, the same order; at times at which several blocks come to the same span. */
+static void test_threads_do_not_show(void **state) {
+    (void)state;
+    pc_costs costs = costs_of(5, 2, &(one_cost){2, 2, 1, 1, 1, 0});
+    const pc_generator *self = pc_generator_find("v-adaptive");
+    pc_generate_request request = {
+        .devices = 5, .microbatches = 11, .costs = &costs, .threads = 1, .making = PC_MAKING_PUBLISHED};
+    pc_schedule alone, together;
+    assert_int_equal(pc_generate(self, &request, &alone, NULL, NULL), PC_OK);
+    for (request.threads = 2; request.threads < 5; request.threads++) {
+        assert_int_equal(pc_generate(self, &request, &together, NULL, NULL), PC_OK);
+        assert_memory_equal(together.passes, alone.passes, (size_t)alone.offsets[5] * sizeof *alone.passes);
+        pc_schedule_free(&together);
+    }
+    pc_schedule_free(&alone);
+    pc_costs_free(&costs);
+}
+
 /* ---- all of them ---- */
 
 /* Any shape: an order that can run, or one line that says why there is none. */
@@ -303,10 +362,36 @@ static void test_all_can_run(void **state) {
     assert_true(makings > 0);
 }
 
+static void test_no_memory(void **state) {
+    (void)state;
+    int count;
+    const pc_generator *all = pc_generators(&count);
+    for (int g = 0; g < count; g++)
+        for (pc_making making = PC_MAKING_PUBLISHED; making < PC_MAKINGS; making++) {
+            if (!pc_generator_has_making(&all[g], making)) continue;
+            wish wanted = {all[g].name, making, 2, 4, 0, 0};
+            pc_costs costs = costs_of(2, chunks_of(&wanted), &equal_cost);
+            for (refusals x = {0}; next_refusal(&x);) {
+                pc_error error;
+                pc_schedule schedule = {0};
+                x.code = generate(&wanted, &costs, &schedule, &error);
+                if (!x.code) pc_schedule_free(&schedule);
+            }
+            pc_costs_free(&costs);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_makings),          cmocka_unit_test(test_orders),      cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_v_min_and_v_half), cmocka_unit_test(test_all_can_run),
+        cmocka_unit_test(test_makings),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_v_min_and_v_half),
+        cmocka_unit_test(test_v_adaptive),
+        cmocka_unit_test(test_v_adaptive_refuses),
+        cmocka_unit_test(test_threads_do_not_show),
+        cmocka_unit_test(test_all_can_run),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

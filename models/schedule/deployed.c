@@ -8,6 +8,7 @@
 static const pc_deployed deployed[] = {
     {"v-min", PC_MAKING_PUBLISHED, pc_published_v_min},
     {"v-half", PC_MAKING_PUBLISHED, pc_published_v_half},
+    {"1f1b-v", PC_MAKING_PUBLISHED, pc_published_1f1b_v},
     {"v-adaptive", PC_MAKING_PUBLISHED, pc_published_v_adaptive},
     {NULL, PC_MAKING_COSTS, NULL},
 };

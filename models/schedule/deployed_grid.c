@@ -47,8 +47,9 @@ pc_code pc_squeezer_create(int devices, int microbatches, pc_squeezer *squeezer,
     size_t p = (size_t)devices;
     *squeezer = (pc_squeezer){.at = pc_alloc(p * PC_TRAVELLERS * (size_t)microbatches, sizeof *squeezer->at),
                               .count = pc_alloc(p * PC_LETTERS, sizeof *squeezer->count),
-                              .next = pc_alloc(p, sizeof *squeezer->next)};
-    if (squeezer->at && squeezer->count && squeezer->next) return PC_OK;
+                              .next = pc_alloc(p, sizeof *squeezer->next),
+                              .later = pc_alloc(p, sizeof *squeezer->later)};
+    if (squeezer->at && squeezer->count && squeezer->next && squeezer->later) return PC_OK;
     pc_squeezer_free(squeezer);
     return pc_error_no_memory(error);
 }
@@ -57,6 +58,7 @@ void pc_squeezer_free(pc_squeezer *squeezer) {
     pc_free(squeezer->at);
     pc_free(squeezer->count);
     pc_free(squeezer->next);
+    pc_free(squeezer->later);
     *squeezer = (pc_squeezer){0};
 }
 
@@ -88,13 +90,18 @@ static bool put(pc_grid *to, pc_squeezer *squeezer, int device, int letter) {
 
 /* One column: what runs down the devices from the first one on, then what runs up from the last one on. */
 static bool put_column(const pc_grid *from, pc_grid *to, pc_squeezer *squeezer, int column) {
+    int later = 0;
     for (int d = 0; d < from->devices; d++) {
         int letter = pc_grid_row(from, d)[column];
-        if (letter != PC_NO_LETTER && letter % 2 == 0 && !put(to, squeezer, d, letter)) return false;
+        if (letter == PC_NO_LETTER) continue;
+        if (letter % 2 == 1)
+            squeezer->later[later++] = d;
+        else if (!put(to, squeezer, d, letter))
+            return false;
     }
-    for (int d = from->devices; d-- > 0;) {
-        int letter = pc_grid_row(from, d)[column];
-        if (letter != PC_NO_LETTER && letter % 2 == 1 && !put(to, squeezer, d, letter)) return false;
+    while (later-- > 0) {
+        int d = squeezer->later[later];
+        if (!put(to, squeezer, d, pc_grid_row(from, d)[column])) return false;
     }
     return true;
 }

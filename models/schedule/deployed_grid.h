@@ -54,6 +54,7 @@ typedef struct pc_squeezer {
     int32_t *at;    /* [devices][PC_TRAVELLERS][microbatches]: the cells where passes came to stand */
     int32_t *count; /* [devices][PC_LETTERS]: how many of a letter stand already */
     int32_t *next;  /* [devices]: the cell behind the last pass */
+    int32_t *later; /* [devices]: of one column, those whose pass runs up */
 } pc_squeezer;
 
 pc_code pc_squeezer_create(int devices, int microbatches, pc_squeezer *squeezer, pc_error *error);

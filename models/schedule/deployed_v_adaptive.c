@@ -3,14 +3,15 @@
  *
  * Every block of six cells a device is tried: F0 of the first device in cell 0, its F1, B1, B0 in three others; each
  * next device has F0 and B1 by k cells later and F1 and B0 by one earlier, where k is one number for the first devices
- * and one no larger for the rest; each W takes the next cell that is free. A block is repeated, squeezed at equal times,
- * its warm-up and cool-down are written anew, gaps are filled with what stands behind them, and the order with the least
- * span at the real times is kept: one time for all stages, which is their mean here. No device holds more than a number
- * of chunks. Where one block holds too many, those that change k later are passed over.
+ * and one no larger for the rest; each W takes the next cell that is free. A block is repeated, squeezed at equal
+ * times, its warm-up and cool-down are written anew, gaps are filled with what stands behind them, and the order with
+ * the least span at the real times is kept: one time for all stages, which is their mean here. No device holds more
+ * than a number of chunks. Where one block holds too many, those that change k later are passed over.
  */
 #include "models/schedule/deployed_grid.h"
 
 #include "engine/alloc.h"
+#include "engine/parallel.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,13 +71,15 @@ typedef struct builder {
     row_block *rows; /* [devices] */
     pc_grid grid, spare;
     pc_squeezer squeezer;
-    int32_t *cell;   /* [devices][PC_LETTERS][microbatches]: where passes stand */
-    int32_t *count;  /* [devices][PC_LETTERS]: how many are behind */
-    int32_t *held;   /* [devices]: chunks' activations */
-    pc_time *end;    /* as cell: when passes end */
-    pc_time *now;    /* [devices]: when the device is free; then when it begins */
-    pc_grid best;    /* the order with the least span so far; empty where there is none */
+    int32_t *cell;  /* [devices][PC_LETTERS][microbatches]: where passes stand */
+    int32_t *count; /* [devices][PC_LETTERS]: how many are behind */
+    int32_t *held;  /* [devices]: chunks' activations */
+    pc_time *end;   /* as cell: when passes end */
+    pc_time *now;   /* [devices]: when the device is free; then when it begins */
+    pc_grid best;   /* the order with the least span so far; empty where there is none */
     pc_time best_ps;
+    int best_row;     /* which first row it began with */
+    pc_time least_ps; /* the work of a device, below which no span is */
 } builder;
 
 /* What became of it. */
@@ -96,8 +99,7 @@ static int next_cell(const row_block *row, int letter, int from) {
 }
 
 static void repeat_letter(builder *x, int device, int letter, int first) {
-    for (int k = 0; k < x->grid.microbatches; k++)
-        pc_grid_row(&x->grid, device)[first + INTERVAL * k] = (int8_t)letter;
+    for (int k = 0; k < x->grid.microbatches; k++) pc_grid_row(&x->grid, device)[first + INTERVAL * k] = (int8_t)letter;
     x->grid.width = larger(x->grid.width, first + INTERVAL * (x->grid.microbatches - 1) + 1);
 }
 
@@ -151,8 +153,8 @@ static bool spend(pc_grid *grid, int device, int *cell, int left[PC_LETTERS], in
     return left[letter]-- > 0 ? write(grid, device, at, letter) : (left[letter] = 0, true);
 }
 
-/* F0 at first, then F0 and F1 in turn, as far as the memory goes before the first B1 of the last device: `many` of each.
- * A cell is left free where there is none left. */
+/* F0 at first, then F0 and F1 in turn, as far as the memory goes before the first B1 of the last device: `many` of
+ * each. A cell is left free where there is none left. */
 static bool write_first_f(pc_grid *grid, int device, int *cell, int left[PC_LETTERS], const int many[2]) {
     int early[PC_LETTERS] = {smaller(left[PC_LETTER_F0], many[0]), smaller(left[PC_LETTER_F1], many[1])};
     bool is_written = true;
@@ -455,35 +457,43 @@ static verdict make_order(builder *x) {
     return pc_grid_peak(&x->grid) <= peak && is_whole(&x->grid) ? FITS : FAILS;
 }
 
-static verdict try_candidate(builder *x, const candidate *of) {
+static verdict try_candidate(builder *x, const candidate *of, int row) {
     if (!make_block(of, x->devices, x->rows)) return FAILS;
     verdict found = make_order(x);
     pc_time span = found == FITS ? find_span(x) : PC_TIME_MAX;
     if (span >= x->best_ps) return found;
     x->best_ps = span;
+    x->best_row = row;
     memcpy(x->best.cells, x->grid.cells, (size_t)x->devices * (size_t)x->grid.room * sizeof *x->best.cells);
     x->best.width = x->grid.width;
     return found;
 }
 
+enum { FIRST_ROWS = 60 }; /* F1, B1, B0 in three of five cells */
+
+/* The first row of this number, in the order of its cells. */
+static row_block first_row(int number) {
+    int cells[] = {1, 2, 3, 4, 5}, picked[3], left = 5;
+    const int places[] = {number / 12, number / 3 % 4, number % 3};
+    for (int i = 0; i < 3; i++) {
+        picked[i] = cells[places[i]];
+        memmove(&cells[places[i]], &cells[places[i] + 1], (size_t)(--left - places[i]) * sizeof *cells);
+    }
+    row_block row = {{0, (int8_t)picked[0], (int8_t)picked[1], (int8_t)picked[2]}};
+    add_w(&row);
+    return row;
+}
+
 /* All that begin so. With one shift for all devices it does not matter where it changes. */
-static void try_first_row(builder *x, const row_block *first) {
+static void try_first_row(void *context, int worker, int64_t index) {
+    builder *x = &((builder *)context)[worker];
+    const row_block first = first_row((int)index);
     for (int shift = 1; shift < INTERVAL; shift++)
         for (int after = 1; after <= shift; after++)
             for (int turn = 1; turn < (shift == after ? 2 : x->devices); turn++) {
-                const candidate one = {*first, shift, after, turn};
-                if (try_candidate(x, &one) == HOLDS_TOO_MUCH) break;
-            }
-}
-
-static void try_all(builder *x) {
-    for (int f1 = 1; f1 < INTERVAL; f1++)
-        for (int b1 = 1; b1 < INTERVAL; b1++)
-            for (int b0 = 1; b0 < INTERVAL; b0++) {
-                row_block first = {{0, (int8_t)f1, (int8_t)b1, (int8_t)b0}};
-                if (f1 == b1 || f1 == b0 || b1 == b0) continue;
-                add_w(&first);
-                try_first_row(x, &first);
+                const candidate one = {first, shift, after, turn};
+                if (x->best_ps == x->least_ps) return;
+                if (try_candidate(x, &one, (int)index) == HOLDS_TOO_MUCH) break;
             }
 }
 
@@ -537,6 +547,7 @@ static pc_code create_builder(const pc_generate_request *request, builder *x, pc
                    .end = pc_alloc(cells, sizeof *x->end),
                    .now = pc_alloc(2 * (size_t)p, sizeof *x->now),
                    .best_ps = PC_TIME_MAX};
+    x->least_ps = 2 * m * (x->f + x->b + x->w);
     if (!x->rows || !x->cell || !x->count || !x->held || !x->end || !x->now) return pc_error_no_memory(error);
     pc_code code = pc_grid_create(p, filled, room, &x->grid, error);
     if (!code) code = pc_grid_create(p, filled, room, &x->spare, error);
@@ -557,19 +568,37 @@ static void free_builder(builder *x) {
     pc_free(x->rows);
 }
 
+/* The first one of the shortest. */
+static const builder *find_best(const builder *builders, int count) {
+    const builder *best = builders;
+    for (int i = 1; i < count; i++) {
+        const builder *x = &builders[i];
+        if (x->best_ps < best->best_ps || (x->best_ps == best->best_ps && x->best_row < best->best_row)) best = x;
+    }
+    return best;
+}
+
+static pc_code take_best(const builder *best, const pc_generator *self, pc_schedule *schedule, pc_error *error) {
+    if (best->best_ps < PC_TIME_MAX) return pc_grid_to_schedule(&best->best, self, schedule, error);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: making published: the public generator has no order that holds at most %d chunks of "
+                        "microbatches on a device; expected room for more",
+                        self->name, best->most);
+}
+
 pc_code pc_published_v_adaptive(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                                 pc_error *error) {
-    builder x;
+    int threads = request->threads > 0 ? request->threads : pc_parallel_processors();
     if (request->devices < 2)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: making published: 1 device; expected at least 2", self->name);
-    pc_code code = create_builder(request, &x, error);
-    if (!code) try_all(&x);
-    if (!code && x.best_ps == PC_TIME_MAX)
-        code = pc_error_set(error, PC_ERROR_INPUT,
-                            "%s: making published: the public generator has no order that holds at most %d chunks of "
-                            "microbatches on a device; expected room for more",
-                            self->name, x.most);
-    if (!code) code = pc_grid_to_schedule(&x.best, self, schedule, error);
-    free_builder(&x);
+    if (threads > FIRST_ROWS) threads = FIRST_ROWS;
+    builder *builders = pc_alloc((size_t)threads, sizeof *builders);
+    if (!builders) return pc_error_no_memory(error);
+    pc_code code = PC_OK;
+    for (int i = 0; i < threads && !code; i++) code = create_builder(request, &builders[i], error);
+    if (!code) pc_parallel_run(threads, FIRST_ROWS, try_first_row, builders);
+    if (!code) code = take_best(find_best(builders, threads), self, schedule, error);
+    for (int i = 0; i < threads; i++) free_builder(&builders[i]);
+    pc_free(builders);
     return code;
 }

@@ -2,7 +2,6 @@
 
 #include "engine/alloc.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- types ---- */
