@@ -47,27 +47,27 @@ static void repeat_block(pc_grid *grid) {
 
 /* ---- moving passes ---- */
 
-static int32_t *cells_of(const mover *x, int device, int letter) {
-    return x->cell + ((int64_t)device * PC_LETTERS + letter) * x->grid.microbatches;
+static int32_t *cells_of(const mover *walk, int device, int letter) {
+    return walk->cell + ((int64_t)device * PC_LETTERS + letter) * walk->grid.microbatches;
 }
 
-static int32_t *held_of(const mover *x, int device) {
-    return x->held + (int64_t)device * x->grid.room;
+static int32_t *held_of(const mover *walk, int device) {
+    return walk->held + (int64_t)device * walk->grid.room;
 }
 
 /* The cell of what the k-th pass of a letter waits for, where a B ends with its W; -1 where it waits for none. */
-static int sent_in(const mover *x, int device, int letter, int k) {
+static int sent_in(const mover *walk, int device, int letter, int k) {
     int from = letter % 2 == 0 ? device - 1 : device + 1;
-    bool turns = from < 0 || from >= x->grid.devices, is_back = letter == PC_LETTER_B1 || letter == PC_LETTER_B0;
-    if (letter >= PC_TRAVELLERS) return cells_of(x, device, letter - 2)[k];
+    bool turns = from < 0 || from >= walk->grid.devices, is_back = letter == PC_LETTER_B1 || letter == PC_LETTER_B0;
+    if (letter >= PC_TRAVELLERS) return cells_of(walk, device, letter - 2)[k];
     if (letter == PC_LETTER_F0 && device == 0) return -1;
     if (turns) from = device;
     int as = letter - turns; /* at the ends of the V the same device has it, as the letter before */
-    return cells_of(x, from, is_back && as >= PC_LETTER_B1 ? as + 2 : as)[k];
+    return cells_of(walk, from, is_back && as >= PC_LETTER_B1 ? as + 2 : as)[k];
 }
 
-static int last_needed(const mover *x, int device, int letter, int k) {
-    int before = k > 0 ? cells_of(x, device, letter)[k - 1] : -1, sent = sent_in(x, device, letter, k);
+static int last_needed(const mover *walk, int device, int letter, int k) {
+    int before = k > 0 ? cells_of(walk, device, letter)[k - 1] : -1, sent = sent_in(walk, device, letter, k);
     return sent > before ? sent : before;
 }
 
@@ -77,56 +77,59 @@ static bool is_free(const int8_t *row, int cell, int letter) {
     return row[cell] == PC_NO_LETTER && (!is_two || row[cell + 1] == PC_NO_LETTER);
 }
 
-static int find_cell(const mover *x, int device, int column, int k) {
-    const int8_t *row = pc_grid_row(&x->grid, device);
-    const int32_t *held = held_of(x, device);
-    int letter = row[column], from = last_needed(x, device, letter, k) + 1, room = column;
+static int find_cell(const mover *walk, int device, int column, int k) {
+    const int8_t *row = pc_grid_row(&walk->grid, device);
+    const int32_t *held = held_of(walk, device);
+    int letter = row[column], from = last_needed(walk, device, letter, k) + 1, room = column;
     while (from < column && !is_free(row, from, letter)) from++;
     if (from == column || pc_letter_holds(letter) <= 0) return from;
-    while (room > from && held[room - 1] < x->cap) room--;
+    while (room > from && held[room - 1] < walk->cap) room--;
     while (room < column && row[room] != PC_NO_LETTER) room++;
     return room;
 }
 
-static void move_pass(mover *x, int device, int column) {
-    int8_t *row = pc_grid_row(&x->grid, device);
-    int32_t *held = held_of(x, device);
-    int letter = row[column], k = x->count[device * PC_LETTERS + letter]++, cell = find_cell(x, device, column, k);
+static void move_pass(mover *walk, int device, int column) {
+    int8_t *row = pc_grid_row(&walk->grid, device);
+    int32_t *held = held_of(walk, device);
+    int letter = row[column], k = walk->count[device * PC_LETTERS + letter]++,
+        cell = find_cell(walk, device, column, k);
     row[column] = PC_NO_LETTER;
     row[cell] = (int8_t)letter;
     for (int i = cell; i < column; i++) held[i] += pc_letter_holds(letter);
-    cells_of(x, device, letter)[k] = cell;
+    cells_of(walk, device, letter)[k] = cell;
 }
 
-static void count_held(mover *x) {
-    for (int d = 0; d < x->grid.devices; d++) {
+static void count_held(mover *walk) {
+    for (int d = 0; d < walk->grid.devices; d++) {
         int32_t now = 0;
-        for (int i = 0; i < x->grid.width; i++) held_of(x, d)[i] = now += pc_letter_holds(pc_grid_row(&x->grid, d)[i]);
+        for (int i = 0; i < walk->grid.width; i++)
+            held_of(walk, d)[i] = now += pc_letter_holds(pc_grid_row(&walk->grid, d)[i]);
     }
-    x->cap = pc_grid_peak(&x->grid);
+    walk->cap = pc_grid_peak(&walk->grid);
 }
 
-static void make_order(mover *x) {
-    repeat_block(&x->grid);
-    count_held(x);
-    for (int i = 0; i < x->grid.width; i++)
-        for (int d = 0; d < x->grid.devices; d++)
-            if (pc_grid_row(&x->grid, d)[i] != PC_NO_LETTER) move_pass(x, d, i);
+static void make_order(mover *walk) {
+    repeat_block(&walk->grid);
+    count_held(walk);
+    for (int i = 0; i < walk->grid.width; i++)
+        for (int d = 0; d < walk->grid.devices; d++)
+            if (pc_grid_row(&walk->grid, d)[i] != PC_NO_LETTER) move_pass(walk, d, i);
 }
 
 /* A block takes 2p cells for F, and at most 5 a device and chunk for B. */
 pc_code pc_published_1f1b_v(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                             pc_error *error) {
     int p = (int)request->devices, m = (int)request->microbatches, room = 12 * p + INTERVAL * (m + 1);
-    mover x = {.held = pc_alloc((size_t)p * (size_t)room, sizeof *x.held),
-               .cell = pc_alloc((size_t)p * PC_LETTERS * (size_t)m, sizeof *x.cell),
-               .count = pc_alloc((size_t)p * PC_LETTERS, sizeof *x.count)};
-    pc_code code = x.held && x.cell && x.count ? pc_grid_create(p, m, room, &x.grid, error) : pc_error_no_memory(error);
-    if (!code) make_order(&x);
-    if (!code) code = pc_grid_to_schedule(&x.grid, self, schedule, error);
-    pc_grid_free(&x.grid);
-    pc_free(x.count);
-    pc_free(x.cell);
-    pc_free(x.held);
+    mover walk = {.held = pc_alloc((size_t)p * (size_t)room, sizeof *walk.held),
+                  .cell = pc_alloc((size_t)p * PC_LETTERS * (size_t)m, sizeof *walk.cell),
+                  .count = pc_alloc((size_t)p * PC_LETTERS, sizeof *walk.count)};
+    pc_code code = walk.held && walk.cell && walk.count ? pc_grid_create(p, m, room, &walk.grid, error)
+                                                        : pc_error_no_memory(error);
+    if (!code) make_order(&walk);
+    if (!code) code = pc_grid_to_schedule(&walk.grid, self, schedule, error);
+    pc_grid_free(&walk.grid);
+    pc_free(walk.count);
+    pc_free(walk.cell);
+    pc_free(walk.held);
     return code;
 }

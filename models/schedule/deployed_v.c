@@ -92,20 +92,20 @@ typedef struct mover {
     int32_t *count; /* [devices][PC_LETTERS] */
 } mover;
 
-static int32_t *held_of(const mover *x, int device) {
-    return x->held + (int64_t)device * x->grid->room;
+static int32_t *held_of(const mover *walk, int device) {
+    return walk->held + (int64_t)device * walk->grid->room;
 }
 
-static int32_t *due_of(const mover *x, int device) {
-    return x->due + (int64_t)device * x->grid->room;
+static int32_t *due_of(const mover *walk, int device) {
+    return walk->due + (int64_t)device * walk->grid->room;
 }
 
-static int32_t *at_of(const mover *x, int device, int letter) {
-    return x->at + ((int64_t)device * PC_LETTERS + letter) * 2 * x->grid->microbatches;
+static int32_t *at_of(const mover *walk, int device, int letter) {
+    return walk->at + ((int64_t)device * PC_LETTERS + letter) * 2 * walk->grid->microbatches;
 }
 
-static int32_t *back_of(const mover *x, int device) {
-    return x->back + (int64_t)device * 2 * x->grid->microbatches;
+static int32_t *back_of(const mover *walk, int device) {
+    return walk->back + (int64_t)device * 2 * walk->grid->microbatches;
 }
 
 /* What a device holds behind a cell with this letter, and how many W are due, from what was so before it. */
@@ -119,23 +119,23 @@ static void step(bool has_w, int letter, int32_t *held, int32_t *due) {
 }
 
 /* From cell `from` on; behind cell `until`, until it is as it was. */
-static void recount(mover *x, int device, int from, int until) {
-    const int8_t *row = pc_grid_row(x->grid, device);
-    int32_t *held = held_of(x, device), *due = due_of(x, device);
+static void recount(mover *walk, int device, int from, int until) {
+    const int8_t *row = pc_grid_row(walk->grid, device);
+    int32_t *held = held_of(walk, device), *due = due_of(walk, device);
     int32_t now = from > 0 ? held[from - 1] : 0, now_due = from > 0 ? due[from - 1] : 0;
-    for (int i = from; i < x->grid->width; i++) {
-        step(x->has_w, row[i], &now, &now_due);
+    for (int i = from; i < walk->grid->width; i++) {
+        step(walk->has_w, row[i], &now, &now_due);
         if (i >= until && now == held[i] && now_due == due[i]) return;
         held[i] = now;
         due[i] = now_due;
     }
 }
 
-static int find_peak(const mover *x) {
+static int find_peak(const mover *walk) {
     int32_t most = 0;
-    for (int d = 0; d < x->grid->devices; d++) {
-        const int32_t *held = held_of(x, d);
-        for (int i = 0; i < x->grid->width; i++)
+    for (int d = 0; d < walk->grid->devices; d++) {
+        const int32_t *held = held_of(walk, d);
+        for (int i = 0; i < walk->grid->width; i++)
             if (held[i] > most) most = held[i];
     }
     return most;
@@ -147,140 +147,140 @@ static int either_w(int letter) {
 }
 
 /* The cell of what the k-th pass of a letter waits for, and of the k-1-st; -1 where it waits for none. */
-static int last_needed(const mover *x, int device, int letter, int k) {
-    int needed = k > 0 ? at_of(x, device, letter)[k - 1] : -1, other = -1;
+static int last_needed(const mover *walk, int device, int letter, int k) {
+    int needed = k > 0 ? at_of(walk, device, letter)[k - 1] : -1, other = -1;
     int sender = letter % 2 == 0 ? device - 1 : device + 1;
     if (letter == PC_LETTER_W1)
-        other = back_of(x, device)[k];
-    else if (sender >= 0 && sender < x->grid->devices)
-        other = at_of(x, sender, letter)[k];
+        other = back_of(walk, device)[k];
+    else if (sender >= 0 && sender < walk->grid->devices)
+        other = at_of(walk, sender, letter)[k];
     else if (letter > 0)
-        other = at_of(x, device, letter - 1)[k];
+        other = at_of(walk, device, letter - 1)[k];
     return other > needed ? other : needed;
 }
 
 /* Whether the device stays within the cap with the pass of `column` in the empty cell `cell`, where W have no cells. */
-static bool can_stand(const mover *x, int device, int cell, int column) {
-    const int8_t *row = pc_grid_row(x->grid, device);
-    const int32_t *held = held_of(x, device), *due = due_of(x, device);
+static bool can_stand(const mover *walk, int device, int cell, int column) {
+    const int8_t *row = pc_grid_row(walk->grid, device);
+    const int32_t *held = held_of(walk, device), *due = due_of(walk, device);
     int32_t now = cell > 0 ? held[cell - 1] : 0, now_due = cell > 0 ? due[cell - 1] : 0;
-    for (int i = cell; i < x->grid->width; i++) {
+    for (int i = cell; i < walk->grid->width; i++) {
         step(false, i == cell ? row[column] : i == column ? PC_NO_LETTER : row[i], &now, &now_due);
-        if (now > x->cap) return false;
+        if (now > walk->cap) return false;
         if (i >= column && now == held[i] && now_due == due[i]) return true;
     }
     return true;
 }
 
 /* The first cell from which on the device holds less than the cap, up to this column. */
-static int room_from(const mover *x, int device, int column) {
-    const int32_t *held = held_of(x, device);
+static int room_from(const mover *walk, int device, int column) {
+    const int32_t *held = held_of(walk, device);
     int from = column;
-    while (from > 0 && held[from - 1] < x->cap) from--;
+    while (from > 0 && held[from - 1] < walk->cap) from--;
     return from;
 }
 
 /* Where the pass in this column goes: to the earliest cell where it can stand, or nowhere. */
-static int find_cell(const mover *x, int device, int column, int k) {
-    const int8_t *row = pc_grid_row(x->grid, device);
-    int from = last_needed(x, device, either_w(row[column]), k) + 1;
-    if (x->has_w && pc_letter_holds(row[column]) > 0) {
-        int room = room_from(x, device, column);
+static int find_cell(const mover *walk, int device, int column, int k) {
+    const int8_t *row = pc_grid_row(walk->grid, device);
+    int from = last_needed(walk, device, either_w(row[column]), k) + 1;
+    if (walk->has_w && pc_letter_holds(row[column]) > 0) {
+        int room = room_from(walk, device, column);
         if (room > from) from = room;
     }
     for (int i = from; i < column; i++)
-        if (row[i] == PC_NO_LETTER && (x->has_w || can_stand(x, device, i, column))) return i;
+        if (row[i] == PC_NO_LETTER && (walk->has_w || can_stand(walk, device, i, column))) return i;
     return column;
 }
 
-static void note_back(mover *x, int device, int cell) {
-    int32_t *back = back_of(x, device);
-    const int32_t *count = x->count + (int64_t)device * PC_LETTERS;
+static void note_back(mover *walk, int device, int cell) {
+    int32_t *back = back_of(walk, device);
+    const int32_t *count = walk->count + (int64_t)device * PC_LETTERS;
     int i = count[PC_LETTER_B1] + count[PC_LETTER_B0];
     for (; i > 0 && back[i - 1] > cell; i--) back[i] = back[i - 1];
     back[i] = cell;
 }
 
 /* The steady phase begins with the first device's first B0, and ends behind its last F0. */
-static bool is_moving(mover *x, int device, int letter, int k) {
-    bool is_last_f = letter == PC_LETTER_F0 && k == x->grid->microbatches - 1;
-    if (x->phase == WARM_UP && device == 0 && letter == PC_LETTER_B0) x->phase = STEADY;
-    if (x->phase == STEADY && is_last_f) {
-        x->phase = COOL_DOWN;
+static bool is_moving(mover *walk, int device, int letter, int k) {
+    bool is_last_f = letter == PC_LETTER_F0 && k == walk->grid->microbatches - 1;
+    if (walk->phase == WARM_UP && device == 0 && letter == PC_LETTER_B0) walk->phase = STEADY;
+    if (walk->phase == STEADY && is_last_f) {
+        walk->phase = COOL_DOWN;
         return false;
     }
-    return x->phase == COOL_DOWN || (x->phase == WARM_UP && x->has_w);
+    return walk->phase == COOL_DOWN || (walk->phase == WARM_UP && walk->has_w);
 }
 
-static void move_pass(mover *x, int device, int column) {
-    int8_t *row = pc_grid_row(x->grid, device);
+static void move_pass(mover *walk, int device, int column) {
+    int8_t *row = pc_grid_row(walk->grid, device);
     int letter = row[column], of = either_w(letter);
-    int k = x->count[(int64_t)device * PC_LETTERS + of];
-    int cell = is_moving(x, device, letter, k) ? find_cell(x, device, column, k) : column;
+    int k = walk->count[(int64_t)device * PC_LETTERS + of];
+    int cell = is_moving(walk, device, letter, k) ? find_cell(walk, device, column, k) : column;
     if (cell < column) {
         row[cell] = (int8_t)letter;
         row[column] = PC_NO_LETTER;
-        recount(x, device, cell, column);
+        recount(walk, device, cell, column);
     }
-    at_of(x, device, of)[k] = cell;
-    if (is_back(letter)) note_back(x, device, cell);
-    x->count[(int64_t)device * PC_LETTERS + of]++;
+    at_of(walk, device, of)[k] = cell;
+    if (is_back(letter)) note_back(walk, device, cell);
+    walk->count[(int64_t)device * PC_LETTERS + of]++;
 }
 
-static pc_code create_mover(pc_grid *grid, mover *x, pc_error *error) {
+static pc_code create_mover(pc_grid *grid, mover *walk, pc_error *error) {
     size_t p = (size_t)grid->devices, cells = p * (size_t)grid->room, passes = 2 * p * (size_t)grid->microbatches;
-    *x = (mover){.grid = grid,
-                 .held = pc_alloc(cells, sizeof *x->held),
-                 .due = pc_alloc(cells, sizeof *x->due),
-                 .at = pc_alloc(PC_LETTERS * passes, sizeof *x->at),
-                 .back = pc_alloc(passes, sizeof *x->back),
-                 .count = pc_alloc(p * PC_LETTERS, sizeof *x->count)};
-    return x->held && x->due && x->at && x->back && x->count ? PC_OK : pc_error_no_memory(error);
+    *walk = (mover){.grid = grid,
+                    .held = pc_alloc(cells, sizeof *walk->held),
+                    .due = pc_alloc(cells, sizeof *walk->due),
+                    .at = pc_alloc(PC_LETTERS * passes, sizeof *walk->at),
+                    .back = pc_alloc(passes, sizeof *walk->back),
+                    .count = pc_alloc(p * PC_LETTERS, sizeof *walk->count)};
+    return walk->held && walk->due && walk->at && walk->back && walk->count ? PC_OK : pc_error_no_memory(error);
 }
 
-static void free_mover(mover *x) {
-    pc_free(x->held);
-    pc_free(x->due);
-    pc_free(x->at);
-    pc_free(x->back);
-    pc_free(x->count);
+static void free_mover(mover *walk) {
+    pc_free(walk->held);
+    pc_free(walk->due);
+    pc_free(walk->at);
+    pc_free(walk->back);
+    pc_free(walk->count);
 }
 
 /* Moves what warm-up and cool-down have; with W in their cells, or the cool-down alone without. */
-static void move_passes(mover *x, bool has_w) {
-    x->has_w = has_w;
-    x->phase = WARM_UP;
-    memset(x->count, 0, (size_t)x->grid->devices * PC_LETTERS * sizeof *x->count);
-    for (int d = 0; d < x->grid->devices; d++) recount(x, d, 0, x->grid->width);
-    x->cap = find_peak(x);
-    for (int i = 0; i < x->grid->width; i++)
-        for (int d = 0; d < x->grid->devices; d++)
-            if (pc_grid_row(x->grid, d)[i] != PC_NO_LETTER) move_pass(x, d, i);
+static void move_passes(mover *walk, bool has_w) {
+    walk->has_w = has_w;
+    walk->phase = WARM_UP;
+    memset(walk->count, 0, (size_t)walk->grid->devices * PC_LETTERS * sizeof *walk->count);
+    for (int d = 0; d < walk->grid->devices; d++) recount(walk, d, 0, walk->grid->width);
+    walk->cap = find_peak(walk);
+    for (int i = 0; i < walk->grid->width; i++)
+        for (int d = 0; d < walk->grid->devices; d++)
+            if (pc_grid_row(walk->grid, d)[i] != PC_NO_LETTER) move_pass(walk, d, i);
 }
 
 /* ---- the order ---- */
 
 /* Every pass stands behind what it waits for, so that squeezing never fails. */
-static void squeeze(mover *x, pc_grid *spare, pc_squeezer *squeezer) {
-    bool is_squeezed = pc_grid_squeeze(x->grid, spare, squeezer);
+static void squeeze(mover *walk, pc_grid *spare, pc_squeezer *squeezer) {
+    bool is_squeezed = pc_grid_squeeze(walk->grid, spare, squeezer);
     assert(is_squeezed);
     (void)is_squeezed;
-    pc_grid grid = *x->grid;
-    *x->grid = *spare;
+    pc_grid grid = *walk->grid;
+    *walk->grid = *spare;
     *spare = grid;
 }
 
-static void make_order(block_rule *rule, mover *x, pc_grid *spare, pc_squeezer *squeezer) {
-    repeat_block(rule, x->grid);
-    fill_with_w(x->grid);
-    move_passes(x, true);
-    squeeze(x, spare, squeezer);
-    take_w_out(x->grid);
-    move_passes(x, false);
-    fill_with_w(x->grid);
-    squeeze(x, spare, squeezer);
-    take_w_out(x->grid);
-    fill_with_w(x->grid);
+static void make_order(block_rule *rule, mover *walk, pc_grid *spare, pc_squeezer *squeezer) {
+    repeat_block(rule, walk->grid);
+    fill_with_w(walk->grid);
+    move_passes(walk, true);
+    squeeze(walk, spare, squeezer);
+    take_w_out(walk->grid);
+    move_passes(walk, false);
+    fill_with_w(walk->grid);
+    squeeze(walk, spare, squeezer);
+    take_w_out(walk->grid);
+    fill_with_w(walk->grid);
 }
 
 static pc_code publish(block_rule *rule, const pc_generator *self, const pc_generate_request *request,
@@ -288,14 +288,14 @@ static pc_code publish(block_rule *rule, const pc_generator *self, const pc_gene
     int p = (int)request->devices, m = (int)request->microbatches, room = 8 * (p + m) + INTERVAL;
     pc_grid grid = {0}, spare = {0};
     pc_squeezer squeezer = {0};
-    mover x = {0};
+    mover walk = {0};
     pc_code code = pc_grid_create(p, m, room, &grid, error);
     if (!code) code = pc_grid_create(p, m, room, &spare, error);
     if (!code) code = pc_squeezer_create(p, m, &squeezer, error);
-    if (!code) code = create_mover(&grid, &x, error);
-    if (!code) make_order(rule, &x, &spare, &squeezer);
+    if (!code) code = create_mover(&grid, &walk, error);
+    if (!code) make_order(rule, &walk, &spare, &squeezer);
     if (!code) code = pc_grid_to_schedule(&grid, self, schedule, error);
-    free_mover(&x);
+    free_mover(&walk);
     pc_squeezer_free(&squeezer);
     pc_grid_free(&spare);
     pc_grid_free(&grid);

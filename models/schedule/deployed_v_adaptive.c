@@ -98,31 +98,33 @@ static int next_cell(const row_block *row, int letter, int from) {
     return from + (row->cell[letter] - from % INTERVAL + INTERVAL) % INTERVAL;
 }
 
-static void repeat_letter(builder *x, int device, int letter, int first) {
-    for (int k = 0; k < x->grid.microbatches; k++) pc_grid_row(&x->grid, device)[first + INTERVAL * k] = (int8_t)letter;
-    x->grid.width = larger(x->grid.width, first + INTERVAL * (x->grid.microbatches - 1) + 1);
+static void repeat_letter(builder *build, int device, int letter, int first) {
+    for (int k = 0; k < build->grid.microbatches; k++)
+        pc_grid_row(&build->grid, device)[first + INTERVAL * k] = (int8_t)letter;
+    build->grid.width = larger(build->grid.width, first + INTERVAL * (build->grid.microbatches - 1) + 1);
 }
 
 /* A microbatch's passes follow each other down and up the devices as closely as the block's cells let them. */
-static void repeat_block(builder *x, int microbatches) {
+static void repeat_block(builder *build, int microbatches) {
     int from = INTERVAL;
-    pc_grid_clear(&x->grid);
-    x->grid.microbatches = microbatches;
+    pc_grid_clear(&build->grid);
+    build->grid.microbatches = microbatches;
     for (int letter = 0; letter < PC_TRAVELLERS; letter++)
-        for (int i = 0; i < x->devices; i++) {
-            int d = letter % 2 == 0 ? i : x->devices - 1 - i;
-            int first = next_cell(&x->rows[d], letter, from);
-            repeat_letter(x, d, letter, first);
+        for (int i = 0; i < build->devices; i++) {
+            int d = letter % 2 == 0 ? i : build->devices - 1 - i;
+            int first = next_cell(&build->rows[d], letter, from);
+            repeat_letter(build, d, letter, first);
             from = first + 1;
-            if (letter >= PC_LETTER_B1) repeat_letter(x, d, letter + 2, next_cell(&x->rows[d], letter + 2, from));
+            if (letter >= PC_LETTER_B1)
+                repeat_letter(build, d, letter + 2, next_cell(&build->rows[d], letter + 2, from));
         }
 }
 
-static bool squeeze(builder *x) {
-    bool is_squeezed = pc_grid_squeeze(&x->grid, &x->spare, &x->squeezer);
-    pc_grid grid = x->grid;
-    x->grid = x->spare;
-    x->spare = grid;
+static bool squeeze(builder *build) {
+    bool is_squeezed = pc_grid_squeeze(&build->grid, &build->spare, &build->squeezer);
+    pc_grid grid = build->grid;
+    build->grid = build->spare;
+    build->spare = grid;
     return is_squeezed;
 }
 
@@ -179,10 +181,10 @@ static bool write_rounds(pc_grid *grid, int device, int *cell, int left[PC_LETTE
 }
 
 /* The first device holds F0 alone but one F1, each next one F1 more, up to half of what any device holds. */
-static bool write_warm_up(builder *x) {
-    pc_grid *grid = &x->grid;
-    int peak = smaller(pc_grid_peak(grid), 2 * x->devices);
-    for (int d = 0; d < x->devices; d++) {
+static bool write_warm_up(builder *build) {
+    pc_grid *grid = &build->grid;
+    int peak = smaller(pc_grid_peak(grid), 2 * build->devices);
+    for (int d = 0; d < build->devices; d++) {
         int left[PC_LETTERS], cell = d, f1 = smaller(smaller(d + 1, peak / 2), grid->microbatches);
         const int many[2] = {smaller(peak - f1, grid->microbatches), f1};
         take_warm_up(grid, d, left);
@@ -221,13 +223,14 @@ static bool put_w_off(pc_grid *grid, int peak) {
 }
 
 /* *peak: what any device holds, before and after. */
-static verdict cut_short(builder *x, int *peak) {
-    int m = x->microbatches;
-    keep_microbatches(&x->grid, m);
-    if (m <= x->devices && 2 * m <= x->most && !put_w_off(&x->grid, smaller(2 * x->devices, *peak))) return FAILS;
-    if (!squeeze(x)) return FAILS;
-    *peak = pc_grid_peak(&x->grid);
-    return *peak > x->most ? HOLDS_TOO_MUCH : FITS;
+static verdict cut_short(builder *build, int *peak) {
+    int m = build->microbatches;
+    keep_microbatches(&build->grid, m);
+    if (m <= build->devices && 2 * m <= build->most && !put_w_off(&build->grid, smaller(2 * build->devices, *peak)))
+        return FAILS;
+    if (!squeeze(build)) return FAILS;
+    *peak = pc_grid_peak(&build->grid);
+    return *peak > build->most ? HOLDS_TOO_MUCH : FITS;
 }
 
 /* ---- the cool-down ---- */
@@ -289,49 +292,49 @@ static bool write_last_w(pc_grid *grid, int device, int end) {
     return true;
 }
 
-static bool write_cool_down(builder *x) {
-    pc_grid *grid = &x->grid;
+static bool write_cool_down(builder *build) {
+    pc_grid *grid = &build->grid;
     int peak = pc_grid_peak(grid), start = -1, m = grid->microbatches, b0 = smaller((peak + 1) / 2, m);
-    for (int d = 0; d < x->devices; d++) {
+    for (int d = 0; d < build->devices; d++) {
         const int most[2] = {smaller(d + 1, smaller(peak - b0, m)), b0};
         int taken[2], last_f1 = take_cool_down(grid, d, peak, most, taken);
         if (d == 0) start = last_f1;
         if (!write_last_b(grid, d, start, taken)) return false;
     }
     int end = grid->width;
-    for (int d = 0; d < x->devices; d++)
+    for (int d = 0; d < build->devices; d++)
         if (!write_last_w(grid, d, end)) return false;
-    return squeeze(x);
+    return squeeze(build);
 }
 
 /* ---- filling gaps ---- */
 
-static int64_t cell_index(const builder *x, int device, int letter) {
-    return ((int64_t)device * PC_LETTERS + letter) * x->microbatches;
+static int64_t cell_index(const builder *build, int device, int letter) {
+    return ((int64_t)device * PC_LETTERS + letter) * build->microbatches;
 }
 
-static int32_t *count_of(const builder *x, int device) {
-    return x->count + (int64_t)device * PC_LETTERS;
+static int32_t *count_of(const builder *build, int device) {
+    return build->count + (int64_t)device * PC_LETTERS;
 }
 
-static void note_cells(builder *x) {
-    memset(x->count, 0, (size_t)x->devices * PC_LETTERS * sizeof *x->count);
-    for (int d = 0; d < x->devices; d++) {
-        const int8_t *row = pc_grid_row(&x->grid, d);
-        for (int i = 0; i < x->grid.width; i++)
-            if (row[i] != PC_NO_LETTER) x->cell[cell_index(x, d, row[i]) + count_of(x, d)[row[i]]++] = i;
+static void note_cells(builder *build) {
+    memset(build->count, 0, (size_t)build->devices * PC_LETTERS * sizeof *build->count);
+    for (int d = 0; d < build->devices; d++) {
+        const int8_t *row = pc_grid_row(&build->grid, d);
+        for (int i = 0; i < build->grid.width; i++)
+            if (row[i] != PC_NO_LETTER) build->cell[cell_index(build, d, row[i]) + count_of(build, d)[row[i]]++] = i;
     }
 }
 
 /* Whether what the k-th pass of a letter waits for stands before the column. */
-static bool is_ready(const builder *x, int device, int letter, int k, int column) {
+static bool is_ready(const builder *build, int device, int letter, int k, int column) {
     int from = letter % 2 == 0 ? device - 1 : device + 1, as = letter;
     if (letter == PC_LETTER_F0 && device == 0) return true;
-    if (letter >= PC_TRAVELLERS || from < 0 || from >= x->devices) {
+    if (letter >= PC_TRAVELLERS || from < 0 || from >= build->devices) {
         from = device;
         as = letter >= PC_TRAVELLERS ? letter - 2 : letter - 1;
     }
-    return x->cell[cell_index(x, from, as) + k] < column;
+    return build->cell[cell_index(build, from, as) + k] < column;
 }
 
 /* Whether the device, which holds so much now, holds less than `peak` throughout up to cell `until`. */
@@ -342,14 +345,14 @@ static bool has_room(const pc_grid *grid, int device, int held, int column, int 
 }
 
 /* Of the next pass of each letter, the first one that could stand in the empty cell; PC_NO_LETTER: none. */
-static int find_filler(const builder *x, int device, int column, int held, int peak) {
-    int found = PC_NO_LETTER, nearest = x->grid.width;
+static int find_filler(const builder *build, int device, int column, int held, int peak) {
+    int found = PC_NO_LETTER, nearest = build->grid.width;
     for (int letter = 0; letter < PC_LETTERS; letter++) {
-        int k = count_of(x, device)[letter];
-        if (k == x->microbatches) continue;
-        int cell = x->cell[cell_index(x, device, letter) + k];
-        if (cell >= nearest || !is_ready(x, device, letter, k, column)) continue;
-        if (letter <= PC_LETTER_F1 && !has_room(&x->grid, device, held, column, cell, peak)) continue;
+        int k = count_of(build, device)[letter];
+        if (k == build->microbatches) continue;
+        int cell = build->cell[cell_index(build, device, letter) + k];
+        if (cell >= nearest || !is_ready(build, device, letter, k, column)) continue;
+        if (letter <= PC_LETTER_F1 && !has_room(&build->grid, device, held, column, cell, peak)) continue;
         nearest = cell;
         found = letter;
     }
@@ -357,21 +360,21 @@ static int find_filler(const builder *x, int device, int column, int held, int p
 }
 
 /* Cell by cell, later passes move into the empty ones, where no device comes to hold more than any did. */
-static void fill_gaps(builder *x) {
-    int peak = pc_grid_peak(&x->grid);
-    note_cells(x);
-    memset(x->count, 0, (size_t)x->devices * PC_LETTERS * sizeof *x->count);
-    memset(x->held, 0, (size_t)x->devices * sizeof *x->held);
-    for (int i = 0; i < x->grid.width; i++)
-        for (int d = 0; d < x->devices; d++) {
-            int8_t *row = pc_grid_row(&x->grid, d);
-            int letter = row[i] != PC_NO_LETTER ? row[i] : find_filler(x, d, i, x->held[d], peak);
+static void fill_gaps(builder *build) {
+    int peak = pc_grid_peak(&build->grid);
+    note_cells(build);
+    memset(build->count, 0, (size_t)build->devices * PC_LETTERS * sizeof *build->count);
+    memset(build->held, 0, (size_t)build->devices * sizeof *build->held);
+    for (int i = 0; i < build->grid.width; i++)
+        for (int d = 0; d < build->devices; d++) {
+            int8_t *row = pc_grid_row(&build->grid, d);
+            int letter = row[i] != PC_NO_LETTER ? row[i] : find_filler(build, d, i, build->held[d], peak);
             if (letter == PC_NO_LETTER) continue;
-            int32_t *cell = &x->cell[cell_index(x, d, letter) + count_of(x, d)[letter]++];
+            int32_t *cell = &build->cell[cell_index(build, d, letter) + count_of(build, d)[letter]++];
             row[*cell] = PC_NO_LETTER;
             row[i] = (int8_t)letter;
             *cell = i;
-            x->held[d] += pc_letter_holds(letter);
+            build->held[d] += pc_letter_holds(letter);
         }
 }
 
@@ -402,36 +405,36 @@ static bool is_whole(const pc_grid *grid) {
 
 /* ---- what it takes ---- */
 
-static pc_time duration_of(const builder *x, int letter) {
-    return letter <= PC_LETTER_F1 ? x->f : letter < PC_TRAVELLERS ? x->b : x->w;
+static pc_time duration_of(const builder *build, int letter) {
+    return letter <= PC_LETTER_F1 ? build->f : letter < PC_TRAVELLERS ? build->b : build->w;
 }
 
 /* When the k-th pass of a letter has what it waits for of another device; PC_TIME_NOT_GIVEN: that did not run yet. */
-static pc_time arrival(const builder *x, int device, int letter, int k) {
+static pc_time arrival(const builder *build, int device, int letter, int k) {
     int from = letter % 2 == 0 ? device - 1 : device + 1;
-    if (letter >= PC_TRAVELLERS || from < 0 || from >= x->devices) return 0;
-    if (count_of(x, from)[letter] <= k) return PC_TIME_NOT_GIVEN;
-    return x->end[cell_index(x, from, letter) + k] + x->delay;
+    if (letter >= PC_TRAVELLERS || from < 0 || from >= build->devices) return 0;
+    if (count_of(build, from)[letter] <= k) return PC_TIME_NOT_GIVEN;
+    return build->end[cell_index(build, from, letter) + k] + build->delay;
 }
 
 /* The longest time from a device's first start to its last end; PC_TIME_MAX where the order cannot run. */
-static pc_time find_span(builder *x) {
-    pc_time *now = x->now, *begin = now + x->devices, span = 0;
-    memset(x->count, 0, (size_t)x->devices * PC_LETTERS * sizeof *x->count);
-    memset(now, 0, (size_t)x->devices * sizeof *now);
-    for (int i = 0; i < x->grid.width; i++)
-        for (int d = 0; d < x->devices; d++) {
-            int letter = pc_grid_row(&x->grid, d)[i];
+static pc_time find_span(builder *build) {
+    pc_time *now = build->now, *begin = now + build->devices, span = 0;
+    memset(build->count, 0, (size_t)build->devices * PC_LETTERS * sizeof *build->count);
+    memset(now, 0, (size_t)build->devices * sizeof *now);
+    for (int i = 0; i < build->grid.width; i++)
+        for (int d = 0; d < build->devices; d++) {
+            int letter = pc_grid_row(&build->grid, d)[i];
             if (letter == PC_NO_LETTER) continue;
-            int k = count_of(x, d)[letter]++;
-            pc_time ready = arrival(x, d, letter, k);
+            int k = count_of(build, d)[letter]++;
+            pc_time ready = arrival(build, d, letter, k);
             if (ready == PC_TIME_NOT_GIVEN) return PC_TIME_MAX;
             if (ready > now[d]) now[d] = ready;
             if (k == 0 && letter == PC_LETTER_F0) begin[d] = now[d];
-            now[d] += duration_of(x, letter);
-            x->end[cell_index(x, d, letter) + k] = now[d];
+            now[d] += duration_of(build, letter);
+            build->end[cell_index(build, d, letter) + k] = now[d];
         }
-    for (int d = 0; d < x->devices; d++)
+    for (int d = 0; d < build->devices; d++)
         if (now[d] - begin[d] > span) span = now[d] - begin[d];
     return span;
 }
@@ -439,33 +442,34 @@ static pc_time find_span(builder *x) {
 /* ---- one candidate ---- */
 
 /* From the repeated block to an order with its gaps filled. */
-static verdict make_order(builder *x) {
-    int m = x->microbatches, filled = larger(m, 2 * x->devices);
-    repeat_block(x, filled);
-    int peak = pc_grid_peak(&x->grid);
-    if ((m == filled && peak > x->most) || peak > 2 * x->devices) return HOLDS_TOO_MUCH;
-    if (!squeeze(x) || !write_warm_up(x) || !squeeze(x)) return FAILS;
-    int squeezed_peak = pc_grid_peak(&x->grid);
+static verdict make_order(builder *build) {
+    int m = build->microbatches, filled = larger(m, 2 * build->devices);
+    repeat_block(build, filled);
+    int peak = pc_grid_peak(&build->grid);
+    if ((m == filled && peak > build->most) || peak > 2 * build->devices) return HOLDS_TOO_MUCH;
+    if (!squeeze(build) || !write_warm_up(build) || !squeeze(build)) return FAILS;
+    int squeezed_peak = pc_grid_peak(&build->grid);
     if (squeezed_peak > peak) return FAILS;
-    verdict found = m < filled ? cut_short(x, &squeezed_peak) : FITS;
+    verdict found = m < filled ? cut_short(build, &squeezed_peak) : FITS;
     if (m < filled) peak = squeezed_peak;
     if (found != FITS) return found;
-    if (!write_cool_down(x) || !is_whole(&x->grid)) return FAILS;
-    fill_gaps(x);
-    for (int d = 0; d < x->devices; d++)
-        if (!relabel_w(&x->grid, d)) return FAILS;
-    return pc_grid_peak(&x->grid) <= peak && is_whole(&x->grid) ? FITS : FAILS;
+    if (!write_cool_down(build) || !is_whole(&build->grid)) return FAILS;
+    fill_gaps(build);
+    for (int d = 0; d < build->devices; d++)
+        if (!relabel_w(&build->grid, d)) return FAILS;
+    return pc_grid_peak(&build->grid) <= peak && is_whole(&build->grid) ? FITS : FAILS;
 }
 
-static verdict try_candidate(builder *x, const candidate *of, int row) {
-    if (!make_block(of, x->devices, x->rows)) return FAILS;
-    verdict found = make_order(x);
-    pc_time span = found == FITS ? find_span(x) : PC_TIME_MAX;
-    if (span >= x->best_ps) return found;
-    x->best_ps = span;
-    x->best_row = row;
-    memcpy(x->best.cells, x->grid.cells, (size_t)x->devices * (size_t)x->grid.room * sizeof *x->best.cells);
-    x->best.width = x->grid.width;
+static verdict try_candidate(builder *build, const candidate *of, int row) {
+    if (!make_block(of, build->devices, build->rows)) return FAILS;
+    verdict found = make_order(build);
+    pc_time span = found == FITS ? find_span(build) : PC_TIME_MAX;
+    if (span >= build->best_ps) return found;
+    build->best_ps = span;
+    build->best_row = row;
+    memcpy(build->best.cells, build->grid.cells,
+           (size_t)build->devices * (size_t)build->grid.room * sizeof *build->best.cells);
+    build->best.width = build->grid.width;
     return found;
 }
 
@@ -486,14 +490,14 @@ static row_block first_row(int number) {
 
 /* All that begin so. With one shift for all devices it does not matter where it changes. */
 static void try_first_row(void *context, int worker, int64_t index) {
-    builder *x = &((builder *)context)[worker];
+    builder *build = &((builder *)context)[worker];
     const row_block first = first_row((int)index);
     for (int shift = 1; shift < INTERVAL; shift++)
         for (int after = 1; after <= shift; after++)
-            for (int turn = 1; turn < (shift == after ? 2 : x->devices); turn++) {
+            for (int turn = 1; turn < (shift == after ? 2 : build->devices); turn++) {
                 const candidate one = {first, shift, after, turn};
-                if (x->best_ps == x->least_ps) return;
-                if (try_candidate(x, &one, (int)index) == HOLDS_TOO_MUCH) break;
+                if (build->best_ps == build->least_ps) return;
+                if (try_candidate(build, &one, (int)index) == HOLDS_TOO_MUCH) break;
             }
 }
 
@@ -529,51 +533,53 @@ static int count_room(const pc_generate_request *request) {
 }
 
 /* From where the last block ends: 4p hops of six cells, and all microbatches; and what is written behind that. */
-static pc_code create_builder(const pc_generate_request *request, builder *x, pc_error *error) {
+static pc_code create_builder(const pc_generate_request *request, builder *build, pc_error *error) {
     int p = (int)request->devices, m = (int)request->microbatches, filled = larger(m, 2 * p);
     int room = INTERVAL * (4 * p + filled + 1) + 4 * p + 2 * filled;
     size_t cells = (size_t)p * PC_LETTERS * (size_t)m;
-    *x = (builder){.devices = p,
-                   .microbatches = m,
-                   .most = count_room(request),
-                   .f = mean_time(request->costs, PC_PASS_F),
-                   .b = mean_time(request->costs, PC_PASS_B),
-                   .w = mean_time(request->costs, PC_PASS_W),
-                   .delay = mean_delay(request->costs),
-                   .rows = pc_alloc((size_t)p, sizeof *x->rows),
-                   .cell = pc_alloc(cells, sizeof *x->cell),
-                   .count = pc_alloc((size_t)p * PC_LETTERS, sizeof *x->count),
-                   .held = pc_alloc((size_t)p, sizeof *x->held),
-                   .end = pc_alloc(cells, sizeof *x->end),
-                   .now = pc_alloc(2 * (size_t)p, sizeof *x->now),
-                   .best_ps = PC_TIME_MAX};
-    x->least_ps = 2 * m * (x->f + x->b + x->w);
-    if (!x->rows || !x->cell || !x->count || !x->held || !x->end || !x->now) return pc_error_no_memory(error);
-    pc_code code = pc_grid_create(p, filled, room, &x->grid, error);
-    if (!code) code = pc_grid_create(p, filled, room, &x->spare, error);
-    if (!code) code = pc_grid_create(p, m, room, &x->best, error);
-    return code ? code : pc_squeezer_create(p, filled, &x->squeezer, error);
+    *build = (builder){.devices = p,
+                       .microbatches = m,
+                       .most = count_room(request),
+                       .f = mean_time(request->costs, PC_PASS_F),
+                       .b = mean_time(request->costs, PC_PASS_B),
+                       .w = mean_time(request->costs, PC_PASS_W),
+                       .delay = mean_delay(request->costs),
+                       .rows = pc_alloc((size_t)p, sizeof *build->rows),
+                       .cell = pc_alloc(cells, sizeof *build->cell),
+                       .count = pc_alloc((size_t)p * PC_LETTERS, sizeof *build->count),
+                       .held = pc_alloc((size_t)p, sizeof *build->held),
+                       .end = pc_alloc(cells, sizeof *build->end),
+                       .now = pc_alloc(2 * (size_t)p, sizeof *build->now),
+                       .best_ps = PC_TIME_MAX};
+    build->least_ps = 2 * m * (build->f + build->b + build->w);
+    if (!build->rows || !build->cell || !build->count || !build->held || !build->end || !build->now)
+        return pc_error_no_memory(error);
+    pc_code code = pc_grid_create(p, filled, room, &build->grid, error);
+    if (!code) code = pc_grid_create(p, filled, room, &build->spare, error);
+    if (!code) code = pc_grid_create(p, m, room, &build->best, error);
+    return code ? code : pc_squeezer_create(p, filled, &build->squeezer, error);
 }
 
-static void free_builder(builder *x) {
-    pc_squeezer_free(&x->squeezer);
-    pc_grid_free(&x->best);
-    pc_grid_free(&x->spare);
-    pc_grid_free(&x->grid);
-    pc_free(x->now);
-    pc_free(x->end);
-    pc_free(x->held);
-    pc_free(x->count);
-    pc_free(x->cell);
-    pc_free(x->rows);
+static void free_builder(builder *build) {
+    pc_squeezer_free(&build->squeezer);
+    pc_grid_free(&build->best);
+    pc_grid_free(&build->spare);
+    pc_grid_free(&build->grid);
+    pc_free(build->now);
+    pc_free(build->end);
+    pc_free(build->held);
+    pc_free(build->count);
+    pc_free(build->cell);
+    pc_free(build->rows);
 }
 
 /* The first one of the shortest. */
 static const builder *find_best(const builder *builders, int count) {
     const builder *best = builders;
     for (int i = 1; i < count; i++) {
-        const builder *x = &builders[i];
-        if (x->best_ps < best->best_ps || (x->best_ps == best->best_ps && x->best_row < best->best_row)) best = x;
+        const builder *next = &builders[i];
+        bool is_first = next->best_ps == best->best_ps && next->best_row < best->best_row;
+        if (next->best_ps < best->best_ps || is_first) best = next;
     }
     return best;
 }
