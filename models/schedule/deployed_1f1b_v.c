@@ -23,7 +23,7 @@ typedef struct mover {
 /* ---- the grid ---- */
 
 static void put_letter(pc_grid *grid, int device, int letter, int first) {
-    for (int k = 0; k < grid->microbatches; k++) pc_grid_row(grid, device)[first + INTERVAL * k] = (int8_t)letter;
+    for (int k = 0; k < grid->microbatches; k++) pc_grid_row(grid, device)[first + INTERVAL * k] = (uint8_t)letter;
     int end = first + INTERVAL * (grid->microbatches - 1) + 1;
     if (end > grid->width) grid->width = end;
 }
@@ -72,13 +72,13 @@ static int last_needed(const mover *walk, int device, int letter, int k) {
 }
 
 /* Whether a B and the W behind it would find their cells empty. */
-static bool is_free(const int8_t *row, int cell, int letter) {
+static bool is_free(const uint8_t *row, int cell, int letter) {
     bool is_two = letter == PC_LETTER_B1 || letter == PC_LETTER_B0;
     return row[cell] == PC_NO_LETTER && (!is_two || row[cell + 1] == PC_NO_LETTER);
 }
 
 static int find_cell(const mover *walk, int device, int column, int k) {
-    const int8_t *row = pc_grid_row(&walk->grid, device);
+    const uint8_t *row = pc_grid_row(&walk->grid, device);
     const int32_t *held = held_of(walk, device);
     int letter = row[column], from = last_needed(walk, device, letter, k) + 1, room = column;
     while (from < column && !is_free(row, from, letter)) from++;
@@ -89,12 +89,12 @@ static int find_cell(const mover *walk, int device, int column, int k) {
 }
 
 static void move_pass(mover *walk, int device, int column) {
-    int8_t *row = pc_grid_row(&walk->grid, device);
+    uint8_t *row = pc_grid_row(&walk->grid, device);
     int32_t *held = held_of(walk, device);
     int letter = row[column], k = walk->count[device * PC_LETTERS + letter]++,
         cell = find_cell(walk, device, column, k);
     row[column] = PC_NO_LETTER;
-    row[cell] = (int8_t)letter;
+    row[cell] = (uint8_t)letter;
     for (int i = cell; i < column; i++) held[i] += pc_letter_holds(letter);
     cells_of(walk, device, letter)[k] = cell;
 }

@@ -23,7 +23,7 @@ void pc_grid_clear(pc_grid *grid) {
 }
 
 int pc_grid_device_peak(const pc_grid *grid, int device) {
-    const int8_t *row = pc_grid_row(grid, device);
+    const uint8_t *row = pc_grid_row(grid, device);
     int held = 0, peak = 0;
     for (int i = 0; i < grid->width; i++) {
         held += pc_letter_holds(row[i]);
@@ -83,7 +83,7 @@ static bool put(pc_grid *to, pc_squeezer *squeezer, int device, int letter) {
     int32_t ready = ready_at(to, squeezer, device, letter, k), cell = ready > *next ? ready : *next;
     if (ready < 0 || cell >= to->room) return false;
     if (letter < PC_TRAVELLERS) squeezer->at[((int64_t)device * PC_TRAVELLERS + letter) * to->microbatches + k] = cell;
-    pc_grid_row(to, device)[cell] = (int8_t)letter;
+    pc_grid_row(to, device)[cell] = (uint8_t)letter;
     *next = cell + 1;
     return true;
 }
@@ -132,7 +132,7 @@ static pc_pass pass_of(const pc_generator *self, int letter, int microbatch) {
 
 static void write_row(const pc_grid *grid, const pc_generator *self, int device, pc_pass *next) {
     int count[PC_LETTERS] = {0};
-    const int8_t *row = pc_grid_row(grid, device);
+    const uint8_t *row = pc_grid_row(grid, device);
     for (int i = 0; i < grid->width; i++) {
         int letter = row[i];
         if (letter < (self->splits ? PC_LETTERS : PC_TRAVELLERS)) *next++ = pass_of(self, letter, count[letter]++);

@@ -26,9 +26,9 @@ typedef enum pc_letter {
 typedef struct pc_grid {
     int devices;
     int microbatches;
-    int width;     /* cells of a row that count: behind them all are empty */
-    int room;      /* cells that a row has */
-    int8_t *cells; /* [devices][room], of pc_letter; owned */
+    int width;      /* cells of a row that count: behind them all are empty */
+    int room;       /* cells that a row has */
+    uint8_t *cells; /* [devices][room], of pc_letter; owned */
 } pc_grid;
 
 /* An empty one. Free it with pc_grid_free; a zeroed one is fine. */
@@ -36,7 +36,7 @@ pc_code pc_grid_create(int devices, int microbatches, int room, pc_grid *grid, p
 void pc_grid_free(pc_grid *grid);
 void pc_grid_clear(pc_grid *grid);
 
-static inline int8_t *pc_grid_row(const pc_grid *grid, int device) {
+static inline uint8_t *pc_grid_row(const pc_grid *grid, int device) {
     return grid->cells + (int64_t)device * grid->room;
 }
 

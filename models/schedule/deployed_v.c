@@ -40,7 +40,7 @@ static void repeat_block(block_rule *rule, pc_grid *grid) {
         rule(grid->devices, d, first);
         for (int letter = 0; letter < PC_TRAVELLERS; letter++)
             for (int k = 0; k < grid->microbatches; k++)
-                pc_grid_row(grid, d)[first[letter] + INTERVAL * k] = (int8_t)letter;
+                pc_grid_row(grid, d)[first[letter] + INTERVAL * k] = (uint8_t)letter;
         int end = first[PC_LETTER_B0] + INTERVAL * (grid->microbatches - 1) + 1;
         if (end > grid->width) grid->width = end;
     }
@@ -52,7 +52,7 @@ static bool is_back(int letter) {
 
 /* Into each free cell a W of the B before it, those of chunk 1 first; behind the row's last pass what is left. */
 static void fill_row(pc_grid *grid, int device) {
-    int8_t *row = pc_grid_row(grid, device);
+    uint8_t *row = pc_grid_row(grid, device);
     int waiting[2] = {0, 0}, end = grid->width;
     while (end > 0 && row[end - 1] == PC_NO_LETTER) end--;
     for (int i = 0; i < end || waiting[0] + waiting[1] > 0; i++) {
@@ -61,7 +61,7 @@ static void fill_row(pc_grid *grid, int device) {
         int which = waiting[0] == 0;
         if (waiting[which] == 0) continue;
         waiting[which]--;
-        row[i] = (int8_t)(PC_LETTER_W1 + which);
+        row[i] = (uint8_t)(PC_LETTER_W1 + which);
         if (i >= grid->width) grid->width = i + 1;
     }
 }
@@ -120,7 +120,7 @@ static void step(bool has_w, int letter, int32_t *held, int32_t *due) {
 
 /* From cell `from` on; behind cell `until`, until it is as it was. */
 static void recount(mover *walk, int device, int from, int until) {
-    const int8_t *row = pc_grid_row(walk->grid, device);
+    const uint8_t *row = pc_grid_row(walk->grid, device);
     int32_t *held = held_of(walk, device), *due = due_of(walk, device);
     int32_t now = from > 0 ? held[from - 1] : 0, now_due = from > 0 ? due[from - 1] : 0;
     for (int i = from; i < walk->grid->width; i++) {
@@ -161,7 +161,7 @@ static int last_needed(const mover *walk, int device, int letter, int k) {
 
 /* Whether the device stays within the cap with the pass of `column` in the empty cell `cell`, where W have no cells. */
 static bool can_stand(const mover *walk, int device, int cell, int column) {
-    const int8_t *row = pc_grid_row(walk->grid, device);
+    const uint8_t *row = pc_grid_row(walk->grid, device);
     const int32_t *held = held_of(walk, device), *due = due_of(walk, device);
     int32_t now = cell > 0 ? held[cell - 1] : 0, now_due = cell > 0 ? due[cell - 1] : 0;
     for (int i = cell; i < walk->grid->width; i++) {
@@ -182,7 +182,7 @@ static int room_from(const mover *walk, int device, int column) {
 
 /* Where the pass in this column goes: to the earliest cell where it can stand, or nowhere. */
 static int find_cell(const mover *walk, int device, int column, int k) {
-    const int8_t *row = pc_grid_row(walk->grid, device);
+    const uint8_t *row = pc_grid_row(walk->grid, device);
     int from = last_needed(walk, device, either_w(row[column]), k) + 1;
     if (walk->has_w && pc_letter_holds(row[column]) > 0) {
         int room = room_from(walk, device, column);
@@ -213,12 +213,12 @@ static bool is_moving(mover *walk, int device, int letter, int k) {
 }
 
 static void move_pass(mover *walk, int device, int column) {
-    int8_t *row = pc_grid_row(walk->grid, device);
+    uint8_t *row = pc_grid_row(walk->grid, device);
     int letter = row[column], of = either_w(letter);
     int k = walk->count[(int64_t)device * PC_LETTERS + of];
     int cell = is_moving(walk, device, letter, k) ? find_cell(walk, device, column, k) : column;
     if (cell < column) {
-        row[cell] = (int8_t)letter;
+        row[cell] = (uint8_t)letter;
         row[column] = PC_NO_LETTER;
         recount(walk, device, cell, column);
     }

@@ -22,7 +22,7 @@ enum { INTERVAL = 6 };
 
 /* The cell of every letter, of six; PC_NO_LETTER: none yet. */
 typedef struct row_block {
-    int8_t cell[PC_LETTERS];
+    uint8_t cell[PC_LETTERS];
 } row_block;
 
 typedef struct candidate {
@@ -38,7 +38,7 @@ static void add_w(row_block *row) {
         int cell = row->cell[w - 2];
         while (is_taken[cell]) cell = (cell + 1) % INTERVAL;
         is_taken[cell] = true;
-        row->cell[w] = (int8_t)cell;
+        row->cell[w] = (uint8_t)cell;
     }
 }
 
@@ -49,7 +49,7 @@ static bool shift_row(const row_block *from, int shift, row_block *to) {
         int by = letter % 2 == 0 ? shift : INTERVAL - 1, cell = (from->cell[letter] + by) % INTERVAL;
         if (is_taken[cell]) return false;
         is_taken[cell] = true;
-        to->cell[letter] = (int8_t)cell;
+        to->cell[letter] = (uint8_t)cell;
     }
     add_w(to);
     return true;
@@ -100,7 +100,7 @@ static int next_cell(const row_block *row, int letter, int from) {
 
 static void repeat_letter(builder *build, int device, int letter, int first) {
     for (int k = 0; k < build->grid.microbatches; k++)
-        pc_grid_row(&build->grid, device)[first + INTERVAL * k] = (int8_t)letter;
+        pc_grid_row(&build->grid, device)[first + INTERVAL * k] = (uint8_t)letter;
     build->grid.width = larger(build->grid.width, first + INTERVAL * (build->grid.microbatches - 1) + 1);
 }
 
@@ -131,7 +131,7 @@ static bool squeeze(builder *build) {
 /* Into a cell of the grid, whatever stands there; false where the row ends. */
 static bool write(pc_grid *grid, int device, int cell, int letter) {
     if (cell < 0 || cell >= grid->room) return false;
-    pc_grid_row(grid, device)[cell] = (int8_t)letter;
+    pc_grid_row(grid, device)[cell] = (uint8_t)letter;
     if (cell >= grid->width) grid->width = cell + 1;
     return true;
 }
@@ -140,7 +140,7 @@ static bool write(pc_grid *grid, int device, int cell, int letter) {
 
 /* Takes out what stands before the first B0, and counts it. */
 static void take_warm_up(pc_grid *grid, int device, int taken[PC_LETTERS]) {
-    int8_t *row = pc_grid_row(grid, device);
+    uint8_t *row = pc_grid_row(grid, device);
     memset(taken, 0, PC_LETTERS * sizeof *taken);
     for (int i = 0; i < grid->width && row[i] != PC_LETTER_B0; i++) {
         if (row[i] == PC_NO_LETTER) continue;
@@ -199,7 +199,7 @@ static void keep_microbatches(pc_grid *grid, int microbatches) {
     grid->microbatches = microbatches;
     for (int d = 0; d < grid->devices; d++) {
         int count[PC_LETTERS] = {0};
-        int8_t *row = pc_grid_row(grid, d);
+        uint8_t *row = pc_grid_row(grid, d);
         for (int i = 0; i < grid->width; i++)
             if (row[i] != PC_NO_LETTER && count[row[i]]++ >= microbatches) row[i] = PC_NO_LETTER;
     }
@@ -209,7 +209,7 @@ static void keep_microbatches(pc_grid *grid, int microbatches) {
 static bool put_w_off(pc_grid *grid, int peak) {
     int end = grid->width;
     for (int d = 0; d < grid->devices; d++) {
-        int8_t *row = pc_grid_row(grid, d);
+        uint8_t *row = pc_grid_row(grid, d);
         int room = peak - pc_grid_device_peak(grid, d), last = end;
         for (int i = 0; i < end && room > 0; i++) {
             if (row[i] == PC_NO_LETTER || row[i] < PC_TRAVELLERS) continue;
@@ -238,7 +238,7 @@ static verdict cut_short(builder *build, int *peak) {
 /* Takes out the last B, at most `most` of each, and as many W as go with them and with what is held; how many B1 and B0
  * there were, and where the last F1 is. */
 static int take_cool_down(pc_grid *grid, int device, int peak, const int most[2], int taken[2]) {
-    int8_t *row = pc_grid_row(grid, device);
+    uint8_t *row = pc_grid_row(grid, device);
     int last_f1 = -1, w[2] = {0, 0};
     taken[0] = taken[1] = 0;
     for (int i = grid->width; i-- > 0;) {
@@ -276,14 +276,14 @@ static void count_due(int letter, int due[2]) {
 
 /* Behind the row's last W, those that are due into free cells, and the rest from cell `end` on; of chunk 1 first. */
 static bool write_last_w(pc_grid *grid, int device, int end) {
-    int8_t *row = pc_grid_row(grid, device);
+    uint8_t *row = pc_grid_row(grid, device);
     int due[2] = {0, 0}, last = end - 1;
     while (last >= 0 && row[last] != PC_LETTER_W1 && row[last] != PC_LETTER_W0) last--;
     for (int i = 0; i < end; i++) {
         count_due(row[i], due);
         if (row[i] != PC_NO_LETTER || i <= last || (due[0] <= 0 && due[1] <= 0)) continue;
         int which = due[0] > 0 ? 0 : 1;
-        row[i] = (int8_t)(PC_LETTER_W1 + which);
+        row[i] = (uint8_t)(PC_LETTER_W1 + which);
         due[which]--;
     }
     for (int which = 0; which < 2; which++)
@@ -320,7 +320,7 @@ static int32_t *count_of(const builder *build, int device) {
 static void note_cells(builder *build) {
     memset(build->count, 0, (size_t)build->devices * PC_LETTERS * sizeof *build->count);
     for (int d = 0; d < build->devices; d++) {
-        const int8_t *row = pc_grid_row(&build->grid, d);
+        const uint8_t *row = pc_grid_row(&build->grid, d);
         for (int i = 0; i < build->grid.width; i++)
             if (row[i] != PC_NO_LETTER) build->cell[cell_index(build, d, row[i]) + count_of(build, d)[row[i]]++] = i;
     }
@@ -339,7 +339,7 @@ static bool is_ready(const builder *build, int device, int letter, int k, int co
 
 /* Whether the device, which holds so much now, holds less than `peak` throughout up to cell `until`. */
 static bool has_room(const pc_grid *grid, int device, int held, int column, int until, int peak) {
-    const int8_t *row = pc_grid_row(grid, device);
+    const uint8_t *row = pc_grid_row(grid, device);
     for (int i = column + 1; i < until && held < peak; i++) held += pc_letter_holds(row[i]);
     return held < peak;
 }
@@ -367,12 +367,12 @@ static void fill_gaps(builder *build) {
     memset(build->held, 0, (size_t)build->devices * sizeof *build->held);
     for (int i = 0; i < build->grid.width; i++)
         for (int d = 0; d < build->devices; d++) {
-            int8_t *row = pc_grid_row(&build->grid, d);
+            uint8_t *row = pc_grid_row(&build->grid, d);
             int letter = row[i] != PC_NO_LETTER ? row[i] : find_filler(build, d, i, build->held[d], peak);
             if (letter == PC_NO_LETTER) continue;
             int32_t *cell = &build->cell[cell_index(build, d, letter) + count_of(build, d)[letter]++];
             row[*cell] = PC_NO_LETTER;
-            row[i] = (int8_t)letter;
+            row[i] = (uint8_t)letter;
             *cell = i;
             build->held[d] += pc_letter_holds(letter);
         }
@@ -380,14 +380,14 @@ static void fill_gaps(builder *build) {
 
 /* W of both chunks in the order of their B. */
 static bool relabel_w(pc_grid *grid, int device) {
-    int8_t *row = pc_grid_row(grid, device);
+    uint8_t *row = pc_grid_row(grid, device);
     int back = -1;
     for (int i = 0; i < grid->width; i++) {
         if (row[i] != PC_LETTER_W1 && row[i] != PC_LETTER_W0) continue;
         do back++;
         while (back < i && row[back] != PC_LETTER_B1 && row[back] != PC_LETTER_B0);
         if (back >= i) return false;
-        row[i] = (int8_t)(row[back] + 2);
+        row[i] = (uint8_t)(row[back] + 2);
     }
     return true;
 }
@@ -395,7 +395,7 @@ static bool relabel_w(pc_grid *grid, int device) {
 static bool is_whole(const pc_grid *grid) {
     for (int d = 0; d < grid->devices; d++) {
         int count[PC_LETTERS + 1] = {0};
-        const int8_t *row = pc_grid_row(grid, d);
+        const uint8_t *row = pc_grid_row(grid, d);
         for (int i = 0; i < grid->width; i++) count[row[i]]++;
         for (int letter = 0; letter < PC_LETTERS; letter++)
             if (count[letter] != grid->microbatches) return false;
@@ -483,7 +483,7 @@ static row_block first_row(int number) {
         picked[i] = cells[places[i]];
         memmove(&cells[places[i]], &cells[places[i] + 1], (size_t)(--left - places[i]) * sizeof *cells);
     }
-    row_block row = {{0, (int8_t)picked[0], (int8_t)picked[1], (int8_t)picked[2]}};
+    row_block row = {{0, (uint8_t)picked[0], (uint8_t)picked[1], (uint8_t)picked[2]}};
     add_w(&row);
     return row;
 }
@@ -551,7 +551,7 @@ static pc_code create_builder(const pc_generate_request *request, builder *build
                        .end = pc_alloc(cells, sizeof *build->end),
                        .now = pc_alloc(2 * (size_t)p, sizeof *build->now),
                        .best_ps = PC_TIME_MAX};
-    build->least_ps = 2 * m * (build->f + build->b + build->w);
+    build->least_ps = (pc_time)2 * m * (build->f + build->b + build->w);
     if (!build->rows || !build->cell || !build->count || !build->held || !build->end || !build->now)
         return pc_error_no_memory(error);
     pc_code code = pc_grid_create(p, filled, room, &build->grid, error);
