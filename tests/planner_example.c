@@ -37,7 +37,7 @@ static pc_plan_base draw_base(test_random *random) {
     pc_iteration_spec *spec = &base.spec;
     spec->model = draw_model(random, &spec->cut);
     spec->machine = draw_machine(random);
-    spec->making = toss(random) ? PC_MAKING_EQUAL : PC_MAKING_COSTS;
+    spec->making = (pc_making)test_between(random, PC_MAKING_COSTS, PC_MAKING_PUBLISHED);
     spec->scatters_boundary = toss(random);
     spec->bucket_bytes = toss(random) ? 0 : test_between(random, 1, 20) * 100000;
     spec->cut.gradient_bytes = toss(random) ? 2 : 0;

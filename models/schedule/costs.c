@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 
+#include <math.h>
 #include <string.h>
 
 pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *error) {
@@ -52,4 +53,12 @@ void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]) 
                 pc_time time = pc_costs_duration(costs, d, c, kind);
                 if (time > longest_ps[kind]) longest_ps[kind] = time;
             }
+}
+
+pc_time pc_costs_delay_alone(const pc_costs *costs, int from, int to) {
+    const pc_transfer *transfer = &costs->transfer;
+    if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0))
+        return pc_costs_delay(costs, from, to);
+    double seconds = (double)transfer->size_bytes / transfer->bandwidth_bytes_per_s;
+    return transfer->latency_ps + (pc_time)ceil(seconds * (double)PC_PICOSECONDS_PER_SECOND);
 }

@@ -81,6 +81,9 @@ static inline pc_time pc_costs_delay(const pc_costs *costs, int from, int to) {
     return costs->hop_delay_ps[to == (from + 1) % costs->devices ? from : to];
 }
 
+/* The same where a transfer may be over a link, which it has to itself then: what searches are made for. */
+pc_time pc_costs_delay_alone(const pc_costs *costs, int from, int to);
+
 static inline pc_time pc_costs_ready(const pc_costs *costs, int device, int chunk) {
     return costs->ready_ps ? costs->ready_ps[pc_costs_index(costs, device, chunk)] : 0;
 }

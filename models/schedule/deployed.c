@@ -1,5 +1,6 @@
 #include "models/schedule/deployed.h"
 
+#include "models/schedule/deployed_grid.h"
 #include "models/schedule/deployed_published.h"
 
 #include <string.h>
@@ -10,6 +11,10 @@ static const pc_deployed deployed[] = {
     {"zb-2p", PC_MAKING_PUBLISHED, pc_published_zb},
     {"v-zb", PC_MAKING_PUBLISHED, pc_published_zb_v},
     {"zb-v", PC_MAKING_PUBLISHED, pc_published_zb_v},
+    {"v-min", PC_MAKING_PUBLISHED, pc_published_v_min},
+    {"v-half", PC_MAKING_PUBLISHED, pc_published_v_half},
+    {"1f1b-v", PC_MAKING_PUBLISHED, pc_published_1f1b_v},
+    {"v-adaptive", PC_MAKING_PUBLISHED, pc_published_v_adaptive},
     {NULL, PC_MAKING_COSTS, NULL},
 };
 

@@ -68,7 +68,7 @@ pc_code pc_published_times_of(const pc_generator *self, const pc_generate_reques
         for (int d = 0; d < costs->devices; d++) sorted[d] = mean_over_chunks(costs, d, (pc_pass_kind)kind);
         times->pass_ps[kind] = middle_of(sorted, costs->devices);
     }
-    for (int d = 0; d + 1 < costs->devices; d++) sorted[d] = pc_instance_delay(costs, d, d + 1);
+    for (int d = 0; d + 1 < costs->devices; d++) sorted[d] = pc_costs_delay_alone(costs, d, d + 1);
     times->transfer_ps = middle_of(sorted, costs->devices - 1);
     pc_free(sorted);
     return check_countable(self, request, times, error);

@@ -1,4 +1,5 @@
 """What is on the page: both papers, claim by claim, table by table, figure by figure."""
+import as_published
 import balance
 import cells
 import claims
@@ -131,7 +132,7 @@ CONTROLLABLE_MEMORY = [
     ((controllable.FIGURE6,), controllable.figure6), ((controllable.FIGURE6,), tables.table4),
     ((controllable.FIGURE7,), controllable.figure7),
     ((controllable.FIGURE6, controllable.FIGURE7), in_numbers.figure6), ((controllable.FIGURE7,), in_numbers.communication),
-    ((growth.GROWTH,), growth.table), ((balance.BALANCE,), balance.table),
+    *as_published.PARTS, ((growth.GROWTH,), growth.table), ((balance.BALANCE,), balance.table),
     ((controllable.FIGURE8,), limits.figure8), ((controllable.FIGURE9,), limits.figure9),
     ((own_models.FIGURE9_MODELS,), own_models.figure9), ((controllable.FIGURE10,), limits.figure10),
     ((own_models.FIGURE10_MODELS,), own_models.figure10), ((controllable.TABLE3, controllable.TABLE3_RECOMPUTED), limits.table3),

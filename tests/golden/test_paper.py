@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "results/report"))
 
 from command import IS_LONG, IS_QUICK, IS_SLOWED, full_only  # noqa: E402
+import as_published  # noqa: E402
 import balance  # noqa: E402
 import claims  # noqa: E402
 import claims_figures  # noqa: E402
@@ -113,6 +114,23 @@ class Claims(unittest.TestCase):
             made = Made(*({"model": "m", "microbatches": 8, "schedule": name, "recompute": "none", "samples_per_s_per_gpu": speed}
                           for name, speed in zip(("v-zb", "v-half", "v-min", "1f1b"), (*speeds, 1))))
             self.verdicts(claims.throughput, made, expected)
+
+    def test_as_published(self):
+        """A point that one order comes to, or both, or neither; and throughput over 1F1B's of the same setting."""
+        for ours, theirs, expected in ((0.41, 0.407, "both"), (0.42, 0.405, "theirs"), (0.411, 0.39, "ours"), (0.3, 0.3, "neither")):
+            self.assertEqual(as_published.explains(0.405, ours, theirs, 0.007), expected)
+        shape = {"model": "m", "microbatches": 8, "microbatch_size": 1, "recompute": "none", "published_mfu": None}
+        ours = [{**shape, "schedule": name, "samples_per_s_per_gpu": speed, "mfu": speed / 2}
+                for name, speed in (("1f1b", 1), ("v-min", 0.9))]
+        theirs = {**shape, "name": "figure6.m.v-min", "schedule": "v-min", "samples_per_s_per_gpu": 0.8, "mfu": 0.4}
+        made = Made()
+        made.rows = lambda scenario, **columns: [
+            Row(row) for row in ([theirs] if scenario == as_published.AS_PUBLISHED else ours)
+            if all(row[name] == value for name, value in columns.items())]
+        found = as_published.pairs(made)
+        self.assertEqual(as_published.points(found), [])
+        self.assertEqual(as_published.over_base(made, found),
+                         [["figure 6", "V-Min", "1", "–", "-10% to -10%", "-20% to -20%"]])
 
     def test_adapted(self):
         for half, expected in ((0.53, "yes"), (0.51, "**no**")):

@@ -2,7 +2,6 @@
 
 #include "engine/alloc.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- types ---- */
@@ -31,14 +30,6 @@ pc_pass pc_instance_to_pass(const pc_instance *instance, pc_instance_pass pass) 
 }
 
 /* ---- the table of what waits for what ---- */
-
-pc_time pc_instance_delay(const pc_costs *costs, int from, int to) {
-    const pc_transfer *transfer = &costs->transfer;
-    if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0))
-        return pc_costs_delay(costs, from, to);
-    double seconds = (double)transfer->size_bytes / transfer->bandwidth_bytes_per_s;
-    return transfer->latency_ps + (pc_time)ceil(seconds * (double)PC_PICOSECONDS_PER_SECOND);
-}
 
 /* A pass either takes or gives (generate_recomputed.c). */
 static int64_t bytes_taken(const pc_costs *costs, int device, pc_pass pass) {
@@ -70,7 +61,7 @@ static void fill_cell(const pc_costs *costs, const pc_instance *instance, int de
     cell->own = pass.kind == PC_PASS_W ? device * instance->types + type - instance->chunks : PC_INSTANCE_NONE;
     int from = cell->before / instance->types;
     cell->before_delay =
-        cell->before == PC_INSTANCE_NONE || from == device ? 0 : pc_instance_delay(costs, from, device);
+        cell->before == PC_INSTANCE_NONE || from == device ? 0 : pc_costs_delay_alone(costs, from, device);
 }
 
 static void link_after(pc_instance *instance) {

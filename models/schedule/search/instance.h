@@ -65,10 +65,6 @@ typedef struct pc_instance_order {
     int64_t peak; /* the most memory over devices */
 } pc_instance_order;
 
-/* How long a transfer between two neighbouring devices takes. One that shares its link is made for as if it were alone.
- */
-pc_time pc_instance_delay(const pc_costs *costs, int from, int to);
-
 /* The instance for a schedule of this placement at these costs, for m microbatches, within the limit. */
 pc_code pc_instance_create(const pc_costs *costs, pc_placement placement, bool splits, int microbatches,
                            pc_memory_limit memory_limit, pc_instance *instance, pc_error *error);
