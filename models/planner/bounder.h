@@ -14,9 +14,11 @@
 
 /* A part of the model on its stage: what its passes and its collectives take, picoseconds. */
 typedef struct plan_cell {
-    int device, chunk, sort;      /* sort: of the outline's part costs */
-    int64_t microbatches;         /* that go through it */
-    pc_time f, r, back, w;        /* back: B or BW; 0 where the schedule has no such pass */
+    int device, chunk, sort; /* sort: of the outline's part costs */
+    int64_t microbatches;    /* that go through it */
+    pc_time f, r, back, w;   /* back: B or BW; 0 where the schedule has no such pass. Where it has both, the shorter
+                              * one, and w what either way takes at least beside it */
+    pc_time back_most, last_most; /* the longest backward pass, and the longest that a microbatch's last one can be */
     pc_time delay_down, delay_up; /* of a transfer to the next part, and of one from there */
     pc_time ready;                /* no F before it */
     int32_t buckets;
@@ -43,7 +45,7 @@ void plan_bounder_free(plan_bounder *bounder);
 /* Makes the outline of a spec of a base, and takes it up: finds what its order holds, and where its parts are. As
  * pc_outline_make. */
 pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
-                          pc_outline *outline, pc_error *error);
+                             pc_outline *outline, pc_error *error);
 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);

@@ -75,6 +75,13 @@ pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_req
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
                                 pc_schedule *schedule, pc_block *block, pc_error *error);
 
+/* In generate_frameworks.c; and how many of a stage's 2m backward passes dualpipe-v splits, and the bytes that it holds
+ * there with the first F of its middle: for equal chunks its peak. */
+pc_stage_rule pc_write_looped_bfs, pc_write_zb_interleaved, pc_write_dualpipe_v;
+pc_block_rule pc_block_of_looped_bfs, pc_block_of_zb_interleaved, pc_block_of_dualpipe_v;
+int pc_dualpipe_v_split(int devices, int stage);
+int64_t pc_dualpipe_v_held(const pc_costs *costs, int device);
+
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
 pc_block_rule pc_block_of_gems, pc_block_of_chimera;

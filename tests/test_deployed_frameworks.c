@@ -1,0 +1,158 @@
+/* What PyTorch and Megatron-LM run: the closed forms of the schedules that are named after theirs. */
+#include "tests/support.h"
+
+#include "engine/numbers.h"
+#include "models/schedule/check.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/replay.h"
+
+/* ---- closed forms ---- */
+
+/* Of the passes of a chunk; a BW takes b + w, and every chunk holds 1. */
+typedef struct pass_times {
+    pc_time f, b, w;
+} pass_times;
+
+static pc_replay replay_of(const char *name, int p, int m, int v, pass_times times) {
+    pc_costs costs;
+    pc_replay replay;
+    pc_schedule schedule;
+    pc_error error = {0};
+    const pc_time all[PC_PASS_KINDS] = {times.f, times.b, times.w, times.b + times.w, 0};
+    if (pc_schedule_generate(pc_generator_find(name), p, m, v, &schedule, &error)) fail_msg("%s", error.message);
+    if (pc_schedule_check(&schedule, &error)) fail_msg("%s: %s", name, error.message);
+    assert_int_equal(pc_costs_create(p, v, &costs, NULL), PC_OK);
+    for (int i = 0; i < p * v; i++) {
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++) costs.duration_ps[i * PC_PASS_KINDS + kind] = all[kind];
+        costs.activation_bytes[i] = 1;
+    }
+    assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+    pc_costs_free(&costs);
+    pc_schedule_free(&schedule);
+    return replay;
+}
+
+/* The worst stage idles so long, and every stage holds so many chunks at most. */
+static void check_form(const char *name, int p, int m, int v, pass_times times, pc_time idle, int64_t held) {
+    pc_replay replay = replay_of(name, p, m, v, times);
+    pc_time found = replay.span_ps - (pc_time)m * v * (times.f + times.b + times.w);
+    if (found != idle)
+        fail_msg("%s: p=%d m=%d v=%d, %d,%d,%d: idles %d, expected %d", name, p, m, v, (int)times.f, (int)times.b,
+                 (int)times.w, (int)found, (int)idle);
+    for (int d = 0; d < p; d++) assert_int_equal(replay.device_peak_bytes[d], held);
+    pc_replay_free(&replay);
+}
+
+/* Chunk by chunk n = max(m, p) F pass before the next chunk's are there, all F in (v-1) n + m + p-1 of them, and the
+ * backward passes, the mirror image, in as many: of these mv are work. */
+static void test_looped_bfs(void **state) {
+    static const pass_times times[] = {{1, 1, 1}, {3, 4, 2}, {5, 1, 1}, {1, 5, 9}};
+    (void)state;
+    for (int p = 1; p <= 8; p++)
+        for (int m = 1; m <= 3 * p; m++)
+            for (int v = 1; v <= 4; v++)
+                for (size_t t = 0; t < sizeof times / sizeof *times; t++) {
+                    pc_time each = times[t].f + times[t].b + times[t].w;
+                    check_form("looped-bfs", p, m, v, times[t], ((v - 1) * pc_max(p - m, 0) + p - 1) * each, m * v);
+                }
+}
+
+/* F = B = W = 1, m >= p, groups of n. The first stage has done the warm-up and one F more, p + (v-1)n of them, when the
+ * last one, which has done p-1 fewer but began p-1 later, starts its first B: that one takes p to be through, in which
+ * the first stage waits for p-1. From then on it does F, B and W in turn. Every stage holds its warm-up, p-1-d +
+ * (v-1)n, one F more, and d whose W is still to come. */
+static void test_zb_interleaved(void **state) {
+    (void)state;
+    for (int p = 1; p <= 8; p++)
+        for (int m = p; m <= 5 * p; m++)
+            for (int v = 1; v <= 4; v++) {
+                int n = p;
+                while (m % n != 0 && m % n < p) n++;
+                check_form("zb-interleaved", p, m, v, (pass_times){1, 1, 1}, p - 1, p + (v - 1) * n);
+            }
+}
+
+static bool same_order(const pc_schedule *a, const pc_schedule *b) {
+    int64_t passes = a->offsets[a->devices];
+    return passes == b->offsets[b->devices] && memcmp(a->passes, b->passes, (size_t)passes * sizeof *a->passes) == 0;
+}
+
+static void test_one_chunk_is_zb_h1(void **state) {
+    (void)state;
+    for (int p = 1; p <= 8; p++)
+        for (int m = 1; m <= 20; m++) {
+            pc_schedule one, h1;
+            assert_int_equal(pc_schedule_generate(pc_generator_find("zb-interleaved"), p, m, 1, &one, NULL), PC_OK);
+            assert_int_equal(pc_schedule_generate(pc_generator_find("zb-h1"), p, m, 1, &h1, NULL), PC_OK);
+            assert_true(same_order(&one, &h1));
+            pc_schedule_free(&one);
+            pc_schedule_free(&h1);
+        }
+}
+
+/* b <= f <= b+w: the last stage begins (p-1) f late and then works on; where b > w the B that are alone at the end come
+ * up by b a stage while there are W of w to do. Every stage holds 2p chunks when its first backward pass comes, and one
+ * more when its middle begins. */
+static void test_dualpipe_v(void **state) {
+    static const pass_times times[] = {{1, 1, 1},    {2, 1, 1},    {1, 1, 5}, {10, 11, 12},
+                                       {12, 11, 10}, {20, 12, 10}, {4, 4, 1}};
+    (void)state;
+    for (int p = 1; p <= 9; p++)
+        for (int m = 2 * p; m <= 6 * p; m += p == 1 ? 1 : p / 2)
+            for (size_t t = 0; t < sizeof times / sizeof *times; t++) {
+                pass_times x = times[t];
+                if (x.b > x.f) continue;
+                check_form("dualpipe-v", p, m, 2, x, (p - 1) * (x.f + pc_max(x.b - x.w, 0)), 2 * p + 1);
+            }
+}
+
+/* Of a stage's 2m backward passes 2p-1-d are split: p-1-d at the start and p at the end. */
+static void test_dualpipe_v_mixes(void **state) {
+    (void)state;
+    for (int p = 1; p <= 9; p++) {
+        pc_schedule schedule;
+        assert_int_equal(pc_schedule_generate(pc_generator_find("dualpipe-v"), p, 3 * p, 2, &schedule, NULL), PC_OK);
+        for (int d = 0; d < p; d++) {
+            int count[PC_PASS_KINDS] = {0};
+            for (int64_t i = schedule.offsets[d]; i < schedule.offsets[d + 1]; i++) count[schedule.passes[i].kind]++;
+            assert_int_equal(count[PC_PASS_B], 2 * p - 1 - d);
+            assert_int_equal(count[PC_PASS_W], 2 * p - 1 - d);
+            assert_int_equal(count[PC_PASS_BW], 6 * p - (2 * p - 1 - d));
+        }
+        pc_schedule_free(&schedule);
+    }
+    assert_true(pc_generator_has_kind(pc_generator_find("dualpipe-v"), PC_PASS_BW));
+    assert_true(pc_generator_has_kind(pc_generator_find("dualpipe-v"), PC_PASS_W));
+    assert_false(pc_generator_has_kind(pc_generator_find("zb-interleaved"), PC_PASS_BW));
+}
+
+/* Frameworks' own words find ours. */
+static void test_hints(void **state) {
+    static const char *const words[][2] = {{"ScheduleGPipe", "gpipe"},
+                                           {"Schedule1F1B", "1f1b"},
+                                           {"ScheduleInterleaved1F1B", "1f1b-interleaved"},
+                                           {"Interleaved1F1B", "1f1b-interleaved"},
+                                           {"ScheduleLoopedBFS", "looped-bfs"},
+                                           {"LoopedBFS", "looped-bfs"},
+                                           {"ScheduleInterleavedZeroBubble", "zb-interleaved"},
+                                           {"InterleavedZeroBubble", "zb-interleaved"},
+                                           {"ScheduleZBVZeroBubble", "zb-v"},
+                                           {"ZBVZeroBubble", "zb-v"},
+                                           {"ScheduleDualPipeV", "dualpipe-v"},
+                                           {"DualPipeV", "dualpipe-v"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char text[PC_NEAREST_TEXT], expected[64];
+        snprintf(expected, sizeof expected, " (did you mean %s?)", words[i][1]);
+        assert_string_equal(pc_generator_hint(words[i][0], text), expected);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_looped_bfs),         cmocka_unit_test(test_zb_interleaved),
+        cmocka_unit_test(test_one_chunk_is_zb_h1), cmocka_unit_test(test_dualpipe_v),
+        cmocka_unit_test(test_dualpipe_v_mixes),   cmocka_unit_test(test_hints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
