@@ -21,6 +21,7 @@ static const char help[] =
     "       pipecast list keys [--format table|markdown|flags]\n"
     "\n"
     "Models and machines are those of the library that is part of pipecast.\n"
+    "Behind a schedule stands in brackets who gives an order of it too: a making.\n"
     "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
     "installed, in this order.\n"
     "Keys are those of scenario files: what may stand there, and what it means.\n"
@@ -29,12 +30,25 @@ static const char help[] =
     "\n"
     "example: pipecast list machines\n";
 
+/* Whose orders there are under a name, beside its own: " (making: published, torch)". */
+static void print_makings(const pc_generator *generator) {
+    int count = 0;
+    for (pc_making one = PC_MAKING_PUBLISHED; one < PC_MAKINGS; one++)
+        if (pc_generator_has_making(generator, one))
+            printf("%s%s", count++ ? ", " : " (making: ", pc_making_names[one]);
+    if (count) putchar(')');
+}
+
 static int list_schedules(void) {
     int count, width = 0;
     const pc_generator *generators = pc_generators(&count);
     for (int i = 0; i < count; i++)
         if ((int)strlen(generators[i].name) > width) width = (int)strlen(generators[i].name);
-    for (int i = 0; i < count; i++) printf("%-*s  %s\n", width, generators[i].name, generators[i].summary);
+    for (int i = 0; i < count; i++) {
+        printf("%-*s  %s", width, generators[i].name, generators[i].summary);
+        print_makings(&generators[i]);
+        putchar('\n');
+    }
     return finish_output(EXIT_DONE);
 }
 

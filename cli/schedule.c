@@ -35,6 +35,7 @@ typedef struct schedule_request {
     const char *figure;
     pc_engine_mode engine;
     bool waits_for_memory;
+    pc_making making;
 } schedule_request;
 
 static const char help[] =
@@ -58,6 +59,10 @@ static const char help[] =
     "until "
     "others\n"
     "                              have given back enough\n"
+    "      --making KIND           what the order is made for: costs (default) or equal times, where it is searched "
+    "for; or "
+    "whose\n"
+    "                              order it is: published, torch or megatron (pipecast list schedules)\n"
     "      --engine KIND           how to work it out: auto (default), or events, one by one, which changes no result\n"
     "      --block FILE            a building block (YAML) in place of a name\n"
     "      --block-steps STEPS     what is done with it: none, squeeze or reorder (default the file's, else reorder)\n"
@@ -78,6 +83,7 @@ enum {
     KEEP,
     MEMORY_LIMIT,
     OUT_OF_MEMORY,
+    MAKING,
     ENGINE,
     BLOCK,
     BLOCK_STEPS,
@@ -95,6 +101,7 @@ static const option_spec options[] = {
     {"keep", 0, "FRACTION"},
     {"memory-limit", 0, "X"},
     {"out-of-memory", 0, "KIND"},
+    {"making", 0, "KIND"},
     {"engine", 0, "KIND"},
     {"block", 0, "FILE"},
     {"block-steps", 0, "STEPS"},
@@ -133,6 +140,13 @@ static bool parse_engine(const char *text, pc_engine_mode *engine) {
     int index;
     if (!argument_word("--engine", "way", "auto|events", text, &index)) return false;
     *engine = (pc_engine_mode)index;
+    return true;
+}
+
+static bool parse_making(const char *text, pc_making *making) {
+    int index;
+    if (!argument_word("--making", "word", "costs|equal|published|torch|megatron", text, &index)) return false;
+    *making = (pc_making)index;
     return true;
 }
 
@@ -182,6 +196,8 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return true;
     case OUT_OF_MEMORY:
         return parse_out_of_memory(value, &r->waits_for_memory);
+    case MAKING:
+        return parse_making(value, &r->making);
     case ENGINE:
         return parse_engine(value, &r->engine);
     case BLOCK:
@@ -420,7 +436,8 @@ static pc_code find_generator(schedule_request *r, answer *a, const pc_generator
     if (r->devices == 0 || r->microbatches == 0)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",
                             r->devices == 0 ? "-p" : "-m", r->devices == 0 ? "-p DEVICES" : "-m MICROBATCHES");
-    return pc_generator_check(*generator, r->devices, r->microbatches, r->chunks, error);
+    code = pc_generator_check(*generator, r->devices, r->microbatches, r->chunks, error);
+    return code ? code : pc_generator_check_making(*generator, r->making, error);
 }
 
 static pc_unit_shape shape_of(const schedule_request *r, const pc_generator *generator) {
@@ -475,10 +492,20 @@ static int check_limits(const answer *a, const pc_generator *generator) {
 
 /* A block keeps to the memory that it holds repeated, which is judged when that is known. */
 static pc_code generate(const schedule_request *r, const pc_generator *generator, answer *a, pc_error *error) {
-    pc_generate_request request = {
-        .devices = r->devices, .microbatches = r->microbatches, .chunks = r->chunks, .costs = &a->costs};
+    pc_generate_request request = {.devices = r->devices,
+                                   .microbatches = r->microbatches,
+                                   .chunks = r->chunks,
+                                   .costs = &a->costs,
+                                   .making = r->making};
     if (!a->given) request.memory_limit = limit_of(a);
     return pc_generate(generator, &request, &a->schedule, &a->block, error);
+}
+
+/* A file's order is its own, as that of a name that does not search is. */
+static pc_code check_making_of_file(const schedule_request *r, pc_error *error) {
+    if (r->making <= PC_MAKING_PUBLISHED) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: making %s: the order is the file's; expected a name", r->name,
+                        pc_making_names[r->making]);
 }
 
 /* Makes or loads the schedule. *status is EXIT_DID_NOT_FIT where that cannot be, which has been said then. */
@@ -486,7 +513,8 @@ static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error
     const pc_generator *generator;
     pc_unit_shape shape;
     if (!r->block && pc_schedule_is_file(r->name)) {
-        pc_code code = load(r, &a->schedule, error);
+        pc_code code = check_making_of_file(r, error);
+        if (!code) code = load(r, &a->schedule, error);
         if (code) return code;
         shape = shape_of_loaded(&a->schedule);
         return prepare(r, &shape, a, error);

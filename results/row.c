@@ -114,7 +114,7 @@ static void describe(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatch_size = spec->microbatch_size;
     row->microbatches = spec->microbatches;
     row->seq_len = spec->seq_len;
-    if (spec->generator->searches) copy_label(row->making, spec->making == PC_MAKING_EQUAL ? "equal" : "costs");
+    if (pc_generator_has_making(spec->generator, spec->making)) copy_label(row->making, pc_making_names[spec->making]);
     if (spec->is_cluster) describe_cluster(spec, row);
 }
 

@@ -226,7 +226,8 @@ static void test_some(void **state) {
     assert_int_equal(find(&list, PC_KEYS_OF_SETTING, "stages[].F")->use, PC_KEY_FOR_TIMES);
     assert_int_equal(find(&list, PC_KEYS_OF_SETTING, "overlap")->use, PC_KEY_FOR_CLUSTERS);
     assert_int_equal(find(&list, PC_KEYS_OF_SETTING, "tp")->use, PC_KEY_FOR_CLUSTERS);
-    assert_string_equal(find(&list, PC_KEYS_OF_SETTING, "making")->value, "`costs` or `equal`");
+    assert_string_equal(find(&list, PC_KEYS_OF_SETTING, "making")->value,
+                        "`costs`, `equal`, `published`, `torch` or `megatron`");
     assert_string_equal(find(&list, PC_KEYS_OF_SETTING, "pass_overhead")->value, "number, 0 to 1000");
     assert_string_equal(find(&list, PC_KEYS_OF_SWEEP, "memory")->value, "list: size, more than zero");
     assert_string_equal(find(&list, PC_KEYS_OF_SWEEP, "seq_len")->description,

@@ -94,7 +94,8 @@ static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_erro
     const pc_generator *generator = outline->spec->generator;
     bounder->held = NULL;
     pc_code code = make_room(bounder, outline, error);
-    if (!code && !generator->searches)
+    bool is_own = !generator->searches && !pc_generator_has_making(generator, outline->spec->making);
+    if (!code && is_own)
         code = plan_held_find(&bounder->held_store, generator, outline->devices, outline->cut.microbatches,
                               outline->chunks, pc_outline_recomputes_in_b(outline), &bounder->held, error);
     if (!code) place_cells(bounder, outline);

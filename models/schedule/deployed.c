@@ -1,9 +1,13 @@
 #include "models/schedule/deployed.h"
 
+#include "models/schedule/deployed_grid.h"
+
 #include <string.h>
 
 /* Ends with an entry that has no name. */
 static const pc_deployed deployed[] = {
+    {"v-min", PC_MAKING_PUBLISHED, pc_published_v_min},
+    {"v-half", PC_MAKING_PUBLISHED, pc_published_v_half},
     {NULL, PC_MAKING_COSTS, NULL},
 };
 

@@ -10,7 +10,7 @@ typedef struct pc_deployed {
     const char *name; /* the generator's */
     pc_making making;
     /* For a request that pc_generator_check has accepted, with its chunks filled in, and costs, where the generator
-     * searches. Free *schedule with pc_schedule_free. */
+     * searches; `making` is this one. Free *schedule with pc_schedule_free. */
     pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                         pc_error *error);
 } pc_deployed;

@@ -321,6 +321,40 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
     return code || !generator->given ? code : check_given(generator, devices, microbatches, error);
 }
 
+/* ---- makings ---- */
+
+const char *const pc_making_names[PC_MAKINGS + 1] = {"costs", "equal", "published", "torch", "megatron", NULL};
+
+bool pc_generator_has_making(const pc_generator *generator, pc_making making) {
+    return making <= PC_MAKING_EQUAL ? generator->searches : pc_deployed_find(generator, making) != NULL;
+}
+
+static bool takes_making(const pc_generator *generator, pc_making making) {
+    bool is_own = making <= PC_MAKING_EQUAL || (making == PC_MAKING_PUBLISHED && !generator->searches);
+    return is_own || pc_generator_has_making(generator, making);
+}
+
+/* "costs, equal or published" */
+static const char *list_makings(const pc_generator *generator, char text[64]) {
+    int made = 0, count = 0;
+    text[0] = '\0';
+    for (pc_making one = 0; one < PC_MAKINGS; one++) count += takes_making(generator, one);
+    for (pc_making one = 0; one < PC_MAKINGS; one++) {
+        if (!takes_making(generator, one)) continue;
+        size_t used = strlen(text);
+        made++;
+        snprintf(text + used, 64 - used, "%s%s", made == 1 ? "" : made == count ? " or " : ", ", pc_making_names[one]);
+    }
+    return text;
+}
+
+pc_code pc_generator_check_making(const pc_generator *generator, pc_making making, pc_error *error) {
+    char makings[64];
+    if (takes_making(generator, making)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: making %s: nobody gives such an order of it; expected %s",
+                        generator->name, pc_making_names[making], list_makings(generator, makings));
+}
+
 /* ---- memory ---- */
 
 /* Of one microbatch whose W follow their B at once: while a chunk is at it, those of the parts before it have what F
@@ -392,19 +426,18 @@ static pc_code generate_at_equal_times(const pc_generator *generator, const pc_g
 }
 
 /* What repeats in it is looked for as in a searched schedule. */
-static pc_code generate_deployed(const pc_generator *generator, const pc_generate_request *request,
-                                 pc_schedule *schedule, pc_block *block, pc_error *error) {
-    const pc_deployed *deployed = pc_deployed_find(generator, request->making);
-    if (deployed) return deployed->generate(generator, request, schedule, error);
-    if (request->making == PC_MAKING_PUBLISHED && !generator->searches)
-        return generator->generate(generator, request, schedule, block, error);
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: nobody gives such an order of it; expected another making",
-                        generator->name);
+static pc_code generate_deployed(const pc_deployed *deployed, const pc_generator *generator,
+                                 const pc_generate_request *request, pc_schedule *schedule, pc_block *block,
+                                 pc_error *error) {
+    pc_code code = deployed->generate(generator, request, schedule, error);
+    if (code || !block) return code;
+    code = pc_block_of_schedule(schedule, block, error);
+    if (code) pc_schedule_free(schedule);
+    return code;
 }
 
 pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                             pc_block *block, pc_error *error) {
-    if (request->making > PC_MAKING_EQUAL) return generate_deployed(generator, request, schedule, block, error);
     if (generator->searches && request->making == PC_MAKING_EQUAL)
         return generate_at_equal_times(generator, request, schedule, block, error);
     return generator->generate(generator, request, schedule, block, error);
@@ -417,8 +450,11 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     if (code) return code;
     if (full.chunks == 0) full.chunks = generator->chunks_default;
     code = check_costs(generator, &full, error);
+    if (!code) code = pc_generator_check_making(generator, full.making, error);
     if (code) return code;
     if (block) memset(block, 0, sizeof *block);
+    const pc_deployed *deployed = pc_deployed_find(generator, full.making);
+    if (deployed) return generate_deployed(deployed, generator, &full, schedule, block, error);
     if (generator->searches && full.costs->recomputes_in_b)
         return pc_generate_recomputing(generator, &full, schedule, block, error);
     return pc_generate_as_told(generator, &full, schedule, block, error);

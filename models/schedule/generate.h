@@ -19,16 +19,22 @@ extern "C" {
 
 typedef struct pc_generator pc_generator;
 
-/* The times that a searched schedule is made for: the costs' own; or EQUAL, as if F, B and W (and R) took equally long,
- * BW twice that, and transfers no time. Activations and the limit count all the same. */
+/* What an order is made for. COSTS and EQUAL are of schedules that search: made for the costs' own times; or as if F, B
+ * and W (and R) took equally long, BW twice that, and transfers no time. Activations and the limit count all the same.
+ * The others are what people run today under a schedule's name (docs/schedules.md). Few of these look at costs, and
+ * fewer at a limit; one that does keeps it. */
 typedef enum pc_making {
     PC_MAKING_COSTS,
     PC_MAKING_EQUAL,
     PC_MAKING_PUBLISHED, /* not a search of ours, but the order that the public generator of the schedule's authors
                           * gives; of schedules that do not look at costs and that it does not have, their own */
     PC_MAKING_TORCH,     /* that PyTorch's pipelining runtime gives */
-    PC_MAKING_MEGATRON   /* that Megatron-LM gives */
+    PC_MAKING_MEGATRON,  /* that Megatron-LM gives */
+    PC_MAKINGS
 } pc_making;
+
+/* "costs", "equal", ...; ends with NULL. */
+extern const char *const pc_making_names[PC_MAKINGS + 1];
 
 /* What a schedule is wanted for. */
 typedef struct pc_generate_request {
@@ -97,6 +103,14 @@ const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]);
 pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                            pc_error *error);
 
+/* Whether this making decides the generator's order: COSTS and EQUAL where it searches, the others where people run
+ * such an order. */
+bool pc_generator_has_making(const pc_generator *generator, pc_making making);
+
+/* Whether a request may ask for this making: what does not search is its own for COSTS, EQUAL and PUBLISHED. Otherwise
+ * PC_ERROR_INPUT, and which makings there are. */
+pc_code pc_generator_check_making(const pc_generator *generator, pc_making making, pc_error *error);
+
 /* The least memory, in bytes, that any schedule of this placement needs on a device: the activations of one microbatch,
  * all chunks that it visits there; where B recomputes, of one chunk at a time beside what the others' F kept. */
 int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
@@ -110,8 +124,8 @@ pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs 
  * (pc_block_of_schedule); where the iteration is too short for that, the block that it was made from, and one without
  * devices where it was made from none, because no block keeps the memory limit, or from one of other kinds of passes. A
  * schedule that searches is within the limit of every device, or there is PC_ERROR_INPUT: no schedule is
- * (pc_generator_check_memory). Others do not look at memory. Free the results with pc_schedule_free and pc_block_free.
- */
+ * (pc_generator_check_memory). Others do not look at memory, nor do those that were made elsewhere (pc_making), unless
+ * they adapt. Free the results with pc_schedule_free and pc_block_free. */
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error);
 

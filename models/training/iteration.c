@@ -128,8 +128,9 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
     return code;
 }
 
-/* What a search is to give: the shortest of its answers; its answer for equal times; the one that it finds first. */
-typedef enum search_for { SEARCH_SHORTEST, SEARCH_EQUAL, SEARCH_ONCE } search_for;
+/* What a search is to give: what the spec asks for (of the costs the shortest of its answers); its answer for equal
+ * times; the one that it finds first. */
+typedef enum search_for { SEARCH_AS_TOLD, SEARCH_EQUAL, SEARCH_ONCE } search_for;
 
 /* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
  * whether that fits or not, and so get no limit. */
@@ -144,7 +145,7 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
                                    .costs = costs,
                                    .memory_limit = limit,
                                    .threads = 1, /* runs go on beside each other */
-                                   .making = what == SEARCH_EQUAL ? PC_MAKING_EQUAL : PC_MAKING_COSTS,
+                                   .making = what == SEARCH_EQUAL ? PC_MAKING_EQUAL : run->outline.spec->making,
                                    .searches_once = what == SEARCH_ONCE,
                                    .memo = run->memo};
     pc_code code =
@@ -449,9 +450,7 @@ typedef pc_code search_schedule(const iteration_run *run, bool with_block, pc_sc
 
 static pc_code search_first(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
                             pc_error *error) {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the outline is made where the status is OK */
-    return generate(run, &run->costs, run->outline.spec->making == PC_MAKING_EQUAL ? SEARCH_EQUAL : SEARCH_SHORTEST,
-                    with_block, schedule, iteration, error);
+    return generate(run, &run->costs, SEARCH_AS_TOLD, with_block, schedule, iteration, error);
 }
 
 /* Searches take messages for delays, however many are under way. Where that was wrong, because the iteration takes more
@@ -473,7 +472,7 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
     outline.spec = &waiting;
     pc_code code = pc_outline_costs(&outline, 0, &costs, error);
     if (code) return code;
-    code = generate(run, &costs, SEARCH_SHORTEST, with_block, schedule, iteration, error);
+    code = generate(run, &costs, SEARCH_AS_TOLD, with_block, schedule, iteration, error);
     pc_costs_free(&costs);
     return code;
 }

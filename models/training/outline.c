@@ -37,6 +37,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT, "cut: tp %d, pp %d, dp %d; expected each to be at least 1", cut.tp,
                             cut.pp, cut.dp);
     pc_code code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
+    if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
