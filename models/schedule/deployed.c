@@ -8,6 +8,15 @@
 static const pc_deployed deployed[] = {
     {"v-min", PC_MAKING_PUBLISHED, pc_published_v_min},
     {"v-half", PC_MAKING_PUBLISHED, pc_published_v_half},
+    {"zb-v", PC_MAKING_TORCH, pc_torch_zb_v},
+    {"gpipe", PC_MAKING_TORCH, NULL},
+    {"1f1b", PC_MAKING_TORCH, NULL},
+    {"1f1b-interleaved", PC_MAKING_TORCH, NULL},
+    {"looped-bfs", PC_MAKING_TORCH, NULL},
+    {"zb-interleaved", PC_MAKING_TORCH, NULL},
+    {"dualpipe-v", PC_MAKING_TORCH, NULL},
+    {"1f1b", PC_MAKING_MEGATRON, NULL},
+    {"1f1b-interleaved", PC_MAKING_MEGATRON, NULL},
     {NULL, PC_MAKING_COSTS, NULL},
 };
 

@@ -123,8 +123,8 @@ static int64_t count_passes(const pc_generator *generator, const pc_generate_req
     return visits * in_chunk + (generator->mixes ? pc_dualpipe_v_split((int)request->devices, stage) : 0);
 }
 
-static pc_code generate(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
-                        pc_schedule *schedule, pc_error *error) {
+pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
+                            pc_schedule *schedule, pc_error *error) {
     int p = (int)request->devices, m = (int)request->microbatches, v = (int)request->chunks;
     int64_t *lengths = pc_alloc((size_t)p, sizeof *lengths);
     if (!lengths) return pc_error_no_memory(error);
@@ -142,7 +142,7 @@ static pc_code generate(const pc_generator *self, pc_stage_rule *rule, const pc_
 static pc_code generate_with_block(const pc_generator *self, pc_stage_rule *rule, pc_block_rule *block_rule,
                                    const pc_generate_request *request, pc_schedule *schedule, pc_block *block,
                                    pc_error *error) {
-    pc_code code = generate(self, rule, request, schedule, error);
+    pc_code code = pc_schedule_of_rule(self, rule, request, schedule, error);
     if (code || !block) return code;
     code = block_rule(self, request, block, error);
     if (code) pc_schedule_free(schedule);
@@ -454,7 +454,11 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     if (code) return code;
     if (block) memset(block, 0, sizeof *block);
     const pc_deployed *deployed = pc_deployed_find(generator, full.making);
-    if (deployed) return generate_deployed(deployed, generator, &full, schedule, block, error);
+    if (deployed && !deployed->generate)
+        code = pc_framework_check(generator, &full, error);
+    else if (deployed)
+        return generate_deployed(deployed, generator, &full, schedule, block, error);
+    if (code) return code;
     if (generator->searches && full.costs->recomputes_in_b)
         return pc_generate_recomputing(generator, &full, schedule, block, error);
     return pc_generate_as_told(generator, &full, schedule, block, error);

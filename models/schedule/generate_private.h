@@ -75,6 +75,10 @@ pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_req
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
                                 pc_schedule *schedule, pc_block *block, pc_error *error);
 
+/* In generate.c: the schedule of a request that has passed its checks, stage by stage. */
+pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
+                            pc_schedule *schedule, pc_error *error);
+
 /* In generate_frameworks.c; and how many of a stage's 2m backward passes dualpipe-v splits, and the bytes that it holds
  * there with the first F of its middle: for equal chunks its peak. */
 pc_stage_rule pc_write_looped_bfs, pc_write_zb_interleaved, pc_write_dualpipe_v;
