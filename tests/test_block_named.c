@@ -210,9 +210,19 @@ static void check_memory(made *it, test_random *random) {
     }
 }
 
-static const char *const written[] = {
-    "gpipe", "1f1b",  "1f1b-r",         "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-low-memory", "looped-bfs",
-    "zb-h1", "zb-h2", "zb-interleaved", "gems",       "chimera"};
+static const char *const written[] = {"gpipe",
+                                      "1f1b",
+                                      "1f1b-r",
+                                      "eager-1f1b",
+                                      "1f1b-interleaved",
+                                      "1f1b-interleaved-overlap",
+                                      "1f1b-interleaved-low-memory",
+                                      "looped-bfs",
+                                      "zb-h1",
+                                      "zb-h2",
+                                      "zb-interleaved",
+                                      "gems",
+                                      "chimera"};
 enum { WRITTEN = sizeof written / sizeof *written };
 
 /* A last group of interleaved microbatches that is smaller than the others is no block of theirs cut short. */
@@ -303,6 +313,7 @@ static void test_closed_forms(void **state) {
             int64_t w = p - 1 + (v - 1) * p;
             check_form("1f1b-interleaved-low-memory", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + 1));
             check_form("1f1b-interleaved", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + p));
+            check_form("1f1b-interleaved-overlap", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + p + 1));
             check_form("zb-interleaved", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + 1));
             int64_t n = 2 * p * v;
             check_form("looped-bfs", p, 2 * p, v, 3 * (n + p - 1), 3 * n * (n + p - 1) - 3 * n * (n - 1) / 2);

@@ -154,6 +154,20 @@ static void test_torch_zb_v(void **state) {
             check_made_form("zb-v", PC_MAKING_TORCH, p, m, 2, (pass_times){1, 1, 1}, 0, 2 * p);
 }
 
+/* Interleaved 1F1B with one F more: the same bubble, p-1 passes of a chunk each way, and 2(p-1) + (v-1)p + 2 chunks. */
+static void test_interleaved_overlap(void **state) {
+    (void)state;
+    for (int p = 2; p <= 8; p++)
+        for (int v = 2; v <= 4; v++)
+            for (int k = 2; k <= 4; k++) {
+                pc_replay replay =
+                    replay_of("1f1b-interleaved-overlap", PC_MAKING_MEGATRON, p, k * p, v, (pass_times){3, 4, 2});
+                assert_int_equal(replay.span_ps, 9 * (k * p * v + p - 1));
+                assert_int_equal(replay.peak_bytes, 2 * (p - 1) + (v - 1) * p + 2);
+                pc_replay_free(&replay);
+            }
+}
+
 /* ---- orders ---- */
 
 static char *next_line(FILE *file, char *line, int size) {
@@ -257,15 +271,15 @@ static int make_table(int m, int v, int group, pc_pass *table) {
 
 /* The order that its two loops run: the warm-up of min(2(p-1-d) + (v-1)n, mv) F, or p-1-d where there is one chunk,
  * then F and BW in turn, then BW; BW by the same table, chunks reversed. */
-static void check_megatron(int p, int m, int v, int group) {
+static void check_megatron(int p, int m, int v, int group, bool overlaps) {
     pc_pass table[512];
     pc_schedule schedule;
     pc_error error = {0};
-    const char *name = v == 1 ? "1f1b" : "1f1b-interleaved";
+    const char *name = v == 1 ? "1f1b" : overlaps ? "1f1b-interleaved-overlap" : "1f1b-interleaved";
     int total = make_table(m, v, group, table);
     if (generate(name, PC_MAKING_MEGATRON, p, m, v, &schedule, &error)) fail_msg("%s", error.message);
     for (int d = 0; d < p; d++) {
-        int warm_up = v == 1 ? p - 1 - d : 2 * (p - 1 - d) + (v - 1) * group;
+        int warm_up = v == 1 ? p - 1 - d : 2 * (p - 1 - d) + (v - 1) * group + overlaps;
         const pc_pass *at = schedule.passes + schedule.offsets[d];
         if (warm_up > total) warm_up = total;
         for (int k = 0; k < total + warm_up; k++) {
@@ -293,7 +307,8 @@ static void test_megatron_orders(void **state) {
             for (int v = 1; v <= 4; v++) {
                 int group = p;
                 while (m % group > 0 && m % group < p) group++;
-                check_megatron(p, m, v, group);
+                check_megatron(p, m, v, group, false);
+                if (v > 1) check_megatron(p, m, v, group, true); /* of expert communication */
             }
 }
 
@@ -323,11 +338,17 @@ static void test_hints(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_looped_bfs),         cmocka_unit_test(test_zb_interleaved),
-        cmocka_unit_test(test_one_chunk_is_zb_h1), cmocka_unit_test(test_dualpipe_v),
-        cmocka_unit_test(test_dualpipe_v_mixes),   cmocka_unit_test(test_torch_zb_v),
-        cmocka_unit_test(test_torch_orders),       cmocka_unit_test(test_refused_shapes),
-        cmocka_unit_test(test_megatron_orders),    cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_looped_bfs),
+        cmocka_unit_test(test_zb_interleaved),
+        cmocka_unit_test(test_one_chunk_is_zb_h1),
+        cmocka_unit_test(test_dualpipe_v),
+        cmocka_unit_test(test_dualpipe_v_mixes),
+        cmocka_unit_test(test_torch_zb_v),
+        cmocka_unit_test(test_interleaved_overlap),
+        cmocka_unit_test(test_torch_orders),
+        cmocka_unit_test(test_refused_shapes),
+        cmocka_unit_test(test_megatron_orders),
+        cmocka_unit_test(test_hints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ static const pc_deployed deployed[] = {
     {"dualpipe-v", PC_MAKING_TORCH, NULL},
     {"1f1b", PC_MAKING_MEGATRON, NULL},
     {"1f1b-interleaved", PC_MAKING_MEGATRON, NULL},
+    {"1f1b-interleaved-overlap", PC_MAKING_MEGATRON, NULL},
     {NULL, PC_MAKING_COSTS, NULL},
 };
 

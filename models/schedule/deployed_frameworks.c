@@ -28,7 +28,8 @@ static shape_rule rule_of(const char *name, pc_making making) {
     } rules[] = {{"1f1b", PC_MAKING_TORCH, A_MICROBATCH_A_DEVICE},
                  {"1f1b-interleaved", PC_MAKING_TORCH, EVEN_ROUNDS_OF_CHUNKS},
                  {"zb-interleaved", PC_MAKING_TORCH, EVEN_ROUNDS},
-                 {"1f1b-interleaved", PC_MAKING_MEGATRON, WHOLE_GROUPS}};
+                 {"1f1b-interleaved", PC_MAKING_MEGATRON, WHOLE_GROUPS},
+                 {"1f1b-interleaved-overlap", PC_MAKING_MEGATRON, WHOLE_GROUPS}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].making == making && strcmp(rules[i].name, name) == 0) return rules[i].rule;
     return ANY_SHAPE;

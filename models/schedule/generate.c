@@ -79,19 +79,27 @@ pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kin
  * a v-th of a stage. One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)n: the same bubble, for what the
  * last stages wait longer at the start they wait less at the end, but only p-1-d + (v-1)n + 1 chunks, so that with n =
  * p stage 0 holds p microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B
- * with less memory). Transfers that take time cost it more, for a stage waits for each of them.
+ * with less memory). Transfers that take time cost it more, for a stage waits for each of them. `extra` 3 is `extra` 2
+ * and one F more, as Megatron-LM has it where an F and the BW beside it are to overlap
+ * (overlap_moe_expert_parallel_comm: on the last stage, too, the BW is then of what an F before has done): the same
+ * bubble, and a chunk more.
  *
  * No order waits in a circle. The k-th F of the first stage needs the last one's (k-g)-th, which stands behind its BW
  * of number k-g - (v-1)n - 1, and that one the first stage's BW g' before it; g and g' are the sizes of the groups that
  * they end. The first stage has done its BW up to k-1 - e(p-1) - (v-1)n by then: enough where g + g' >= e(p-1), as it
  * is where no group is below p. A single group has no g': its BW in the last chunk need nobody's before them. */
+int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, int extra) {
+    int64_t hops = devices - 1 - stage, rounds = (int64_t)(chunks - 1) * group;
+    return extra == 3 ? 2 * hops + rounds + 1 : extra * hops + rounds;
+}
+
 static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (writer->chunks == 1) {
         write_1f1b(writer, 1);
         return;
     }
     int p = writer->devices, v = writer->chunks, m = writer->microbatches, group = pc_interleaved_group(p, m);
-    int64_t total = (int64_t)m * v, warm_up = extra * (int64_t)(p - 1 - writer->stage) + (int64_t)(v - 1) * group;
+    int64_t total = (int64_t)m * v, warm_up = pc_interleaved_warm_up(p, writer->stage, v, group, extra);
     if (warm_up > total) warm_up = total;
     for (int64_t k = 0; k < warm_up; k++) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, k);
     for (int64_t k = 0; k < total; k++) {
@@ -185,6 +193,8 @@ static const pc_generator generators[] = {
     {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", LINEAR, WHOLE, generate_1f1b, 2},
     {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble", INTERLEAVED, WHOLE, generate_interleaved,
      2},
+    {"1f1b-interleaved-overlap", "the same with one F more first: each F beside a BW that does not need it",
+     INTERLEAVED, WHOLE, generate_interleaved, 3},
     {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B, where p divides m", INTERLEAVED, WHOLE,
      generate_interleaved, 1},
     {"looped-bfs", "breadth first: every microbatch through a chunk before the next chunk; holds all m", INTERLEAVED,

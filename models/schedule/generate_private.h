@@ -23,9 +23,11 @@ typedef void pc_stage_rule(pc_stage_writer *writer, int extra);
 typedef pc_code pc_block_rule(const pc_generator *self, const pc_generate_request *request, pc_block *block,
                               pc_error *error);
 
-/* In generate.c, of interleaved 1F1B: how many microbatches go through a chunk before the next chunk's turn; and the
- * chunk and microbatch of the k-th F (or BW) of a stage, in groups of that size. */
+/* In generate.c, of interleaved 1F1B: how many microbatches go through a chunk before the next chunk's turn; how many F
+ * of a stage come before its first F and BW in turn, where there are so many; and the chunk and microbatch of its k-th
+ * F (or BW), in groups of that size. */
 int pc_interleaved_group(int devices, int microbatches);
+int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, int extra);
 pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kind kind, int64_t k);
 
 /* In generate_blocks.c. An empty block for the request, with the durations of the generator's passes; and a pass of it

@@ -17,6 +17,7 @@ static const pc_look schedule_looks[] = {
     {GREY, TRIANGLE, DASHED},            /* 1f1b-r */
     {GREY, PENTAGON, SOLID},             /* eager-1f1b */
     {PC_STYLE_SKY, SQUARE, SOLID},       /* 1f1b-interleaved */
+    {PC_STYLE_SKY, PENTAGON, DOTTED},    /* 1f1b-interleaved-overlap */
     {PC_STYLE_SKY, DIAMOND, DASHED},     /* 1f1b-interleaved-low-memory */
     {GREY, CIRCLE, DASHED},              /* looped-bfs */
     {DARK_GREEN, TRIANGLE, SOLID},       /* 1f1b-v */
