@@ -25,8 +25,9 @@ static void test_makings(void **state) {
     const pc_generator *static_one = pc_generator_find("gpipe"), *searched = pc_generator_find("zb-two-thirds");
     assert_makings("zb-two-thirds", PC_MAKING_PUBLISHED,
                    "zb-two-thirds: making published: nobody gives such an order of it; expected costs or equal");
-    assert_makings("gpipe", PC_MAKING_TORCH,
-                   "gpipe: making torch: nobody gives such an order of it; expected costs, equal or published");
+    assert_makings(
+        "gpipe", PC_MAKING_MEGATRON,
+        "gpipe: making megatron: nobody gives such an order of it; expected costs, equal, published or torch");
     for (pc_making making = 0; making <= PC_MAKING_EQUAL; making++) {
         assert_int_equal(pc_generator_check_making(static_one, making, NULL), PC_OK);
         assert_false(pc_generator_has_making(static_one, making));

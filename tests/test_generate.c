@@ -28,7 +28,8 @@ static void test_all_are_valid(void **state) {
                     pc_schedule schedule;
                     pc_error error = {0};
                     if (pc_generator_check(&generators[g], p, m, v, NULL)) continue;
-                    assert_int_equal(pc_schedule_generate(&generators[g], p, m, v, &schedule, NULL), PC_OK);
+                    if (pc_schedule_generate(&generators[g], p, m, v, &schedule, &error))
+                        fail_msg("%s %d %d %d: %s", generators[g].name, p, m, v, error.message);
                     if (pc_schedule_check(&schedule, &error)) fail_msg("%s", error.message);
                     assert_string_equal(schedule.name, generators[g].name);
                     assert_int_equal(pc_schedule_has(&schedule, PC_PASS_W), generators[g].splits);
@@ -113,6 +114,7 @@ static void test_bad_shapes(void **state) {
     expect_refused("1f1b", 4, 0, 1, "microbatches: 0 is out of range; expected 1 to 16777216");
     expect_refused("1f1b", 4, 4, 2, "1f1b: 2 chunks a device; expected 1");
     expect_refused("chimera", 4, 4, 1, "chimera: 1 chunks a device; expected 2");
+    expect_refused("dualpipe-v", 4, 7, 2, "dualpipe-v: 7 microbatches on 4 devices; expected at least 8, 2 a device");
     expect_refused("1f1b", 4, 4, 2000, "chunks: 2000 is out of range; expected 1 to 1024");
     expect_refused("1f1b", 65536, 16777216, 1,
                    "schedule: 65536 devices x 16777216 microbatches x 1 chunks is too large; expected a product of at "

@@ -5,6 +5,7 @@
  * microbatches. */
 #include "tests/support.h"
 
+#include "engine/numbers.h"
 #include "models/schedule/generate.h"
 #include "models/schedule/replay.h"
 #include "tests/longest_path.h"
@@ -172,7 +173,8 @@ static void test_agrees_with_longest_paths(void **state) {
 static void draw_named(test_random *random, pc_schedule *schedule) {
     int count;
     const pc_generator *all = pc_generators(&count), *x = &all[test_between(random, 0, count - 1)];
-    int64_t p = 2 * test_between(random, 1, 4), m = p * test_between(random, 1, x->searches ? 2 : 5);
+    int64_t p = 2 * test_between(random, 1, 4),
+            m = p * test_between(random, pc_max(1, x->microbatches_min), x->searches ? 2 : 5);
     bool takes_several = x->chunks_max == 0 || x->chunks_max > x->chunks_default;
     int64_t v = takes_several ? test_between(random, x->chunks_min, 4) : 0;
     pc_error error = {0};

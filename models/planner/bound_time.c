@@ -204,6 +204,8 @@ static void add_hops(const reading *view, plan_cell *cell, plan_cell *next) {
     if (overlaps) return;
     cell->f += down;
     next->back += up;
+    next->back_most += up;
+    next->last_most += up;
 }
 
 /* Of any overlaps ZeRO 2 reduces behind its passes, as it does where gradients overlap. */
@@ -214,17 +216,27 @@ static bool reduces_behind(const reading *view) {
                                     : outline->dp.ranks > 1 && outline->cut.zero != 3;
 }
 
+/* A backward pass is a B and a W, or a BW; of a schedule that mixes them either. */
+static void read_backward(const reading *view, plan_cell *cell) {
+    const pc_generator *generator = view->outline->spec->generator;
+    pc_time b = read_pass(view, cell, PC_PASS_B), w = read_pass(view, cell, PC_PASS_W);
+    pc_time bw = read_pass(view, cell, PC_PASS_BW);
+    cell->back = generator->mixes ? pc_min(b, bw) : generator->splits ? b : bw;
+    cell->w = generator->mixes ? pc_min(b + w, bw) - cell->back : w;
+    cell->back_most = pc_max(b, bw);
+    cell->last_most = pc_max(w, bw);
+}
+
 static void read_cells(const reading *view, plan_cell *cells) {
     const pc_outline *outline = view->outline;
-    bool splits = outline->spec->generator->splits, reduces = reduces_behind(view);
+    bool reduces = reduces_behind(view);
     int count = outline->devices * outline->chunks;
     for (int i = 0; i < count; i++) {
         plan_cell *cell = &cells[i];
         const pc_chunk_outline *chunk = &outline->chunks_of[(int64_t)cell->device * outline->chunks + cell->chunk];
         cell->f = read_pass(view, cell, PC_PASS_F);
         cell->r = read_pass(view, cell, PC_PASS_R);
-        cell->back = read_pass(view, cell, splits ? PC_PASS_B : PC_PASS_BW);
-        cell->w = read_pass(view, cell, PC_PASS_W);
+        read_backward(view, cell);
         cell->delay_down = cell->delay_up = cell->ready = 0;
         cell->buckets = chunk->buckets;
         cell->reduce = reduces ? over_link(view, chunk->reduce_ps) : 0;
@@ -321,8 +333,7 @@ static pc_time tail_of(const reading *view, plan_cell *cells, int device) {
     pc_time all = 0, least = PC_TIME_MAX;
     for (int c = 0; c < view->outline->chunks; c++) {
         const plan_cell *cell = cell_of(view, cells, device, c);
-        pc_time last_pass = view->outline->spec->generator->splits ? cell->w : cell->back, b = cell->buckets;
-        pc_time share = last_pass / b + 1;
+        pc_time b = cell->buckets, share = cell->last_most / b + 1;
         if (cell->microbatches == 0) continue;
         all += b * cell->reduce;
         least = pc_min(least, pc_max(cell->reduce, b * cell->reduce - share * (b - 1)));
@@ -344,7 +355,7 @@ static pc_time stream_of(const reading *view, plan_cell *cells, int device, pc_t
         all += cell->buckets * cell->reduce;
         first += cell->microbatches * cell->f;
         if (cell - cells > last_part) last_part = (int)(cell - cells);
-        longest = pc_max(longest, cell->back + cell->r);
+        longest = pc_max(longest, cell->back_most + cell->r);
     }
     if (all == 0) return 0;
     const plan_cell *cell = &cells[last_part];

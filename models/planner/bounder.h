@@ -16,7 +16,9 @@
 typedef struct plan_cell {
     int device, chunk, sort;      /* sort: of the outline's part costs */
     int64_t microbatches;         /* that go through it */
-    pc_time f, r, back, w;        /* back: B or BW; 0 if the schedule has no such pass */
+    pc_time f, r, back, w;        /* back: B or BW; 0 if the schedule has no such pass. If it has both, the shorter
+                                   * one, and w what either way takes at least beside it */
+    pc_time back_most, last_most; /* the longest backward pass, and the longest that a microbatch's last one can be */
     pc_time delay_down, delay_up; /* of a transfer to the next part, and of one from there */
     pc_time ready;                /* no F before it */
     int32_t buckets;

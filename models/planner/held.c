@@ -53,8 +53,10 @@ static bool take(plan_moment *now, plan_part_sort sort, int kind, int retaking) 
     return true;
 }
 
-static void give(plan_moment *now, plan_part_sort sort, int kind) {
-    if (kind == PC_PASS_B || kind == PC_PASS_BW) now->count[sort][HELD_WHOLE]--;
+/* A BW beside B that recompute gives back what F kept. */
+static void give(plan_moment *now, plan_part_sort sort, int kind, int retaking) {
+    if (kind == PC_PASS_BW) now->count[sort][retaking == PC_PASS_B ? HELD_KEPT : HELD_WHOLE]--;
+    if (kind == PC_PASS_B) now->count[sort][HELD_WHOLE]--;
     if (kind == PC_PASS_B) now->count[sort][HELD_AFTER_B]++;
     if (kind == PC_PASS_W) now->count[sort][HELD_AFTER_B]--;
 }
@@ -68,7 +70,7 @@ static bool walk_stage(const pc_schedule *schedule, int d, int retaking, gatheri
         int part = pc_placement_part(schedule->placement, schedule->devices, d, pass.chunk);
         plan_part_sort sort = plan_sort_of(part, parts);
         if (take(&now, sort, pass.kind, retaking) && !add_moment(moments, &now)) return false;
-        give(&now, sort, pass.kind);
+        give(&now, sort, pass.kind, retaking);
     }
     return true;
 }

@@ -15,6 +15,16 @@ static const pc_deployed deployed[] = {
     {"v-half", PC_MAKING_PUBLISHED, pc_published_v_half},
     {"1f1b-v", PC_MAKING_PUBLISHED, pc_published_1f1b_v},
     {"v-adaptive", PC_MAKING_PUBLISHED, pc_published_v_adaptive},
+    {"zb-v", PC_MAKING_TORCH, pc_torch_zb_v},
+    {"gpipe", PC_MAKING_TORCH, NULL},
+    {"1f1b", PC_MAKING_TORCH, NULL},
+    {"1f1b-interleaved", PC_MAKING_TORCH, NULL},
+    {"looped-bfs", PC_MAKING_TORCH, NULL},
+    {"zb-interleaved", PC_MAKING_TORCH, NULL},
+    {"dualpipe-v", PC_MAKING_TORCH, NULL},
+    {"1f1b", PC_MAKING_MEGATRON, NULL},
+    {"1f1b-interleaved", PC_MAKING_MEGATRON, NULL},
+    {"1f1b-interleaved-overlap", PC_MAKING_MEGATRON, NULL},
     {NULL, PC_MAKING_COSTS, NULL},
 };
 

@@ -2,7 +2,7 @@
  *
  * All rules are of the shape: w passes F first (the warm-up), then F and a backward pass in turn, then the backward
  * passes that are left. The families differ in w, in which chunk comes when, and in where W goes. Those of two replicas
- * stand in generate_bidirectional.c.
+ * stand in generate_bidirectional.c, those that frameworks brought in generate_frameworks.c.
  */
 #include "models/schedule/generate_private.h"
 
@@ -79,19 +79,27 @@ pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kin
  * a v-th of a stage. One chunk is 1F1B. With `extra` 1 the warm-up is p-1-d + (v-1)n: the same bubble, for what the
  * last stages wait longer at the start they wait less at the end. There are p-1-d + (v-1)n + 1 chunks, so that with n =
  * p stage 0 holds p microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B
- * with less memory). Transfers that take time cost it more, for a stage waits for each of them.
+ * with less memory). Transfers that take time cost it more, for a stage waits for each of them. `extra` 3 is `extra` 2
+ * and one F more, as Megatron-LM has it where an F and the BW beside it are to overlap
+ * (overlap_moe_expert_parallel_comm: on the last stage, too, the BW is then of what an F before has done): the same
+ * bubble, and a chunk more.
  *
  * No order waits in a circle. The k-th F of the first stage needs the last one's (k-g)-th, which stands behind its BW
  * of number k-g - (v-1)n - 1, and that one the first stage's BW g' before it; g and g' are the sizes of the groups that
  * they end. The first stage has done its BW up to k-1 - e(p-1) - (v-1)n by then: enough where g + g' >= e(p-1), as it
  * is where no group is below p. A single group has no g': its BW in the last chunk need nobody's before them. */
+int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, int extra) {
+    int64_t hops = devices - 1 - stage, rounds = (int64_t)(chunks - 1) * group;
+    return extra == 3 ? 2 * hops + rounds + 1 : extra * hops + rounds;
+}
+
 static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (writer->chunks == 1) {
         write_1f1b(writer, 1);
         return;
     }
     int p = writer->devices, v = writer->chunks, m = writer->microbatches, group = pc_interleaved_group(p, m);
-    int64_t total = (int64_t)m * v, warm_up = extra * (int64_t)(p - 1 - writer->stage) + (int64_t)(v - 1) * group;
+    int64_t total = (int64_t)m * v, warm_up = pc_interleaved_warm_up(p, writer->stage, v, group, extra);
     if (warm_up > total) warm_up = total;
     for (int64_t k = 0; k < warm_up; k++) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, k);
     for (int64_t k = 0; k < total; k++) {
@@ -116,18 +124,19 @@ static void write_zb_h(pc_stage_writer *writer, int extra) {
     for (int i = m - first_w; i < m; i++) pc_stage_put(writer, PC_PASS_W, 0, i);
 }
 
-/* The passes of one microbatch in one chunk. */
-static int passes_in_chunk(const pc_generator *generator) {
-    return (generator->splits ? 3 : 2) + (generator->recomputes ? 1 : 0);
+/* All passes of a stage: those of one microbatch in one chunk, so many times. */
+static int64_t count_passes(const pc_generator *generator, const pc_generate_request *request, int stage) {
+    int in_chunk = (generator->splits && !generator->mixes ? 3 : 2) + (generator->recomputes ? 1 : 0);
+    int64_t visits = request->microbatches * pc_placement_visited(generator->placement, (int)request->chunks);
+    return visits * in_chunk + (generator->mixes ? pc_dualpipe_v_split((int)request->devices, stage) : 0);
 }
 
-static pc_code generate(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
-                        pc_schedule *schedule, pc_error *error) {
+pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
+                            pc_schedule *schedule, pc_error *error) {
     int p = (int)request->devices, m = (int)request->microbatches, v = (int)request->chunks;
     int64_t *lengths = pc_alloc((size_t)p, sizeof *lengths);
     if (!lengths) return pc_error_no_memory(error);
-    for (int d = 0; d < p; d++)
-        lengths[d] = (int64_t)m * pc_placement_visited(self->placement, v) * passes_in_chunk(self);
+    for (int d = 0; d < p; d++) lengths[d] = count_passes(self, request, d);
     pc_code code = pc_schedule_create(self->name, p, m, v, self->placement, lengths, schedule, error);
     pc_free(lengths);
     if (code) return code;
@@ -141,7 +150,7 @@ static pc_code generate(const pc_generator *self, pc_stage_rule *rule, const pc_
 static pc_code generate_with_block(const pc_generator *self, pc_stage_rule *rule, pc_block_rule *block_rule,
                                    const pc_generate_request *request, pc_schedule *schedule, pc_block *block,
                                    pc_error *error) {
-    pc_code code = generate(self, rule, request, schedule, error);
+    pc_code code = pc_schedule_of_rule(self, rule, request, schedule, error);
     if (code || !block) return code;
     code = block_rule(self, request, block, error);
     if (code) pc_schedule_free(schedule);
@@ -160,16 +169,21 @@ PC_GENERATE(interleaved, write_interleaved)
 PC_GENERATE(zb_h, write_zb_h)
 PC_GENERATE(gems, pc_write_gems)
 PC_GENERATE(chimera, pc_write_chimera)
+PC_GENERATE(looped_bfs, pc_write_looped_bfs)
+PC_GENERATE(zb_interleaved, pc_write_zb_interleaved)
+PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 
-#define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1
-#define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2
-#define V             PC_PLACEMENT_V, 2, 2, 2
-#define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2
-#define WHOLE         false, false, false, false, NULL /* BW */
-#define RECOMPUTING   false, true, false, false, NULL
-#define SPLIT         true, false, false, false, NULL /* B and W */
-#define SEARCHED      true, false, true, false, NULL
-#define ADAPTIVE      true, false, true, true, NULL
+#define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1, 0
+#define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2, 0
+#define V             PC_PLACEMENT_V, 2, 2, 2, 0
+#define V_OF_MANY     PC_PLACEMENT_V, 2, 2, 2, 2
+#define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, 0
+#define WHOLE         false, false, false, false, false, NULL /* BW */
+#define RECOMPUTING   false, false, true, false, false, NULL
+#define SPLIT         true, false, false, false, false, NULL /* B and W */
+#define MIXED         true, true, false, false, false, NULL
+#define SEARCHED      true, false, false, true, false, NULL
+#define ADAPTIVE      true, false, false, true, true, NULL
 
 static const pc_generator generators[] = {
     {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_gpipe, 0},
@@ -179,12 +193,18 @@ static const pc_generator generators[] = {
     {"eager-1f1b", "1F1B with twice the warm-up: hides transfers, holds up to 2p-1", LINEAR, WHOLE, generate_1f1b, 2},
     {"1f1b-interleaved", "1F1B over v chunks a device: a v-th of the bubble", INTERLEAVED, WHOLE, generate_interleaved,
      2},
+    {"1f1b-interleaved-overlap", "the same with one F more first: each F beside a BW that does not need it",
+     INTERLEAVED, WHOLE, generate_interleaved, 3},
     {"1f1b-interleaved-low-memory", "the same bubble in the memory of 1F1B, where p divides m", INTERLEAVED, WHOLE,
      generate_interleaved, 1},
-    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, true, false, NULL,
+    {"looped-bfs", "breadth first: every microbatch through a chunk before the next chunk; holds all m", INTERLEAVED,
+     WHOLE, generate_looped_bfs, 0},
+    {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, false, true, false, NULL,
      pc_generate_searched, PC_SEARCHED_1F1B_V},
     {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_zb_h, 1},
     {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_zb_h, 2},
+    {"zb-interleaved", "ZB-H1 over v chunks a device: a v-th of its bubble", INTERLEAVED, SPLIT,
+     generate_zb_interleaved, 0},
     {"zb-1p", "the best with B and W apart in the memory of 1F1B, at the given times", LINEAR, SEARCHED,
      pc_generate_searched, PC_SEARCHED_ZB_1P},
     {"zb-2p", "the same in twice that memory", LINEAR, SEARCHED, pc_generate_searched, PC_SEARCHED_ZB_2P},
@@ -198,6 +218,8 @@ static const pc_generator generators[] = {
      PC_SEARCHED_ZB_V},
     {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, ADAPTIVE,
      pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
+    {"dualpipe-v", "V-shaped, F beside BW of another microbatch: half the bubble of ZB-H1, p + 1/2 microbatches",
+     V_OF_MANY, MIXED, generate_dualpipe_v, 0},
     {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time", BIDIRECTIONAL,
      WHOLE, generate_gems, 0},
     {"chimera", "two replicas, p/2 microbatches each way: half the bubble of 1F1B where m is p", BIDIRECTIONAL, WHOLE,
@@ -225,7 +247,7 @@ bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind) {
     case PC_PASS_W:
         return generator->splits;
     case PC_PASS_BW:
-        return !generator->splits || (generator->given && generator->given->mixes);
+        return !generator->splits || generator->mixes;
     case PC_PASS_R:
         return generator->recomputes;
     case PC_PASS_KINDS:
@@ -243,8 +265,19 @@ void pc_generator_names(char *text, int size) {
 }
 
 const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]) {
-    static const char *const others[][2] = {
-        {"1f1b-interleaved", "interleaved"}, {"1f1b-interleaved", "interleaved-1f1b"}, {"zb-v", "zbv-zero-bubble"}};
+    static const char *const others[][2] = {{"1f1b-interleaved", "interleaved"},
+                                            {"1f1b-interleaved", "interleaved-1f1b"},
+                                            {"1f1b-interleaved", "ScheduleInterleaved1F1B"},
+                                            {"1f1b", "Schedule1F1B"},
+                                            {"gpipe", "ScheduleGPipe"},
+                                            {"looped-bfs", "breadth-first"},
+                                            {"looped-bfs", "ScheduleLoopedBFS"},
+                                            {"zb-interleaved", "interleaved-zero-bubble"},
+                                            {"zb-interleaved", "ScheduleInterleavedZeroBubble"},
+                                            {"zb-v", "zbv-zero-bubble"},
+                                            {"zb-v", "ScheduleZBVZeroBubble"},
+                                            {"dualpipe-v", "dualpipe"},
+                                            {"dualpipe-v", "ScheduleDualPipeV"}};
     int count;
     const pc_generator *all = pc_generators(&count);
     pc_nearest nearest = {.word = word};
@@ -262,6 +295,16 @@ static pc_code check_chunks(const pc_generator *generator, int64_t chunks, pc_er
                    : pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " chunks a device; expected at least %d",
                                   generator->name, chunks, generator->chunks_min);
     return PC_OK;
+}
+
+static pc_code check_microbatches(const pc_generator *generator, int64_t devices, int64_t microbatches,
+                                  pc_error *error) {
+    int64_t least = generator->microbatches_min * devices;
+    if (microbatches >= least) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: %" PRId64 " microbatches on %" PRId64 " devices; expected at least %" PRId64
+                        ", %d a device",
+                        generator->name, microbatches, devices, least, generator->microbatches_min);
 }
 
 static pc_code check_given(const pc_generator *generator, int64_t devices, int64_t microbatches, pc_error *error) {
@@ -284,6 +327,7 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
     if (chunks == 0) chunks = generator->chunks_default;
     pc_code code = pc_schedule_check_size(devices, microbatches, chunks, error);
     if (!code) code = check_chunks(generator, chunks, error);
+    if (!code) code = check_microbatches(generator, devices, microbatches, error);
     return code || !generator->given ? code : check_given(generator, devices, microbatches, error);
 }
 
@@ -420,7 +464,11 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     if (code) return code;
     if (block) memset(block, 0, sizeof *block);
     const pc_deployed *deployed = pc_deployed_find(generator, full.making);
-    if (deployed) return generate_deployed(deployed, generator, &full, schedule, block, error);
+    if (deployed && !deployed->generate)
+        code = pc_framework_check(generator, &full, error);
+    else if (deployed)
+        return generate_deployed(deployed, generator, &full, schedule, block, error);
+    if (code) return code;
     if (generator->searches && full.costs->recomputes_in_b)
         return pc_generate_recomputing(generator, &full, pc_generate_as_told, schedule, block, error);
     return pc_generate_as_told(generator, &full, schedule, block, error);

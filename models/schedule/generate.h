@@ -56,7 +56,6 @@ typedef struct pc_generate_request {
 typedef struct pc_given {
     int devices;      /* the one p that it is for; 0: any */
     int microbatches; /* the one m; 0: any */
-    bool mixes;       /* whether some of its backward passes are BW, and others B and W */
     uint64_t hash;    /* of its content, for names alone do not tell files apart */
 } pc_given;
 
@@ -68,8 +67,10 @@ struct pc_generator {
     int chunks_min; /* the least, the most (0: any) and the usual number of chunks */
     int chunks_max;
     int chunks_default;
-    bool splits;     /* whether B and W are passes of their own */
-    bool recomputes; /* whether R stands before each backward pass */
+    int microbatches_min; /* the least number of microbatches, in multiples of p; 0: any */
+    bool splits;          /* whether B and W are passes of their own */
+    bool mixes;           /* whether some of its backward passes are BW nevertheless */
+    bool recomputes;      /* whether R stands before each backward pass */
     bool searches; /* whether it looks at costs and keeps the memory limit; else its order depends on p, m and v only */
     bool adapts;   /* whether that limit is the user's alone; the others that search have one by their name, and keep to
                     * the smaller of both */
@@ -119,12 +120,12 @@ pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs 
                                   pc_error *error);
 
 /* Checks, then generates. *block becomes the building block that the schedule repeats; NULL where it is not wanted. A
- * static schedule has one for any shape. One that searches gives what it repeats in its middle (pc_block_of_schedule).
- * If the iteration is too short for that, it is the block that it was made from. It has no devices if it was made
- * from none, because no block keeps the memory limit, or from one of other kinds of passes. A schedule that searches is
- * within the limit of every device, or there is PC_ERROR_INPUT: no schedule is (pc_generator_check_memory). Others do
- * not look at memory, nor do those that were made elsewhere (pc_making), unless they adapt. Free the results with
- * pc_schedule_free and pc_block_free. */
+ * static schedule has one for any shape, but none if it mixes. One that searches gives what it repeats in its middle
+ * (pc_block_of_schedule). If the iteration is too short for that, it is the block that it was made from. It has no
+ * devices if it was made from none, because no block keeps the memory limit, or from one of other kinds of passes. A
+ * schedule that searches is within the limit of every device, or there is PC_ERROR_INPUT: no schedule is
+ * (pc_generator_check_memory). Others do not look at memory, nor do those that were made elsewhere (pc_making), unless
+ * they adapt. Free the results with pc_schedule_free and pc_block_free. */
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error);
 

@@ -228,6 +228,16 @@ static pc_code ask_other(contest *c, const pc_generator *name, pc_error *error) 
     return code;
 }
 
+/* Whether there is such an order of this shape, and what it is known to hold is within the asker's limits: else it need
+ * not be made to be turned down. */
+static bool may_count(const contest *c, const pc_generator *name) {
+    const pc_generate_request *request = c->request;
+    if (pc_generator_check(name, request->devices, request->microbatches, request->chunks, NULL)) return false;
+    for (int d = 0; name->mixes && d < request->devices; d++)
+        if (pc_dualpipe_v_held(request->costs, d) > c->limit_bytes[d]) return false;
+    return true;
+}
+
 /* An order that looks at no costs; it counts if it keeps the limits. */
 static pc_code offer_static(contest *c, const pc_generator *name, pc_error *error) {
     pc_schedule schedule = {0};
@@ -247,7 +257,8 @@ static pc_code ask_others(contest *c, pc_error *error) {
     const pc_generator *all = pc_generators(&count);
     pc_code code = PC_OK;
     for (int i = 0; i < count && !code; i++)
-        if (!all[i].searches && is_other(&all[i], c->asker)) code = offer_static(c, &all[i], error);
+        if (!all[i].searches && is_other(&all[i], c->asker) && may_count(c, &all[i]))
+            code = offer_static(c, &all[i], error);
     for (int i = count - 1; i >= 0 && !code; i--)
         if (all[i].searches && is_other(&all[i], c->asker)) code = ask_other(c, &all[i], error);
     return code;

@@ -23,9 +23,11 @@ typedef void pc_stage_rule(pc_stage_writer *writer, int extra);
 typedef pc_code pc_block_rule(const pc_generator *self, const pc_generate_request *request, pc_block *block,
                               pc_error *error);
 
-/* In generate.c, of interleaved 1F1B: how many microbatches go through a chunk before the next chunk's turn; and the
- * chunk and microbatch of the k-th F (or BW) of a stage, in groups of that size. */
+/* In generate.c, of interleaved 1F1B: how many microbatches go through a chunk before the next chunk's turn; how many F
+ * of a stage come before its first F and BW in turn, where there are so many; and the chunk and microbatch of its k-th
+ * F (or BW), in groups of that size. */
 int pc_interleaved_group(int devices, int microbatches);
+int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, int extra);
 pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kind kind, int64_t k);
 
 /* In generate_blocks.c. An empty block for the request, with the durations of the generator's passes; and a pass of it
@@ -75,6 +77,17 @@ typedef pc_code pc_generate_rule(const pc_generator *generator, const pc_generat
 pc_generate_rule pc_generate_as_told;
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
                                 pc_generate_rule *rule, pc_schedule *schedule, pc_block *block, pc_error *error);
+
+/* In generate.c: the schedule of a request that has passed its checks, stage by stage. */
+pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
+                            pc_schedule *schedule, pc_error *error);
+
+/* In generate_frameworks.c; and how many of a stage's 2m backward passes dualpipe-v splits, and the bytes that it holds
+ * there with the first F of its middle: for equal chunks its peak. */
+pc_stage_rule pc_write_looped_bfs, pc_write_zb_interleaved, pc_write_dualpipe_v;
+pc_block_rule pc_block_of_looped_bfs, pc_block_of_zb_interleaved, pc_block_of_dualpipe_v;
+int pc_dualpipe_v_split(int devices, int stage);
+int64_t pc_dualpipe_v_held(const pc_costs *costs, int device);
 
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;

@@ -71,12 +71,10 @@ static uint64_t hash_of(const pc_schedule *order) {
 static void describe(pc_given_schedule *given) {
     const pc_schedule *order = &given->order;
     bool splits = pc_schedule_has(order, PC_PASS_B);
-    given->given = (pc_given){.devices = order->devices,
-                              .microbatches = order->microbatches,
-                              .mixes = splits && pc_schedule_has(order, PC_PASS_BW),
-                              .hash = hash_of(order)};
+    given->given = (pc_given){.devices = order->devices, .microbatches = order->microbatches, .hash = hash_of(order)};
     given->generator = pc_generator_of_given(order->name, order->placement, order->chunks, &given->given);
     given->generator.splits = splits;
+    given->generator.mixes = splits && pc_schedule_has(order, PC_PASS_BW);
     given->generator.recomputes = pc_schedule_has(order, PC_PASS_R);
     given->generator.generate = copy_order;
 }

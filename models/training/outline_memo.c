@@ -71,6 +71,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .sequence_parallel = outline->cut.sequence_parallel,
                                  .overlaps_tp = outline->spec->overlaps_tp,
                                  .splits = outline->spec->generator->splits,
+                                 .mixes = outline->spec->generator->mixes,
                                  .recomputes = outline->spec->generator->recomputes,
                                  .shares_embedding = outline->shares_embedding};
 }
@@ -88,8 +89,9 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->tp == b->tp &&
            a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
-           a->overlaps_tp == b->overlaps_tp && a->splits == b->splits && a->recomputes == b->recomputes &&
-           a->shares_embedding == b->shares_embedding && is_same_group(&a->group, &b->group);
+           a->overlaps_tp == b->overlaps_tp && a->splits == b->splits && a->mixes == b->mixes &&
+           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           is_same_group(&a->group, &b->group);
 }
 
 static uint64_t hash_key(const pc_outline_part_key *key) {
@@ -103,6 +105,7 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
                                key->sequence_parallel,
                                key->overlaps_tp,
                                key->splits,
+                               key->mixes,
                                key->recomputes,
                                key->shares_embedding,
                                key->group.in_domain,

@@ -24,7 +24,7 @@ typedef struct pc_outline_part_key {
     int64_t microbatch_size, seq_len;
     int tp, gradient_bytes, cross_entropy_chunks;
     pc_cross_entropy cross_entropy;
-    bool sequence_parallel, overlaps_tp, splits, recomputes, shares_embedding;
+    bool sequence_parallel, overlaps_tp, splits, mixes, recomputes, shares_embedding;
 } pc_outline_part_key;
 
 /* One thread's, and for specs of one model, one machine and one cost model. */

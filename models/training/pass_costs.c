@@ -93,9 +93,8 @@ static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, co
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_generator *generator = spec->generator;
-    const pc_pass_forms forms = {.has_r = generator->recomputes,
-                                 .splits = generator->splits,
-                                 .mixes = generator->given && generator->given->mixes};
+    const pc_pass_forms forms = {
+        .has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
     pc_code code = PC_OK;
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))

@@ -17,10 +17,13 @@ static const pc_look schedule_looks[] = {
     {GREY, TRIANGLE, DASHED},            /* 1f1b-r */
     {GREY, PENTAGON, SOLID},             /* eager-1f1b */
     {PC_STYLE_SKY, SQUARE, SOLID},       /* 1f1b-interleaved */
+    {PC_STYLE_SKY, PENTAGON, DOTTED},    /* 1f1b-interleaved-overlap */
     {PC_STYLE_SKY, DIAMOND, DASHED},     /* 1f1b-interleaved-low-memory */
+    {GREY, CIRCLE, DASHED},              /* looped-bfs */
     {DARK_GREEN, TRIANGLE, SOLID},       /* 1f1b-v */
     {PC_STYLE_YELLOW, INVERTED, SOLID},  /* zb-h1 */
     {BROWN, DIAMOND, SOLID},             /* zb-h2 */
+    {PC_STYLE_SKY, INVERTED, DASHED},    /* zb-interleaved */
     {PC_STYLE_ORANGE, TRIANGLE, SOLID},  /* zb-1p */
     {PC_STYLE_PURPLE, INVERTED, SOLID},  /* zb-2p */
     {BROWN, CIRCLE, DASHED},             /* zb-two-thirds */
@@ -29,6 +32,7 @@ static const pc_look schedule_looks[] = {
     {PC_STYLE_VERMILION, SQUARE, SOLID}, /* v-zb */
     {DARK_PURPLE, PENTAGON, SOLID},      /* zb-v */
     {DARK_BLUE, TRIANGLE, DASHED},       /* v-adaptive */
+    {DARK_PURPLE, DIAMOND, SOLID},       /* dualpipe-v */
     {GREY, INVERTED, DOTTED},            /* gems */
     {GREY, DIAMOND, DOTTED},             /* chimera */
 };

@@ -12,8 +12,10 @@ sys.dont_write_bytecode = True
 from command import ROOT, Command, run  # noqa: E402
 
 BLOCKS = ROOT / "docs/examples/blocks"
-NAMES = ("gpipe", "1f1b", "1f1b-r", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-low-memory", "1f1b-v", "zb-h1",
-         "zb-h2", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v", "v-adaptive", "gems", "chimera")
+NAMES = ("gpipe", "1f1b", "1f1b-r", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-overlap",
+         "1f1b-interleaved-low-memory", "looped-bfs",
+         "1f1b-v", "zb-h1", "zb-h2", "zb-interleaved", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb",
+         "zb-v", "v-adaptive", "gems", "chimera")  # all that have one: dualpipe-v mixes BW, and B and W
 PAIR = "passes:\n  - {kind: F, offset: d}\n  - {kind: BW, offset: 3*p - 2 - 2*d}\n"
 OWN = "block: own\nplacement: linear\ninterval: 3\n" + PAIR
 
@@ -188,6 +190,11 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
                 # And what is written of that is the same but for its name, which it keeps.
                 text = self.good("schedule", "--block", own, "-m", "10", "--format", "block")
                 self.assertEqual(text.splitlines()[0], f"block: own-{name}")
+
+    def test_mixed_passes_are_no_block(self):
+        done = run("schedule", "dualpipe-v", "-p", "4", "-m", "10", "--format", "block")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("dualpipe-v: has both BW and W; expected one or the other", done.stderr)
 
     def test_a_block_is_golden(self):
         self.assertEqual(self.good("schedule", "zb-h1", "-p", "4", "-m", "8", "--format", "block"), """\

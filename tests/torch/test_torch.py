@@ -4,15 +4,21 @@ There: schedules that pipecast writes are loaded and run for one step by PyTorch
 the order of the file, and the gradient of every parameter has to be that of a plain run without a pipeline.
 Back: schedules that PyTorch writes, with and without its communication, load here and keep their order; damaged ones
 are refused in one line.
+Orders: those that PyTorch's classes write for a range of shapes, here without processes, are those of
+`schedule NAME --making torch`, pass by pass, and what the one refuses the other does. `--write FILE` puts some of them
+into tests/data/torch_orders.txt, for tests without PyTorch.
 
 usage: test_torch.py PIPECAST
+       test_torch.py --write FILE
 """
 import inspect
 import json
 import pathlib
 import subprocess
+import subprocess
 import sys
 import tempfile
+import unittest.mock
 
 SKIPPED = 77  # meson's exit status for a test that was not run
 try:
@@ -32,14 +38,29 @@ OURS = {  # name: further arguments
     "1f1b-interleaved": ["-v", "2"],
     "v-half": [],
     "zb-v": [],
+    "looped-bfs": ["-v", "2"],
+    "zb-interleaved": ["-v", "2"],
+    "dualpipe-v": [],
 }
-THEIRS = {  # class in PyTorch: parts of rank 0, and where there is a form for it the span, with F = B = W = 1
+THEIRS = {  # class in PyTorch: parts of rank 0, and the span, with F = B = W = 1
     "ScheduleLoopedBFS": ([0, 4], 3 * MICROBATCHES + 3 * (RANKS - 1) / 2),
     "ScheduleInterleaved1F1B": ([0, 4], 3 * MICROBATCHES + 3 * (RANKS - 1) / 2),
-    "ScheduleInterleavedZeroBubble": ([0, 4], None),
+    "ScheduleInterleavedZeroBubble": ([0, 4], 3 * MICROBATCHES + (RANKS - 1) / 2),
     "ScheduleZBVZeroBubble": ([0, 7], 3 * MICROBATCHES),
-    "ScheduleDualPipeV": ([0, 7], None),
+    "ScheduleDualPipeV": ([0, 7], 3 * MICROBATCHES + (RANKS - 1) / 2),
 }
+
+
+ORDERS = {  # class in PyTorch: our name, chunks to try (0: as it is), and whether it folds to a V
+    "ScheduleGPipe": ("gpipe", [0], False),
+    "Schedule1F1B": ("1f1b", [0], False),
+    "ScheduleInterleaved1F1B": ("1f1b-interleaved", [2, 3], False),
+    "ScheduleLoopedBFS": ("looped-bfs", [1, 2, 3], False),
+    "ScheduleInterleavedZeroBubble": ("zb-interleaved", [1, 2, 3], False),
+    "ScheduleZBVZeroBubble": ("zb-v", [2], True),
+    "ScheduleDualPipeV": ("dualpipe-v", [2], True),
+}
+WRITTEN = [(2, 2), (2, 4), (2, 5), (4, 3), (4, 8), (4, 10), (8, 16)]  # p, m of the shapes in the file; v is 2
 
 
 def read(path):
@@ -172,7 +193,7 @@ def check_theirs(command, path):
     if back != [flat(cells) for cells in read(path)]:
         raise AssertionError(f"{path}: another order came back")
     expected = THEIRS[path.name.split(".")[0]][1]
-    if expected not in (None, span):
+    if span != expected:
         raise AssertionError(f"{path}: span {span}; expected {expected}")
     return span
 
@@ -196,6 +217,73 @@ def check_damage(command, folder):
     check_refused(command, folder / "damaged.csv", "an unknown action", [["0X0", *first[1:]], *others])
 
 
+# ---- orders ----
+
+def place(index, rank, p, parts):
+    """A stage that knows where it stands, and does nothing."""
+    return unittest.mock.MagicMock(stage_index=index, group_rank=rank, group_size=p, num_stages=parts,
+                                   submod=torch.nn.Identity(), device=torch.device("cpu"), is_first=index == 0, is_last=index == parts - 1)
+
+
+def ran_alone(name, rank, p, m):
+    """What the runtime of a schedule of one chunk has a rank do, which it decides as it goes; nothing is sent. (The
+    order that PyTorch 2.10 and later also write down for these is not asked: for the last rank of 1F1B it was one
+    microbatch off.)"""
+    ran, stage = [], place(rank, rank, p, p)
+    stage.forward_one_chunk = lambda index, *_, **__: ran.append(f"{rank}F{index}")
+    stage.backward_one_chunk = lambda index, *_, **__: ran.append(f"{rank}B{index}")
+    for nothing in ("get_fwd_recv_ops", "get_fwd_send_ops", "get_bwd_recv_ops", "get_bwd_send_ops"):
+        getattr(stage, nothing).return_value = []
+    made = getattr(schedules, name)(stage, m, loss_fn=loss)
+    made._maybe_compute_loss = made._maybe_get_loss = made._update_losses = lambda *_: None
+    made._step_microbatches([()] * m, [{}] * m, [None] * m)
+    return ran
+
+
+def order_of(name, p, m, v):
+    """A line a rank; None where PyTorch refuses the shape."""
+    _, _, is_folded = ORDERS[name]
+    parts = [(c + 1) * p - 1 if is_folded and c % 2 else c * p for c in range(v)]
+    try:
+        if name in ("ScheduleGPipe", "Schedule1F1B"):
+            return [ran_alone(name, rank, p, m) for rank in range(p)]
+        made = getattr(schedules, name)([place(part, 0, p, p * v) for part in parts], m, loss_fn=loss)
+    except ValueError:
+        return None
+    return [flat([str(cell) for cell in made.pipeline_order[rank] if cell is not None]) for rank in range(p)]
+
+
+def check_orders(command):
+    compared = refused = 0
+    for name, (ours, chunks, _) in ORDERS.items():
+        if not hasattr(schedules, name):
+            continue
+        shapes = {(p, m, v) for p in (1, 2, 3, 4, 8) for v in chunks
+                  for m in (1, 2, p, p + 1, 2 * p - 1, 2 * p, 2 * p + 2, 5 * p // 2, 3 * p, 4 * p, 5 * p + 1)}
+        for p, m, v in sorted(shapes):
+            theirs = order_of(name, p, m, v or 1)
+            done = pipecast(command, ours, "-p", p, "-m", m, *(["-v", v] if v else []), "--making", "torch", "--format",
+                            "torch-csv")
+            found = [line.split(",") for line in done.stdout.splitlines()] if done.returncode == 0 else None
+            if found != theirs:
+                raise AssertionError(f"{name}: p={p} m={m} v={v}: another order than {ours}: {done.stderr}")
+            compared, refused = compared + 1, refused + (theirs is None)
+    print(f"orders: {compared} shapes are the same here, pass by pass, {refused} of them refused by both")
+
+
+def write_orders(path):
+    lines = [f"# What the classes of torch.distributed.pipelining, PyTorch {torch.__version__.split('+')[0]}, have "
+             "every rank do, written by tests/torch/test_torch.py --write.",
+             "# A line CLASS OURS P M V, and a line a rank behind it; or `refused` in their place."]
+    for name, (ours, chunks, _) in ORDERS.items():
+        v = 2 if 2 in chunks else 1
+        for p, m in WRITTEN:
+            order = order_of(name, p, m, v)
+            lines += [f"{name} {ours} {p} {m} {v}", *([",".join(rank) for rank in order] if order else ["refused"])]
+    pathlib.Path(path).write_text("\n".join(lines) + "\n")
+    return 0
+
+
 def main(command):
     print(f"PyTorch {torch.__version__}, {RANKS} processes, {MICROBATCHES} microbatches")
     with tempfile.TemporaryDirectory() as name:
@@ -212,8 +300,9 @@ def main(command):
         for path in sorted(folder.glob("Schedule*.csv")):
             print(f"  {path.stem}: span {check_theirs(command, path):g}")
         check_damage(command, folder)
+    check_orders(command)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(write_orders(sys.argv[2]) if sys.argv[1] == "--write" else main(sys.argv[1]))
