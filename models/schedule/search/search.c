@@ -16,7 +16,7 @@ enum { FAVOURITES = 3 }; /* blocks that may be tried before all others */
 
 /* Makes an entry whose block is packed first; in the coarse instances it is only repeated, as others are. */
 static void pack_entry(const pc_tournament *t, pc_entry *e) {
-    if (e->is_made || e->coarse != PC_COARSE_NONE || e->pattern < 0) return;
+    if (e->is_made || e->coarse != PC_COARSE_NONE || e->fitted || e->pattern < 0) return;
     const pc_pattern *pattern = &t->patterns[e->pattern];
     if (!pc_pattern_is_packed(pattern->family)) return;
     pc_block *block = &t->blocks[pc_pattern_microbatches(pattern->family) - 1];
@@ -58,6 +58,7 @@ static void squeeze_candidates(pc_tournament *t, const field *f, int count) {
         for (int i = 0; i < batch; i++) {
             int64_t candidate = candidate_to_squeeze(f, chosen, done + i);
             t->entries[i].pattern = f->list[candidate].pattern;
+            t->entries[i].fitted = NULL;
             t->entries[i].coarse = PC_COARSE_NONE;
             t->entries[i].is_made = false;
             t->entries[i].tag = candidate;
@@ -123,6 +124,7 @@ static int enter_starts(pc_tournament *t, const field *f, int starts) {
         for (int i = 0; i < going && entered < t->entry_count; i++, entered++) {
             pc_entry *e = &t->entries[entered];
             e->pattern = f->count > 0 ? f->list[i].pattern : -1;
+            e->fitted = NULL;
             e->coarse = ways[way].coarse;
             e->way = ways[way].way;
             e->is_made = false;
@@ -162,6 +164,46 @@ static void compete(pc_tournament *t, const field *f, int64_t packed, const pc_s
     run_heat(t, branch_out(t, pc_min(count, effort->best), effort->draws), effort->best_rounds);
 }
 
+/* ---- blocks in the instance's own times ---- */
+
+enum { FITTED = 12, FITTED_DRAWS = 100, FITTED_BEST = 2 };
+
+static bool is_limited(const pc_instance *instance) {
+    for (int d = 0; d < instance->devices; d++)
+        if (pc_instance_is_limited(instance, d)) return true;
+    return false;
+}
+
+/* A tournament of fitted blocks alone; the best of them then stand in `brief`, too. */
+static pc_code run_fitted(const pc_search *search, const pc_search_effort *effort, const pc_fitted *fitted,
+                          pc_tournament *brief, pc_error *error) {
+    pc_tournament t = {0};
+    int branches = (2 + effort->draws) * FITTED_BEST;
+    pc_code code = pc_tournament_create(brief->instance, search->patterns, search->threads,
+                                        pc_max(fitted->count, branches), false, &t, error);
+    for (int i = 0; i < fitted->count && !code; i++) {
+        t.entries[i].fitted = &fitted->blocks[i];
+        t.entries[i].pattern = -1;
+    }
+    if (!code) {
+        run_heat(&t, fitted->count, effort->start_rounds);
+        run_heat(&t, (fitted->count + 1) / 2, effort->better_rounds);
+        int best = pc_min(fitted->count, FITTED_BEST);
+        run_heat(&t, branch_out(&t, best, effort->draws), effort->best_rounds);
+        pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
+    }
+    pc_tournament_free(&t);
+    return code;
+}
+
+static pc_code try_fitted(const pc_search *search, const pc_search_effort *effort, pc_fitted *fitted,
+                          pc_tournament *brief, pc_error *error) {
+    if (!is_limited(brief->instance)) return PC_OK;
+    pc_code code = pc_fitted_find(brief->instance, FITTED, FITTED_DRAWS, fitted, error);
+    if (code || fitted->count == 0) return code;
+    return run_fitted(search, effort, fitted, brief, error);
+}
+
 /* ---- from the short iteration to the whole one ---- */
 
 /* The best orders for the whole iteration: the short ones stretched in several ways and, where that idles or breaks a
@@ -174,7 +216,8 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
     for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++)
         for (int i = 0; i < finalists && !code; i++, count++) {
             pc_entry *e = &full->entries[count];
-            *e = (pc_entry){.pattern = brief->entries[i].pattern, .order = e->order};
+            *e =
+                (pc_entry){.fitted = brief->entries[i].fitted, .pattern = brief->entries[i].pattern, .order = e->order};
             code = pc_stretch(brief->instance, &brief->entries[i].order, attempt, full->instance, &e->order, error);
             e->is_made = true;
             e->is_valid = !code && pc_reorder_squeeze(full->rooms[PC_COARSE_NONE][0], &e->order);
@@ -187,7 +230,10 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         }
     for (int i = 0; i < finalists && !code; i++, count++) {
         pc_entry *e = &full->entries[count];
-        *e = (pc_entry){.pattern = brief->entries[i].pattern, .coarse = brief->entries[i].coarse, .order = e->order};
+        *e = (pc_entry){.fitted = brief->entries[i].fitted,
+                        .pattern = brief->entries[i].pattern,
+                        .coarse = brief->entries[i].coarse,
+                        .order = e->order};
         if (!full->rooms[e->coarse]) e->coarse = PC_COARSE_NONE;
     }
     if (code) return code;
@@ -272,7 +318,7 @@ static pc_code run_favourite(const pc_search *search, const pc_search_effort *ef
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                         int64_t packed, pc_tournament *brief, pc_error *error) {
+                         int64_t packed, pc_fitted *fitted, pc_tournament *brief, pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
     int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
@@ -280,6 +326,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     if (!code) code = pc_candidates_list(search, instance, f.list, &f.count, error);
     if (!code) code = pc_tournament_create(instance, search->patterns, search->threads, entries, true, brief, error);
     if (!code) compete(brief, &f, packed, effort);
+    if (!code && !pc_tournament_is_over(brief)) code = try_fitted(search, effort, fitted, brief, error);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)
@@ -328,6 +375,7 @@ static pc_code run_full(const pc_search *search, const pc_search_effort *effort,
 pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_instance instance = {0};
     pc_tournament brief = {0};
+    pc_fitted fitted = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
     bool is_over = false;
@@ -335,12 +383,13 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     if (!code) code = find_favourite(search, &instance, &favourite, error);
     if (!code) code = run_favourite(search, &effort, &instance, favourite, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
-    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &brief, error);
+    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &fitted, &brief, error);
     if (!code)
         code = instance.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)
                    : run_full(search, &effort, &brief, packed, schedule, block, error);
     pc_tournament_free(&brief);
+    pc_fitted_free(&fitted);
     pc_instance_free(&instance);
     return code;
 }
