@@ -32,6 +32,10 @@ static void run_heat(pc_tournament *t, int count, int rounds) {
     pc_tournament_run(t, count, rounds);
 }
 
+static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
+    return passes <= in_full ? number : pc_max((int)(number * in_full / passes), pc_min(number, at_least));
+}
+
 /* ---- which blocks to start from ---- */
 
 /* The candidates with their squeezed spans. */
@@ -204,6 +208,17 @@ static pc_code try_fitted(const pc_search *search, const pc_search_effort *effor
     return run_fitted(search, effort, fitted, brief, error);
 }
 
+/* ---- kicks ---- */
+
+enum { KICKED = 2, KICKS = 500, PATIENCE = 100, KICKED_PASSES = 1600 };
+
+/* The best few go on by kicks, the fewer the larger the instance. */
+static void kick(pc_tournament *t) {
+    int64_t passes = t->instance->devices * t->instance->passes;
+    int count = pc_min(KICKED, t->entry_count), kicks = scale(KICKS, passes, KICKED_PASSES, 0);
+    pc_tournament_kick(t, count, kicks, scale(PATIENCE, passes, KICKED_PASSES, 0));
+}
+
 /* ---- from the short iteration to the whole one ---- */
 
 /* The best orders for the whole iteration: the short ones stretched in several ways and, where that idles or breaks a
@@ -258,10 +273,6 @@ static int short_length(const pc_search *search) {
     int length = search->effort.length * search->costs->devices / 2 + 8;
     return search->microbatches <= length + length / 2 ? search->microbatches
                                                        : pc_stretch_length(length, search->microbatches);
-}
-
-static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
-    return passes <= in_full ? number : pc_max((int)(number * in_full / passes), pc_min(number, at_least));
 }
 
 /* The effort for an instance of this size. */
@@ -327,6 +338,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     if (!code) code = pc_tournament_create(instance, search->patterns, search->threads, entries, true, brief, error);
     if (!code) compete(brief, &f, packed, effort);
     if (!code && !pc_tournament_is_over(brief)) code = try_fitted(search, effort, fitted, brief, error);
+    if (!code && !pc_tournament_is_over(brief)) kick(brief);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)

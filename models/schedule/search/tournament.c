@@ -100,6 +100,13 @@ static void work_on_entry(void *context, int worker, int64_t index) {
         pc_reorder_improve(t->rooms[PC_COARSE_NONE][worker], t->rounds, e->way, t->enough, &e->order);
 }
 
+static void kick_entry(void *context, int worker, int64_t index) {
+    const pc_tournament *t = context;
+    pc_entry *e = &t->entries[index];
+    if (e->is_valid)
+        pc_reorder_kick(t->rooms[PC_COARSE_NONE][worker], t->kicks, t->patience, (int)index, t->enough, &e->order);
+}
+
 /* ---- the ranks ---- */
 
 static bool is_better(const pc_entry *a, const pc_entry *b) {
@@ -122,6 +129,13 @@ static void rank(pc_entry *entries, int count) {
 void pc_tournament_run(pc_tournament *t, int count, int rounds) {
     t->rounds = rounds;
     pc_parallel_run(t->threads, count, work_on_entry, t);
+    rank(t->entries, count);
+}
+
+void pc_tournament_kick(pc_tournament *t, int count, int kicks, int patience) {
+    t->kicks = kicks;
+    t->patience = patience;
+    pc_parallel_run(t->threads, count, kick_entry, t);
     rank(t->entries, count);
 }
 

@@ -36,7 +36,9 @@ typedef struct pc_tournament {
     pc_reorder **rooms[PC_COARSE_KINDS]; /* one a thread; NULL for coarse instances that would tell nothing new */
     pc_instance coarse[PC_COARSE_KINDS];
     pc_block *blocks; /* two a thread: of one microbatch and of two */
-    int rounds;       /* of the heat that is on */
+    int rounds;       /* of the heat that is on; or */
+    int kicks;        /* its kicks (reorder.h), and after how many without gain an entry goes no further */
+    int patience;
 } pc_tournament;
 
 /* Room for so many entries. `with_coarse`: whether coarse instances may be used. The instance and the patterns must
@@ -48,6 +50,9 @@ void pc_tournament_free(pc_tournament *tournament);
 /* Makes the first `count` entries that are not made yet, gives each so many rounds to and fro, and ranks them: least
  * span first, then makespan, then memory. */
 void pc_tournament_run(pc_tournament *tournament, int count, int rounds);
+
+/* The same with kicks in place of rounds. */
+void pc_tournament_kick(pc_tournament *tournament, int count, int kicks, int patience);
 
 /* Whether the first entry has come as far as any can. */
 bool pc_tournament_is_over(const pc_tournament *tournament);
