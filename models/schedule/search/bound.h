@@ -2,6 +2,7 @@
 #ifndef PC_MODELS_SCHEDULE_SEARCH_BOUND_H
 #define PC_MODELS_SCHEDULE_SEARCH_BOUND_H
 
+#include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/schedule/search/instance.h"
 
@@ -13,5 +14,12 @@
  * cannot hold more than the limit, times the span, less what is not held yet at the start and no longer at the end. A
  * search that reaches it can stop. */
 pc_time pc_instance_least_span(const pc_instance *instance);
+
+/* The same, but as close as we can prove; never less than it. The earliest starts of all passes (bound_heads.h), their
+ * latest ends by the same on the mirror, and one machine in between that may interrupt its work (bound_machine.h), on
+ * the first device and on the one with the most work: on the others it is less where stages are equal. In time that
+ * grows with the passes of all devices; with more than 65,536 of them, or more than 4 chunks, it is
+ * pc_instance_least_span. */
+pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error);
 
 #endif
