@@ -219,3 +219,19 @@ pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error 
     if (!code) *bound = least;
     return code;
 }
+
+/* ---- on demand ---- */
+
+pc_bound pc_bound_first(const pc_instance *instance) {
+    return (pc_bound){.least = pc_instance_least_span(instance)};
+}
+
+pc_code pc_bound_reach(pc_bound *bound, const pc_instance *instance, pc_time span, bool *is_reached, pc_error *error) {
+    pc_code code = PC_OK;
+    if (span > bound->least && !bound->is_close) {
+        code = pc_instance_bound(instance, &bound->least, error);
+        bound->is_close = !code;
+    }
+    *is_reached = !code && span <= bound->least;
+    return code;
+}

@@ -6,6 +6,8 @@
 #include "engine/simtime.h"
 #include "models/schedule/search/instance.h"
 
+#include <stdbool.h>
+
 /* A span that no schedule of the instance can be shorter than, in time that grows with the square of the devices. The
  * longest, over devices, of two times. A device works without a break but for the way of its first microbatch through
  * the rest of the model and back, which it can fill with F alone, and only with as many as its memory holds; and for
@@ -21,5 +23,18 @@ pc_time pc_instance_least_span(const pc_instance *instance);
  * grows with the passes of all devices; with more than 65,536 of them, or more than 4 chunks, it is
  * pc_instance_least_span. */
 pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error);
+
+/* A bound that is made closer when that can make a difference. */
+typedef struct pc_bound {
+    pc_time least;
+    bool is_close;
+} pc_bound;
+
+/* pc_instance_least_span. */
+pc_bound pc_bound_first(const pc_instance *instance);
+
+/* Whether a span is as short as any schedule's of the instance can be; makes the bound pc_instance_bound if that takes
+ * it to know. */
+pc_code pc_bound_reach(pc_bound *bound, const pc_instance *instance, pc_time span, bool *is_reached, pc_error *error);
 
 #endif

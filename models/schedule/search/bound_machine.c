@@ -19,14 +19,24 @@ static void move_gaps(pc_gaps *gaps, int at, int places) {
     gaps->count += places;
 }
 
+/* What was done between the first two gaps counts no longer: they become one. */
+static void forget_first_work(pc_gaps *gaps) {
+    gaps->from[1] = gaps->from[0];
+    move_gaps(gaps, 0, -1);
+}
+
 void pc_gaps_put(pc_gaps *gaps, pc_time ready, pc_time work) {
-    int i = 0;
-    while (gaps->to[i] <= ready) i++;
+    int i = gaps->count - 1; /* most jobs are late ones */
+    while (i > 0 && gaps->to[i - 1] > ready) i--;
     while (work > 0) {
         pc_time from = gaps->from[i] > ready ? gaps->from[i] : ready, room = gaps->to[i] - from;
         pc_time worked = work < room ? work : room;
         if (from > gaps->from[i] && worked < room) {
-            if (gaps->count == PC_GAPS_MAX) return;
+            if (gaps->count == PC_GAPS_MAX) {
+                forget_first_work(gaps);
+                if (i > 0) i--;
+                continue;
+            }
             move_gaps(gaps, i, 1);
             gaps->to[i] = from;
             gaps->from[i + 1] = from + worked;

@@ -7,7 +7,7 @@
 #include "models/schedule/search/instance.h"
 
 /* Times that the machine is free, ascending; the last has no end. */
-enum { PC_GAPS_MAX = 24 };
+enum { PC_GAPS_MAX = 8 };
 typedef struct pc_gaps {
     int count;
     pc_time from[PC_GAPS_MAX], to[PC_GAPS_MAX];
@@ -21,8 +21,8 @@ typedef struct pc_gaps {
 void pc_gaps_clear(pc_gaps *gaps);
 
 /* A job that is ready then works as soon as the machine is free, in pieces if need be. The times at which the machine
- * works do not depend on the order in which its jobs are put in. Where there would be more gaps than fit, the job is
- * left out, so that the machine is done earlier than it can be, never later. */
+ * works do not depend on the order in which its jobs are put in. Where there would be more gaps than fit, the first
+ * work is forgotten: jobs that are put in later can then be done earlier than they could be, never later. */
 void pc_gaps_put(pc_gaps *gaps, pc_time ready, pc_time work);
 
 /* When the last job is done. */
