@@ -157,36 +157,43 @@ static int first_cell(const pc_instance *instance) {
     return cell;
 }
 
-/* A microbatch alone: how long it takes, and when each of its passes starts. */
-static pc_time run_alone(const fitting *f) {
+/* A microbatch alone: how long it takes, and when each of its passes starts, a number a cell; W right behind their B.
+ */
+static pc_time run_alone(const pc_instance *instance, pc_time *start) {
     pc_time time = 0, last = 0;
-    for (int cell = f->first; cell != PC_INSTANCE_NONE; cell = f->instance->cells[cell].after) {
-        if (cell != f->first) time += f->instance->cells[cell].before_delay;
-        f->start[cell] = time;
-        time += f->instance->cells[cell].duration;
+    for (int cell = first_cell(instance); cell != PC_INSTANCE_NONE; cell = instance->cells[cell].after) {
+        if (instance->cells[cell].before != PC_INSTANCE_NONE) time += instance->cells[cell].before_delay;
+        start[cell] = time;
+        time += instance->cells[cell].duration;
         if (time > last) last = time;
-        if (!has_w(f->instance, cell)) continue;
-        int w = cell + f->instance->chunks;
-        f->start[w] = time;
-        if (time + f->instance->cells[w].duration > last) last = time + f->instance->cells[w].duration;
+        if (!has_w(instance, cell)) continue;
+        int w = cell + instance->chunks;
+        start[w] = time;
+        if (time + instance->cells[w].duration > last) last = time + instance->cells[w].duration;
     }
     return last;
 }
 
-/* No block of one microbatch has a shorter interval: a device works so long, or holds so much for so long. */
-static double least_interval(const fitting *f) {
-    const pc_instance *instance = f->instance;
+static double longest_work(const pc_instance *instance) {
+    double longest = 0;
+    for (int d = 0; d < instance->devices; d++) {
+        double work = 0;
+        for (int type = 0; type < instance->types; type++)
+            work += (double)instance->cells[d * instance->types + type].duration;
+        if (work > longest) longest = work;
+    }
+    return longest;
+}
+
+/* In a shorter interval a device would hold more than its limit: what a microbatch holds alone, bytes times time. */
+static double least_by_memory(const pc_instance *instance, const pc_time *start) {
     double least = 0;
     for (int d = 0; d < instance->devices; d++) {
-        double work = 0, held = 0;
-        for (int cell = d * instance->types; cell < (d + 1) * instance->types; cell++) {
-            work += (double)instance->cells[cell].duration;
-            held -= (double)instance->cells[cell].taken * (double)f->start[cell];
-        }
-        double by_memory =
-            pc_instance_is_limited(instance, d) && instance->limit[d] > 0 ? held / (double)instance->limit[d] : 0;
-        if (work > least) least = work;
-        if (by_memory > least) least = by_memory;
+        double held = 0, limit = (double)instance->limit[d];
+        if (limit <= 0 || !pc_instance_is_limited(instance, d)) continue;
+        for (int cell = d * instance->types; cell < (d + 1) * instance->types; cell++)
+            held -= (double)instance->cells[cell].taken * (double)start[cell];
+        if (held / limit > least) least = held / limit;
     }
     return least;
 }
@@ -210,6 +217,7 @@ static bool fits(fitting *f, double interval, int draws) {
     return false;
 }
 
+#define TIGHT       0.8
 #define WIDE_STEP   1.0625
 #define NARROW_STEP 1.015625
 enum { FEWER_DRAWS = 4, MISSES = 3 };
@@ -264,13 +272,16 @@ static void free_room(fitting *f) {
     pc_free(f->waiting);
 }
 
-pc_code pc_fitted_find(const pc_instance *instance, int wanted, int draws, pc_fitted *fitted, pc_error *error) {
+pc_code pc_fitted_find(const pc_instance *instance, int wanted, int draws, bool if_tight, pc_fitted *fitted,
+                       pc_error *error) {
     fitting f = {.instance = instance, .first = first_cell(instance), .stream = PC_GOLDEN};
     *fitted = (pc_fitted){.blocks = pc_alloc((size_t)wanted * MICROBATCHES_MAX, sizeof *fitted->blocks)};
     pc_code code = fitted->blocks && allocate(&f) ? PC_OK : pc_error_no_memory(error);
-    pc_time alone = code ? 0 : run_alone(&f);
-    double least = code ? 0 : least_interval(&f);
-    for (int many = 1; many <= MICROBATCHES_MAX && !code && least >= 1; many++) {
+    pc_time alone = code ? 0 : run_alone(instance, f.start);
+    double least = code ? 0 : longest_work(instance), by_memory = code ? 0 : least_by_memory(instance, f.start);
+    bool is_wanted = least >= 1 && !(if_tight && by_memory < TIGHT * least);
+    if (by_memory > least) least = by_memory;
+    for (int many = 1; many <= MICROBATCHES_MAX && !code && is_wanted; many++) {
         f.microbatches = many;
         f.latest = WAITS_MAX * (alone + many * (pc_time)least);
         code = find_blocks(&f, least, (double)alone, wanted, draws, fitted, error);

@@ -17,6 +17,8 @@
 #include "engine/simtime.h"
 #include "models/schedule/search/instance.h"
 
+#include <stdbool.h>
+
 /* A block of one or two microbatches. */
 typedef struct pc_fitted_block {
     int microbatches;
@@ -30,8 +32,10 @@ typedef struct pc_fitted {
 } pc_fitted;
 
 /* Up to `wanted` blocks of one microbatch and as many of two, `draws` for every interval that is tried. None where
- * passes take no time. Free with pc_fitted_free. */
-pc_code pc_fitted_find(const pc_instance *instance, int wanted, int draws, pc_fitted *fitted, pc_error *error);
+ * passes take no time; nor, if `if_tight`, where the limits leave more room than a quarter above what passes hold that
+ * wait for nothing, while their device works all the time. Free with pc_fitted_free. */
+pc_code pc_fitted_find(const pc_instance *instance, int wanted, int draws, bool if_tight, pc_fitted *fitted,
+                       pc_error *error);
 void pc_fitted_free(pc_fitted *fitted);
 
 /* Writes order->pass: the block put down again and again, for as many microbatches as the instance has. Those of one

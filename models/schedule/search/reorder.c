@@ -8,7 +8,7 @@
 #define NEVER   (INT64_MAX / 2)
 #define NOT_YET INT64_C(-1)
 
-enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 3 };
+enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1 };
 
 /* Where one device stands in a sweep. */
 typedef struct device_state {

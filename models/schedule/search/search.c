@@ -168,9 +168,9 @@ static void compete(pc_tournament *t, const field *f, int64_t packed, const pc_s
     run_heat(t, branch_out(t, pc_min(count, effort->best), effort->draws), effort->best_rounds);
 }
 
-/* ---- blocks in the instance's own times ---- */
+/* ---- blocks in the instance's own times, and kicks ---- */
 
-enum { FITTED = 12, FITTED_DRAWS = 100, FITTED_BEST = 2 };
+enum { FITTED = 12, FITTED_DRAWS = 100, FITTED_BEST = 2, KICKS = 400, PATIENCE = 80, FULL_PASSES = 1600 };
 
 static bool is_limited(const pc_instance *instance) {
     for (int d = 0; d < instance->devices; d++)
@@ -182,41 +182,37 @@ static bool is_limited(const pc_instance *instance) {
 static pc_code run_fitted(const pc_search *search, const pc_search_effort *effort, const pc_fitted *fitted,
                           pc_tournament *brief, pc_error *error) {
     pc_tournament t = {0};
-    int branches = (2 + effort->draws) * FITTED_BEST;
+    int best = pc_min(fitted->count, FITTED_BEST), branches = (2 + effort->draws) * best;
     pc_code code = pc_tournament_create(brief->instance, search->patterns, search->threads,
                                         pc_max(fitted->count, branches), false, &t, error);
-    for (int i = 0; i < fitted->count && !code; i++) {
-        t.entries[i].fitted = &fitted->blocks[i];
-        t.entries[i].pattern = -1;
-    }
+    t.enough = brief->enough;
+    for (int i = 0; i < fitted->count && !code; i++)
+        t.entries[i] = (pc_entry){.fitted = &fitted->blocks[i], .pattern = -1, .order = t.entries[i].order};
     if (!code) {
         run_heat(&t, fitted->count, effort->start_rounds);
         run_heat(&t, (fitted->count + 1) / 2, effort->better_rounds);
-        int best = pc_min(fitted->count, FITTED_BEST);
-        run_heat(&t, branch_out(&t, best, effort->draws), effort->best_rounds);
+        if (!pc_tournament_is_over(&t)) run_heat(&t, branch_out(&t, best, effort->draws), effort->best_rounds);
         pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
     }
     pc_tournament_free(&t);
     return code;
 }
 
-static pc_code try_fitted(const pc_search *search, const pc_search_effort *effort, pc_fitted *fitted,
-                          pc_tournament *brief, pc_error *error) {
-    if (!is_limited(brief->instance)) return PC_OK;
-    pc_code code = pc_fitted_find(brief->instance, FITTED, FITTED_DRAWS, fitted, error);
+/* What else is done where no bound was reached; the less the larger the instance. Cells that are all as long serve well
+ * where times are equal, unless memory is tight. */
+static pc_code go_on(const pc_search *search, const pc_search_effort *effort, pc_fitted *fitted, pc_tournament *brief,
+                     pc_error *error) {
+    const pc_instance *instance = brief->instance;
+    int64_t passes = instance->devices * instance->passes;
+    bool are_equal = !brief->rooms[PC_COARSE_CELLS];
+    if (!is_limited(instance)) return PC_OK;
+    pc_code code = pc_fitted_find(instance, scale(FITTED, passes, FULL_PASSES, 2),
+                                  scale(FITTED_DRAWS, passes, FULL_PASSES, 8), are_equal, fitted, error);
     if (code || fitted->count == 0) return code;
-    return run_fitted(search, effort, fitted, brief, error);
-}
-
-/* ---- kicks ---- */
-
-enum { KICKED = 2, KICKS = 500, PATIENCE = 100, KICKED_PASSES = 1600 };
-
-/* The best few go on by kicks, the fewer the larger the instance. */
-static void kick(pc_tournament *t) {
-    int64_t passes = t->instance->devices * t->instance->passes;
-    int count = pc_min(KICKED, t->entry_count), kicks = scale(KICKS, passes, KICKED_PASSES, 0);
-    pc_tournament_kick(t, count, kicks, scale(PATIENCE, passes, KICKED_PASSES, 0));
+    code = run_fitted(search, effort, fitted, brief, error);
+    if (!code && !pc_tournament_is_over(brief))
+        pc_tournament_kick(brief, 1, scale(KICKS, passes, FULL_PASSES, 0), PATIENCE);
+    return code;
 }
 
 /* ---- from the short iteration to the whole one ---- */
@@ -225,7 +221,7 @@ static void kick(pc_tournament *t) {
  * limit, their blocks repeated and reordered at full length; the packed one in any case. */
 static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packed, pc_tournament *full, int rounds,
                         pc_error *error) {
-    pc_time added = full->enough - brief->enough;
+    pc_time added = full->least - brief->least;
     int count = 0;
     pc_code code = PC_OK;
     for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++)
@@ -251,13 +247,14 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
                         .order = e->order};
         if (!full->rooms[e->coarse]) e->coarse = PC_COARSE_NONE;
     }
+    if (!code) code = pc_instance_bound(full->instance, &full->enough, error);
     if (code) return code;
     if (packed >= 0) {
         pc_entry *e = &full->entries[count++];
         *e = (pc_entry){.pattern = packed, .order = e->order};
     }
     run_heat(full, count, 1);
-    run_heat(full, pc_min(count, 4), rounds);
+    if (!pc_tournament_is_over(full)) run_heat(full, pc_min(count, 4), rounds);
     return PC_OK;
 }
 
@@ -313,7 +310,7 @@ static pc_code find_favourite(const pc_search *search, const pc_instance *instan
 /* A tournament of one block alone: where it cannot be beaten, there is nothing more to do. *is_over says so; else the
  * tournament is empty. */
 static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                             int64_t favourite, pc_tournament *t, bool *is_over, pc_error *error) {
+                             int64_t favourite, pc_bound *bound, pc_tournament *t, bool *is_over, pc_error *error) {
     *is_over = false;
     if (favourite < 0) return PC_OK;
     pc_code code = pc_tournament_create(instance, search->patterns, search->threads, 1, false, t, error);
@@ -322,23 +319,28 @@ static pc_code run_favourite(const pc_search *search, const pc_search_effort *ef
         run_heat(t, 1, 0);
         if (!pc_tournament_is_over(t)) run_heat(t, 1, effort->start_rounds);
         bool is_all = is_large(search, instance->devices * instance->passes);
-        *is_over = pc_tournament_is_over(t) || (is_all && t->entries[0].is_valid);
+        if (t->entries[0].is_valid && !is_all)
+            code = pc_bound_reach(bound, instance, t->entries[0].order.span, is_over, error);
+        else
+            *is_over = t->entries[0].is_valid;
     }
     if (code || !*is_over) pc_tournament_free(t);
     return code;
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                         int64_t packed, pc_fitted *fitted, pc_tournament *brief, pc_error *error) {
+                         int64_t packed, const pc_bound *bound, pc_fitted *fitted, pc_tournament *brief,
+                         pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
     int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
     pc_code code = f.list && f.span ? PC_OK : pc_error_no_memory(error);
     if (!code) code = pc_candidates_list(search, instance, f.list, &f.count, error);
     if (!code) code = pc_tournament_create(instance, search->patterns, search->threads, entries, true, brief, error);
+    if (!code && !bound->is_close) code = pc_instance_bound(instance, &brief->enough, error);
+    if (!code && bound->is_close) brief->enough = bound->least;
     if (!code) compete(brief, &f, packed, effort);
-    if (!code && !pc_tournament_is_over(brief)) code = try_fitted(search, effort, fitted, brief, error);
-    if (!code && !pc_tournament_is_over(brief)) kick(brief);
+    if (!code && !pc_tournament_is_over(brief)) code = go_on(search, effort, fitted, brief, error);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)
@@ -390,12 +392,13 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     pc_fitted fitted = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
+    pc_bound bound = code ? (pc_bound){0} : pc_bound_first(&instance);
     bool is_over = false;
     int64_t favourite = -1;
     if (!code) code = find_favourite(search, &instance, &favourite, error);
-    if (!code) code = run_favourite(search, &effort, &instance, favourite, &brief, &is_over, error);
+    if (!code) code = run_favourite(search, &effort, &instance, favourite, &bound, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
-    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &fitted, &brief, error);
+    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &bound, &fitted, &brief, error);
     if (!code)
         code = instance.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)
