@@ -12,6 +12,7 @@
 #include "models/schedule/search/answers.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/coarse.h"
+#include "models/schedule/search/known.h"
 
 #include <string.h>
 
@@ -167,7 +168,7 @@ static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, p
  * `instance` is. */
 static pc_code ask(contest *c, const pc_generator *name, const pc_instance *instance, pc_error *error) {
     pc_time span = 0;
-    pc_bound bound = pc_bound_first(instance);
+    pc_bound bound = pc_known_first(instance);
     int behind = c->request->searches_once ? TIMES_COSTS + 1 : TIMES;
     for (int kind = TIMES_COSTS; kind < behind; kind++) {
         bool is_reached = false;

@@ -5,6 +5,7 @@
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/candidates.h"
 #include "models/schedule/search/instance.h"
+#include "models/schedule/search/known.h"
 #include "models/schedule/search/stretch.h"
 #include "models/schedule/search/tournament.h"
 
@@ -206,6 +207,7 @@ static pc_code go_on(const pc_search *search, const pc_search_effort *effort, pc
     int64_t passes = instance->devices * instance->passes;
     bool are_equal = !brief->rooms[PC_COARSE_CELLS];
     if (!is_limited(instance)) return PC_OK;
+    pc_fitted_free(fitted);
     pc_code code = pc_fitted_find(instance, scale(FITTED, passes, FULL_PASSES, 2),
                                   scale(FITTED_DRAWS, passes, FULL_PASSES, 8), are_equal, fitted, error);
     if (code || fitted->count == 0) return code;
@@ -254,7 +256,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         *e = (pc_entry){.pattern = packed, .order = e->order};
     }
     run_heat(full, count, 1);
-    if (!pc_tournament_is_over(full)) run_heat(full, pc_min(count, 4), rounds);
+    if (!pc_tournament_is_over(full)) run_heat(full, pc_min(count, finalists == 1 ? 1 : 4), rounds);
     return PC_OK;
 }
 
@@ -307,18 +309,18 @@ static pc_code find_favourite(const pc_search *search, const pc_instance *instan
     return PC_OK;
 }
 
-/* A tournament of one block alone: where it cannot be beaten, there is nothing more to do. *is_over says so; else the
- * tournament is empty. */
-static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                             int64_t favourite, pc_bound *bound, pc_tournament *t, bool *is_over, pc_error *error) {
-    *is_over = false;
-    if (favourite < 0) return PC_OK;
+/* A tournament of one block alone, a pattern or a fitted one: where it cannot be beaten, or `is_all` that is tried,
+ * there is nothing more to do. *is_over says so; else the tournament is empty. */
+static pc_code run_alone(const pc_search *search, pc_entry start, const pc_instance *instance, int rounds, bool is_all,
+                         pc_bound *bound, pc_tournament *t, bool *is_over, pc_error *error) {
     pc_code code = pc_tournament_create(instance, search->patterns, search->threads, 1, false, t, error);
+    *is_over = false;
     if (!code) {
-        t->entries[0].pattern = favourite;
+        start.order = t->entries[0].order;
+        t->entries[0] = start;
+        if (bound->is_close) t->enough = bound->least;
         run_heat(t, 1, 0);
-        if (!pc_tournament_is_over(t)) run_heat(t, 1, effort->start_rounds);
-        bool is_all = is_large(search, instance->devices * instance->passes);
+        if (!pc_tournament_is_over(t)) run_heat(t, 1, rounds);
         if (t->entries[0].is_valid && !is_all)
             code = pc_bound_reach(bound, instance, t->entries[0].order.span, is_over, error);
         else
@@ -326,6 +328,25 @@ static pc_code run_favourite(const pc_search *search, const pc_search_effort *ef
     }
     if (code || !*is_over) pc_tournament_free(t);
     return code;
+}
+
+enum { FEW_DRAWS = 16 };
+
+/* The favourite; then, where it is known how short a schedule is to be, the first fitted block. */
+static pc_code run_favourites(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
+                              int64_t favourite, pc_bound *bound, pc_fitted *fitted, pc_tournament *t, bool *is_over,
+                              pc_error *error) {
+    bool is_all = is_large(search, instance->devices * instance->passes), is_known = bound->is_close;
+    pc_code code = PC_OK;
+    *is_over = false;
+    if (favourite >= 0)
+        code = run_alone(search, (pc_entry){.pattern = favourite}, instance, effort->start_rounds, is_all, bound, t,
+                         is_over, error);
+    if (code || *is_over || !is_known) return code;
+    code = pc_fitted_find(instance, 1, FEW_DRAWS, false, fitted, error);
+    if (code || fitted->count == 0) return code;
+    return run_alone(search, (pc_entry){.fitted = fitted->blocks, .pattern = -1}, instance, effort->start_rounds, false,
+                     bound, t, is_over, error);
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
@@ -392,11 +413,11 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     pc_fitted fitted = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
-    pc_bound bound = code ? (pc_bound){0} : pc_bound_first(&instance);
+    pc_bound bound = code ? (pc_bound){0} : pc_known_first(&instance);
     bool is_over = false;
     int64_t favourite = -1;
     if (!code) code = find_favourite(search, &instance, &favourite, error);
-    if (!code) code = run_favourite(search, &effort, &instance, favourite, &bound, &brief, &is_over, error);
+    if (!code) code = run_favourites(search, &effort, &instance, favourite, &bound, &fitted, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
     if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &bound, &fitted, &brief, error);
     if (!code)
