@@ -12,6 +12,7 @@
 #include "models/schedule/search/answers.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/coarse.h"
+#include "models/schedule/search/known.h"
 
 #include <string.h>
 
@@ -167,7 +168,7 @@ static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, p
  * `instance` is. */
 static pc_code ask(contest *c, const pc_generator *name, const pc_instance *instance, pc_error *error) {
     pc_time span = 0;
-    pc_bound bound = pc_bound_first(instance);
+    pc_bound bound = pc_known_first(instance);
     int behind = c->request->searches_once ? TIMES_COSTS + 1 : TIMES;
     for (int kind = TIMES_COSTS; kind < behind; kind++) {
         bool is_reached = false;
@@ -264,6 +265,55 @@ static pc_code ask_others(contest *c, pc_error *error) {
     return code;
 }
 
+/* ---- the same within the asker's own limits ---- */
+
+static bool is_large(const contest *c) {
+    return c->answers.instance->devices * c->answers.instance->passes >= LARGE;
+}
+
+/* Lowers every limit by one chunk, or to the next whole number of chunks. False where a device would have too little
+ * memory then, or has no limit. */
+static bool lower_limits(const contest *c) {
+    const pc_costs *costs = c->request->costs;
+    for (int d = 0; d < costs->devices; d++) {
+        int64_t chunk = 0;
+        for (int i = 0; i < costs->chunks; i++)
+            if (costs->activation_bytes[pc_costs_index(costs, d, i)] > chunk)
+                chunk = costs->activation_bytes[pc_costs_index(costs, d, i)];
+        if (chunk == 0) continue;
+        if (c->limit_bytes[d] == PC_NO_LIMIT) return false;
+        c->limit_bytes[d] = (c->limit_bytes[d] - 1) / chunk * chunk;
+        if (c->limit_bytes[d] < pc_generator_least_memory(c->asker, costs, d)) return false;
+    }
+    return true;
+}
+
+/* One search at the costs, of this name's family, within the limits that stand. */
+static pc_code ask_once(contest *c, const pc_generator *name, pc_error *error) {
+    pc_instance instance;
+    pc_time span;
+    bool is_reached = false;
+    pc_code code = instance_of(c, name, &instance, error);
+    if (code) return code;
+    pc_bound bound = pc_bound_first(&instance);
+    code = pc_answers_reach(&c->answers, &instance, &bound, &is_reached, error);
+    if (!code && !is_reached) code = ask_at(c, name, TIMES_COSTS, &span, error);
+    pc_instance_free(&instance);
+    return code;
+}
+
+/* The blocks of all families that have the asker's kinds of passes, and what is found within the next lower limit: with
+ * more memory no schedule shall be longer. */
+static pc_code ask_within(contest *c, pc_error *error) {
+    const pc_generator *widest = pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
+    pc_code code = PC_OK;
+    if (is_large(c) || !c->asker->splits) return PC_OK;
+    find_limits(c, c->asker);
+    if (!pc_searched_are_one(widest, c->asker)) code = ask_once(c, widest, error);
+    if (!code && lower_limits(c)) code = ask_once(c, c->asker, error);
+    return code;
+}
+
 /* ---- the answer ---- */
 
 /* Reordering leaves the block it starts from where that saves time: what the schedule then repeats takes its place. */
@@ -283,6 +333,7 @@ static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *e
 static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_code code = ask(c, c->asker, c->answers.instance, error);
     if (!code && !c->request->searches_once) code = ask_others(c, error);
+    if (!code && !c->request->searches_once) code = ask_within(c, error);
     if (!code) code = pc_instance_to_schedule(c->answers.instance, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;
     *block = c->answers.block;

@@ -8,7 +8,7 @@
 #define NEVER   (INT64_MAX / 2)
 #define NOT_YET INT64_C(-1)
 
-enum { ROUNDS_WITHOUT_GAIN = 4 };
+enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1 };
 
 /* Where one device stands in a sweep. */
 typedef struct device_state {
@@ -33,7 +33,7 @@ struct pc_reorder {
     int64_t *window;   /* a number a device: how far ahead in the old order a pass may be pulled from */
     int32_t *ready;    /* devices that may go on when squeezing; a stack */
     int ready_count;
-    pc_instance_order to, fro, now;
+    pc_instance_order to, fro, now, trial;
 };
 
 /* ---- the room ---- */
@@ -79,6 +79,7 @@ pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_
     if (!code) code = pc_instance_order_create(instance, &r->to, error);
     if (!code) code = pc_instance_order_create(instance, &r->fro, error);
     if (!code) code = pc_instance_order_create(instance, &r->now, error);
+    if (!code) code = pc_instance_order_create(instance, &r->trial, error);
     if (!code && !allocate(r)) code = pc_error_no_memory(error);
     if (code) {
         pc_reorder_free(r);
@@ -98,6 +99,7 @@ void pc_reorder_free(pc_reorder *r) {
     pc_instance_order_free(&r->to);
     pc_instance_order_free(&r->fro);
     pc_instance_order_free(&r->now);
+    pc_instance_order_free(&r->trial);
     pc_free(r);
 }
 
@@ -572,4 +574,39 @@ void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_i
         without_gain = order->span < span ? 0 : without_gain + 1;
     }
     order->peak = peak_of(r->instance, order);
+}
+
+/* ---- kicks ---- */
+
+enum { MOVES = 3, FARTHEST = 6 };
+
+/* Moves a pass of one device to another place nearby; not past others of its type. */
+static void move_pass(const pc_instance *instance, uint64_t *stream, pc_instance_order *order) {
+    int device = (int)(draw(stream) % (uint64_t)instance->devices);
+    int64_t at = (int64_t)(draw(stream) % (uint64_t)instance->passes), far = 1 + (int64_t)(draw(stream) % FARTHEST);
+    bool is_later = draw(stream) % 2 == 0;
+    pc_instance_pass *first = order->pass + device * instance->passes + at, *last = first + far;
+    if (at + far >= instance->passes) return;
+    pc_instance_pass moved = is_later ? *first : *last;
+    for (pc_instance_pass *pass = first; pass <= last; pass++)
+        if (*pass != moved && pc_instance_pass_type(*pass) == pc_instance_pass_type(moved)) return;
+    if (is_later)
+        memmove(first, first + 1, (size_t)far * sizeof *first);
+    else
+        memmove(first + 1, first, (size_t)far * sizeof *first);
+    *(is_later ? last : first) = moved;
+}
+
+void pc_reorder_kick(pc_reorder *r, int kicks, int patience, int way, pc_time enough, pc_instance_order *order) {
+    uint64_t stream = pc_seed_of((uint64_t)way);
+    for (int kick = 0, without_gain = 0; kick < kicks && without_gain < patience && order->span > enough; kick++) {
+        pc_time span = order->span;
+        pc_instance_order_copy(r->instance, order, &r->trial);
+        for (int moves = 1 + (int)(draw(&stream) % MOVES); moves > 0; moves--)
+            move_pass(r->instance, &stream, &r->trial);
+        if (!pc_reorder_squeeze(r, &r->trial)) continue;
+        pc_reorder_improve(r, ROUNDS_AFTER_A_KICK, kick % 2, enough, &r->trial);
+        if (r->trial.span <= span) pc_instance_order_copy(r->instance, &r->trial, order);
+        without_gain = order->span < span ? 0 : without_gain + 1;
+    }
 }

@@ -5,6 +5,7 @@
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/candidates.h"
 #include "models/schedule/search/instance.h"
+#include "models/schedule/search/known.h"
 #include "models/schedule/search/stretch.h"
 #include "models/schedule/search/tournament.h"
 
@@ -16,7 +17,7 @@ enum { FAVOURITES = 3 }; /* blocks that may be tried before all others */
 
 /* Makes an entry whose block is packed first; in the coarse instances it is only repeated, as others are. */
 static void pack_entry(const pc_tournament *t, pc_entry *e) {
-    if (e->is_made || e->coarse != PC_COARSE_NONE || e->pattern < 0) return;
+    if (e->is_made || e->coarse != PC_COARSE_NONE || e->fitted || e->pattern < 0) return;
     const pc_pattern *pattern = &t->patterns[e->pattern];
     if (!pc_pattern_is_packed(pattern->family)) return;
     pc_block *block = &t->blocks[pc_pattern_microbatches(pattern->family) - 1];
@@ -30,6 +31,10 @@ static void pack_entry(const pc_tournament *t, pc_entry *e) {
 static void run_heat(pc_tournament *t, int count, int rounds) {
     for (int i = 0; i < count; i++) pack_entry(t, &t->entries[i]);
     pc_tournament_run(t, count, rounds);
+}
+
+static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
+    return passes <= in_full ? number : pc_max((int)(number * in_full / passes), pc_min(number, at_least));
 }
 
 /* ---- which blocks to start from ---- */
@@ -58,6 +63,7 @@ static void squeeze_candidates(pc_tournament *t, const field *f, int count) {
         for (int i = 0; i < batch; i++) {
             int64_t candidate = candidate_to_squeeze(f, chosen, done + i);
             t->entries[i].pattern = f->list[candidate].pattern;
+            t->entries[i].fitted = NULL;
             t->entries[i].coarse = PC_COARSE_NONE;
             t->entries[i].is_made = false;
             t->entries[i].tag = candidate;
@@ -123,6 +129,7 @@ static int enter_starts(pc_tournament *t, const field *f, int starts) {
         for (int i = 0; i < going && entered < t->entry_count; i++, entered++) {
             pc_entry *e = &t->entries[entered];
             e->pattern = f->count > 0 ? f->list[i].pattern : -1;
+            e->fitted = NULL;
             e->coarse = ways[way].coarse;
             e->way = ways[way].way;
             e->is_made = false;
@@ -162,6 +169,54 @@ static void compete(pc_tournament *t, const field *f, int64_t packed, const pc_s
     run_heat(t, branch_out(t, pc_min(count, effort->best), effort->draws), effort->best_rounds);
 }
 
+/* ---- blocks in the instance's own times, and kicks ---- */
+
+enum { FITTED = 12, FITTED_DRAWS = 100, FITTED_BEST = 2, KICKS = 400, PATIENCE = 80, FULL_PASSES = 1600 };
+
+static bool is_limited(const pc_instance *instance) {
+    for (int d = 0; d < instance->devices; d++)
+        if (pc_instance_is_limited(instance, d)) return true;
+    return false;
+}
+
+/* A tournament of fitted blocks alone; the best of them then stand in `brief`, too. */
+static pc_code run_fitted(const pc_search *search, const pc_search_effort *effort, const pc_fitted *fitted,
+                          pc_tournament *brief, pc_error *error) {
+    pc_tournament t = {0};
+    int best = pc_min(fitted->count, FITTED_BEST), branches = (2 + effort->draws) * best;
+    pc_code code = pc_tournament_create(brief->instance, search->patterns, search->threads,
+                                        pc_max(fitted->count, branches), false, &t, error);
+    t.enough = brief->enough;
+    for (int i = 0; i < fitted->count && !code; i++)
+        t.entries[i] = (pc_entry){.fitted = &fitted->blocks[i], .pattern = -1, .order = t.entries[i].order};
+    if (!code) {
+        run_heat(&t, fitted->count, effort->start_rounds);
+        run_heat(&t, (fitted->count + 1) / 2, effort->better_rounds);
+        if (!pc_tournament_is_over(&t)) run_heat(&t, branch_out(&t, best, effort->draws), effort->best_rounds);
+        pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
+    }
+    pc_tournament_free(&t);
+    return code;
+}
+
+/* What else is done where no bound was reached; the less the larger the instance. Cells that are all as long serve well
+ * where times are equal, unless memory is tight. */
+static pc_code go_on(const pc_search *search, const pc_search_effort *effort, pc_fitted *fitted, pc_tournament *brief,
+                     pc_error *error) {
+    const pc_instance *instance = brief->instance;
+    int64_t passes = instance->devices * instance->passes;
+    bool are_equal = !brief->rooms[PC_COARSE_CELLS];
+    if (!is_limited(instance)) return PC_OK;
+    pc_fitted_free(fitted);
+    pc_code code = pc_fitted_find(instance, scale(FITTED, passes, FULL_PASSES, 2),
+                                  scale(FITTED_DRAWS, passes, FULL_PASSES, 8), are_equal, fitted, error);
+    if (code || fitted->count == 0) return code;
+    code = run_fitted(search, effort, fitted, brief, error);
+    if (!code && !pc_tournament_is_over(brief))
+        pc_tournament_kick(brief, 1, scale(KICKS, passes, FULL_PASSES, 0), PATIENCE);
+    return code;
+}
+
 /* ---- from the short iteration to the whole one ---- */
 
 /* The best orders for the whole iteration: the short ones stretched in several ways and, where that idles or breaks a
@@ -174,7 +229,8 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
     for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++)
         for (int i = 0; i < finalists && !code; i++, count++) {
             pc_entry *e = &full->entries[count];
-            *e = (pc_entry){.pattern = brief->entries[i].pattern, .order = e->order};
+            *e =
+                (pc_entry){.fitted = brief->entries[i].fitted, .pattern = brief->entries[i].pattern, .order = e->order};
             code = pc_stretch(brief->instance, &brief->entries[i].order, attempt, full->instance, &e->order, error);
             e->is_made = true;
             e->is_valid = !code && pc_reorder_squeeze(full->rooms[PC_COARSE_NONE][0], &e->order);
@@ -187,7 +243,10 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         }
     for (int i = 0; i < finalists && !code; i++, count++) {
         pc_entry *e = &full->entries[count];
-        *e = (pc_entry){.pattern = brief->entries[i].pattern, .coarse = brief->entries[i].coarse, .order = e->order};
+        *e = (pc_entry){.fitted = brief->entries[i].fitted,
+                        .pattern = brief->entries[i].pattern,
+                        .coarse = brief->entries[i].coarse,
+                        .order = e->order};
         if (!full->rooms[e->coarse]) e->coarse = PC_COARSE_NONE;
     }
     if (!code) code = pc_instance_bound(full->instance, &full->enough, error);
@@ -197,7 +256,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         *e = (pc_entry){.pattern = packed, .order = e->order};
     }
     run_heat(full, count, 1);
-    if (!pc_tournament_is_over(full)) run_heat(full, pc_min(count, 4), rounds);
+    if (!pc_tournament_is_over(full)) run_heat(full, pc_min(count, finalists == 1 ? 1 : 4), rounds);
     return PC_OK;
 }
 
@@ -213,10 +272,6 @@ static int short_length(const pc_search *search) {
     int length = search->effort.length * search->costs->devices / 2 + 8;
     return search->microbatches <= length + length / 2 ? search->microbatches
                                                        : pc_stretch_length(length, search->microbatches);
-}
-
-static int scale(int number, int64_t passes, int64_t in_full, int at_least) {
-    return passes <= in_full ? number : pc_max((int)(number * in_full / passes), pc_min(number, at_least));
 }
 
 /* The effort for an instance of this size. */
@@ -254,18 +309,18 @@ static pc_code find_favourite(const pc_search *search, const pc_instance *instan
     return PC_OK;
 }
 
-/* A tournament of one block alone: where it cannot be beaten, there is nothing more to do. *is_over says so; else the
- * tournament is empty. */
-static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                             int64_t favourite, pc_bound *bound, pc_tournament *t, bool *is_over, pc_error *error) {
-    *is_over = false;
-    if (favourite < 0) return PC_OK;
+/* A tournament of one block alone, a pattern or a fitted one: where it cannot be beaten, or `is_all` that is tried,
+ * there is nothing more to do. *is_over says so; else the tournament is empty. */
+static pc_code run_alone(const pc_search *search, pc_entry start, const pc_instance *instance, int rounds, bool is_all,
+                         pc_bound *bound, pc_tournament *t, bool *is_over, pc_error *error) {
     pc_code code = pc_tournament_create(instance, search->patterns, search->threads, 1, false, t, error);
+    *is_over = false;
     if (!code) {
-        t->entries[0].pattern = favourite;
+        start.order = t->entries[0].order;
+        t->entries[0] = start;
+        if (bound->is_close) t->enough = bound->least;
         run_heat(t, 1, 0);
-        if (!pc_tournament_is_over(t)) run_heat(t, 1, effort->start_rounds);
-        bool is_all = is_large(search, instance->devices * instance->passes);
+        if (!pc_tournament_is_over(t)) run_heat(t, 1, rounds);
         if (t->entries[0].is_valid && !is_all)
             code = pc_bound_reach(bound, instance, t->entries[0].order.span, is_over, error);
         else
@@ -275,8 +330,28 @@ static pc_code run_favourite(const pc_search *search, const pc_search_effort *ef
     return code;
 }
 
+enum { FEW_DRAWS = 16 };
+
+/* The favourite; then, where it is known how short a schedule is to be, the first fitted block. */
+static pc_code run_favourites(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
+                              int64_t favourite, pc_bound *bound, pc_fitted *fitted, pc_tournament *t, bool *is_over,
+                              pc_error *error) {
+    bool is_all = is_large(search, instance->devices * instance->passes), is_known = bound->is_close;
+    pc_code code = PC_OK;
+    *is_over = false;
+    if (favourite >= 0)
+        code = run_alone(search, (pc_entry){.pattern = favourite}, instance, effort->start_rounds, is_all, bound, t,
+                         is_over, error);
+    if (code || *is_over || !is_known) return code;
+    code = pc_fitted_find(instance, 1, FEW_DRAWS, false, fitted, error);
+    if (code || fitted->count == 0) return code;
+    return run_alone(search, (pc_entry){.fitted = fitted->blocks, .pattern = -1}, instance, effort->start_rounds, false,
+                     bound, t, is_over, error);
+}
+
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                         int64_t packed, const pc_bound *bound, pc_tournament *brief, pc_error *error) {
+                         int64_t packed, const pc_bound *bound, pc_fitted *fitted, pc_tournament *brief,
+                         pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
     int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
@@ -286,6 +361,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     if (!code && !bound->is_close) code = pc_instance_bound(instance, &brief->enough, error);
     if (!code && bound->is_close) brief->enough = bound->least;
     if (!code) compete(brief, &f, packed, effort);
+    if (!code && !pc_tournament_is_over(brief)) code = go_on(search, effort, fitted, brief, error);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)
@@ -334,20 +410,22 @@ static pc_code run_full(const pc_search *search, const pc_search_effort *effort,
 pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_instance instance = {0};
     pc_tournament brief = {0};
+    pc_fitted fitted = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
-    pc_bound bound = code ? (pc_bound){0} : pc_bound_first(&instance);
+    pc_bound bound = code ? (pc_bound){0} : pc_known_first(&instance);
     bool is_over = false;
     int64_t favourite = -1;
     if (!code) code = find_favourite(search, &instance, &favourite, error);
-    if (!code) code = run_favourite(search, &effort, &instance, favourite, &bound, &brief, &is_over, error);
+    if (!code) code = run_favourites(search, &effort, &instance, favourite, &bound, &fitted, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
-    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &bound, &brief, error);
+    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &bound, &fitted, &brief, error);
     if (!code)
         code = instance.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)
                    : run_full(search, &effort, &brief, packed, schedule, block, error);
     pc_tournament_free(&brief);
+    pc_fitted_free(&fitted);
     pc_instance_free(&instance);
     return code;
 }

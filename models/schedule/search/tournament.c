@@ -67,7 +67,11 @@ void pc_tournament_free(pc_tournament *t) {
 
 /* ---- one entry ---- */
 
-static void repeat_pattern(const pc_tournament *t, int worker, pc_entry *e) {
+static void repeat_block(const pc_tournament *t, int worker, pc_entry *e) {
+    if (e->fitted) {
+        pc_fitted_repeat(e->fitted, t->instance, &e->order);
+        return;
+    }
     if (e->pattern < 0) {
         pc_repeat_one_by_one(t->instance, &e->order);
         return;
@@ -79,7 +83,7 @@ static void repeat_pattern(const pc_tournament *t, int worker, pc_entry *e) {
 }
 
 static void make_entry(const pc_tournament *t, int worker, pc_entry *e) {
-    repeat_pattern(t, worker, e);
+    repeat_block(t, worker, e);
     if (e->coarse != PC_COARSE_NONE) {
         pc_reorder *room = t->rooms[e->coarse][worker];
         if (pc_reorder_squeeze(room, &e->order)) pc_reorder_improve(room, COARSE_ROUNDS, e->way, 0, &e->order);
@@ -94,6 +98,13 @@ static void work_on_entry(void *context, int worker, int64_t index) {
     if (!e->is_made) make_entry(t, worker, e);
     if (e->is_valid && t->rounds > 0)
         pc_reorder_improve(t->rooms[PC_COARSE_NONE][worker], t->rounds, e->way, t->enough, &e->order);
+}
+
+static void kick_entry(void *context, int worker, int64_t index) {
+    const pc_tournament *t = context;
+    pc_entry *e = &t->entries[index];
+    if (e->is_valid)
+        pc_reorder_kick(t->rooms[PC_COARSE_NONE][worker], t->kicks, t->patience, (int)index, t->enough, &e->order);
 }
 
 /* ---- the ranks ---- */
@@ -121,14 +132,30 @@ void pc_tournament_run(pc_tournament *t, int count, int rounds) {
     rank(t->entries, count);
 }
 
+void pc_tournament_kick(pc_tournament *t, int count, int kicks, int patience) {
+    t->kicks = kicks;
+    t->patience = patience;
+    pc_parallel_run(t->threads, count, kick_entry, t);
+    rank(t->entries, count);
+}
+
 bool pc_tournament_is_over(const pc_tournament *t) {
     return t->entries[0].is_valid && t->entries[0].order.span <= t->enough;
 }
 
+static void copy_entry(const pc_instance *instance, const pc_entry *from, pc_entry *to) {
+    pc_instance_order order = to->order;
+    *to = *from;
+    to->order = order;
+    pc_instance_order_copy(instance, &from->order, &to->order);
+}
+
 void pc_tournament_copy_entry(pc_tournament *t, int from, int to) {
-    pc_entry *a = &t->entries[from], *b = &t->entries[to];
-    pc_instance_order order = b->order;
-    *b = *a;
-    b->order = order;
-    pc_instance_order_copy(t->instance, &a->order, &b->order);
+    copy_entry(t->instance, &t->entries[from], &t->entries[to]);
+}
+
+void pc_tournament_adopt(pc_tournament *t, const pc_tournament *other, int count) {
+    for (int i = 0; i < count; i++)
+        copy_entry(t->instance, &other->entries[i], &t->entries[t->entry_count - count + i]);
+    rank(t->entries, t->entry_count);
 }
