@@ -114,6 +114,7 @@ char *run_flag_set(const run_flag *flag, const char *value) {
 static bool is_of_set(const pc_error *error, const run_flag_use *use) {
     char file[128];
     snprintf(file, sizeof file, "--set %s", use->set);
+    pc_error_make_plain(file); /* as an error's texts are */
     return strcmp(pc_error_part_of(error, PC_ERROR_PART_FILE), file) == 0;
 }
 
