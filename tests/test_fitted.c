@@ -98,7 +98,7 @@ static pc_time span_of(int p, int m, const int times[3], int delay, int chunks) 
     pc_schedule s;
     pc_timing *timing;
     pc_timing_result result;
-    int64_t limit[8];
+    int64_t limit[32];
     assert_int_equal(pc_costs_create(p, 2, &costs, NULL), PC_OK);
     for (int i = 0; i < 2 * p; i++) {
         costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_F] = times[0];
@@ -153,13 +153,14 @@ static void test_monotone(void **state) {
     }
 }
 
-/* Equal passes on 8 devices: 6 m passes, and 6 p - 1 - 3 x idle with room for x chunks; the second has more than 8,192
- * passes, so that the search ends there. */
+/* Equal passes: 6 m passes, and 6 p - 1 - 3 x idle with room for x chunks; the last two have more than
+ * 8,192 passes, so that the search ends there. */
 static void test_known(void **state) {
     (void)state;
     const int equal[3] = {1, 1, 1};
     assert_int_equal(span_of(8, 16, equal, 0, 10), 6 * 16 + 47 - 30);
     assert_int_equal(span_of(8, 192, equal, 0, 12), 6 * 192 + 47 - 36);
+    assert_int_equal(span_of(32, 96, equal, 0, 57), 6 * 96 + 191 - 171); /* 597 before */
 }
 
 int main(void) {

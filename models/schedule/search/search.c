@@ -330,9 +330,9 @@ static pc_code run_alone(const pc_search *search, pc_entry start, const pc_insta
     return code;
 }
 
-enum { FEW_DRAWS = 16 };
+enum { FEW_BLOCKS = 8, FEW_DRAWS = 32 };
 
-/* The favourite; then, where it is known how short a schedule is to be, the first fitted block. */
+/* The favourite; then, where it is known how short a schedule is to be, a few fitted blocks. */
 static pc_code run_favourites(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
                               int64_t favourite, pc_bound *bound, pc_fitted *fitted, pc_tournament *t, bool *is_over,
                               pc_error *error) {
@@ -343,10 +343,11 @@ static pc_code run_favourites(const pc_search *search, const pc_search_effort *e
         code = run_alone(search, (pc_entry){.pattern = favourite}, instance, effort->start_rounds, is_all, bound, t,
                          is_over, error);
     if (code || *is_over || !is_known) return code;
-    code = pc_fitted_find(instance, 1, FEW_DRAWS, false, fitted, error);
-    if (code || fitted->count == 0) return code;
-    return run_alone(search, (pc_entry){.fitted = fitted->blocks, .pattern = -1}, instance, effort->start_rounds, false,
-                     bound, t, is_over, error);
+    code = pc_fitted_find(instance, FEW_BLOCKS, FEW_DRAWS, false, fitted, error);
+    for (int i = 0; i < fitted->count && !code && !*is_over; i++)
+        code = run_alone(search, (pc_entry){.fitted = &fitted->blocks[i], .pattern = -1}, instance,
+                         effort->start_rounds, false, bound, t, is_over, error);
+    return code;
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
