@@ -179,7 +179,7 @@ static bool is_limited(const pc_instance *instance) {
     return false;
 }
 
-/* A tournament of fitted blocks alone; the best of them then stand in `brief`, too. */
+/* A tournament of fitted blocks alone; the best of them then stand in `brief`, too, if they are shorter. */
 static pc_code run_fitted(const pc_search *search, const pc_search_effort *effort, const pc_fitted *fitted,
                           pc_tournament *brief, pc_error *error) {
     pc_tournament t = {0};
@@ -193,7 +193,9 @@ static pc_code run_fitted(const pc_search *search, const pc_search_effort *effor
         run_heat(&t, fitted->count, effort->start_rounds);
         run_heat(&t, (fitted->count + 1) / 2, effort->better_rounds);
         if (!pc_tournament_is_over(&t)) run_heat(&t, branch_out(&t, best, effort->draws), effort->best_rounds);
-        pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
+        if (!brief->entries[0].is_valid ||
+            (t.entries[0].is_valid && t.entries[0].order.span < brief->entries[0].order.span))
+            pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
     }
     pc_tournament_free(&t);
     return code;
