@@ -2,9 +2,8 @@
  *
  * With two chunks folded to a V, all passes equally long, transfers free, W giving all memory back, m >= 2p and room
  * for x chunks on every device, the shortest schedules known idle 6p-1-3x passes up to x = 2p-2, then 3 and, with 2p,
- * none (the adaptive scheduler of 'Controllable Memory', and ours in every instance that we have seen). From half of
- * V-Min's memory on nothing shorter has been found by constraint programming either. It is no bound: but where an
- * instance is so large that a search takes long, one that has come so far ends.
+ * none (the adaptive scheduler of 'Controllable Memory'; from V-Min's memory on we have found none shorter on 12 and 32
+ * devices). It is no bound: but where an instance is so large that a search takes long, one that has come so far ends.
  */
 #ifndef PC_MODELS_SCHEDULE_SEARCH_KNOWN_H
 #define PC_MODELS_SCHEDULE_SEARCH_KNOWN_H

@@ -33,7 +33,7 @@ struct pc_reorder {
     int64_t *window;   /* a number a device: how far ahead in the old order a pass may be pulled from */
     int32_t *ready;    /* devices that may go on when squeezing; a stack */
     int ready_count;
-    pc_instance_order to, fro, now, trial;
+    pc_instance_order to, fro, now, trial, walk;
 };
 
 /* ---- the room ---- */
@@ -80,6 +80,7 @@ pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_
     if (!code) code = pc_instance_order_create(instance, &r->fro, error);
     if (!code) code = pc_instance_order_create(instance, &r->now, error);
     if (!code) code = pc_instance_order_create(instance, &r->trial, error);
+    if (!code) code = pc_instance_order_create(instance, &r->walk, error);
     if (!code && !allocate(r)) code = pc_error_no_memory(error);
     if (code) {
         pc_reorder_free(r);
@@ -100,6 +101,7 @@ void pc_reorder_free(pc_reorder *r) {
     pc_instance_order_free(&r->fro);
     pc_instance_order_free(&r->now);
     pc_instance_order_free(&r->trial);
+    pc_instance_order_free(&r->walk);
     pc_free(r);
 }
 
@@ -599,14 +601,15 @@ static void move_pass(const pc_instance *instance, uint64_t *stream, pc_instance
 
 void pc_reorder_kick(pc_reorder *r, int kicks, int patience, int way, pc_time enough, pc_instance_order *order) {
     uint64_t stream = pc_seed_of((uint64_t)way);
+    pc_instance_order_copy(r->instance, order, &r->walk);
     for (int kick = 0, without_gain = 0; kick < kicks && without_gain < patience && order->span > enough; kick++) {
-        pc_time span = order->span;
-        pc_instance_order_copy(r->instance, order, &r->trial);
+        pc_instance_order_copy(r->instance, &r->walk, &r->trial);
         for (int moves = 1 + (int)(draw(&stream) % MOVES); moves > 0; moves--)
             move_pass(r->instance, &stream, &r->trial);
         if (!pc_reorder_squeeze(r, &r->trial)) continue;
         pc_reorder_improve(r, ROUNDS_AFTER_A_KICK, kick % 2, enough, &r->trial);
-        if (r->trial.span <= span) pc_instance_order_copy(r->instance, &r->trial, order);
-        without_gain = order->span < span ? 0 : without_gain + 1;
+        if (r->trial.span <= r->walk.span) pc_instance_order_copy(r->instance, &r->trial, &r->walk);
+        without_gain = r->walk.span < order->span ? 0 : without_gain + 1;
+        if (r->walk.span < order->span) pc_instance_order_copy(r->instance, &r->walk, order);
     }
 }

@@ -179,7 +179,7 @@ static bool is_limited(const pc_instance *instance) {
     return false;
 }
 
-/* A tournament of fitted blocks alone; the best of them then stand in `brief`, too. */
+/* A tournament of fitted blocks alone; the best of them then stand in `brief`, too, if they are shorter. */
 static pc_code run_fitted(const pc_search *search, const pc_search_effort *effort, const pc_fitted *fitted,
                           pc_tournament *brief, pc_error *error) {
     pc_tournament t = {0};
@@ -193,7 +193,9 @@ static pc_code run_fitted(const pc_search *search, const pc_search_effort *effor
         run_heat(&t, fitted->count, effort->start_rounds);
         run_heat(&t, (fitted->count + 1) / 2, effort->better_rounds);
         if (!pc_tournament_is_over(&t)) run_heat(&t, branch_out(&t, best, effort->draws), effort->best_rounds);
-        pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
+        if (!brief->entries[0].is_valid ||
+            (t.entries[0].is_valid && t.entries[0].order.span < brief->entries[0].order.span))
+            pc_tournament_adopt(brief, &t, pc_min(best, brief->entry_count));
     }
     pc_tournament_free(&t);
     return code;
@@ -330,9 +332,9 @@ static pc_code run_alone(const pc_search *search, pc_entry start, const pc_insta
     return code;
 }
 
-enum { FEW_DRAWS = 16 };
+enum { FEW_BLOCKS = 8, FEW_DRAWS = 32 };
 
-/* The favourite; then, where it is known how short a schedule is to be, the first fitted block. */
+/* The favourite; then, where it is known how short a schedule is to be, a few fitted blocks. */
 static pc_code run_favourites(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
                               int64_t favourite, pc_bound *bound, pc_fitted *fitted, pc_tournament *t, bool *is_over,
                               pc_error *error) {
@@ -343,10 +345,11 @@ static pc_code run_favourites(const pc_search *search, const pc_search_effort *e
         code = run_alone(search, (pc_entry){.pattern = favourite}, instance, effort->start_rounds, is_all, bound, t,
                          is_over, error);
     if (code || *is_over || !is_known) return code;
-    code = pc_fitted_find(instance, 1, FEW_DRAWS, false, fitted, error);
-    if (code || fitted->count == 0) return code;
-    return run_alone(search, (pc_entry){.fitted = fitted->blocks, .pattern = -1}, instance, effort->start_rounds, false,
-                     bound, t, is_over, error);
+    code = pc_fitted_find(instance, FEW_BLOCKS, FEW_DRAWS, false, fitted, error);
+    for (int i = 0; i < fitted->count && !code && !*is_over; i++)
+        code = run_alone(search, (pc_entry){.fitted = &fitted->blocks[i], .pattern = -1}, instance,
+                         effort->start_rounds, false, bound, t, is_over, error);
+    return code;
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
