@@ -129,7 +129,8 @@ static void check_order(const example *e, bool starts_too) {
     pc_error error = {0};
     if (pc_schedule_check(&s, &error)) fail_msg("%s", error.message);
     int64_t passes = s.offsets[s.devices], peak = 0;
-    pc_time *start = calloc((size_t)passes, sizeof *start), *end = calloc((size_t)passes, sizeof *end), span, makespan;
+    pc_time *start = calloc((size_t)passes, sizeof *start), *end = calloc((size_t)passes, sizeof *end), span, makespan,
+            bound;
     assert_true(longest_path(&s, &e->costs, start, end));
     find_span(&s, start, end, &span, &makespan);
     assert_int_equal(e->order.span, span);
@@ -141,7 +142,8 @@ static void check_order(const example *e, bool starts_too) {
         if (of_device > peak) peak = of_device;
     }
     assert_int_equal(e->order.peak, peak);
-    assert_true(pc_instance_least_span(&e->instance) <= span);
+    assert_int_equal(pc_instance_bound(&e->instance, &bound, NULL), PC_OK);
+    assert_true(bound <= span && pc_instance_least_span(&e->instance) <= bound);
     free(start);
     free(end);
     pc_schedule_free(&s);

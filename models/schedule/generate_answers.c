@@ -163,16 +163,21 @@ static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, p
     return code;
 }
 
-/* Asks one name, or the asker itself, for its answers, until one is as short as any within its limits can be. */
-static pc_code ask(contest *c, const pc_generator *name, pc_time least, pc_error *error) {
+/* Asks one name, or the asker itself, for its answers, until one is as short as any within its limits can be, of which
+ * `instance` is. */
+static pc_code ask(contest *c, const pc_generator *name, const pc_instance *instance, pc_error *error) {
     pc_time span = 0;
-    pc_code code = PC_OK;
+    pc_bound bound = pc_bound_first(instance);
     int behind = c->request->searches_once ? TIMES_COSTS + 1 : TIMES;
-    for (int kind = TIMES_COSTS; kind < behind && !code && !pc_answers_reach(&c->answers, least); kind++) {
+    for (int kind = TIMES_COSTS; kind < behind; kind++) {
+        bool is_reached = false;
+        pc_code code = pc_answers_reach(&c->answers, instance, &bound, &is_reached, error);
+        if (code || is_reached) return code;
         code = ask_at(c, name, (search_times)kind, &span, error);
-        if (!code && is_hopeless(c, span)) break;
+        if (code) return code;
+        if (is_hopeless(c, span)) break;
     }
-    return code;
+    return PC_OK;
 }
 
 /* ---- the others ---- */
@@ -218,7 +223,7 @@ static pc_code ask_other(contest *c, const pc_generator *name, pc_error *error) 
     bool is_asked = is_within(&instance, own) &&
                     !(pc_searched_are_one(name, c->asker) && is_same_limit(&instance, own)) &&
                     (name->splits || !is_tightened(&instance, c->named_bytes));
-    if (is_asked) code = ask(c, name, pc_instance_least_span(&instance), error);
+    if (is_asked) code = ask(c, name, &instance, error);
     pc_instance_free(&instance);
     return code;
 }
@@ -265,7 +270,7 @@ static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *e
 }
 
 static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, pc_error *error) {
-    pc_code code = ask(c, c->asker, c->answers.least, error);
+    pc_code code = ask(c, c->asker, c->answers.instance, error);
     if (!code && !c->request->searches_once) code = ask_others(c, error);
     if (!code) code = pc_instance_to_schedule(c->answers.instance, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;

@@ -1,11 +1,9 @@
 #include "models/schedule/search/answers.h"
 
-#include "models/schedule/search/bound.h"
-
 #include <string.h>
 
 pc_code pc_answers_create(const pc_instance *instance, pc_answers *answers, pc_error *error) {
-    *answers = (pc_answers){.instance = instance, .least = pc_instance_least_span(instance)};
+    *answers = (pc_answers){.instance = instance};
     pc_code code = pc_reorder_create(instance, &answers->room, error);
     if (!code) code = pc_instance_order_create(instance, &answers->best, error);
     if (!code) code = pc_instance_order_create(instance, &answers->other, error);
@@ -62,6 +60,9 @@ pc_time pc_answers_offer(pc_answers *answers, pc_schedule *schedule, pc_block *b
     return span;
 }
 
-bool pc_answers_reach(const pc_answers *answers, pc_time least) {
-    return answers->has_answer && answers->best.span <= least;
+pc_code pc_answers_reach(const pc_answers *answers, const pc_instance *instance, pc_bound *bound, bool *is_reached,
+                         pc_error *error) {
+    *is_reached = false;
+    if (!answers->has_answer) return PC_OK;
+    return pc_bound_reach(bound, instance, answers->best.span, is_reached, error);
 }

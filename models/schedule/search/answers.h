@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/schedule.h"
+#include "models/schedule/search/bound.h"
 #include "models/schedule/search/instance.h"
 #include "models/schedule/search/reorder.h"
 
@@ -16,7 +17,6 @@ typedef struct pc_answers {
     pc_reorder *room;
     pc_instance_order best, other;
     pc_block block;  /* that the best one was made from; empty where that has passes of other kinds */
-    pc_time least;   /* no schedule of the instance is shorter */
     bool has_answer; /* whether `best` stands */
 } pc_answers;
 
@@ -31,7 +31,9 @@ void pc_answers_free(pc_answers *answers);
  */
 pc_time pc_answers_offer(pc_answers *answers, pc_schedule *schedule, pc_block *block);
 
-/* Whether none can be shorter than the best so far is, of schedules that take `least` at the least. */
-bool pc_answers_reach(const pc_answers *answers, pc_time least);
+/* Whether no schedule of an instance, the answers' own or one of the same shape within less memory, can be shorter than
+ * the best so far. `bound` is that instance's. */
+pc_code pc_answers_reach(const pc_answers *answers, const pc_instance *instance, pc_bound *bound, bool *is_reached,
+                         pc_error *error);
 
 #endif

@@ -1,5 +1,8 @@
 #include "models/schedule/search/bound.h"
 
+#include "models/schedule/search/bound_heads.h"
+#include "models/schedule/search/bound_machine.h"
+
 #include <math.h>
 
 #define ROUNDING 1e-12 /* more than sums of products of doubles are off by */
@@ -161,4 +164,74 @@ pc_time pc_instance_least_span(const pc_instance *instance) {
         if (hold > (double)least && hold < (double)(INT64_MAX / 2)) least = (pc_time)hold;
     }
     return least;
+}
+
+/* ---- the close bound ---- */
+
+enum { LARGE = 1 << 16 }; /* passes of all devices; see pc_instance_bound */
+
+/* Whether heads can be found at all, and times be summed without a thought. */
+static bool has_heads(const pc_instance *instance) {
+    int count = instance->devices * instance->types;
+    double all = 0;
+    if (instance->chunks > PC_HEADS_CHUNKS_MAX || instance->devices * instance->passes > LARGE) return false;
+    for (int i = 0; i < count; i++)
+        all += (double)instance->cells[i].duration + (double)instance->cells[i].before_delay;
+    return all * instance->microbatches < (double)PC_GAPS_NEVER / 8;
+}
+
+/* The device that has the most work; the first of several. */
+static int busiest_device(const pc_instance *instance) {
+    int busiest = 0;
+    pc_time most = -1;
+    for (int d = 0; d < instance->devices; d++) {
+        pc_time work = 0;
+        for (int type = 0; type < instance->types; type++) work += instance->cells[d * instance->types + type].duration;
+        if (work <= most) continue;
+        most = work;
+        busiest = d;
+    }
+    return busiest;
+}
+
+static void raise_to(pc_time *bound, pc_time least) {
+    if (least > *bound) *bound = least;
+}
+
+pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error) {
+    pc_instance mirror = {0};
+    pc_heads *to = NULL, *fro = NULL;
+    pc_time least = pc_instance_least_span(instance);
+    pc_code code = PC_OK;
+    if (has_heads(instance)) {
+        int busiest = busiest_device(instance);
+        code = pc_instance_mirror(instance, &mirror, error);
+        if (!code) code = pc_heads_create(instance, &to, error);
+        if (!code) code = pc_heads_create(&mirror, &fro, error);
+        if (!code) raise_to(&least, pc_machine_least_span(instance, 0, pc_heads_of(to, 0), pc_heads_of(fro, 0)));
+        if (!code && busiest > 0)
+            raise_to(&least,
+                     pc_machine_least_span(instance, busiest, pc_heads_of(to, busiest), pc_heads_of(fro, busiest)));
+    }
+    pc_heads_free(to);
+    pc_heads_free(fro);
+    pc_instance_mirror_free(&mirror);
+    if (!code) *bound = least;
+    return code;
+}
+
+/* ---- on demand ---- */
+
+pc_bound pc_bound_first(const pc_instance *instance) {
+    return (pc_bound){.least = pc_instance_least_span(instance)};
+}
+
+pc_code pc_bound_reach(pc_bound *bound, const pc_instance *instance, pc_time span, bool *is_reached, pc_error *error) {
+    pc_code code = PC_OK;
+    if (span > bound->least && !bound->is_close) {
+        code = pc_instance_bound(instance, &bound->least, error);
+        bound->is_close = !code;
+    }
+    *is_reached = !code && span <= bound->least;
+    return code;
 }

@@ -168,7 +168,7 @@ static void compete(pc_tournament *t, const field *f, int64_t packed, const pc_s
  * limit, their blocks repeated and reordered at full length; the packed one in any case. */
 static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packed, pc_tournament *full, int rounds,
                         pc_error *error) {
-    pc_time added = full->enough - brief->enough;
+    pc_time added = full->least - brief->least;
     int count = 0;
     pc_code code = PC_OK;
     for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++)
@@ -190,13 +190,14 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
         *e = (pc_entry){.pattern = brief->entries[i].pattern, .coarse = brief->entries[i].coarse, .order = e->order};
         if (!full->rooms[e->coarse]) e->coarse = PC_COARSE_NONE;
     }
+    if (!code) code = pc_instance_bound(full->instance, &full->enough, error);
     if (code) return code;
     if (packed >= 0) {
         pc_entry *e = &full->entries[count++];
         *e = (pc_entry){.pattern = packed, .order = e->order};
     }
     run_heat(full, count, 1);
-    run_heat(full, pc_min(count, 4), rounds);
+    if (!pc_tournament_is_over(full)) run_heat(full, pc_min(count, 4), rounds);
     return PC_OK;
 }
 
@@ -256,7 +257,7 @@ static pc_code find_favourite(const pc_search *search, const pc_instance *instan
 /* A tournament of one block alone: where it cannot be beaten, there is nothing more to do. *is_over says so; else the
  * tournament is empty. */
 static pc_code run_favourite(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                             int64_t favourite, pc_tournament *t, bool *is_over, pc_error *error) {
+                             int64_t favourite, pc_bound *bound, pc_tournament *t, bool *is_over, pc_error *error) {
     *is_over = false;
     if (favourite < 0) return PC_OK;
     pc_code code = pc_tournament_create(instance, search->patterns, search->threads, 1, false, t, error);
@@ -265,20 +266,25 @@ static pc_code run_favourite(const pc_search *search, const pc_search_effort *ef
         run_heat(t, 1, 0);
         if (!pc_tournament_is_over(t)) run_heat(t, 1, effort->start_rounds);
         bool is_all = is_large(search, instance->devices * instance->passes);
-        *is_over = pc_tournament_is_over(t) || (is_all && t->entries[0].is_valid);
+        if (t->entries[0].is_valid && !is_all)
+            code = pc_bound_reach(bound, instance, t->entries[0].order.span, is_over, error);
+        else
+            *is_over = t->entries[0].is_valid;
     }
     if (code || !*is_over) pc_tournament_free(t);
     return code;
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                         int64_t packed, pc_tournament *brief, pc_error *error) {
+                         int64_t packed, const pc_bound *bound, pc_tournament *brief, pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
     int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
     pc_code code = f.list && f.span ? PC_OK : pc_error_no_memory(error);
     if (!code) code = pc_candidates_list(search, instance, f.list, &f.count, error);
     if (!code) code = pc_tournament_create(instance, search->patterns, search->threads, entries, true, brief, error);
+    if (!code && !bound->is_close) code = pc_instance_bound(instance, &brief->enough, error);
+    if (!code && bound->is_close) brief->enough = bound->least;
     if (!code) compete(brief, &f, packed, effort);
     pc_free(f.list);
     pc_free(f.span);
@@ -330,12 +336,13 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     pc_tournament brief = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
+    pc_bound bound = code ? (pc_bound){0} : pc_bound_first(&instance);
     bool is_over = false;
     int64_t favourite = -1;
     if (!code) code = find_favourite(search, &instance, &favourite, error);
-    if (!code) code = run_favourite(search, &effort, &instance, favourite, &brief, &is_over, error);
+    if (!code) code = run_favourite(search, &effort, &instance, favourite, &bound, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
-    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &brief, error);
+    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &bound, &brief, error);
     if (!code)
         code = instance.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)

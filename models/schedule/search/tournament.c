@@ -39,7 +39,7 @@ pc_code pc_tournament_create(const pc_instance *instance, const pc_pattern *patt
                              bool with_coarse, pc_tournament *tournament, pc_error *error) {
     pc_tournament *t = tournament;
     *t = (pc_tournament){.instance = instance, .patterns = patterns, .threads = threads, .entry_count = entries};
-    t->enough = pc_instance_least_span(instance);
+    t->least = t->enough = pc_instance_least_span(instance);
     t->entries = pc_alloc((size_t)entries, sizeof *t->entries);
     t->blocks = pc_alloc((size_t)threads * 2, sizeof *t->blocks);
     pc_code code = t->entries && t->blocks ? PC_OK : pc_error_no_memory(error);

@@ -28,7 +28,8 @@ typedef struct pc_tournament {
     const pc_instance *instance;
     const pc_pattern *patterns;
     int threads;
-    pc_time enough; /* a span at which there is nothing left to gain */
+    pc_time least;  /* pc_instance_least_span */
+    pc_time enough; /* a span at which there is nothing left to gain: that, or what the caller knows better */
     int entry_count;
     pc_entry *entries;
     pc_reorder **rooms[PC_COARSE_KINDS]; /* one a thread; NULL for coarse instances that would tell nothing new */

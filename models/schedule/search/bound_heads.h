@@ -1,0 +1,31 @@
+/* bound_heads.h: how early every pass can start, counted from the start of one device. Private to the bound of an
+ * instance.
+ *
+ * A pass comes after what it waits for, after the passes of its type before it, and after the work that its own device
+ * must have done. That is all the passes of the device that it waits for, through whatever devices. And it is what
+ * gives back the memory that the pass, and those it waits for, need: the j-th that gives must come before the (M+j)-th
+ * that takes, of each chunk and of all together. Which chunks give is not known, so that of every kind those passes
+ * count that can be there first. And memory must never be taken in such a way that nobody can give it back: a device
+ * that holds F of chunk 0 and has no room for F of chunk 1 stands still for ever. So the F of chunk 1 of all but the
+ * last few microbatches comes before an F of chunk 0. */
+#ifndef PC_MODELS_SCHEDULE_SEARCH_BOUND_HEADS_H
+#define PC_MODELS_SCHEDULE_SEARCH_BOUND_HEADS_H
+
+#include "engine/error.h"
+#include "models/schedule/search/instance.h"
+
+/* Room to work in, for one instance or its mirror. */
+typedef struct pc_heads pc_heads;
+
+enum { PC_HEADS_CHUNKS_MAX = 4, PC_HEADS_TYPES_MAX = 3 * PC_HEADS_CHUNKS_MAX }; /* no more can be asked for */
+
+/* The instance must outlive it. Free with pc_heads_free (NULL is fine). */
+pc_code pc_heads_create(const pc_instance *instance, pc_heads **heads, pc_error *error);
+void pc_heads_free(pc_heads *heads);
+
+/* The heads of the device's own passes, [types][microbatches], counted from the start of its first pass; those of the
+ * others are counted from there too, and far below zero where nothing on this device comes before them. The room's, and
+ * good until the next call. */
+const pc_time *pc_heads_of(pc_heads *heads, int device);
+
+#endif

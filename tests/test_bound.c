@@ -1,0 +1,318 @@
+/* What no schedule can beat: never more than the shortest of all orders, and as much in the cases that have a closed
+ * form. */
+#include "tests/support.h"
+
+#include "models/schedule/generate.h"
+#include "models/schedule/search/bound.h"
+#include "models/schedule/search/instance.h"
+
+#include <math.h>
+
+/* ---- instances ---- */
+
+static pc_costs equal_costs(int p, int chunks, const pc_time times[PC_PASS_KINDS], pc_time delay, int64_t bytes) {
+    pc_costs costs;
+    assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
+    for (int64_t i = 0; i < (int64_t)p * chunks; i++) {
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++) costs.duration_ps[i * PC_PASS_KINDS + kind] = times[kind];
+        costs.activation_bytes[i] = bytes;
+    }
+    costs.transfer.delay_ps = delay;
+    return costs;
+}
+
+static pc_instance instance_at(const pc_costs *costs, pc_placement placement, bool splits, int m, int64_t limit) {
+    pc_instance instance;
+    int64_t limits[64];
+    for (int d = 0; d < costs->devices; d++) limits[d] = limit;
+    assert_int_equal(pc_instance_create(costs, placement, splits, m, (pc_memory_limit){limits}, &instance, NULL),
+                     PC_OK);
+    return instance;
+}
+
+static pc_time bound_of(const pc_instance *instance) {
+    pc_time bound = -1;
+    assert_int_equal(pc_instance_bound(instance, &bound, NULL), PC_OK);
+    assert_true(bound >= pc_instance_least_span(instance));
+    return bound;
+}
+
+static pc_time bound_at(int p, int chunks, const pc_time times[PC_PASS_KINDS], bool splits, int m, int64_t limit) {
+    pc_costs costs = equal_costs(p, chunks, times, 0, 1);
+    pc_instance instance = instance_at(&costs, chunks == 2 ? PC_PLACEMENT_V : PC_PLACEMENT_LINEAR, splits, m, limit);
+    pc_time bound = bound_of(&instance);
+    pc_instance_free(&instance);
+    pc_costs_free(&costs);
+    return bound;
+}
+
+/* ---- closed forms ---- */
+
+/* Two devices with memory for two microbatches, F and BW: device 0 runs F0 and F1, and waits for F0 and BW0 of device
+ * 1, of which F1 fills F: it idles BW. After its last F it waits for F and BW of device 1, of which one BW of its own
+ * fills BW: it idles F. So (m+1)(F+BW), which is 1F1B's. */
+static void test_1f1b(void **state) {
+    (void)state;
+    for (int f = 1; f <= 5; f++)
+        for (int bw = 1; bw <= 7; bw++)
+            for (int m = 2; m <= 9; m++) {
+                const pc_time times[PC_PASS_KINDS] = {[PC_PASS_F] = f, [PC_PASS_BW] = bw};
+                assert_int_equal(bound_at(2, 1, times, false, m, 2), (m + 1) * (f + bw));
+            }
+}
+
+/* F = B = W = 1. With memory for p microbatches device 0 idles p-1: its first B comes p F and p-1 B after the start,
+ * and p F fit before. With memory for 2p-1 of them nothing idles (ZB-H1, ZB-H2). */
+static void test_zero_bubble(void **state) {
+    (void)state;
+    const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};
+    for (int p = 1; p <= 10; p++)
+        for (int m = 2 * p; m <= 3 * p + 1; m++) {
+            assert_int_equal(bound_at(p, 1, times, true, m, p), 3 * m + p - 1);
+            assert_int_equal(bound_at(p, 1, times, true, m, 2 * p - 1), 3 * m);
+        }
+}
+
+/* Two devices folded to a V with memory for one microbatch, all passes of a chunk 1: f and F fill it. So f of device 1
+ * waits until all of the microbatch before is given back. From the start of f on device 0 it takes f and b there; b, B,
+ * w, W and the next F on device 1, for a device that runs F before has no room for f; and f there: the next f of device
+ * 0 starts 8 later. The first one starts at 3; after the start of the last one come f, b, two passes of device 1, B and
+ * W: 3 + 8(m-1) + 6. */
+static void test_one_microbatch(void **state) {
+    (void)state;
+    const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};
+    for (int m = 1; m <= 12; m++) assert_int_equal(bound_at(2, 2, times, true, m, 2), 8 * m + 1);
+}
+
+/* ---- all orders ---- */
+
+enum { PASSES = 12, ORDERS = 400 };
+
+typedef struct order_list {
+    int count;
+    bool is_cut; /* there are more */
+    pc_instance_pass pass[ORDERS][PASSES];
+} order_list;
+
+/* All orders of one device in which every type runs in turn, no pass before one of its own device that it needs, and
+ * within the limit. */
+static void list_orders(const pc_instance *in, int device, int length, int64_t level, int *done,
+                        pc_instance_pass *order, order_list *list) {
+    if (length == in->passes) {
+        list->is_cut = list->is_cut || list->count == ORDERS;
+        if (!list->is_cut) memcpy(list->pass[list->count++], order, sizeof *list->pass);
+        return;
+    }
+    for (int type = 0; type < in->types && !list->is_cut; type++) {
+        const pc_instance_cell *cell = &in->cells[device * in->types + type];
+        int own = cell->own % in->types, before = cell->before % in->types;
+        bool is_here = cell->before != PC_INSTANCE_NONE && cell->before / in->types == device;
+        if (done[type] == in->microbatches || (cell->own != PC_INSTANCE_NONE && done[own] <= done[type])) continue;
+        if ((is_here && done[before] <= done[type]) || (cell->taken > 0 && level + cell->taken > in->limit[device]))
+            continue;
+        order[length] = pc_instance_pass_make(type, done[type]++);
+        list_orders(in, device, length + 1, level + cell->taken, done, order, list);
+        done[type]--;
+    }
+}
+
+#define BEFORE_ALL INT64_C(-1000000)
+
+/* Whether a pass can be timed: *ready becomes when it can start, but for its own device. */
+static bool find_ready(const pc_instance *in, const pc_time *end, int cell, int microbatch, pc_time *ready) {
+    const pc_instance_cell *c = &in->cells[cell];
+    const int before[] = {c->before, c->own};
+    const pc_time delay[] = {c->before_delay, 0};
+    for (int i = 0; i < 2; i++) {
+        if (before[i] == PC_INSTANCE_NONE) continue;
+        pc_time other = end[before[i] * in->microbatches + microbatch];
+        if (other == INT64_MAX) return false;
+        if (other + delay[i] > *ready) *ready = other + delay[i];
+    }
+    return true;
+}
+
+/* From the start of a device's first pass to the end of its last one, as far as one follows from the other: the least
+ * span of this device in these orders, whenever the other devices start. INT64_MAX where nothing can run. */
+static pc_time span_of(const pc_instance *in, const pc_instance_pass *const *order, int device) {
+    pc_time end[3 * PASSES], free[3];
+    int next[3] = {0}, p = in->devices;
+    for (int i = 0; i < p * in->passes; i++) end[i] = INT64_MAX;
+    for (int d = 0; d < p; d++) free[d] = d == device ? 0 : BEFORE_ALL;
+    for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        for (int d = 0; d < p; d++)
+            for (; next[d] < in->passes; next[d]++) {
+                pc_instance_pass pass = order[d][next[d]];
+                int cell = d * in->types + pc_instance_pass_type(pass), microbatch = pc_instance_pass_microbatch(pass);
+                pc_time ready = free[d];
+                if (!find_ready(in, end, cell, microbatch, &ready)) break;
+                free[d] = end[cell * in->microbatches + microbatch] = ready + in->cells[cell].duration;
+                goes_on = true;
+            }
+    }
+    for (int d = 0; d < p; d++)
+        if (next[d] < in->passes) return INT64_MAX;
+    return free[device];
+}
+
+/* No schedule has less than the least, over all orders, of the longest span of its devices; INT64_MAX where there are
+ * too many to try, or none can run. *count becomes their number. */
+static pc_time least_of_all(const pc_instance *in, int64_t *count) {
+    static order_list lists[3];
+    const pc_instance_pass *order[3];
+    pc_time least = INT64_MAX;
+    *count = 1;
+    for (int d = 0; d < in->devices; d++) {
+        int done[PASSES] = {0};
+        pc_instance_pass passes[PASSES];
+        lists[d].count = lists[d].is_cut = 0;
+        list_orders(in, d, 0, 0, done, passes, &lists[d]);
+        *count *= lists[d].is_cut ? 0 : lists[d].count;
+    }
+    if (*count > 30000) *count = 0;
+    for (int64_t i = 0; i < *count; i++) {
+        int64_t rest = i;
+        pc_time longest = 0;
+        for (int d = 0; d < in->devices; rest /= lists[d++].count) order[d] = lists[d].pass[rest % lists[d].count];
+        for (int d = 0; d < in->devices && longest < least; d++) {
+            pc_time span = span_of(in, order, d);
+            if (span > longest) longest = span;
+        }
+        if (longest < least) least = longest;
+    }
+    return least;
+}
+
+/* Up to 3 devices, 3 microbatches and 2 chunks, of any times (0 too), memory that B gives back in part, limits from the
+ * least that one microbatch needs, device by device. */
+static pc_instance draw_instance(test_random *random, pc_costs *costs) {
+    static const pc_placement two[] = {PC_PLACEMENT_V, PC_PLACEMENT_INTERLEAVED};
+    int p = (int)test_between(random, 1, 3), chunks = p < 3 ? (int)test_between(random, 1, 2) : 1;
+    bool splits = test_between(random, 0, 2) > 0;
+    int m = (int)test_between(random, 1, PASSES / (chunks * (splits ? 3 : 2)) > 3 ? 3 : chunks == 1 ? 3 : 2);
+    bool is_equal = test_between(random, 0, 2) == 0, gives = test_between(random, 0, 1);
+    int64_t limits[3];
+    pc_instance instance;
+    assert_int_equal(pc_costs_create(p, chunks, costs, NULL), PC_OK);
+    for (int64_t i = 0; i < (int64_t)p * chunks; i++) {
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+            costs->duration_ps[i * PC_PASS_KINDS + kind] = is_equal ? 2 : test_between(random, 0, 9);
+        costs->activation_bytes[i] = is_equal ? 4 : test_between(random, 0, 9);
+        costs->activation_b_bytes[i] = gives ? test_between(random, 0, costs->activation_bytes[i]) : 0;
+    }
+    costs->transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 8);
+    for (int d = 0; d < p; d++) {
+        limits[d] = 0;
+        for (int c = 0; c < chunks; c++) limits[d] += costs->activation_bytes[d * chunks + c];
+        limits[d] += test_between(random, 0, 12);
+    }
+    pc_placement placement = chunks == 1 ? PC_PLACEMENT_LINEAR : two[test_between(random, 0, 1)];
+    assert_int_equal(pc_instance_create(costs, placement, splits, m, (pc_memory_limit){limits}, &instance, NULL),
+                     PC_OK);
+    return instance;
+}
+
+static void test_all_orders(void **state) {
+    (void)state;
+    test_random random = {41};
+    int64_t tried = 0, equal = 0, count;
+    for (int64_t i = 0; i < test_cases(3000, 100000); i++) {
+        pc_costs costs;
+        pc_instance instance = draw_instance(&random, &costs);
+        pc_time least = least_of_all(&instance, &count), bound = bound_of(&instance);
+        if (count > 0) {
+            if (bound > least)
+                fail_msg("case %d: p %d, m %d, %d chunks: bound %d, but %d can be", (int)i, instance.devices,
+                         instance.microbatches, instance.chunks, (int)bound, (int)least);
+            tried++;
+            equal += bound == least;
+        }
+        pc_instance_free(&instance);
+        pc_costs_free(&costs);
+    }
+    print_message("%d instances of which all orders were tried: the bound is the shortest one's span in %d\n",
+                  (int)tried, (int)equal);
+    assert_true(tried > 1000 || tried == 0 || test_cases(3000, 100000) < 3000);
+}
+
+/* ---- the best spans that are known ---- */
+
+typedef struct known_row {
+    char name[32];
+    int p, m, is_proved;
+    double f, b, w, comm, limit, span;
+} known_row;
+
+static bool read_row(const char *line, known_row *row) {
+    return sscanf(line, "%31[^,],%d,%d,%lf,%lf,%lf,%lf,%lf,%*f,%lf,%*f,%d", row->name, &row->p, &row->m, &row->f,
+                  &row->b, &row->w, &row->comm, &row->limit, &row->span, &row->is_proved) == 10;
+}
+
+/* A unit of the row is 1000 ticks, a microbatch of a stage 1000 bytes. */
+static pc_time bound_of_row(const known_row *row) {
+    int chunks = row->name[0] == 'v' ? 2 : 1;
+    const pc_time times[PC_PASS_KINDS] = {[PC_PASS_F] = llround(row->f * 1000 / chunks),
+                                          [PC_PASS_B] = llround(row->b * 1000 / chunks),
+                                          [PC_PASS_W] = llround(row->w * 1000 / chunks)};
+    pc_costs costs = equal_costs(row->p, chunks, times, llround(row->comm * 1000), 1000 / chunks);
+    pc_instance instance = instance_at(&costs, chunks == 2 ? PC_PLACEMENT_V : PC_PLACEMENT_LINEAR, true, row->m,
+                                       llround(row->limit * 1000));
+    pc_time bound = bound_of(&instance);
+    pc_instance_free(&instance);
+    pc_costs_free(&costs);
+    return bound;
+}
+
+/* The mean and the worst gap of a family of rows. */
+typedef struct gaps {
+    char name[32];
+    int count, equal;
+    double sum, worst;
+} gaps;
+
+static void count_gap(gaps *of, const known_row *row, double gap) {
+    int i = 0;
+    while (of[i].count && strcmp(of[i].name, row->name) != 0) i++;
+    snprintf(of[i].name, sizeof of[i].name, "%s", row->name);
+    of[i].count++;
+    of[i].equal += gap == 0;
+    of[i].sum += gap;
+    if (gap > of[i].worst) of[i].worst = gap;
+}
+
+/* No bound is above a span that was found, and those of one chunk that constraint programming proved are met. Prints
+ * docs/searches.md's table. */
+static void test_known_spans(void **state) {
+    (void)state;
+    char line[512], path[4096];
+    const char *root = getenv("PC_SOURCE_ROOT");
+    gaps of[8] = {{.count = 0}};
+    known_row row;
+    snprintf(path, sizeof path, "%s/../shared/data/schedules/optimal_small.csv", root ? root : ".");
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        print_message("skipped: %s is not there\n", path);
+        skip();
+    }
+    while (fgets(line, sizeof line, file)) {
+        if (!read_row(line, &row)) continue;
+        pc_time bound = bound_of_row(&row), span = llround(row.span * 1000);
+        if (bound > span || (row.name[0] == 'z' && row.is_proved && bound < span))
+            fail_msg("%s: bound %.9g", line, (double)bound / 1000);
+        count_gap(of, &row, (double)span / (double)bound - 1);
+    }
+    fclose(file);
+    assert_true(of[0].count > 0);
+    for (int i = 0; i < 8 && of[i].count; i++)
+        print_message("%s: %d rows, %d equal, mean gap %.2f%%, worst %.2f%%\n", of[i].name, of[i].count, of[i].equal,
+                      100 * of[i].sum / of[i].count, 100 * of[i].worst);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_1f1b),       cmocka_unit_test(test_zero_bubble), cmocka_unit_test(test_one_microbatch),
+        cmocka_unit_test(test_all_orders), cmocka_unit_test(test_known_spans),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
