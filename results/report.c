@@ -95,6 +95,35 @@ static void add_block(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "]}");
 }
 
+/* Whether no schedule of its kind and limit is shorter; that one is, nobody says. */
+static bool is_optimal(const pc_schedule_report *report) {
+    pc_time bound = report->improvement->bound_ps;
+    return bound != PC_TIME_NOT_GIVEN && report->replay->span_ps <= bound;
+}
+
+static double gap_of(const pc_schedule_report *report) {
+    return is_optimal(report) ? 0.0 : (double)report->replay->span_ps / (double)report->improvement->bound_ps - 1.0;
+}
+
+static void add_improvement(const pc_schedule_report *report, pc_text *text) {
+    const pc_improvement *improvement = report->improvement;
+    pc_text_printf(text, ",\"improved\":{\"changed\":%s", improvement->is_changed ? "true" : "false");
+    add_field(text, "span_before", in_units(report, improvement->span_before_ps));
+    add_field(text, "makespan_before", in_units(report, improvement->makespan_before_ps));
+    for (int d = 0; d < report->schedule->devices; d++) {
+        pc_text_printf(text, d ? "," : ",\"peak_activation_before\":[");
+        add_number(text, in_microbatches(report, improvement->peak_before_bytes[d]));
+    }
+    pc_text_printf(text, "]");
+    if (improvement->bound_ps == PC_TIME_NOT_GIVEN) {
+        pc_text_printf(text, ",\"bound\":null,\"gap\":null,\"optimal\":null}");
+        return;
+    }
+    add_field(text, "bound", in_units(report, improvement->bound_ps));
+    add_field(text, "gap", gap_of(report));
+    pc_text_printf(text, ",\"optimal\":%s}", is_optimal(report) ? "true" : "null");
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
@@ -113,6 +142,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"", replay->trace_hash);
     pc_text_printf(text, ",\"engine\":\"%s\"", report->keeps_grid ? "cells" : pc_engine_way_name(replay->way));
     add_block(report, text);
+    if (report->improvement) add_improvement(report, text);
     pc_text_printf(text, "}\n");
 }
 
@@ -144,6 +174,23 @@ static void add_block_lines(const pc_schedule_report *report, pc_text *text) {
     }
 }
 
+/* What it was, and what it could be at the best. */
+static void add_improvement_lines(const pc_schedule_report *report, pc_text *text) {
+    const pc_improvement *improvement = report->improvement;
+    int64_t peak = 0;
+    for (int d = 0; d < report->schedule->devices; d++)
+        if (improvement->peak_before_bytes[d] > peak) peak = improvement->peak_before_bytes[d];
+    pc_text_printf(text, "  improved from          span %.10g, makespan %.10g, peak activation %.6g%s\n",
+                   in_units(report, improvement->span_before_ps), in_units(report, improvement->makespan_before_ps),
+                   in_microbatches(report, peak), improvement->is_changed ? "" : "; nothing better was found");
+    if (improvement->bound_ps == PC_TIME_NOT_GIVEN) return;
+    pc_text_printf(text, "  bound of the span      %.10g; ", in_units(report, improvement->bound_ps));
+    if (is_optimal(report))
+        pc_text_printf(text, "proved optimal\n");
+    else
+        pc_text_printf(text, "at most %.2f%% longer than the shortest\n", 100.0 * gap_of(report));
+}
+
 static void add_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_schedule *schedule = report->schedule;
     const pc_replay *replay = report->replay;
@@ -163,6 +210,7 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "\n  engine                 %s\n",
                    report->keeps_grid ? "none; every pass starts where its cell does"
                                       : pc_engine_way_words(replay->way));
+    if (report->improvement) add_improvement_lines(report, text);
     if (report->describes_block && report->block && report->costs) add_block_lines(report, text);
 }
 

@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/improve.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/schedule.h"
 
@@ -17,14 +18,15 @@ extern "C" {
 
 typedef struct pc_schedule_report {
     const pc_schedule *schedule;
-    const pc_block *block;       /* what the schedule repeats; NULL where that is not known */
-    const pc_costs *costs;       /* what the block's peak is counted with; NULL: it is not */
-    bool describes_block;        /* whether the lines for people tell of the block, too */
-    bool keeps_grid;             /* whether every pass starts where its cell does: nothing was worked out for that */
-    const pc_replay *replay;     /* not out of memory */
-    double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
-    double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
-    double generate_s, replay_s; /* wall-clock seconds that generating (or loading) and replaying took */
+    const pc_block *block;   /* what the schedule repeats; NULL where that is not known */
+    const pc_costs *costs;   /* what the block's peak is counted with; NULL: it is not */
+    bool describes_block;    /* whether the lines for people tell of the block, too */
+    bool keeps_grid;         /* whether every pass starts where its cell does: nothing was worked out for that */
+    const pc_replay *replay; /* not out of memory */
+    const pc_improvement *improvement; /* where the schedule is another one improved; else NULL */
+    double time_unit_ps;               /* simulated picoseconds in one of the user's units of time */
+    double microbatch_bytes;           /* simulated bytes that F of a whole stage takes */
+    double generate_s, replay_s;       /* wall-clock seconds that generating (or loading) and replaying took */
 } pc_schedule_report;
 
 /* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
@@ -33,8 +35,10 @@ typedef struct pc_schedule_report {
  * engine (pc_engine_way_name, or "cells" of a kept grid), and block: null, or an object with microbatches, interval,
  * passes (microbatch, device, chunk, kind, start, duration; all in cells), lifespan (in cells, a list a device of a
  * number for every chunk and microbatch that visits it), peak_bound and, with costs, peak (a number a device each, in
- * microbatches of a stage: pc_block_peak_bound, pc_block_peak). Numbers read back exactly. PC_ERROR_IO where the stream
- * fails. */
+ * microbatches of a stage: pc_block_peak_bound, pc_block_peak). Of an improved one also improved: an object with
+ * changed, span_before, makespan_before, peak_activation_before (a number a device), bound, gap (span/bound - 1), both
+ * null where no bound is known, and optimal: true where the span is the bound, else null. Numbers read back exactly.
+ * PC_ERROR_IO where the stream fails. */
 pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus
