@@ -37,8 +37,28 @@ static bool is_same(const pc_schedule *a, const pc_schedule *b) {
     return count == b->offsets[b->devices] && memcmp(a->passes, b->passes, (size_t)count * sizeof *a->passes) == 0;
 }
 
-static bool can_be_improved(const pc_schedule *s) {
-    return s->placement != PC_PLACEMENT_BIDIRECTIONAL && !pc_schedule_has(s, PC_PASS_R);
+/* The order without its R. */
+static void drop_recomputes(pc_schedule *s) {
+    int64_t kept = 0;
+    for (int d = 0; d < s->devices; d++) {
+        int64_t i = s->offsets[d];
+        s->offsets[d] = kept;
+        for (int64_t end = s->offsets[d + 1]; i < end; i++)
+            if (s->passes[i].kind != PC_PASS_R) s->passes[kept++] = s->passes[i];
+    }
+    s->offsets[s->devices] = kept;
+}
+
+/* One that can be improved: another one is drawn where this has two replicas. Of one chunk all placements are a line.
+ */
+static void draw_schedule(test_random *random, pc_schedule *s) {
+    random_schedule(random, 5, 6, 3, s);
+    while (s->placement == PC_PLACEMENT_BIDIRECTIONAL) {
+        pc_schedule_free(s);
+        random_schedule(random, 5, 6, 3, s);
+    }
+    drop_recomputes(s);
+    if (s->chunks == 1) s->placement = PC_PLACEMENT_LINEAR;
 }
 
 /* ---- at random ---- */
@@ -116,22 +136,17 @@ static void check_limit(test_random *random, const pc_schedule *given, const pc_
 static void test_random_schedules(void **state) {
     (void)state;
     test_random random = {81};
-    long improvable = 0, cases = test_cases(300, 3000);
-    for (long i = 0; i < cases; i++) {
+    for (long i = 0, cases = test_cases(100, 1500); i < cases; i++) {
         pc_schedule given;
         pc_costs costs;
-        random_schedule(&random, 5, 6, 3, &given);
+        draw_schedule(&random, &given);
         random_costs(&random, &given, &costs);
         random_hops_and_ready(&random, &costs);
-        if (can_be_improved(&given)) {
-            check_own_memory(&given, &costs);
-            check_limit(&random, &given, &costs);
-            improvable++;
-        }
+        check_own_memory(&given, &costs);
+        check_limit(&random, &given, &costs);
         pc_costs_free(&costs);
         pc_schedule_free(&given);
     }
-    assert_true(improvable > cases / 5);
 }
 
 /* ---- by algebra ---- */
