@@ -10,6 +10,7 @@
 #include "models/schedule/given.h"
 #include "models/schedule/given_block.h"
 #include "models/schedule/improve.h"
+#include "models/schedule/least_span.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/unit_costs.h"
 #include "models/workload/activation_memory.h"
@@ -523,9 +524,29 @@ static pc_code check_making_of_file(const schedule_request *r, pc_error *error) 
                         pc_making_names[r->making]);
 }
 
-/* Makes or loads the schedule. *status is EXIT_DID_NOT_FIT where that cannot be, which has been said then. */
-static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error) {
-    const pc_generator *generator;
+/* Where people or programs are to read of it. On a grid passes start later than they could, and take as long as cells.
+ */
+static bool wants_bound(const answer *a) {
+    return (a->request->format == FORMAT_TABLE || a->request->format == FORMAT_JSON) && !keeps_grid(a);
+}
+
+/* `generator` is NULL for a schedule from a file. */
+static pc_code find_bound(const pc_generator *generator, answer *a, pc_error *error) {
+    const pc_generate_request request = {.costs = &a->costs, .memory_limit = limit_of(a)};
+    a->report.bound_ps = a->request->improves ? a->improvement.bound_ps : PC_TIME_NOT_GIVEN;
+    if (!wants_bound(a) || a->request->improves) return PC_OK;
+    int64_t *limits = pc_alloc((size_t)a->schedule.devices, sizeof *limits);
+    if (!limits) return pc_error_no_memory(error);
+    pc_least_span_limits(generator, &request, &a->replay, limits);
+    pc_code code =
+        pc_schedule_least_span(&a->schedule, &a->costs, (pc_memory_limit){limits}, &a->report.bound_ps, error);
+    pc_free(limits);
+    return code;
+}
+
+/* Makes or loads the schedule; *generator stays NULL for a file. *status is EXIT_DID_NOT_FIT where that cannot be,
+ * which has been said then. */
+static pc_code make(schedule_request *r, answer *a, const pc_generator **generator, int *status, pc_error *error) {
     pc_unit_shape shape;
     if (!r->block && pc_schedule_is_file(r->name)) {
         pc_code code = check_making_of_file(r, error);
@@ -534,12 +555,12 @@ static pc_code make(schedule_request *r, answer *a, int *status, pc_error *error
         shape = shape_of_loaded(&a->schedule);
         return prepare(r, &shape, a, error);
     }
-    pc_code code = find_generator(r, a, &generator, error);
+    pc_code code = find_generator(r, a, generator, error);
     if (code) return code;
-    shape = shape_of(r, generator);
+    shape = shape_of(r, *generator);
     code = prepare(r, &shape, a, error);
-    if (!code && generator->searches && !a->given) *status = check_limits(a, generator);
-    return code || *status != EXIT_DONE ? code : generate(r, generator, a, error);
+    if (!code && (*generator)->searches && !a->given) *status = check_limits(a, *generator);
+    return code || *status != EXIT_DONE ? code : generate(r, *generator, a, error);
 }
 
 /* The improved order takes the place of the one that was made or loaded, and what it repeats that of the block. */
@@ -577,15 +598,18 @@ static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
 /* Fills in the answer; what it holds so far stays the caller's to free, also on failure. */
 static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error) {
     double start = pc_now_s();
+    const pc_generator *generator = NULL;
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
-    if (!code) code = make(r, a, status, error);
+    if (!code) code = make(r, a, &generator, status, error);
     if (!code && *status == EXIT_DONE && r->improves) code = improve(a, status, error);
     if (code || *status != EXIT_DONE) return code;
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
-    double made = pc_now_s();
+    double made = pc_now_s(), replayed;
     code = replay(a, r, error);
+    replayed = pc_now_s();
     if (!code && a->replay.out_of_memory) *status = report_standstill(a);
+    if (!code && *status == EXIT_DONE) code = find_bound(generator, a, error);
     a->report.schedule = &a->schedule;
     a->report.block = a->block.devices ? &a->block : NULL;
     a->report.costs = &a->costs;
@@ -594,7 +618,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.replay = &a->replay;
     a->report.improvement = r->improves ? &a->improvement : NULL;
     a->report.generate_s = made - start;
-    a->report.replay_s = pc_now_s() - made;
+    a->report.replay_s = replayed - made;
     return code;
 }
 

@@ -95,14 +95,23 @@ static void add_block(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "]}");
 }
 
-/* Whether no schedule of its kind and limit is shorter; that one is, nobody says. */
+/* Whether no schedule like this one is shorter; that one is, nobody says. */
 static bool is_optimal(const pc_schedule_report *report) {
-    pc_time bound = report->improvement->bound_ps;
-    return bound != PC_TIME_NOT_GIVEN && report->replay->span_ps <= bound;
+    return report->bound_ps != PC_TIME_NOT_GIVEN && report->replay->span_ps <= report->bound_ps;
 }
 
 static double gap_of(const pc_schedule_report *report) {
-    return is_optimal(report) ? 0.0 : (double)report->replay->span_ps / (double)report->improvement->bound_ps - 1.0;
+    return is_optimal(report) ? 0.0 : (double)report->replay->span_ps / (double)report->bound_ps - 1.0;
+}
+
+static void add_bound(const pc_schedule_report *report, pc_text *text) {
+    if (report->bound_ps == PC_TIME_NOT_GIVEN) {
+        pc_text_printf(text, ",\"bound\":null,\"gap\":null,\"optimal\":null");
+        return;
+    }
+    add_field(text, "bound", in_units(report, report->bound_ps));
+    add_field(text, "gap", gap_of(report));
+    pc_text_printf(text, ",\"optimal\":%s", is_optimal(report) ? "true" : "null");
 }
 
 static void add_improvement(const pc_schedule_report *report, pc_text *text) {
@@ -114,14 +123,7 @@ static void add_improvement(const pc_schedule_report *report, pc_text *text) {
         pc_text_printf(text, d ? "," : ",\"peak_activation_before\":[");
         add_number(text, in_microbatches(report, improvement->peak_before_bytes[d]));
     }
-    pc_text_printf(text, "]");
-    if (improvement->bound_ps == PC_TIME_NOT_GIVEN) {
-        pc_text_printf(text, ",\"bound\":null,\"gap\":null,\"optimal\":null}");
-        return;
-    }
-    add_field(text, "bound", in_units(report, improvement->bound_ps));
-    add_field(text, "gap", gap_of(report));
-    pc_text_printf(text, ",\"optimal\":%s}", is_optimal(report) ? "true" : "null");
+    pc_text_printf(text, "]}");
 }
 
 static void add_json(const pc_schedule_report *report, pc_text *text) {
@@ -131,6 +133,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "makespan", in_units(report, replay->makespan_ps));
     add_field(text, "bubble_rate_span", replay->bubble_rate_span);
     add_field(text, "bubble_rate_makespan", replay->bubble_rate_makespan);
+    add_bound(report, text);
     for (int d = 0; d < replay->devices; d++) {
         pc_text_printf(text, d ? "," : ",\"peak_activation\":[");
         add_number(text, in_microbatches(report, replay->device_peak_bytes[d]));
@@ -174,7 +177,6 @@ static void add_block_lines(const pc_schedule_report *report, pc_text *text) {
     }
 }
 
-/* What it was, and what it could be at the best. */
 static void add_improvement_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_improvement *improvement = report->improvement;
     int64_t peak = 0;
@@ -183,8 +185,11 @@ static void add_improvement_lines(const pc_schedule_report *report, pc_text *tex
     pc_text_printf(text, "  improved from          span %.10g, makespan %.10g, peak activation %.6g%s\n",
                    in_units(report, improvement->span_before_ps), in_units(report, improvement->makespan_before_ps),
                    in_microbatches(report, peak), improvement->is_changed ? "" : "; nothing better was found");
-    if (improvement->bound_ps == PC_TIME_NOT_GIVEN) return;
-    pc_text_printf(text, "  bound of the span      %.10g; ", in_units(report, improvement->bound_ps));
+}
+
+static void add_bound_line(const pc_schedule_report *report, pc_text *text) {
+    if (report->bound_ps == PC_TIME_NOT_GIVEN) return;
+    pc_text_printf(text, "  bound of the span      %.10g; ", in_units(report, report->bound_ps));
     if (is_optimal(report))
         pc_text_printf(text, "proved optimal\n");
     else
@@ -202,6 +207,8 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "  makespan               %.10g\n", in_units(report, replay->makespan_ps));
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
     pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
+    add_bound_line(report, text);
+    if (report->improvement) add_improvement_lines(report, text);
     pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
                    in_microbatches(report, replay->peak_bytes));
     pc_text_printf(text, "  device by device      ");
@@ -210,7 +217,6 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "\n  engine                 %s\n",
                    report->keeps_grid ? "none; every pass starts where its cell does"
                                       : pc_engine_way_words(replay->way));
-    if (report->improvement) add_improvement_lines(report, text);
     if (report->describes_block && report->block && report->costs) add_block_lines(report, text);
 }
 

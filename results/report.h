@@ -24,20 +24,21 @@ typedef struct pc_schedule_report {
     bool keeps_grid;         /* whether every pass starts where its cell does: nothing was worked out for that */
     const pc_replay *replay; /* not out of memory */
     const pc_improvement *improvement; /* where the schedule is another one improved; else NULL */
-    double time_unit_ps;               /* simulated picoseconds in one of the user's units of time */
-    double microbatch_bytes;           /* simulated bytes that F of a whole stage takes */
-    double generate_s, replay_s;       /* wall-clock seconds that generating (or loading) and replaying took */
+    pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
+    double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
+    double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
+    double generate_s, replay_s; /* wall-clock seconds that generating (or loading) and replaying took */
 } pc_schedule_report;
 
 /* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
  * JSON: the fields name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span,
- * bubble_rate_makespan, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash,
+ * bubble_rate_makespan, bound, gap (span/bound - 1) and optimal (true where the span is the bound, else null), all null
+ * where no bound is known, peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash,
  * engine (pc_engine_way_name, or "cells" of a kept grid), and block: null, or an object with microbatches, interval,
  * passes (microbatch, device, chunk, kind, start, duration; all in cells), lifespan (in cells, a list a device of a
  * number for every chunk and microbatch that visits it), peak_bound and, with costs, peak (a number a device each, in
  * microbatches of a stage: pc_block_peak_bound, pc_block_peak). Of an improved one also improved: an object with
- * changed, span_before, makespan_before, peak_activation_before (a number a device), bound, gap (span/bound - 1), both
- * null where no bound is known, and optimal: true where the span is the bound, else null. Numbers read back exactly.
+ * changed, span_before, makespan_before and peak_activation_before (a number a device). Numbers read back exactly.
  * PC_ERROR_IO where the stream fails. */
 pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 

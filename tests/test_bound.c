@@ -2,7 +2,10 @@
  * form. */
 #include "tests/support.h"
 
+#include "engine/alloc.h"
 #include "models/schedule/generate.h"
+#include "models/schedule/least_span.h"
+#include "models/schedule/replay.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/instance.h"
 
@@ -82,6 +85,26 @@ static void test_one_microbatch(void **state) {
     (void)state;
     const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};
     for (int m = 1; m <= 12; m++) assert_int_equal(bound_at(2, 2, times, true, m, 2), 8 * m + 1);
+}
+
+/* Whichever allocation fails, the bound stays as it was and nothing is lost. */
+static void test_without_memory(void **state) {
+    (void)state;
+    const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};
+    pc_costs costs = equal_costs(3, 2, times, 0, 1);
+    pc_instance instance = instance_at(&costs, PC_PLACEMENT_V, true, 4, 5);
+    pc_code code = PC_ERROR_NO_MEMORY;
+    pc_time bound = -1;
+    for (long after = 0; code; after++) {
+        assert_int_equal(code, PC_ERROR_NO_MEMORY);
+        assert_int_equal(bound, -1);
+        pc_alloc_fail_after(after);
+        code = pc_instance_bound(&instance, &bound, NULL);
+        pc_alloc_fail_after(-1);
+    }
+    assert_true(bound >= 24);
+    pc_instance_free(&instance);
+    pc_costs_free(&costs);
 }
 
 /* ---- all orders ---- */
@@ -188,7 +211,7 @@ static pc_time least_of_all(const pc_instance *in, int64_t *count) {
  * least that one microbatch needs, device by device. */
 static pc_instance draw_instance(test_random *random, pc_costs *costs) {
     static const pc_placement two[] = {PC_PLACEMENT_V, PC_PLACEMENT_INTERLEAVED};
-    int p = (int)test_between(random, 1, 3), chunks = p < 3 ? (int)test_between(random, 1, 2) : 1;
+    int p = (int)test_between(random, 1, 3), chunks = (int)test_between(random, 1, 2);
     bool splits = test_between(random, 0, 2) > 0;
     int m = (int)test_between(random, 1, PASSES / (chunks * (splits ? 3 : 2)) > 3 ? 3 : chunks == 1 ? 3 : 2);
     bool is_equal = test_between(random, 0, 2) == 0, gives = test_between(random, 0, 1);
@@ -233,7 +256,107 @@ static void test_all_orders(void **state) {
     }
     print_message("%d instances of which all orders were tried: the bound is the shortest one's span in %d\n",
                   (int)tried, (int)equal);
-    assert_true(tried > 1000 || tried == 0 || test_cases(3000, 100000) < 3000);
+    assert_true(tried > 0);
+}
+
+/* ---- schedules ---- */
+
+/* F, B and W of their own on every device and chunk, BW as long as both. */
+static pc_costs draw_costs(test_random *random, const pc_generator *generator, int p, int chunks) {
+    pc_costs costs;
+    bool is_equal = test_between(random, 0, 1);
+    const pc_time equal[] = {test_between(random, 1, 30), test_between(random, 1, 30), test_between(random, 1, 30)};
+    assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
+    for (int64_t i = 0; i < (int64_t)p * chunks; i++) {
+        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
+        for (int kind = 0; kind < 3; kind++) times[kind] = is_equal ? equal[kind] : test_between(random, 1, 30);
+        times[PC_PASS_BW] = times[PC_PASS_B] + times[PC_PASS_W];
+        times[PC_PASS_R] = times[PC_PASS_F];
+        costs.activation_bytes[i] = 4;
+        costs.activation_kept_bytes[i] = generator->recomputes ? 1 : 4;
+    }
+    costs.transfer.delay_ps = test_between(random, 0, 1) * test_between(random, 0, 10);
+    return costs;
+}
+
+static void check_schedule(const pc_generator *generator, test_random *random) {
+    int p = (int)test_between(random, 1, 5), chunks = generator->chunks_default;
+    int64_t limit[64];
+    pc_costs costs = draw_costs(random, generator, p, chunks);
+    pc_generate_request request = {.devices = p, .microbatches = test_between(random, 1, 14), .costs = &costs};
+    pc_schedule schedule;
+    pc_replay replay;
+    pc_time least;
+    for (int d = 0; d < p; d++) limit[d] = 4 * chunks * test_between(random, 1, 2 * p);
+    if (test_between(random, 0, 1)) request.memory_limit = (pc_memory_limit){limit};
+    if (pc_generate(generator, &request, &schedule, NULL, NULL) == PC_OK) {
+        int64_t allowed[64];
+        assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+        pc_least_span_limits(generator, &request, &replay, allowed);
+        for (int d = 0; d < p; d++) assert_true(allowed[d] >= replay.device_peak_bytes[d]);
+        assert_int_equal(pc_schedule_least_span(&schedule, &costs, (pc_memory_limit){allowed}, &least, NULL), PC_OK);
+        assert_int_equal(least == PC_TIME_NOT_GIVEN,
+                         generator->recomputes || generator->placement == PC_PLACEMENT_BIDIRECTIONAL);
+        if (least > replay.span_ps)
+            fail_msg("%s: p %d, m %d: bound %d of a span of %d", schedule.name, p, schedule.microbatches, (int)least,
+                     (int)replay.span_ps);
+        pc_replay_free(&replay);
+        pc_schedule_free(&schedule);
+    }
+    pc_costs_free(&costs);
+}
+
+/* No named schedule is shorter than its own bound. */
+static void test_named(void **state) {
+    (void)state;
+    test_random random = {43};
+    int count;
+    const pc_generator *all = pc_generators(&count);
+    for (long i = 0; i < test_cases(6, 300); i++)
+        for (int g = 0; g < count; g++) check_schedule(&all[g], &random);
+}
+
+/* Microbatches of a BW that is shorter than B and W could beat what is known of B and W. */
+static void test_short_bw(void **state) {
+    (void)state;
+    const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 1};
+    const int64_t limit[] = {2};
+    static const pc_pass passes[] = {
+        {0, 0, PC_PASS_F}, {0, 0, PC_PASS_B}, {0, 0, PC_PASS_W}, {1, 0, PC_PASS_F}, {1, 0, PC_PASS_BW}};
+    pc_costs costs = equal_costs(1, 1, times, 0, 1);
+    pc_schedule schedule;
+    pc_time least;
+    assert_int_equal(pc_schedule_create("mixed", 1, 2, 1, PC_PLACEMENT_LINEAR, (const int64_t[]){5}, &schedule, NULL),
+                     PC_OK);
+    memcpy(schedule.passes, passes, sizeof passes);
+    assert_int_equal(pc_schedule_least_span(&schedule, &costs, (pc_memory_limit){limit}, &least, NULL), PC_OK);
+    assert_int_equal(least, PC_TIME_NOT_GIVEN);
+    costs.duration_ps[PC_PASS_BW] = 2;
+    assert_int_equal(pc_schedule_least_span(&schedule, &costs, (pc_memory_limit){limit}, &least, NULL), PC_OK);
+    assert_int_equal(least, 6);
+    pc_schedule_free(&schedule);
+    pc_costs_free(&costs);
+}
+
+/* Chunks of different lengths: that the memory for f1 of device 1 comes from one of two BW does not say which, and the
+ * one that can start first (BW of chunk 0, 15) is not the shorter one (4). A schedule of span 154. */
+static void test_unequal_chunks(void **state) {
+    (void)state;
+    static const pc_time durations[3][2][2] = {{{16, 8}, {1, 16}}, {{14, 15}, {7, 4}}, {{4, 11}, {0, 15}}};
+    static const int64_t bytes[3][2] = {{23, 9}, {9, 10}, {16, 7}}, limit[] = {96, 29, 42};
+    pc_costs costs;
+    pc_instance instance;
+    assert_int_equal(pc_costs_create(3, 2, &costs, NULL), PC_OK);
+    for (int i = 0; i < 6; i++) {
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_F] = durations[i / 2][i % 2][0];
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_BW] = durations[i / 2][i % 2][1];
+        costs.activation_bytes[i] = bytes[i / 2][i % 2];
+    }
+    assert_int_equal(pc_instance_create(&costs, PC_PLACEMENT_V, false, 2, (pc_memory_limit){limit}, &instance, NULL),
+                     PC_OK);
+    assert_true(bound_of(&instance) <= 154);
+    pc_instance_free(&instance);
+    pc_costs_free(&costs);
 }
 
 /* ---- the best spans that are known ---- */
@@ -311,8 +434,11 @@ static void test_known_spans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_1f1b),       cmocka_unit_test(test_zero_bubble), cmocka_unit_test(test_one_microbatch),
-        cmocka_unit_test(test_all_orders), cmocka_unit_test(test_known_spans),
+        cmocka_unit_test(test_1f1b),           cmocka_unit_test(test_zero_bubble),
+        cmocka_unit_test(test_one_microbatch), cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_all_orders),     cmocka_unit_test(test_named),
+        cmocka_unit_test(test_short_bw),       cmocka_unit_test(test_unequal_chunks),
+        cmocka_unit_test(test_known_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

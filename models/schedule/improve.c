@@ -10,8 +10,8 @@
 #include "engine/parallel.h"
 #include "models/schedule/check.h"
 #include "models/schedule/given.h"
+#include "models/schedule/least_span.h"
 #include "models/schedule/replay.h"
-#include "models/schedule/search/bound.h"
 #include "models/schedule/search/instance.h"
 #include "models/schedule/search/repeat.h"
 #include "models/schedule/search/tournament.h"
@@ -108,22 +108,11 @@ static bool fits_clock(const pc_instance *instance) {
     return all * instance->microbatches < (double)(INT64_MAX / 8);
 }
 
-/* Whether a BW can be a B and a W in no more time and memory, so that a bound of what is apart is one of a mixture. */
-static bool has_whole_costs(const pc_costs *costs) {
-    if (costs->recomputes_in_b) return false;
-    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++) {
-        const pc_time *times = &costs->duration_ps[i * PC_PASS_KINDS];
-        if (times[PC_PASS_BW] < times[PC_PASS_B] + times[PC_PASS_W]) return false;
-    }
-    return true;
-}
-
-/* The bound; PC_TIME_NOT_GIVEN where the instance counts more memory or time than a schedule takes. */
-static pc_code find_bound(improving *w, pc_time *bound, pc_error *error) {
-    bool is_mixed = w->splits && pc_schedule_has(w->request->schedule, PC_PASS_BW);
-    *bound = PC_TIME_NOT_GIVEN;
-    if ((is_mixed && !has_whole_costs(&w->costs)) || (w->splits && w->costs.recomputes_in_b)) return PC_OK;
-    return pc_instance_bound(&w->instance, bound, error);
+/* PC_TIME_NOT_GIVEN where the instance counts more memory than a schedule takes, too. */
+static pc_code find_bound(improving *w, pc_error *error) {
+    w->bound = PC_TIME_NOT_GIVEN;
+    if (w->splits && w->costs.recomputes_in_b) return PC_OK;
+    return pc_schedule_least_span(w->request->schedule, &w->costs, (pc_memory_limit){w->limit}, &w->bound, error);
 }
 
 /* ---- orders to start from ---- */
@@ -397,7 +386,7 @@ static pc_code improve(improving *w, const pc_replay *given, pc_schedule *improv
     if (!code) code = make_instance(w, error);
     if (code) return code;
     if (!fits_clock(&w->instance)) return take_given(w, given, improved, error);
-    code = find_bound(w, &w->bound, error);
+    code = find_bound(w, error);
     improvement->bound_ps = w->bound;
     if (!code && given->span_ps <= w->bound && keeps(w, given))
         return copy_schedule(w->request->schedule, improved, error);

@@ -22,6 +22,7 @@ typedef struct cell_rule {
 typedef struct device_rule {
     int64_t all_of[CHUNKS];                 /* of a microbatch */
     int64_t most_of, most[ROWS], all[ROWS]; /* the most of all_of; the most a pass of a row, and a microbatch of it */
+    pc_time shortest[ROWS];                 /* pass, whether it gives or not */
 } device_rule;
 
 /* What must be done before the next pass of a cell, as far as it has come. */
@@ -114,6 +115,15 @@ static void find_given(pc_heads *h, int device) {
         if (rule->all_of[c] > rule->most_of) rule->most_of = rule->all_of[c];
 }
 
+static void find_shortest(pc_heads *h, int device) {
+    pc_time *shortest = h->device[device].shortest;
+    for (int type = 0; type < h->types; type++) {
+        pc_time duration = h->instance->cells[device * h->types + type].duration;
+        int row = type / h->chunks;
+        if (type % h->chunks == 0 || duration < shortest[row]) shortest[row] = duration;
+    }
+}
+
 /* A pass that takes memory is limited where all that gives it back comes after it. */
 static void find_held(pc_heads *h, int device, int type) {
     cell_rule *rule = &h->rule[device * h->types + type];
@@ -152,6 +162,7 @@ static void find_rules(pc_heads *h) {
     for (int d = 0; d < h->instance->devices; d++) {
         find_after(h, d);
         find_given(h, d);
+        find_shortest(h, d);
         for (int type = 0; type < h->types; type++) find_held(h, d, type);
         for (int type = 0; type < h->types; type++) find_lags(h, d, type);
     }
@@ -318,7 +329,8 @@ static int next_of_row(const pc_heads *h, int cell, int row, int j) {
 }
 
 /* Puts in what must be done before, row by row. A pass that was put in because it could be there first stays where
- * another one turns out to be needed later: it is no later than that one. */
+ * another one turns out to be needed later: it is no later than that one, and counts as no longer than any of its row.
+ */
 static void put_row(const pc_heads *h, int cell, int row, int j) {
     cell_state *s = &h->state[cell];
     int first = cell - cell % h->types;
@@ -327,8 +339,10 @@ static void put_row(const pc_heads *h, int cell, int row, int j) {
     while (s->row_count[row] < named || s->row_count[row] < s->row_least[row]) {
         int type = next_of_row(h, cell, row, j);
         if (type == PC_INSTANCE_NONE) return;
+        bool is_named = s->count[type] < s->least[type];
         pc_time head = head_of(h, first + type, s->count[type]);
-        pc_time duration = h->instance->cells[first + type].duration;
+        pc_time duration =
+            is_named ? h->instance->cells[first + type].duration : h->device[cell / h->types].shortest[row];
         pc_gaps_put(&s->busy, head, duration);
         if (head + duration > s->latest) s->latest = head + duration;
         s->count[type]++;

@@ -1,0 +1,50 @@
+#include "models/schedule/least_span.h"
+
+#include "models/schedule/generate_private.h"
+#include "models/schedule/search/bound.h"
+#include "models/schedule/search/instance.h"
+
+void pc_least_span_limits(const pc_generator *generator, const pc_generate_request *request, const pc_replay *replay,
+                          int64_t *limit_bytes) {
+    bool is_named = generator && generator->searches && !generator->given;
+    if (is_named) pc_searched_limits(generator, request, limit_bytes);
+    for (int d = 0; d < replay->devices; d++) {
+        int64_t asked = pc_memory_limit_of(request->memory_limit, d), held = replay->device_peak_bytes[d];
+        if (!is_named) limit_bytes[d] = PC_NO_LIMIT;
+        if (asked < limit_bytes[d]) limit_bytes[d] = asked;
+        if (limit_bytes[d] < held || (limit_bytes[d] == PC_NO_LIMIT && !is_named)) limit_bytes[d] = held;
+    }
+}
+
+/* Whether one of a BW can stand for a B and a W: it takes no less than both. */
+static bool has_whole_times(const pc_costs *costs) {
+    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++) {
+        const pc_time *times = &costs->duration_ps[i * PC_PASS_KINDS];
+        if (times[PC_PASS_BW] < times[PC_PASS_B] + times[PC_PASS_W]) return false;
+    }
+    return true;
+}
+
+#define LONGEST_WAYS (INT64_C(1) << 26) /* steps of all microbatches' ways that are followed; a fraction of a second   \
+                                         */
+
+static bool is_known(const pc_schedule *schedule, const pc_costs *costs, bool splits) {
+    if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL || pc_schedule_has(schedule, PC_PASS_R)) return false;
+    if ((int64_t)schedule->devices * schedule->devices * schedule->chunks > LONGEST_WAYS) return false;
+    if ((splits ? 3 : 2) * (int64_t)schedule->chunks > PC_INSTANCE_TYPES_MAX) return false;
+    return !splits || !pc_schedule_has(schedule, PC_PASS_BW) || has_whole_times(costs);
+}
+
+pc_code pc_schedule_least_span(const pc_schedule *schedule, const pc_costs *costs, pc_memory_limit limit,
+                               pc_time *least_ps, pc_error *error) {
+    bool splits = pc_schedule_has(schedule, PC_PASS_W);
+    pc_instance instance;
+    *least_ps = PC_TIME_NOT_GIVEN;
+    if (!is_known(schedule, costs, splits)) return PC_OK;
+    pc_code code =
+        pc_instance_create(costs, schedule->placement, splits, schedule->microbatches, limit, &instance, error);
+    if (code) return code;
+    code = pc_instance_bound(&instance, least_ps, error);
+    pc_instance_free(&instance);
+    return code;
+}
