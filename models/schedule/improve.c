@@ -61,7 +61,6 @@ typedef struct improving {
     pc_tournament tournament;
     pc_time bound;
     int entered; /* entries that have an order */
-    int rounds;  /* of a generation */
 } improving;
 
 static void free_improving(improving *w) {
@@ -174,11 +173,12 @@ static bool is_like(const improving *w, const pc_generator *name) {
            !pc_generator_check_memory(name, w->request->costs, (pc_memory_limit){w->limit}, NULL);
 }
 
+/* A name that has no such order is left out. */
 static pc_code enter_named(improving *w, const pc_generator *name, pc_error *error) {
     pc_generate_request request = request_of(w);
     pc_schedule schedule;
     pc_code code = pc_generate(name, &request, &schedule, NULL, error);
-    if (code) return code;
+    if (code) return code == PC_ERROR_INPUT ? PC_OK : code;
     enter_schedule(w, &schedule);
     pc_schedule_free(&schedule);
     return PC_OK;
