@@ -9,6 +9,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/given.h"
 #include "models/schedule/given_block.h"
+#include "models/schedule/improve.h"
 #include "models/schedule/least_span.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/unit_costs.h"
@@ -37,6 +38,7 @@ typedef struct schedule_request {
     pc_engine_mode engine;
     bool waits_for_memory;
     pc_making making;
+    bool improves;
 } schedule_request;
 
 static const char help[] =
@@ -64,6 +66,8 @@ static const char help[] =
     "for; or "
     "whose\n"
     "                              order it is: published, torch or megatron (pipecast list schedules)\n"
+    "      --improve               make the order shorter within the memory that it holds, or that --memory-limit "
+    "says\n"
     "      --engine KIND           how to work it out: auto (default), or events, one by one, which changes no result\n"
     "      --block FILE            a building block (YAML) in place of a name\n"
     "      --block-steps STEPS     what is done with it: none, squeeze or reorder (default the file's, else reorder)\n"
@@ -85,6 +89,7 @@ enum {
     MEMORY_LIMIT,
     OUT_OF_MEMORY,
     MAKING,
+    IMPROVE,
     ENGINE,
     BLOCK,
     BLOCK_STEPS,
@@ -103,6 +108,7 @@ static const option_spec options[] = {
     {"memory-limit", 0, "X"},
     {"out-of-memory", 0, "KIND"},
     {"making", 0, "KIND"},
+    {"improve", 0, NULL},
     {"engine", 0, "KIND"},
     {"block", 0, "FILE"},
     {"block-steps", 0, "STEPS"},
@@ -199,6 +205,9 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return parse_out_of_memory(value, &r->waits_for_memory);
     case MAKING:
         return parse_making(value, &r->making);
+    case IMPROVE:
+        r->improves = true;
+        return true;
     case ENGINE:
         return parse_engine(value, &r->engine);
     case BLOCK:
@@ -262,13 +271,15 @@ typedef struct answer {
     pc_costs costs;
     pc_given_block *given; /* the block of one's own; NULL if there is none */
     pc_schedule schedule;
-    pc_block block; /* the one that the schedule repeats; without devices where there is none */
+    pc_block block;             /* the one that the schedule repeats; without devices where there is none */
+    pc_improvement improvement; /* zeroed where nothing is to be improved */
     pc_replay replay;
     pc_schedule_report report;
 } answer;
 
 static void free_answer(answer *a) {
     pc_replay_free(&a->replay);
+    pc_improvement_free(&a->improvement);
     pc_block_free(&a->block);
     pc_schedule_free(&a->schedule);
     pc_costs_free(&a->costs);
@@ -401,13 +412,17 @@ static bool keeps_grid(const answer *a) {
     return a->given && pc_given_block_draft(a->given)->steps == PC_BLOCK_NONE;
 }
 
-/* On a grid nothing is left to wait for, or for events to say. */
+/* On a grid nothing is left to wait for, for events to say, or to improve. */
 static pc_code refuse_on_grid(const schedule_request *r, const answer *a, pc_error *error) {
-    if (!keeps_grid(a) || (!r->waits_for_memory && r->engine == PC_ENGINE_AUTO)) return PC_OK;
+    const char *option = r->improves                   ? "--improve"
+                         : r->waits_for_memory         ? "--out-of-memory: wait"
+                         : r->engine != PC_ENGINE_AUTO ? "--engine: events"
+                                                       : NULL;
+    if (!keeps_grid(a) || !option) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
                         "%s, of a block with steps none, whose passes start where their cells do; expected "
                         "--block-steps squeeze or reorder",
-                        r->waits_for_memory ? "--out-of-memory: wait" : "--engine: events");
+                        option);
 }
 
 /* A block that is for one number of devices says which. */
@@ -518,8 +533,8 @@ static bool wants_bound(const answer *a) {
 /* `generator` is NULL for a schedule from a file. */
 static pc_code find_bound(const pc_generator *generator, answer *a, pc_error *error) {
     const pc_generate_request request = {.costs = &a->costs, .memory_limit = limit_of(a)};
-    a->report.bound_ps = PC_TIME_NOT_GIVEN;
-    if (!wants_bound(a)) return PC_OK;
+    a->report.bound_ps = a->request->improves ? a->improvement.bound_ps : PC_TIME_NOT_GIVEN;
+    if (!wants_bound(a) || a->request->improves) return PC_OK;
     int64_t *limits = pc_alloc((size_t)a->schedule.devices, sizeof *limits);
     if (!limits) return pc_error_no_memory(error);
     pc_least_span_limits(generator, &request, &a->replay, limits);
@@ -548,6 +563,27 @@ static pc_code make(schedule_request *r, answer *a, const pc_generator **generat
     return code || *status != EXIT_DONE ? code : generate(r, *generator, a, error);
 }
 
+/* The improved order takes the place of the one that was made or loaded, and what it repeats that of the block. */
+static pc_code replace_order(answer *a, pc_schedule *improved, pc_error *error) {
+    pc_schedule_free(&a->schedule);
+    a->schedule = *improved;
+    if (!a->improvement.is_changed) return PC_OK;
+    pc_block_free(&a->block);
+    return pc_block_of_schedule(&a->schedule, &a->block, error);
+}
+
+static pc_code improve(answer *a, int *status, pc_error *error) {
+    const pc_improve_request request = {.schedule = &a->schedule, .costs = &a->costs, .memory_limit = limit_of(a)};
+    pc_generator like = pc_generator_of_given(a->schedule.name, a->schedule.placement, a->schedule.chunks, NULL);
+    pc_schedule improved;
+    pc_code code = pc_improve_check(&a->schedule, error);
+    if (code) return code;
+    *status = check_limits(a, &like);
+    if (*status != EXIT_DONE) return PC_OK;
+    code = pc_schedule_improve(&request, &improved, &a->improvement, error);
+    return code ? code : replace_order(a, &improved, error);
+}
+
 /* A block that is left as it is keeps to its grid. */
 static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
     const pc_replay_options how = {.with_trace = r->figure != NULL,
@@ -565,6 +601,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     const pc_generator *generator = NULL;
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
     if (!code) code = make(r, a, &generator, status, error);
+    if (!code && *status == EXIT_DONE && r->improves) code = improve(a, status, error);
     if (code || *status != EXIT_DONE) return code;
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
@@ -579,6 +616,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.describes_block = a->given != NULL;
     a->report.keeps_grid = keeps_grid(a);
     a->report.replay = &a->replay;
+    a->report.improvement = r->improves ? &a->improvement : NULL;
     a->report.generate_s = made - start;
     a->report.replay_s = replayed - made;
     return code;
@@ -612,6 +650,8 @@ int command_schedule(int argc, char **argv) {
     }
     if (r.name && r.block) return report_usage("--block: stands beside the name '%s'; expected one of the two", r.name);
     if (r.block_steps >= 0 && !r.block) return report_usage("--block-steps: no block; expected it with --block FILE");
+    if (r.improves && r.waits_for_memory)
+        return report_usage("--improve: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait");
     if (!r.name && !r.block)
         return report_usage("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)");
     return answer_request(&r);

@@ -114,6 +114,18 @@ static void add_bound(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, ",\"optimal\":%s", is_optimal(report) ? "true" : "null");
 }
 
+static void add_improvement(const pc_schedule_report *report, pc_text *text) {
+    const pc_improvement *improvement = report->improvement;
+    pc_text_printf(text, ",\"improved\":{\"changed\":%s", improvement->is_changed ? "true" : "false");
+    add_field(text, "span_before", in_units(report, improvement->span_before_ps));
+    add_field(text, "makespan_before", in_units(report, improvement->makespan_before_ps));
+    for (int d = 0; d < report->schedule->devices; d++) {
+        pc_text_printf(text, d ? "," : ",\"peak_activation_before\":[");
+        add_number(text, in_microbatches(report, improvement->peak_before_bytes[d]));
+    }
+    pc_text_printf(text, "]}");
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
@@ -133,6 +145,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"", replay->trace_hash);
     pc_text_printf(text, ",\"engine\":\"%s\"", report->keeps_grid ? "cells" : pc_engine_way_name(replay->way));
     add_block(report, text);
+    if (report->improvement) add_improvement(report, text);
     pc_text_printf(text, "}\n");
 }
 
@@ -164,6 +177,16 @@ static void add_block_lines(const pc_schedule_report *report, pc_text *text) {
     }
 }
 
+static void add_improvement_lines(const pc_schedule_report *report, pc_text *text) {
+    const pc_improvement *improvement = report->improvement;
+    int64_t peak = 0;
+    for (int d = 0; d < report->schedule->devices; d++)
+        if (improvement->peak_before_bytes[d] > peak) peak = improvement->peak_before_bytes[d];
+    pc_text_printf(text, "  improved from          span %.10g, makespan %.10g, peak activation %.6g%s\n",
+                   in_units(report, improvement->span_before_ps), in_units(report, improvement->makespan_before_ps),
+                   in_microbatches(report, peak), improvement->is_changed ? "" : "; nothing better was found");
+}
+
 static void add_bound_line(const pc_schedule_report *report, pc_text *text) {
     if (report->bound_ps == PC_TIME_NOT_GIVEN) return;
     pc_text_printf(text, "  bound of the span      %.10g; ", in_units(report, report->bound_ps));
@@ -185,6 +208,7 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
     pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
     add_bound_line(report, text);
+    if (report->improvement) add_improvement_lines(report, text);
     pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
                    in_microbatches(report, replay->peak_bytes));
     pc_text_printf(text, "  device by device      ");

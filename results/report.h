@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/improve.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/schedule.h"
 
@@ -17,11 +18,12 @@ extern "C" {
 
 typedef struct pc_schedule_report {
     const pc_schedule *schedule;
-    const pc_block *block;       /* what the schedule repeats; NULL if that is not known */
-    const pc_costs *costs;       /* what the block's peak is counted with; NULL: it is not */
-    bool describes_block;        /* whether the lines for people tell of the block, too */
-    bool keeps_grid;             /* whether every pass starts where its cell does: nothing was worked out for that */
-    const pc_replay *replay;     /* not out of memory */
+    const pc_block *block;   /* what the schedule repeats; NULL if that is not known */
+    const pc_costs *costs;   /* what the block's peak is counted with; NULL: it is not */
+    bool describes_block;    /* whether the lines for people tell of the block, too */
+    bool keeps_grid;         /* whether every pass starts where its cell does: nothing was worked out for that */
+    const pc_replay *replay; /* not out of memory */
+    const pc_improvement *improvement; /* if the schedule is another one improved; else NULL */
     pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
     double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
     double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
@@ -38,6 +40,8 @@ typedef struct pc_schedule_report {
  *   all in cells). Its lifespan is a list a device of a number, in cells, for every chunk and microbatch that visits
  *   it. It has peak_bound (pc_block_peak_bound) and, with costs, peak (pc_block_peak): a number a device each, in
  *   microbatches of a stage.
+ * - improved, of an improved one alone: an object with changed, span_before, makespan_before and
+ *   peak_activation_before (a number a device).
  * Numbers read back exactly. PC_ERROR_IO if the stream fails. */
 pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 

@@ -25,7 +25,7 @@ _pipecast_options() {
         _pipecast_flags plan
         ;;
     schedule)
-        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --engine= --block= --block-steps= \
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --improve --engine= --block= --block-steps= \
             --format= --figure= --help -h
         ;;
     figure)

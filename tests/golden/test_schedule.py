@@ -12,10 +12,15 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import GOLDEN, MORE, PASSES, SEARCHED, Command, run, full_only  # noqa: E402
+from command import GOLDEN, MORE, PASSES, ROOT, SEARCHED, Command, run, full_only  # noqa: E402
 
 
 class Schedule(Command):
+    def file(self, name, text):
+        path = self.path(name)
+        pathlib.Path(path).write_text(text)
+        return path
+
     def test_json_has_the_fields_of_the_interface(self):
         text = self.good("schedule", "1f1b", "-p", "8", "-m", "24", "--times", "18.522,18.086,9.337", "--comm", "0.601",
                          "--format", "json")
@@ -268,6 +273,67 @@ class Schedule(Command):
         self.assertEqual((done.returncode, json.loads(done.stdout)["peak_activation"]), (1, [4, 3, 2, 1]))
         self.assertEqual(done.stderr,
                          "pipecast: --memory-limit: 2 is too little for 1f1b on device 1; expected at least 3\n")
+
+    def test_improve(self):
+        """GPipe of two microbatches on two devices with B and W apart: 3F + 3B + 2W. With B0 of the last device before
+        its F1, 2F + 3B + 2W, and nothing is shorter where W >= F (tests/test_improve.c)."""
+        path = self.file("two.csv", "0F0,0F1,0I0,0I1,0W0,0W1\n1F0,1F1,1I0,1I1,1W0,1W1\n")
+        times = ("--times", "3,4,5", "--improve")
+        answer = self.answer(path, *times)
+        self.assertEqual((answer["span"], answer["peak_activation"]), (28, [2, 2]))
+        self.assertEqual(answer["improved"], {"changed": True, "span_before": 31, "makespan_before": 31,
+                                              "peak_activation_before": [2, 2]})
+        self.assertEqual((answer["bound"], answer["gap"], answer["optimal"]), (28, 0, True))
+        table = self.good("schedule", path, *times)
+        self.assertIn("  bound of the span      28; proved optimal\n"
+                      "  improved from          span 31, makespan 31, peak activation 2\n", table)
+        self.assertEqual(self.good("schedule", path, *times, "--format", "text"), "F0 F1 B0 W0 B1 W1\nF0 B0 F1 B1 W0 W1\n")
+        # What comes out as a file is what was said, and cannot be improved again.
+        better = self.file("better.csv", self.good("schedule", path, *times, "--format", "torch-csv"))
+        again = self.answer(better, *times)
+        self.assertEqual((again["span"], again["trace_hash"]), (28, answer["trace_hash"]))
+        self.assertEqual((again["improved"]["changed"], again["improved"]["span_before"]), (False, 28))
+        self.assertEqual(self.good("schedule", better, *times, "--format", "torch-csv"), pathlib.Path(better).read_text())
+        self.assertNotIn("improved", self.answer(better, *times[:2]))
+        picture = self.path("better.svg")
+        self.good("schedule", path, *times, "--figure", picture)
+        self.assertIn("<svg", pathlib.Path(picture).read_text())
+
+    def test_improve_within_a_limit(self):
+        """GPipe in the memory of 1F1B is 1F1B, (m+p-1)(F+B+W) = 11 3; a block of one's own is improved as a name is."""
+        shape = ["gpipe", "-p", "4", "-m", "8", "--improve"]
+        answer = self.answer(*shape, "--memory-limit", "4,3,2,1")
+        self.assertEqual((answer["span"], answer["peak_activation"]), (33, [4, 3, 2, 1]))
+        self.assertEqual(answer["improved"]["peak_activation_before"], [8] * 4)
+        self.assertIs(answer["optimal"], True)
+        block = str(ROOT / "docs/examples/blocks/v-min.yaml")
+        made = self.answer("--block", block, "-p", "4", "-m", "8", "--times", "3,4,2", "--block-steps", "squeeze", "--improve")
+        self.assertLess(made["span"], made["improved"]["span_before"])
+        self.assertLessEqual(max(made["peak_activation"]), max(made["improved"]["peak_activation_before"]))
+        done = run("schedule", *shape, "--memory-limit", "4,3,2,0.5")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (1, "", "pipecast: --memory-limit: 0.5 is too little for gpipe on device 3; expected at least 1\n"))
+
+    def test_what_cannot_be_improved(self):
+        shape = ["-p", "4", "-m", "8", "--improve"]
+        block = str(ROOT / "docs/examples/blocks/v-min.yaml")
+        for message, arguments in (
+                ("1f1b-r recomputes; expected a schedule of F, B, W and BW alone, where it is to be improved", ["1f1b-r", *shape]),
+                ("chimera has two replicas; expected placement linear, interleaved or v, where it is to be improved",
+                 ["chimera", *shape]),
+                ("--improve: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait",
+                 ["1f1b", *shape, "--out-of-memory", "wait"]),
+                ("--improve, of a block with steps none, whose passes start where their cells do; expected --block-steps "
+                 "squeeze or reorder", ["--block", block, *shape, "--block-steps", "none"]),
+                ("schedule: --improve takes no value, and got 'now'", ["1f1b", *shape[:4], "--improve=now"])):
+            with self.subTest(arguments=arguments):
+                self.bad(2, message, "schedule", *arguments)
+        path = self.file("stuck.csv", "0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n")
+        done = run("schedule", path, "--improve")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn("stuck.csv:", done.stderr)
+        done = run("schedule", path, "--improve", "--making", "torch")
+        self.assertEqual(done.stderr, f"pipecast: {path}: making torch: the order is the file's; expected a name\n")
 
     def test_figure(self):
         for ending in ("svg", "png", "pdf"):
