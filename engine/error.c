@@ -58,15 +58,30 @@ void pc_write_message(char *text, size_t size, const char *format, ...) {
 
 /* ---- the line ---- */
 
+static const char gap[] = " ... ";
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Both ends of a text that is too long; one that was cut before is cut where it was. */
+static void join_ends(char *to, size_t size, const char *text, size_t length) {
+    const char *seam = strstr(text, gap);
+    size_t kept = size - sizeof gap, head = seam ? (size_t)(seam - text) : length;
+    size_t tail = seam ? length - head - (sizeof gap - 1) : length;
+    head = least(head, kept - least(tail, kept / 2));
+    tail = least(tail, kept - head);
+    snprintf(to, size, "%.*s%s%s", (int)head, text, gap, text + length - tail);
+}
+
 /* As much of a text as there is room for, made plain. Of what is too long the middle goes: where it happened stands at
  * the beginning, what happened at the end. */
 static void cut(char *to, size_t size, const char *text) {
-    static const char gap[] = " ... ";
-    size_t length = strlen(text), room = size - 1, kept = room - (sizeof gap - 1), half = kept / 2;
-    if (length <= room)
+    size_t length = strlen(text);
+    if (length < size)
         memmove(to, text, length + 1);
     else
-        snprintf(to, size, "%.*s%s%s", (int)(kept - half), text, gap, text + length - half);
+        join_ends(to, size, text, length);
     pc_error_make_plain(to);
 }
 

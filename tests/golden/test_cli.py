@@ -228,7 +228,8 @@ class Run(Command):
             self.assertEqual((done.returncode, done.stdout), (3, ""), done)
             self.assertEqual(done.stderr, f"pipecast: {self.path(file)}: cannot write: No space left on device\n")
         self.assertEqual(pathlib.Path(folder, "f.svg").read_text(), "precious")
-        self.assertEqual(sorted(os.listdir(folder)), ["f.svg", "r.h5.journal"])
+        # Runs that were done before the disk was full are kept; there may be none, if all were done when it was first written.
+        self.assertIn(sorted(os.listdir(folder)), (["f.svg"], ["f.svg", "r.h5.journal"]))
 
     def test_bad_input(self):
         full = "is a device or pipe; expected a regular file, since the file is replaced in one step when it is complete"
