@@ -16,9 +16,9 @@
  *
  * Threads. There is no state that two handles share: calls on different handles may run at the same time. Calls that
  * take a handle as `const` may run at the same time on one handle; any other call must be alone with it. HDF5, which
- * reads and writes results and profiles, is not made for threads: the library lets one thread at a time use it, so
- * nobody needs to care, unless the program calls the same HDF5 itself; then not while a call here opens or writes such
- * a file. Simulations do not wait for that.
+ * reads and writes results and profiles, is not made for threads. The library lets one thread at a time use it, so
+ * nobody needs to care, unless the program calls the same HDF5 itself. Such a program must not do so while a call here
+ * opens or writes such a file. Simulations do not wait for that.
  *
  * Units are SI: seconds, bytes, fractions of one. Numbers that are not defined are NaN, whole numbers -1, texts "".
  * Arrays have one dimension. The language of numbers in the program's locale changes nothing.

@@ -76,9 +76,9 @@ static void test_looped_bfs(void **state) {
                 }
 }
 
-/* F = B = W = 1, m >= p, groups of n. The first stage has done the warm-up and one F more, p + (v-1)n of them, when the
- * last one, which has done p-1 fewer but began p-1 later, starts its first B: that one takes p to be through, in which
- * the first stage waits for p-1. From then on it does F, B and W in turn. Every stage holds its warm-up, p-1-d +
+/* F = B = W = 1, m >= p, groups of n. When the last stage starts its first B, the first one has done the warm-up and
+ * one F more, p + (v-1)n of them. The last one has done p-1 fewer but began p-1 later. That B takes p to be through, in
+ * which the first stage waits for p-1. From then on it does F, B and W in turn. Every stage holds its warm-up, p-1-d +
  * (v-1)n, one F more, and d whose W is still to come. */
 static void test_zb_interleaved(void **state) {
     (void)state;

@@ -71,8 +71,8 @@ static figures figures_of(const problem *asked) {
 /* ---- closed forms ---- */
 
 /* F = B = W = 1, no transfer time, W gives back all, m >= 2p. The first F goes down p cells, and the first B back up in
- * p-1 more: device 0 has room for p F by then, ZB-1P's limit, and idles the other p-1 cells, as every device does in
- * all, later or earlier. 2p-1 F, within ZB-2P's limit of 2p, fill the time. */
+ * p-1 more. By then device 0 has room for p F, ZB-1P's limit, and idles the other p-1 cells. Every device idles p-1
+ * in all, later or earlier. Within ZB-2P's limit of 2p, the time is filled by 2p-1 F. */
 static void test_linear_forms(void **state) {
     (void)state;
     for (int p = 1; p <= test_part(9, 20); p++)
@@ -265,9 +265,9 @@ static void test_no_memory(void **state) {
 
 /* ---- interleaved 1F1B ---- */
 
-/* When the passes of an interleaved schedule end where they wait as their published times have it ('Zero Bubble', table
- * 5): for a transfer from the last device to the first, F, or from the first to the last, BW, only the first microbatch
- * of a group of p does. The others of a group find what the wrap brings them there already. */
+/* When the passes of an interleaved schedule end if they wait as their published times have it ('Zero Bubble', table
+ * 5). Only the first microbatch of a group of p waits for a transfer from the last device to the first (F), or from the
+ * first to the last (BW). The others of a group find what the wrap brings them there already. */
 typedef struct recount {
     const pc_schedule *schedule;
     pc_pass_index index;

@@ -1,12 +1,12 @@
 /* V-Min and V-Half as their authors' public generator gives them (sail-sg/zero-bubble-pipeline-parallelism, of
  * 'Pipeline Parallelism with Controllable Memory', arXiv 2405.15362), in the words of what it does:
  *
- * The block is repeated every six cells, with each W in the first cell that is free behind a B. In the warm-up (before
- * the first device's first B of chunk 0) and the cool-down (behind its last F) every pass, in the order of the grid,
- * moves to the earliest free cell that what it waits for allows and that leaves each device within the most that any
- * held at first. All is squeezed at equal times. Then W are taken out, the cool-down is moved again, where each free
- * cell behind a B counts as a W, W come back into free cells, and all is squeezed once more. In what comes out W go
- * into the free cells anew, those of chunk 1 first. Costs never matter.
+ * The block is repeated every six cells, with each W in the first cell that is free behind a B. Then the passes of the
+ * warm-up (before the first device's first B of chunk 0) and of the cool-down (behind its last F) move, in the order of
+ * the grid. Each goes to the earliest free cell that what it waits for allows and that leaves each device within the
+ * most that any held at first. All is squeezed at equal times. Then W are taken out, the cool-down is moved again,
+ * where each free cell behind a B counts as a W, W come back into free cells, and all is squeezed once more. In what
+ * comes out W go into the free cells anew, those of chunk 1 first. Costs never matter.
  */
 #include "models/schedule/deployed_grid.h"
 

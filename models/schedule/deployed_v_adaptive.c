@@ -1,12 +1,12 @@
 /* Adaptive V as its authors' public generator gives it (sail-sg/zero-bubble-pipeline-parallelism, of 'Pipeline
  * Parallelism with Controllable Memory', arXiv 2405.15362, section 4 and appendix A), in the words of what it does:
  *
- * Every block of six cells a device is tried: F0 of the first device in cell 0, its F1, B1, B0 in three others; each
- * next device has F0 and B1 by k cells later and F1 and B0 by one earlier, where k is one number for the first devices
- * and one no larger for the rest; each W takes the next cell that is free. A block is repeated, squeezed at equal
- * times, its warm-up and cool-down are written anew, gaps are filled with what stands behind them, and the order with
- * the least span at the real times is kept: one time for all stages, which is their mean here. No device holds more
- * than a number of chunks. Where one block holds too many, those that change k later are passed over.
+ * Every block of six cells a device is tried. F0 of the first device is in cell 0, its F1, B1, B0 in three others. Each
+ * next device has F0 and B1 by k cells later and F1 and B0 by one earlier; k is one number for the first devices and
+ * one no larger for the rest. Each W takes the next cell that is free. A block is repeated and squeezed at equal times.
+ * Its warm-up and cool-down are written anew, and gaps are filled with what stands behind them. The order with the
+ * least span at the real times is kept: one time for all stages, which is their mean here. No device holds more than a
+ * number of chunks. Where one block holds too many, those that change k later are passed over.
  */
 #include "models/schedule/deployed_grid.h"
 

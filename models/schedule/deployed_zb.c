@@ -156,9 +156,9 @@ static pc_time time_for_room(const run *r, const device *own) {
     return count * duration(r, PC_PASS_W);
 }
 
-/* Whether the device leaves out its F in this round: it has two more than the next one; with the F, and the W that make
- * room for it, it would still be at work when the next one, after an F and a B, has sent a gradient; and it can wait
- * for that without idling more than the worst device. */
+/* Whether the device leaves out its F in this round. It does so only if it has run two F more than the next one. With
+ * the F, and the W that make room for it, it would also still be at work when the next one, after an F and a B, has
+ * sent a gradient. And it can wait for that without idling more than the worst device. */
 static bool leaves_f_out(const run *r, int d) {
     const device *own = &r->devices[d], *next = own + 1;
     if (!r->choices.prefers_b || d == r->device_count - 1 || own->done[PC_PASS_F] < next->done[PC_PASS_F] + 2)

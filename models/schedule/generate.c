@@ -80,9 +80,8 @@ pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kin
  * last stages wait longer at the start they wait less at the end. There are p-1-d + (v-1)n + 1 chunks, so that with n =
  * p stage 0 holds p microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B
  * with less memory). Transfers that take time cost it more, for a stage waits for each of them. `extra` 3 is `extra` 2
- * and one F more, as Megatron-LM has it where an F and the BW beside it are to overlap
- * (overlap_moe_expert_parallel_comm: on the last stage, too, the BW is then of what an F before has done): the same
- * bubble, and a chunk more.
+ * and one F more: the same bubble, and a chunk more. Megatron-LM has it where an F and the BW beside it are to overlap
+ * (overlap_moe_expert_parallel_comm). On the last stage, too, the BW is then of what an F before has done.
  *
  * No order waits in a circle. The k-th F of the first stage needs the last one's (k-g)-th, which stands behind its BW
  * of number k-g - (v-1)n - 1, and that one the first stage's BW g' before it; g and g' are the sizes of the groups that

@@ -69,13 +69,14 @@ pc_code pc_block_of_1f1b_r(const pc_generator *self, const pc_generate_request *
 
 /* Interleaved 1F1B: a group of g microbatches, each with v passes of a kind a device, in an interval of 3gv; g is p or
  * a few more, and p also where there are fewer microbatches. The n-th F of device d is in cell s d + 3n, the n-th BW in
- * cell s d + 3 (w+n) + 1, with w = e(p-1-d) + (v-1)g for `extra` e, and one more F than for 2 if it is 3; which
- * microbatch and chunk that is says pc_interleaved_pass, and n + gv is the n-th of the next block. All chunks go the
- * same way. So the last device must be done, g passes after the first one's n-th, with what it hands back to the first
- * device. That is s(p-1) + 1 <= 3g, for F, and the other way s' (p-1) + 2 <= 3g for BW, which comes up by s' = 3e - s
- * cells a device. So s and s' are at most 3: with `extra` 1 they are 1 and 2, the lengths of F and BW, and with 2 both
- * are 3, of which two cells of each F and one of each BW are there for transfers. A last group of fewer microbatches is
- * no whole block, and its BW have other F beside them. Lifespan of chunk c: 3 (w + 1 + (v-1-2c) g). One chunk is 1F1B.
+ * cell s d + 3 (w+n) + 1. Here w = e(p-1-d) + (v-1)g for `extra` e; if `extra` is 3, w is one F more than for 2. The
+ * function pc_interleaved_pass says which microbatch and chunk the n-th is; n + gv is the n-th of the next block. All
+ * chunks go the same way. So the last device must be done, g passes after the first one's n-th, with what it hands back
+ * to the first device. That is s(p-1) + 1 <= 3g, for F, and the other way s' (p-1) + 2 <= 3g for BW, which comes up by
+ * s' = 3e - s cells a device. So s and s' are at most 3: with `extra` 1 they are 1 and 2, the lengths of F and BW, and
+ * with 2 both are 3, of which two cells of each F and one of each BW are there for transfers. A last group of fewer
+ * microbatches is no whole block, and its BW have other F beside them. Lifespan of chunk c: 3 (w + 1 + (v-1-2c) g). One
+ * chunk is 1F1B.
  */
 pc_code pc_block_of_interleaved(const pc_generator *self, const pc_generate_request *request, pc_block *block,
                                 pc_error *error) {

@@ -129,12 +129,13 @@ int64_t pc_dualpipe_v_held(const pc_costs *costs, int device) {
  * so that the one's communication hides behind the other's work. Here the two are neighbours in the order, F first, as
  * on a device that does one thing at a time: what their overlap gains is not in a replay.
  *
- * Stage d: 2(p-1-d) F of chunk 0; d+1 of both in turn; p-1-d times B, W, F of chunk 1; m-2p+d+1 times F, BW of chunks
- * 0, 1 and 1, 0; p-1-d times BW of chunk 1, F of 1, BW of 0; then 2(d+1) backward passes of chunks 1 and 0 in turn, the
- * first half of them BW and the others B; p-1-d times a W and B of chunk 0; and d+1 W. So m is at least 2p.
+ * Stage d begins with 2(p-1-d) F of chunk 0, and d+1 of both in turn. Then come p-1-d times B, W, F of chunk 1, and
+ * m-2p+d+1 times F, BW of chunks 0, 1 and 1, 0. Behind them are p-1-d times BW of chunk 1, F of 1, BW of 0. Then come
+ * 2(d+1) backward passes of chunks 1 and 0 in turn, the first half of them BW and the others B. At the end are p-1-d
+ * times a W and B of chunk 0, and d+1 W. So m is at least 2p.
  * With equal stages, no transfer time and B <= F <= B+W the last stage works from its first F, (p-1)F/2 after the
- * start, without a pause but for the last B, whose wait each stage behind lengthens by what its W does not fill: the
- * bubble is (p-1)(F + max(B-W, 0))/2. Every stage holds 2p+1 chunks, p + 1/2 microbatches. */
+ * start, without a pause but for the last B. Each stage behind lengthens the wait of that B by what its W does not
+ * fill. So the bubble is (p-1)(F + max(B-W, 0))/2. Every stage holds 2p+1 chunks, p + 1/2 microbatches. */
 void pc_write_dualpipe_v(pc_stage_writer *writer, int extra) {
     int p = writer->devices, m = writer->microbatches, before = writer->stage + 1, behind = p - before;
     folded_writer x = {.stage = writer, .waiting = writer->next};

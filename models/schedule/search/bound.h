@@ -17,11 +17,11 @@
  * search that reaches it can stop. */
 pc_time pc_instance_least_span(const pc_instance *instance);
 
-/* The same, but as close as we can prove; never less than it. The earliest starts of all passes (bound_heads.h), their
- * latest ends by the same on the mirror, and one machine in between that may interrupt its work (bound_machine.h), on
- * the first device and on the one with the most work: on the others it is less where stages are equal. In time that
- * grows with the passes of all devices; with more than 65,536 of them, or more than 4 chunks, it is
- * pc_instance_least_span. */
+/* The same, but as close as we can prove; never less than it. It takes the earliest starts of all passes
+ * (bound_heads.h), and their latest ends by the same on the mirror. In between is one machine that may interrupt its
+ * work (bound_machine.h). That is done on the first device and on the one with the most work; the others give less if
+ * stages are equal. In time that grows with the passes of all devices; with more than 65,536 of them, or more than 4
+ * chunks, it is pc_instance_least_span. */
 pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error);
 
 /* A bound that is made closer when that can make a difference. */

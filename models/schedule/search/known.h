@@ -1,9 +1,10 @@
 /* known.h: how short the schedules of equal passes are that are known. Private to the generators.
  *
- * With two chunks folded to a V, all passes equally long, transfers free, W giving all memory back, m >= 2p and room
- * for x chunks on every device, the shortest schedules known idle 6p-1-3x passes up to x = 2p-2, then 3 and, with 2p,
- * none (the adaptive scheduler of 'Controllable Memory'; from V-Min's memory on we have found none shorter on 12 and 32
- * devices). It is no bound: but where an instance is so large that a search takes long, one that has come so far ends.
+ * This is for two chunks folded to a V, all passes equally long, transfers free, W giving all memory back, m >= 2p and
+ * room for x chunks on every device. The shortest schedules known idle 6p-1-3x passes up to x = 2p-2, then 3 and, from
+ * x = 2p on, none (the adaptive scheduler of 'Controllable Memory'). From V-Min's memory on we have found none shorter
+ * on 12 and 32 devices. It is no bound: but where an instance is so large that a search takes long, one that has come
+ * so far ends.
  */
 #ifndef PC_MODELS_SCHEDULE_SEARCH_KNOWN_H
 #define PC_MODELS_SCHEDULE_SEARCH_KNOWN_H

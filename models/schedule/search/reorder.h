@@ -46,10 +46,10 @@ static inline int pc_reorder_drawn(int seed) {
  * nothing. */
 void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough, pc_instance_order *order);
 
-/* Goes on from a squeezed order in which sweeps find nothing more, up to `kicks` times: a few passes move to another
- * place of their device's order, sweeps improve what that gives, and the next kick goes on from that unless it is
- * longer; the order changes where the span gets shorter. Ends early where `patience` kicks in a row gained nothing or
- * the span is down to `enough`. The stream is fixed by `way`.
+/* Goes on from a squeezed order in which sweeps find nothing more, up to `kicks` times. In a kick a few passes move to
+ * another place of their device's order, and sweeps improve what that gives. The next kick goes on from that unless it
+ * is longer. The order changes where the span gets shorter. Ends early where `patience` kicks in a row gained nothing
+ * or the span is down to `enough`. The stream is fixed by `way`.
  */
 void pc_reorder_kick(pc_reorder *reorder, int kicks, int patience, int way, pc_time enough, pc_instance_order *order);
 
