@@ -124,8 +124,8 @@ pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs 
  * (pc_block_of_schedule). If the iteration is too short for that, it is the block that it was made from. It has no
  * devices if it was made from none, because no block keeps the memory limit, or from one of other kinds of passes. A
  * schedule that searches is within the limit of every device, or there is PC_ERROR_INPUT: no schedule is
- * (pc_generator_check_memory). Others do not look at memory, nor do those that were made elsewhere (pc_making), unless
- * they adapt. Free the results with pc_schedule_free and pc_block_free. */
+ * (pc_generator_check_memory). Others do not look at memory. Of those that were made elsewhere (pc_making) some do, as
+ * their own makers do. Free the results with pc_schedule_free and pc_block_free. */
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error);
 
