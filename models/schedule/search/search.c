@@ -425,9 +425,10 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     pc_fitted fitted = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
-    pc_bound bound = code ? (pc_bound){0} : pc_known_first(&instance);
+    pc_bound bound = {0};
     bool is_over = false;
     int64_t favourite = -1;
+    if (!code) bound = pc_known_first(&instance);
     if (!code) code = find_favourite(search, &instance, &favourite, error);
     if (!code) code = run_favourites(search, &effort, &instance, favourite, &bound, &fitted, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
