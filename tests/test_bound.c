@@ -119,6 +119,7 @@ typedef struct order_list {
 
 /* All orders of one device in which every type runs in turn, no pass before one of its own device that it needs, and
  * within the limit. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as PASSES */
 static void list_orders(const pc_instance *in, int device, int length, int64_t level, int *done,
                         pc_instance_pass *order, order_list *list) {
     if (length == in->passes) {
@@ -268,10 +269,11 @@ static pc_costs draw_costs(test_random *random, const pc_generator *generator, i
     const pc_time equal[] = {test_between(random, 1, 30), test_between(random, 1, 30), test_between(random, 1, 30)};
     assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
     for (int64_t i = 0; i < (int64_t)p * chunks; i++) {
-        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
+        pc_time times[PC_PASS_KINDS];
         for (int kind = 0; kind < 3; kind++) times[kind] = is_equal ? equal[kind] : test_between(random, 1, 30);
         times[PC_PASS_BW] = times[PC_PASS_B] + times[PC_PASS_W];
         times[PC_PASS_R] = times[PC_PASS_F];
+        memcpy(costs.duration_ps + i * PC_PASS_KINDS, times, sizeof times);
         costs.activation_bytes[i] = 4;
         costs.activation_kept_bytes[i] = generator->recomputes ? 1 : 4;
     }

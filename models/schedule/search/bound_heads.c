@@ -60,7 +60,7 @@ static bool is_w(const pc_heads *h, int type) {
 /* Whether a pass of type a must come before that of type b of the same microbatch and device. Forward in time nothing
  * waits for a W, and in the mirror a W waits for nothing. */
 static bool comes_before(const pc_heads *h, int device, int a, int b) {
-    const int32_t *place = h->place + device * h->types;
+    const int32_t *place = h->place + (ptrdiff_t)device * h->types;
     if (is_w(h, h->is_mirror ? b : a)) return false;
     if (is_w(h, a)) return place[a - h->chunks] <= place[b];
     if (is_w(h, b)) return place[a] <= place[b - h->chunks];
@@ -83,7 +83,7 @@ static void find_order(pc_heads *h) {
 }
 
 static void find_after(pc_heads *h, int device) {
-    cell_rule *rules = h->rule + device * h->types;
+    cell_rule *rules = h->rule + (ptrdiff_t)device * h->types;
     for (int type = 0; type < h->types; type++) {
         rules[type].latest = PC_INSTANCE_NONE;
         for (int other = 0; other < h->types; other++) {
@@ -142,7 +142,7 @@ static void find_held(pc_heads *h, int device, int type) {
  * take, and the ones from k to j what pass j of this type and those that it waits for take. If that is too much, pass k
  * comes before pass j: only what comes after pass k could give anything back. */
 static void find_lags(const pc_heads *h, int device, int type) {
-    cell_rule *rules = h->rule + device * h->types, *rule = &rules[type];
+    cell_rule *rules = h->rule + (ptrdiff_t)device * h->types, *rule = &rules[type];
     for (int other = 0; other < h->types; other++) {
         rule->lag[other] = PC_INSTANCE_NONE;
         if (other == type || !rule->is_limited || !rules[other].is_limited || (rule->after >> other & 1)) continue;
