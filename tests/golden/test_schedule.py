@@ -325,7 +325,7 @@ class Schedule(Command):
                  ["1f1b", *shape, "--out-of-memory", "wait"]),
                 ("--improve, of a block with steps none, whose passes start where their cells do; expected --block-steps "
                  "squeeze or reorder", ["--block", block, *shape, "--block-steps", "none"]),
-                ("schedule: --improve takes no value, and got 'now'", ["1f1b", *shape[:4], "--improve=now"])):
+                ("schedule: --improve takes no value, and got 'now'; expected --improve alone", ["1f1b", *shape[:4], "--improve=now"])):
             with self.subTest(arguments=arguments):
                 self.bad(2, message, "schedule", *arguments)
         path = self.file("stuck.csv", "0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n")
