@@ -163,7 +163,7 @@ def main(many_schedules, root):
     worse += compare_published(many_schedules, rows[:2] if IS_QUICK or IS_SLOWED else rows)
     print(f"\n{shorter} of {searched} searched schedules are shorter; {len(worse)} of all worse", *worse, sep="\n")
     assert not worse
-    assert 3 * shorter >= searched
+    assert searched < 10 or 3 * shorter >= searched  # tools that make the command slow draw few
     return 0
 
 
