@@ -115,7 +115,7 @@ static void test_prefix(void **state) {
 /* A copy has all of it; a key that is to blame for another error stands in front of its way. */
 static void test_copy(void **state) {
     (void)state;
-    pc_error cause, error;
+    pc_error cause = {0}, error = {0};
     pc_error_refuse(&cause, "gpu.yaml", 4, "memory", "-1; expected more");
     cause.is_rule = true;
     assert_int_equal(pc_error_copy(&error, &cause), PC_ERROR_INPUT);
