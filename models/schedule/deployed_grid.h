@@ -68,6 +68,19 @@ bool pc_grid_squeeze(const pc_grid *from, pc_grid *to, pc_squeezer *squeezer);
  * stand once a microbatch. */
 pc_code pc_grid_to_schedule(const pc_grid *grid, const pc_generator *self, pc_schedule *schedule, pc_error *error);
 
+/* ---- in deployed_v_ends.c ---- */
+
+/* Write what stands before the first B0 of each device, and after it the last B and their W, anew; false where a row is
+ * too short. The order may want squeezing then. */
+bool pc_grid_write_warm_up(pc_grid *grid);
+bool pc_grid_write_cool_down(pc_grid *grid);
+
+/* Leaves out all behind so many microbatches. */
+void pc_grid_keep_microbatches(pc_grid *grid, int microbatches);
+
+/* A device that holds less than `peak` puts so many of its first W off to the end; false where its row ends. */
+bool pc_grid_put_w_off(pc_grid *grid, int peak);
+
 /* In deployed_v.c, deployed_v_adaptive.c and deployed_1f1b_v.c: as the public generators of sail-sg give them. */
 pc_code pc_published_v_min(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                            pc_error *error);
