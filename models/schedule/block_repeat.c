@@ -197,15 +197,9 @@ static pc_code check_reorder(const pc_block *block, const pc_costs *costs, const
                             block->duration[PC_PASS_R] > 0  ? "a block with R"
                             : types > PC_INSTANCE_TYPES_MAX ? "a block of so many chunks"
                                                             : "a block of two replicas");
-    for (int d = 0; d < costs->devices; d++)
-        for (int c = 0; c < costs->chunks; c++)
-            for (int kind = 0; kind < PC_PASS_KINDS; kind++)
-                if (block->duration[kind] > 0 && pc_costs_duration(costs, d, c, kind) == PC_TIME_NOT_GIVEN)
-                    return pc_error_set(error, PC_ERROR_INPUT,
-                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
-                                        "the schedule is reordered for it",
-                                        name, pc_pass_kind_name((pc_pass_kind)kind), c, d);
-    return PC_OK;
+    bool needs[PC_PASS_KINDS];
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) needs[kind] = block->duration[kind] > 0;
+    return pc_costs_check_times(costs, needs, name, "the schedule is reordered for it", error);
 }
 
 /* Each type's microbatches have to stand in their order: only then an instance says what waits for what. */
@@ -259,12 +253,6 @@ static pc_code improve(const pc_instance *instance, const pc_block *block, pc_in
     return code;
 }
 
-static bool has_activations(const pc_costs *costs) {
-    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
-        if (costs->activation_bytes[i] > 0) return true;
-    return false;
-}
-
 /* The same costs, with activations that count chunks if nobody said how large they are. Free them with pc_costs_free.
  */
 static pc_code copy_counting(const pc_costs *costs, bool has_any, pc_costs *copy, pc_error *error) {
@@ -290,7 +278,7 @@ static void limit_to_held(pc_memory_limit memory_limit, int devices, int64_t *he
 static pc_code make_instance(const pc_block *block, const pc_costs *costs, pc_memory_limit memory_limit,
                              const pc_schedule *schedule, pc_instance *instance, pc_error *error) {
     pc_costs counting = {0};
-    bool has_any = has_activations(costs);
+    bool has_any = pc_costs_have_activations(costs);
     int64_t *limit = pc_alloc((size_t)schedule->devices, sizeof *limit);
     pc_code code = limit ? copy_counting(costs, has_any, &counting, error) : pc_error_no_memory(error);
     if (!code) code = pc_schedule_peaks(schedule, &counting, limit, error);

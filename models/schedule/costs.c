@@ -55,6 +55,25 @@ void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]) 
             }
 }
 
+bool pc_costs_have_activations(const pc_costs *costs) {
+    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
+        if (costs->activation_bytes[i] > 0) return true;
+    return false;
+}
+
+pc_code pc_costs_check_times(const pc_costs *costs, const bool needs[PC_PASS_KINDS], const char *name,
+                             const char *purpose, pc_error *error) {
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++)
+            for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+                if (needs[kind] && pc_costs_duration(costs, d, c, kind) < 0)
+                    return pc_error_set(
+                        error, PC_ERROR_INPUT,
+                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for %s", name,
+                        pc_pass_kind_name((pc_pass_kind)kind), c, d, purpose);
+    return PC_OK;
+}
+
 pc_time pc_costs_delay_alone(const pc_costs *costs, int from, int to) {
     const pc_transfer *transfer = &costs->transfer;
     if (transfer->mode == PC_TRANSFER_DELAY || !(transfer->bandwidth_bytes_per_s > 0.0))

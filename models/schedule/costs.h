@@ -75,6 +75,14 @@ static inline pc_time pc_costs_duration(const pc_costs *costs, int device, int c
 /* Of each kind the longest pass over devices and chunks; PC_TIME_NOT_GIVEN where no time is given for the kind. */
 void pc_costs_longest(const pc_costs *costs, pc_time longest_ps[PC_PASS_KINDS]);
 
+/* Whether any F takes memory. Where nobody said how large activations are, none does. */
+bool pc_costs_have_activations(const pc_costs *costs);
+
+/* PC_ERROR_INPUT where a pass of a kind in `needs` has no time, with `name` before it, and `purpose`, what the times
+ * are for, behind it. */
+pc_code pc_costs_check_times(const pc_costs *costs, const bool needs[PC_PASS_KINDS], const char *name,
+                             const char *purpose, pc_error *error);
+
 /* How long a transfer between two neighbouring devices takes where transfers are delays. */
 static inline pc_time pc_costs_delay(const pc_costs *costs, int from, int to) {
     if (!costs->hop_delay_ps) return costs->transfer.delay_ps;

@@ -32,18 +32,6 @@ static pc_time mean_over_chunks(const pc_costs *costs, int device, pc_pass_kind 
     return whole + rest / costs->chunks;
 }
 
-static pc_code check_given(const pc_generator *self, const pc_costs *costs, pc_error *error) {
-    for (int d = 0; d < costs->devices; d++)
-        for (int c = 0; c < costs->chunks; c++)
-            for (int kind = 0; kind < PC_PUBLISHED_KINDS; kind++)
-                if (pc_costs_duration(costs, d, c, kind) < 0)
-                    return pc_error_set(error, PC_ERROR_INPUT,
-                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
-                                        "the schedule is made for it",
-                                        self->name, pc_pass_kind_name((pc_pass_kind)kind), c, d);
-    return PC_OK;
-}
-
 /* No path through a schedule is longer than all passes one after the other, with a transfer each. */
 static pc_code check_countable(const pc_generator *self, const pc_generate_request *request,
                                const pc_published_times *times, pc_error *error) {
@@ -57,10 +45,14 @@ static pc_code check_countable(const pc_generator *self, const pc_generate_reque
                         "%s: times run over; expected all passes to end within 106 days of simulated time", self->name);
 }
 
-pc_code pc_published_times_of(const pc_generator *self, const pc_generate_request *request, pc_published_times *times,
-                              pc_error *error) {
+/* Refuses a time that is not given, is negative, or is so long that the passes of all devices, one after the other, run
+ * over. Of an even number of devices the middle is the longer one of two. A transfer that shares its link is counted as
+ * if it were alone. */
+static pc_code times_of(const pc_generator *self, const pc_generate_request *request, pc_published_times *times,
+                        pc_error *error) {
     const pc_costs *costs = request->costs;
-    pc_code code = check_given(self, costs, error);
+    static const bool needs[PC_PASS_KINDS] = {[PC_PASS_F] = true, [PC_PASS_B] = true, [PC_PASS_W] = true};
+    pc_code code = pc_costs_check_times(costs, needs, self->name, "the schedule is made for it", error);
     if (code) return code;
     pc_time *sorted = pc_alloc((size_t)costs->devices, sizeof *sorted);
     if (!sorted) return pc_error_no_memory(error);
@@ -75,12 +67,6 @@ pc_code pc_published_times_of(const pc_generator *self, const pc_generate_reques
 }
 
 /* ---- memory ---- */
-
-static bool has_activations(const pc_costs *costs) {
-    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
-        if (costs->activation_bytes[i] > 0) return true;
-    return false;
-}
 
 /* Until B a chunk holds what F adds, and then, until W, what both do. */
 static void fill_added(const pc_costs *costs, int device, int64_t added_bytes[PC_PUBLISHED_KINDS]) {
@@ -97,8 +83,8 @@ static void fill_added(const pc_costs *costs, int device, int64_t added_bytes[PC
     added_bytes[PC_PASS_W] = -after_b;
 }
 
-static pc_code memory_of(const pc_generator *self, const pc_generate_request *request, pc_published_memory *memory,
-                         pc_error *error) {
+static pc_code fill_memory(const pc_generator *self, const pc_generate_request *request, pc_published_memory *memory,
+                           pc_error *error) {
     int devices = request->costs->devices;
     int64_t *named_bytes = pc_alloc((size_t)devices, sizeof *named_bytes);
     if (!named_bytes) return pc_error_no_memory(error);
@@ -112,27 +98,29 @@ static pc_code memory_of(const pc_generator *self, const pc_generate_request *re
     return PC_OK;
 }
 
-pc_code pc_published_memory_of(const pc_generator *self, const pc_generate_request *request,
-                               pc_published_memory *memory, pc_error *error) {
+/* Of costs without any activation it counts chunks. */
+static pc_code memory_of(const pc_generator *self, const pc_generate_request *request, pc_published_memory *memory,
+                         pc_error *error) {
     const pc_costs *costs = request->costs;
     pc_generate_request counted = *request;
     pc_costs chunks;
     pc_code code = pc_generator_check_memory(self, costs, request->memory_limit, error);
     if (code) return code;
-    if (has_activations(costs)) return memory_of(self, request, memory, error);
+    if (pc_costs_have_activations(costs)) return fill_memory(self, request, memory, error);
     code = pc_costs_create(costs->devices, costs->chunks, &chunks, error);
     if (code) return code;
     for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++) chunks.activation_bytes[i] = 1;
     counted.costs = &chunks;
     counted.memory_limit = (pc_memory_limit){NULL};
-    code = memory_of(self, &counted, memory, error);
+    code = fill_memory(self, &counted, memory, error);
     pc_costs_free(&chunks);
     return code;
 }
 
 /* ---- the answer ---- */
 
-pc_code pc_published_write(const pc_generator *self, const pc_generate_request *request, const uint8_t *types,
+/* Passes of one type run their microbatches in turn. */
+static pc_code write_order(const pc_generator *self, const pc_generate_request *request, const uint8_t *types,
                            pc_schedule *schedule, pc_error *error) {
     int p = (int)request->devices, m = (int)request->microbatches, v = (int)request->chunks;
     int64_t each = (int64_t)PC_PUBLISHED_KINDS * m * v;
@@ -151,15 +139,48 @@ pc_code pc_published_write(const pc_generator *self, const pc_generate_request *
     return PC_OK;
 }
 
-pc_code pc_published_make(const pc_generator *self, const pc_generate_request *request, pc_generate_rule *rule,
-                          pc_schedule *schedule, pc_error *error) {
-    if (request->costs->recomputes_in_b) return pc_generate_recomputing(self, request, rule, schedule, NULL, error);
-    return rule(self, request, schedule, NULL, error);
-}
-
-pc_code pc_published_fail(const pc_generator *self, pc_error *error) {
+static pc_code fail(const pc_generator *self, pc_error *error) {
     return pc_error_set(error, PC_ERROR_INPUT,
                         "%s: its published generator gives no order within the memory limit; expected more of it, or "
                         "another making",
                         self->name);
+}
+
+static pc_code solve(const pc_generator *self, const pc_generate_request *request, pc_published_solver *solver,
+                     pc_published_task *task, pc_error *error) {
+    pc_code code = memory_of(self, request, task->memory, error);
+    bool is_solved = false;
+    if (!code) code = solver(task, &is_solved, error);
+    if (!code && !is_solved) code = fail(self, error);
+    return code;
+}
+
+pc_code pc_published_find(const pc_generator *self, const pc_generate_request *request, pc_published_solver *solver,
+                          pc_schedule *schedule, pc_error *error) {
+    size_t devices = (size_t)request->devices, passes = devices * (size_t)(request->microbatches * request->chunks);
+    pc_published_task task = {.devices = (int)devices, .microbatches = (int)request->microbatches};
+    pc_code code = times_of(self, request, &task.times, error);
+    if (code) return code;
+    task.memory = pc_alloc(devices, sizeof *task.memory);
+    task.order = pc_alloc(passes, PC_PUBLISHED_KINDS);
+    task.best = pc_alloc(passes, PC_PUBLISHED_KINDS);
+    bool has_all = task.memory && task.order && task.best;
+    code = has_all ? solve(self, request, solver, &task, error) : pc_error_no_memory(error);
+    if (!code) code = write_order(self, request, task.best, schedule, error);
+    pc_free(task.best);
+    pc_free(task.order);
+    pc_free(task.memory);
+    return code;
+}
+
+void pc_published_keep(pc_published_task *task) {
+    uint8_t *order = task->best;
+    task->best = task->order;
+    task->order = order;
+}
+
+pc_code pc_published_make(const pc_generator *self, const pc_generate_request *request, pc_generate_rule *rule,
+                          pc_schedule *schedule, pc_error *error) {
+    if (request->costs->recomputes_in_b) return pc_generate_recomputing(self, request, rule, schedule, NULL, error);
+    return rule(self, request, schedule, NULL, error);
 }

@@ -45,8 +45,8 @@ typedef struct run {
     device *devices;
     pc_time *f_end_ps; /* [devices][microbatches] */
     pc_time most_idle_ps;
-    bool failed;    /* something did not fit */
-    uint8_t *order; /* [devices][3 * microbatches] */
+    bool failed; /* something did not fit */
+    pc_published_task *task;
 } run;
 
 static pc_time duration(const run *r, pc_pass_kind kind) {
@@ -223,7 +223,7 @@ static void restart(run *r, zb_choices choices) {
     for (int d = 0; d < r->device_count; d++) {
         device *own = &r->devices[d], fresh = {.limit_bytes = own->limit_bytes};
         memcpy(fresh.added_bytes, own->added_bytes, sizeof fresh.added_bytes);
-        fresh.order = r->order + (int64_t)d * PC_PUBLISHED_KINDS * r->microbatches;
+        fresh.order = r->task->order + (int64_t)d * PC_PUBLISHED_KINDS * r->microbatches;
         *own = fresh;
     }
 }
@@ -247,54 +247,45 @@ static pc_time make_run(run *r, zb_choices choices) {
     return span_of(r);
 }
 
-/* `best` has the order then, in place of `r`, where there is one. */
-static bool make_all(run *r, uint8_t **best) {
+static bool make_all(run *r) {
     pc_time shortest = INT64_MAX;
     for (int i = 0; i < 8; i++) {
         pc_time span = make_run(r, (zb_choices){!(i & 4), !(i & 2), !(i & 1)});
         if (span >= shortest) continue;
         shortest = span;
-        uint8_t *order = *best;
-        *best = r->order;
-        r->order = order;
+        pc_published_keep(r->task);
     }
     return shortest < INT64_MAX;
 }
 
-static pc_code make_devices(const pc_generator *self, const pc_generate_request *request, run *r, pc_error *error) {
-    pc_published_memory *memory = pc_alloc((size_t)r->device_count, sizeof *memory);
-    pc_code code = memory ? pc_published_memory_of(self, request, memory, error) : pc_error_no_memory(error);
-    for (int d = 0; !code && d < r->device_count; d++) {
+static void fill_memory(run *r, const pc_published_memory *memory) {
+    for (int d = 0; d < r->device_count; d++) {
         device *own = &r->devices[d];
         memcpy(own->added_bytes, memory[d].added_bytes, sizeof own->added_bytes);
         own->limit_bytes =
             memory[d].named_bytes < memory[d].asked_bytes ? memory[d].named_bytes : memory[d].asked_bytes;
     }
-    pc_free(memory);
+}
+
+static pc_code solve(pc_published_task *task, bool *is_solved, pc_error *error) {
+    size_t devices = (size_t)task->devices, microbatches = (size_t)task->microbatches;
+    run r = {.device_count = task->devices, .microbatches = task->microbatches, .times = task->times, .task = task};
+    r.devices = pc_alloc(devices, sizeof *r.devices);
+    r.f_end_ps = pc_alloc(devices * microbatches, sizeof *r.f_end_ps);
+    pc_code code = r.devices && r.f_end_ps ? PC_OK : pc_error_no_memory(error);
+    if (!code) {
+        fill_memory(&r, task->memory);
+        *is_solved = make_all(&r);
+    }
+    pc_free(r.f_end_ps);
+    pc_free(r.devices);
     return code;
 }
 
 static pc_code find(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error) {
     (void)block;
-    size_t devices = (size_t)request->devices, microbatches = (size_t)request->microbatches;
-    run r = {.device_count = (int)devices, .microbatches = (int)microbatches};
-    pc_code code = pc_published_times_of(self, request, &r.times, error);
-    if (code) return code;
-    r.devices = pc_alloc(devices, sizeof *r.devices);
-    r.f_end_ps = pc_alloc(devices * microbatches, sizeof *r.f_end_ps);
-    r.order = pc_alloc(devices * microbatches, PC_PUBLISHED_KINDS);
-    uint8_t *best = pc_alloc(devices * microbatches, PC_PUBLISHED_KINDS);
-    code =
-        r.devices && r.f_end_ps && r.order && best ? make_devices(self, request, &r, error) : pc_error_no_memory(error);
-    if (!code)
-        code = make_all(&r, &best) ? pc_published_write(self, request, best, schedule, error)
-                                   : pc_published_fail(self, error);
-    pc_free(best);
-    pc_free(r.order);
-    pc_free(r.f_end_ps);
-    pc_free(r.devices);
-    return code;
+    return pc_published_find(self, request, solve, schedule, error);
 }
 
 pc_code pc_published_zb(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,

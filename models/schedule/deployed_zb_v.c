@@ -50,8 +50,9 @@ typedef struct run {
     pc_time *end_ps; /* [devices][legs][microbatches] */
     pc_time most_idle_ps;
     bool failed;       /* something did not fit, or was to run before its input */
-    uint8_t *order;    /* [devices][6 * microbatches] */
     uint8_t *b_chunks; /* [devices][2 * microbatches] */
+    v_leg *chosen;     /* [devices] */
+    pc_published_task *task;
 } run;
 
 static pc_time *leg_ends(const run *r, int d, v_leg leg) {
@@ -211,8 +212,9 @@ static void run_leg(run *r, int d, v_leg leg) {
     put_leg(r, d, leg);
 }
 
-/* Those that go up first, the last device first; then those that go down. `chosen` has room for a leg a device. */
-static void run_all_b(run *r, v_leg *chosen) {
+/* Those that go up first, the last device first; then those that go down. */
+static void run_all_b(run *r) {
+    v_leg *chosen = r->chosen;
     for (int d = 0; d < r->device_count; d++) make_room(r, d, PC_PASS_B);
     for (int d = 0; d < r->device_count; d++) chosen[d] = choose_b(r, d);
     for (int d = r->device_count - 1; d >= 0; d--)
@@ -237,18 +239,18 @@ static void restart(run *r) {
     r->failed = false;
     for (int d = 0; d < r->device_count; d++)
         r->devices[d] = (device){.spared_ps = r->devices[d].spared_ps,
-                                 .order = r->order + (int64_t)d * PC_PUBLISHED_TYPES_MAX * r->microbatches,
+                                 .order = r->task->order + (int64_t)d * PC_PUBLISHED_TYPES_MAX * r->microbatches,
                                  .b_chunks = r->b_chunks + (int64_t)d * 2 * r->microbatches};
 }
 
 /* The idle time of the worst device; INT64_MAX where something did not fit. A run whose worst device idles `enough` is
  * of no use, and ends there: it idles no less later on. */
-static pc_time make_run(run *r, v_leg *chosen, pc_time enough) {
+static pc_time make_run(run *r, pc_time enough) {
     restart(r);
     run_first_f(r);
     even_out_f(r);
     for (int i = 0; i < 2 * r->microbatches && !r->failed && r->most_idle_ps < enough; i++) {
-        run_all_b(r, chosen);
+        run_all_b(r);
         run_all_f(r);
     }
     for (int d = 0; d < r->device_count; d++)
@@ -256,27 +258,25 @@ static pc_time make_run(run *r, v_leg *chosen, pc_time enough) {
     return r->failed ? INT64_MAX : r->most_idle_ps;
 }
 
-/* One run after the other, as long as the worst device idles less. *least falls with them, and *best has its order. */
-static void make_chain(run *r, v_leg *chosen, pc_time *least, uint8_t **best) {
+/* One run after the other, as long as the worst device idles less. *least falls with them. */
+static void make_chain(run *r, pc_time *least) {
     pc_time last = INT64_MAX, idle;
     for (int d = 0; d < r->device_count; d++) r->devices[d].spared_ps = 0;
-    while ((idle = make_run(r, chosen, last)) < last) {
+    while ((idle = make_run(r, last)) < last) {
         last = idle;
         for (int d = 0; d < r->device_count; d++) r->devices[d].spared_ps = idle - r->devices[d].idle_ps;
         if (idle >= *least) continue;
         *least = idle;
-        uint8_t *order = *best;
-        *best = r->order;
-        r->order = order;
+        pc_published_keep(r->task);
     }
 }
 
-static bool make_all(run *r, v_leg *chosen, uint8_t **best) {
+static bool make_all(run *r) {
     pc_time least = INT64_MAX;
     for (int i = 0; i < 4; i++) {
         r->fills_b_down = !(i & 2);
         r->fills_f = !(i & 1);
-        make_chain(r, chosen, &least, best);
+        make_chain(r, &least);
     }
     return least < INT64_MAX;
 }
@@ -297,39 +297,29 @@ static void fill_memory(run *r, const pc_published_memory *memory) {
     r->limit_bytes = limit;
 }
 
-static pc_code make_memory(const pc_generator *self, const pc_generate_request *request, run *r, pc_error *error) {
-    pc_published_memory *memory = pc_alloc((size_t)r->device_count, sizeof *memory);
-    pc_code code = memory ? pc_published_memory_of(self, request, memory, error) : pc_error_no_memory(error);
-    if (!code) fill_memory(r, memory);
-    pc_free(memory);
+static pc_code solve(pc_published_task *task, bool *is_solved, pc_error *error) {
+    size_t devices = (size_t)task->devices, microbatches = (size_t)task->microbatches;
+    run r = {.device_count = task->devices, .microbatches = task->microbatches, .times = task->times, .task = task};
+    r.devices = pc_alloc(devices, sizeof *r.devices);
+    r.end_ps = pc_alloc(devices * microbatches, LEGS * sizeof *r.end_ps);
+    r.b_chunks = pc_alloc(devices * microbatches, 2);
+    r.chosen = pc_alloc(devices, sizeof *r.chosen);
+    pc_code code = r.devices && r.end_ps && r.b_chunks && r.chosen ? PC_OK : pc_error_no_memory(error);
+    if (!code) {
+        fill_memory(&r, task->memory);
+        *is_solved = make_all(&r);
+    }
+    pc_free(r.chosen);
+    pc_free(r.b_chunks);
+    pc_free(r.end_ps);
+    pc_free(r.devices);
     return code;
 }
 
 static pc_code find(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error) {
     (void)block;
-    size_t devices = (size_t)request->devices, microbatches = (size_t)request->microbatches;
-    run r = {.device_count = (int)devices, .microbatches = (int)microbatches};
-    pc_code code = pc_published_times_of(self, request, &r.times, error);
-    if (code) return code;
-    r.devices = pc_alloc(devices, sizeof *r.devices);
-    r.end_ps = pc_alloc(devices * microbatches, LEGS * sizeof *r.end_ps);
-    r.order = pc_alloc(devices * microbatches, PC_PUBLISHED_TYPES_MAX);
-    r.b_chunks = pc_alloc(devices * microbatches, 2);
-    v_leg *chosen = pc_alloc(devices, sizeof *chosen);
-    uint8_t *best = pc_alloc(devices * microbatches, PC_PUBLISHED_TYPES_MAX);
-    bool has_all = r.devices && r.end_ps && r.order && r.b_chunks && chosen && best;
-    code = has_all ? make_memory(self, request, &r, error) : pc_error_no_memory(error);
-    if (!code)
-        code = make_all(&r, chosen, &best) ? pc_published_write(self, request, best, schedule, error)
-                                           : pc_published_fail(self, error);
-    pc_free(best);
-    pc_free(chosen);
-    pc_free(r.b_chunks);
-    pc_free(r.order);
-    pc_free(r.end_ps);
-    pc_free(r.devices);
-    return code;
+    return pc_published_find(self, request, solve, schedule, error);
 }
 
 pc_code pc_published_zb_v(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,

@@ -16,8 +16,6 @@
 
 #include <string.h>
 
-enum { LARGE = 8192 }; /* passes; see is_hopeless */
-
 /* ---- times to search for ---- */
 
 typedef enum search_times { TIMES_COSTS, TIMES_EQUAL, TIMES_MEAN, TIMES } search_times;
@@ -142,7 +140,7 @@ static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *c
 static bool is_hopeless(const contest *c, pc_time span) {
     const pc_instance *instance = c->answers.instance;
     pc_time work = 0;
-    if (instance->devices * instance->passes < LARGE) return false;
+    if (!pc_instance_is_large(instance)) return false;
     for (int d = 0; d < instance->devices; d++) {
         pc_time own = 0;
         for (int type = 0; type < instance->types; type++) own += instance->cells[d * instance->types + type].duration;
@@ -268,7 +266,7 @@ static pc_code ask_others(contest *c, pc_error *error) {
 /* ---- the same within the asker's own limits ---- */
 
 static bool is_large(const contest *c) {
-    return c->answers.instance->devices * c->answers.instance->passes >= LARGE;
+    return pc_instance_is_large(c->answers.instance);
 }
 
 /* Lowers every limit by one chunk, or to the next whole number of chunks. False where a device would have too little
@@ -365,24 +363,9 @@ static pc_code search_within_limits(const pc_generator *self, const pc_generate_
 /* ---- what a request must give ---- */
 
 static pc_code check_times(const pc_generator *self, const pc_costs *costs, pc_error *error) {
-    static const pc_pass_kind split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W}, whole[] = {PC_PASS_F, PC_PASS_BW};
-    for (int d = 0; d < costs->devices; d++)
-        for (int c = 0; c < costs->chunks; c++)
-            for (int i = 0; i < (self->splits ? 3 : 2); i++) {
-                pc_pass_kind kind = self->splits ? split[i] : whole[i];
-                if (pc_costs_duration(costs, d, c, kind) == PC_TIME_NOT_GIVEN)
-                    return pc_error_set(error, PC_ERROR_INPUT,
-                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
-                                        "the schedule is made for it",
-                                        self->name, pc_pass_kind_name(kind), c, d);
-            }
-    return PC_OK;
-}
-
-static bool has_activations(const pc_costs *costs) {
-    for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++)
-        if (costs->activation_bytes[i] > 0) return true;
-    return false;
+    const bool needs[PC_PASS_KINDS] = {
+        [PC_PASS_F] = true, [PC_PASS_B] = self->splits, [PC_PASS_W] = self->splits, [PC_PASS_BW] = !self->splits};
+    return pc_costs_check_times(costs, needs, self->name, "the schedule is made for it", error);
 }
 
 /* The same costs with activations that count chunks: a schedule keeps to its name's number of microbatches also where
@@ -405,7 +388,7 @@ pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request
                              pc_block *block, pc_error *error) {
     pc_code code = check_times(self, request->costs, error);
     if (!code) code = pc_generator_check_memory(self, request->costs, request->memory_limit, error);
-    if (code || has_activations(request->costs))
+    if (code || pc_costs_have_activations(request->costs))
         return code ? code : search_within_limits(self, request, schedule, block, error);
     pc_costs counting;
     pc_generate_request counted = *request;

@@ -84,19 +84,9 @@ static pc_code count_costs(improving *w, pc_error *error) {
 /* Of an order that is given in another form, or by a name: a BW may become a B and a W, whose times nothing asked for
  * then. */
 static pc_code check_times(const improving *w, pc_error *error) {
-    static const pc_pass_kind split[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W}, whole[] = {PC_PASS_F, PC_PASS_BW};
-    const pc_costs *costs = &w->costs;
-    for (int d = 0; d < costs->devices; d++)
-        for (int c = 0; c < costs->chunks; c++)
-            for (int i = 0; i < (w->splits ? 3 : 2); i++) {
-                pc_pass_kind kind = w->splits ? split[i] : whole[i];
-                if (pc_costs_duration(costs, d, c, kind) == PC_TIME_NOT_GIVEN)
-                    return pc_error_set(error, PC_ERROR_INPUT,
-                                        "%s: the time of %s of chunk %d on device %d is not given; expected one, for "
-                                        "the order is improved at it",
-                                        w->request->schedule->name, pc_pass_kind_name(kind), c, d);
-            }
-    return PC_OK;
+    const bool needs[PC_PASS_KINDS] = {
+        [PC_PASS_F] = true, [PC_PASS_B] = w->splits, [PC_PASS_W] = w->splits, [PC_PASS_BW] = !w->splits};
+    return pc_costs_check_times(&w->costs, needs, w->request->schedule->name, "the order is improved at it", error);
 }
 
 /* Whether all passes and transfers one after the other are a time. */

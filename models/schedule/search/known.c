@@ -1,7 +1,5 @@
 #include "models/schedule/search/known.h"
 
-enum { LARGE = 8192 }; /* passes */
-
 /* Whether all passes take as long as the first one, wait for nothing on their way, and F alone takes memory, as much as
  * W gives back. */
 static bool has_equal_passes(const pc_instance *instance) {
@@ -35,6 +33,6 @@ pc_time pc_known_span(const pc_instance *instance) {
 }
 
 pc_bound pc_known_first(const pc_instance *instance) {
-    pc_time known = instance->devices * instance->passes < LARGE ? 0 : pc_known_span(instance);
+    pc_time known = pc_instance_is_large(instance) ? pc_known_span(instance) : 0;
     return known > 0 ? (pc_bound){.least = known, .is_close = true} : pc_bound_first(instance);
 }

@@ -12,6 +12,13 @@
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/instance.h"
 
+#include <stdbool.h>
+
+/* Whether it has so many passes that a search takes long. */
+static inline bool pc_instance_is_large(const pc_instance *instance) {
+    return instance->devices * instance->passes >= 8192;
+}
+
 /* That span; 0 for all other instances. */
 pc_time pc_known_span(const pc_instance *instance);
 
