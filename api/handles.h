@@ -50,9 +50,17 @@ int api_answer(pc_code code, const pc_error *why, pipecast_error *error);
 void api_lock(void);
 void api_unlock(void);
 
-/* The options of a load; PC_ERROR_INPUT where there are more overrides than can be counted. */
-pc_code api_load_options(const char **path, const char *text, const char *const *sets, size_t set_count, int flags,
-                         pc_scenario_options *options, pc_error *error);
+/* What a user gives to load a scenario or a plan from, and `load`, which fills in a zeroed handle. */
+typedef struct api_source {
+    const char *path, *text;
+    const char *const *sets;
+    size_t set_count;
+    int flags;
+    pc_code (*load)(const char *path, const pc_scenario_options *options, void *handle, pc_error *error);
+} api_source;
+
+/* A handle of `size` bytes, for pc_free; NULL with *code and the error set where it cannot be loaded. */
+void *api_load(const api_source *source, size_t size, int *code, pipecast_error *error);
 
 /* PC_ERROR_INPUT unless 0 or as many as a sweep may have. */
 pc_code api_check_threads(int threads, pc_error *error);

@@ -5,7 +5,6 @@
 #include "models/machine/ranks.h"
 #include "results/plan_table.h"
 #include "scenarios/plan_scenario.h"
-#include "scenarios/run_key.h"
 #include "storage/text.h"
 #include "sweep/run_profiles.h"
 
@@ -45,19 +44,17 @@ static const pc_field plan_fields[] = {
 
 /* ---- its scenario ---- */
 
+static pc_code load(const char *path, const pc_scenario_options *options, void *handle, pc_error *error) {
+    pipecast_plan *made = handle;
+    return pc_plan_scenario_load_with(path, options, &made->scenario, error);
+}
+
 int pipecast_plan_load(const char *path, const char *text, const char *const *sets, size_t set_count, int flags,
                        pipecast_plan **plan, pipecast_error *error) {
-    pc_error why = {0};
-    pc_scenario_options options;
-    pc_code code = api_load_options(&path, text, sets, set_count, flags, &options, &why);
-    pipecast_plan *made = pc_alloc(1, sizeof *made);
-    if (!code && !made) code = pc_error_no_memory(&why);
-    if (!code) code = pc_plan_scenario_load_with(path, &options, &made->scenario, &why);
-    if (code)
-        pc_free(made);
-    else
-        *plan = made;
-    return api_answer(code, &why, error);
+    int code;
+    pipecast_plan *made = api_load(&(api_source){path, text, sets, set_count, flags, load}, sizeof *made, &code, error);
+    if (made) *plan = made;
+    return code;
 }
 
 void pipecast_plan_free(pipecast_plan *plan) {
@@ -141,13 +138,6 @@ static void forget_profiles(const search *s, const pc_run_spec *before) {
     for (int i = 0; i < count; i++) bases[i] = before[i];
 }
 
-static pc_device_memory fullest_of(const pc_run_detail *detail) {
-    pc_device_memory fullest = {.peak_bytes = -1};
-    for (int d = 0; d < detail->devices; d++)
-        if (detail->memory[d].peak_bytes > fullest.peak_bytes) fullest = detail->memory[d];
-    return fullest;
-}
-
 static pc_code run_plan(search *s, int64_t index, pc_error *error) {
     pc_plan_row *plan = &s->found[index];
     pc_run_detail detail = {.devices = 0};
@@ -159,12 +149,8 @@ static pc_code run_plan(search *s, int64_t index, pc_error *error) {
     code = open_profile(s, &spec, error);
     if (!code) pc_run_profiles_use(&s->profiles, &spec);
     spec.trace = false;
-    if (!code) code = pc_run_row_make(&spec, &labels, &plan->row, &detail, error);
-    if (!code) {
-        pc_run_key_text(pc_run_key_of(&spec), plan->row.key);
-        plan->fullest = fullest_of(&detail);
-        s->runs[index] = plan->row;
-    }
+    if (!code) code = pc_plan_row_run(&spec, &labels, plan, &detail, error);
+    if (!code) s->runs[index] = plan->row;
     pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
     return code;

@@ -9,7 +9,6 @@
 #include "engine/alloc.h"
 #include "results/plan_table.h"
 #include "results/store/store.h"
-#include "scenarios/run_key.h"
 #include "sweep/run_profiles.h"
 #include "sweep/sweep_files.h"
 
@@ -103,13 +102,6 @@ static pc_code open_results(session *s, pc_error *error) {
     return pc_results_add_scenario(s->writer, pc_plan_scenario_name(s->scenario), text, size, error);
 }
 
-static pc_device_memory fullest_of(const pc_run_detail *detail) {
-    pc_device_memory fullest = {.peak_bytes = -1};
-    for (int d = 0; d < detail->devices; d++)
-        if (detail->memory[d].peak_bytes > fullest.peak_bytes) fullest = detail->memory[d];
-    return fullest;
-}
-
 static pc_code keep_run(session *s, const pc_run_spec *spec, const pc_run_row *row, const pc_run_detail *detail,
                         pc_error *error) {
     if (!s->writer) return PC_OK;
@@ -133,12 +125,8 @@ static pc_code run_plan(session *s, int64_t index, pc_error *error) {
     code = pc_run_profiles_open(&s->planned, &spec, error);
     if (!code) pc_run_profiles_use(&s->planned, &spec);
     spec.trace = spec.trace && s->writer;
-    if (!code) code = pc_run_row_make(&spec, &labels, &plan->row, &detail, error);
-    if (!code) {
-        pc_run_key_text(pc_run_key_of(&spec), plan->row.key);
-        plan->fullest = fullest_of(&detail);
-        code = keep_run(s, &spec, &plan->row, &detail, error);
-    }
+    if (!code) code = pc_plan_row_run(&spec, &labels, plan, &detail, error);
+    if (!code) code = keep_run(s, &spec, &plan->row, &detail, error);
     pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
     if (!code) code = plan_request_command(s->request, s->scenario, &plan->found.choice, &command, error);

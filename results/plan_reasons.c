@@ -1,10 +1,28 @@
-/* What limits a plan, and by what it is behind the best: plan_table.h has the definitions. */
+/* The run of a plan, what limits it, and by what it is behind the best: plan_table.h has the definitions. */
 #include "results/plan_table.h"
+
+#include "scenarios/run_key.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+static pc_device_memory fullest_of(const pc_run_detail *detail) {
+    pc_device_memory fullest = {.peak_bytes = -1};
+    for (int d = 0; d < detail->devices; d++)
+        if (detail->memory[d].peak_bytes > fullest.peak_bytes) fullest = detail->memory[d];
+    return fullest;
+}
+
+pc_code pc_plan_row_run(const pc_run_spec *spec, const pc_run_labels *labels, pc_plan_row *plan, pc_run_detail *detail,
+                        pc_error *error) {
+    pc_code code = pc_run_row_make(spec, labels, &plan->row, detail, error);
+    if (code) return code;
+    pc_run_key_text(pc_run_key_of(spec), plan->row.key);
+    plan->fullest = fullest_of(detail);
+    return PC_OK;
+}
 
 const char *pc_plan_objective_name(pc_plan_objective objective) {
     static const char *const names[PC_PLAN_OBJECTIVES] = {

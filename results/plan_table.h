@@ -36,6 +36,10 @@ typedef struct pc_plan_row {
     const char *command;      /* that does this run; borrowed */
 } pc_plan_row;
 
+/* Does the run of a plan, in full, and fills in `row`, its key too, and `fullest`. `detail` is pc_run_row_make's. */
+pc_code pc_plan_row_run(const pc_run_spec *spec, const pc_run_labels *labels, pc_plan_row *plan, pc_run_detail *detail,
+                        pc_error *error);
+
 typedef struct pc_plan_report {
     const char *scenario; /* its name */
     const pc_plan_row *rows;
