@@ -78,9 +78,9 @@ static void test_zero_bubble(void **state) {
 
 /* Two devices folded to a V with memory for one microbatch, all passes of a chunk 1: f and F fill it. So f of device 1
  * waits until all of the microbatch before is given back. From the start of f on device 0 it takes f and b there; b, B,
- * w, W and the next F on device 1, for a device that runs F before has no room for f; and f there: the next f of device
- * 0 starts 8 later. The first one starts at 3; after the start of the last one come f, b, two passes of device 1, B and
- * W: 3 + 8(m-1) + 6. */
+ * w, W and the next F on device 1, for a device that runs F before has no room for f; and f there. So the next f of
+ * device 0 starts 8 later. The first one starts at 3; after the start of the last one come f, b, two passes of device
+ * 1, B and W: 3 + 8(m-1) + 6. */
 static void test_one_microbatch(void **state) {
     (void)state;
     const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};

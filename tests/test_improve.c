@@ -195,7 +195,7 @@ static pc_schedule kind_by_kind(int p, int m, const int *kinds, int count, int f
 
 /* GPipe with B and W apart, p = m = 2: device 0 runs F0, F1, waits for B0 until F, F, F, B of device 1 are over, and
  * ends 3F + 3B + 2W after its start. Within the same memory device 1 can run B0 before F1. B0 of device 0 comes then
- * after F, F, B at the earliest, whatever is done, and device 0 has only 2F to do before it: it idles for B, and that
+ * after F, F, B at the earliest, whatever is done, and device 0 has only 2F to do before it. It idles for B, and that
  * is all, where W0 fills the wait for B1 (W >= F): 2(F+B+W) + B. */
 static void test_gpipe_of_two(void **state) {
     (void)state;

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-/* PC_OK where, for every microbatch and chunk of every stage, F runs once, then either BW once or B once and W once, R
- * at most once and between F and the backward pass; and W after B on its stage. Nothing of a microbatch is in a replica
- * that it does not go through. The orders of all stages together with the dependencies between them have no cycle.
- * PC_ERROR_INPUT otherwise, with a message that names the stage, the position in its order and the pass. Linear in the
- * number of passes. */
+/* PC_OK where, for every microbatch and chunk of every stage, F runs once, then either BW once or B once and W once.
+ * R runs at most once, between F and the backward pass, and W after B on its stage. Nothing of a microbatch is in a
+ * replica that it does not go through. The orders of all stages together with the dependencies between them have no
+ * cycle. PC_ERROR_INPUT otherwise, with a message that names the stage, the position in its order and the pass. Linear
+ * in the number of passes. */
 pc_code pc_schedule_check(const pc_schedule *schedule, pc_error *error);
 
 /* The same; *stage becomes the first one to blame, where it is PC_ERROR_INPUT. */

@@ -3,8 +3,8 @@
  *
  * F0 come down the devices and F1 go up them, cell by cell; B1 and B0 likewise, each with its W behind it, but that
  * every third one waits three cells more. The block is repeated every six cells. Then every pass, in the order of the
- * grid, moves to the earliest free cell that what it waits for allows; a B to two of them; and an F only where no
- * device comes to hold more than one did at first. B and W are one pass in what comes out.
+ * grid, moves to the earliest free cell that what it waits for allows, and a B to two of them. An F does so only where
+ * no device comes to hold more than one did at first. B and W are one pass in what comes out.
  */
 #include "models/schedule/deployed_grid.h"
 

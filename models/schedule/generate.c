@@ -43,8 +43,8 @@ static void write_1f1b(pc_stage_writer *writer, int extra) {
 
 /* 1F1B with full recomputation (Chen et al. 2016, arXiv 1604.06174; Korthikanti et al. 2022, arXiv 2205.05198): as
  * above, with an R right before each backward pass. R needs only what its own F kept, so that it fills the wait for the
- * gradient: the last stage works m(2F+B+W) without a pause, before it p-1 F go down and after it p-1 backward passes go
- * up, and no stage takes longer. Bubble, R counted as busy: (p-1)(F+B+W), as 1F1B has. With a share k of an activation
+ * gradient. The last stage works m(2F+B+W) without a pause; before it p-1 F go down, and after it p-1 backward passes
+ * go up. No stage takes longer. Bubble, R counted as busy: (p-1)(F+B+W), as 1F1B has. With a share k of an activation
  * kept, stage d holds (p-d) k, and 1-k more while it is at a backward pass. */
 static void write_1f1b_r(pc_stage_writer *writer, int extra) {
     (void)extra;
@@ -84,9 +84,9 @@ pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kin
  * (overlap_moe_expert_parallel_comm). On the last stage, too, the BW is then of what an F before has done.
  *
  * No order waits in a circle. The k-th F of the first stage needs the last one's (k-g)-th, which stands behind its BW
- * of number k-g - (v-1)n - 1, and that one the first stage's BW g' before it; g and g' are the sizes of the groups that
- * they end. The first stage has done its BW up to k-1 - e(p-1) - (v-1)n by then: enough where g + g' >= e(p-1), as it
- * is where no group is below p. A single group has no g': its BW in the last chunk need nobody's before them. */
+ * of number k-g - (v-1)n - 1. That one needs the first stage's BW g' before it; g and g' are the sizes of the groups
+ * that they end. The first stage has done its BW up to k-1 - e(p-1) - (v-1)n by then: enough where g + g' >= e(p-1), as
+ * it is where no group is below p. A single group has no g': its BW in the last chunk need nobody's before them. */
 int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, int extra) {
     int64_t hops = devices - 1 - stage, rounds = (int64_t)(chunks - 1) * group;
     return extra == 3 ? 2 * hops + rounds + 1 : extra * hops + rounds;

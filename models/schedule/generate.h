@@ -112,7 +112,7 @@ bool pc_generator_has_making(const pc_generator *generator, pc_making making);
 pc_code pc_generator_check_making(const pc_generator *generator, pc_making making, pc_error *error);
 
 /* The least memory, in bytes, that any schedule of this placement needs on a device: the activations of one microbatch,
- * all chunks that it visits there; where B recomputes, of one chunk at a time beside what the others' F kept. */
+ * all chunks that it visits there. Where B recomputes it is one chunk at a time, beside what the others' F kept. */
 int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
 
 /* Whether the limit leaves every device that much; PC_ERROR_INPUT and the first one that has less otherwise. */

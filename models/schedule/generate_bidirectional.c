@@ -75,8 +75,8 @@ static stream *first_of(stream streams[4], int microbatches) {
  * no transfer time and m a multiple of p the bubble is (p-2) F. For other times and m = k p the replay gives (p-2)
  * (max(F, BW) + (k-1) |BW-F|), which the tests hold it to: units no longer fit into each other's gaps. With BW = 2F and
  * k = 1 that is 2(p-2) F, against 3(p-1) F of 1F1B. Device d holds all p/2 microbatches of the replica in whose first
- * half it stands and as many of the other as that has parts from there on: p/2 + 1 + min(d, p-1-d), from p/2 + 1 at the
- * ends to p in the middle.
+ * half it stands and as many of the other as that has parts from there on. That is p/2 + 1 + min(d, p-1-d), from
+ * p/2 + 1 at the ends to p in the middle.
  * The paper has even p. For odd p a unit has p+1 microbatches and that number stands in place of p in these formulas,
  * but no device holds more than p. A last unit that is not full idles more, for its two ways are not in balance. */
 void pc_write_chimera(pc_stage_writer *writer, int extra) {

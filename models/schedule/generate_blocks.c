@@ -1,7 +1,7 @@
 /* The blocks that the static schedules of one replica repeat: cells as block.h counts them, F, B, W and R of 1 and BW
- * of 2. All start with F of device 0 in cell 0. Put down again and again, and in the order of their starts, the passes
- * of a block are in the order of the rule of the same name in generate.c, from the first pass to the last: squeezed,
- * one is the other. Blocks of two replicas stand in generate_bidirectional.c.
+ * of 2. All start with F of device 0 in cell 0. Put down again and again, the passes of a block are, by their starts,
+ * in the order of the rule of the same name in generate.c, from the first pass to the last. Squeezed, one is the other.
+ * Blocks of two replicas stand in generate_bidirectional.c.
  */
 #include "models/schedule/generate_private.h"
 

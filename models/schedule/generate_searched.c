@@ -118,7 +118,7 @@ static void add_adaptive_v(pattern_list *list, int p) {
     add_resting_v(list, p, true);
 }
 
-/* 1F1B folded to a V: the block that does it with two thirds of 1F1B's memory on any number of devices; then the same
+/* 1F1B folded to a V: the block that does it with two thirds of 1F1B's memory on any number of devices. Then the same
  * search space as above with whole backward passes, which run down by one cell a device more than F. */
 static void add_unsplit_v(pattern_list *list, int p) {
     add(list, (pc_pattern){.family = PC_PATTERN_V_THIRDS, .interval = 6});

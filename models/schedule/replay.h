@@ -91,6 +91,7 @@ typedef struct pc_replay {
 } pc_replay;
 
 /* with_trace: every pass, transfer and level change is kept, and where the engine runs the schedule what it saw.
+ *
  * waits_for_memory: a pass that does not fit waits until others have given back enough, and with it those that wait for
  * it. Its stage goes on with the next of its order that has none of that, and tries those that wait first
  * (PC_MEMORY_WAIT). What is sent then leaves in the order in which it is made. Nothing changes where everything fits.

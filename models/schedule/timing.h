@@ -65,9 +65,10 @@ pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_c
 pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
                              const pc_time *duration_ps, pc_timing_result *result, pc_error *error);
 
-/* The same where every transfer has a time of its own, too: delay_ps, a number a pass, from when what it waits for from
- * another stage ends there to when it is here; 0 for a pass that waits for no other stage. NULL: the costs' delays. For
- * timing one order again and again: memory, which goes by the order alone, is left out, and its numbers are 0. */
+/* The same where every transfer has a time of its own, too: delay_ps, a number a pass. It is the time from when what
+ * the pass waits for from another stage ends there to when it is here; 0 where it waits for no other stage. NULL: the
+ * costs' delays. For timing one order again and again: memory, which goes by the order alone, is left out, and its
+ * numbers are 0. */
 pc_code pc_timing_run_each(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
                            const pc_time *duration_ps, const pc_time *delay_ps, pc_timing_result *result,
                            pc_error *error);

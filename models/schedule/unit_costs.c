@@ -12,7 +12,7 @@ static double smallest_time(const pc_unit_costs *units) {
 }
 
 /* Whole ticks for times in the user's unit, 10^9 a unit. More where the smallest of them would be less than 10^6 ticks,
- * so that rounding does not show whatever the unit; fewer where the whole pipeline, one pass after the other, would not
+ * so that rounding does not show whatever the unit. Fewer where the whole pipeline, one pass after the other, would not
  * fit into the clock; 0 where no number of ticks does. */
 double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
     const double most = 0x1p61, least = 1e6;

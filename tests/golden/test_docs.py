@@ -105,7 +105,7 @@ def file_of(block):
 
 # ---- prose ----
 
-WORDS_MAX, COMMENT_WORDS_MAX = 40, 45  # of a sentence
+WORDS_MAX = 40  # of a sentence
 
 
 def paragraphs_of(lines):
@@ -367,7 +367,7 @@ class Prose(unittest.TestCase):
         self.assertGreater(len(files), 500)
         long = [f"{path.relative_to(ROOT)}:{first + number - 1}: {len(words)} words: {' '.join(words[:12])} ..."
                 for path in files for first, lines in comments_of(path.read_text())
-                for number, words in sentences_of(lines) if len(words) > COMMENT_WORDS_MAX]
+                for number, words in sentences_of(lines) if len(words) > WORDS_MAX]
         self.assertFalse(long, "\n" + "\n".join(long))
 
     def test_the_readme_is_short_and_says_what_accuracy_says(self):

@@ -36,8 +36,8 @@ static pc_time longest_warm_up(const pc_instance *instance, int device) {
 
 /* ---- the way out ---- */
 
-/* How long after the end of a device's last F the device's own end is at the least: the rest of that microbatch's way
- * through the model and back to the backward pass that is its last here, and the W of that one. */
+/* How long after the end of a device's last F the device's own end is at the least. That is the rest of that
+ * microbatch's way through the model and back to the backward pass that is its last here, and the W of that one. */
 static pc_time way_out(const pc_instance *instance, int device) {
     int first = device * instance->types, last_f = first + instance->chunks - 1, last_back = first + instance->chunks;
     pc_time way = instance->splits ? instance->cells[last_back + instance->chunks].duration : 0;

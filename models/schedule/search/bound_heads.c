@@ -139,8 +139,8 @@ static void find_held(pc_heads *h, int device, int type) {
 }
 
 /* Before pass k of another type that takes can run, the microbatches up to k hold what it and those that it waits for
- * take, and the ones from k to j what pass j of this type and those that it waits for take. If that is too much, pass k
- * comes before pass j: only what comes after pass k could give anything back. */
+ * take. The ones from k to j hold what pass j of this type and those that it waits for take. If that is too much, pass
+ * k comes before pass j: only what comes after pass k could give anything back. */
 static void find_lags(const pc_heads *h, int device, int type) {
     cell_rule *rules = h->rule + (ptrdiff_t)device * h->types, *rule = &rules[type];
     for (int other = 0; other < h->types; other++) {
