@@ -13,6 +13,7 @@ ours are no higher, at the memory of p and 2p microbatches.
 usage: test_reference.py MANY_SCHEDULES SOURCE_ROOT
 """
 import csv
+import hashlib
 import math
 import pathlib
 import subprocess
@@ -23,7 +24,8 @@ from command import IS_QUICK, IS_SLOWED, SIZE  # noqa: E402
 
 SKIPPED = 77  # meson's exit status for a test that was not run
 SAME = 1e-9   # relative
-EVERY = {"quick": 72, "full": 12, "long": 1}[SIZE] * (6 if IS_SLOWED else 1)  # of the searched rows each that many-th
+EVERY = {"quick": 72, "full": 12, "long": 1}[SIZE]  # of a scheduler's searched rows one in so many
+PASSES_MAX = 128 if IS_SLOWED else math.inf  # devices times microbatches of a searched row
 STATIC = {"1F1B": "1f1b", "Eager1F1B": "eager-1f1b", "GPipe": "gpipe", "ZB-H1": "zb-h1", "ZB-H2": "zb-h2"}
 SEARCHED = {"1F1B-V": "1f1b-v", "ZB-1P": "zb-1p", "ZB-2P": "zb-2p", "ZB-V": "zb-v", "V-Half": "v-half", "V-Min": "v-min",
             "V-adaptive": "v-adaptive"}
@@ -57,10 +59,21 @@ def reference_of(row):
     return float(row["span"]), peak / int(row["chunks"])
 
 
+def drawn(rows, every):
+    """One in `every`, at least one, by a hash of what they ask for: every scheduler has its share in any part, and a row
+    that is added to the file changes no other's place."""
+    def place(row):
+        return hashlib.sha256(repr(request_of(row)).encode()).digest()
+    small = [row for row in rows if int(row["p"]) * int(row["m"]) <= PASSES_MAX]
+    return sorted(small, key=place)[:math.ceil(len(small) / every)]
+
+
 def selected(rows, every):
     kept = [row for row in rows if row["scheduler"] in STATIC | SEARCHED and row["span"]]
-    searched = [row for row in kept if row["scheduler"] in SEARCHED]
-    return [row for row in kept if row["scheduler"] in STATIC] + searched[::every]
+    out = [row for row in kept if row["scheduler"] in STATIC]
+    for name in SEARCHED:
+        out += drawn([row for row in kept if row["scheduler"] == name], every)
+    return out
 
 
 def judge(ours, reference):
@@ -163,7 +176,7 @@ def main(many_schedules, root):
     worse += compare_published(many_schedules, rows[:2] if IS_QUICK or IS_SLOWED else rows)
     print(f"\n{shorter} of {searched} searched schedules are shorter; {len(worse)} of all worse", *worse, sep="\n")
     assert not worse
-    assert searched < 10 or 3 * shorter >= searched  # tools that make the command slow draw few
+    assert 3 * shorter >= searched
     return 0
 
 
