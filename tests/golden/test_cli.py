@@ -214,22 +214,42 @@ class Run(Command):
             self.assertEqual(done.stderr.count("\n"), 1)
             self.assertIn("No space left on device", done.stderr)
 
-    def test_disk_that_fills_up_while_writing(self):
-        """On a file system of 64 KiB: the old file stands, nothing half-written is beside it."""
-        folder = self.folder.name
+    def small_disk(self):
+        """A folder that is a file system of 64 KiB."""
+        folder = self.path("disk")
+        os.mkdir(folder)
         if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder],
                                                capture_output=True).returncode != 0:
             self.skipTest("a small file system cannot be mounted here")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
-        pathlib.Path(folder, "f.svg").write_text("precious")
-        for arguments, name, file in [(["run", TABLE5, "-o"], "r.h5", "r.h5.journal"),
-                                      (["schedule", "1f1b", "-p", "32", "-m", "128", "--figure"], "f.svg", "f.svg")]:
-            done = run(*arguments, self.path(name))
-            self.assertEqual((done.returncode, done.stdout), (3, ""), done)
-            self.assertEqual(done.stderr, f"pipecast: {self.path(file)}: cannot write: No space left on device\n")
-        self.assertEqual(pathlib.Path(folder, "f.svg").read_text(), "precious")
-        # Runs that were done before the disk was full are kept; there may be none, if all were done when it was first written.
-        self.assertIn(sorted(os.listdir(folder)), (["f.svg"], ["f.svg", "r.h5.journal"]))
+        return pathlib.Path(folder)
+
+    def fill_up(self, folder, written, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (3, ""), done)
+        self.assertEqual(done.stderr, f"pipecast: {folder / written}: cannot write: No space left on device\n")
+
+    def test_disk_that_fills_up_while_a_figure_is_written(self):
+        """The old file stands, nothing half-written is beside it."""
+        folder = self.small_disk()
+        figure = folder / "f.svg"
+        figure.write_text("precious")
+        self.fill_up(folder, "f.svg", "schedule", "1f1b", "-p", "32", "-m", "128", "--figure", figure)
+        self.assertEqual((figure.read_text(), os.listdir(folder)), ("precious", ["f.svg"]))
+
+    def test_disk_that_fills_up_in_a_sweep(self):
+        """Of two runs, one after the other, one leaves a trace of 34 kB, the other of over half a megabyte. A run that was kept
+        before the disk was full stays, in the journal; where the first one does not fit there is none."""
+        folder, runs = self.small_disk(), ("{name: small, devices: 2}", "{name: large, devices: 32}")
+        for order, left in ((runs, ["r.h5.journal"]), (runs[::-1], [])):
+            scenario = self.path("two.yaml")
+            pathlib.Path(scenario).write_text(
+                "scenario: two\ncases: [" + ", ".join(order) + "]\nsweep: {chunks: [1]}\n"
+                "setting: {schedule: 1f1b, microbatches: 128, times: {F: 1 ms, BW: 2 ms}, activation: {size: 1 GiB}, trace: true}\n")
+            self.fill_up(folder, "r.h5.journal", "run", scenario, "--jobs", "1", "-o", folder / "r.h5")
+            self.assertEqual(os.listdir(folder), left)
+            for path in folder.iterdir():
+                path.unlink()
 
     def test_bad_input(self):
         full = "is a device or pipe; expected a regular file, since the file is replaced in one step when it is complete"
