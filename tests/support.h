@@ -43,7 +43,7 @@ static inline void test_temporary(char *path, size_t size, const char *name) {
 }
 
 /* How large a run is: PC_TEST_SIZE, which the set-ups of tests/meson.build give. `quick` (also where it is not set),
- * `full`, or `long` (by hand: full, with ten times the random cases). A number behind it, as in `full:300`, is the most
+ * `full`, or `long` (by hand: full, with ten times the random cases). A number behind it, as in `quick:100`, is the most
  * random cases that a test draws where a tool makes it slow. */
 static inline int test_size_is(const char *name) {
     const char *size = getenv("PC_TEST_SIZE");

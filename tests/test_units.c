@@ -468,7 +468,7 @@ static void test_random_texts(void **state) {
     (void)state;
     static const char alphabet[] = "0123456789..eE+-xnamsGiBkbt/h \t,\xc3";
     test_random random = {3};
-    for (long i = 0; i < test_cases(50000, 200000); i++) {
+    for (long i = 0; i < test_cases(20000, 100000); i++) {
         char *text = malloc(16);
         int length = (int)test_between(&random, 0, 14);
         for (int c = 0; c < length; c++) text[c] = alphabet[test_draw(&random) % (sizeof alphabet - 1)];

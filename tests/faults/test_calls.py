@@ -27,7 +27,7 @@ WRITING = {"write": ("short", errno.EINTR, errno.ENOSPC, errno.EIO, errno.EDQUOT
 READING = {"read": ("short", errno.EINTR, errno.EIO)}
 NO_FAULT = ("short", errno.EINTR)  # these are to go unnoticed, but for an interrupted close or truncation
 FEW, MANY = 1, 16  # calls of one kind: in a quick run and in a full one
-QUICK = ("run closed", "plan", "schedule zb-h1", "export a.h5 --run", "merge", "profile show")
+QUICK = ("run closed", "export a.h5 --run", "merge", "profile show")
 
 
 def chosen(is_wanted):

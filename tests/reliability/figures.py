@@ -5,7 +5,7 @@ Figure = collections.namedtuple("Figure", "section what key least command percen
 
 SECTIONS = {
     "Fuzzing": "Every parser of outside data under libFuzzer with the address and undefined-behaviour sanitizers. What is checked beside crashes,\n"
-               "and how to repeat a finding: [tests/fuzz](../tests/fuzz/README.md). In one `./test --full`, ten seconds of each:",
+               "and how to repeat a finding: [tests/fuzz](../tests/fuzz/README.md). In one `./test --full`, five seconds of each:",
     "Independent solutions": "The program against another way to the same answer, written for the test.",
     "Faults": "One fault at a time is put into a run of the command; it ends with the right output, or with one line, status 3 (a\n"
               "signal: its own; a failed read also 2) and every file as it was. Calls are a sample: sixteen of each kind and command.",
@@ -20,7 +20,7 @@ TARGETS = ("command_line", "journal", "kernel_csv", "launch", "library", "nccl_t
 EXECUTIONS = 10_000_000  # of each in long runs, with sanitizers
 
 FIGURES = [
-    *(Figure("Fuzzing", f"executions of `{name}`", f"fuzz.{name}.executions", 1, f"tests/fuzz/run --seconds 10 {name}")
+    *(Figure("Fuzzing", f"executions of `{name}`", f"fuzz.{name}.executions", 1, f"tests/fuzz/run --seconds 5 {name}")
       for name in TARGETS),
     Figure("Independent solutions", "random programs: the engine and the longest path", "programs.compared", 100_000,
            "meson test -C build --setup full programs"),
@@ -55,7 +55,7 @@ FIGURES = [
            "tests/checks/builds"),
     Figure("Determinism", "builds: gcc and clang, -O0 and -O3, AVX2, CUDA, MPI", "builds.configurations", 4,
            "tests/checks/builds"),
-    *(Figure("Checks", f"lines of {room}/ that a quick run and `transfers` reach", f"coverage.{room}", 9_000, "tests/checks/coverage", True)
+    *(Figure("Checks", f"lines of {room}/ that the tests in C reach", f"coverage.{room}", 9_000, "tests/checks/coverage", True)
       for room in ("engine", "models", "calib", "scenarios")),
     Figure("Checks", "C files under clang-tidy and cppcheck, none with a finding left", "lint.files", 400, "tests/checks/lint"),
     Figure("Checks", "findings silenced, each with its reason beside it", "lint.reasons", 0, "tests/checks/lint"),
