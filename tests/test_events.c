@@ -257,7 +257,7 @@ static void describe(const pc_iteration_spec *spec, char text[512]) {
 static void test_events_are_the_shortcut(void **state) {
     (void)state;
     test_random random = {2019};
-    long cases = test_cases(60, 1000), done[3] = {0};
+    long cases = test_cases(60, 300), done[3] = {0};
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
@@ -326,7 +326,7 @@ static void check_lacks(const pc_iteration *iteration) {
 static void test_passes_wait_for_memory(void **state) {
     (void)state;
     test_random random = {77};
-    long cases = test_cases(60, 1000), waited = 0, stuck = 0;
+    long cases = test_cases(60, 300), waited = 0, stuck = 0;
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];

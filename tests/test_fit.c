@@ -163,7 +163,7 @@ static void one_line_is_recovered(void **state) {
                .draw = draw_size,
                .parameters = 3,
                .parameter = {20e-6, 180e9, NAN}};
-    check_truth(&t, test_cases(1, 4));
+    check_truth(&t, test_cases(1, 2));
 }
 
 static void three_lines_are_recovered(void **state) {
@@ -175,7 +175,7 @@ static void three_lines_are_recovered(void **state) {
                .draw = draw_size,
                .parameters = 11,
                .parameter = {12e-6, 8e9, NAN, 262144.0, 30e-6, 60e9, NAN, 8388608.0, 60e-6, 200e9, NAN}};
-    check_truth(&t, test_cases(1, 4));
+    check_truth(&t, test_cases(1, 2));
 }
 
 static void a_corner_is_recovered(void **state) {
@@ -187,7 +187,7 @@ static void a_corner_is_recovered(void **state) {
                .draw = draw_bytes,
                .parameters = 7,
                .parameter = {4e-6, 4e12, NAN, 40e6, NAN, 1.5e12, NAN}};
-    check_truth(&t, test_cases(1, 4));
+    check_truth(&t, test_cases(1, 2));
 }
 
 /* ---- products and attention ---- */
@@ -235,7 +235,7 @@ static void gemm_is_recovered(void **state) {
                .draw = draw_gemm,
                .parameters = 4,
                .parameter = {250e12, 150.0, 1.6e12, 6e-6}};
-    check_truth(&t, test_cases(2, 4));
+    check_truth(&t, test_cases(2, 2));
 }
 
 /* Causal, forward, on 108 processors: blocks of 128 queries, each with the keys up to its end; 180 TFLOP/s, as much as
@@ -267,7 +267,7 @@ static void attention_is_recovered(void **state) {
                .draw = draw_attention,
                .parameters = 4,
                .parameter = {180e12, 256.0, 0.6e12, 5e-6}};
-    check_truth(&t, test_cases(1, 4));
+    check_truth(&t, test_cases(1, 2));
 }
 
 /* ---- what is left of rooflines and pieces ---- */
@@ -416,7 +416,7 @@ static void distances(void **state) {
 static void any_points(void **state) {
     (void)state;
     test_random random = {6};
-    for (long i = test_cases(2, 60); i > 0; i--) {
+    for (long i = test_cases(2, 20); i > 0; i--) {
         double x[4 * 40], seconds[40], low, high;
         pc_fit_key key = {.form = (pc_fit_form)test_between(&random, 0, PC_FIT_FORMS - 1), .subject = "gemm_forward"};
         int count = (int)test_between(&random, 0, 40), dimensions = key.form >= PC_FIT_GEMM ? 4 : 1;

@@ -60,7 +60,7 @@ static void test_fitted_blocks(void **state) {
     (void)state;
     test_random random = {71};
     int found = 0;
-    for (long i = 0; i < test_cases(100, 2000); i++) {
+    for (long i = 0; i < test_cases(100, 500); i++) {
         example e;
         draw_example(&random, 1 + (int)(i % 2), &e);
         pc_reorder *room;
@@ -139,7 +139,7 @@ static void test_low_limits(void **state) {
 static void test_monotone(void **state) {
     (void)state;
     test_random random = {72};
-    for (long i = 0; i < test_cases(3, 40); i++) {
+    for (long i = 0; i < test_cases(3, 15); i++) {
         int p = (int)test_between(&random, 2, 4), m = (int)test_between(&random, 2, 8),
             delay = (int)test_between(&random, 0, 3);
         const int times[3] = {(int)test_between(&random, 1, 12), (int)test_between(&random, 1, 12),

@@ -212,7 +212,7 @@ static double watch_links(const pc_outline *outline, pc_program *program) {
 static void test_no_link_carries_more_than_it_can(void **state) {
     (void)state;
     test_random random = {41};
-    for (long i = 0; i < test_cases(40, 5000); i++) {
+    for (long i = 0; i < test_cases(40, 1000); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.network = PC_NETWORK_FLOWS;
         if (i % 4 == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;

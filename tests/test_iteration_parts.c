@@ -203,7 +203,7 @@ static void check_sum(const pc_iteration_spec *spec) {
 static void test_exposed_times_add_up(void **state) {
     (void)state;
     test_random random = {31};
-    for (long i = 0; i < test_cases(60, 500); i++) {
+    for (long i = 0; i < test_cases(60, 200); i++) {
         pc_iteration_spec spec = random_spec(&random);
         spec.machine.gpu.launch_s = 0;
         spec.overlaps_p2p = true; /* or transfers would be in the passes' times */
@@ -389,7 +389,7 @@ static void test_bytes_do_not_depend_on_the_schedule(void **state) {
                                            {"v-half", "v-min", "zb-v", "1f1b-v"},
                                            {"gems", "chimera", NULL, NULL}};
     test_random random = {32};
-    for (long i = 0; i < test_cases(12, 500); i++) {
+    for (long i = 0; i < test_cases(12, 200); i++) {
         pc_iteration_spec spec = random_spec(&random);
         pc_sent first = {0};
         spec.cut.zero = (int)test_between(&random, 0, 3);

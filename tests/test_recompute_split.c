@@ -258,7 +258,7 @@ static void check_search(test_random *random, const char *name) {
 static void test_searches(void **state) {
     (void)state;
     test_random random = {1907};
-    for (long i = 0; i < test_cases(50, 400); i++) check_search(&random, split_names[i % 8]);
+    for (long i = 0; i < test_cases(50, 200); i++) check_search(&random, split_names[i % 8]);
 }
 
 /* ---- a model's parts ---- */
@@ -279,7 +279,7 @@ static void test_parts(void **state) {
     test_random random = {11};
     const pc_pass_forms split = {.splits = true}, whole = {.splits = false};
     int more = 0;
-    for (long i = 0; i < test_cases(50, 1000); i++) {
+    for (long i = 0; i < test_cases(50, 300); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         cut.cross_entropy = (pc_cross_entropy)(i % 4);
@@ -315,7 +315,7 @@ static void test_mixed_parts(void **state) {
     (void)state;
     test_random random = {12};
     const pc_pass_forms split = {.splits = true}, mixed = {.splits = true, .mixes = true}, whole = {.splits = false};
-    for (long i = 0; i < test_cases(50, 200); i++) {
+    for (long i = 0; i < test_cases(50, 100); i++) {
         pc_model model = random_gpt(&random);
         pc_cut cut = random_cut(&random, &model);
         pc_part part = {.layers = 3, .has_head = i % 2, .recompute = PC_RECOMPUTE_FULL};

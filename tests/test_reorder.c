@@ -153,7 +153,7 @@ static void test_improve(void **state) {
     (void)state;
     test_random random = {23};
     long shorter = 0;
-    for (long i = 0; i < test_cases(250, 10000); i++) {
+    for (long i = 0; i < test_cases(250, 2500); i++) {
         example e;
         pc_reorder *reorder;
         pc_instance_order first;
@@ -176,7 +176,7 @@ static void test_improve(void **state) {
         pc_reorder_free(reorder);
         free_example(&e);
     }
-    assert_true(shorter > test_cases(250, 10000)); /* of six times as many */
+    assert_true(shorter > test_cases(250, 2500)); /* of six times as many */
 }
 
 /* Orders as a search starts from them: a block, repeated; here one of two microbatches, at random costs. */
@@ -274,7 +274,7 @@ static void test_squeeze_refuses(void **state) {
     (void)state;
     test_random random = {37};
     long runs = 0, deadlocks = 0, too_large = 0;
-    for (long i = 0; i < test_cases(500, 10000); i++) {
+    for (long i = 0; i < test_cases(500, 2500); i++) {
         example e;
         pc_reorder *reorder;
         draw_example(&random, &e);
@@ -295,7 +295,7 @@ static void test_squeeze_refuses(void **state) {
         pc_reorder_free(reorder);
         free_example(&e);
     }
-    long cases = test_cases(500, 10000); /* tools that make tests slow draw few */
+    long cases = test_cases(500, 2500); /* tools that make tests slow draw few */
     assert_true(cases < 100 || (runs > 0 && deadlocks > 0 && (too_large > 0 || cases < 500)));
 }
 

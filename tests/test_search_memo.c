@@ -254,7 +254,7 @@ static void check_change(pc_costs *costs, const test_limits *limits, int64_t *nu
     for (int i = 0; i < 2; i++) {
         example subject = {.name = {pc_generator_find(names[costs->chunks - 1][i])},
                            .request = {{.devices = costs->devices,
-                                        .microbatches = 5,
+                                        .microbatches = 3,
                                         .costs = costs,
                                         .memory_limit = test_limit(limits),
                                         .threads = 1}},

@@ -21,7 +21,7 @@ from command import IS_QUICK, PIPECAST, count
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KINDS = ("open", "write", "sync", "close", "link", "rename", "spawn")
 FEW, MANY = 1, 16
-MOMENTS = 12 if IS_QUICK else 240
+MOMENTS = 12 if IS_QUICK else 120
 SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n")
 
 
