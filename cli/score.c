@@ -2,7 +2,11 @@
 #include "cli/cli.h"
 #include "cli/run_sets.h"
 
+#include "results/figures/figure.h"
+#include "results/figures/score_figure.h"
+#include "results/score/score_file.h"
 #include "results/score/score_table.h"
+#include "storage/replace.h"
 #include "sweep/score.h"
 
 #include <stdlib.h>
@@ -82,7 +86,9 @@ static void say_unknown(const pc_measured *m) {
 static pc_code check(const score_command *c, const pc_measured *m, pc_error *error) {
     pc_code code = PC_OK;
     for (int i = 0; i < c->by_count && !code; i++) code = pc_score_check_by(m, c->by[i], error);
+    if (!code && c->figure) code = pc_figure_check_path(c->figure, error);
     if (!code && c->output) code = refuse_same_file(c->path, c->output, "the table", error);
+    if (!code && c->output) code = pc_replacement_probe(c->output, error);
     return code;
 }
 
@@ -106,7 +112,11 @@ static pc_code score_rows(score_command *c, const pc_measured *m, pc_score *scor
 }
 
 static pc_code write_all(const score_command *c, const pc_score *score, pc_error *error) {
-    return pc_score_table_write(score, c->format, stdout, error);
+    const char *slash = strrchr(c->path, '/');
+    pc_code code = pc_score_table_write(score, c->format, stdout, error);
+    if (!code && c->output) code = pc_score_file_write(score, c->output, error);
+    if (!code && c->figure) code = pc_figure_score(score, c->by[0], slash ? slash + 1 : c->path, c->figure, error);
+    return code;
 }
 
 static bool any_unfit(const pc_score *score) {

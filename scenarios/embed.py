@@ -8,6 +8,7 @@ usage: embed.py SCENARIOS_FOLDER OUTPUT.c DEPFILE
 """
 import csv
 import pathlib
+import re
 import sys
 
 KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus")]
@@ -23,8 +24,8 @@ def quoted(text):
 
 
 def squeezed(name):
-    """As pc_written_squeeze has it: small letters and digits alone."""
-    return "".join(c for c in name.lower() if c.isascii() and c.isalnum())
+    """As pc_written_squeeze has it: small letters, digits and points between digits alone."""
+    return re.sub(r"(?<![0-9])\.|\.(?![0-9])|[^a-z0-9.]", "", name.lower())
 
 
 def names_of(path):

@@ -172,9 +172,11 @@ static const char *library_name(pc_library_kind kind, const char *squeezed) {
     return NULL;
 }
 
+/* "h100.yaml", "./h100", "/data/h100"; not "8/host". */
 static bool is_path(const char *name) {
     size_t length = strlen(name);
-    return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
+    return name[0] == '/' || strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0 ||
+           (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
 }
 
 static pc_code read_path(const row_reader *r, pc_measured_column column, char path[PC_MEASURED_NAME_SIZE]) {

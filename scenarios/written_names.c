@@ -11,7 +11,8 @@ void pc_written_squeeze(const char *name, size_t length, char squeezed[PC_WRITTE
     for (size_t i = 0; i < length && name[i] && used + 1 < PC_WRITTEN_SIZE; i++) {
         char c = name[i];
         if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
-        if (is_digit(c) || (c >= 'a' && c <= 'z')) squeezed[used++] = c;
+        bool is_point = c == '.' && i > 0 && is_digit(name[i - 1]) && i + 1 < length && is_digit(name[i + 1]);
+        if (is_point || is_digit(c) || (c >= 'a' && c <= 'z')) squeezed[used++] = c;
     }
     squeezed[used] = '\0';
 }

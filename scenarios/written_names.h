@@ -1,8 +1,8 @@
 /* written_names.h: what people call models, machines, precisions and the like in tables of measured runs, and what that
  * is in the library: the rows of names.csv, part of the library itself.
  *
- * Names are compared squeezed: letters made small, and all that is no letter and no digit left out, so that
- * "LLAMA3_70B", "Llama3 70b" and "llama3-70b" are one.
+ * Names are compared squeezed: letters made small, and all that is no letter, no digit and no point between digits left
+ * out, so that "LLAMA3_70B", "Llama3 70b" and "llama3-70b" are one; "GPT3-1.3B" and "GPT3-13B" are two.
  */
 #ifndef PC_SCENARIOS_WRITTEN_NAMES_H
 #define PC_SCENARIOS_WRITTEN_NAMES_H
@@ -37,7 +37,7 @@ extern const int pc_written_name_count;
 
 enum { PC_WRITTEN_SIZE = 128 };
 
-/* Small letters and digits of the first `length` bytes of a name; what is beyond the room is left out. */
+/* Small letters, digits and points between digits of the first `length` bytes of a name; what is beyond the room is left out. */
 void pc_written_squeeze(const char *name, size_t length, char squeezed[PC_WRITTEN_SIZE]);
 
 /* The row of exactly this name, or NULL. */

@@ -27,7 +27,8 @@ typedef enum thing {
     THING_ZERO,
     THING_RECOMPUTE,
     THING_SCHEDULE,
-    THING_VARIANT, /* what a row says in words, and what it sets by itself */
+    THING_OWN,     /* what a row sets by itself */
+    THING_VARIANT, /* what it says in words */
     THINGS
 } thing;
 
@@ -45,6 +46,7 @@ static const char *const names[] = {[THING_MODEL] = "model",
                                     [THING_ZERO] = "zero",
                                     [THING_RECOMPUTE] = "recompute",
                                     [THING_SCHEDULE] = "schedule",
+                                    [THING_OWN] = "setting.*",
                                     [THING_VARIANT] = "variant"};
 
 static void add_text(pc_hash *hash, const char *text) {
@@ -106,7 +108,7 @@ static void add_thing(const pc_score *score, const pc_score_row *row, thing whic
     if (which == THING_RECOMPUTE) add_text(hash, run->recompute);
     if (which == THING_SCHEDULE) add_text(hash, schedule_of(run));
     if (which == THING_VARIANT) add_text(hash, pc_measured_cell(m, row->row, PC_MEASURED_VARIANT));
-    if (which == THING_VARIANT) add_own(m, row->row, hash);
+    if (which == THING_OWN) add_own(m, row->row, hash);
 }
 
 static pc_hash hash_of(const pc_score *score, const pc_score_row *row, const bool has[THINGS]) {

@@ -115,6 +115,10 @@ typedef struct pc_score {
 pc_code pc_score_sum_up(pc_score *score, const char *const *by, int by_count, pc_error *error);
 void pc_score_free(pc_score *score);
 
+/* What a row has in the columns `by`, which are there, as sums have it: "H100; 64". */
+void pc_score_row_value(const pc_score *score, const pc_score_row *row, const char *by,
+                        char value[PC_SCORE_LABEL_SIZE]);
+
 /* PC_ERROR_INPUT where `by` names a column that the table does not have. For checking before the work. */
 pc_code pc_score_check_by(const pc_measured *measured, const char *by, pc_error *error);
 

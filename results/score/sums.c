@@ -55,6 +55,14 @@ static void value_of(const pc_score *score, const pc_score_row *row, const by_co
     }
 }
 
+void pc_score_row_value(const pc_score *score, const pc_score_row *row, const char *by,
+                        char value[PC_SCORE_LABEL_SIZE]) {
+    by_columns columns = {.count = 0};
+    pc_code code = find_by(score->measured, by, &columns, NULL);
+    assert(!code);
+    value_of(score, row, &columns, value);
+}
+
 /* ---- one sum ---- */
 
 static void count_status(pc_score_sum *sum, const pc_score_row *row) {
@@ -134,10 +142,21 @@ static pc_code add_sum(pc_score *score, const pc_score_sum *sum, pc_error *error
     return PC_OK;
 }
 
+/* Of all rows there is one, be there rows or not. */
 static pc_code sum_values(pc_score *score, const char *by, const labelled *list, pc_error *error) {
     int64_t *rows = pc_alloc((size_t)score->count, sizeof *rows);
     double *sizes = pc_alloc((size_t)score->count, sizeof *sizes);
     pc_code code = rows && sizes ? PC_OK : pc_error_no_memory(error);
+    if (!code && score->count == 0 && by[0] == '\0')
+        code = add_sum(score,
+                       &(pc_score_sum){.mean = NAN,
+                                       .median = NAN,
+                                       .worst = NAN,
+                                       .bias = NAN,
+                                       .worst_line = -1,
+                                       .memory_mean = NAN,
+                                       .memory_bias = NAN},
+                       error);
     for (int64_t i = 0, next; i < score->count && !code; i = next) {
         pc_score_sum sum = {.rows = 0};
         for (next = i; next < score->count && list[next].first == list[i].first; next++)
