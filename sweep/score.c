@@ -142,34 +142,49 @@ static bool is_of_all(const pc_error *error) {
     return !error->is_rule && strncmp(pc_error_part_of(error, PC_ERROR_PART_FILE), "--set", 5) == 0;
 }
 
-/* Refuses those rows of the list that cannot be runs, and keeps the others; all of one at least can be told apart. */
-static pc_code ask(session *s, asked *list, int64_t count, pc_error *error) {
-    pc_scenario *scenario = NULL;
-    pc_error why = {0};
-    if (count == 0) return PC_OK;
-    pc_code code = load(s, list, count, &scenario, &why);
-    if (!code) keep(s, list, count, scenario);
-    if (!code) return PC_OK;
-    if (code != PC_ERROR_INPUT || is_of_all(&why)) return pc_error_copy(error, &why);
-    int64_t culprit = culprit_of(&why, count), half = count / 2;
-    if (culprit >= 0) refuse(s, &list[culprit], &why);
-    code = ask(s, list, culprit >= 0 ? culprit : half, error);
-    int64_t next = culprit >= 0 ? culprit + 1 : half;
-    return code ? code : ask(s, list + next, count - next, error);
+/* The next rows, `most` of them at most, that can still be asked; and where the next ones begin. */
+static int64_t gather(const session *s, int64_t from, int64_t most, asked list[CASES], int64_t *next) {
+    int64_t count = 0, i = from;
+    for (; i < s->score->count && count < most; i++)
+        if (s->score->rows[i].status == PC_SCORE_OK) list[count++].row = i;
+    *next = i;
+    return count;
+}
+
+/* One row at least is refused, or the list was of several that cannot be told apart; then fewer are asked next. */
+static int64_t refuse_one(session *s, const asked *list, int64_t count, pc_error *why) {
+    int64_t culprit = culprit_of(why, count);
+    if (culprit >= 0) refuse(s, &list[culprit], why);
+    return culprit >= 0 ? pc_max(culprit, 1) : count / 2;
+}
+
+/* Refuses those rows that cannot be runs, and keeps the others. As many are asked at a time as there were before the
+ * last one that was refused; where none is, twice as many the next time. */
+static pc_code ask_rows(session *s, pc_error *error) {
+    asked list[CASES];
+    int64_t most = CASES, next = 0;
+    for (int64_t from = 0; from < s->score->count;) {
+        pc_scenario *scenario = NULL;
+        pc_error why = {0};
+        int64_t count = gather(s, from, most, list, &next);
+        pc_code code = count > 0 ? load(s, list, count, &scenario, &why) : PC_OK;
+        if (code && (code != PC_ERROR_INPUT || is_of_all(&why))) return pc_error_copy(error, &why);
+        if (code) {
+            most = refuse_one(s, list, count, &why);
+            continue;
+        }
+        if (count > 0) keep(s, list, count, scenario);
+        most = pc_min(2 * most, CASES);
+        from = next;
+    }
+    return PC_OK;
 }
 
 static pc_code ask_all(session *s, pc_error *error) {
-    int64_t most = s->score->count;
-    asked *list = pc_alloc((size_t)pc_max(most, 1), sizeof *list);
-    s->list = pc_alloc((size_t)pc_max(most, 1), sizeof *s->list);
-    s->scenarios = pc_alloc((size_t)pc_max(most, 1), sizeof(pc_scenario *));
-    pc_code code = list && s->list && s->scenarios ? PC_OK : pc_error_no_memory(error);
-    int64_t count = 0;
-    for (int64_t i = 0; i < most && !code; i++)
-        if (s->score->rows[i].status == PC_SCORE_OK) list[count++].row = i;
-    for (int64_t i = 0; i < count && !code; i += CASES) code = ask(s, list + i, pc_min(count - i, CASES), error);
-    pc_free(list);
-    return code;
+    size_t most = (size_t)pc_max(s->score->count, INT64_C(1));
+    s->list = pc_alloc(most, sizeof *s->list);
+    s->scenarios = pc_alloc(most, sizeof(pc_scenario *));
+    return s->list && s->scenarios ? ask_rows(s, error) : pc_error_no_memory(error);
 }
 
 /* ---- runs ---- */

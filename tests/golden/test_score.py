@@ -143,13 +143,14 @@ class Score(unittest.TestCase):
         self.assertGreater(float(row["forecast_s"]), float(self.rows(path)[0]["forecast_s"]))
 
     def test_ten_thousand_rows(self):
-        """In their order, however many threads."""
-        lines = [ROW.replace("8,64", f"8,{8 * (1 + i % 50)}") for i in range(10000)]
+        """In their order, however many threads; each seventh contradicts itself: 8 replicas, and a batch that is odd."""
+        lines = [ROW.replace("8,64", f"8,{8 * (1 + i % 50) + (i % 7 == 3)}") for i in range(10000)]
         path = self.write("\n".join([HEADER, *lines]))
-        rows = self.rows(path)
+        rows = self.rows(path, status=1)
         self.assertEqual([row["gbs"] for row in rows], [line.split(",")[3] for line in lines])
-        self.assertEqual(len({row["forecast_s"] for row in rows}), 50)
-        self.assertEqual(rows, self.rows(path, "--jobs", "1"))
+        self.assertEqual([row["status"] for row in rows], ["infeasible" if i % 7 == 3 else "ok" for i in range(10000)])
+        self.assertEqual(len({row["forecast_s"] for row in rows}), 1 + 50)
+        self.assertEqual(rows, self.rows(path, "--jobs", "1", status=1))
 
     def test_json(self):
         """The rows of the CSV, and the parts."""
