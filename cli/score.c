@@ -111,12 +111,12 @@ static pc_code score_rows(score_command *c, const pc_measured *m, pc_score *scor
     return code ? code : pc_score_sum_up(score, c->by, c->by_count, error);
 }
 
+/* Files first, whatever becomes of standard output. */
 static pc_code write_all(const score_command *c, const pc_score *score, pc_error *error) {
     const char *slash = strrchr(c->path, '/');
-    pc_code code = pc_score_table_write(score, c->format, stdout, error);
-    if (!code && c->output) code = pc_score_file_write(score, c->output, error);
+    pc_code code = c->output ? pc_score_file_write(score, c->output, error) : PC_OK;
     if (!code && c->figure) code = pc_figure_score(score, c->by[0], slash ? slash + 1 : c->path, c->figure, error);
-    return code;
+    return code ? code : pc_score_table_write(score, c->format, stdout, error);
 }
 
 static bool any_unfit(const pc_score *score) {

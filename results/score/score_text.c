@@ -72,6 +72,7 @@ static bool write_table(const pc_score *score, const column *columns, int column
     pc_text cell = {0};
     bool going = true;
     lay_out(&l, rows, count, &cell);
+    text->failed = text->failed || cell.failed;
     add_header(&l, true, text);
     add_header(&l, false, text);
     add_rule(&l, text);
@@ -82,9 +83,9 @@ static bool write_table(const pc_score *score, const column *columns, int column
                 pc_line_add(&line, written(&l, c, rows ? rows[i] : i, &cell), l.width[c], columns[c].is_left,
                             PC_INK_PLAIN);
         pc_line_end(&line);
+        text->failed = text->failed || cell.failed;
         going = pc_score_flush(text, stream);
     }
-    text->failed = text->failed || cell.failed;
     pc_text_free(&cell);
     return going;
 }
