@@ -23,6 +23,7 @@ static const char help[] =
     "\n"
     "  run SCENARIO.yaml...      run the scenarios' pipelines; a table, csv or json, and an HDF5 file\n"
     "  plan [SCENARIO.yaml]      the best ways to train a model on a cluster: cut, schedule, recomputation, sharding\n"
+    "  score MEASURED.csv        your own measured runs, each beside its forecast; sums, pairs, a picture\n"
     "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
     "  figure RESULTS.h5 [NAME]  draw a chart of runs, or the timeline of one\n"
     "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
@@ -60,6 +61,7 @@ static const command commands[] = {
     {"list", command_list},
     {"merge", command_merge},
     {"profile", command_profile},
+    {"score", command_score},
 };
 
 /* What people try first, and what they mean by it. */
@@ -73,6 +75,8 @@ static const char *const other_names[][2] = {
     {"figure", "draw"},
     {"compare", "diff"},
     {"calibrate", "measure"},
+    {"score", "judge"},
+    {"score", "validate"},
     {"list models", "models"},
     {"list machines", "machines"},
     {"list keys", "keys"},
@@ -81,7 +85,8 @@ static const char *const other_names[][2] = {
 };
 
 #define EXPECTED                                                                                                       \
-    "expected run, plan, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version"
+    "expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or "        \
+    "--version"
 
 /* If a standard stream is closed, the next file that is opened would take its number, and get what belongs on the
  * stream. So its place is taken by something that can only be used the other way round: using it fails, as it would

@@ -17,8 +17,13 @@ static const pc_library_file *models(int *count) {
 
 static bool is_gpt(const pc_model *m) {
     return m->positions == PC_POSITIONS_LEARNED && m->norm == PC_NORM_LAYER && m->mlp == PC_MLP_GELU && m->has_bias &&
-           m->has_dropout && m->kv_heads == m->heads && m->ffn_hidden == 4 * m->hidden &&
-           m->head_dim * m->heads == m->hidden;
+           m->kv_heads == m->heads && m->ffn_hidden == 4 * m->hidden && m->head_dim * m->heads == m->hidden;
+}
+
+/* Nemotron-4: rotary, but with LayerNorm and an MLP of two matrices, without biases. */
+static bool is_nemotron(const pc_model *m) {
+    return m->positions == PC_POSITIONS_ROTARY && m->norm == PC_NORM_LAYER && m->mlp == PC_MLP_GELU && !m->is_tied &&
+           !m->has_bias && !m->has_dropout && m->max_positions == 0 && m->head_dim * m->heads == m->hidden;
 }
 
 static bool is_llama(const pc_model *m) {
@@ -46,14 +51,15 @@ static void test_files(void **state) {
         pc_library_model loaded = model_of(files[i].name);
         assert_string_equal(loaded.model.name, files[i].name);
         assert_true(loaded.title[0] && strstr(files[i].text, "\nsource: "));
-        assert_true(loaded.seq_len > 0 && loaded.global_batch > 0);
-        if (!is_gpt(&loaded.model) && !is_llama(&loaded.model)) fail_msg("%s: neither GPT nor Llama", files[i].name);
+        assert_true(loaded.seq_len > 0 && loaded.global_batch != 0);
+        if (!is_gpt(&loaded.model) && !is_llama(&loaded.model) && !is_nemotron(&loaded.model))
+            fail_msg("%s: neither GPT nor Llama nor Nemotron", files[i].name);
     }
 }
 
 /* GPT: Narayanan et al. 2021, equation 2, 12Lh^2 (1 + 13/(12h)) + (V+s)h, and the final norm's 2h; untied another Vh.
  * Llama: a layer has 2h^2 + 2h g d of attention, g heads of keys and values, 3hf of MLP and two norms of h; V tokens of
- * h go in and out.
+ * h go in and out. Nemotron: likewise, with 2hf of MLP.
  */
 static void test_parameters(void **state) {
     (void)state;
@@ -66,7 +72,8 @@ static void test_parameters(void **state) {
         pc_error error = {0};
         assert_int_equal(pc_model_parameters(m, 1, &x, &error), PC_OK);
         wide layers = m->layers, h = m->hidden, tokens = pc_model_padded_vocab(m, 1);
-        wide of_layer = 2 * h * h + 2 * h * m->kv_heads * m->head_dim + 3 * h * m->ffn_hidden + 2 * h;
+        wide matrices = is_nemotron(m) ? 2 : 3;
+        wide of_layer = 2 * h * h + 2 * h * m->kv_heads * m->head_dim + matrices * h * m->ffn_hidden + 2 * h;
         wide head = m->is_tied ? 0 : tokens * h;
         wide gpt = 12 * layers * h * h + 13 * layers * h + (tokens + m->max_positions) * h + 2 * h + head;
         assert_wide_equal(x.total, is_gpt(m) ? gpt : layers * of_layer + 2 * tokens * h + h);
@@ -74,7 +81,7 @@ static void test_parameters(void **state) {
 }
 
 /* As the papers call them: the number in a model's name, in billions, where some count a table once that stands twice;
- * and the published weights of Llama 3. */
+ * and the published weights of Llama 3; of MPT what MosaicML prints beside its measurements, at 2,048 tokens. */
 static void test_names_say_the_size(void **state) {
     (void)state;
     const struct {
@@ -103,6 +110,27 @@ static void test_names_say_the_size(void **state) {
         {"cm-21b", 21, 0.02},
         {"cm-38.5b", 38.5, 0.02},
         {"cm-98.5b", 98.5, 0.02},
+        {"mpt-125m", 0.125311488, 0},
+        {"mpt-350m", 0.355985408, 0},
+        {"mpt-760m", 0.760470528, 0},
+        {"mpt-1b", 1.315950592, 0},
+        {"mpt-3b", 2.651837440, 0},
+        {"mpt-7b", 6.658859008, 0},
+        {"mpt-13b", 12.853954560, 0},
+        {"mpt-30b", 29.975214080, 0},
+        {"mpt-70b", 64.862437376, 0},
+        {"internlm-7b", 7, 0.05},
+        {"internlm-20b", 20, 0.01},
+        {"llama2-7b", 6.738415616, 0},
+        {"llama2-13b", 13.015864320, 0},
+        {"llama2-70b", 68.976648192, 0},
+        {"mistral-7b", 7.241732096, 0},
+        {"nemo-gpt3-5b", 5, 0.04},
+        {"nemo-gpt3-20b", 20, 0.02},
+        {"nemotron4-15b", 15, 0.05},
+        {"nemotron4-340b", 340, 0.01},
+        {"qwen2.5-32b", 32.5, 0.01},
+        {"qwen3-8b", 8.2, 0.01},
         {"llama3-8b", 8.030261248, 0},
         {"llama3-70b", 70.553706496, 0},
         {"llama3-405b", 405.8533888, 0},
@@ -135,7 +163,8 @@ static void test_flops(void **state) {
         pc_part part = pc_cut_part(m, &cut, 1, 0);
         wide s = cut.seq_len, layers = m->layers, h = m->hidden, tokens = pc_model_padded_vocab(m, 1);
         wide attention = 12 * s * s * layers * h, head = 6 * s * h * tokens;
-        wide matrices = 2 * h * h + 2 * h * m->kv_heads * m->head_dim + (is_gpt(m) ? 2 : 3) * h * m->ffn_hidden;
+        wide matrices =
+            2 * h * h + 2 * h * m->kv_heads * m->head_dim + (m->mlp == PC_MLP_GELU ? 2 : 3) * h * m->ffn_hidden;
         wide expected = 6 * s * layers * matrices + attention + head;
         if (is_gpt(m)) assert_wide_equal(expected, 72 * s * layers * h * h + attention + head);
         wide again = m->attention == PC_ATTENTION_FLASH ? 2 * s * s * layers * h : 0;
@@ -168,7 +197,8 @@ static void test_activations(void **state) {
         wide sh = (wide)cut.seq_len * m->hidden;
         wide scores = m->attention == PC_ATTENTION_FLASH ? 0 : (wide)5 * m->heads * cut.seq_len * cut.seq_len;
         assert_int_equal(pc_part_activations(m, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
-        if (is_gpt(m)) assert_wide_equal(x.taken, 34 * sh + scores);
+        /* Of these, two masks of dropout of a byte each. */
+        if (is_gpt(m)) assert_wide_equal(x.taken, (m->has_dropout ? 34 : 32) * sh + scores);
         part.recompute = PC_RECOMPUTE_FULL;
         assert_int_equal(pc_part_activations(m, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
         assert_wide_equal(x.taken, 2 * sh);

@@ -4,48 +4,12 @@
 #include "engine/alloc.h"
 #include "engine/names.h"
 #include "storage/text.h"
+#include "storage/text_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-
-/* ---- the file ---- */
-
-enum { FILE_MOST = 1 << 26 }; /* bytes: a million rows */
-
-/* All of it, terminated; freed by the caller. */
-static pc_code read_file(const char *path, char **content, pc_error *error) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return pc_error_file(error, path, errno, "a file to read");
-    size_t room = 1 << 16, size = 0;
-    char *bytes = pc_alloc(room, 1);
-    while (bytes) {
-        size += fread(bytes + size, 1, room - 1 - size, file);
-        if (size + 1 < room || room >= FILE_MOST) break;
-        char *more = pc_realloc(bytes, 2 * room, 1);
-        if (!more) pc_free(bytes);
-        bytes = more;
-        room *= 2;
-    }
-    int cause = errno; /* of the reading, where that failed */
-    bool is_failed = ferror(file) != 0, is_too_long = size + 1 >= FILE_MOST;
-    fclose(file);
-    if (!bytes) return pc_error_no_memory(error);
-    bytes[size] = '\0';
-    bool is_text = strlen(bytes) == size;
-    if (!is_failed && !is_too_long && is_text) {
-        *content = bytes;
-        return PC_OK;
-    }
-    pc_free(bytes);
-    if (is_failed) return pc_error_file(error, path, cause, "a file to read");
-    if (is_too_long)
-        return pc_error_set_file(error, PC_ERROR_INPUT, path, "longer than %d bytes; expected less", FILE_MOST);
-    return pc_error_set_file(error, PC_ERROR_INPUT, path,
-                             "has bytes that are no text; expected output of nccl-tests or a CSV");
-}
 
 /* nccl-tests begin with comments that no table has. */
 static bool is_of_nccl_tests(const char *content) {
@@ -114,7 +78,7 @@ pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import
     pc_profile added = {0};
     pc_number_scope scope = {0};
     pc_code code = options ? pc_import_check_options(options, error) : PC_OK;
-    if (!code) code = read_file(path, &content, error);
+    if (!code) code = pc_text_file_read(path, "output of nccl-tests or a CSV", &content, error);
     if (code) return code;
     pc_import import = {.text = {path, content, 0}, .options = options ? options : &nothing, .into = &added};
     if (pc_number_scope_enter(&scope)) {

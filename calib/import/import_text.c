@@ -1,5 +1,7 @@
 #include "calib/import/import_private.h"
 
+#include "storage/csv.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -36,45 +38,12 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t';
 }
 
-static char *trimmed(char *field) {
-    while (is_space(*field)) field++;
-    size_t size = strlen(field);
-    while (size > 0 && is_space(field[size - 1])) field[--size] = '\0';
-    return field;
-}
-
-/* Takes a quoted field, doubled quotes made single, and returns where it ends; NULL if it does not. */
-static char *unquote(char *from, char **field) {
-    char *to = *field = ++from;
-    while (*from && !(from[0] == '"' && from[1] != '"')) {
-        from += from[0] == '"';
-        *to++ = *from++;
-    }
-    if (*from != '"') return NULL;
-    from++;
-    *to = '\0';
-    while (is_space(*from)) from++;
-    return *from == ',' || *from == '\0' ? from : NULL;
-}
-
 int pc_import_split_commas(char *line, char *field[PC_IMPORT_FIELDS]) {
-    for (int count = 0; count < PC_IMPORT_FIELDS; line++) {
-        while (is_space(*line)) line++;
-        if (*line == '"') {
-            char *end = unquote(line, &field[count++]);
-            if (!end) return -1;
-            if (*end == '\0') return count;
-            line = end;
-            continue;
-        }
-        char *end = line + strcspn(line, ",");
-        bool is_last = *end == '\0';
-        *end = '\0';
-        field[count++] = trimmed(line);
-        if (is_last) return count;
-        line = end;
-    }
-    return -1;
+    pc_csv csv = pc_csv_begin(line);
+    int count = pc_csv_record(&csv, field, PC_IMPORT_FIELDS);
+    if (count != PC_CSV_END) return count < 0 ? -1 : count;
+    field[0] = line;
+    return 1;
 }
 
 int pc_import_split_spaces(char *line, char *field[PC_IMPORT_FIELDS]) {

@@ -24,6 +24,7 @@ _pipecast_options() {
             --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
+    score) echo --output= -o= --by= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --improve --engine= --block= --block-steps= \
             --format= --figure= --help -h
@@ -146,6 +147,7 @@ _pipecast_values() {
 _pipecast_operands() {
     case $1:$2 in
     run:* | plan:0) _pipecast_files .yaml ;;
+    score:0) _pipecast_files .csv ;;
     schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
@@ -159,7 +161,7 @@ _pipecast_operands() {
 
 _pipecast() {
     local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-    local commands='run plan schedule figure export compare merge calibrate profile list'
+    local commands='run plan score schedule figure export compare merge calibrate profile list'
     local options option= word awaited= file= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then

@@ -26,6 +26,9 @@ FILES = {
     "gemm.csv": "op,dtype,layout,b,m,n,k,time_us\n" + "".join(
         f"matmul,bf16,{layout},1,{m},{n},{k},{5 + 1e-8 * m * n * k:.6f}\n"
         for layout in ("TN", "NN", "NT") for m in (1024, 4096) for n in (1024, 4096) for k in (1024, 4096)),
+    "measured.csv": "model,system,gpus,gbs,mbs,seq,step_s,setting.memory\n" + "".join(
+        f"gpt3-1.3b,{system},8,{batch},1,2048,1,{memory}\n"
+        for system, batch, memory in (("DGX-A100", 8, ""), ("DGX-A100", 16, ""), ("A100", 8, "1 GiB"), ("A100", 9, ""), ("mine", 8, ""))),
     "reduce.csv": "collective,ranks,size_bytes,time_us\n" + "".join(
         f"all_reduce,2,{2**i},{20 + 1e-5 * 2**i:.6f}\n" for i in range(12, 20)),
 }
@@ -65,6 +68,8 @@ CASES = [
     case("run searched.yaml --jobs 1", "searched.yaml"),
     case("run --model gpt3-1.3b --machine dgx-a100 --pp 2 --microbatches 2 --jobs 1 -q --profile p.h5", "p.h5"),
     case("plan plan.yaml --jobs 1 -q -o r.h5", "plan.yaml", writes="r.h5", old="s1.h5"),
+    case("score measured.csv --jobs 1 -q -o r.h5 --by system,gbs", "measured.csv", writes="r.h5", old="s1.h5"),
+    case("score measured.csv --jobs 1 -q --format json --figure r.svg", "measured.csv", writes="r.svg", old="1f1b.csv", draws=True),
     case("schedule v-half -p 2 -m 4"),
     case("schedule 1f1b.csv -p 2 -m 3 --format text", "1f1b.csv"),
     case("schedule zb-h1 -p 2 -m 4 --figure r.svg", writes="r.svg", old="1f1b.csv", draws=True),

@@ -6,6 +6,7 @@
 #include "models/schedule/exchange.h"
 #include "models/schedule/replay.h"
 #include "results/store/store.h"
+#include "scenarios/measured.h"
 #include "sweep/sweep.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -44,6 +45,10 @@ REFUSES(pc_profile_write, const pc_profile *profile, const char *path) {
 }
 REFUSES(pc_profile_import, pc_profile *profile, const char *path, const pc_import_options *options) {
     return (void)path, (void)profile, (void)options, refuse(error);
+}
+REFUSES(pc_measured_read, const char *path, pc_measured_say *say, void *context, pc_measured *measured) {
+    *measured = (pc_measured){0};
+    return (void)path, (void)say, (void)context, refuse(error);
 }
 REFUSES(pc_schedule_read_torch_csv, const char *path, pc_schedule *schedule) {
     return (void)path, (void)schedule, refuse(error);

@@ -1,0 +1,127 @@
+#include "results/figures/score_figure.h"
+
+#include "engine/alloc.h"
+#include "results/figures/figure.h"
+#include "results/figures/gnuplot.h"
+#include "results/figures/picture.h"
+#include "results/figures/style.h"
+#include "storage/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERIES_MOST = 8, WIDTH = 900, HEIGHT = 720 };
+
+static const unsigned colours[SERIES_MOST + 1] = {PC_STYLE_BLUE,   PC_STYLE_ORANGE, PC_STYLE_GREEN,
+                                                  PC_STYLE_PURPLE, PC_STYLE_SKY,    PC_STYLE_VERMILION,
+                                                  PC_STYLE_YELLOW, PC_STYLE_BLACK,  0x888888};
+
+/* The values that have a colour of their own; all others share the last. */
+typedef struct series {
+    const pc_score_sum *of[SERIES_MOST];
+    int count;
+    bool has_others;
+} series;
+
+static int compare_sums(const void *left, const void *right) {
+    const pc_score_sum *a = *(const pc_score_sum *const *)left, *b = *(const pc_score_sum *const *)right;
+    if (a->compared != b->compared) return (a->compared < b->compared) - (a->compared > b->compared);
+    return (a > b) - (a < b);
+}
+
+static pc_code choose(const pc_score *score, const char *by, series *chosen, pc_error *error) {
+    const pc_score_sum **list = pc_alloc((size_t)score->sum_count, sizeof *list);
+    int64_t count = 0;
+    if (!list) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < score->sum_count; i++)
+        if (strcmp(score->sums[i].by, by) == 0 && score->sums[i].compared > 0) list[count++] = &score->sums[i];
+    if (count > 0) qsort(list, (size_t)count, sizeof *list, compare_sums);
+    *chosen = (series){.has_others = count > SERIES_MOST};
+    chosen->count = count < SERIES_MOST ? (int)count : SERIES_MOST;
+    for (int i = 0; i < chosen->count; i++) chosen->of[i] = list[i];
+    pc_free(list);
+    return count > 0 ? PC_OK : pc_error_set(error, PC_ERROR_INPUT, "no run has a measured time and a forecast to draw");
+}
+
+static int series_of(const pc_score *score, const pc_score_row *row, const char *by, const series *chosen) {
+    char value[PC_SCORE_LABEL_SIZE];
+    pc_score_row_value(score, row, by, value);
+    for (int i = 0; i < chosen->count; i++)
+        if (strcmp(chosen->of[i]->value, value) == 0) return i;
+    return SERIES_MOST;
+}
+
+/* ---- the script ---- */
+
+typedef struct extent {
+    double least, most;
+} extent;
+
+/* A block of points a series: measured and forecast seconds, and gnuplot's form of the point. */
+static extent add_points(const pc_score *score, const char *by, const series *chosen, pc_text *script) {
+    extent all = {INFINITY, 0.0};
+    for (int s = 0; s <= SERIES_MOST; s++) {
+        if (s >= chosen->count && !(s == SERIES_MOST && chosen->has_others)) continue;
+        pc_text_printf(script, "$series%d << EOD\n", s);
+        for (int64_t i = 0; i < score->count; i++) {
+            const pc_score_row *row = &score->rows[i];
+            if (!isfinite(row->error) || series_of(score, row, by, chosen) != s) continue;
+            pc_text_printf(script, "%.9g %.9g %d\n", row->run.step_s, row->forecast_s,
+                           row->status == PC_SCORE_OUT_OF_MEMORY ? 6 : 7);
+            all.least = fmin(all.least, fmin(row->run.step_s, row->forecast_s));
+            all.most = fmax(all.most, fmax(row->run.step_s, row->forecast_s));
+        }
+        pc_text_printf(script, "EOD\n");
+    }
+    return all;
+}
+
+static void add_series(const series *chosen, const char *path, pc_text *script) {
+    for (int s = 0; s <= SERIES_MOST; s++) {
+        if (s >= chosen->count && !(s == SERIES_MOST && chosen->has_others)) continue;
+        pc_text_printf(script,
+                       ", $series%d using 1:2:3 with points pointtype variable pointsize %.3g linecolor rgb '#%06x' "
+                       "notitle, NaN with points pointtype 7 linecolor rgb '#%06x' title ",
+                       s, pc_picture_point_size(path, 0.7), colours[s], colours[s]);
+        pc_gnuplot_add_string(script, s < SERIES_MOST ? chosen->of[s]->value : "others", 44);
+    }
+    pc_text_printf(script, "\n");
+}
+
+static void add_axes(const extent *all, const char *title, pc_text *script) {
+    pc_text_printf(script, "set title ");
+    pc_gnuplot_add_string(script, title, 80);
+    pc_text_printf(script,
+                   " noenhanced\nset logscale xy\nset border 3 linecolor rgb '" PC_STYLE_AXIS
+                   "'\nset tics nomirror out\nset format xy '%%g'\nset grid linecolor rgb '" PC_STYLE_GRID
+                   "'\nset key outside right top noenhanced samplen 1\nset xlabel 'Measured [s]'\nset ylabel 'Forecast "
+                   "[s]'\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset samples 200\nset size ratio -1\n",
+                   all->least / 1.3, all->most * 1.3, all->least / 1.3, all->most * 1.3);
+}
+
+static void add_script(const pc_score *score, const char *by, const series *chosen, const char *title, const char *path,
+                       pc_text *script) {
+    pc_picture_begin(script, path, WIDTH, HEIGHT);
+    extent all = add_points(score, by, chosen, script);
+    add_axes(&all, title, script);
+    pc_text_printf(script, "plot '+' using 1:($1*0.9):($1*1.1) with filledcurves fillcolor rgb '" PC_STYLE_GRID
+                           "' title 'within 10%%', x with lines linecolor rgb '" PC_STYLE_AXIS "' notitle");
+    add_series(chosen, path, script);
+}
+
+pc_code pc_figure_score(const pc_score *score, const char *by, const char *title, const char *path, pc_error *error) {
+    series chosen = {.count = 0};
+    pc_number_scope scope = {0};
+    pc_text script = {0};
+    pc_code code = pc_figure_check_path(path, error);
+    if (!code) code = choose(score, by, &chosen, error);
+    if (code) return code;
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    add_script(score, by, &chosen, title, path, &script);
+    pc_number_scope_leave(&scope);
+    code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+    pc_text_free(&script);
+    return code;
+}

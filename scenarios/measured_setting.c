@@ -1,0 +1,409 @@
+/* A row of measured runs as a run: what its cells say, what is missing, and the case of a scenario that it is. */
+#include "scenarios/measured.h"
+
+#include "models/schedule/generate.h"
+#include "scenarios/library.h"
+#include "scenarios/written_names.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+typedef struct row_reader {
+    const pc_measured *measured;
+    int64_t row;
+    pc_measured_run *run;
+    pc_error *error;
+} row_reader;
+
+static const char *cell_of(const row_reader *r, pc_measured_column column) {
+    return pc_measured_cell(r->measured, r->row, column);
+}
+
+/* ---- what is missing ---- */
+
+static bool is_missing_already(const char *list, const char *feature) {
+    size_t length = strlen(feature);
+    for (const char *at = list; (at = strstr(at, feature)); at += length)
+        if ((at == list || at[-1] == ';') && (at[length] == ';' || at[length] == '\0')) return true;
+    return false;
+}
+
+static void miss(const row_reader *r, const char *feature) {
+    char *list = r->run->missing;
+    size_t used = strlen(list);
+    if (feature[0] == '\0' || is_missing_already(list, feature)) return;
+    if (used + strlen(feature) + 2 > PC_MEASURED_MISSING_SIZE) return;
+    snprintf(list + used, PC_MEASURED_MISSING_SIZE - used, "%s%s", used ? ";" : "", feature);
+}
+
+/* ---- numbers ---- */
+
+static bool is_nothing(const char *cell) {
+    static const char *const words[] = {"", "-", "n/a", "na", "nan", "none", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(cell, words[i]) == 0) return true;
+    return false;
+}
+
+static pc_code refuse(const row_reader *r, pc_measured_column column, const char *expected) {
+    const pc_measured *m = r->measured;
+    return pc_error_refuse(r->error, m->path, (unsigned)m->line[r->row], m->column[m->at[column]],
+                           "'%.40s'; expected %s", cell_of(r, column), expected);
+}
+
+/* NaN where there is none. */
+static pc_code read_number(const row_reader *r, pc_measured_column column, double *number) {
+    const char *cell = cell_of(r, column);
+    char *end;
+    *number = NAN;
+    if (is_nothing(cell)) return PC_OK;
+    double value = strtod(cell, &end);
+    bool is_plain = cell[strspn(cell, "0123456789+-.eE")] == '\0' && *end == '\0';
+    if (!is_plain || !(value > 0.0 && value < 1e15)) return refuse(r, column, "a number above zero");
+    *number = value;
+    return PC_OK;
+}
+
+/* -1 where there is none; "8.0" is 8. */
+static pc_code read_whole(const row_reader *r, pc_measured_column column, int64_t least, int64_t *number) {
+    const char *cell = cell_of(r, column);
+    char *end;
+    *number = -1;
+    if (is_nothing(cell)) return PC_OK;
+    double value = strtod(cell, &end);
+    bool is_plain = cell[strspn(cell, "0123456789.")] == '\0' && *end == '\0';
+    if (!is_plain || value != floor(value) || !(value >= (double)least && value <= INT32_MAX))
+        return refuse(r, column, least > 0 ? "a whole number above zero" : "a whole number");
+    *number = (int64_t)value;
+    return PC_OK;
+}
+
+static pc_code read_numbers(const row_reader *r, int64_t *fsdp_shard, int64_t *accumulation) {
+    pc_measured_run *run = r->run;
+    struct {
+        pc_measured_column column;
+        int64_t least, *to;
+    } wanted[] = {{PC_MEASURED_GPUS, 1, &run->gpus},
+                  {PC_MEASURED_GBS, 1, &run->global_batch},
+                  {PC_MEASURED_MBS, 1, &run->microbatch_size},
+                  {PC_MEASURED_SEQ, 1, &run->seq_len},
+                  {PC_MEASURED_TP, 1, &run->tp},
+                  {PC_MEASURED_PP, 1, &run->pp},
+                  {PC_MEASURED_CP, 1, &run->cp},
+                  {PC_MEASURED_EP, 1, &run->ep},
+                  {PC_MEASURED_VP, 0, &run->chunks},
+                  {PC_MEASURED_GA, 0, accumulation},
+                  {PC_MEASURED_FSDP_SHARD, 0, fsdp_shard}};
+    pc_code code = PC_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !code; i++)
+        code = read_whole(r, wanted[i].column, wanted[i].least, wanted[i].to);
+    if (run->tp < 0) run->tp = 1;
+    if (run->pp < 0) run->pp = 1;
+    return code;
+}
+
+/* Replicas, as far as the cells say: at least 1. */
+static int64_t replicas(const pc_measured_run *run) {
+    int64_t ranks = run->tp * run->pp * (run->cp > 0 ? run->cp : 1);
+    return run->gpus > ranks ? run->gpus / ranks : 1;
+}
+
+static void check_numbers(const row_reader *r, int64_t accumulation) {
+    pc_measured_run *run = r->run;
+    int64_t of_all = accumulation > 0 ? accumulation * replicas(run) : 0;
+    if (run->microbatch_size < 0 && of_all > 0 && run->global_batch % of_all == 0)
+        run->microbatch_size = run->global_batch / of_all;
+    if (run->gpus < 0) miss(r, "gpus");
+    if (run->global_batch < 0) miss(r, "gbs");
+    if (run->microbatch_size < 0) miss(r, "mbs");
+    if (run->seq_len < 0) miss(r, "seq");
+    if (run->cp > 1) miss(r, "cp");
+    if (run->ep > 1) miss(r, "moe");
+}
+
+static pc_code read_measurements(const row_reader *r) {
+    pc_measured_run *run = r->run;
+    double tokens;
+    pc_code code = read_number(r, PC_MEASURED_STEP, &run->step_s);
+    if (!code) code = read_number(r, PC_MEASURED_TOKENS, &tokens);
+    if (!code) code = read_number(r, PC_MEASURED_MEMORY, &run->memory_gib);
+    if (code || !isnan(run->step_s) || isnan(tokens)) return code;
+    if (run->global_batch > 0 && run->seq_len > 0 && run->gpus > 0)
+        run->step_s = (double)run->global_batch * (double)run->seq_len / (tokens * (double)run->gpus);
+    return PC_OK;
+}
+
+/* ---- names ---- */
+
+/* The next word of a name, between blanks, '_' and brackets; 0 at the end. */
+static size_t next_word(const char **at) {
+    static const char between[] = " _()";
+    *at += strspn(*at, between);
+    return strcspn(*at, between);
+}
+
+/* The words of a name that ask for a feature; without those that are no part of a name, squeezed, what is left of it.
+ */
+static void read_words(const row_reader *r, const char *name, char rest[PC_WRITTEN_SIZE]) {
+    char word[PC_WRITTEN_SIZE];
+    rest[0] = '\0';
+    for (size_t length; (length = next_word(&name)) > 0; name += length) {
+        pc_written_squeeze(name, length, word);
+        const pc_written_name *known = pc_written_find(PC_WRITTEN_WORD, word);
+        size_t used = strlen(rest);
+        if (known) miss(r, known->name);
+        if (!known) snprintf(rest + used, PC_WRITTEN_SIZE - used, "%s", word);
+    }
+}
+
+/* The library's own name for it, however it is spelt; NULL if there is none. */
+static const char *library_name(pc_library_kind kind, const char *squeezed) {
+    char own[PC_WRITTEN_SIZE];
+    int count;
+    const pc_library_file *files = pc_library_files(kind, &count);
+    for (int i = 0; i < count; i++) {
+        pc_written_squeeze(files[i].name, strlen(files[i].name), own);
+        if (strcmp(own, squeezed) == 0) return files[i].name;
+    }
+    return NULL;
+}
+
+/* "h100.yaml", "./h100", "/data/h100"; not "8/host". */
+static bool is_path(const char *name) {
+    size_t length = strlen(name);
+    return name[0] == '/' || strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0 ||
+           (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
+}
+
+static pc_code read_path(const row_reader *r, pc_measured_column column, char path[PC_MEASURED_NAME_SIZE]) {
+    const char *cell = cell_of(r, column);
+    if (strlen(cell) >= PC_MEASURED_NAME_SIZE) return refuse(r, column, "a path of less than 256 bytes");
+    snprintf(path, PC_MEASURED_NAME_SIZE, "%s", cell);
+    return PC_OK;
+}
+
+static pc_code read_model(const row_reader *r) {
+    const char *cell = cell_of(r, PC_MEASURED_MODEL);
+    char squeezed[PC_WRITTEN_SIZE];
+    if (is_path(cell)) return read_path(r, PC_MEASURED_MODEL, r->run->model);
+    read_words(r, cell, squeezed);
+    const char *own = library_name(PC_LIBRARY_MODELS, squeezed);
+    const pc_written_name *known = own ? NULL : pc_written_find(PC_WRITTEN_MODEL, squeezed);
+    if (known) own = known->name;
+    const pc_written_name *lacks = own ? NULL : pc_written_find_start(PC_WRITTEN_LACKS, squeezed);
+    snprintf(r->run->model, sizeof r->run->model, "%s", own ? own : "");
+    if (!own) miss(r, lacks ? lacks->name : "model shape");
+    return PC_OK;
+}
+
+/* "h10080gb" is a machine, and so is all that begins with it. */
+static pc_code read_machine(const row_reader *r) {
+    const char *cell = cell_of(r, PC_MEASURED_SYSTEM);
+    char squeezed[PC_WRITTEN_SIZE];
+    r->run->settings = "";
+    if (is_path(cell)) return read_path(r, PC_MEASURED_SYSTEM, r->run->machine);
+    pc_written_squeeze(cell, strlen(cell), squeezed);
+    const char *own = library_name(PC_LIBRARY_MACHINES, squeezed);
+    const pc_written_name *known = own ? NULL : pc_written_find_start(PC_WRITTEN_MACHINE, squeezed);
+    if (known) r->run->settings = known->settings;
+    if (known) own = known->name;
+    snprintf(r->run->machine, sizeof r->run->machine, "%s", own ? own : "");
+    if (r->run->machine[0] == '\0') miss(r, "machine");
+    return PC_OK;
+}
+
+/* What a cell of words is called here; NULL where that is unknown. "": the cell says nothing. */
+static const char *word_of(const row_reader *r, pc_measured_column column, pc_written_kind kind) {
+    char squeezed[PC_WRITTEN_SIZE];
+    const char *cell = cell_of(r, column);
+    if (cell[0] == '\0') return "";
+    pc_written_squeeze(cell, strlen(cell), squeezed);
+    const pc_written_name *known = pc_written_find(kind, squeezed);
+    return known ? known->name : NULL;
+}
+
+static void read_precision(const row_reader *r) {
+    const char *name = word_of(r, PC_MEASURED_PRECISION, PC_WRITTEN_PRECISION);
+    bool can = name && (name[0] == '\0' || strcmp(name, "bf16") == 0 || strcmp(name, "fp16") == 0);
+    if (!can) miss(r, name ? name : "precision");
+    snprintf(r->run->precision, sizeof r->run->precision, "%s", can ? name : "");
+}
+
+static void read_recompute(const row_reader *r) {
+    const char *name = word_of(r, PC_MEASURED_RECOMPUTE, PC_WRITTEN_RECOMPUTE);
+    if (!name) miss(r, "recompute modules");
+    snprintf(r->run->recompute, sizeof r->run->recompute, "%s", name && name[0] ? name : "none");
+}
+
+static void read_schedule(const row_reader *r) {
+    pc_measured_run *run = r->run;
+    const char *cell = cell_of(r, PC_MEASURED_SCHEDULE), *name = word_of(r, PC_MEASURED_SCHEDULE, PC_WRITTEN_SCHEDULE);
+    if (!name && pc_generator_find(cell)) name = cell;
+    if (!name) miss(r, "schedule");
+    if (run->chunks == 0 || run->pp == 1) run->chunks = -1;
+    if (name && name[0] == '\0') name = run->chunks > 1 ? "1f1b-interleaved" : "1f1b";
+    if (name && strcmp(name, "1f1b-interleaved") == 0 && run->chunks < 0 && run->pp > 1) miss(r, "vp");
+    snprintf(run->schedule, sizeof run->schedule, "%s", name ? name : "");
+}
+
+/* ---- sharding ---- */
+
+/* "3", "fsdp", "1 group=DP", "1 group=8". */
+static pc_code read_zero(const row_reader *r, int64_t fsdp_shard) {
+    const char *cell = cell_of(r, PC_MEASURED_ZERO), *group = strstr(cell, "group=");
+    int64_t over = group && group[6] >= '1' && group[6] <= '9' ? strtol(group + 6, NULL, 10) : fsdp_shard;
+    if (is_nothing(cell))
+        r->run->zero = fsdp_shard > 1 ? 3 : 1;
+    else if (strncasecmp(cell, "fsdp", 4) == 0)
+        r->run->zero = 3;
+    else if (cell[0] >= '0' && cell[0] <= '3' && (cell[1] == '\0' || cell[1] == ' ' || cell[1] == '.'))
+        r->run->zero = cell[0] - '0';
+    else
+        return refuse(r, PC_MEASURED_ZERO, "0 to 3, or fsdp");
+    if (r->run->zero > 0 && over > 0 && over < replicas(r->run)) miss(r, "shard group");
+    return PC_OK;
+}
+
+static void read_variant(const row_reader *r) {
+    const char *at = strstr(cell_of(r, PC_MEASURED_VARIANT), "layers=");
+    long layers = at ? strtol(at + 7, NULL, 10) : 0;
+    r->run->layers = layers > 0 && layers < INT32_MAX ? layers : -1;
+}
+
+pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured_run *run, pc_error *error) {
+    row_reader r = {measured, row, run, error};
+    int64_t fsdp_shard = -1, accumulation = -1;
+    char rest[PC_WRITTEN_SIZE];
+    *run = (pc_measured_run){.settings = ""};
+    pc_code code = read_numbers(&r, &fsdp_shard, &accumulation);
+    if (!code) code = read_measurements(&r);
+    if (!code) code = read_zero(&r, fsdp_shard);
+    if (!code) code = read_model(&r);
+    if (!code) code = read_machine(&r);
+    if (code) return code;
+    read_words(&r, cell_of(&r, PC_MEASURED_TASK), rest);
+    read_words(&r, cell_of(&r, PC_MEASURED_FRAMEWORK), rest);
+    read_precision(&r);
+    read_recompute(&r);
+    read_schedule(&r);
+    check_numbers(&r, accumulation);
+    read_variant(&r);
+    return PC_OK;
+}
+
+/* ---- as a case ---- */
+
+/* Keys and values of one case, in the order in which they were said. */
+enum { PAIRS_MOST = 96, PAIR_TEXT = PC_MEASURED_NAME_SIZE };
+typedef struct pair {
+    char key[PAIR_TEXT];
+    char value[PAIR_TEXT];
+} pair;
+typedef struct pairs {
+    pair list[PAIRS_MOST];
+    int count;
+} pairs;
+
+/* The last word counts. */
+static void put(pairs *p, const char *key, const char *value) {
+    int i = 0;
+    while (i < p->count && strcmp(p->list[i].key, key) != 0) i++;
+    if (i == PAIRS_MOST) return;
+    if (i == p->count) p->count++;
+    snprintf(p->list[i].key, PAIR_TEXT, "%s", key);
+    snprintf(p->list[i].value, PAIR_TEXT, "%s", value);
+}
+
+static void put_number(pairs *p, const char *key, int64_t number) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, number);
+    if (number >= 0) put(p, key, text);
+}
+
+static void put_text(pairs *p, const char *key, const char *text) {
+    if (text[0]) put(p, key, text);
+}
+
+/* "memory=92 GiB". */
+static void put_setting(pairs *p, const char *setting) {
+    char key[PAIR_TEXT];
+    const char *value = strchr(setting, '=');
+    if (!value) return;
+    snprintf(key, sizeof key, "%.*s", (int)(value - setting), setting);
+    put(p, key, value + 1);
+}
+
+static void put_own(pairs *p, const pc_measured *m, int64_t row) {
+    for (int i = 0; i < m->column_count; i++) {
+        const char *cell = m->cell[row * m->column_count + i];
+        if (strncasecmp(m->column[i], "setting.", 8) == 0) put_text(p, m->column[i] + 8, cell);
+    }
+}
+
+static void put_run(pairs *p, const pc_measured_run *run) {
+    put(p, "model.from", run->model);
+    put_number(p, "model.seq_len", run->seq_len);
+    put_text(p, "model.precision", run->precision);
+    put_number(p, "model.layers", run->layers);
+    put(p, "machine", run->machine);
+    put_number(p, "gpus", run->gpus);
+    put_number(p, "tp", run->tp);
+    put_number(p, "pp", run->pp);
+    put_number(p, "microbatch_size", run->microbatch_size);
+    put_number(p, "global_batch", run->global_batch);
+    put_number(p, "zero", run->zero);
+    put_text(p, "recompute", run->recompute);
+    put_text(p, "schedule", run->schedule);
+    if (run->chunks > 1) put_number(p, "chunks", run->chunks);
+    put_setting(p, run->settings);
+}
+
+static size_t group_of(const char *key) {
+    const char *dot = strchr(key, '.');
+    return dot ? (size_t)(dot - key) : 0;
+}
+
+static void add_pair(pc_text *yaml, const char *key, const char *value) {
+    pc_text_add_json(yaml, key);
+    pc_text_add(yaml, ": ", 2);
+    pc_text_add_json(yaml, value);
+}
+
+/* Keys of one group stand together: "model: {from: ..., seq_len: ...}". */
+static void add_group(pc_text *yaml, const pairs *p, int first) {
+    const char *key = p->list[first].key;
+    size_t group = group_of(key);
+    for (int i = 0; i < first; i++)
+        if (group_of(p->list[i].key) == group && strncmp(p->list[i].key, key, group) == 0) return;
+    char name[PAIR_TEXT];
+    snprintf(name, sizeof name, "%.*s", (int)group, key);
+    pc_text_add(yaml, ", ", 2);
+    pc_text_add_json(yaml, name);
+    pc_text_add(yaml, ": {", 3);
+    for (int i = first, any = 0; i < p->count; i++) {
+        if (group_of(p->list[i].key) != group || strncmp(p->list[i].key, key, group) != 0) continue;
+        if (any++) pc_text_add(yaml, ", ", 2);
+        add_pair(yaml, p->list[i].key + group + 1, p->list[i].value);
+    }
+    pc_text_add(yaml, "}", 1);
+}
+
+void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_measured_run *run, pc_text *yaml) {
+    pairs p = {.count = 0};
+    put_run(&p, run);
+    put_own(&p, measured, row);
+    pc_text_printf(yaml, "- {name: r%" PRId64, row);
+    for (int i = 0; i < p.count; i++) {
+        if (group_of(p.list[i].key) > 0) {
+            add_group(yaml, &p, i);
+            continue;
+        }
+        pc_text_add(yaml, ", ", 2);
+        add_pair(yaml, p.list[i].key, p.list[i].value);
+    }
+    pc_text_add(yaml, "}\n", 2);
+}

@@ -1,0 +1,52 @@
+/* written_names.h: what people call models, machines, precisions and the like in tables of measured runs, and what that
+ * is in the library: the rows of names.csv, part of the library itself.
+ *
+ * Names are compared squeezed: letters made small, and all that is no letter, no digit and no point between digits left
+ * out, so that "LLAMA3_70B", "Llama3 70b" and "llama3-70b" are one; "GPT3-1.3B" and "GPT3-13B" are two.
+ */
+#ifndef PC_SCENARIOS_WRITTEN_NAMES_H
+#define PC_SCENARIOS_WRITTEN_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pc_written_kind {
+    PC_WRITTEN_MODEL,     /* a file of the library's models */
+    PC_WRITTEN_MACHINE,   /* of its machines; "": one that it has not */
+    PC_WRITTEN_PRECISION, /* a precision, or the feature that it is */
+    PC_WRITTEN_RECOMPUTE, /* a value of `recompute` */
+    PC_WRITTEN_SCHEDULE,  /* a schedule */
+    PC_WRITTEN_LACKS,     /* models, by how they begin, and the feature that they need */
+    PC_WRITTEN_WORD       /* a word in a name that is no part of it, and the feature that it asks for; "": none */
+} pc_written_kind;
+
+typedef struct pc_written_name {
+    pc_written_kind kind;
+    const char *name;
+    const char *squeezed; /* what people write */
+    const char *settings; /* "memory=92 GiB": what else it says; "": nothing */
+} pc_written_name;
+
+/* All of them, in the order of names.csv. Made by embed.py. */
+extern const pc_written_name pc_written_names[];
+extern const int pc_written_name_count;
+
+enum { PC_WRITTEN_SIZE = 128 };
+
+/* Small letters, digits and points between digits of the first `length` bytes of a name; what is beyond the room is left out. */
+void pc_written_squeeze(const char *name, size_t length, char squeezed[PC_WRITTEN_SIZE]);
+
+/* The row of exactly this name, or NULL. */
+const pc_written_name *pc_written_find(pc_written_kind kind, const char *squeezed);
+
+/* The row of the longest name with which this one begins, or NULL: "h100sxm580gb16x8" is an "h100". */
+const pc_written_name *pc_written_find_start(pc_written_kind kind, const char *squeezed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

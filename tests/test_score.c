@@ -1,0 +1,439 @@
+/* Measured runs: what a row says, by which names; sums, pairs and groups by algebra. */
+#include "results/score/score.h"
+#include "scenarios/library.h"
+#include "scenarios/written_names.h"
+#include "sweep/score.h"
+#include "tests/folder.h"
+
+#include "engine/alloc.h"
+
+#include <math.h>
+
+/* ---- tables ---- */
+
+static void write_table(const folder *at, const char *text) {
+    FILE *file = fopen(at->file, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void note_bad(void *context, const pc_error *error) {
+    strcat(context, strrchr(error->message, '/') + 1);
+    strcat(context, "\n");
+}
+
+/* The table of that text; what is wrong with its rows is added to `bad`. */
+static void read_table(const folder *at, const char *text, char *bad, pc_measured *measured) {
+    pc_error error = {0};
+    write_table(at, text);
+    if (pc_measured_read(at->file, note_bad, bad, measured, &error)) fail_msg("%s", error.message);
+}
+
+static void check_refused(const folder *at, const char *text, const char *what) {
+    pc_error error = {0};
+    pc_measured measured;
+    char bad[512] = "";
+    write_table(at, text);
+    assert_int_equal(pc_measured_read(at->file, note_bad, bad, &measured, &error), PC_ERROR_INPUT);
+    if (!strstr(error.message, what)) fail_msg("%s; expected %s", error.message, what);
+    pc_measured_free(&measured);
+}
+
+static void test_reading(void **state) {
+    const folder *at = *state;
+    pc_measured m;
+    char bad[512] = "";
+    read_table(at,
+               "\xef\xbb\xbf"
+               "model,system,gpus,note\r\n\"a, b\",x,8,\"two\nlines\"\r\n\r\nmodel,system,gpus,note\r\nc,y\r\n"
+               "d,\"z\"z,8,\r\ne,w,1,\r\n",
+               bad, &m);
+    assert_int_equal(m.row_count, 2);
+    assert_string_equal(m.cell[0], "a, b");
+    assert_string_equal(m.cell[3], "two\nlines");
+    assert_int_equal(m.line[1], 8);
+    assert_string_equal(bad, "m.csv:6: 2 fields; expected 4, as in the header\n"
+                             "m.csv:7: a quote that does not end its field; expected \"...\"\n");
+    assert_true(m.is_known[0] && !m.is_known[3]);
+    pc_measured_free(&m);
+    check_refused(at, "", "empty");
+    check_refused(at, "\n\n", "empty");
+    check_refused(at, "model,gpus\n", "no column 'system'");
+    check_refused(at, "model,system,gpu\n", "no column 'gpus' (did you mean gpu?)");
+    check_refused(at, "model,system,gpus,Model\n", "the column 'Model' twice");
+}
+
+/* ---- names ---- */
+
+/* Every name of names.csv leads somewhere, and none stands twice. */
+static void test_names(void **state) {
+    (void)state;
+    for (int i = 0; i < pc_written_name_count; i++) {
+        const pc_written_name *row = &pc_written_names[i];
+        pc_library_kind kind = row->kind == PC_WRITTEN_MODEL ? PC_LIBRARY_MODELS : PC_LIBRARY_MACHINES;
+        bool is_file = row->kind == PC_WRITTEN_MODEL || (row->kind == PC_WRITTEN_MACHINE && row->name[0]);
+        if (is_file && !pc_library_find(kind, row->name)) fail_msg("%s: no file", row->name);
+        if (pc_written_find(row->kind, row->squeezed) != row) fail_msg("%s: twice", row->squeezed);
+    }
+}
+
+#define HEADER                                                                                                         \
+    "framework,task,model,system,gpus,precision,gbs,mbs,seq,fsdp_shard,tp,pp,cp,vp,ep,ga,zero,recompute,schedule,"     \
+    "variant,tokens_per_s_per_gpu,step_s,memory_gib\n"
+
+static pc_measured_run run_of(const folder *at, const char *row) {
+    char text[1024], bad[512] = "";
+    pc_measured m;
+    pc_measured_run run;
+    pc_error error = {0};
+    snprintf(text, sizeof text, HEADER "%s\n", row);
+    read_table(at, text, bad, &m);
+    assert_string_equal(bad, "");
+    if (pc_measured_run_of(&m, 0, &run, &error)) fail_msg("%s", error.message);
+    pc_measured_free(&m);
+    return run;
+}
+
+static void check_names(const folder *at, const char *model, const char *system, const char *own_model,
+                        const char *own_machine, const char *missing) {
+    char row[512];
+    snprintf(row, sizeof row, "NeMo,Pre-Training,%s,%s,64,BF16,128,1,4096,,4,4,1,5,,,,,,,100,,", model, system);
+    pc_measured_run run = run_of(at, row);
+    assert_string_equal(run.model, own_model);
+    assert_string_equal(run.machine, own_machine);
+    assert_string_equal(run.missing, missing);
+}
+
+static void test_models_and_machines(void **state) {
+    const folder *at = *state;
+    check_names(at, "LLAMA3-70B", "DGX-H100", "llama3-70b", "dgx-h100", "");
+    check_names(at, "Llama 3.1 70b 24.09 BF16", "H100", "llama3-70b", "dgx-h100", "");
+    check_names(at, "llama31_405b", "h100_80gb", "llama3-405b", "dgx-h100", "");
+    check_names(at, "GPT3 1.3B", "H100", "gpt3-1.3b", "dgx-h100", "");
+    check_names(at, "GPT3-13B", "H100", "gpt3-13b", "dgx-h100", "");
+    check_names(at, "MPT-70b", "A100-SXM4-80GB", "mpt-70b", "dgx-a100", "");
+    check_names(at, "InternLM-7B", "A100-SXM4-80GB 4x100Gb RoCE", "internlm-7b", "a100-roce-100g", "");
+    check_names(at, "GPT3-20B", "a100_40gb", "nemo-gpt3-20b", "dgx-a100-40gb", "");
+    check_names(at, "NEMOTRON4-340B", "DGX-GB200", "nemotron4-340b", "gb200-nvl72", "");
+    check_names(at, "gpt3-175b", "NVIDIA H100-SXM5-80GB 16x8", "gpt3-175b", "dgx-h100", "");
+    check_names(at, "gpt3-175b", "NVIDIA Blackwell GPU (B200-SXM-180GB) 2x8", "gpt3-175b", "dgx-b200", "");
+    check_names(at, "gpt3-175b", "H100 96GB HBM2e 500W 8/host 400Gb/s/GPU", "gpt3-175b", "dgx-h100", "");
+    check_names(at, "gpt3-175b", "H100 PCIe", "gpt3-175b", "", "machine");
+    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "", "machine");
+    check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
+    check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
+    check_names(at, "my-own", "mine", "", "", "model shape;machine");
+    check_names(at, "./my-own.yaml", "sub/mine.yaml", "./my-own.yaml", "sub/mine.yaml", "");
+    check_names(at, "llama2_70b_lora", "H100", "llama2-70b", "dgx-h100", "lora");
+    check_names(at, "Llama3 70b Finetuning SFT BF16", "H100", "llama3-70b", "dgx-h100", "sft");
+    check_names(at, "Maxtext LLama2 70b BF16", "H100", "llama2-70b", "dgx-h100", "remat");
+}
+
+static void check_missing(const folder *at, const char *row, const char *missing) {
+    assert_string_equal(run_of(at, row).missing, missing);
+}
+
+static void test_what_is_missing(void **state) {
+    const folder *at = *state;
+    check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "fp8");
+    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "mxfp8;cp;moe");
+    check_missing(at, ",,gpt3-175b,H100,64,NVFP4,128,1,2048,,4,4,1,,,,,,,,100,,", "nvfp4");
+    check_missing(at, ",,gpt3-175b,H100,64,int3,128,1,2048,,4,4,1,,,,,,,,100,,", "precision");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,,2048,,4,4,1,,,,,,,,100,,", "mbs");
+    check_missing(at, ",,gpt3-175b,H100,,,,1,,,4,4,1,,,,,,,,100,,", "gpus;gbs;seq");
+    check_missing(at, ",SFT,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,,,100,,", "sft");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,selective moe_act,,,100,,", "recompute modules");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,see elsewhere,,100,,", "schedule");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,Interleaved 1F1B,,100,,", "vp");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,2,4,4,1,,,,,,,,100,,", "shard group");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=2,,,,100,,", "shard group");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=4,,,,100,,", "");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=DP,,,,100,,", "");
+}
+
+/* 64 GPUs, tp 4, pp 4: 4 replicas. */
+static void test_settings(void **state) {
+    const folder *at = *state;
+    pc_measured_run run = run_of(at, ",,gpt3-175b,H100,64,fp16,128,,2048,4,4,4,1,6,,8.0,,full,,layers=48,100,,70.5");
+    assert_int_equal(run.zero, 3);
+    assert_int_equal(run.microbatch_size, 4); /* 128 = 8 microbatches x 4 x 4 replicas */
+    assert_string_equal(run.schedule, "1f1b-interleaved");
+    assert_int_equal(run.chunks, 6);
+    assert_int_equal(run.layers, 48);
+    assert_string_equal(run.recompute, "full");
+    assert_string_equal(run.precision, "fp16");
+    assert_true(run.memory_gib == 70.5);
+    /* 128 sequences of 2,048 tokens at 64 x 100 tokens a second */
+    assert_true(run.step_s == 128.0 * 2048.0 / 6400.0);
+    run = run_of(at, ",,gpt3-175b,H100,64,,128,1,2048,0,4,1,1,6,,,,,,,100,5.5,N/A");
+    assert_int_equal(run.zero, 1);
+    assert_string_equal(run.schedule, "1f1b"); /* one stage has no chunks */
+    assert_true(run.step_s == 5.5 && isnan(run.memory_gib));
+    assert_int_equal(run_of(at, ",,gpt3-175b,H100,64,,128,1,2048,,1,1,1,,,,fsdp,,,,100,,").zero, 3);
+    assert_int_equal(run_of(at, ",,gpt3-175b,H100,64,,128,1,2048,,1,1,1,,,,2,,,,100,,").zero, 2);
+    assert_string_equal(run_of(at, ",,gpt3-175b,H100,64,,128,1,2048,,1,4,1,,,,,,zb-h1,,100,,").schedule, "zb-h1");
+}
+
+static void check_bad(const folder *at, const char *row, const char *what) {
+    char text[1024], bad[512] = "";
+    pc_measured m;
+    pc_measured_run run;
+    pc_error error = {0};
+    snprintf(text, sizeof text, HEADER "%s\n", row);
+    read_table(at, text, bad, &m);
+    assert_int_equal(pc_measured_run_of(&m, 0, &run, &error), PC_ERROR_INPUT);
+    assert_string_equal(strrchr(error.message, '/') + 1, what);
+    pc_measured_free(&m);
+}
+
+static void test_bad_cells(void **state) {
+    const folder *at = *state;
+    check_bad(at, ",,a,H100,eight,,128,1,2048,,4,4,1,,,,,,,,100,,",
+              "m.csv:2: gpus: 'eight'; expected a whole number above zero");
+    check_bad(at, ",,a,H100,8.5,,128,1,2048,,4,4,1,,,,,,,,100,,",
+              "m.csv:2: gpus: '8.5'; expected a whole number above zero");
+    check_bad(at, ",,a,H100,8,,0,1,2048,,4,4,1,,,,,,,,100,,", "m.csv:2: gbs: '0'; expected a whole number above zero");
+    check_bad(at, ",,a,H100,8,,128,local 32,2048,,4,4,1,,,,,,,,100,,",
+              "m.csv:2: mbs: 'local 32'; expected a whole number above zero");
+    check_bad(at, ",,a,H100,8,,128,1,2048,,4,4,1,,,,seven,,,,100,,",
+              "m.csv:2: zero: 'seven'; expected 0 to 3, or fsdp");
+    check_bad(at, ",,a,H100,8,,128,1,2048,,4,4,1,,,,,,,,-3,,",
+              "m.csv:2: tokens_per_s_per_gpu: '-3'; expected a number above zero");
+    check_bad(at, ",,a,H100,8,,128,1,2048,,4,4,1,,,,,,,,,1e999,",
+              "m.csv:2: step_s: '1e999'; expected a number above zero");
+}
+
+/* ---- sums, pairs and groups ---- */
+
+/* A row with what it takes to be summed up; its forecast is `times` what was measured. */
+static pc_score_row scored(int64_t row, const char *model, int64_t gpus, int64_t tp, double measured, double times) {
+    pc_score_row made = {.row = row, .forecast_gib = NAN};
+    snprintf(made.run.model, sizeof made.run.model, "%s", model);
+    snprintf(made.run.machine, sizeof made.run.machine, "m");
+    made.run.gpus = gpus;
+    made.run.global_batch = 64;
+    made.run.microbatch_size = made.run.pp = 1;
+    made.run.seq_len = 2048;
+    made.run.tp = tp;
+    made.run.step_s = measured;
+    made.run.memory_gib = NAN;
+    made.forecast_s = measured * times;
+    pc_score_row_judge(&made);
+    return made;
+}
+
+/* A score of `count` rows over a table of as many, of which the model's and the machine's columns say something. */
+static void make_score(const folder *at, const pc_score_row *rows, int64_t count, pc_measured *m, pc_score *score) {
+    char text[2048] = "model,system,gpus,kind\n", bad[64] = "";
+    for (int64_t i = 0; i < count; i++)
+        sprintf(text + strlen(text), "%s,m,%d,%s\n", rows[i].run.model, (int)rows[i].run.gpus, i % 2 ? "odd" : "");
+    read_table(at, text, bad, m);
+    *score = (pc_score){.measured = m, .rows = pc_alloc((size_t)count, sizeof *rows), .count = count};
+    assert_non_null(score->rows);
+    for (int64_t i = 0; i < count; i++) score->rows[i] = rows[i];
+}
+
+static void free_score(pc_measured *m, pc_score *score) {
+    pc_score_free(score);
+    pc_measured_free(m);
+}
+
+static void check_near(double found, double right) {
+    if (!(fabs(found - right) <= 1e-12)) fail_msg("%.17g; expected %.17g", found, right);
+}
+
+/* Errors 0.1, -0.2, 0.4 and -0.1: sizes have the mean 0.8/4 and the median (0.1 + 0.2)/2, errors the mean 0.2/4. */
+static void test_sums(void **state) {
+    const double times[] = {1.1, 0.8, 1.4, 0.9};
+    const char *by[] = {"kind", "model,KIND"};
+    pc_score_row rows[6];
+    pc_measured m;
+    pc_score score;
+    pc_error error = {0};
+    for (int i = 0; i < 4; i++) rows[i] = scored(i, "a", 8, 1 << i, 2.0 + i, times[i]);
+    rows[1].status = PC_SCORE_OUT_OF_MEMORY;
+    rows[4] = scored(4, "b", 8, 1, NAN, 1.0);
+    rows[4].status = PC_SCORE_INFEASIBLE;
+    rows[5] = scored(5, "b", 8, 1, 1.0, NAN);
+    rows[5].status = PC_SCORE_NOT_ASKED;
+    strcpy(rows[5].run.missing, "moe;cp");
+    make_score(*state, rows, 6, &m, &score);
+    if (pc_score_sum_up(&score, by, 2, &error)) fail_msg("%s", error.message);
+    const pc_score_sum *all = &score.sums[0];
+    assert_int_equal(all->rows, 6);
+    assert_int_equal(all->asked, 5);
+    assert_int_equal(all->ok, 3);
+    assert_int_equal(all->out_of_memory, 1);
+    assert_int_equal(all->infeasible, 1);
+    assert_int_equal(all->compared, 4);
+    check_near(all->mean, 0.2);
+    check_near(all->median, 0.15);
+    check_near(all->worst, 0.4);
+    check_near(all->bias, 0.05);
+    assert_int_equal(all->worst_line, 4);
+    assert_int_equal(all->memory_compared, 0);
+    assert_true(isnan(all->memory_mean));
+    /* kinds "" and "odd"; and of models and kinds "a; -", "a; odd", "b; -", "b; odd" */
+    assert_int_equal(score.sum_count, 1 + 2 + 4);
+    assert_string_equal(score.sums[1].value, "-");
+    check_near(score.sums[1].mean, 0.25);
+    assert_string_equal(score.sums[2].value, "odd");
+    check_near(score.sums[2].bias, -0.15);
+    assert_string_equal(score.sums[6].value, "b; odd");
+    assert_int_equal(score.missing_count, 2);
+    assert_string_equal(score.missing[0].feature, "cp");
+    assert_int_equal(score.missing[0].rows, 1);
+    assert_int_equal(score.missing[0].alone, 0);
+    assert_int_equal(pc_score_check_by(&m, "model,none", &error), PC_ERROR_INPUT);
+    free_score(&m, &score);
+}
+
+static const pc_score_pair *pair_of(const pc_score *score, const char *thing) {
+    for (int64_t i = 0; i < score->pair_count; i++)
+        if (strcmp(score->pairs[i].thing, thing) == 0) return &score->pairs[i];
+    return NULL;
+}
+
+/* tp 1, 2 and 4 of one model: measured 4, 3, 2.99; forecast 4, 3.3, 3.3. So tp 1 to 2 is a ratio of 0.75, forecast
+ * 0.825: 10% off, and the faster one is known. tp 2 to 4 are the same within 2%, so that nothing is told; its ratio is
+ * off by 3 / 2.99 - 1. A fourth run differs in model and GPUs, and is nobody's pair; a fifth has twice the GPUs and
+ * twice the batch of the first, and takes 5 where 4.4 are forecast: 4.4/4 over 5/4 is 0.88. */
+static void test_pairs(void **state) {
+    pc_score_row rows[] = {scored(0, "a", 8, 1, 4.0, 1.0), scored(1, "a", 8, 2, 3.0, 1.1),
+                           scored(2, "a", 8, 4, 2.99, 3.3 / 2.99), scored(3, "b", 16, 1, 1.0, 1.0),
+                           scored(4, "a", 16, 1, 5.0, 0.88)};
+    pc_measured m;
+    pc_score score;
+    rows[4].run.global_batch *= 2;
+    make_score(*state, rows, 5, &m, &score);
+    assert_int_equal(pc_score_sum_up(&score, NULL, 0, NULL), PC_OK);
+    const pc_score_pair *tp = pair_of(&score, "tp"), *scale = pair_of(&score, "gpus and gbs");
+    assert_int_equal(score.pair_count, 2);
+    assert_int_equal(tp->pairs, 2);
+    assert_int_equal(tp->told, 1);
+    assert_int_equal(tp->right, 1);
+    check_near(tp->worst, 0.1);
+    assert_int_equal(tp->worst_first_line, 2);
+    assert_int_equal(tp->worst_second_line, 3);
+    check_near(tp->mean, 0.5 * (0.1 + 3.0 / 2.99 - 1.0));
+    assert_int_equal(scale->pairs, 1);
+    assert_int_equal(scale->right, 1);
+    check_near(scale->worst, 0.88 - 1.0);
+    free_score(&m, &score);
+}
+
+/* Four cuts, measured 1, 2, 3, 4; forecast 2, 1, 3, 4: ranks differ by 1 twice, so Spearman's is 1 - 6 * 2 / (4 * 15);
+ * the one chosen took 2, where 1 was possible. One cut was measured twice, 3.5 and 2.5, which counts once, as 3. */
+static void test_groups(void **state) {
+    pc_score_row rows[] = {scored(0, "a", 8, 1, 1.0, 2.0),       scored(1, "a", 8, 2, 2.0, 0.5),
+                           scored(2, "a", 8, 4, 3.5, 3.0 / 3.5), scored(3, "a", 8, 8, 4.0, 1.0),
+                           scored(4, "a", 8, 4, 2.5, 3.0 / 2.5), scored(5, "b", 8, 4, 1.0, 1.0),
+                           scored(6, "c", 8, 1, 1.0, 1.0),       scored(7, "c", 8, 2, 2.0, 1.0)};
+    pc_measured m;
+    pc_score score;
+    make_score(*state, rows, 8, &m, &score);
+    assert_int_equal(pc_score_sum_up(&score, NULL, 0, NULL), PC_OK);
+    assert_int_equal(score.group_count, 2);
+    const pc_score_group *first = &score.groups[0], *second = &score.groups[1];
+    assert_string_equal(first->model, "a");
+    assert_int_equal(first->configurations, 4);
+    check_near(first->rank_correlation, 0.8);
+    check_near(first->regret, 1.0);
+    assert_int_equal(first->best_line, 2);
+    assert_int_equal(first->chosen_line, 3);
+    assert_string_equal(second->model, "c");
+    assert_true(isnan(second->rank_correlation) && second->regret == 0.0);
+    free_score(&m, &score);
+}
+
+/* ---- forecasts ---- */
+
+/* A row is forecast as the run that it says; what does not fit has the time of one that does; what contradicts itself
+ * is infeasible, a name that leads nowhere a row that cannot be read. One of them leaves the others as they are. */
+static void test_forecasts(void **state) {
+    static const char text[] = "model,system,gpus,gbs,mbs,seq,tp,pp,step_s,setting.memory,setting.overlap.tp\n"
+                               "gpt3-13b,dgx-a100,64,512,1,2048,8,2,10,,\n"
+                               "gpt3-13b,dgx-a100,64,512,1,2048,8,2,10,1 GiB,\n"
+                               "gpt3-13b,dgx-a100,65,512,1,2048,8,2,10,,\n"
+                               "gpt3-13b,./none.yaml,64,512,1,2048,8,2,10,,\n"
+                               "gpt3-13b,dgx-a100,64,512,1,2048,8,2,10,,maybe\n"
+                               "gpt3-13b,dgx-a100,64,512,1,2048,8,2,20,,true\n";
+    char bad[2048] = "";
+    pc_measured m;
+    pc_score score;
+    pc_error error = {0};
+    read_table(*state, text, bad, &m);
+    pc_score_sink sink = {.context = bad, .say = note_bad};
+    if (pc_score_run(&(pc_score_request){.measured = &m, .jobs = 2}, &sink, &score, &error))
+        fail_msg("%s", error.message);
+    assert_int_equal(score.count, 4);
+    assert_int_equal(score.rows[0].status, PC_SCORE_OK);
+    assert_int_equal(score.rows[1].status, PC_SCORE_OUT_OF_MEMORY);
+    assert_true(score.rows[1].forecast_s == score.rows[0].forecast_s && score.rows[0].forecast_s > 0.0);
+    assert_int_equal(score.rows[2].status, PC_SCORE_INFEASIBLE);
+    assert_non_null(strstr(score.rows[2].message, "65"));
+    assert_true(isnan(score.rows[2].forecast_s) && isnan(score.rows[2].error));
+    check_near(score.rows[3].error, score.rows[0].forecast_s / 20.0 - 1.0);
+    assert_non_null(strstr(bad, "none.yaml: No such file"));
+    assert_non_null(strstr(bad, "m.csv:6: overlap.tp: maybe"));
+    free_score(&m, &score);
+}
+
+/* A set that is wrong for all is one error. */
+static void test_sets(void **state) {
+    char bad[64] = "";
+    pc_measured m;
+    pc_score score;
+    pc_error error = {0};
+    const char *set = "setting.nonsense=1";
+    read_table(*state, "model,system,gpus,gbs,mbs,seq\ngpt3-13b,dgx-a100,64,512,1,2048\n", bad, &m);
+    pc_score_request request = {.measured = &m, .sets = &set, .set_count = 1, .jobs = 1};
+    assert_int_equal(pc_score_run(&request, NULL, &score, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "--set setting.nonsense=1"));
+    pc_measured_free(&m);
+}
+
+/* Any one allocation may fail: no row is then half done. */
+static void test_without_memory(void **state) {
+    const folder *at = *state;
+    write_table(
+        at,
+        "model,system,gpus,gbs,mbs,seq,step_s\ngpt3-1.3b,dgx-a100,8,64,1,2048,1\ngpt3-1.3b,dgx-a100,8,64,8,2048,1\n");
+    const char *by = "model";
+    pc_code code = PC_ERROR_NO_MEMORY;
+    for (long after = 0; code == PC_ERROR_NO_MEMORY; after += test_part(7, 1)) {
+        pc_measured m;
+        pc_score score = {0};
+        pc_error error = {0};
+        char bad[64] = "";
+        pc_alloc_fail_after(after);
+        code = pc_measured_read(at->file, note_bad, bad, &m, &error);
+        if (!code) code = pc_score_run(&(pc_score_request){.measured = &m, .jobs = 1}, NULL, &score, &error);
+        if (!code) code = pc_score_sum_up(&score, &by, 1, &error);
+        pc_alloc_fail_after(-1);
+        free_score(&m, &score);
+        if (code && code != PC_ERROR_NO_MEMORY) fail_msg("%s", error.message);
+    }
+    assert_int_equal(code, PC_OK);
+}
+
+int main(void) {
+    static char name[] = "m.csv";
+#define IN_FOLDER(test) cmocka_unit_test_prestate_setup_teardown(test, make_folder, remove_folder, name)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_reading),
+        cmocka_unit_test(test_names),
+        IN_FOLDER(test_models_and_machines),
+        IN_FOLDER(test_what_is_missing),
+        IN_FOLDER(test_settings),
+        IN_FOLDER(test_bad_cells),
+        IN_FOLDER(test_sums),
+        IN_FOLDER(test_pairs),
+        IN_FOLDER(test_groups),
+        IN_FOLDER(test_forecasts),
+        IN_FOLDER(test_sets),
+        IN_FOLDER(test_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
