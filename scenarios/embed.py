@@ -1,4 +1,4 @@
-"""Writes the library of models, machines and GPUs as C: every YAML file of the three folders as a text.
+"""Writes the library of models, machines, GPUs and software as C: every YAML file of their folders as a text.
 
 The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
 changes its folder's time, and ninja looks at that.
@@ -8,7 +8,8 @@ usage: embed.py SCENARIOS_FOLDER OUTPUT.c DEPFILE
 import pathlib
 import sys
 
-KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus")]
+KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus"),
+         ("PC_LIBRARY_SOFTWARE", "software")]
 LINE = 100  # bytes of a file a line of C
 
 

@@ -229,7 +229,8 @@ pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass
     pc_time gather_ps = gathers ? x->buckets * x->gather_ps : 0, reduce_ps = reduces ? x->buckets * x->reduce_ps : 0;
     pc_time beside_ps =
         (outline->spec->overlaps_parameters ? gather_ps : 0) + (outline->spec->overlaps_gradients ? reduce_ps : 0);
-    return (alone_ps > beside_ps ? alone_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
+    pc_time kernels_ps = alone_ps + (pc_time)(outline->spec->overlap_slowdown * (double)beside_ps);
+    return (kernels_ps > beside_ps ? kernels_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
 }
 
 int pc_outline_receiver(const pc_outline *outline, int device, pc_pass pass) {
