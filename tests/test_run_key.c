@@ -18,10 +18,10 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2000, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1480, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2008, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1488, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 432 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
+_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 96, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 592 && sizeof(pc_gpu) == 288, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
@@ -105,6 +105,7 @@ static const field of_cluster[] = {
     ITERATION(cut.dp),
     ITERATION(cut.chunks),
     ITERATION(cut.sequence_parallel),
+    ITERATION(cut.shard_group),
     ITERATION(cut.zero),
     ITERATION(cut.microbatch_size),
     ITERATION(cut.microbatches),

@@ -76,6 +76,8 @@ typedef struct pc_outline {
     double transfer_bytes; /* what a GPU sends for a transfer to another stage, that gathering with it */
     pc_group tp, pp, dp;   /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice
                             * as   many where a schedule has two replicas */
+    pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
+                                * rank, unless the cut has a shard_group */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */
