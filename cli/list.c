@@ -17,10 +17,11 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: pipecast list schedules|models|machines|scenarios\n"
+    "usage: pipecast list schedules|models|machines|software|scenarios\n"
     "       pipecast list keys [--format table|markdown|flags]\n"
     "\n"
-    "Models and machines are those of the library that is part of pipecast.\n"
+    "Models, machines and software are those of the library that is part of pipecast.\n"
+    "Below a software stands what it sets, where a scenario does not.\n"
     "Behind a schedule stands in brackets who gives an order of it too: a making.\n"
     "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
     "installed, in this order.\n"
@@ -87,9 +88,12 @@ static pc_code list_file(const char *path, pc_error *error) {
     return PC_OK;
 }
 
-/* Models, machines and blocks lie among the scenarios and are none. */
+/* Models, machines, software and blocks lie among the scenarios and are none. */
 static bool is_library(const char *name) {
-    return strcmp(name, "models") == 0 || strcmp(name, "machines") == 0 || strcmp(name, "blocks") == 0;
+    static const char *const folders[] = {"models", "machines", "software", "blocks"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strcmp(name, folders[i]) == 0) return true;
+    return false;
 }
 
 static pc_code refuse_folder(const char *folder, int cause, pc_error *error) {
@@ -184,12 +188,40 @@ static int list_machines(void) {
     return code ? report(&error) : finish_output(EXIT_DONE);
 }
 
+/* The lines of its text that set something, below its title: all but its name, comments and where they are from. */
+static void print_settings(const char *text) {
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        bool is_own = strncmp(text, "software:", 9) == 0 || strncmp(text, "title:", 6) == 0 ||
+                      strncmp(text, "source:", 7) == 0 || *text == '#' || length == 0;
+        if (!is_own) printf("    %.*s\n", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static int list_software(void) {
+    int count, width = width_of_names(PC_LIBRARY_SOFTWARE);
+    const pc_library_file *files = pc_library_files(PC_LIBRARY_SOFTWARE, &count);
+    pc_error error = {0};
+    pc_code code = PC_OK;
+    for (int i = 0; i < count && !code; i++) {
+        char title[PC_TITLE_SIZE];
+        if (pc_library_load_software(files[i].name, title, &error)) {
+            code = print_fault(width, files[i].name, &error);
+            continue;
+        }
+        printf("%-*s  %s\n", width, files[i].name, title);
+        print_settings(files[i].text);
+    }
+    return code ? report(&error) : finish_output(EXIT_DONE);
+}
+
 /* ---- the choice ---- */
 
 enum { FORMAT, HELP };
 static const option_spec options[] = {{"format", 0, "FORMAT"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
 
-#define EXPECTED "expected schedules, models, machines, scenarios or keys"
+#define EXPECTED "expected schedules, models, machines, software, scenarios or keys"
 
 static int list(const char *what, const char *format) {
     if (strcmp(what, "keys") == 0) return list_keys(format ? format : "table");
@@ -198,9 +230,10 @@ static int list(const char *what, const char *format) {
     if (strcmp(what, "scenarios") == 0) return list_scenarios();
     if (strcmp(what, "models") == 0) return list_models();
     if (strcmp(what, "machines") == 0) return list_machines();
+    if (strcmp(what, "software") == 0) return list_software();
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = what};
-    pc_nearest_offer_words(&nearest, "schedules|models|machines|scenarios|keys");
+    pc_nearest_offer_words(&nearest, "schedules|models|machines|software|scenarios|keys");
     pc_nearest_offer_as(&nearest, "machines", "gpus");
     return report_usage("list: '%s'%s; " EXPECTED, what, pc_nearest_hint(&nearest, hint));
 }

@@ -35,13 +35,24 @@ static void take_given(pc_setting *setting, const pc_given *given) {
         pc_setting_set(setting, PC_KEY_MICROBATCHES, (pc_value){.whole = given->microbatches});
 }
 
-void pc_setting_complete(pc_setting *setting) {
-    const pc_reference *model = reference_of(setting, PC_KEY_MODEL_FROM);
-    for (pc_key key = 0; model && key < PC_KEY_MODEL_END; key++) {
-        if (setting->given[key] || !model->model.setting.given[key]) continue;
+/* What a profile has measured itself. */
+static bool is_of_profile(pc_key key) {
+    return key == PC_KEY_ATTENTION_KERNEL || key == PC_KEY_UNFUSED || key == PC_KEY_LAUNCH;
+}
+
+/* Of a file that the setting names what it says of these keys, where the setting says nothing. */
+static void take_from(pc_setting *setting, const pc_reference *file) {
+    for (pc_key key = 0; file && key < PC_KEYS; key++) {
+        if (setting->given[key] || !file->model.setting.given[key]) continue;
+        if (setting->given[PC_KEY_PROFILE] && is_of_profile(key)) continue;
         setting->given[key] = true;
-        setting->value[key] = model->model.setting.value[key];
+        setting->value[key] = file->model.setting.value[key];
     }
+}
+
+void pc_setting_complete(pc_setting *setting) {
+    take_from(setting, reference_of(setting, PC_KEY_MODEL_FROM));
+    take_from(setting, reference_of(setting, PC_KEY_SOFTWARE));
     if (setting->given[PC_KEY_SCHEDULE]) {
         take_given(setting, setting->value[PC_KEY_SCHEDULE].generator->given);
     } else if (pc_setting_is_cluster(setting)) {
@@ -94,15 +105,35 @@ static pc_code check_loss(const pc_setting *setting, pc_error *error) {
                           "stands without cross_entropy: chunked; expected both or none");
 }
 
+/* The GPU that the machine has, with the kernels and the host that the setting asks for. */
+static pc_code choose_kernels(const pc_setting *setting, pc_gpu *gpu, pc_error *error) {
+    pc_attention_kernel kernel = (pc_attention_kernel)pc_setting_integer(setting, PC_KEY_ATTENTION_KERNEL);
+    if (setting->given[PC_KEY_LAUNCH]) gpu->launch_s = pc_time_to_seconds(setting->value[PC_KEY_LAUNCH].whole);
+    if (setting->given[PC_KEY_UNFUSED]) gpu->unfused = setting->value[PC_KEY_UNFUSED].real;
+    return pc_gpu_choose_attention(gpu, kernel, error);
+}
+
+/* A profile has measured its own. */
+static pc_code check_kernels(const pc_setting *setting, pc_error *error) {
+    pc_gpu gpu = reference_of(setting, PC_KEY_MACHINE)->machine.gpu;
+    for (pc_key key = 0; key < PC_KEYS && setting->given[PC_KEY_PROFILE]; key++)
+        if (setting->given[key] && is_of_profile(key))
+            return pc_error_blame(error, pc_key_path(key),
+                                  "stands beside a profile, which has measured that; expected one of the two");
+    return choose_kernels(setting, &gpu, error) ? pc_error_set_key(error, "attention_kernel"), PC_ERROR_INPUT : PC_OK;
+}
+
 static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, error);
     if (!code) code = check_reference(setting, PC_KEY_MACHINE, error);
+    if (!code) code = check_reference(setting, PC_KEY_SOFTWARE, error);
     if (!code) code = check_reference(setting, PC_KEY_PROFILE, error);
     if (code) return code;
     if (!setting->given[PC_KEY_MACHINE])
         return pc_error_blame(error, "machine",
                               "missing; expected one of `pipecast list machines` or a file, or times or stages");
-    code = check_replicas(setting, error);
+    code = check_kernels(setting, error);
+    if (!code) code = check_replicas(setting, error);
     if (!code) code = check_loss(setting, error);
     if (!code) code = pc_setting_check_bad_days(setting, error);
     return code ? code : check_model(setting, error);
@@ -300,6 +331,7 @@ static pc_rank_order order_of(const pc_setting *setting) {
 static void fill_iteration(const pc_setting *setting, const cluster_shape *shape, pc_iteration_spec *spec) {
     fill_cut(setting, shape, &spec->cut);
     spec->machine = reference_of(setting, PC_KEY_MACHINE)->machine;
+    choose_kernels(setting, &spec->machine.gpu, NULL); /* which check_kernels has let through */
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->order = order_of(setting);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
@@ -348,6 +380,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     pc_setting_fill(setting, true, &made);
     fill_iteration(setting, &shape, &made.iteration);
     pc_setting_fill_bad_days(setting, &made);
+    choose_kernels(setting, &made.iteration.bad_days.other_gpu, NULL); /* its best, where it has no others */
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);

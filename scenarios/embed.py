@@ -1,5 +1,5 @@
-"""Writes the library of models, machines and GPUs as C: every YAML file of the three folders as a text; and names.csv,
-which says what people call them, as a table (written_names.h).
+"""Writes the library of models, machines, GPUs and software as C: every YAML file of their folders as a text; and
+names.csv, which says what people call them, as a table (written_names.h).
 
 The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
 changes its folder's time, and ninja looks at that.
@@ -11,7 +11,8 @@ import pathlib
 import re
 import sys
 
-KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus")]
+KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus"),
+         ("PC_LIBRARY_SOFTWARE", "software")]
 LINE = 100  # bytes of a file a line of C
 
 

@@ -418,6 +418,7 @@ void pc_word_list(const char *words, char *text, size_t size) {
 
 static const char *reference_words(pc_key key) {
     if (key == PC_KEY_OTHER_GPU) return "name of a GPU or a machine of the library, or the path of a GPU's file";
+    if (key == PC_KEY_SOFTWARE) return "name of `pipecast list software`, or the path of a file of settings";
     return key == PC_KEY_MODEL_FROM ? "name of `pipecast list models`, or the path of a model's file"
                                     : "name of `pipecast list machines`, or the path of a machine's file";
 }

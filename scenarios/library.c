@@ -15,6 +15,7 @@ static const struct {
     [PC_LIBRARY_MODELS] = {"model", "models", "`pipecast list models`", "a model file (YAML)"},
     [PC_LIBRARY_MACHINES] = {"machine", "machines", "`pipecast list machines`", "a machine file (YAML)"},
     [PC_LIBRARY_GPUS] = {"GPU", "machines/gpus", NULL, "a GPU file (YAML)"},
+    [PC_LIBRARY_SOFTWARE] = {"software", "software", "`pipecast list software`", "a file of settings (YAML)"},
 };
 
 const pc_library_file *pc_library_files(pc_library_kind kind, int *count) {
@@ -123,29 +124,51 @@ static const char *key_in_file(pc_key key) {
     return dot ? dot + 1 : path;
 }
 
-static pc_code parse_model(const pc_tree *tree, pc_setting *setting, pc_error *error) {
-    for (pc_key key = 0; key < PC_KEY_MODEL_END; key++) {
-        const pc_node *node = pc_node_find(tree->nodes, key_in_file(key));
-        if (!node) continue;
-        pc_code code = pc_value_parse(key, node->text, &setting->value[key], error);
-        if (code) return pc_node_blame(tree, node, code, error);
-        setting->given[key] = true;
-    }
-    return PC_OK;
+static pc_code parse_value(const pc_tree *tree, pc_key key, const char *path, pc_setting *setting, pc_error *error) {
+    const pc_node *node = pc_node_find(tree->nodes, path);
+    if (!node) return PC_OK;
+    pc_code code = pc_value_parse(key, node->text, &setting->value[key], error);
+    setting->given[key] = !code;
+    return pc_node_blame(tree, node, code, error);
 }
 
-pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error) {
+static pc_code parse_model(const pc_tree *tree, pc_setting *setting, pc_error *error) {
+    pc_code code = PC_OK;
+    for (pc_key key = 0; key < PC_KEY_MODEL_END && !code; key++)
+        code = parse_value(tree, key, key_in_file(key), setting, error);
+    return code;
+}
+
+static pc_code parse_software(const pc_tree *tree, pc_setting *setting, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int i = 0; i < pc_software_key_count && !code; i++)
+        code = parse_value(tree, pc_software_keys[i], pc_key_path(pc_software_keys[i]), setting, error);
+    return code;
+}
+
+typedef pc_code parse_file(const pc_tree *tree, pc_setting *setting, pc_error *error);
+
+static pc_code read_file(pc_library_kind kind, const pc_schema *schema, parse_file *parse, const char *name,
+                         const pc_place *place, pc_model_file *file, pc_error *error) {
     pc_library_text text;
     pc_setting setting = {.stages = NULL};
-    pc_code code = pc_library_open(PC_LIBRARY_MODELS, name, place, &pc_model_file_schema, &text, error);
+    pc_code code = pc_library_open(kind, name, place, schema, &text, error);
     if (code) return code;
-    code = parse_model(&text.tree, &setting, error);
+    code = parse(&text.tree, &setting, error);
     if (!code) {
         *file = (pc_model_file){text.tree, setting};
         text.tree = (pc_tree){.nodes = NULL};
     }
     pc_library_text_free(&text);
     return code;
+}
+
+pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error) {
+    return read_file(PC_LIBRARY_MODELS, &pc_model_file_schema, parse_model, name, place, file, error);
+}
+
+pc_code pc_software_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error) {
+    return read_file(PC_LIBRARY_SOFTWARE, &pc_software_schema, parse_software, name, place, file, error);
 }
 
 void pc_model_file_free(pc_model_file *file) {
@@ -168,6 +191,17 @@ pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_erro
     pc_model_file_free(&file);
     if (!code) *model = made;
     return code;
+}
+
+pc_code pc_library_load_software(const char *name, char title[PC_TITLE_SIZE], pc_error *error) {
+    pc_model_file file;
+    pc_place place = pc_place_of_user();
+    pc_code code = pc_software_file_read(name, &place, &file, error);
+    if (code) return code;
+    const char *own = pc_node_find_text(file.tree.nodes, "title");
+    snprintf(title, PC_TITLE_SIZE, "%s", own ? own : "");
+    pc_model_file_free(&file);
+    return PC_OK;
 }
 
 pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error) {

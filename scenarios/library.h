@@ -1,5 +1,6 @@
-/* library.h: the models, machines and GPUs that come with pipecast: the texts of scenarios/models and
- * scenarios/machines, part of the library itself, so that names mean the same in every folder and without installation.
+/* library.h: the models, machines, GPUs and software that come with pipecast: the texts of scenarios/models,
+ * scenarios/machines and scenarios/software, part of the library itself, so that names mean the same in every folder
+ * and without installation.
  */
 #ifndef PC_SCENARIOS_LIBRARY_H
 #define PC_SCENARIOS_LIBRARY_H
@@ -18,6 +19,7 @@ typedef enum pc_library_kind {
     PC_LIBRARY_MODELS,
     PC_LIBRARY_MACHINES,
     PC_LIBRARY_GPUS,
+    PC_LIBRARY_SOFTWARE,
     PC_LIBRARY_KINDS
 } pc_library_kind;
 
@@ -49,6 +51,9 @@ typedef struct pc_library_machine {
  * is wrong with it, or what it may have meant. */
 pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
 pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
+
+/* Of a file of settings that a software is known by (`software`): its title, "" if it has none. */
+pc_code pc_library_load_software(const char *name, char title[PC_TITLE_SIZE], pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -40,6 +40,8 @@ typedef struct pc_model_file {
 } pc_model_file;
 
 pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error);
+/* A software's file: settings of a cluster, but for what is trained, where and how it is cut; the same struct. */
+pc_code pc_software_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error);
 void pc_model_file_free(pc_model_file *file);
 
 /* The model that a setting describes, with what follows where it says nothing; PC_ERROR_INPUT, and in `*culprit` the

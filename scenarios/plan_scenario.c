@@ -41,6 +41,8 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
         return pc_error_blame(error, "microbatches", "follow from the other choices; expected global_batch");
     if (pc_setting_whole(setting, PC_KEY_EXPAND, false))
         return pc_error_blame(error, "expand", "true; expected false in a plan, whose replicas are alike");
+    if (pc_setting_has(setting, PC_KEY_SHARD_GROUP))
+        return pc_error_blame(error, "shard_group", "given; expected none in a plan, which shards over all replicas");
     if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
         return pc_error_blame(error, "samples", "of bad days; expected none in a plan, and them in runs of it");
     if (pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) != 0)

@@ -38,6 +38,8 @@ static void read_reference(pc_reference *reference) {
         find_profile(reference);
     else if (reference->key == PC_KEY_MODEL_FROM)
         pc_model_file_read(reference->text, place, &reference->model, &reference->error);
+    else if (reference->key == PC_KEY_SOFTWARE)
+        pc_software_file_read(reference->text, place, &reference->model, &reference->error);
     else if (reference->key == PC_KEY_OTHER_GPU)
         pc_gpu_file_read(reference->text, place, &reference->machine.gpu, &reference->error);
     else
@@ -110,10 +112,19 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
     return PC_OK;
 }
 
+static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE,   PC_KEY_SOFTWARE,
+                                   PC_KEY_PROFILE,    PC_KEY_OTHER_GPU, PC_KEY_SCHEDULE};
+enum { LOOKED_UP = sizeof looked_up / sizeof *looked_up };
+
+static bool is_looked_up(pc_key key) {
+    for (int i = 0; i < LOOKED_UP; i++)
+        if (looked_up[i] == key) return true;
+    return false;
+}
+
 pc_code pc_reference_find(pc_reference **list, pc_key key, const pc_place *place, pc_value *value, pc_error *error) {
     if (key == PC_KEY_SCHEDULE) return find_schedule(list, place, value, error);
-    if (key != PC_KEY_MODEL_FROM && key != PC_KEY_MACHINE && key != PC_KEY_PROFILE && key != PC_KEY_OTHER_GPU)
-        return PC_OK;
+    if (!is_looked_up(key)) return PC_OK;
     pc_reference *reference = find(*list, key, place, value->text);
     if (!reference) {
         pc_code code = add(list, key, place, value->text, error);
@@ -128,10 +139,10 @@ pc_code pc_reference_find(pc_reference **list, pc_key key, const pc_place *place
 }
 
 pc_code pc_references_find(pc_reference **list, const pc_place *place, pc_setting *setting, pc_error *error) {
-    static const pc_key keys[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE, PC_KEY_PROFILE, PC_KEY_OTHER_GPU, PC_KEY_SCHEDULE};
     pc_code code = PC_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && !code; i++)
-        if (setting->given[keys[i]]) code = pc_reference_find(list, keys[i], place, &setting->value[keys[i]], error);
+    for (int i = 0; i < LOOKED_UP && !code; i++)
+        if (setting->given[looked_up[i]])
+            code = pc_reference_find(list, looked_up[i], place, &setting->value[looked_up[i]], error);
     return code;
 }
 

@@ -97,3 +97,33 @@ static pc_schema_field model_file_field(int index) {
     return (pc_schema_field){.path = strchr(pc_key_path((pc_key)(index - COUNT(own) + 1)), '.') + 1};
 }
 const pc_schema pc_model_file_schema = {.count = PC_KEY_MODEL_END + 1, .field = model_file_field};
+
+/* What a program decides, and not who runs it; those of one mapping stand together. */
+const pc_key pc_software_keys[] = {PC_KEY_RECOMPUTE,
+                                   PC_KEY_CROSS_ENTROPY,
+                                   PC_KEY_CROSS_ENTROPY_CHUNKS,
+                                   PC_KEY_RANK_ORDER,
+                                   PC_KEY_ATTENTION_KERNEL,
+                                   PC_KEY_UNFUSED,
+                                   PC_KEY_LAUNCH,
+                                   PC_KEY_OVERLAP_P2P,
+                                   PC_KEY_OVERLAP_TP,
+                                   PC_KEY_OVERLAP_GRADIENTS,
+                                   PC_KEY_OVERLAP_PARAMETERS,
+                                   PC_KEY_OVERLAP_SLOWDOWN,
+                                   PC_KEY_SCATTER_BOUNDARY,
+                                   PC_KEY_BUCKET,
+                                   PC_KEY_GRADIENT_BYTES,
+                                   PC_KEY_STEP,
+                                   PC_KEY_PASS_OVERHEAD,
+                                   PC_KEY_OVERHEAD,
+                                   PC_KEY_SEQUENCE_PARALLEL};
+enum { SOFTWARE_KEYS = COUNT(pc_software_keys) };
+const int pc_software_key_count = SOFTWARE_KEYS;
+
+static pc_schema_field software_field(int index) {
+    static const pc_schema_field own[] = {{"software", .is_required = true}, TEXT("title"), TEXT("source")};
+    if (index < COUNT(own)) return own[index];
+    return (pc_schema_field){.path = pc_key_path(pc_software_keys[index - COUNT(own)])};
+}
+const pc_schema pc_software_schema = {.count = 3 + SOFTWARE_KEYS, .field = software_field};

@@ -5,6 +5,7 @@
 #ifndef PC_SCENARIOS_SECTIONS_H
 #define PC_SCENARIOS_SECTIONS_H
 
+#include "scenarios/keys.h"
 #include "scenarios/schema.h"
 
 extern const pc_schema pc_file_schema;       /* of a scenario */
@@ -17,5 +18,10 @@ extern const pc_schema pc_plan_schema;       /* under `plan` */
 extern const pc_schema pc_published_schema;  /* under `published` of a case; published.c */
 extern const pc_schema pc_figure_schema;     /* under `figures`; figures.c */
 extern const pc_schema pc_model_file_schema; /* a model's file: the keys of a model stand at its top */
+extern const pc_schema pc_software_schema;   /* a software's file: what a program decides, as under `setting` */
+
+/* The settings that it may have. */
+extern const pc_key pc_software_keys[];
+extern const int pc_software_key_count;
 
 #endif

@@ -55,6 +55,9 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
     spec.machine.oversubscription = 2;
+    if (toss(random)) spec.overlap_slowdown = 0.25;
+    if (toss(random) && spec.cut.zero > 0 && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL)
+        spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
     return spec;

@@ -93,6 +93,34 @@ static void test_zero_3_by_halves(void **state) {
     pc_costs_free(&alone);
 }
 
+/* Beside gathers and reductions of c kernels of k get as far as (1 - s) c: max(c, k + s c). With s = 1 that is k + c,
+ * which says what c is. */
+static void test_zero_3_slows_kernels(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    static const int kinds[] = {PC_PASS_F, PC_PASS_BW};
+    static const double slowdowns[] = {0, 0.125, 0.5, 1};
+    pc_costs at[4];
+    spec.cut.zero = 3;
+    for (int i = 0; i < 4; i++) {
+        spec.overlap_slowdown = slowdowns[i];
+        at[i] = costs_of(&spec);
+    }
+    spec.cut.dp = 1;
+    pc_costs alone = costs_of(&spec); /* nothing to be slow beside */
+    for (int j = 0; j < 2; j++) {
+        pc_time kernels = pc_costs_duration(&alone, 1, 0, kinds[j]);
+        pc_time beside = pc_costs_duration(&at[3], 1, 0, kinds[j]) - kernels;
+        assert_true(beside > 0);
+        for (int i = 0; i < 4; i++) {
+            pc_time slowed = kernels + (pc_time)(slowdowns[i] * (double)beside);
+            assert_int_equal(pc_costs_duration(&at[i], 1, 0, kinds[j]), slowed > beside ? slowed : beside);
+        }
+    }
+    for (int i = 0; i < 4; i++) pc_costs_free(&at[i]);
+    pc_costs_free(&alone);
+}
+
 /* ---- transfers and parameters ---- */
 
 /* Two stages a node: the hops between nodes are slower, and that is what searches see. */
@@ -439,6 +467,7 @@ int main(void) {
         cmocka_unit_test(test_a_schedule_that_recomputes),
         cmocka_unit_test(test_what_overlaps_in_a_pass),
         cmocka_unit_test(test_zero_3_by_halves),
+        cmocka_unit_test(test_zero_3_slows_kernels),
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_parameters_come_in_the_order_of_parts),
         cmocka_unit_test(test_room_for_activations),

@@ -18,11 +18,11 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 1928, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1408, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
+_Static_assert(sizeof(pc_run_spec) == 2008, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1488, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 432 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 96, "a new field of a model or its cut");
+_Static_assert(sizeof(pc_machine) == 592 && sizeof(pc_gpu) == 288, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
 #endif
@@ -55,6 +55,8 @@ typedef struct field {
         ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes), ITERATION(member.processors),             \
         ITERATION(member.tile_m), ITERATION(member.tile_n), ITERATION_REAL(member.gemm_efficiency),                    \
         ITERATION_REAL(member.gemm_ramp_k), ITERATION_REAL(member.attention_efficiency),                               \
+        ITERATION_REAL(member.flash_efficiency[0]), ITERATION_REAL(member.flash_efficiency[1]),                        \
+        ITERATION_REAL(member.flash_efficiency[2]), ITERATION_REAL(member.unfused),                                    \
         ITERATION_REAL(member.attention_backward), ITERATION_REAL(member.memory_efficiency),                           \
         ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s), ITERATION_REAL(member.estimated_error)
 
@@ -103,6 +105,7 @@ static const field of_cluster[] = {
     ITERATION(cut.dp),
     ITERATION(cut.chunks),
     ITERATION(cut.sequence_parallel),
+    ITERATION(cut.shard_group),
     ITERATION(cut.zero),
     ITERATION(cut.microbatch_size),
     ITERATION(cut.microbatches),
@@ -136,6 +139,7 @@ static const field of_cluster[] = {
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
     ITERATION(overlaps_gradients),
+    ITERATION_REAL(overlap_slowdown),
     ITERATION(overlaps_parameters),
     ITERATION(scatters_boundary),
     ITERATION(bucket_bytes),

@@ -49,6 +49,11 @@ static const change changes[] = {
     {PC_KEY_MODEL_BATCH, "64", {0}},
     {PC_KEY_LAYOUT, "'5,6,6,7'", {0}},
     {PC_KEY_MACHINE, "dgx-h100", {0}},
+    {PC_KEY_SOFTWARE, "jax", {0}}, /* by what it sets */
+    {PC_KEY_ATTENTION_KERNEL, "flash-1", {0}},
+    {PC_KEY_UNFUSED, "2", {0}},
+    {PC_KEY_LAUNCH, "20 us", {0}},
+    {PC_KEY_OVERLAP_SLOWDOWN, "0.1", {0}},
     {PC_KEY_SCHEDULE, "zb-h1", {0}},
     {PC_KEY_MAKING, "equal", {0}},
     {PC_KEY_GPUS, "16", {0}},
@@ -62,6 +67,7 @@ static const change changes[] = {
     {PC_KEY_CHUNKS, "3", {"setting.schedule=1f1b-interleaved"}},
     {PC_KEY_SEQUENCE_PARALLEL, "false", {0}},
     {PC_KEY_ZERO, "2", {0}},
+    {PC_KEY_SHARD_GROUP, "2", {"setting.dp=4"}},
     {PC_KEY_RECOMPUTE, "full", {0}},
     {PC_KEY_CROSS_ENTROPY, "fused", {0}},
     {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},
@@ -165,8 +171,8 @@ static void test_every_setting_counts(void **state) {
 /* Those that runs of both sorts have, where times are given. */
 static void test_both_sorts_of_runs(void **state) {
     (void)state;
-    static const pc_key both[] = {PC_KEY_MAKING,  PC_KEY_OUT_OF_MEMORY, PC_KEY_ENGINE,          PC_KEY_OVERHEAD,
-                                  PC_KEY_TRACE, PC_KEY_SEQ_LEN,       PC_KEY_MICROBATCH_SIZE, PC_KEY_MEMORY};
+    static const pc_key both[] = {PC_KEY_MAKING, PC_KEY_OUT_OF_MEMORY, PC_KEY_ENGINE,          PC_KEY_OVERHEAD,
+                                  PC_KEY_TRACE,  PC_KEY_SEQ_LEN,       PC_KEY_MICROBATCH_SIZE, PC_KEY_MEMORY};
     int found = 0;
     for (size_t i = 0; i < sizeof both / sizeof *both; i++)
         for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {

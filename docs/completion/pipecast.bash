@@ -76,9 +76,13 @@ _pipecast_files() {
 # headings.
 _pipecast_names() {
     local -a line
+    local text
     {
         [[ $1 == models || $1 == machines ]] && IFS= read -r
-        while read -ra line; do echo "${line[${2:-0}]}"; done
+        while IFS= read -r text; do
+            read -ra line <<<"$text"
+            [[ $text != ' '* ]] && echo "${line[${2:-0}]}"
+        done
     } < <("$pipecast" list "$1" 2>/dev/null) | sort -u
 }
 
@@ -118,6 +122,8 @@ _pipecast_values() {
         ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
+    run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
+    plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
@@ -152,7 +158,7 @@ _pipecast_operands() {
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    list:0) _pipecast_words schedules models machines scenarios keys ;;
+    list:0) _pipecast_words schedules models machines software scenarios keys ;;
     profile:0) _pipecast_words show fit compare ;;
     profile:*) _pipecast_files .h5 .csv .txt ;;
     esac

@@ -92,10 +92,16 @@ static double compute_s(const pc_gpu *gpu, const pc_operation *operation) {
     }
 }
 
+/* Norms and what is elementwise: where a program does not fuse them, each step of theirs reads and writes memory. */
+static double bytes_of(const pc_gpu *gpu, const pc_operation *operation) {
+    bool is_between = operation->kind == PC_OPERATION_NORM || operation->kind == PC_OPERATION_ELEMENTWISE;
+    return (double)operation->bytes * (is_between && gpu->unfused > 0.0 ? gpu->unfused : 1.0);
+}
+
 static pc_estimate roofline_kernel(const void *self, const pc_operation *operation) {
     const pc_gpu *gpu = self;
     double compute = compute_s(gpu, operation);
-    double memory = memory_s(gpu, (double)operation->bytes);
+    double memory = memory_s(gpu, bytes_of(gpu, operation));
     double seconds = (double)operation->launches * gpu->kernel_s + (compute > memory ? compute : memory);
     return (pc_estimate){seconds, seconds * gpu->estimated_error};
 }

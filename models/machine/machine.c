@@ -64,8 +64,12 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"gemm_efficiency", x->gemm_efficiency, FRACTION},
         {"gemm_ramp_k", x->gemm_ramp_k, NOT_NEGATIVE},
         {"attention_efficiency", x->attention_efficiency, FRACTION},
+        {"flash_1", x->flash_efficiency[0], FRACTION_OR_ZERO},
+        {"flash_2", x->flash_efficiency[1], FRACTION_OR_ZERO},
+        {"flash_3", x->flash_efficiency[2], FRACTION_OR_ZERO},
         {"attention_backward", x->attention_backward, POSITIVE},
         {"memory_efficiency", x->memory_efficiency, FRACTION},
+        {"unfused", x->unfused, NOT_NEGATIVE},
         {"kernel", x->kernel_s, NOT_NEGATIVE},
         {"launch", x->launch_s, NOT_NEGATIVE},
         {"estimated_error", x->estimated_error, NOT_NEGATIVE},
@@ -117,6 +121,18 @@ static pc_code check_shape(const pc_machine *machine, pc_error *error) {
                             "machine %s: leaf_nodes: %" PRId32 " of %" PRId32
                             " GPUs; expected whole domains of %" PRId32 " GPUs under a leaf",
                             machine->name, machine->leaf_nodes, machine->gpus_per_node, machine->domain_gpus);
+    return PC_OK;
+}
+
+pc_code pc_gpu_choose_attention(pc_gpu *gpu, pc_attention_kernel kernel, pc_error *error) {
+    if (kernel == PC_ATTENTION_KERNEL_BEST) return PC_OK;
+    double efficiency = gpu->flash_efficiency[kernel - PC_ATTENTION_KERNEL_FLASH_1];
+    if (!(efficiency > 0.0))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "flash-%d: how fast it is on %s is not known; expected best, or profile.flash_%d in the "
+                            "GPU's file",
+                            (int)kernel, gpu->name, (int)kernel);
+    gpu->attention_efficiency = efficiency;
     return PC_OK;
 }
 

@@ -32,11 +32,13 @@ typedef struct pc_gpu {
     double gemm_efficiency;      /* of matrix_flops_per_s, full waves, k without end */
     double gemm_ramp_k;          /* a GEMM of this k reaches half of that: prologue and epilogue of a tile */
     double attention_efficiency; /* flash kernels, forward */
+    double flash_efficiency[3];  /* the same of FlashAttention 1, 2 and 3; 0: not known */
     double attention_backward;   /* times as long a FLOP as forward ones */
     double memory_efficiency;    /* of memory_bytes_per_s */
-    double kernel_s;             /* what every kernel takes beside its work, on the GPU */
-    double launch_s;             /* host time a kernel: a pass takes no less than its launches */
-    double estimated_error;      /* standard error of a pass's time, relative */
+    double unfused; /* how many times the bytes of fused kernels those between matrices move; 0: once, they are fused */
+    double kernel_s;        /* what every kernel takes beside its work, on the GPU */
+    double launch_s;        /* host time a kernel: a pass takes no less than its launches */
+    double estimated_error; /* standard error of a pass's time, relative */
 } pc_gpu;
 
 /* A kind of connection, as messages see it: time = latency + bytes / (bandwidth * efficiency), the best of the
@@ -76,6 +78,17 @@ typedef struct pc_machine {
     /* What was measured of its transfers (transfer_model.h): it answers first. Borrowed; NULL: nothing. */
     const struct pc_transfer_model *measured;
 } pc_machine;
+
+/* Flash attention's kernels by their generation. BEST: attention_efficiency is theirs. */
+typedef enum pc_attention_kernel {
+    PC_ATTENTION_KERNEL_BEST,
+    PC_ATTENTION_KERNEL_FLASH_1,
+    PC_ATTENTION_KERNEL_FLASH_2,
+    PC_ATTENTION_KERNEL_FLASH_3
+} pc_attention_kernel;
+
+/* Makes attention_efficiency that of these kernels. PC_ERROR_INPUT if it is not known; the gpu then stays. */
+pc_code pc_gpu_choose_attention(pc_gpu *gpu, pc_attention_kernel kernel, pc_error *error);
 
 /* PC_ERROR_INPUT names the first number that cannot be. */
 pc_code pc_machine_check(const pc_machine *machine, pc_error *error);

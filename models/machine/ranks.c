@@ -183,6 +183,24 @@ pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis a
     return group;
 }
 
+/* Ranks of one axis with all that stands before and behind it. */
+static pc_ranks one_axis(pc_axis axis, int64_t before, int64_t count, int64_t behind) {
+    pc_ranks made = {.count = {1, 1, 1}, .stride = {1, 1, 1}};
+    pc_axis other = axis == PC_AXIS_TP ? PC_AXIS_PP : PC_AXIS_TP, last = (pc_axis)(PC_AXES - axis - other);
+    made.count[other] = (int32_t)before;
+    made.count[axis] = (int32_t)count;
+    made.stride[axis] = before;
+    made.count[last] = (int32_t)behind;
+    made.stride[last] = before * count;
+    return made;
+}
+
+void pc_ranks_split(const pc_ranks *ranks, pc_axis axis, int first, pc_ranks *inner, pc_ranks *outer) {
+    int64_t before = ranks->stride[axis], count = ranks->count[axis], behind = pc_ranks_gpus(ranks) / (before * count);
+    *inner = one_axis(axis, before, first, count / first * behind);
+    *outer = one_axis(axis, before * first, count / first, behind);
+}
+
 /* ---- hops ---- */
 
 /* The GPUs of a stage, of which each sends `distance` GPUs further. They are a piece of `stride` GPUs in every block.

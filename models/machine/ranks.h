@@ -65,6 +65,11 @@ typedef struct pc_group {
                                 * nic_bytes_per_s has machine.nic_crossing_efficiency in it */
 } pc_group;
 
+/* The ranks of an axis in rows of `first` neighbours: in `inner` the axis has those of a row, in `outer` one of each
+ * row. The groups of either are as pc_group_of finds them; which ranks the other two axes have is then without meaning.
+ * `first` divides the axis. */
+void pc_ranks_split(const pc_ranks *ranks, pc_axis axis, int first, pc_ranks *inner, pc_ranks *outer);
+
 pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
 
 /* How a message from pipeline stage `from` to stage `to` travels, those of all replicas and tensor ranks at once; the

@@ -54,6 +54,7 @@ typedef struct pc_iteration_spec {
     bool overlaps_tp; /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
     bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
+    double overlap_slowdown;  /* what kernels lose of their speed while collectives of ZeRO 3 run beside them: 0 to 1 */
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
     int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
                            * of 2), but at most 16 buckets a chunk */

@@ -60,6 +60,10 @@ pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc
     return code;
 }
 
+void pc_sendings_append(pc_sendings *sendings, const pc_sendings *second) {
+    for (int i = 0; i < second->count; i++) sendings->phase[sendings->count++] = second->phase[i];
+}
+
 static pc_code fill_message(const pc_lanes *lanes, const pc_device_outline *held, pc_sending *s, pc_error *error) {
     double latency_s = held->hop.latency_s < held->message_s ? held->hop.latency_s : held->message_s;
     double bytes_s = held->message_s - latency_s;
@@ -256,7 +260,10 @@ pc_code pc_lanes_add_collective(pc_lanes *lanes, int place, int to, const pc_sen
     journey j = {place, to, after, count};
     pc_code code = PC_OK;
     for (int i = 0; !code && i < sendings->count; i++) {
-        code = add_sending(lanes, &sendings->phase[i], &j, &before.task, error);
+        int32_t number = -1;
+        code =
+            add_sending(lanes, &sendings->phase[i], &j, &number, error); /* which reads `before` from the second on */
+        before.task = number;
         lanes->now.ready_task = before.task;
         lanes->now.ready_delay_ps = 0;
         j.after = &before;

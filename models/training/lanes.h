@@ -33,10 +33,10 @@ typedef struct pc_sending {
     pc_time fill_ps[PC_LANES];
 } pc_sending;
 
-/* A collective as what one rank of its group sends, one after the other. */
+/* A collective, or two, as what one rank of its group sends, one after the other. */
 typedef struct pc_sendings {
     int count;
-    pc_sending phase[PC_COLLECTIVE_PHASES];
+    pc_sending phase[2 * PC_COLLECTIVE_PHASES];
 } pc_sendings;
 
 /* What a flow is, for the trace: its task; what it belongs to; and the task so long after whose end it could go. */
@@ -80,6 +80,9 @@ double pc_lanes_bytes_per_s(const pc_lanes *lanes, pc_lane lane);
 /* What a collective of this group sends, stretched to `stretch` times what it takes. */
 pc_code pc_lanes_sendings(const pc_lanes *lanes, const pc_group *group, const pc_collective_course *collective,
                           double stretch, pc_sendings *sendings, pc_error *error);
+
+/* Adds the second's, which follow. */
+void pc_sendings_append(pc_sendings *sendings, const pc_sendings *second);
 
 /* Has them take exactly whole_ps alone, which differs by what was rounded: more latency, or less of it, or else of what
  * they send. None where whole_ps is 0. */

@@ -55,15 +55,35 @@ static pc_code add_to_stream(lowering *lowered, int device, const pc_sendings *s
     return lowering_add_collective(lowered, device, device, sendings, before, afters, &lowered->stream[device]);
 }
 
+/* The collectives of a bucket: in the group that shards it; of gradients then over groups, where there are several. */
+static int bucket_courses(const pc_outline *outline, pc_collective collective, double bytes,
+                          pc_collective_course courses[2]) {
+    const pc_machine *machine = &outline->spec->machine;
+    bool is_twice = collective != PC_COLLECTIVE_ALL_GATHER && outline->replicate.ranks > 1;
+    courses[0] = pc_collective_course_of(machine, &outline->shard, collective, PC_ALGORITHM_BEST, bytes);
+    if (!is_twice) return 1;
+    courses[1] = pc_collective_course_of(machine, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_BEST,
+                                         bytes / outline->shard.ranks);
+    return 2;
+}
+
 /* What a bucket of a chunk sends, `times` of them at once; alone_ps: what one takes. */
 static pc_code bucket_sendings(const lowering *lowered, int device, int chunk, pc_collective collective, int bytes_each,
                                int32_t times, pc_time alone_ps, pc_sendings *sendings) {
-    double bytes = pc_outline_bucket_bytes(lowered->outline, device, chunk, bytes_each);
-    pc_collective_course course = pc_collective_course_of(&lowered->outline->spec->machine, &lowered->outline->dp,
-                                                          collective, PC_ALGORITHM_BEST, bytes);
-    double slower = lowered->how.is_closed && course.seconds > 0 ? pc_time_to_seconds(alone_ps) / course.seconds : 1;
-    pc_code code =
-        pc_lanes_sendings(&lowered->lanes, &lowered->outline->dp, &course, times * slower, sendings, lowered->error);
+    const pc_outline *outline = lowered->outline;
+    const pc_group *groups[] = {&outline->shard, &outline->replicate};
+    pc_collective_course courses[2];
+    pc_sendings second;
+    int count =
+        bucket_courses(outline, collective, pc_outline_bucket_bytes(outline, device, chunk, bytes_each), courses);
+    double seconds = courses[0].seconds + (count > 1 ? courses[1].seconds : 0);
+    double slower = lowered->how.is_closed && seconds > 0 ? pc_time_to_seconds(alone_ps) / seconds : 1;
+    pc_code code = PC_OK;
+    for (int i = 0; !code && i < count; i++) {
+        code = pc_lanes_sendings(&lowered->lanes, groups[i], &courses[i], times * slower, i ? &second : sendings,
+                                 lowered->error);
+        if (!code && i) pc_sendings_append(sendings, &second);
+    }
     if (!code && lowered->how.is_closed) pc_sendings_fit(sendings, times * alone_ps);
     return code;
 }

@@ -30,13 +30,30 @@ static pc_cut full_cut(const pc_iteration_spec *spec) {
     return cut;
 }
 
+static pc_code check_shard_group(const pc_iteration_spec *spec, pc_error *error) {
+    const pc_cut *cut = &spec->cut;
+    if (cut->shard_group == 0) return PC_OK;
+    if (cut->shard_group < 0 || cut->dp % cut->shard_group)
+        return pc_error_set(error, PC_ERROR_INPUT, "shard_group %d with dp %d; expected a divisor of dp",
+                            cut->shard_group, cut->dp);
+    if (cut->zero == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "shard_group %d with zero 0, which shards nothing; expected zero 1 to 3", cut->shard_group);
+    if (spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "shard_group %d with %s, whose two replicas share state; expected another schedule",
+                            cut->shard_group, spec->generator->name);
+    return PC_OK;
+}
+
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
     if (cut.tp < 1 || cut.pp < 1 || cut.dp < 1)
         return pc_error_set(error, PC_ERROR_INPUT, "cut: tp %d, pp %d, dp %d; expected each to be at least 1", cut.tp,
                             cut.pp, cut.dp);
-    pc_code code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
+    pc_code code = check_shard_group(spec, error);
+    if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
@@ -148,6 +165,18 @@ static pc_group group_on(const pc_outline *outline, const pc_outline_places *pla
     return places ? places->group[axis] : pc_group_of(&outline->spec->machine, &outline->ranks, axis);
 }
 
+static void split_replicas(pc_outline *outline) {
+    const pc_machine *machine = &outline->spec->machine;
+    int first = outline->cut.shard_group;
+    pc_ranks inner, outer;
+    outline->shard = outline->dp;
+    outline->replicate = (pc_group){.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
+    if (first == 0 || first == outline->cut.dp) return;
+    pc_ranks_split(&outline->ranks, PC_AXIS_DP, first, &inner, &outer);
+    outline->shard = pc_group_of(machine, &inner, PC_AXIS_DP);
+    outline->replicate = pc_group_of(machine, &outer, PC_AXIS_DP);
+}
+
 static pc_code fill_in(pc_outline *outline, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_cut *cut = &outline->cut;
@@ -160,6 +189,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->tp = group_on(outline, places, PC_AXIS_TP);
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, group_on(outline, places, PC_AXIS_DP));
+    split_replicas(outline);
     code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);
     if (!code) code = pc_outline_add_state(outline, error);
@@ -229,7 +259,8 @@ pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass
     pc_time gather_ps = gathers ? x->buckets * x->gather_ps : 0, reduce_ps = reduces ? x->buckets * x->reduce_ps : 0;
     pc_time beside_ps =
         (outline->spec->overlaps_parameters ? gather_ps : 0) + (outline->spec->overlaps_gradients ? reduce_ps : 0);
-    return (alone_ps > beside_ps ? alone_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
+    pc_time kernels_ps = alone_ps + (pc_time)(outline->spec->overlap_slowdown * (double)beside_ps);
+    return (kernels_ps > beside_ps ? kernels_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
 }
 
 int pc_outline_receiver(const pc_outline *outline, int device, pc_pass pass) {

@@ -76,6 +76,8 @@ typedef struct pc_outline {
     double transfer_bytes; /* what a GPU sends for a transfer to another stage, that gathering with it */
     pc_group tp, pp, dp;   /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice
                             * as   many where a schedule has two replicas */
+    pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
+                                * rank, unless the cut has a shard_group */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */
@@ -127,8 +129,9 @@ static inline int pc_outline_hop(const pc_outline *outline, int device, int neig
 
 /* How long a pass lasts with the collectives of data parallelism that are part of it, where it takes alone_ps without.
  * ZeRO 3 gathers a chunk's parameters for each pass that uses them and reduces gradients behind each that makes them;
- * what overlaps lasts beside the pass, the rest comes on top. ZeRO 2 reduces likewise; where that overlaps, it may also
- * run beside other passes (finish.c). For ZeRO 2 and 3. */
+ * what overlaps lasts beside the pass, the rest comes on top. Beside a collective of c, kernels get as far as they
+ * would in (1 - s) c, s being the spec's overlap_slowdown; what is left of their k follows: k + s c in all, or c. ZeRO
+ * 2 reduces likewise; where that overlaps, it may also run beside other passes (finish.c). For ZeRO 2 and 3. */
 pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps);
 
 /* The same with, where stages wait for what they send, the transfer behind it: all that a pass lasts by closed costs,

@@ -54,6 +54,14 @@ static const pc_chunk_outline *find_like(const pc_outline *outline, int device, 
     return device > 0 && x[-outline->chunks].sort == x->sort ? &x[-outline->chunks] : NULL;
 }
 
+/* Of a bucket; a group that shards it in pieces reduces each with those of the other groups. */
+static pc_alone reduce(const pc_outline *outline, double bytes) {
+    pc_alone in_group = alone(outline, &outline->shard, pc_outline_reduction(outline), bytes);
+    if (outline->replicate.ranks == 1) return in_group;
+    pc_alone over_groups = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, bytes / outline->shard.ranks);
+    return (pc_alone){in_group.seconds + over_groups.seconds, in_group.sent_bytes + over_groups.sent_bytes};
+}
+
 /* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
 static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *error) {
     pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
@@ -66,11 +74,11 @@ static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *e
     if (outline->dp.ranks <= 1) return PC_OK;
     double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
     double parameters = pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES);
-    pc_alone reduction = alone(outline, &outline->dp, pc_outline_reduction(outline), gradients);
+    pc_alone reduction = reduce(outline, gradients);
     x->reduce_bytes = reduction.sent_bytes;
     pc_code code = pc_outline_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
     if (code || outline->cut.zero == 0) return code;
-    pc_alone gathering = alone(outline, &outline->dp, PC_COLLECTIVE_ALL_GATHER, parameters);
+    pc_alone gathering = alone(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, parameters);
     x->gather_bytes = gathering.sent_bytes;
     return pc_outline_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
 }
@@ -116,7 +124,7 @@ static int moved_by_step(const pc_outline *outline) {
 
 /* Parameters that one rank steps: its share, with ZeRO. */
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
-    int64_t dp = outline->cut.zero >= 1 ? outline->dp.ranks : 1;
+    int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
     return pc_divide_up(held->parameter_count, dp);
 }
 
@@ -184,7 +192,7 @@ static void add_memory(pc_outline *outline, int d) {
     pc_device_outline *x = &outline->device[d];
     for (int c = 0; c < outline->chunks; c++) x->parameter_count += pc_outline_part(outline, d, c)->parameters;
     pc_cut shared = outline->cut;
-    shared.dp = outline->dp.ranks;
+    shared.dp = outline->shard.ranks;
     pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
     x->fixed_parameters = state.parameters;
     x->fixed_gradients = state.gradients;

@@ -19,7 +19,8 @@ enum { PC_PARAMETER_BYTES = 2 };
 /* The bytes of one of the chunk's buckets, by bytes a parameter. */
 double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk, int bytes_each);
 
-/* What the gradients of one bucket go through, over outline->dp. */
+/* What the gradients of one bucket go through, over outline->shard; a share of them then an all-reduce over
+ * outline->replicate, if that has ranks. */
 pc_collective pc_outline_reduction(const pc_outline *outline);
 
 #endif

@@ -56,6 +56,8 @@ enum { PC_PARTS_MAX = 4096 };
 
 typedef struct pc_cut {
     int tp, pp, dp;          /* ranks of each; GPUs = tp * pp * dp */
+    int shard_group;         /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
+                              * a divisor of dp. 0: all */
     int chunks;              /* v */
     bool sequence_parallel;  /* norms and dropout are cut along the sequence over the TP ranks */
     int zero;                /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
