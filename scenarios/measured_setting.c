@@ -127,7 +127,7 @@ static void check_numbers(const row_reader *r, int64_t accumulation) {
 
 static pc_code read_measurements(const row_reader *r) {
     pc_measured_run *run = r->run;
-    double tokens;
+    double tokens = NAN;
     pc_code code = read_number(r, PC_MEASURED_STEP, &run->step_s);
     if (!code) code = read_number(r, PC_MEASURED_TOKENS, &tokens);
     if (!code) code = read_number(r, PC_MEASURED_MEMORY, &run->memory_gib);
