@@ -274,10 +274,12 @@ typedef struct answer {
     pc_block block;             /* the one that the schedule repeats; without devices where there is none */
     pc_improvement improvement; /* zeroed where nothing is to be improved */
     pc_replay replay;
+    pc_steady steady; /* zeroed where its middle does not repeat */
     pc_schedule_report report;
 } answer;
 
 static void free_answer(answer *a) {
+    pc_steady_free(&a->steady);
     pc_replay_free(&a->replay);
     pc_improvement_free(&a->improvement);
     pc_block_free(&a->block);
@@ -524,9 +526,9 @@ static pc_code check_making_of_file(const schedule_request *r, pc_error *error) 
                         pc_making_names[r->making]);
 }
 
-/* Where people or programs are to read of it. On a grid passes start later than they could, and take as long as cells.
- */
-static bool wants_bound(const answer *a) {
+/* Where people or programs are to read of what the order comes to. On a grid passes start later than they could, and
+ * take as long as cells. */
+static bool wants_judgement(const answer *a) {
     return (a->request->format == FORMAT_TABLE || a->request->format == FORMAT_JSON) && !keeps_grid(a);
 }
 
@@ -534,7 +536,7 @@ static bool wants_bound(const answer *a) {
 static pc_code find_bound(const pc_generator *generator, answer *a, pc_error *error) {
     const pc_generate_request request = {.costs = &a->costs, .memory_limit = limit_of(a)};
     a->report.bound_ps = a->request->improves ? a->improvement.bound_ps : PC_TIME_NOT_GIVEN;
-    if (!wants_bound(a) || a->request->improves) return PC_OK;
+    if (!wants_judgement(a) || a->request->improves) return PC_OK;
     int64_t *limits = pc_alloc((size_t)a->schedule.devices, sizeof *limits);
     if (!limits) return pc_error_no_memory(error);
     pc_least_span_limits(generator, &request, &a->replay, limits);
@@ -610,6 +612,8 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     replayed = pc_now_s();
     if (!code && a->replay.out_of_memory) *status = report_standstill(a);
     if (!code && *status == EXIT_DONE) code = find_bound(generator, a, error);
+    if (!code && *status == EXIT_DONE && wants_judgement(a))
+        code = pc_steady_find(&a->schedule, &a->costs, &a->steady, error);
     a->report.schedule = &a->schedule;
     a->report.block = a->block.devices ? &a->block : NULL;
     a->report.costs = &a->costs;
@@ -617,6 +621,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.keeps_grid = keeps_grid(a);
     a->report.replay = &a->replay;
     a->report.improvement = r->improves ? &a->improvement : NULL;
+    a->report.steady = a->steady.microbatches ? &a->steady : NULL;
     a->report.generate_s = made - start;
     a->report.replay_s = replayed - made;
     return code;
