@@ -83,6 +83,29 @@ static void test_average_memory(void **state) {
     }
 }
 
+static bool fits_into(int p, const int times[3], int chunks) {
+    example e;
+    make_example(p, 1, times, 0, chunks, &e);
+    bool is_found = finds(&e.instance);
+    free_example(&e);
+    return is_found;
+}
+
+/* What docs/searches.md says. With L and S the longer and the shorter of F and B, V-Min's memory on 8 devices is enough
+ * if W >= L, or if L >= 2S and W >= L - S/2, and in no other case. V-Half's is on any number of devices if W >= L, or
+ * where V-Half as published has no repeating bubble (test_steady.c): 4 L + W <= 2 (F+B+W). */
+static void test_where_it_goes_away(void **state) {
+    (void)state;
+    test_random random = {12};
+    for (long i = 0; i < test_cases(60, 600); i++) {
+        int p = (int)test_between(&random, 2, 10), times[3];
+        for (int kind = 0; kind < 3; kind++) times[kind] = 2 * (int)test_between(&random, 1, 9);
+        int l = times[0] > times[1] ? times[0] : times[1], s = times[0] + times[1] - l, w = times[2];
+        assert_int_equal(fits_into(8, times, 8), w >= l || (l >= 2 * s && 2 * w >= 2 * l - s));
+        if (w >= l || 2 * l <= 2 * s + w) assert_true(fits_into(p, times, 2 * ((p + 2) / 2)));
+    }
+}
+
 /* ---- all blocks of two devices ---- */
 
 /* A block under construction: starts of [device][type] in the order of the way, then the W. */
@@ -256,8 +279,9 @@ static void test_search_goes_on(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_equal_times), cmocka_unit_test(test_average_memory),
-                                       cmocka_unit_test(test_all_blocks), cmocka_unit_test(test_blocks_of_any_costs),
-                                       cmocka_unit_test(test_search_goes_on)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_times),         cmocka_unit_test(test_average_memory),
+        cmocka_unit_test(test_where_it_goes_away),  cmocka_unit_test(test_all_blocks),
+        cmocka_unit_test(test_blocks_of_any_costs), cmocka_unit_test(test_search_goes_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
