@@ -1,11 +1,45 @@
 /* pipecast schedule: one schedule, replayed at the user's costs in the user's unit of time. */
-#include "models/schedule/schedule.h"
 #include "cli/cli.h"
-#include "cli/schedule_answer.h"
-#include "models/workload/activation_memory.h"
+#include "engine/alloc.h"
+#include "engine/clock.h"
 
-#include <stdio.h>
+#include "models/schedule/block_write.h"
+#include "models/schedule/check.h"
+#include "models/schedule/exchange.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/given.h"
+#include "models/schedule/given_block.h"
+#include "models/schedule/improve.h"
+#include "models/schedule/least_span.h"
+#include "models/schedule/replay.h"
+#include "models/schedule/unit_costs.h"
+#include "models/workload/activation_memory.h"
+#include "results/figures/figure.h"
+#include "results/report.h"
+#include "scenarios/block_file.h"
+#include "scenarios/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV, FORMAT_BLOCK } schedule_format;
+
+typedef struct schedule_request {
+    const char *name;                      /* as messages call it; of a block what stands in its file */
+    const char *block;                     /* the file of a block in place of a name; NULL if not given */
+    int block_steps;                       /* a pc_block_steps; -1 if not given */
+    int64_t devices, microbatches, chunks; /* 0 if not given */
+    pc_unit_costs units;
+    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL if not given */
+    schedule_format format;
+    const char *figure;
+    pc_engine_mode engine;
+    bool waits_for_memory;
+    pc_making making;
+    bool improves;
+} schedule_request;
 
 static const char help[] =
     "usage: pipecast schedule NAME|FILE.csv|--block FILE.yaml -p DEVICES -m MICROBATCHES [OPTIONS]\n"
@@ -191,13 +225,415 @@ static bool take_option(schedule_request *r, int option, const char *value) {
     }
 }
 
+/* ---- memory limits ---- */
+
+static pc_code read_limit(const char *word, double *limit, pc_error *error) {
+    char *end;
+    *limit = strtod(word, &end);
+    if (end != word && *end == '\0' && *limit >= 0.0) return PC_OK; /* not a NaN either */
+    return pc_error_set(error, PC_ERROR_INPUT, "--memory-limit: '%s'; expected a number from 0 up, or one a device",
+                        word);
+}
+
+static pc_code read_limits(char *text, int devices, double *limit, pc_error *error) {
+    int count = 0;
+    for (char *word; (word = strsep(&text, ",")); count++) {
+        double number;
+        pc_code code = read_limit(word, &number, error);
+        if (code) return code;
+        if (count < devices) limit[count] = number;
+    }
+    if (count != 1 && count != devices)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--memory-limit: %d numbers; expected one, or one for each of %d devices", count, devices);
+    for (int d = 1; d < devices && count == 1; d++) limit[d] = limit[0];
+    return PC_OK;
+}
+
+/* Of every device, in microbatches, into limit[0 .. devices-1]: infinite where none was given. */
+static pc_code read_limits_of(const schedule_request *r, int devices, double *limit, pc_error *error) {
+    for (int d = 0; d < devices; d++) limit[d] = INFINITY;
+    if (!r->memory_limit) return PC_OK;
+    char *copy = strdup(r->memory_limit);
+    if (!copy) return pc_error_no_memory(error);
+    pc_code code = read_limits(copy, devices, limit, error);
+    free(copy);
+    return code;
+}
+
+/* ---- what came of it ---- */
+
+/* An answer before it is printed; the report points to the schedule and the replay. */
+typedef struct answer {
+    const schedule_request *request;
+    double *limit;        /* a number a device, in microbatches; infinite: none */
+    int64_t *limit_bytes; /* the same as pc_memory_limit has it; NULL if no limit was given */
+    pc_costs costs;
+    pc_given_block *given; /* the block of one's own; NULL if there is none */
+    pc_schedule schedule;
+    pc_block block;             /* the one that the schedule repeats; without devices where there is none */
+    pc_improvement improvement; /* zeroed where nothing is to be improved */
+    pc_replay replay;
+    pc_steady steady; /* zeroed where its middle does not repeat */
+    pc_schedule_report report;
+} answer;
+
+static void free_answer(answer *a) {
+    pc_steady_free(&a->steady);
+    pc_replay_free(&a->replay);
+    pc_improvement_free(&a->improvement);
+    pc_block_free(&a->block);
+    pc_schedule_free(&a->schedule);
+    pc_costs_free(&a->costs);
+    pc_given_block_free(a->given);
+    pc_free(a->limit);
+    pc_free(a->limit_bytes);
+}
+
+static pc_memory_limit limit_of(const answer *a) {
+    return (pc_memory_limit){a->limit_bytes};
+}
+
+/* Where nothing waits, the replay is to say what the schedule needs, not where it stops. */
+static pc_memory_limit limit_of_replay(const answer *a) {
+    return a->request->waits_for_memory ? limit_of(a) : (pc_memory_limit){NULL};
+}
+
+static double in_microbatches(const answer *a, int64_t bytes) {
+    return (double)bytes / a->report.microbatch_bytes;
+}
+
+/* What was given was read from a file already; it is written as its numbers for these devices. */
+static pc_code print_block(const answer *a, pc_error *error) {
+    pc_block_text_request wanted = {.schedule = &a->schedule,
+                                    .block = a->block.devices ? &a->block : NULL,
+                                    .costs = &a->costs,
+                                    .memory_limit = limit_of_replay(a),
+                                    .is_own = a->given != NULL};
+    return pc_block_write(&wanted, stdout, error);
+}
+
+static pc_code print_answer(const answer *a, pc_error *error) {
+    switch (a->request->format) {
+    case FORMAT_TABLE:
+        return pc_schedule_report_write(&a->report, false, stdout, error);
+    case FORMAT_JSON:
+        return pc_schedule_report_write(&a->report, true, stdout, error);
+    case FORMAT_TORCH_CSV:
+        return pc_schedule_write_torch_csv(&a->schedule, stdout, error);
+    case FORMAT_BLOCK:
+        return print_block(a, error);
+    case FORMAT_TEXT:
+        pc_schedule_write_text(&a->schedule, stdout);
+        break;
+    }
+    return PC_OK;
+}
+
+static pc_code draw(const answer *a, pc_error *error) {
+    char title[PC_SCHEDULE_NAME_SIZE + 64], subtitle[128];
+    const pc_schedule *schedule = &a->schedule;
+    if (!a->request->figure) return PC_OK;
+    snprintf(title, sizeof title, "%s: %d devices, %d microbatches", schedule->name, schedule->devices,
+             schedule->microbatches);
+    pc_write_message(
+        subtitle, sizeof subtitle, "bubble rate %.4f (span), %.4f (makespan); at most %.4g microbatches held",
+        a->replay.bubble_rate_span, a->replay.bubble_rate_makespan, in_microbatches(a, a->replay.peak_bytes));
+    pc_timeline timeline = {.title = title,
+                            .subtitle = subtitle,
+                            .time_unit = "",
+                            .time_unit_ps = a->report.time_unit_ps,
+                            .devices = schedule->devices,
+                            .chunks = schedule->chunks,
+                            .trace = &a->replay.trace,
+                            .block = a->report.block,
+                            .explains_block = a->given != NULL,
+                            .memory = true,
+                            .memory_unit_bytes = a->report.microbatch_bytes,
+                            .memory_unit = "microbatches"};
+    return pc_figure_timeline(&timeline, a->request->figure, error);
+}
+
+/* Says which limit is too small, and the least that would do. */
+static int report_too_little(const answer *a, int device, double enough) {
+    char least[32], where[48] = ""; /* as many digits as it takes to be accepted */
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(least, sizeof least, "%.*g", digits, enough);
+        if (strtod(least, NULL) >= enough) break;
+    }
+    if (strchr(a->request->memory_limit, ',')) snprintf(where, sizeof where, " on device %d", device);
+    report_usage("--memory-limit: %.6g is too little for %s%s; expected at least %s", a->limit[device],
+                 a->request->name, where, least);
+    return EXIT_DID_NOT_FIT;
+}
+
+/* Says which pass waits for memory that nobody gives back. */
+static int report_standstill(const answer *a) {
+    const pc_out_of_memory *oom = &a->replay.oom;
+    char name[PC_PASS_NAME_SIZE];
+    pc_pass_name(&a->schedule, oom->pass, name);
+    report_usage(
+        "--memory-limit: %.6g is too little for %s: %s on device %d waits for %.6g where %.6g are held, and nothing "
+        "else can run",
+        a->limit[oom->device], a->request->name, name, oom->device, in_microbatches(a, oom->requested_bytes),
+        in_microbatches(a, oom->level_bytes));
+    return EXIT_DID_NOT_FIT;
+}
+
+/* EXIT_DID_NOT_FIT, after having said so, where the schedule holds more than --memory-limit. */
+static int judge_memory(const answer *a) {
+    int worst = 0;
+    for (int d = 1; d < a->schedule.devices; d++)
+        if (in_microbatches(a, a->replay.device_peak_bytes[d]) - a->limit[d] >
+            in_microbatches(a, a->replay.device_peak_bytes[worst]) - a->limit[worst])
+            worst = d;
+    double held = in_microbatches(a, a->replay.device_peak_bytes[worst]);
+    return held <= a->limit[worst] ? EXIT_DONE : report_too_little(a, worst, held);
+}
+
+/* ---- the work ---- */
+
+static pc_code expect(const char *name, const char *what, int64_t given, int64_t found, pc_error *error) {
+    if (given == 0 || given == found) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: %" PRId64 " %s; expected the %" PRId64 " that the command line says", name, found, what,
+                        given);
+}
+
+static pc_code load(const schedule_request *r, pc_schedule *schedule, pc_error *error) {
+    pc_code code = pc_schedule_load(r->name, schedule, error);
+    if (code) return code;
+    code = expect(r->name, "devices", r->devices, schedule->devices, error);
+    if (!code) code = expect(r->name, "microbatches", r->microbatches, schedule->microbatches, error);
+    if (!code) code = expect(r->name, "chunks", r->chunks, schedule->chunks, error);
+    if (code) pc_schedule_free(schedule);
+    return code;
+}
+
+static bool keeps_grid(const answer *a) {
+    return a->given && pc_given_block_draft(a->given)->steps == PC_BLOCK_NONE;
+}
+
+/* On a grid nothing is left to wait for, for events to say, or to improve. */
+static pc_code refuse_on_grid(const schedule_request *r, const answer *a, pc_error *error) {
+    const char *option = r->improves                   ? "--improve"
+                         : r->waits_for_memory         ? "--out-of-memory: wait"
+                         : r->engine != PC_ENGINE_AUTO ? "--engine: events"
+                                                       : NULL;
+    if (!keeps_grid(a) || !option) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s, of a block with steps none, whose passes start where their cells do; expected "
+                        "--block-steps squeeze or reorder",
+                        option);
+}
+
+/* A block that is for one number of devices says which. */
+static pc_code open_block(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
+    pc_code code = pc_block_file_read(r->block, &a->given, error);
+    if (!code && r->block_steps >= 0) code = pc_given_block_set_steps(a->given, (pc_block_steps)r->block_steps, error);
+    if (!code) code = refuse_on_grid(r, a, error);
+    if (code) return code;
+    *generator = pc_given_block_generator(a->given);
+    r->name = (*generator)->name;
+    if (r->devices == 0) r->devices = (*generator)->given->devices;
+    return PC_OK;
+}
+
+static pc_code find_named(const schedule_request *r, const pc_generator **generator, pc_error *error) {
+    *generator = pc_generator_find(r->name);
+    if (*generator) return PC_OK;
+    char names[512], hint[PC_NEAREST_TEXT];
+    pc_generator_names(names, sizeof names);
+    return pc_error_set(error, PC_ERROR_INPUT, "unknown schedule '%s'%s; expected %s, a FILE.csv, or --block FILE",
+                        r->name, pc_generator_hint(r->name, hint), names);
+}
+
+static pc_code find_generator(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
+    pc_code code = r->block ? open_block(r, a, generator, error) : find_named(r, generator, error);
+    if (code) return code;
+    if (r->devices == 0 || r->microbatches == 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",
+                            r->devices == 0 ? "-p" : "-m", r->devices == 0 ? "-p DEVICES" : "-m MICROBATCHES");
+    code = pc_generator_check(*generator, r->devices, r->microbatches, r->chunks, error);
+    return code ? code : pc_generator_check_making(*generator, r->making, error);
+}
+
+static pc_unit_shape shape_of(const schedule_request *r, const pc_generator *generator) {
+    return (pc_unit_shape){.devices = (int)r->devices,
+                           .microbatches = (int)r->microbatches,
+                           .chunks = r->chunks ? (int)r->chunks : generator->chunks_default,
+                           .placement = generator->placement,
+                           .recomputes = generator->recomputes};
+}
+
+static pc_unit_shape shape_of_loaded(const pc_schedule *schedule) {
+    return (pc_unit_shape){.devices = schedule->devices,
+                           .microbatches = schedule->microbatches,
+                           .chunks = schedule->chunks,
+                           .placement = schedule->placement,
+                           .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
+}
+
+/* In bytes; what no memory has is no limit. */
+static pc_code count_limits(const schedule_request *r, int devices, answer *a, pc_error *error) {
+    if (!r->memory_limit) return PC_OK;
+    a->limit_bytes = pc_alloc((size_t)devices, sizeof *a->limit_bytes);
+    if (!a->limit_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < devices; d++)
+        a->limit_bytes[d] = a->limit[d] < 1e9 ? (int64_t)(a->limit[d] * a->report.microbatch_bytes) : PC_NO_LIMIT;
+    return PC_OK;
+}
+
+/* Costs and limits for the shape. */
+static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, answer *a, pc_error *error) {
+    a->report.time_unit_ps = pc_unit_ticks(&r->units, shape);
+    if (a->report.time_unit_ps == 0.0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--times, --comm: too large or too far apart; expected all passes together to last less "
+                            "than 10^18 times the shortest of them");
+    a->report.microbatch_bytes = (double)PC_UNIT_CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
+    a->limit = pc_alloc((size_t)shape->devices, sizeof *a->limit);
+    if (!a->limit) return pc_error_no_memory(error);
+    pc_code code = read_limits_of(r, shape->devices, a->limit, error);
+    if (!code) code = count_limits(r, shape->devices, a, error);
+    return code ? code : pc_unit_costs_make(&r->units, shape, a->report.time_unit_ps, &a->costs, error);
+}
+
+/* EXIT_DID_NOT_FIT where no schedule can keep the limit. */
+static int check_limits(const answer *a, const pc_generator *generator) {
+    for (int d = 0; d < a->costs.devices; d++) {
+        int64_t least = pc_generator_least_memory(generator, &a->costs, d);
+        if (in_microbatches(a, least) > a->limit[d]) return report_too_little(a, d, in_microbatches(a, least));
+    }
+    return EXIT_DONE;
+}
+
+/* A block keeps to the memory that it holds repeated, which is judged when that is known. */
+static pc_code generate(const schedule_request *r, const pc_generator *generator, answer *a, pc_error *error) {
+    pc_generate_request request = {.devices = r->devices,
+                                   .microbatches = r->microbatches,
+                                   .chunks = r->chunks,
+                                   .costs = &a->costs,
+                                   .making = r->making};
+    if (!a->given) request.memory_limit = limit_of(a);
+    return pc_generate(generator, &request, &a->schedule, &a->block, error);
+}
+
+/* A file's order is its own, as that of a name that does not search is. */
+static pc_code check_making_of_file(const schedule_request *r, pc_error *error) {
+    if (r->making <= PC_MAKING_PUBLISHED) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: making %s: the order is the file's; expected a name", r->name,
+                        pc_making_names[r->making]);
+}
+
+/* Where people or programs are to read of what the order comes to. On a grid passes start later than they could, and
+ * take as long as cells. */
+static bool wants_judgement(const answer *a) {
+    return (a->request->format == FORMAT_TABLE || a->request->format == FORMAT_JSON) && !keeps_grid(a);
+}
+
+/* `generator` is NULL for a schedule from a file. */
+static pc_code find_bound(const pc_generator *generator, answer *a, pc_error *error) {
+    const pc_generate_request request = {.costs = &a->costs, .memory_limit = limit_of(a)};
+    a->report.bound_ps = a->request->improves ? a->improvement.bound_ps : PC_TIME_NOT_GIVEN;
+    if (!wants_judgement(a) || a->request->improves) return PC_OK;
+    int64_t *limits = pc_alloc((size_t)a->schedule.devices, sizeof *limits);
+    if (!limits) return pc_error_no_memory(error);
+    pc_least_span_limits(generator, &request, &a->replay, limits);
+    pc_code code =
+        pc_schedule_least_span(&a->schedule, &a->costs, (pc_memory_limit){limits}, &a->report.bound_ps, error);
+    pc_free(limits);
+    return code;
+}
+
+/* Makes or loads the schedule; *generator stays NULL for a file. *status is EXIT_DID_NOT_FIT where that cannot be,
+ * which has been said then. */
+static pc_code make(schedule_request *r, answer *a, const pc_generator **generator, int *status, pc_error *error) {
+    pc_unit_shape shape;
+    if (!r->block && pc_schedule_is_file(r->name)) {
+        pc_code code = check_making_of_file(r, error);
+        if (!code) code = load(r, &a->schedule, error);
+        if (code) return code;
+        shape = shape_of_loaded(&a->schedule);
+        return prepare(r, &shape, a, error);
+    }
+    pc_code code = find_generator(r, a, generator, error);
+    if (code) return code;
+    shape = shape_of(r, *generator);
+    code = prepare(r, &shape, a, error);
+    if (!code && (*generator)->searches && !a->given) *status = check_limits(a, *generator);
+    return code || *status != EXIT_DONE ? code : generate(r, *generator, a, error);
+}
+
+/* The improved order takes the place of the one that was made or loaded, and what it repeats that of the block. */
+static pc_code replace_order(answer *a, pc_schedule *improved, pc_error *error) {
+    pc_schedule_free(&a->schedule);
+    a->schedule = *improved;
+    if (!a->improvement.is_changed) return PC_OK;
+    pc_block_free(&a->block);
+    return pc_block_of_schedule(&a->schedule, &a->block, error);
+}
+
+static pc_code improve(answer *a, int *status, pc_error *error) {
+    const pc_improve_request request = {.schedule = &a->schedule, .costs = &a->costs, .memory_limit = limit_of(a)};
+    pc_generator like = pc_generator_of_given(a->schedule.name, a->schedule.placement, a->schedule.chunks, NULL);
+    pc_schedule improved;
+    pc_code code = pc_improve_check(&a->schedule, error);
+    if (code) return code;
+    *status = check_limits(a, &like);
+    if (*status != EXIT_DONE) return PC_OK;
+    code = pc_schedule_improve(&request, &improved, &a->improvement, error);
+    return code ? code : replace_order(a, &improved, error);
+}
+
+/* A block that is left as it is keeps to its grid. */
+static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
+    const pc_replay_options how = {.with_trace = r->figure != NULL,
+                                   .engine = r->engine,
+                                   .waits_for_memory = r->waits_for_memory,
+                                   .memory_limit = limit_of_replay(a)};
+    if (keeps_grid(a))
+        return pc_given_block_replay(a->given, &a->schedule, &a->costs, how.with_trace, &a->replay, error);
+    return pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
+}
+
+/* Fills in the answer; what it holds so far stays the caller's to free, also on failure. */
+static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error) {
+    double start = pc_now_s();
+    const pc_generator *generator = NULL;
+    pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
+    if (!code) code = make(r, a, &generator, status, error);
+    if (!code && *status == EXIT_DONE && r->improves) code = improve(a, status, error);
+    if (code || *status != EXIT_DONE) return code;
+    if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
+    if (code) return code;
+    double made = pc_now_s(), replayed;
+    code = replay(a, r, error);
+    replayed = pc_now_s();
+    if (!code && a->replay.out_of_memory) *status = report_standstill(a);
+    if (!code && *status == EXIT_DONE) code = find_bound(generator, a, error);
+    if (!code && *status == EXIT_DONE && wants_judgement(a))
+        code = pc_steady_find(&a->schedule, &a->costs, &a->steady, error);
+    a->report.schedule = &a->schedule;
+    a->report.block = a->block.devices ? &a->block : NULL;
+    a->report.costs = &a->costs;
+    a->report.describes_block = a->given != NULL;
+    a->report.keeps_grid = keeps_grid(a);
+    a->report.replay = &a->replay;
+    a->report.improvement = r->improves ? &a->improvement : NULL;
+    a->report.steady = a->steady.microbatches ? &a->steady : NULL;
+    a->report.generate_s = made - start;
+    a->report.replay_s = replayed - made;
+    return code;
+}
+
 static int answer_request(schedule_request *r) {
     pc_error error = {0};
     answer a = {.request = r};
     int status = EXIT_DONE;
     pc_code code = work_out(r, &a, &status, &error);
     bool is_there = !code && status == EXIT_DONE;
-    if (is_there) code = draw_answer(&a, &error);
+    if (is_there) code = draw(&a, &error);
     if (is_there && !code) code = print_answer(&a, &error);
     if (code)
         status = report(&error);

@@ -114,6 +114,23 @@ static void add_bound(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, ",\"optimal\":%s", is_optimal(report) ? "true" : "null");
 }
 
+static void add_steady(const pc_schedule_report *report, pc_text *text) {
+    const pc_steady *steady = report->steady;
+    if (!steady) {
+        pc_text_printf(text, ",\"interval\":null,\"interval_microbatches\":null,\"repeating_bubble\":null,"
+                             "\"idle_per_microbatch\":null");
+        return;
+    }
+    add_field(text, "interval", steady->interval_ps / report->time_unit_ps);
+    pc_text_printf(text, ",\"interval_microbatches\":%d", steady->microbatches);
+    add_field(text, "repeating_bubble", pc_steady_bubble_rate(steady));
+    for (int d = 0; d < steady->devices; d++) {
+        pc_text_printf(text, d ? "," : ",\"idle_per_microbatch\":[");
+        add_number(text, pc_steady_idle_ps(steady, d) / report->time_unit_ps);
+    }
+    pc_text_printf(text, "]");
+}
+
 static void add_improvement(const pc_schedule_report *report, pc_text *text) {
     const pc_improvement *improvement = report->improvement;
     pc_text_printf(text, ",\"improved\":{\"changed\":%s", improvement->is_changed ? "true" : "false");
@@ -134,6 +151,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "bubble_rate_span", replay->bubble_rate_span);
     add_field(text, "bubble_rate_makespan", replay->bubble_rate_makespan);
     add_bound(report, text);
+    add_steady(report, text);
     for (int d = 0; d < replay->devices; d++) {
         pc_text_printf(text, d ? "," : ",\"peak_activation\":[");
         add_number(text, in_microbatches(report, replay->device_peak_bytes[d]));
@@ -196,6 +214,13 @@ static void add_bound_line(const pc_schedule_report *report, pc_text *text) {
         pc_text_printf(text, "at most %.2f%% longer than the shortest\n", 100.0 * gap_of(report));
 }
 
+static void add_steady_line(const pc_schedule_report *report, pc_text *text) {
+    const pc_steady *steady = report->steady;
+    if (!steady) return;
+    pc_text_printf(text, "  interval               %.10g a microbatch in the middle; repeating bubble %.4f\n",
+                   steady->interval_ps / report->time_unit_ps, pc_steady_bubble_rate(steady));
+}
+
 static void add_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_schedule *schedule = report->schedule;
     const pc_replay *replay = report->replay;
@@ -208,6 +233,7 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
     pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
     add_bound_line(report, text);
+    add_steady_line(report, text);
     if (report->improvement) add_improvement_lines(report, text);
     pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
                    in_microbatches(report, replay->peak_bytes));

@@ -8,6 +8,7 @@
 #include "models/schedule/improve.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/schedule.h"
+#include "models/schedule/steady.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ typedef struct pc_schedule_report {
     const pc_replay *replay; /* not out of memory */
     const pc_improvement *improvement; /* if the schedule is another one improved; else NULL */
     pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
+    const pc_steady *steady;     /* NULL: nobody wants it, or its middle does not repeat */
     double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
     double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
     double generate_s, replay_s; /* wall-clock seconds that generating (or loading) and replaying took */
@@ -34,6 +36,9 @@ typedef struct pc_schedule_report {
  * JSON has these fields:
  * - name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span, bubble_rate_makespan;
  * - bound, gap (span/bound - 1) and optimal (true if the span is the bound, else null), all null if no bound is known;
+ * - interval (how long a microbatch takes in the middle of the schedule, start and end aside), interval_microbatches
+ *   (after how many of them the middle repeats), repeating_bubble (the share of the interval that the most loaded
+ * device idles) and idle_per_microbatch (a number a device), all null where nothing repeats (steady.h);
  * - peak_activation (a number a device), max_peak_activation, generate_s, replay_s, trace_hash;
  * - engine: pc_engine_way_name, or "cells" of a kept grid;
  * - block: null, or an object with microbatches, interval and passes (microbatch, device, chunk, kind, start, duration;

@@ -73,6 +73,7 @@ own: 2 devices, 8 microbatches, 1 chunk a device, placement linear
   bubble rate, span      0.1111
   bubble rate, makespan  0.1111
   bound of the span      27; proved optimal
+  interval               3 a microbatch in the middle; repeating bubble 0.0000
   peak activation        2 of a stage's microbatches
   device by device       2 1
   engine                 longest paths; nothing shares a link or waits for memory, so events would give the same, to the picosecond

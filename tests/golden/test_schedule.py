@@ -28,8 +28,9 @@ class Schedule(Command):
         self.assertEqual(
             list(answer),
             ["name", "devices", "microbatches", "chunks", "placement", "span", "makespan", "bubble_rate_span",
-             "bubble_rate_makespan", "bound", "gap", "optimal", "peak_activation", "max_peak_activation", "generate_s", "replay_s", "trace_hash",
-             "engine", "block"])
+             "bubble_rate_makespan", "bound", "gap", "optimal", "interval", "interval_microbatches", "repeating_bubble",
+             "idle_per_microbatch", "peak_activation", "max_peak_activation", "generate_s", "replay_s", "trace_hash", "engine",
+             "block"])
         self.assertEqual(round(answer["bubble_rate_span"], 4), 0.2431)
         # What the authors' public generator gives for these times, in its microseconds: 1456749.
         self.assertEqual(answer["span"], 1456.749)
@@ -56,6 +57,23 @@ class Schedule(Command):
             self.assertNotIn("bound of the span", self.good("schedule", name, *shape[:-2]))
         self.assertIn("; proved optimal\n", self.good("schedule", "zb-1p", *shape[:-2]))
         self.assertIn("% longer than the shortest\n", self.good("schedule", "1f1b", *shape[:-2], "--memory-limit", "16"))
+
+    def test_interval_of_the_middle(self):
+        """V-Min as published, F and B of a chunk 1.5 and 2: an interval of six B, 12, where 9 is work, on whatever many
+        devices. 1F1B waits for 2(p-1) transfers in every p microbatches. GPipe's middle turns from F to BW."""
+        shape = ("-m", "48", "--times", "3,4,2", "--format", "json")
+        for devices in (4, 8):
+            answer = json.loads(self.good("schedule", "v-min", "--making", "published", "-p", str(devices), *shape))
+            self.assertEqual((answer["interval"], answer["interval_microbatches"], answer["repeating_bubble"]), (12, 1, 0.25))
+            self.assertEqual(answer["idle_per_microbatch"], [3] * devices)
+        answer = json.loads(self.good("schedule", "1f1b", "-p", "4", "--comm", "0.5", *shape))
+        self.assertEqual((answer["interval"], answer["idle_per_microbatch"]), (9.75, [0.75] * 4))
+        answer = json.loads(self.good("schedule", "gpipe", "-p", "4", *shape))
+        self.assertEqual([answer[key] for key in ("interval", "interval_microbatches", "repeating_bubble",
+                                                  "idle_per_microbatch")], [None] * 4)
+        text = self.good("schedule", "1f1b", "-p", "4", "--comm", "0.5", *shape[:-2])
+        self.assertIn("\n  interval               9.75 a microbatch in the middle; repeating bubble 0.0769\n", text)
+        self.assertNotIn("interval", self.good("schedule", "gpipe", "-p", "4", *shape[:-2]))
 
     def test_table_is_golden(self):
         for name in ("zb-h2", "1f1b-interleaved"):

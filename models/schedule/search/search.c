@@ -6,6 +6,7 @@
 #include "models/schedule/search/candidates.h"
 #include "models/schedule/search/instance.h"
 #include "models/schedule/search/known.h"
+#include "models/schedule/search/seamless.h"
 #include "models/schedule/search/stretch.h"
 #include "models/schedule/search/tournament.h"
 
@@ -209,6 +210,25 @@ static pc_code run_fitted(const pc_search *search, const pc_search_effort *effor
     return code;
 }
 
+/* A block without idle time, if there is one, takes the last place, or a better one if it is shorter than others. */
+static pc_code run_seamless(const pc_search *search, const pc_search_effort *effort, pc_fitted *seamless,
+                            pc_tournament *brief, pc_error *error) {
+    pc_tournament t = {0};
+    pc_code code = pc_seamless_start(brief->instance, seamless, error);
+    if (code || seamless->count == 0) return code;
+    code =
+        pc_tournament_create(brief->instance, search->patterns, search->threads, 2 + effort->draws, false, &t, error);
+    if (!code) {
+        t.enough = brief->enough;
+        t.entries[0] = (pc_entry){.fitted = &seamless->blocks[0], .pattern = -1, .order = t.entries[0].order};
+        run_heat(&t, 1, effort->start_rounds + effort->better_rounds);
+        if (!pc_tournament_is_over(&t)) run_heat(&t, branch_out(&t, 1, effort->draws), effort->better_rounds);
+        if (t.entries[0].is_valid) pc_tournament_adopt(brief, &t, 1);
+    }
+    pc_tournament_free(&t);
+    return code;
+}
+
 /* What else is done where no bound was reached; the less the larger the instance, and nothing for large ones, where it
  * took a third of the time for 0.01% (figure 6 of 'Controllable Memory', p 8 to 32). Cells that are all as long serve
  * well where times are equal, unless memory is tight. */
@@ -362,8 +382,8 @@ static pc_code run_favourites(const pc_search *search, const pc_search_effort *e
 }
 
 static pc_code run_brief(const pc_search *search, const pc_search_effort *effort, const pc_instance *instance,
-                         int64_t packed, const pc_bound *bound, pc_fitted *fitted, pc_tournament *brief,
-                         pc_error *error) {
+                         int64_t packed, const pc_bound *bound, pc_fitted *fitted, pc_fitted *seamless,
+                         pc_tournament *brief, pc_error *error) {
     size_t patterns = (size_t)search->pattern_count + 1;
     field f = {.list = pc_alloc(patterns, sizeof *f.list), .span = pc_alloc(patterns, sizeof *f.span)};
     int entries = pc_max(2 * effort->starts, pc_max(8, (2 + effort->draws) * effort->best));
@@ -374,6 +394,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     if (!code && bound->is_close) brief->enough = bound->least;
     if (!code) compete(brief, &f, packed, effort);
     if (!code && !pc_tournament_is_over(brief)) code = go_on(search, effort, fitted, brief, error);
+    if (!code && !pc_tournament_is_over(brief)) code = run_seamless(search, effort, seamless, brief, error);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)
@@ -402,12 +423,26 @@ static pc_code finish(const pc_search *search, const pc_tournament *t, pc_schedu
     return code;
 }
 
-static pc_code run_full(const pc_search *search, const pc_search_effort *effort, const pc_tournament *brief,
-                        int64_t packed, pc_schedule *schedule, pc_block *block, pc_error *error) {
+/* What idles in every interval costs the less the shorter the iteration, so that what does not idle goes on to the
+ * whole one even if it is not among the best: behind the `finalists`, which become one more. */
+static int bring_seamless(pc_tournament *brief, const pc_fitted *seamless, int finalists) {
+    for (int i = finalists; i < brief->entry_count; i++) {
+        pc_entry entry = brief->entries[i];
+        if (seamless->count == 0 || entry.fitted != &seamless->blocks[0]) continue;
+        brief->entries[i] = brief->entries[finalists];
+        brief->entries[finalists] = entry;
+        return finalists + 1;
+    }
+    return finalists;
+}
+
+static pc_code run_full(const pc_search *search, const pc_search_effort *effort, const pc_fitted *seamless,
+                        pc_tournament *brief, int64_t packed, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_instance instance = {0};
     pc_tournament full = {0};
     int finalists = pc_min(pc_max(effort->best, 1), brief->entry_count);
     while (finalists > 1 && !brief->entries[finalists - 1].is_valid) finalists--;
+    finalists = bring_seamless(brief, seamless, finalists);
     pc_code code = make_instance(search, search->microbatches, &instance, error);
     if (!code)
         code = pc_tournament_create(&instance, search->patterns, search->threads,
@@ -422,7 +457,7 @@ static pc_code run_full(const pc_search *search, const pc_search_effort *effort,
 pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_instance instance = {0};
     pc_tournament brief = {0};
-    pc_fitted fitted = {0};
+    pc_fitted fitted = {0}, seamless = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
     pc_bound bound = {0};
@@ -432,13 +467,15 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     if (!code) code = find_favourite(search, &instance, &favourite, error);
     if (!code) code = run_favourites(search, &effort, &instance, favourite, &bound, &fitted, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
-    if (!code && !is_over) code = run_brief(search, &effort, &instance, packed, &bound, &fitted, &brief, error);
+    if (!code && !is_over)
+        code = run_brief(search, &effort, &instance, packed, &bound, &fitted, &seamless, &brief, error);
     if (!code)
         code = instance.microbatches == search->microbatches
                    ? finish(search, &brief, schedule, block, error)
-                   : run_full(search, &effort, &brief, packed, schedule, block, error);
+                   : run_full(search, &effort, &seamless, &brief, packed, schedule, block, error);
     pc_tournament_free(&brief);
     pc_fitted_free(&fitted);
+    pc_fitted_free(&seamless);
     pc_instance_free(&instance);
     return code;
 }
