@@ -266,7 +266,8 @@ static pc_code ask_others(contest *c, pc_error *error) {
         if (!all[i].searches && is_other(&all[i], c->asker) && may_count(c, &all[i]))
             code = offer_static(c, &all[i], error);
     for (int i = count - 1; i >= 0 && !code; i--)
-        if (all[i].searches && is_other(&all[i], c->asker) && has_shape(c, &all[i])) code = ask_other(c, &all[i], error);
+        if (all[i].searches && is_other(&all[i], c->asker) && has_shape(c, &all[i]))
+            code = ask_other(c, &all[i], error);
     return code;
 }
 
@@ -310,8 +311,8 @@ static pc_code ask_once(contest *c, const pc_generator *name, pc_error *error) {
 /* The blocks of all families that have the asker's kinds of passes, and what is found within the next lower limit: with
  * more memory no schedule shall be longer. */
 static pc_code ask_within(contest *c, pc_error *error) {
-    const pc_generator *widest = c->asker->adapts ? c->asker
-                                 : pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
+    const pc_generator *widest =
+        c->asker->adapts ? c->asker : pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
     pc_code code = PC_OK;
     if (is_large(c) || !c->asker->splits) return PC_OK;
     find_limits(c, c->asker);

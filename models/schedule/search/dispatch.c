@@ -157,8 +157,7 @@ static int first_of_row(const pc_dispatch *k, const pc_dispatch_rule *rule, int 
 static void decide(pc_dispatch *k, const pc_dispatch_rule *rule, int device, pc_instance_order *order) {
     device_state *s = &k->device[device];
     pc_time soon = NEVER;
-    bool starts_with_f =
-        rule->first == PC_DISPATCH_FORWARD || (rule->first == PC_DISPATCH_IN_TURN && !s->forward_last);
+    bool starts_with_f = rule->first == PC_DISPATCH_FORWARD || (rule->first == PC_DISPATCH_IN_TURN && !s->forward_last);
     int rows[3] = {starts_with_f ? 0 : 1, starts_with_f ? 1 : 0, 2}, count = k->instance->splits ? 3 : 2;
     if (k->instance->splits && s->waiting >= rule->waiting) {
         rows[2] = rows[1];

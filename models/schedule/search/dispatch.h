@@ -3,8 +3,8 @@
  *
  * Time runs forward over all devices. A device that is free takes the pass that a rule puts first among those that can
  * start, and it waits only where there is none. F goes by groups: so many microbatches go through a chunk before the
- * next chunk's turn, as in interleaved 1F1B, and backward passes likewise. A group of one sends every microbatch as deep
- * as it comes.
+ * next chunk's turn, as in interleaved 1F1B, and backward passes likewise. A group of one sends every microbatch as
+ * deep as it comes.
  *
  * No order ends in a deadlock. On a device let microbatch k be the first whose F are not all done. What the later ones
  * hold there leaves room for all of k. The first microbatch for which that is so on all devices can therefore always go
