@@ -208,11 +208,11 @@ static pc_time least_of_all(const pc_instance *in, int64_t *count) {
     return least;
 }
 
-/* Up to 3 devices, 3 microbatches and 2 chunks, of any times (0 too), memory that B gives back in part, limits from the
+/* Up to 3 devices, 3 microbatches and 3 chunks (of 2 devices), of any times (0 too), memory that B gives back in part, limits from the
  * least that one microbatch needs, device by device. */
 static pc_instance draw_instance(test_random *random, pc_costs *costs) {
     static const pc_placement two[] = {PC_PLACEMENT_V, PC_PLACEMENT_INTERLEAVED};
-    int p = (int)test_between(random, 1, 3), chunks = (int)test_between(random, 1, 2);
+    int p = (int)test_between(random, 1, 3), chunks = (int)test_between(random, 1, p == 2 ? 3 : 2);
     bool splits = test_between(random, 0, 2) > 0;
     int m = (int)test_between(random, 1, PASSES / (chunks * (splits ? 3 : 2)) > 3 ? 3 : chunks == 1 ? 3 : 2);
     bool is_equal = test_between(random, 0, 2) == 0, gives = test_between(random, 0, 1);
