@@ -249,6 +249,29 @@ static void test_saves(void **state) {
     pc_costs_free(&costs);
 }
 
+/* Whole backward passes over several chunks have no name that searches, and are searched all the same. In half of what
+ * 1f1b-interleaved holds, sweeps from one microbatch after the other end at 690. */
+static void test_improves_whole_backward_passes(void **state) {
+    (void)state;
+    const pc_time times[] = {3, 4, 2};
+    pc_costs costs = chunk_costs(8, 2, times, 1);
+    test_limits limits = test_limit_all(12);
+    pc_generate_request request = {.devices = 8, .microbatches = 24, .chunks = 2, .costs = &costs, .threads = 1};
+    pc_schedule s, improved;
+    pc_improvement how;
+    assert_int_equal(pc_generate(pc_generator_find("1f1b-interleaved"), &request, &s, NULL, NULL), PC_OK);
+    assert_false(keeps(&s, &costs, &limits));
+    pc_improve_request improve = {.schedule = &s, .costs = &costs, .memory_limit = test_limit(&limits), .threads = 1};
+    assert_int_equal(pc_schedule_improve(&improve, &improved, &how, NULL), PC_OK);
+    assert_false(pc_schedule_has(&improved, PC_PASS_W));
+    assert_true(keeps(&improved, &costs, &limits));
+    assert_true(span_of(&improved, &costs) <= 650);
+    pc_improvement_free(&how);
+    pc_schedule_free(&improved);
+    pc_schedule_free(&s);
+    pc_costs_free(&costs);
+}
+
 /* ---- without a limit ---- */
 
 /* The first device of 1f1b-interleaved holds 2(p-1) + (v-1)p + 1 chunks: p = 4, v = 3: 15. */
@@ -380,6 +403,7 @@ int main(void) {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_no_more_idle_time_than_needed),
         cmocka_unit_test(test_saves),
+        cmocka_unit_test(test_improves_whole_backward_passes),
         cmocka_unit_test(test_default_limit),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_refused),
