@@ -23,7 +23,7 @@ enum {
     PATIENCE = 80,
     ENTRIES = 2 * (STARTS + FITTED), /* of fitted blocks there are some of one microbatch and as many of two */
     FULL_PASSES = 1600,              /* larger instances get less of all that */
-    MOST_PASSES = 16384              /* and from here on only the orders of rules */
+    MOST_PASSES = 16384              /* and from here on no more than what comes first */
 };
 
 static int scale(int number, int64_t passes, int at_least) {
@@ -76,15 +76,16 @@ static void enter_ranked(pc_tournament *t, pc_instance_order *order, int most, i
     *order = free;
 }
 
-/* The orders of all rules; the best ones become the first entries. Returns how many. */
+/* The orders of all rules, or of some spread over them; the best ones become the first entries. Returns how many. */
 static pc_code enter_rules(pc_tournament *t, int most, int *count, pc_error *error) {
     pc_dispatch *room = NULL;
     pc_instance_order order = {0};
     pc_code code = pc_dispatch_create(t->instance, &room, error);
     if (!code) code = pc_instance_order_create(t->instance, &order, error);
     *count = 0;
-    for (int i = 0; i < RULES && !code; i++) {
-        pc_dispatch_rule rule = rule_of(t->instance, i);
+    int tried = scale(RULES, passes_of(t->instance) / 8, 8);
+    for (int i = 0; i < tried && !code; i++) {
+        pc_dispatch_rule rule = rule_of(t->instance, (int)((int64_t)i * RULES / tried));
         if (pc_dispatch_run(room, &rule, &order) && pc_reorder_squeeze(t->rooms[PC_COARSE_NONE][0], &order))
             enter_ranked(t, &order, most, count);
     }
@@ -128,7 +129,7 @@ static void compete(pc_tournament *t, int count) {
     if (pc_tournament_is_over(t)) return;
     count = pc_min(count, scale(BETTER, passes / 2, 2));
     pc_tournament_run(t, count, scale(BETTER_ROUNDS, passes / 2, 2));
-    if (pc_tournament_is_over(t)) return;
+    if (pc_tournament_is_over(t) || passes > MOST_PASSES) return;
     count = branch_out(t, pc_min(count, scale(BEST, passes / 4, 1)));
     pc_tournament_run(t, count, scale(BEST_ROUNDS, passes / 4, 2));
     if (!pc_tournament_is_over(t)) pc_tournament_kick(t, 1, scale(KICKS, passes, 0), PATIENCE);
@@ -139,8 +140,8 @@ static pc_code run_brief(const pc_instance *instance, pc_fitted *fitted, pc_tour
     int count = 0, most = scale(STARTS, passes, 2), ranked;
     pc_code code = enter_rules(t, most, &ranked, error);
     if (!code) code = pc_instance_bound(instance, &t->enough, error);
-    if (code || passes > MOST_PASSES || (ranked > 0 && pc_tournament_is_over(t))) return code;
-    code = pc_fitted_find(instance, scale(FITTED, passes, 2), scale(FITTED_DRAWS, passes, 8), false, fitted, error);
+    if (code || (ranked > 0 && pc_tournament_is_over(t))) return code;
+    code = pc_fitted_find(instance, scale(FITTED, passes, 2), scale(FITTED_DRAWS, passes, 16), false, fitted, error);
     if (code) return code;
     count = ranked;
     enter_fitted(t, fitted, &count);
