@@ -534,7 +534,8 @@ static bool wants_judgement(const answer *a) {
 
 /* `generator` is NULL for a schedule from a file. */
 static pc_code find_bound(const pc_generator *generator, answer *a, pc_error *error) {
-    const pc_generate_request request = {.costs = &a->costs, .memory_limit = limit_of(a)};
+    const pc_generate_request request = {
+        .microbatches = a->schedule.microbatches, .costs = &a->costs, .memory_limit = limit_of(a)};
     a->report.bound_ps = a->request->improves ? a->improvement.bound_ps : PC_TIME_NOT_GIVEN;
     if (!wants_judgement(a) || a->request->improves) return PC_OK;
     int64_t *limits = pc_alloc((size_t)a->schedule.devices, sizeof *limits);

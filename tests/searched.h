@@ -7,12 +7,13 @@
 
 /* The most microbatches of a stage that a schedule of this name holds ('Controllable Memory', arXiv 2405.15362, table
  * 1: a third, a half, two thirds of 1F1B's p; rounded as the blocks need it, test_block.c); p where the name says
- * nothing else. */
+ * nothing else. Of interleaved-adaptive what 1f1b-interleaved holds is less than 2p with two chunks and more. */
 static inline int64_t searched_microbatches(const char *name, int p) {
     if (strcmp(name, "v-min") == 0) return (p + 4) / 3;
     if (strcmp(name, "v-half") == 0) return (p + 2) / 2;
     if (strcmp(name, "1f1b-v") == 0) return 2 * p / 3 + 1;
     if (strcmp(name, "zb-two-thirds") == 0) return 2 * (p / 3) + 2 < p ? 2 * (p / 3) + 2 : p;
+    if (strcmp(name, "interleaved-adaptive") == 0) return 2 * p;
     return strcmp(name, "zb-2p") == 0 ? 2 * p : p;
 }
 

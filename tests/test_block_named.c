@@ -454,6 +454,10 @@ static void test_searched_repeat_their_block(void **state) {
             if (p == 3 && strcmp(all[n].name, "zb-two-thirds") == 0)
                 continue; /* it repeats nothing, docs/searches.md */
             assert_true(make(all[n].name, p, 4 * p + 2, 0, &it));
+            if (all[n].placement == PC_PLACEMENT_INTERLEAVED && it.block.devices == 0) {
+                free_made(&it); /* it repeats groups of more than two microbatches, if anything */
+                continue;
+            }
             check_valid(&it.block);
             for (int d = 0; d < p; d++) {
                 if (!runs_block(&it, d)) fail_msg("%s: p=%d: device %d does something else", all[n].name, p, d);

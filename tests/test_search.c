@@ -113,7 +113,7 @@ static void check_memory(const random_case *c, const pc_schedule *s) {
         }
         expect(level == 0, c, "all memory is given back");
         expect(!all || peak <= own, c, "the device's limit");
-        bool is_own_only = all && strcmp(s->name, "v-adaptive") == 0 && own != PC_NO_LIMIT;
+        bool is_own_only = all && c->generator->adapts && own != PC_NO_LIMIT;
         int64_t most = searched_microbatches(s->name, s->devices) * (all ? stage_bytes(costs, d) : s->chunks);
         expect(is_own_only || peak <= most, c, "the limit of the name");
     }

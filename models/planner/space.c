@@ -136,8 +136,8 @@ int64_t plan_with_digit(const plan_numbers *numbers, int64_t number, plan_digit 
 /* ---- choices ---- */
 
 int plan_chunks_of(const pc_generator *generator, int64_t listed) {
-    bool is_fixed = generator->chunks_min == generator->chunks_max;
-    return is_fixed ? generator->chunks_default : (int)listed;
+    bool is_out = listed < generator->chunks_min || (generator->chunks_max && listed > generator->chunks_max);
+    return is_out ? generator->chunks_default : (int)listed;
 }
 
 static int dp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {

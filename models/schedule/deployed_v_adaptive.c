@@ -432,6 +432,11 @@ pc_code pc_published_v_adaptive(const pc_generator *self, const pc_generate_requ
     int threads = request->threads > 0 ? request->threads : pc_parallel_processors();
     if (request->devices < 2)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: making published: 1 device; expected at least 2", self->name);
+    if (request->chunks != 2)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: making published: %d chunks a device; expected 2, for the public generator has no "
+                            "order of others",
+                            self->name, (int)request->chunks);
     if (threads > FIRST_ROWS) threads = FIRST_ROWS;
     builder *builders = pc_alloc((size_t)threads, sizeof *builders);
     if (!builders) return pc_error_no_memory(error);

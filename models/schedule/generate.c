@@ -175,6 +175,8 @@ PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 #define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1, 0
 #define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2, 0
 #define V             PC_PLACEMENT_V, 2, 2, 2, 0
+#define V_OF_CHUNKS   PC_PLACEMENT_V, 2, 4, 2, 0
+#define OF_CHUNKS     PC_PLACEMENT_INTERLEAVED, 2, 8, 2, 0
 #define V_OF_MANY     PC_PLACEMENT_V, 2, 2, 2, 2
 #define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, 0
 #define WHOLE         false, false, false, false, false, NULL /* BW */
@@ -204,6 +206,9 @@ static const pc_generator generators[] = {
     {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_zb_h, 2},
     {"zb-interleaved", "ZB-H1 over v chunks a device: a v-th of its bubble", INTERLEAVED, SPLIT,
      generate_zb_interleaved, 0},
+    {"interleaved-adaptive",
+     "the best over v chunks within the memory limit (without one: that of 1f1b-interleaved), at the given times",
+     OF_CHUNKS, ADAPTIVE, pc_generate_searched, PC_SEARCHED_INTERLEAVED},
     {"zb-1p", "the best with B and W apart in the memory of 1F1B, at the given times", LINEAR, SEARCHED,
      pc_generate_searched, PC_SEARCHED_ZB_1P},
     {"zb-2p", "the same in twice that memory", LINEAR, SEARCHED, pc_generate_searched, PC_SEARCHED_ZB_2P},
@@ -215,8 +220,8 @@ static const pc_generator generators[] = {
      PC_SEARCHED_ZB_V},
     {"zb-v", "the best V in the memory of 1F1B, at the given times", V, SEARCHED, pc_generate_searched,
      PC_SEARCHED_ZB_V},
-    {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V, ADAPTIVE,
-     pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
+    {"v-adaptive", "the best V within the memory limit (without one: that of 1F1B), at the given times", V_OF_CHUNKS,
+     ADAPTIVE, pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
     {"dualpipe-v", "V-shaped, F beside BW of another microbatch: half the bubble of ZB-H1, p + 1/2 microbatches",
      V_OF_MANY, MIXED, generate_dualpipe_v, 0},
     {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time", BIDIRECTIONAL,
@@ -287,13 +292,16 @@ const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]) {
 }
 
 static pc_code check_chunks(const pc_generator *generator, int64_t chunks, pc_error *error) {
-    if (chunks < generator->chunks_min || (generator->chunks_max && chunks > generator->chunks_max))
-        return generator->chunks_min == generator->chunks_max
-                   ? pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " chunks a device; expected %d",
-                                  generator->name, chunks, generator->chunks_min)
-                   : pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " chunks a device; expected at least %d",
-                                  generator->name, chunks, generator->chunks_min);
-    return PC_OK;
+    int least = generator->chunks_min, most = generator->chunks_max;
+    if (chunks >= least && (!most || chunks <= most)) return PC_OK;
+    if (!most)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " chunks a device; expected at least %d",
+                            generator->name, chunks, least);
+    if (most == least)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " chunks a device; expected %d", generator->name,
+                            chunks, least);
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " chunks a device; expected %d to %d", generator->name,
+                        chunks, least, most);
 }
 
 static pc_code check_microbatches(const pc_generator *generator, int64_t devices, int64_t microbatches,

@@ -227,11 +227,16 @@ static pc_code ask_other(contest *c, const pc_generator *name, pc_error *error) 
     return code;
 }
 
+static bool has_shape(const contest *c, const pc_generator *name) {
+    const pc_generate_request *request = c->request;
+    return !pc_generator_check(name, request->devices, request->microbatches, request->chunks, NULL);
+}
+
 /* Whether there is such an order of this shape, and what it is known to hold is within the asker's limits: else it need
  * not be made to be turned down. */
 static bool may_count(const contest *c, const pc_generator *name) {
     const pc_generate_request *request = c->request;
-    if (pc_generator_check(name, request->devices, request->microbatches, request->chunks, NULL)) return false;
+    if (!has_shape(c, name)) return false;
     for (int d = 0; name->mixes && d < request->devices; d++)
         if (pc_dualpipe_v_held(request->costs, d) > c->limit_bytes[d]) return false;
     return true;
@@ -259,7 +264,8 @@ static pc_code ask_others(contest *c, pc_error *error) {
         if (!all[i].searches && is_other(&all[i], c->asker) && may_count(c, &all[i]))
             code = offer_static(c, &all[i], error);
     for (int i = count - 1; i >= 0 && !code; i--)
-        if (all[i].searches && is_other(&all[i], c->asker)) code = ask_other(c, &all[i], error);
+        if (all[i].searches && is_other(&all[i], c->asker) && has_shape(c, &all[i]))
+            code = ask_other(c, &all[i], error);
     return code;
 }
 
@@ -303,7 +309,8 @@ static pc_code ask_once(contest *c, const pc_generator *name, pc_error *error) {
 /* The blocks of all families that have the asker's kinds of passes, and what is found within the next lower limit: with
  * more memory no schedule shall be longer. */
 static pc_code ask_within(contest *c, pc_error *error) {
-    const pc_generator *widest = pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
+    const pc_generator *widest =
+        c->asker->adapts ? c->asker : pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
     pc_code code = PC_OK;
     if (is_large(c) || !c->asker->splits) return PC_OK;
     find_limits(c, c->asker);

@@ -46,7 +46,8 @@ typedef enum pc_searched_schedule {
     PC_SEARCHED_V_MIN,
     PC_SEARCHED_V_HALF,
     PC_SEARCHED_V_ADAPTIVE,
-    PC_SEARCHED_1F1B_V
+    PC_SEARCHED_1F1B_V,
+    PC_SEARCHED_INTERLEAVED
 } pc_searched_schedule;
 
 /* In generate_searched.c. What a name limits each device to, beside what the request does, into named_bytes[0 .. p-1];

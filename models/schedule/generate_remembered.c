@@ -38,10 +38,11 @@ static void fill_bytes(const pc_costs *from, pc_costs *to) {
     to->recomputes_in_b = from->recomputes_in_b;
 }
 
-/* No placement of theirs leads from the last device to the first; but of two devices that is the way back
+/* Only an interleaved placement leads from the last device to the first; but of two devices that is the way back
  * (pc_costs_delay). Hops that all take the same are a delay of all. */
-static void fill_hops(const pc_costs *from, pc_costs *to) {
-    int hops = from->devices == 2 ? 2 : from->devices - 1;
+static void fill_hops(const pc_generator *name, const pc_costs *from, pc_costs *to) {
+    bool is_ring = name->placement == PC_PLACEMENT_INTERLEAVED || from->devices == 2;
+    int hops = is_ring ? from->devices : from->devices - 1;
     bool are_equal = true;
     if (!from->hop_delay_ps) return;
     memset(to->hop_delay_ps, 0, (size_t)from->devices * sizeof *to->hop_delay_ps);
@@ -60,7 +61,7 @@ static pc_code reduce(const pc_generator *name, const pc_costs *costs, pc_costs 
     if (code) return code;
     fill_times(name, costs, reduced);
     fill_bytes(costs, reduced);
-    fill_hops(costs, reduced);
+    fill_hops(name, costs, reduced);
     return PC_OK;
 }
 

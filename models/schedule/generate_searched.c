@@ -10,6 +10,7 @@
 #include "engine/parallel.h"
 #include "models/schedule/search/pattern.h"
 #include "models/schedule/search/search.h"
+#include "models/schedule/search/search_dispatched.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -189,15 +190,32 @@ static int64_t named_limit(pc_searched_schedule name, int p) {
     }
 }
 
+/* What 1f1b-interleaved holds on its fullest device, the first one, in chunks; at least a microbatch. */
+static int64_t interleaved_limit(const pc_generate_request *request) {
+    int p = request->costs->devices, v = request->costs->chunks, m = (int)request->microbatches;
+    int64_t held = pc_interleaved_warm_up(p, 0, v, pc_interleaved_group(p, m), 2) + 1;
+    return held > (int64_t)m * v ? (int64_t)m * v : held;
+}
+
+/* By its name; PC_NO_LIMIT where that is more than can be counted. */
+static int64_t named_bytes_of(pc_searched_schedule name, const pc_generate_request *request, int64_t stage_bytes) {
+    int64_t of = name == PC_SEARCHED_INTERLEAVED ? request->costs->chunks : 1;
+    int64_t held =
+        name == PC_SEARCHED_INTERLEAVED ? interleaved_limit(request) : named_limit(name, request->costs->devices);
+    if (stage_bytes == 0 || stage_bytes > INT64_MAX / 4 / held) return PC_NO_LIMIT;
+    return (held * stage_bytes + of - 1) / of;
+}
+
+static bool is_adaptive(pc_searched_schedule name) {
+    return name == PC_SEARCHED_V_ADAPTIVE || name == PC_SEARCHED_INTERLEAVED;
+}
+
 void pc_searched_limits(const pc_generator *self, const pc_generate_request *request, int64_t *named_bytes) {
     const pc_costs *costs = request->costs;
     pc_searched_schedule name = (pc_searched_schedule)self->extra;
-    int64_t microbatches = named_limit(name, costs->devices);
     for (int d = 0; d < costs->devices; d++) {
-        bool is_users = name == PC_SEARCHED_V_ADAPTIVE && pc_memory_limit_of(request->memory_limit, d) != PC_NO_LIMIT;
-        int64_t bytes = stage_bytes(costs, d);
-        bool has_none = is_users || bytes == 0 || bytes > INT64_MAX / 4 / microbatches;
-        named_bytes[d] = has_none ? PC_NO_LIMIT : microbatches * bytes;
+        bool is_users = is_adaptive(name) && pc_memory_limit_of(request->memory_limit, d) != PC_NO_LIMIT;
+        named_bytes[d] = is_users ? PC_NO_LIMIT : named_bytes_of(name, request, stage_bytes(costs, d));
     }
 }
 
@@ -233,6 +251,8 @@ static void add_family(pc_searched_schedule name, int p, int room, pattern_list 
     case PC_SEARCHED_ZB_TWO_THIRDS:
         add_pair(list, p);
         return;
+    case PC_SEARCHED_INTERLEAVED:
+        return; /* has no patterns */
     }
 }
 
@@ -274,13 +294,21 @@ static pc_code run_search(const pc_generator *self, const pc_generate_request *r
                         .effort = effort_for((pc_searched_schedule)self->extra, is_tight),
                         .patterns = list->patterns,
                         .pattern_count = list->count};
-    return pc_search_run(&search, schedule, block, error);
+    if (list->count > 0) return pc_search_run(&search, schedule, block, error);
+    if (block) *block = (pc_block){0};
+    return pc_search_dispatched(&search, schedule, error);
+}
+
+/* The patterns are of one chunk, and of two in a V. */
+static bool has_patterns(const pc_generator *self, int chunks) {
+    return self->placement == PC_PLACEMENT_V ? chunks == 2 : chunks == 1;
 }
 
 pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                          pc_schedule *schedule, pc_block *block, pc_error *error) {
     pattern_list list = {0};
-    add_family((pc_searched_schedule)self->extra, request->costs->devices, room_for(request), &list);
+    if (has_patterns(self, request->costs->chunks))
+        add_family((pc_searched_schedule)self->extra, request->costs->devices, room_for(request), &list);
     pc_code code =
         list.failed ? pc_error_no_memory(error) : run_search(self, request, is_tight, &list, schedule, block, error);
     pc_free(list.patterns);

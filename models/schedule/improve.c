@@ -14,6 +14,7 @@
 #include "models/schedule/replay.h"
 #include "models/schedule/search/instance.h"
 #include "models/schedule/search/repeat.h"
+#include "models/schedule/search/search_dispatched.h"
 #include "models/schedule/search/tournament.h"
 
 #include <string.h>
@@ -194,8 +195,25 @@ static pc_code find_widest(const improving *w, const pc_generator **widest, pc_e
     return PC_OK;
 }
 
+/* Several chunks of a shape that no name searches for: whole backward passes, or more chunks than a name has. */
+static pc_code enter_searched(improving *w, pc_error *error) {
+    const pc_search search = {.name = w->request->schedule->name,
+                              .costs = &w->costs,
+                              .placement = w->instance.placement,
+                              .splits = w->splits,
+                              .microbatches = w->instance.microbatches,
+                              .memory_limit = {w->limit},
+                              .threads = w->tournament.threads};
+    pc_schedule schedule;
+    pc_code code = pc_search_dispatched(&search, &schedule, error);
+    if (code) return code == PC_ERROR_INPUT ? PC_OK : code;
+    enter_schedule(w, &schedule);
+    pc_schedule_free(&schedule);
+    return PC_OK;
+}
+
 /* The given order first, then those of names, until one is as short as any can be. Where none has room, one microbatch
- * runs after the other. */
+ * runs after the other. Last what a search gives that has no name. */
 static pc_code enter_starts(improving *w, pc_error *error) {
     int count;
     const pc_generator *all = pc_generators(&count), *widest = NULL;
@@ -205,10 +223,12 @@ static pc_code enter_starts(improving *w, pc_error *error) {
     if (!code && widest) code = enter_named(w, widest, error);
     for (int i = 0; i < count && w->entered < STARTS && !code && !is_over(w); i++)
         if (!all[i].searches && is_like(w, &all[i])) code = enter_named(w, &all[i], error);
-    if (code || w->entered > 0) return code;
-    pc_repeat_one_by_one(&w->instance, &w->tournament.entries[0].order);
-    enter(w);
-    return PC_OK;
+    if (!code && w->entered == 0) {
+        pc_repeat_one_by_one(&w->instance, &w->tournament.entries[0].order);
+        enter(w);
+    }
+    bool is_searched = !widest && w->costs.chunks > 1 && w->entered < STARTS;
+    return code || !is_searched || is_over(w) ? code : enter_searched(w, error);
 }
 
 /* ---- the tournament ---- */

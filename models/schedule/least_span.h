@@ -15,7 +15,7 @@ extern "C" {
 
 /* What the bound of a schedule allows each device, into limit_bytes[0 .. p-1]: what the request and the generator's
  * name limit it to, or, where neither does, what the schedule itself holds; in any case no less than that. `generator`
- * may be NULL, and of the request no more is read than its costs and its limit. */
+ * may be NULL, and of the request no more is read than its microbatches, its costs and its limit. */
 void pc_least_span_limits(const pc_generator *generator, const pc_generate_request *request, const pc_replay *replay,
                           int64_t *limit_bytes);
 

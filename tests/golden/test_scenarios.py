@@ -101,6 +101,28 @@ class Sweeps(Scenarios):
                 other = rows[f"small.1f1b.making-{making}.mem{room}"]
                 self.assertEqual((other["status"], other["making"]), ("out_of_memory" if room == "3GiB" else "ok", ""))
 
+    def test_chunks(self):
+        """Searches over several chunks keep the memory that there is, and are refused numbers of chunks that they have not."""
+        text = SCENARIO.replace("[v-adaptive, 1f1b]", "[v-adaptive, interleaved-adaptive]").replace("sweep:", "sweep:\n  chunks: [2, 3, 4]")
+        rows = self.rows(self.write(text))
+        self.assertEqual(len(rows), 2 * 3 * 2 * 2)
+        for row in rows:
+            self.assertEqual(row["status"], "ok")
+            self.assertLessEqual(float(row["activation_gib_max"]), float(row["memory_limit_gib"]))
+        self.assertEqual({row["virtual_pp"] for row in rows}, {"2", "3", "4"})
+        done = run("run", self.write(text.replace("[2, 3, 4]", "[5]")))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("v-adaptive: 5 chunks a device; expected 2 to 4", done.stdout + done.stderr)
+
+    def test_chunks_of_plans(self):
+        """Of numbers that a schedule cannot have, it takes its own: 2 in the place of 1 and 5."""
+        done = run("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "16", "--tp", "2", "--pp", "4",
+                   "--zero", "0", "--recompute", "none", "--microbatch-size", "2", "--schedule", "v-adaptive", "--chunks", "1,2,3,5", "--all-variants",
+                   "--format", "csv")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual({row["virtual_pp"] for row in rows}, {"2", "3"})
+
     def test_from_outside(self):
         path = self.write(SCENARIO)
         names = [row["name"] for row in self.rows(path, "--memory", "5 GiB", "--making", "equal")]
