@@ -18,9 +18,9 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 1928, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1408, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_run_spec) == 1936, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1416, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 408 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 560 && sizeof(pc_gpu) == 256, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -161,6 +161,7 @@ static const field of_cluster[] = {
     ITERATION(bad_days.has_slow_stage),
     ITERATION(bad_days.other_nodes),
     GPU(bad_days.other_gpu),
+    ITERATION(bad_days.robust),
     ITERATION_REAL(bad_days.mtbf_s),
     ITERATION_REAL(bad_days.checkpoint_s),
     ITERATION_REAL(bad_days.interval_s),
