@@ -12,7 +12,9 @@
 #include "models/schedule/improve.h"
 #include "models/schedule/least_span.h"
 #include "models/schedule/replay.h"
+#include "models/schedule/robust.h"
 #include "models/schedule/unit_costs.h"
+#include "models/training/scatter.h"
 #include "models/workload/activation_memory.h"
 #include "results/figures/figure.h"
 #include "results/report.h"
@@ -25,6 +27,8 @@
 #include <string.h>
 
 typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV, FORMAT_BLOCK } schedule_format;
+
+enum { SAMPLES_USUAL = 1000 };
 
 typedef struct schedule_request {
     const char *name;                      /* as messages call it; of a block what stands in its file */
@@ -39,6 +43,9 @@ typedef struct schedule_request {
     bool waits_for_memory;
     pc_making making;
     bool improves;
+    pc_robust robust;
+    pc_scatter scatter;
+    int64_t slow_stage, samples, seed; /* -1 if not given */
 } schedule_request;
 
 static const char help[] =
@@ -68,6 +75,17 @@ static const char help[] =
     "                              order it is: published, torch or megatron (pipecast list schedules)\n"
     "      --improve               make the order shorter within the memory that it holds, or that --memory-limit "
     "says\n"
+    "      --robust KIND           the order whose span is the shortest in the mean, or at p95, when times scatter as "
+    "the "
+    "next say;\n"
+    "                              none (default): the order stays, and its spans are sampled\n"
+    "      --jitter FRACTION       of passes, their standard deviation\n"
+    "      --gpu-jitter FRACTION   of the devices' speeds, likewise\n"
+    "      --link-jitter FRACTION  of transfers, likewise\n"
+    "      --slow-factor X         how many times as long one device takes, another one in every sample\n"
+    "      --slow-stage N          which one that is, from 0, in all samples\n"
+    "      --samples N             how often times are drawn (default 1000)\n"
+    "      --seed N                of the drawing (default 0)\n"
     "      --engine KIND           how to work it out: auto (default), or events, one by one, which changes no result\n"
     "      --block FILE            a building block (YAML) in place of a name\n"
     "      --block-steps STEPS     what is done with it: none, squeeze or reorder (default the file's, else reorder)\n"
@@ -90,6 +108,14 @@ enum {
     OUT_OF_MEMORY,
     MAKING,
     IMPROVE,
+    ROBUST,
+    JITTER,
+    GPU_JITTER,
+    LINK_JITTER,
+    SLOW_FACTOR,
+    SLOW_STAGE,
+    SAMPLES,
+    SEED,
     ENGINE,
     BLOCK,
     BLOCK_STEPS,
@@ -109,6 +135,14 @@ static const option_spec options[] = {
     {"out-of-memory", 0, "KIND"},
     {"making", 0, "KIND"},
     {"improve", 0, NULL},
+    {"robust", 0, "KIND"},
+    {"jitter", 0, "FRACTION"},
+    {"gpu-jitter", 0, "FRACTION"},
+    {"link-jitter", 0, "FRACTION"},
+    {"slow-factor", 0, "X"},
+    {"slow-stage", 0, "N"},
+    {"samples", 0, "N"},
+    {"seed", 0, "N"},
     {"engine", 0, "KIND"},
     {"block", 0, "FILE"},
     {"block-steps", 0, "STEPS"},
@@ -171,6 +205,50 @@ static bool parse_fraction(const char *option, const char *text, double *fractio
     return false;
 }
 
+static bool parse_robust(const char *text, pc_robust *robust) {
+    int index;
+    if (!argument_word("--robust", "word", "none|mean|p95", text, &index)) return false;
+    *robust = (pc_robust)index;
+    return true;
+}
+
+static bool parse_deviation(const char *option, const char *text, double *deviation) {
+    if (!argument_number(option, text, deviation)) return false;
+    if (*deviation <= 10.0) return true;
+    report_usage("%s: %s; expected a standard deviation from 0 to 10, such as 0.02", option, text);
+    return false;
+}
+
+static bool parse_slow_factor(const char *text, pc_scatter *scatter) {
+    scatter->has_slow = true;
+    if (!argument_number("--slow-factor", text, &scatter->slow_factor)) return false;
+    if (scatter->slow_factor >= 1.0 && scatter->slow_factor <= 1e6) return true;
+    report_usage("--slow-factor: %s; expected a number from 1 to 1000000, such as 1.1", text);
+    return false;
+}
+
+/* Options of what is drawn. */
+static bool take_scatter(schedule_request *r, int option, const char *value) {
+    switch (option) {
+    case ROBUST:
+        return parse_robust(value, &r->robust);
+    case JITTER:
+        return parse_deviation("--jitter", value, &r->scatter.jitter);
+    case GPU_JITTER:
+        return parse_deviation("--gpu-jitter", value, &r->scatter.gpu_jitter);
+    case LINK_JITTER:
+        return parse_deviation("--link-jitter", value, &r->scatter.link_jitter);
+    case SLOW_FACTOR:
+        return parse_slow_factor(value, &r->scatter);
+    case SLOW_STAGE:
+        return argument_integer("--slow-stage", value, 0, PC_DEVICES_MAX - 1, &r->slow_stage);
+    case SAMPLES:
+        return argument_integer("--samples", value, 2, PC_ROBUST_SAMPLES_MAX, &r->samples);
+    default:
+        return argument_integer("--seed", value, 0, INT64_MAX, &r->seed);
+    }
+}
+
 static bool take_operand(schedule_request *r, const char *text) {
     if (r->name) {
         report_usage("schedule: a second name '%s' after '%s'; expected one", text, r->name);
@@ -208,6 +286,15 @@ static bool take_option(schedule_request *r, int option, const char *value) {
     case IMPROVE:
         r->improves = true;
         return true;
+    case ROBUST:
+    case JITTER:
+    case GPU_JITTER:
+    case LINK_JITTER:
+    case SLOW_FACTOR:
+    case SLOW_STAGE:
+    case SAMPLES:
+    case SEED:
+        return take_scatter(r, option, value);
     case ENGINE:
         return parse_engine(value, &r->engine);
     case BLOCK:
@@ -273,6 +360,7 @@ typedef struct answer {
     pc_schedule schedule;
     pc_block block;             /* the one that the schedule repeats; without devices where there is none */
     pc_improvement improvement; /* zeroed where nothing is to be improved */
+    pc_robustness robustness;   /* zeroed where no times are drawn */
     pc_replay replay;
     pc_steady steady; /* zeroed where its middle does not repeat */
     pc_schedule_report report;
@@ -282,6 +370,7 @@ static void free_answer(answer *a) {
     pc_steady_free(&a->steady);
     pc_replay_free(&a->replay);
     pc_improvement_free(&a->improvement);
+    pc_robustness_free(&a->robustness);
     pc_block_free(&a->block);
     pc_schedule_free(&a->schedule);
     pc_costs_free(&a->costs);
@@ -414,9 +503,15 @@ static bool keeps_grid(const answer *a) {
     return a->given && pc_given_block_draft(a->given)->steps == PC_BLOCK_NONE;
 }
 
+/* Whether times are drawn. */
+static bool samples(const schedule_request *r) {
+    return pc_scatter_varies(&r->scatter);
+}
+
 /* On a grid nothing is left to wait for, for events to say, or to improve. */
 static pc_code refuse_on_grid(const schedule_request *r, const answer *a, pc_error *error) {
     const char *option = r->improves                   ? "--improve"
+                         : samples(r)                  ? "times that are drawn"
                          : r->waits_for_memory         ? "--out-of-memory: wait"
                          : r->engine != PC_ENGINE_AUTO ? "--engine: events"
                                                        : NULL;
@@ -566,11 +661,11 @@ static pc_code make(schedule_request *r, answer *a, const pc_generator **generat
     return code || *status != EXIT_DONE ? code : generate(r, *generator, a, error);
 }
 
-/* The improved order takes the place of the one that was made or loaded, and what it repeats that of the block. */
-static pc_code replace_order(answer *a, pc_schedule *improved, pc_error *error) {
+/* Another order takes the place of the one that was made or loaded, and what it repeats that of the block. */
+static pc_code replace_order(answer *a, pc_schedule *other, bool is_changed, pc_error *error) {
     pc_schedule_free(&a->schedule);
-    a->schedule = *improved;
-    if (!a->improvement.is_changed) return PC_OK;
+    a->schedule = *other;
+    if (!is_changed) return PC_OK;
     pc_block_free(&a->block);
     return pc_block_of_schedule(&a->schedule, &a->block, error);
 }
@@ -584,7 +679,34 @@ static pc_code improve(answer *a, int *status, pc_error *error) {
     *status = check_limits(a, &like);
     if (*status != EXIT_DONE) return PC_OK;
     code = pc_schedule_improve(&request, &improved, &a->improvement, error);
-    return code ? code : replace_order(a, &improved, error);
+    return code ? code : replace_order(a, &improved, a->improvement.is_changed, error);
+}
+
+/* Within what the schedule's name, --memory-limit or the order itself limits each device to. */
+static pc_code make_robust(answer *a, const pc_generator *generator, pc_error *error) {
+    const schedule_request *r = a->request;
+    const pc_generate_request limited = {.costs = &a->costs, .memory_limit = limit_of(a)};
+    pc_robust_request request = {.schedule = &a->schedule, .costs = &a->costs, .goal = r->robust};
+    pc_replay given;
+    pc_schedule chosen;
+    int64_t *limits = pc_alloc((size_t)a->schedule.devices, sizeof *limits);
+    if (!limits) return pc_error_no_memory(error);
+    if (r->slow_stage >= a->schedule.devices) {
+        pc_free(limits);
+        return pc_error_set(error, PC_ERROR_INPUT, "--slow-stage: %" PRId64 " of %d devices; expected at most %d",
+                            r->slow_stage, a->schedule.devices, a->schedule.devices - 1);
+    }
+    pc_scatter_fill_request(&r->scatter, &request);
+    request.samples = r->samples < 0 ? SAMPLES_USUAL : r->samples;
+    request.memory_limit = (pc_memory_limit){limits};
+    pc_code code = pc_replay_run(&a->schedule, &a->costs, NULL, &given, error);
+    if (!code) {
+        pc_least_span_limits(generator, &limited, &given, limits);
+        pc_replay_free(&given);
+        code = pc_schedule_robust(&request, &chosen, &a->robustness, error);
+    }
+    pc_free(limits);
+    return code ? code : replace_order(a, &chosen, a->robustness.is_changed, error);
 }
 
 /* A block that is left as it is keeps to its grid. */
@@ -605,6 +727,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     pc_code code = r->figure ? pc_figure_check_path(r->figure, error) : PC_OK;
     if (!code) code = make(r, a, &generator, status, error);
     if (!code && *status == EXIT_DONE && r->improves) code = improve(a, status, error);
+    if (!code && *status == EXIT_DONE && samples(r)) code = make_robust(a, generator, error);
     if (code || *status != EXIT_DONE) return code;
     if (r->figure) code = pc_figure_check_size(r->figure, a->schedule.offsets[a->schedule.devices], error);
     if (code) return code;
@@ -623,6 +746,7 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.replay = &a->replay;
     a->report.improvement = r->improves ? &a->improvement : NULL;
     a->report.steady = a->steady.microbatches ? &a->steady : NULL;
+    a->report.robustness = samples(r) ? &a->robustness : NULL;
     a->report.generate_s = made - start;
     a->report.replay_s = replayed - made;
     return code;
@@ -644,8 +768,32 @@ static int answer_request(schedule_request *r) {
     return status;
 }
 
+/* What is drawn, from what was given; false after having said what does not go together. */
+static bool complete_scatter(schedule_request *r) {
+    const char *fault = NULL;
+    if (r->slow_stage >= 0 && !r->scatter.has_slow)
+        fault = "--slow-stage: means nothing alone; expected --slow-factor beside it";
+    else if (!pc_scatter_varies(&r->scatter) && (r->robust || r->samples >= 0 || r->seed >= 0))
+        fault = "--robust, --samples, --seed: nothing scatters; expected --jitter, --gpu-jitter, --link-jitter or "
+                "--slow-factor";
+    else if (r->robust && r->improves)
+        fault = "--robust: looks for another order itself; expected no --improve beside it";
+    else if (samples(r) && r->waits_for_memory)
+        fault =
+            "--robust, --jitter, ...: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait";
+    if (fault) report_usage("%s", fault);
+    r->scatter.slow_stage = (int)r->slow_stage;
+    r->scatter.seed = r->seed < 0 ? 0 : (uint64_t)r->seed;
+    return !fault;
+}
+
 int command_schedule(int argc, char **argv) {
-    schedule_request r = {.units = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION}, .block_steps = -1};
+    schedule_request r = {.units = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION},
+                          .block_steps = -1,
+                          .slow_stage = -1,
+                          .samples = -1,
+                          .seed = -1,
+                          .scatter.slow_factor = 1.0};
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {
@@ -658,6 +806,7 @@ int command_schedule(int argc, char **argv) {
     if (r.block_steps >= 0 && !r.block) return report_usage("--block-steps: no block; expected it with --block FILE");
     if (r.improves && r.waits_for_memory)
         return report_usage("--improve: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait");
+    if (!complete_scatter(&r)) return EXIT_BAD_INPUT;
     if (!r.name && !r.block)
         return report_usage("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)");
     return answer_request(&r);

@@ -1,9 +1,13 @@
 #include "results/report.h"
 
+#include "engine/alloc.h"
+#include "engine/order.h"
+#include "models/training/bad_days.h"
 #include "storage/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static double in_units(const pc_schedule_report *report, pc_time time) {
@@ -143,6 +147,61 @@ static void add_improvement(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "]}");
 }
 
+/* What samples come to, in units. */
+typedef struct sampled {
+    pc_span_mean mean;
+    pc_quantile p95;
+} sampled;
+
+/* NaN for the quantile where memory is short: what is written then fails as well. */
+static sampled sum_up(const pc_schedule_report *report, const double *span_ps) {
+    int64_t count = report->robustness->samples;
+    sampled made = {.mean = pc_robust_mean(span_ps, count)};
+    double *sorted = pc_alloc((size_t)count, sizeof *sorted), unit = report->time_unit_ps;
+    if (sorted) {
+        memcpy(sorted, span_ps, (size_t)count * sizeof *sorted);
+        pc_sort_reals(sorted, count);
+    }
+    made.p95 = pc_quantile_of(sorted, sorted ? count : 0, 0.95);
+    pc_free(sorted);
+    return (sampled){{made.mean.mean_ps / unit, made.mean.error_ps / unit},
+                     {made.p95.value / unit, made.p95.low / unit, made.p95.high / unit}};
+}
+
+static void add_robust(const pc_schedule_report *report, pc_text *text) {
+    const pc_robustness *x = report->robustness;
+    sampled given = sum_up(report, x->given_ps);
+    pc_span_mean gain = pc_robust_gain(x);
+    pc_text_printf(text, ",\"robust\":{\"goal\":\"%s\",\"changed\":%s", pc_robust_names[x->goal],
+                   x->is_changed ? "true" : "false");
+    add_field(text, "span_before", in_units(report, x->span_before_ps));
+    add_field(text, "mean_before", given.mean.mean_ps);
+    add_field(text, "p95_before", given.p95.value);
+    add_field(text, "gain", gain.mean_ps / report->time_unit_ps);
+    add_field(text, "gain_error", gain.error_ps / report->time_unit_ps);
+    pc_text_printf(text, "}");
+}
+
+/* NaN: too few samples say nothing. */
+static void add_bound_field(pc_text *text, const char *name, double value) {
+    if (isnan(value))
+        pc_text_printf(text, ",\"%s\":null", name);
+    else
+        add_field(text, name, value);
+}
+
+static void add_samples(const pc_schedule_report *report, pc_text *text) {
+    sampled chosen = sum_up(report, report->robustness->chosen_ps);
+    pc_text_printf(text, ",\"samples\":{\"count\":%" PRId64, report->robustness->samples);
+    add_field(text, "mean", chosen.mean.mean_ps);
+    add_field(text, "mean_error", chosen.mean.error_ps);
+    add_field(text, "p95", chosen.p95.value);
+    add_bound_field(text, "p95_low", chosen.p95.low);
+    add_bound_field(text, "p95_high", chosen.p95.high);
+    pc_text_printf(text, "}");
+    if (report->robustness->goal) add_robust(report, text);
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
@@ -164,6 +223,7 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, ",\"engine\":\"%s\"", report->keeps_grid ? "cells" : pc_engine_way_name(replay->way));
     add_block(report, text);
     if (report->improvement) add_improvement(report, text);
+    if (report->robustness) add_samples(report, text);
     pc_text_printf(text, "}\n");
 }
 
@@ -205,6 +265,26 @@ static void add_improvement_lines(const pc_schedule_report *report, pc_text *tex
                    in_microbatches(report, peak), improvement->is_changed ? "" : "; nothing better was found");
 }
 
+static void add_sample_lines(const pc_schedule_report *report, pc_text *text) {
+    const pc_robustness *x = report->robustness;
+    sampled chosen = sum_up(report, x->chosen_ps), given = sum_up(report, x->given_ps);
+    pc_span_mean gain = pc_robust_gain(x);
+    pc_text_printf(text, "  span, sampled          mean %.6g, standard error %.2g; 95%% %.6g", chosen.mean.mean_ps,
+                   chosen.mean.error_ps, chosen.p95.value);
+    if (!isnan(chosen.p95.low) && !isnan(chosen.p95.high))
+        pc_text_printf(text, ", from %.6g to %.6g", chosen.p95.low, chosen.p95.high);
+    pc_text_printf(text, "; %" PRId64 " samples\n", x->samples);
+    if (!x->goal) return;
+    if (!x->is_changed) {
+        pc_text_printf(text, "  robust                 nothing better was found\n");
+        return;
+    }
+    pc_text_printf(text,
+                   "  the order before       span %.10g; mean %.6g, %.3g longer, standard error %.2g; 95%% %.6g\n",
+                   in_units(report, x->span_before_ps), given.mean.mean_ps, gain.mean_ps / report->time_unit_ps,
+                   gain.error_ps / report->time_unit_ps, given.p95.value);
+}
+
 static void add_bound_line(const pc_schedule_report *report, pc_text *text) {
     if (report->bound_ps == PC_TIME_NOT_GIVEN) return;
     pc_text_printf(text, "  bound of the span      %.10g; ", in_units(report, report->bound_ps));
@@ -235,6 +315,7 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     add_bound_line(report, text);
     add_steady_line(report, text);
     if (report->improvement) add_improvement_lines(report, text);
+    if (report->robustness) add_sample_lines(report, text);
     pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
                    in_microbatches(report, replay->peak_bytes));
     pc_text_printf(text, "  device by device      ");

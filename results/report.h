@@ -7,6 +7,7 @@
 #include "models/schedule/costs.h"
 #include "models/schedule/improve.h"
 #include "models/schedule/replay.h"
+#include "models/schedule/robust.h"
 #include "models/schedule/schedule.h"
 #include "models/schedule/steady.h"
 
@@ -25,6 +26,7 @@ typedef struct pc_schedule_report {
     bool keeps_grid;         /* whether every pass starts where its cell does: nothing was worked out for that */
     const pc_replay *replay; /* not out of memory */
     const pc_improvement *improvement; /* if the schedule is another one improved; else NULL */
+    const pc_robustness *robustness;   /* if its spans were sampled; else NULL */
     pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
     const pc_steady *steady;     /* NULL: nobody wants it, or its middle does not repeat */
     double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
@@ -47,7 +49,11 @@ typedef struct pc_schedule_report {
  *   microbatches of a stage.
  * - improved, of an improved one alone: an object with changed, span_before, makespan_before and
  *   peak_activation_before (a number a device).
- * Numbers read back exactly. PC_ERROR_IO if the stream fails. */
+ * - samples, where its spans were sampled: an object with count, mean, mean_error, p95, p95_low and p95_high
+ * (bad_days.h);
+ * - robust, where the order was chosen by that: an object with goal, changed, and, of the order that it is compared
+ * with, span_before, mean_before, p95_before; gain and gain_error, by how much the mean is shorter and the standard
+ * error. Numbers read back exactly. PC_ERROR_IO if the stream fails. */
 pc_code pc_schedule_report_write(const pc_schedule_report *report, bool as_json, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

@@ -165,6 +165,7 @@ static const field of_cluster[] = {
     ITERATION(bad_days.has_slow_stage),
     ITERATION(bad_days.other_nodes),
     GPU(bad_days.other_gpu),
+    ITERATION(bad_days.robust),
     ITERATION_REAL(bad_days.mtbf_s),
     ITERATION_REAL(bad_days.checkpoint_s),
     ITERATION_REAL(bad_days.interval_s),

@@ -100,6 +100,7 @@ static const change changes[] = {
      "h100-sxm",
      {SAMPLED, "setting.bad_days.other_gpu=a100-sxm-40gb", "setting.bad_days.other_nodes=1"}},
     {PC_KEY_OTHER_NODES, "0", {SAMPLED, "setting.bad_days.other_gpu=a100-sxm-40gb", "setting.bad_days.other_nodes=1"}},
+    {PC_KEY_ROBUST, "p95", {SAMPLED}},
     {PC_KEY_MTBF, "2 y", {SAMPLED}},
     {PC_KEY_CHECKPOINT, "1 min", {SAMPLED}},
     {PC_KEY_INTERVAL, "1 h", {SAMPLED}},

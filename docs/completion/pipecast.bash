@@ -27,7 +27,7 @@ _pipecast_options() {
     score) echo --output= -o= --by= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --improve --engine= --block= --block-steps= \
-            --format= --figure= --help -h
+            --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --help -h
         ;;
     figure)
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
@@ -108,6 +108,7 @@ _pipecast_values() {
     case $1:$2 in
     schedule:--out-of-memory) _pipecast_words fail wait ;;
     schedule:--making) _pipecast_words costs equal published torch megatron ;;
+    schedule:--robust) _pipecast_words none mean p95 ;;
     schedule:--engine) _pipecast_words auto events ;;
     schedule:--format) _pipecast_words table json text torch-csv block ;;
     schedule:--block) _pipecast_files .yaml ;;

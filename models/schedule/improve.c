@@ -107,27 +107,6 @@ static pc_code find_bound(improving *w, pc_error *error) {
 
 /* ---- orders to start from ---- */
 
-static pc_instance_pass put(const pc_instance *instance, pc_pass_kind kind, int chunk, int *done) {
-    int type = pc_instance_type(instance, kind, chunk);
-    return pc_instance_pass_make(type, done[type]++);
-}
-
-/* The schedule's order in the form of the instance: a BW becomes a B and a W where those are apart, and the k-th pass
- * of a type on its device is microbatch k. That is legal, with the same starts: the first k passes of a type have
- * waited for k passes of the type before, so that the k-th of these in time has ended by then as well. */
-static void write_order(const pc_instance *instance, const pc_schedule *schedule, pc_instance_order *order) {
-    for (int d = 0; d < instance->devices; d++) {
-        int done[PC_INSTANCE_TYPES_MAX] = {0};
-        pc_instance_pass *next = order->pass + d * instance->passes;
-        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
-            pc_pass pass = schedule->passes[i];
-            bool is_apart = pass.kind == PC_PASS_BW && instance->splits;
-            *next++ = put(instance, is_apart ? PC_PASS_B : (pc_pass_kind)pass.kind, pass.chunk, done);
-            if (is_apart) *next++ = put(instance, PC_PASS_W, pass.chunk, done);
-        }
-    }
-}
-
 /* The next entry has its order: it counts if that can run and keeps the limits. */
 static void enter(improving *w) {
     pc_entry *e = &w->tournament.entries[w->entered];
@@ -138,7 +117,7 @@ static void enter(improving *w) {
 }
 
 static void enter_schedule(improving *w, const pc_schedule *schedule) {
-    write_order(&w->instance, schedule, &w->tournament.entries[w->entered].order);
+    pc_instance_of_schedule(&w->instance, schedule, &w->tournament.entries[w->entered].order);
     enter(w);
 }
 
@@ -327,20 +306,9 @@ static bool is_better(const pc_replay *a, const pc_replay *b) {
     return a->makespan_ps != b->makespan_ps ? a->makespan_ps < b->makespan_ps : a->peak_bytes < b->peak_bytes;
 }
 
-static pc_code copy_schedule(const pc_schedule *from, pc_schedule *to, pc_error *error) {
-    int64_t *lengths = pc_alloc((size_t)from->devices, sizeof *lengths);
-    if (!lengths) return pc_error_no_memory(error);
-    for (int d = 0; d < from->devices; d++) lengths[d] = from->offsets[d + 1] - from->offsets[d];
-    pc_code code = pc_schedule_create(from->name, from->devices, from->microbatches, from->chunks, from->placement,
-                                      lengths, to, error);
-    pc_free(lengths);
-    if (!code) memcpy(to->passes, from->passes, (size_t)from->offsets[from->devices] * sizeof *from->passes);
-    return code;
-}
-
 static pc_code take_given(const improving *w, const pc_replay *given, pc_schedule *improved, pc_error *error) {
     const pc_schedule *schedule = w->request->schedule;
-    if (keeps(w, given)) return copy_schedule(schedule, improved, error);
+    if (keeps(w, given)) return pc_schedule_copy(schedule, improved, error);
     return pc_error_set(error, PC_ERROR_INPUT, "%s: no order was found within the memory limit; expected a larger one",
                         schedule->name);
 }
@@ -399,7 +367,7 @@ static pc_code improve(improving *w, const pc_replay *given, pc_schedule *improv
     code = find_bound(w, error);
     improvement->bound_ps = w->bound;
     if (!code && given->span_ps <= w->bound && keeps(w, given))
-        return copy_schedule(w->request->schedule, improved, error);
+        return pc_schedule_copy(w->request->schedule, improved, error);
     if (!code) code = find_shorter(w, &found, error);
     return code ? code : choose(w, given, &found, improved, &improvement->is_changed, error);
 }

@@ -84,6 +84,17 @@ pc_code pc_schedule_create(const char *name, int devices, int microbatches, int 
     return PC_OK;
 }
 
+pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *error) {
+    int64_t *lengths = pc_alloc((size_t)from->devices, sizeof *lengths);
+    if (!lengths) return pc_error_no_memory(error);
+    for (int d = 0; d < from->devices; d++) lengths[d] = from->offsets[d + 1] - from->offsets[d];
+    pc_code code = pc_schedule_create(from->name, from->devices, from->microbatches, from->chunks, from->placement,
+                                      lengths, to, error);
+    pc_free(lengths);
+    if (!code) memcpy(to->passes, from->passes, (size_t)from->offsets[from->devices] * sizeof *from->passes);
+    return code;
+}
+
 void pc_schedule_free(pc_schedule *schedule) {
     pc_free(schedule->offsets);
     pc_free(schedule->passes);

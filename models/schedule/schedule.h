@@ -89,6 +89,9 @@ pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t ch
 pc_code pc_schedule_create(const char *name, int devices, int microbatches, int chunks, pc_placement placement,
                            const int64_t *passes_per_stage, pc_schedule *schedule, pc_error *error);
 
+/* A copy with memory of its own. */
+pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *error);
+
 /* Frees what the schedule owns and zeroes it; a zeroed one is fine. */
 void pc_schedule_free(pc_schedule *schedule);
 

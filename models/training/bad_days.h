@@ -14,6 +14,7 @@
 #include "engine/error.h"
 #include "engine/simtime.h"
 #include "models/machine/machine.h"
+#include "models/schedule/robust.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,6 +54,7 @@ typedef struct pc_bad_days {
                           * profile is of the machine's own GPU. Where it has less memory, so have the stages on those
                           * nodes, on the good day, too */
     pc_gpu other_gpu;
+    pc_robust robust; /* what of the iteration is to be small, for the order of a schedule that searches */
 
     /* Of a job. */
     double mtbf_s;       /* mean time between failures of one GPU (with its share of the node); 0: none fail */

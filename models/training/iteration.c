@@ -9,6 +9,7 @@
 #include "models/training/footprint.h"
 #include "models/training/lower.h"
 #include "models/training/outline.h"
+#include "models/training/robust_order.h"
 #include "models/training/sample.h"
 #include "models/training/stage_sums.h"
 
@@ -535,6 +536,30 @@ static pc_code try_another(iteration_run *run, search_schedule *search, bool wit
     return code;
 }
 
+/* The order that is best on bad days takes the place of the good day's, with the good day that it has. */
+static pc_code try_robust(iteration_run *run, bool with_trace, pc_iteration *iteration, pc_error *error) {
+    const pc_order_given given = {&run->schedule, &run->costs, &iteration->replay, run->room_bytes, run->memo};
+    pc_schedule schedule = {0};
+    pc_iteration other;
+    bool is_other = false;
+    clear(&other);
+    pc_code code = pc_robust_order_find(&run->outline, &given, &schedule, &is_other, error);
+    if (code || !is_other) return code;
+    swap_schedules(&run->schedule, &schedule);
+    code = pc_footprint_fixed(&run->outline, &other, error);
+    if (!code) code = time_schedule(run, with_trace, &other, error);
+    if (!code && with_trace && !other.status) code = pc_block_of_schedule(&run->schedule, &other.block, error);
+    if (!code && !other.status) {
+        pc_iteration_free(iteration);
+        *iteration = other;
+    } else {
+        swap_schedules(&run->schedule, &schedule);
+        pc_iteration_free(&other);
+    }
+    pc_schedule_free(&schedule);
+    return code;
+}
+
 pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cost, bool with_trace,
                          pc_iteration *iteration, pc_error *error) {
     pc_iteration made;
@@ -551,6 +576,8 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     if (!code && !made.status && wants_others(&run)) code = try_another(&run, search_equal, with_trace, &made, error);
     if (!code && !made.status && wants_others(&run) && wants_flows(&run))
         code = try_another(&run, search_slowest_hop, with_trace, &made, error);
+    if (!code && !made.status && pc_robust_order_is_wanted(&run.outline))
+        code = try_robust(&run, with_trace, &made, error);
     if (!code && !made.status && spec->bad_days.samples > 0)
         code = pc_samples_run(&run.outline, &run.schedule, &made, error);
     close_run(&run);

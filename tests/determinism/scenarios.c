@@ -183,6 +183,7 @@ static void draw_bad_days(drawing *drawn) {
     set(drawn, "setting.bad_days.slow_factor=1.%lld", (long long)draw(drawn, 0, 9));
     set_number(drawn, "setting.bad_days.bad_links", draw(drawn, 0, 1));
     set(drawn, "setting.bad_days.bad_factor=0.%lld", (long long)draw(drawn, 1, 9));
+    if (draw(drawn, 0, 3) == 0) set(drawn, "setting.bad_days.robust=%s", toss(drawn) ? "mean" : "p95");
     if (toss(drawn)) return;
     set(drawn, "setting.bad_days.other_gpu=a100-pcie-80gb");
     set_number(drawn, "setting.bad_days.other_nodes", 1);

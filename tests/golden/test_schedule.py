@@ -354,6 +354,69 @@ class Schedule(Command):
         done = run("schedule", path, "--improve", "--making", "torch")
         self.assertEqual(done.stderr, f"pipecast: {path}: making torch: the order is the file's; expected a name\n")
 
+    def test_samples(self):
+        """One device with three microbatches takes 3 (F + B + W) = 27; in every sample twice that where it is slow. Nothing
+        else is drawn, so that there is no error, and an order cannot help."""
+        shape = ["1f1b", "-p", "1", "-m", "3", "--times", "3,4,2", "--slow-factor", "2"]
+        answer = self.answer(*shape, "--samples", "50")
+        self.assertEqual(answer["span"], 27)
+        self.assertEqual(answer["samples"], {"count": 50, "mean": 54, "mean_error": 0, "p95": 54, "p95_low": 54, "p95_high": None})
+        self.assertNotIn("robust", answer)
+        robust = self.answer(*shape, "--robust", "p95")["robust"]
+        self.assertEqual(robust, {"goal": "p95", "changed": False, "span_before": 27, "mean_before": 54, "p95_before": 54,
+                                  "gain": 0, "gain_error": 0})
+        self.assertIn("  span, sampled          mean 54, standard error 0; 95% 54, from 54 to 54; 1000 samples\n"
+                      "  robust                 nothing better was found\n",
+                      self.good("schedule", *shape, "--robust", "mean"))
+        self.assertNotIn("samples", self.answer(*shape[:7]))
+        # What does not fit is said as ever, beside what it would take.
+        done = run("schedule", "1f1b", "-p", "4", "-m", "8", "--jitter", "0.1", "--memory-limit", "3")
+        self.assertEqual((done.returncode, done.stderr), (1, "pipecast: --memory-limit: 3 is too little for 1f1b; expected at least 4\n"))
+        self.assertIn("  span, sampled ", done.stdout)
+
+    def test_robust(self):
+        """Shorter in the mean of the same draws, within the name's memory; the same bytes again, others with another seed;
+        what comes out as a file is what was said."""
+        shape = ["zb-1p", "-p", "4", "-m", "8", "--times", "3,4,2", "--comm", "0.5"]
+        scatter = ["--jitter", "0.05", "--samples", "400"]
+        given, answer = (self.answer(*shape, *scatter, *more) for more in ([], ["--robust", "mean"]))
+        self.assertEqual((answer["robust"]["mean_before"], answer["robust"]["span_before"]),
+                         (given["samples"]["mean"], given["span"]))
+        self.assertIs(answer["robust"]["changed"], True)
+        self.assertAlmostEqual(given["samples"]["mean"] - answer["samples"]["mean"], answer["robust"]["gain"], 9)
+        self.assertGreater(answer["robust"]["gain"], 5 * answer["robust"]["gain_error"])
+        self.assertLessEqual(max(answer["peak_activation"]), 4)
+        self.assertIn("  the order before       span ", self.good("schedule", *shape, *scatter, "--robust", "mean"))
+        order, again = (self.good("schedule", *shape, *scatter, "--robust", "mean", "--format", "torch-csv") for _ in range(2))
+        self.assertEqual(order, again)
+        path = self.file("robust.csv", order)
+        self.assertEqual(self.answer(path, *shape[5:])["trace_hash"], answer["trace_hash"])
+        other = self.answer(*shape, *scatter, "--seed", "7")
+        self.assertNotEqual(other["samples"]["mean"], given["samples"]["mean"])
+
+    def test_what_cannot_be_sampled(self):
+        shape = ["1f1b", "-p", "4", "-m", "8"]
+        block = str(ROOT / "docs/examples/blocks/v-min.yaml")
+        nothing = ("--robust, --samples, --seed: nothing scatters; expected --jitter, --gpu-jitter, --link-jitter or "
+                   "--slow-factor")
+        for message, arguments in (
+                (nothing, [*shape, "--robust", "p95"]), (nothing, [*shape, "--samples", "10"]), (nothing, [*shape, "--seed", "1"]),
+                ("--slow-stage: means nothing alone; expected --slow-factor beside it", [*shape, "--slow-stage", "1"]),
+                ("--slow-stage: 4 of 4 devices; expected at most 3", [*shape, "--slow-stage", "4", "--slow-factor", "2"]),
+                ("--slow-factor: 0.5; expected a number from 1 to 1000000, such as 1.1", [*shape, "--slow-factor", "0.5"]),
+                ("--jitter: 11; expected a standard deviation from 0 to 10, such as 0.02", [*shape, "--jitter", "11"]),
+                ("--robust: unknown word 'best'; expected none, mean or p95", [*shape, "--robust", "best"]),
+                ("--robust: looks for another order itself; expected no --improve beside it",
+                 [*shape, "--robust", "mean", "--jitter", "0.1", "--improve"]),
+                ("--robust, --jitter, ...: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait",
+                 [*shape, "--jitter", "0.1", "--out-of-memory", "wait"]),
+                ("1f1b-r recomputes, or has replicas or too many chunks; expected F, B, W and BW alone, and every microbatch "
+                 "in every chunk, where times are drawn", ["1f1b-r", *shape[1:], "--jitter", "0.1"]),
+                ("times that are drawn, of a block with steps none, whose passes start where their cells do; expected "
+                 "--block-steps squeeze or reorder", ["--block", block, *shape[1:], "--jitter", "0.1", "--block-steps", "none"])):
+            with self.subTest(arguments=arguments):
+                self.bad(2, message, "schedule", *arguments)
+
     def test_figure(self):
         for ending in ("svg", "png", "pdf"):
             path = self.path("f." + ending)

@@ -179,6 +179,24 @@ void pc_instance_order_copy(const pc_instance *instance, const pc_instance_order
     to->start = memcpy(start, from->start, count * sizeof *start);
 }
 
+static pc_instance_pass put(const pc_instance *instance, pc_pass_kind kind, int chunk, int *done) {
+    int type = pc_instance_type(instance, kind, chunk);
+    return pc_instance_pass_make(type, done[type]++);
+}
+
+void pc_instance_of_schedule(const pc_instance *instance, const pc_schedule *schedule, pc_instance_order *order) {
+    for (int d = 0; d < instance->devices; d++) {
+        int done[PC_INSTANCE_TYPES_MAX] = {0};
+        pc_instance_pass *next = order->pass + d * instance->passes;
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_pass pass = schedule->passes[i];
+            bool is_apart = pass.kind == PC_PASS_BW && instance->splits;
+            *next++ = put(instance, is_apart ? PC_PASS_B : (pc_pass_kind)pass.kind, pass.chunk, done);
+            if (is_apart) *next++ = put(instance, PC_PASS_W, pass.chunk, done);
+        }
+    }
+}
+
 pc_code pc_instance_to_schedule(const pc_instance *instance, const pc_instance_order *order, const char *name,
                                 pc_schedule *schedule, pc_error *error) {
     int64_t *lengths = pc_alloc((size_t)instance->devices, sizeof *lengths);

@@ -86,6 +86,11 @@ void pc_instance_order_copy(const pc_instance *instance, const pc_instance_order
 int pc_instance_type(const pc_instance *instance, pc_pass_kind kind, int chunk);
 pc_pass pc_instance_to_pass(const pc_instance *instance, pc_instance_pass pass);
 
+/* Writes order->pass: a schedule's order, of the instance's shape. A BW becomes a B and a W where those are apart, and
+ * the k-th pass of a type on its device is microbatch k. That is legal, with the same starts: the first k passes of a
+ * type have waited for k passes of the type before, so that the k-th of these in time has ended by then as well. */
+void pc_instance_of_schedule(const pc_instance *instance, const pc_schedule *schedule, pc_instance_order *order);
+
 /* The order as a schedule named `name`. Free it with pc_schedule_free. */
 pc_code pc_instance_to_schedule(const pc_instance *instance, const pc_instance_order *order, const char *name,
                                 pc_schedule *schedule, pc_error *error);

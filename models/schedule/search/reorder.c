@@ -582,8 +582,7 @@ void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_i
 
 enum { MOVES = 3, FARTHEST = 6 };
 
-/* Moves a pass of one device to another place nearby; not past others of its type. */
-static void move_pass(const pc_instance *instance, uint64_t *stream, pc_instance_order *order) {
+void pc_reorder_move(const pc_instance *instance, uint64_t *stream, pc_instance_order *order) {
     int device = (int)(draw(stream) % (uint64_t)instance->devices);
     int64_t at = (int64_t)(draw(stream) % (uint64_t)instance->passes), far = 1 + (int64_t)(draw(stream) % FARTHEST);
     bool is_later = draw(stream) % 2 == 0;
@@ -605,7 +604,7 @@ void pc_reorder_kick(pc_reorder *r, int kicks, int patience, int way, pc_time en
     for (int kick = 0, without_gain = 0; kick < kicks && without_gain < patience && order->span > enough; kick++) {
         pc_instance_order_copy(r->instance, &r->walk, &r->trial);
         for (int moves = 1 + (int)(draw(&stream) % MOVES); moves > 0; moves--)
-            move_pass(r->instance, &stream, &r->trial);
+            pc_reorder_move(r->instance, &stream, &r->trial);
         if (!pc_reorder_squeeze(r, &r->trial)) continue;
         pc_reorder_improve(r, ROUNDS_AFTER_A_KICK, kick % 2, enough, &r->trial);
         if (r->trial.span <= r->walk.span) pc_instance_order_copy(r->instance, &r->trial, &r->walk);

@@ -53,4 +53,7 @@ void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough
  */
 void pc_reorder_kick(pc_reorder *reorder, int kicks, int patience, int way, pc_time enough, pc_instance_order *order);
 
+/* Moves a drawn pass of a drawn device up to six places; not past others of its type. Writes order->pass alone. */
+void pc_reorder_move(const pc_instance *instance, uint64_t *stream, pc_instance_order *order);
+
 #endif
