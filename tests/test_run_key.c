@@ -18,7 +18,7 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 1928, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 1936, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 1408, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 400 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 88, "a new field of a model or its cut");
@@ -65,6 +65,7 @@ static const field common[] = {
     RUN(microbatches),
     RUN(chunks),
     RUN(making),
+    RUN(goal),
     RUN(microbatch_size),
     RUN(seq_len),
     RUN(has_activation),
@@ -133,6 +134,7 @@ static const field of_cluster[] = {
     ITERATION(order.axis[1]),
     ITERATION(order.axis[2]),
     ITERATION(making),
+    ITERATION(goal),
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
     ITERATION(overlaps_gradients),

@@ -25,7 +25,7 @@ _pipecast_options() {
         _pipecast_flags plan
         ;;
     schedule)
-        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --improve --engine= --block= --block-steps= \
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --goal= --improve --engine= --block= --block-steps= \
             --format= --figure= --help -h
         ;;
     figure)
@@ -103,6 +103,7 @@ _pipecast_values() {
     case $1:$2 in
     schedule:--out-of-memory) _pipecast_words fail wait ;;
     schedule:--making) _pipecast_words costs equal published torch megatron ;;
+    schedule:--goal) _pipecast_words span makespan ;;
     schedule:--engine) _pipecast_words auto events ;;
     schedule:--format) _pipecast_words table json text torch-csv block ;;
     schedule:--block) _pipecast_files .yaml ;;

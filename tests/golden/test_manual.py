@@ -194,7 +194,7 @@ class Completion(Options):
         """No option that stands for a key is written down in the completion."""
         text = COMPLETION.read_text()
         flags = [line.split()[0] for line in run("list", "keys", "--format", "flags").stdout.splitlines()]
-        own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making="}  # of `schedule`, too
+        own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making=", "--goal="}  # of `schedule`, too
         self.assertGreater(len(flags), 30)
         self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())
 
@@ -206,6 +206,8 @@ class Completion(Options):
             (["run", "a.yaml", "--format", "csv", "--jo"], ["--jobs"]),
             (["schedule", "--format", "t"], ["table", "text", "torch-csv"]),
             (["schedule", "--making", "p"], ["published"]),
+            (["schedule", "--goal", ""], ["span", "makespan"]),
+            (["plan", "--goal", ""], ["span", "makespan", "iteration"]),
             (["compare", "--format", "j"], ["json"]),
             (["run", "--recompute", "none,s"], ["none,selective"]),
             (["run", "--set", ""], []),
