@@ -160,16 +160,19 @@ static inline int64_t index_of(const sweep *s, int cell, int microbatch) {
 
 /* When the passes that this one waits for have ended and sent; NEVER where that is not known yet. */
 static inline pc_time ready_at(const sweep *s, const pc_instance_cell *cell, int microbatch) {
-    pc_time ready = s->earliest ? s->earliest[cell - s->instance->cells] : 0;
+    pc_time ready = 0;
     if (cell->before != PC_INSTANCE_NONE) {
         pc_time end = s->r->end[index_of(s, cell->before, microbatch)];
         if (end == NOT_YET) return NEVER;
-        if (end + cell->before_delay > ready) ready = end + cell->before_delay;
+        ready = end + cell->before_delay;
     }
     if (cell->own != PC_INSTANCE_NONE) {
         pc_time end = s->r->end[index_of(s, cell->own, microbatch)];
         if (end == NOT_YET) return NEVER;
         if (end > ready) ready = end;
+    } else if (s->earliest) { /* F, and backwards the last passes of a chunk: neither has an own one */
+        pc_time earliest = s->earliest[cell - s->instance->cells];
+        if (earliest > ready) ready = earliest;
     }
     return ready;
 }
