@@ -407,6 +407,47 @@ static void test_no_goal_is_beaten(void **state) {
     assert_true(better > 0);
 }
 
+/* Of a V the first and the last part, embedding and head, take longer and are on device 0. */
+static void lengthen_ends(test_random *random, example *e) {
+    for (int chunk = 0; chunk < e->costs.chunks; chunk++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+            e->costs.duration_ps[chunk * PC_PASS_KINDS + kind] += test_between(random, 0, 12);
+}
+
+static pc_time span_within(example *e, const int64_t *limit) {
+    memcpy(e->limit, limit, sizeof e->limit);
+    pc_schedule schedule = generate(e, PC_GOAL_SPAN, &e->costs, NULL);
+    check_limits(e, &schedule);
+    pc_time span = count(e, &schedule, false).span;
+    pc_schedule_free(&schedule);
+    return span;
+}
+
+/* Within limits of their own, which they keep, devices that differ take no longer than with the smallest of them
+ * everywhere; some take less. */
+static void test_limits_by_device(void **state) {
+    (void)state;
+    test_random random = {80};
+    long better = 0;
+    for (long i = 0, cases = test_cases(20, 200); i < cases; i++) {
+        example e;
+        int64_t own[DEVICES_MOST] = {0}, least[DEVICES_MOST];
+        int p = (int)test_between(&random, 2, 4);
+        draw_example(&random, "v-adaptive", p, (int)test_between(&random, 2, 8), &e);
+        lengthen_ends(&random, &e);
+        for (int d = 0; d < p; d++) own[d] = 12 * test_between(&random, 2, 2 * p);
+        for (int d = 0; d < DEVICES_MOST; d++) least[d] = own[0];
+        for (int d = 1; d < p; d++)
+            for (int other = 0; other < DEVICES_MOST; other++)
+                if (own[d] < least[other]) least[other] = own[d];
+        pc_time by_device = span_within(&e, own), everywhere = span_within(&e, least);
+        assert_true(by_device <= everywhere);
+        better += by_device < everywhere;
+        free_example(&e);
+    }
+    assert_true(better > 0);
+}
+
 /* ---- over links ---- */
 
 static void draw_links(test_random *random, example *e) {
@@ -480,6 +521,33 @@ static void test_links_choose(void **state) {
         free_example(&e);
     }
     assert_true(better > 0);
+}
+
+/* ---- allocations ---- */
+
+/* Every one fails once, with tails and over links. */
+static void test_every_allocation_fails_once(void **state) {
+    (void)state;
+    test_random random = {79};
+    example e;
+    long count = 1;
+    draw_example(&random, "v-min", 2, 2, &e);
+    draw_links(&random, &e);
+    const pc_generate_request request = {
+        .devices = 2, .microbatches = 2, .costs = &e.costs, .threads = 1, .goal = PC_GOAL_ITERATION, .tails = &e.tails};
+    for (long i = -1; i < count; i++) {
+        pc_schedule schedule = {0};
+        pc_error error = {0};
+        long before = pc_alloc_count();
+        pc_alloc_fail_after(i);
+        pc_code code = pc_generate(e.generator, &request, &schedule, NULL, &error);
+        pc_alloc_fail_after(-1);
+        assert_int_equal(code, i < 0 ? PC_OK : PC_ERROR_NO_MEMORY);
+        if (i < 0) count = pc_alloc_count() - before;
+        if (i >= 0) assert_null(schedule.passes);
+        pc_schedule_free(&schedule);
+    }
+    free_example(&e);
 }
 
 /* ---- iterations ---- */
@@ -567,8 +635,10 @@ int main(void) {
         cmocka_unit_test(test_the_span_is_one_of_them),
         cmocka_unit_test(test_small_ones_are_optimal),
         cmocka_unit_test(test_no_goal_is_beaten),
+        cmocka_unit_test(test_limits_by_device),
         cmocka_unit_test(test_links_are_those_of_the_replay),
         cmocka_unit_test(test_links_choose),
+        cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_tails_are_those_of_iterations),
         cmocka_unit_test(test_iterations_are_no_longer),
     };
