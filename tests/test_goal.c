@@ -375,7 +375,7 @@ static void test_no_goal_is_beaten(void **state) {
     (void)state;
     test_random random = {74};
     long better = 0;
-    for (long i = 0, cases = test_cases(16, 300); i < cases; i++) {
+    for (long i = 0, cases = test_cases(16, 120); i < cases; i++) {
         example e;
         pc_search_memo *memo;
         counted of[PC_GOALS];
@@ -429,7 +429,7 @@ static void test_limits_by_device(void **state) {
     (void)state;
     test_random random = {80};
     long better = 0;
-    for (long i = 0, cases = test_cases(20, 200); i < cases; i++) {
+    for (long i = 0, cases = test_cases(20, 100); i < cases; i++) {
         example e;
         int64_t own[DEVICES_MOST] = {0}, least[DEVICES_MOST];
         int p = (int)test_between(&random, 2, 4);
@@ -504,7 +504,7 @@ static pc_time span_over_links(const example *e, const pc_schedule *schedule) {
 static void test_links_choose(void **state) {
     (void)state;
     test_random random = {76};
-    long better = 0, cases = test_cases(40, 600);
+    long better = 0, cases = test_cases(40, 200);
     for (long i = 0; i < cases; i++) {
         example e;
         draw_any(&random, 4, &e);
@@ -607,7 +607,7 @@ static void test_iterations_are_no_longer(void **state) {
     static const pc_network_mode networks[] = {PC_NETWORK_CLOSED, PC_NETWORK_CLOSED, PC_NETWORK_AUTO};
     test_random random = {78};
     long better = 0;
-    for (long i = 0, cases = test_cases(12, 200); i < cases; i++) {
+    for (long i = 0, cases = test_cases(12, 60); i < cases; i++) {
         pc_iteration_spec spec = random_spec(&random);
         double seconds[PC_GOALS];
         spec.generator = pc_generator_find(names[test_between(&random, 0, 4)]);
