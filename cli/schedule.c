@@ -42,10 +42,12 @@ typedef struct schedule_request {
     pc_engine_mode engine;
     bool waits_for_memory;
     pc_making making;
+    pc_goal goal;
     bool improves;
     pc_robust robust;
     pc_scatter scatter;
     int64_t slow_stage, samples, seed; /* -1 if not given */
+    double (*part_times)[3]; /* units.part_times, owned */
 } schedule_request;
 
 static const char help[] =
@@ -58,7 +60,10 @@ static const char help[] =
     "  -p, --devices DEVICES       pipeline stages\n"
     "  -m, --microbatches N        microbatches of an iteration\n"
     "  -v, --chunks N              model parts on a device, for the schedules that take several\n"
-    "      --times F,B,W           times of a whole stage's passes, in any one unit (default 1,1,1)\n"
+    "      --times F,B,W           times of a whole stage's passes, in any one unit (default 1,1,1); or "
+    "F,B,W/F,B,W/..., "
+    "of each\n"
+    "                              stage, or of each part of the model; F,B,W*6 stands for six of them\n"
     "      --comm T                time of a transfer between neighbours, in the same unit (default 0)\n"
     "      --release-b FRACTION    how much of what F took B gives back; W the rest (default 0)\n"
     "      --keep FRACTION         how much of it F keeps where the schedule recomputes (default 2/34, a layer's "
@@ -73,6 +78,7 @@ static const char help[] =
     "for; or "
     "whose\n"
     "                              order it is: published, torch or megatron (pipecast list schedules)\n"
+    "      --goal GOAL             what the search for an order minimises: span (default) or makespan\n"
     "      --improve               make the order shorter within the memory that it holds, or that --memory-limit "
     "says\n"
     "      --robust KIND           the order whose span is the shortest in the mean, or at p95, when times scatter as "
@@ -107,6 +113,7 @@ enum {
     MEMORY_LIMIT,
     OUT_OF_MEMORY,
     MAKING,
+    GOAL,
     IMPROVE,
     ROBUST,
     JITTER,
@@ -134,6 +141,7 @@ static const option_spec options[] = {
     {"memory-limit", 0, "X"},
     {"out-of-memory", 0, "KIND"},
     {"making", 0, "KIND"},
+    {"goal", 0, "GOAL"},
     {"improve", 0, NULL},
     {"robust", 0, "KIND"},
     {"jitter", 0, "FRACTION"},
@@ -152,21 +160,55 @@ static const option_spec options[] = {
     {NULL, 0, NULL},
 };
 
-static bool parse_times(const char *text, double times[3]) {
-    char copy[256], *rest = copy;
-    if (strlen(text) >= sizeof copy) {
-        report_usage("--times: too long; expected F,B,W such as 18.5,18.1,9.3");
-        return false;
-    }
-    snprintf(copy, sizeof copy, "%s", text);
+#define TIMES_EXPECTED "expected three numbers F,B,W such as 18.5,18.1,9.3"
+
+static bool refuse_times(const char *text) {
+    report_usage("--times: '%s'; " TIMES_EXPECTED, text);
+    return false;
+}
+
+/* Three numbers; `rest` is cut. */
+static bool parse_three(const char *text, char *rest, double times[3]) {
     for (int i = 0; i < 3; i++) {
         char *word = strsep(&rest, ",");
-        if (!word || (i == 2 && rest)) {
-            report_usage("--times: '%s'; expected three numbers F,B,W such as 18.5,18.1,9.3", text);
-            return false;
-        }
+        if (!word || (i == 2 && rest)) return refuse_times(text);
         if (!argument_number("--times", word, &times[i])) return false;
     }
+    return true;
+}
+
+/* F,B,W, or F,B,W*N, N times, into the list, which has room for `most` of them. */
+static bool parse_group(const char *text, char *group, schedule_request *r, int64_t most) {
+    char *star = strchr(group, '*');
+    int64_t times = 1;
+    double three[3];
+    if (star) *star = '\0';
+    if (star && !argument_integer("--times", star + 1, 1, most, &times)) return false;
+    if (!parse_three(text, group, three)) return false;
+    if (r->units.part_count + times > most) {
+        report_usage("--times: over %lld parts; expected one F,B,W for each stage, or for each part of the model",
+                     (long long)most);
+        return false;
+    }
+    for (int64_t i = 0; i < times; i++) memcpy(r->part_times[r->units.part_count++], three, sizeof three);
+    return true;
+}
+
+/* One F,B,W for all stages, or a list of them. */
+static bool parse_times(const char *text, schedule_request *r) {
+    enum { PARTS_MAX = 65536, LENGTH_MAX = 1 << 20 };
+    char *copy = strnlen(text, LENGTH_MAX) < LENGTH_MAX ? strdup(text) : NULL, *rest = copy;
+    pc_free(r->part_times);
+    r->units.part_count = 0;
+    r->part_times = copy ? pc_alloc(PARTS_MAX, sizeof *r->part_times) : NULL;
+    bool is_good = copy && r->part_times;
+    if (!is_good) report_usage("--times: too long; " TIMES_EXPECTED);
+    for (char *group; is_good && (group = strsep(&rest, "/"));) is_good = parse_group(text, group, r, PARTS_MAX);
+    free(copy);
+    r->units.part_times = (const double(*)[3])r->part_times;
+    if (!is_good || strpbrk(text, "/*")) return is_good;
+    memcpy(r->units.times, r->part_times[0], sizeof r->units.times);
+    r->units.part_count = 0;
     return true;
 }
 
@@ -188,6 +230,18 @@ static bool parse_making(const char *text, pc_making *making) {
     int index;
     if (!argument_word("--making", "word", "costs|equal|published|torch|megatron", text, &index)) return false;
     *making = (pc_making)index;
+    return true;
+}
+
+static bool parse_goal(const char *text, pc_goal *goal) {
+    int index;
+    if (strcmp(text, pc_goal_names[PC_GOAL_ITERATION]) == 0) {
+        report_usage("--goal: iteration: a schedule alone has no gradients or parameters to wait for; expected span or "
+                     "makespan");
+        return false;
+    }
+    if (!argument_word("--goal", "word", "span|makespan", text, &index)) return false;
+    *goal = (pc_goal)index;
     return true;
 }
 
@@ -269,7 +323,7 @@ static bool take_option(schedule_request *r, int option, const char *value) {
     case CHUNKS:
         return argument_integer("-v", value, 1, PC_CHUNKS_MAX, &r->chunks);
     case TIMES:
-        return parse_times(value, r->units.times);
+        return parse_times(value, r);
     case COMM:
         return argument_number("--comm", value, &r->units.comm);
     case RELEASE_B:
@@ -283,6 +337,8 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return parse_out_of_memory(value, &r->waits_for_memory);
     case MAKING:
         return parse_making(value, &r->making);
+    case GOAL:
+        return parse_goal(value, &r->goal);
     case IMPROVE:
         r->improves = true;
         return true;
@@ -522,6 +578,13 @@ static pc_code refuse_on_grid(const schedule_request *r, const answer *a, pc_err
                         option);
 }
 
+/* A file's order is its own, as that of a block, and of a name that does not search, unless it is improved. */
+static pc_code check_goal_of_file(const schedule_request *r, const char *whose, pc_error *error) {
+    if (r->goal == PC_GOAL_SPAN || r->improves) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: goal %s: the order is the %s's; expected a name, or --improve",
+                        r->name, pc_goal_names[r->goal], whose);
+}
+
 /* A block that is for one number of devices says which. */
 static pc_code open_block(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
     pc_code code = pc_block_file_read(r->block, &a->given, error);
@@ -531,7 +594,7 @@ static pc_code open_block(schedule_request *r, answer *a, const pc_generator **g
     *generator = pc_given_block_generator(a->given);
     r->name = (*generator)->name;
     if (r->devices == 0) r->devices = (*generator)->given->devices;
-    return PC_OK;
+    return check_goal_of_file(r, "block", error);
 }
 
 static pc_code find_named(const schedule_request *r, const pc_generator **generator, pc_error *error) {
@@ -550,7 +613,8 @@ static pc_code find_generator(schedule_request *r, answer *a, const pc_generator
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",
                             r->devices == 0 ? "-p" : "-m", r->devices == 0 ? "-p DEVICES" : "-m MICROBATCHES");
     code = pc_generator_check(*generator, r->devices, r->microbatches, r->chunks, error);
-    return code ? code : pc_generator_check_making(*generator, r->making, error);
+    if (!code) code = pc_generator_check_making(*generator, r->making, error);
+    return code || r->improves ? code : pc_generator_check_goal(*generator, r->making, r->goal, error);
 }
 
 static pc_unit_shape shape_of(const schedule_request *r, const pc_generator *generator) {
@@ -579,8 +643,23 @@ static pc_code count_limits(const schedule_request *r, int devices, answer *a, p
     return PC_OK;
 }
 
+static pc_code check_part_times(const schedule_request *r, const pc_unit_shape *shape, pc_error *error) {
+    if (pc_unit_costs_suit(&r->units, shape)) return PC_OK;
+    int parts = pc_placement_parts(shape->placement, shape->devices, shape->chunks);
+    if (parts == shape->devices)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--times: %d times F,B,W; expected one for all, or one for each of %d stages",
+                            r->units.part_count, parts);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "--times: %d times F,B,W; expected one for all, one for each of %d stages, or one for each of "
+                        "%d parts of the model",
+                        r->units.part_count, shape->devices, parts);
+}
+
 /* Costs and limits for the shape. */
 static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, answer *a, pc_error *error) {
+    pc_code code = check_part_times(r, shape, error);
+    if (code) return code;
     a->report.time_unit_ps = pc_unit_ticks(&r->units, shape);
     if (a->report.time_unit_ps == 0.0)
         return pc_error_set(error, PC_ERROR_INPUT,
@@ -589,7 +668,7 @@ static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, an
     a->report.microbatch_bytes = (double)PC_UNIT_CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
     a->limit = pc_alloc((size_t)shape->devices, sizeof *a->limit);
     if (!a->limit) return pc_error_no_memory(error);
-    pc_code code = read_limits_of(r, shape->devices, a->limit, error);
+    code = read_limits_of(r, shape->devices, a->limit, error);
     if (!code) code = count_limits(r, shape->devices, a, error);
     return code ? code : pc_unit_costs_make(&r->units, shape, a->report.time_unit_ps, &a->costs, error);
 }
@@ -609,14 +688,15 @@ static pc_code generate(const schedule_request *r, const pc_generator *generator
                                    .microbatches = r->microbatches,
                                    .chunks = r->chunks,
                                    .costs = &a->costs,
-                                   .making = r->making};
+                                   .making = r->making,
+                                   .goal = a->given || r->making != PC_MAKING_COSTS ? PC_GOAL_SPAN : r->goal};
     if (!a->given) request.memory_limit = limit_of(a);
     return pc_generate(generator, &request, &a->schedule, &a->block, error);
 }
 
-/* A file's order is its own, as that of a name that does not search is. */
+/* Likewise. */
 static pc_code check_making_of_file(const schedule_request *r, pc_error *error) {
-    if (r->making <= PC_MAKING_PUBLISHED) return PC_OK;
+    if (r->making <= PC_MAKING_PUBLISHED) return check_goal_of_file(r, "file", error);
     return pc_error_set(error, PC_ERROR_INPUT, "%s: making %s: the order is the file's; expected a name", r->name,
                         pc_making_names[r->making]);
 }
@@ -671,7 +751,8 @@ static pc_code replace_order(answer *a, pc_schedule *other, bool is_changed, pc_
 }
 
 static pc_code improve(answer *a, int *status, pc_error *error) {
-    const pc_improve_request request = {.schedule = &a->schedule, .costs = &a->costs, .memory_limit = limit_of(a)};
+    const pc_improve_request request = {
+        .schedule = &a->schedule, .costs = &a->costs, .memory_limit = limit_of(a), .goal = a->request->goal};
     pc_generator like = pc_generator_of_given(a->schedule.name, a->schedule.placement, a->schedule.chunks, NULL);
     pc_schedule improved;
     pc_code code = pc_improve_check(&a->schedule, error);
@@ -720,6 +801,12 @@ static pc_code replay(answer *a, const schedule_request *r, pc_error *error) {
     return pc_replay_run(&a->schedule, &a->costs, &how, &a->replay, error);
 }
 
+/* What a search for the order minimised; NULL: there was none. */
+static const char *goal_of(const schedule_request *r, const pc_generator *generator) {
+    bool is_searched = r->improves || (generator && pc_generator_has_goal(generator, r->making));
+    return is_searched ? pc_goal_names[r->goal] : NULL;
+}
+
 /* Fills in the answer; what it holds so far stays the caller's to free, also on failure. */
 static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error) {
     double start = pc_now_s();
@@ -743,6 +830,9 @@ static pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *e
     a->report.costs = &a->costs;
     a->report.describes_block = a->given != NULL;
     a->report.keeps_grid = keeps_grid(a);
+    a->report.goal = goal_of(r, generator);
+    a->report.has_part_times = r->units.part_count > 0;
+    a->report.memory_limit = r->memory_limit ? a->limit : NULL;
     a->report.replay = &a->replay;
     a->report.improvement = r->improves ? &a->improvement : NULL;
     a->report.steady = a->steady.microbatches ? &a->steady : NULL;
@@ -787,6 +877,31 @@ static bool complete_scatter(schedule_request *r) {
     return !fault;
 }
 
+static int judge_request(schedule_request *r) {
+    if (r->name && r->block)
+        return report_usage("--block: stands beside the name '%s'; expected one of the two", r->name);
+    if (r->block_steps >= 0 && !r->block) return report_usage("--block-steps: no block; expected it with --block FILE");
+    if (r->improves && r->waits_for_memory)
+        return report_usage("--improve: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait");
+    if (!complete_scatter(r)) return EXIT_BAD_INPUT;
+    if (!r->name && !r->block)
+        return report_usage("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)");
+    return answer_request(r);
+}
+
+/* Takes the options, and does what they say. */
+static int take_arguments(int argc, char **argv, schedule_request *r) {
+    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
+    for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
+        if (option == HELP) {
+            fputs(help, stdout);
+            return finish_output(EXIT_DONE);
+        }
+        if (option == ARGUMENT_ERROR || !take_option(r, option, x.value)) return EXIT_BAD_INPUT;
+    }
+    return judge_request(r);
+}
+
 int command_schedule(int argc, char **argv) {
     schedule_request r = {.units = {.times = {1.0, 1.0, 1.0}, .keep = PC_ACTIVATION_INPUT_FRACTION},
                           .block_steps = -1,
@@ -794,20 +909,7 @@ int command_schedule(int argc, char **argv) {
                           .samples = -1,
                           .seed = -1,
                           .scatter.slow_factor = 1.0};
-    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "schedule"};
-    for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
-        if (option == HELP) {
-            fputs(help, stdout);
-            return finish_output(EXIT_DONE);
-        }
-        if (option == ARGUMENT_ERROR || !take_option(&r, option, x.value)) return EXIT_BAD_INPUT;
-    }
-    if (r.name && r.block) return report_usage("--block: stands beside the name '%s'; expected one of the two", r.name);
-    if (r.block_steps >= 0 && !r.block) return report_usage("--block-steps: no block; expected it with --block FILE");
-    if (r.improves && r.waits_for_memory)
-        return report_usage("--improve: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait");
-    if (!complete_scatter(&r)) return EXIT_BAD_INPUT;
-    if (!r.name && !r.block)
-        return report_usage("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)");
-    return answer_request(&r);
+    int status = take_arguments(argc, argv, &r);
+    pc_free(r.part_times);
+    return status;
 }

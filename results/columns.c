@@ -197,6 +197,7 @@ static const pc_column columns[] = {
            SHOWN(494, "training", "[days]", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(training_cost, NUMBER, "1", "the same at the price of a GPU-hour, spare nodes not counted",
            SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
+    COLUMN(goal, TEXT, "", "what the search for the schedule minimised: span, makespan or iteration; empty: no search"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

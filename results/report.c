@@ -202,6 +202,32 @@ static void add_samples(const pc_schedule_report *report, pc_text *text) {
     if (report->robustness->goal) add_robust(report, text);
 }
 
+static void add_stage_times(const pc_schedule_report *report, pc_text *text) {
+    static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W};
+    const pc_costs *costs = report->costs;
+    for (int d = 0; d < costs->devices; d++)
+        for (int c = 0; c < costs->chunks; c++) {
+            pc_text_printf(text, c ? "," : d ? "],[" : ",\"stage_times\":[[");
+            for (int i = 0; i < 3; i++) {
+                pc_text_printf(text, i ? "," : "[");
+                add_number(text, in_units(report, pc_costs_duration(costs, d, c, kinds[i])));
+            }
+            pc_text_printf(text, "]");
+        }
+    pc_text_printf(text, "]]");
+}
+
+static void add_memory_limit(const pc_schedule_report *report, pc_text *text) {
+    for (int d = 0; d < report->schedule->devices; d++) {
+        pc_text_printf(text, d ? "," : ",\"memory_limit\":[");
+        if (isinf(report->memory_limit[d]))
+            pc_text_printf(text, "null");
+        else
+            add_number(text, report->memory_limit[d]);
+    }
+    pc_text_printf(text, "]");
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
@@ -221,6 +247,9 @@ static void add_json(const pc_schedule_report *report, pc_text *text) {
     add_field(text, "replay_s", report->replay_s);
     pc_text_printf(text, ",\"trace_hash\":\"%016" PRIx64 "\"", replay->trace_hash);
     pc_text_printf(text, ",\"engine\":\"%s\"", report->keeps_grid ? "cells" : pc_engine_way_name(replay->way));
+    pc_text_printf(text, report->goal ? ",\"goal\":\"%s\"" : ",\"goal\":null", report->goal);
+    if (report->has_part_times) add_stage_times(report, text);
+    if (report->memory_limit) add_memory_limit(report, text);
     add_block(report, text);
     if (report->improvement) add_improvement(report, text);
     if (report->robustness) add_samples(report, text);
@@ -312,6 +341,8 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "  makespan               %.10g\n", in_units(report, replay->makespan_ps));
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
     pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
+    if (report->goal && strcmp(report->goal, "span") != 0)
+        pc_text_printf(text, "  goal                   %s\n", report->goal);
     add_bound_line(report, text);
     add_steady_line(report, text);
     if (report->improvement) add_improvement_lines(report, text);

@@ -20,11 +20,14 @@ extern "C" {
 
 typedef struct pc_schedule_report {
     const pc_schedule *schedule;
-    const pc_block *block;   /* what the schedule repeats; NULL if that is not known */
-    const pc_costs *costs;   /* what the block's peak is counted with; NULL: it is not */
-    bool describes_block;    /* whether the lines for people tell of the block, too */
-    bool keeps_grid;         /* whether every pass starts where its cell does: nothing was worked out for that */
-    const pc_replay *replay; /* not out of memory */
+    const pc_block *block;      /* what the schedule repeats; NULL if that is not known */
+    const pc_costs *costs;      /* what the block's peak is counted with; NULL: it is not */
+    bool describes_block;       /* whether the lines for people tell of the block, too */
+    bool keeps_grid;            /* whether every pass starts where its cell does: nothing was worked out for that */
+    const pc_replay *replay;    /* not out of memory */
+    const char *goal;           /* what the search for the order minimised; NULL: no search was done */
+    bool has_part_times;        /* whether the costs differ from stage to stage, so that they are said */
+    const double *memory_limit; /* a number a device, in microbatches of a stage; NULL: none */
     const pc_improvement *improvement; /* if the schedule is another one improved; else NULL */
     const pc_robustness *robustness;   /* if its spans were sampled; else NULL */
     pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
@@ -47,6 +50,9 @@ typedef struct pc_schedule_report {
  *   all in cells). Its lifespan is a list a device of a number, in cells, for every chunk and microbatch that visits
  *   it. It has peak_bound (pc_block_peak_bound) and, with costs, peak (pc_block_peak): a number a device each, in
  *   microbatches of a stage.
+ * - goal: "span" or "makespan", or null if no search was done;
+ * - stage_times, if stages were given times of their own: a list a device, of [F, B, W] for every chunk;
+ * - memory_limit, if one was given: a number a device (null: none there), in microbatches of a stage;
  * - improved, of an improved one alone: an object with changed, span_before, makespan_before and
  *   peak_activation_before (a number a device).
  * - samples, where its spans were sampled: an object with count, mean, mean_error, p95, p95_low and p95_high

@@ -115,6 +115,7 @@ static void describe(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = spec->microbatches;
     row->seq_len = spec->seq_len;
     if (pc_generator_has_making(spec->generator, spec->making)) copy_label(row->making, pc_making_names[spec->making]);
+    if (pc_generator_has_goal(spec->generator, spec->making)) copy_label(row->goal, pc_goal_names[spec->goal]);
     if (spec->is_cluster) describe_cluster(spec, row);
 }
 

@@ -64,6 +64,7 @@ typedef struct pc_run_row {
     double published_best_mfu;
     double memory_limit_gib;
     char making[PC_LABEL_SIZE]; /* pc_making_names, where it decides the order */
+    char goal[PC_LABEL_SIZE];   /* pc_goal_names, likewise */
     char key[PC_RUN_KEY_SIZE];  /* run_key.h's, as text; pc_run_row_of leaves it empty, who keeps rows fills it in */
     double gpu_hours_per_million_tokens, cost_per_million_tokens;
     /* Of samples: bad_days.h. What was asked for, and what came of it. */

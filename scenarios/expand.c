@@ -286,11 +286,20 @@ static pc_code check_making(const pc_setting *setting, pc_error *error) {
     return code ? pc_error_blame(error, pc_key_path(PC_KEY_MAKING), "%s", why.message) : PC_OK;
 }
 
+static pc_code check_goal(const pc_setting *setting, pc_error *error) {
+    pc_error why;
+    if (!pc_setting_has(setting, PC_KEY_SCHEDULE)) return PC_OK;
+    pc_making making = (pc_making)pc_setting_whole(setting, PC_KEY_MAKING, PC_MAKING_COSTS);
+    pc_goal goal = (pc_goal)pc_setting_whole(setting, PC_KEY_GOAL, PC_GOAL_SPAN);
+    pc_code code = pc_generator_check_goal(generator_of(setting), making, goal, &why);
+    return code ? pc_error_blame(error, pc_key_path(PC_KEY_GOAL), "%s", why.message) : PC_OK;
+}
+
 pc_code pc_setting_check(const pc_setting *setting, pc_error *error) {
     static pc_code (*const checks[])(const pc_setting *,
                                      pc_error *) = {check_required, check_scopes, check_model_file, check_times,
                                                     check_transfer, check_given,  check_parts,      check_activation};
-    if (check_making(setting, error)) return PC_ERROR_INPUT;
+    if (check_making(setting, error) || check_goal(setting, error)) return PC_ERROR_INPUT;
     if (pc_setting_is_cluster(setting)) return pc_cluster_check(setting, error);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         pc_code code = checks[i](setting, error);

@@ -88,8 +88,8 @@ static int64_t find_most_microbatches(const pc_scenario *scenario) {
 
 /* Whether another value can make numbers contradict each other, or mend that. */
 static bool is_number_of_a_rule(pc_dimension dimension) {
-    return dimension != PC_DIMENSION_SCHEDULE && dimension != PC_DIMENSION_MAKING && dimension != PC_DIMENSION_MEMORY &&
-           dimension != PC_DIMENSION_ATTENTION;
+    return dimension != PC_DIMENSION_SCHEDULE && dimension != PC_DIMENSION_MAKING && dimension != PC_DIMENSION_GOAL &&
+           dimension != PC_DIMENSION_MEMORY && dimension != PC_DIMENSION_ATTENTION;
 }
 
 /* Numbers of a sweep may contradict each other in some of the runs, which then have no result. */

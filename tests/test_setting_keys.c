@@ -56,6 +56,7 @@ static const change changes[] = {
     {PC_KEY_OVERLAP_SLOWDOWN, "0.1", {0}},
     {PC_KEY_SCHEDULE, "zb-h1", {0}},
     {PC_KEY_MAKING, "equal", {0}},
+    {PC_KEY_GOAL, "makespan", {0}},
     {PC_KEY_GPUS, "16", {0}},
     {PC_KEY_TP, "4", {0}},
     {PC_KEY_PP, "2", {0}},
@@ -172,8 +173,8 @@ static void test_every_setting_counts(void **state) {
 /* Those that runs of both sorts have, where times are given. */
 static void test_both_sorts_of_runs(void **state) {
     (void)state;
-    static const pc_key both[] = {PC_KEY_MAKING, PC_KEY_OUT_OF_MEMORY, PC_KEY_ENGINE,          PC_KEY_OVERHEAD,
-                                  PC_KEY_TRACE,  PC_KEY_SEQ_LEN,       PC_KEY_MICROBATCH_SIZE, PC_KEY_MEMORY};
+    static const pc_key both[] = {PC_KEY_MAKING, PC_KEY_GOAL,    PC_KEY_OUT_OF_MEMORY,   PC_KEY_ENGINE, PC_KEY_OVERHEAD,
+                                  PC_KEY_TRACE,  PC_KEY_SEQ_LEN, PC_KEY_MICROBATCH_SIZE, PC_KEY_MEMORY};
     int found = 0;
     for (size_t i = 0; i < sizeof both / sizeof *both; i++)
         for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {

@@ -46,11 +46,39 @@ static void test_times_too_far_apart(void **state) {
     assert_true(pc_unit_ticks(&units, &shape) == 0);
 }
 
+/* Two devices of a V hold parts 0 and 3, 1 and 2: a list of four is the parts in the model's order; one of two is the
+ * stages, whose chunks take half each. Three suit nobody. A list's times may be too far apart as
+ * well. */
+static void test_stages_have_times_of_their_own(void **state) {
+    (void)state;
+    static const double parts[4][3] = {{1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {3, 2, 3}};
+    const pc_unit_shape v = {.devices = 2, .microbatches = 8, .chunks = 2, .placement = PC_PLACEMENT_V};
+    const pc_unit_costs by_part = {.part_count = 4, .part_times = parts},
+                        by_stage = {.part_count = 2, .part_times = parts + 2},
+                        by_nobody = {.part_count = 3, .part_times = parts};
+    pc_costs costs;
+    assert_true(pc_unit_costs_suit(&by_part, &v) && pc_unit_costs_suit(&by_stage, &v));
+    assert_false(pc_unit_costs_suit(&by_nobody, &v));
+    assert_int_equal(pc_unit_costs_make(&by_part, &v, pc_unit_ticks(&by_part, &v), &costs, NULL), PC_OK);
+    assert_int_equal(pc_costs_duration(&costs, 0, 1, PC_PASS_F), INT64_C(3000000000));
+    assert_int_equal(pc_costs_duration(&costs, 1, 1, PC_PASS_F), INT64_C(1000000000));
+    assert_int_equal(pc_costs_duration(&costs, 0, 1, PC_PASS_BW), INT64_C(5000000000));
+    pc_costs_free(&costs);
+    assert_int_equal(pc_unit_costs_make(&by_stage, &v, pc_unit_ticks(&by_stage, &v), &costs, NULL), PC_OK);
+    assert_int_equal(pc_costs_duration(&costs, 0, 1, PC_PASS_F), INT64_C(500000000));
+    assert_int_equal(pc_costs_duration(&costs, 1, 0, PC_PASS_F), INT64_C(1500000000));
+    pc_costs_free(&costs);
+    const double far[1][3] = {{1, 1e19, 1}};
+    const pc_unit_costs too_far = {.part_count = 1, .part_times = far};
+    assert_true(pc_unit_ticks(&too_far, &(pc_unit_shape){.devices = 1, .microbatches = 8, .chunks = 1}) == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_stage_is_shared_by_its_chunks),
         cmocka_unit_test(test_ticks_suit_the_times),
         cmocka_unit_test(test_times_too_far_apart),
+        cmocka_unit_test(test_stages_have_times_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

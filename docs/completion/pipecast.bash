@@ -26,7 +26,7 @@ _pipecast_options() {
         ;;
     score) echo --output= -o= --by= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
     schedule)
-        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --improve --engine= --block= --block-steps= \
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --goal= --improve --engine= --block= --block-steps= \
             --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --help -h
         ;;
     figure)
@@ -109,6 +109,7 @@ _pipecast_values() {
     schedule:--out-of-memory) _pipecast_words fail wait ;;
     schedule:--making) _pipecast_words costs equal published torch megatron ;;
     schedule:--robust) _pipecast_words none mean p95 ;;
+    schedule:--goal) _pipecast_words span makespan ;;
     schedule:--engine) _pipecast_words auto events ;;
     schedule:--format) _pipecast_words table json text torch-csv block ;;
     schedule:--block) _pipecast_files .yaml ;;

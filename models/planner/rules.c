@@ -56,7 +56,8 @@ pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choic
 static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
     const pc_cut *cut = &spec->cut;
     if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, NULL) ||
-        pc_generator_check_making(spec->generator, spec->making, NULL))
+        pc_generator_check_making(spec->generator, spec->making, NULL) ||
+        pc_generator_check_goal(spec->generator, spec->making, spec->goal, NULL))
         return PC_PLAN_RULE_SCHEDULE;
     if (pc_cut_check(&spec->model, cut, parts, NULL)) return PC_PLAN_RULE_TENSOR;
     return PC_PLAN_RULE_SIZE;

@@ -365,6 +365,17 @@ static const char *list_makings(const pc_generator *generator, char text[64]) {
     return text;
 }
 
+bool pc_generator_has_goal(const pc_generator *generator, pc_making making) {
+    return generator->searches && !generator->given && making == PC_MAKING_COSTS;
+}
+
+pc_code pc_generator_check_goal(const pc_generator *generator, pc_making making, pc_goal goal, pc_error *error) {
+    if (making == PC_MAKING_COSTS || goal == PC_GOAL_SPAN) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s: goal %s with making %s, whose order does not go by it; expected making costs",
+                        generator->name, pc_goal_names[goal], pc_making_names[making]);
+}
+
 pc_code pc_generator_check_making(const pc_generator *generator, pc_making making, pc_error *error) {
     char makings[64];
     if (takes_making(generator, making)) return PC_OK;
@@ -468,6 +479,7 @@ pc_code pc_generate(const pc_generator *generator, const pc_generate_request *re
     if (full.chunks == 0) full.chunks = generator->chunks_default;
     code = check_costs(generator, &full, error);
     if (!code) code = pc_generator_check_making(generator, full.making, error);
+    if (!code) code = pc_generator_check_goal(generator, full.making, full.goal, error);
     if (code) return code;
     if (block) memset(block, 0, sizeof *block);
     const pc_deployed *deployed = pc_deployed_find(generator, full.making);

@@ -6,6 +6,7 @@
 #include "engine/names.h"
 #include "models/schedule/block.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/goal.h"
 #include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
 #include "models/schedule/search_memo.h"
@@ -46,10 +47,12 @@ typedef struct pc_generate_request {
     pc_memory_limit memory_limit; /* of activations; schedules that search keep it, others do not look at it */
     int threads;                  /* for searches; 0: one a processor. The result does not depend on it */
     pc_making making;
-    bool searches_once;   /* searches give what they find for these costs, and not the shortest of several answers
-                           * (docs/searches.md): for who judges by more than the span of the passes */
-    pc_search_memo *memo; /* of searches that were done for other requests; NULL: none. The result does not depend on
-                           * it. Borrowed */
+    pc_goal goal;          /* what searches minimise; of making COSTS alone (pc_generator_check_goal) */
+    const pc_tails *tails; /* for goal ITERATION; NULL: none. Borrowed */
+    bool searches_once;    /* searches give what they find for these costs, and not the shortest of several answers
+                            * (docs/searches.md): for who judges by more than the span of the passes */
+    pc_search_memo *memo;  /* of searches that were done for other requests; NULL: none. The result does not depend on
+                            * it. Borrowed */
 } pc_generate_request;
 
 /* Of a schedule that a file gives: what a named one does not have (given.h). */
@@ -110,6 +113,13 @@ bool pc_generator_has_making(const pc_generator *generator, pc_making making);
 /* Whether a request may ask for this making: what does not search is its own for COSTS, EQUAL and PUBLISHED. Otherwise
  * PC_ERROR_INPUT, and which makings there are. */
 pc_code pc_generator_check_making(const pc_generator *generator, pc_making making, pc_error *error);
+
+/* Whether the goal decides the generator's order, which it does where that is searched for and made for the costs. */
+bool pc_generator_has_goal(const pc_generator *generator, pc_making making);
+
+/* Whether a request may ask for this goal: any with making COSTS, where schedules that do not search are what they are;
+ * with the others SPAN alone. Otherwise PC_ERROR_INPUT. */
+pc_code pc_generator_check_goal(const pc_generator *generator, pc_making making, pc_goal goal, pc_error *error);
 
 /* The least memory, in bytes, that any schedule of this placement needs on a device: the activations of one microbatch,
  * all chunks that it visits there. Where B recomputes it is one chunk at a time, beside what the others' F kept. */

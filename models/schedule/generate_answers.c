@@ -13,6 +13,7 @@
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/coarse.h"
 #include "models/schedule/search/known.h"
+#include "models/schedule/search/objective.h"
 
 #include <string.h>
 
@@ -92,6 +93,7 @@ typedef struct contest {
     const pc_generator *asker;
     const pc_generate_request *request; /* its costs have sizes */
     bool with_block;
+    pc_goal goal; /* of the searches that are asked; orders are judged by the request's */
     int64_t
         *named_bytes; /* a number a device: what the name that is asked limits it to by itself; owned, as the next */
     int64_t *limit_bytes; /* the smaller one of that and the request's */
@@ -130,6 +132,7 @@ static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *c
     pc_block block = {0};
     request.costs = costs;
     request.memory_limit = limit_of(c);
+    request.goal = c->goal;
     pc_code code = pc_searched_run(name, &request, is_tight, &schedule, c->with_block ? &block : NULL, error);
     if (!code) *span = pc_answers_offer(&c->answers, &schedule, &block);
     return code;
@@ -140,7 +143,7 @@ static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *c
 static bool is_hopeless(const contest *c, pc_time span) {
     const pc_instance *instance = c->answers.instance;
     pc_time work = 0;
-    if (!pc_instance_is_large(instance)) return false;
+    if (!pc_instance_is_large(instance) || instance->objective || c->answers.links) return false;
     for (int d = 0; d < instance->devices; d++) {
         pc_time own = 0;
         for (int type = 0; type < instance->types; type++) own += instance->cells[d * instance->types + type].duration;
@@ -319,6 +322,24 @@ static pc_code ask_within(contest *c, pc_error *error) {
     return code;
 }
 
+/* ---- another goal than the span ---- */
+
+/* All that is found for the span was judged by the goal. Now the asker's own search minimises that, and sweeps and
+ * kicks go on from the best order so far. */
+static pc_code ask_for_goal(contest *c, pc_error *error) {
+    const pc_instance *instance = c->answers.instance;
+    pc_bound bound = pc_bound_first(instance);
+    bool is_reached = false;
+    pc_time value;
+    pc_code code = pc_answers_reach(&c->answers, instance, &bound, &is_reached, error);
+    if (code || is_reached) return code;
+    find_limits(c, c->asker);
+    c->goal = c->request->goal;
+    code = ask_at(c, c->asker, TIMES_COSTS, &value, error);
+    if (!code) pc_answers_improve(&c->answers, bound.least);
+    return code;
+}
+
 /* ---- the answer ---- */
 
 /* Reordering leaves the block it starts from where that saves time: what the schedule then repeats takes its place. */
@@ -339,6 +360,7 @@ static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, p
     pc_code code = ask(c, c->asker, c->answers.instance, error);
     if (!code && !c->request->searches_once) code = ask_others(c, error);
     if (!code && !c->request->searches_once) code = ask_within(c, error);
+    if (!code && c->request->goal != PC_GOAL_SPAN) code = ask_for_goal(c, error);
     if (!code) code = pc_instance_to_schedule(c->answers.instance, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;
     *block = c->answers.block;
@@ -351,6 +373,7 @@ static pc_code search_within_limits(const pc_generator *self, const pc_generate_
     const pc_costs *costs = request->costs;
     contest c = {.asker = self, .request = request, .with_block = block != NULL};
     pc_instance instance = {0};
+    pc_objective objective;
     c.named_bytes = pc_alloc((size_t)costs->devices, sizeof *c.named_bytes);
     c.limit_bytes = pc_alloc((size_t)costs->devices, sizeof *c.limit_bytes);
     pc_code code = c.named_bytes && c.limit_bytes ? PC_OK : pc_error_no_memory(error);
@@ -358,7 +381,8 @@ static pc_code search_within_limits(const pc_generator *self, const pc_generate_
     if (!code)
         code = pc_instance_create(costs, self->placement, self->splits, (int)request->microbatches, limit_of(&c),
                                   &instance, error);
-    if (!code) code = pc_answers_create(&instance, &c.answers, error);
+    if (!code) instance.objective = pc_objective_make(request->goal, costs, request->tails, &objective);
+    if (!code) code = pc_answers_create(&instance, costs, &c.answers, error);
     if (!code) code = find_answer(&c, schedule, block, error);
     pc_answers_free(&c.answers);
     pc_instance_free(&instance);

@@ -56,9 +56,24 @@ static void fill_hops(const pc_generator *name, const pc_costs *from, pc_costs *
     to->hop_delay_ps = NULL;
 }
 
-static pc_code reduce(const pc_generator *name, const pc_costs *costs, pc_costs *reduced, pc_error *error) {
+/* Ready times count for the iteration alone. */
+static pc_code fill_ready(const pc_costs *from, pc_goal goal, pc_costs *to, pc_error *error) {
+    if (goal != PC_GOAL_ITERATION || !from->ready_ps) return PC_OK;
+    pc_code code = pc_costs_add_ready(to, error);
+    if (code) return code;
+    memcpy(to->ready_ps, from->ready_ps, (size_t)from->devices * (size_t)from->chunks * sizeof *to->ready_ps);
+    return PC_OK;
+}
+
+static pc_code reduce(const pc_generator *name, const pc_costs *costs, pc_goal goal, pc_costs *reduced,
+                      pc_error *error) {
     pc_code code = create_reduced(costs, reduced, error);
     if (code) return code;
+    code = fill_ready(costs, goal, reduced, error);
+    if (code) {
+        pc_costs_free(reduced);
+        return code;
+    }
     fill_times(name, costs, reduced);
     fill_bytes(costs, reduced);
     fill_hops(name, costs, reduced);
@@ -95,6 +110,18 @@ static void add_costs(pc_hash *hash, const pc_costs *costs) {
     add_numbers(hash, costs->ready_ps, cells);
 }
 
+/* What is minimised; tails only where they count. */
+static void add_goal(pc_hash *hash, const pc_generate_request *request) {
+    const pc_tails *tails = request->goal == PC_GOAL_ITERATION ? request->tails : NULL;
+    int64_t cells = (int64_t)request->costs->devices * request->costs->chunks;
+    pc_hash_add(hash, (uint64_t)request->goal);
+    pc_hash_add(hash, tails ? 1 + (uint64_t)tails->from_begin : 0);
+    if (!tails) return;
+    add_numbers(hash, tails->stream_ps, cells);
+    add_numbers(hash, tails->after_ps, cells);
+    add_numbers(hash, tails->own_ps, request->costs->devices);
+}
+
 /* Names that are one search have one number; the schedule gets the name of the one that asks. */
 static pc_hash key_of(const pc_generator *name, const pc_generate_request *request, bool is_tight, bool with_block) {
     pc_hash hash = {UINT64_C(0x7365617263686573), UINT64_C(0x72656d656d626572)};
@@ -102,6 +129,7 @@ static pc_hash key_of(const pc_generator *name, const pc_generate_request *reque
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) pc_hash_add(&hash, (uint64_t)numbers[i]);
     pc_hash_add(&hash, (uint64_t)request->microbatches);
     add_costs(&hash, request->costs);
+    add_goal(&hash, request);
     for (int d = 0; d < request->costs->devices; d++)
         pc_hash_add(&hash, (uint64_t)pc_memory_limit_of(request->memory_limit, d));
     return hash;
@@ -136,7 +164,7 @@ pc_code pc_searched_run(const pc_generator *self, const pc_generate_request *req
                         pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_costs reduced;
     pc_generate_request asked = *request;
-    pc_code code = reduce(self, request->costs, &reduced, error);
+    pc_code code = reduce(self, request->costs, request->goal, &reduced, error);
     if (code) return code;
     asked.costs = &reduced;
     code = request->memo ? remember(self, &asked, is_tight, schedule, block, error)

@@ -284,12 +284,14 @@ static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
 
 static pc_code run_search(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                           const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_objective objective;
     pc_search search = {.name = self->name,
                         .costs = request->costs,
                         .placement = self->placement,
                         .splits = self->splits,
                         .microbatches = (int)request->microbatches,
                         .memory_limit = request->memory_limit,
+                        .objective = pc_objective_make(request->goal, request->costs, request->tails, &objective),
                         .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
                         .effort = effort_for((pc_searched_schedule)self->extra, is_tight),
                         .patterns = list->patterns,

@@ -13,6 +13,7 @@
 #include "models/schedule/least_span.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/search/instance.h"
+#include "models/schedule/search/objective.h"
 #include "models/schedule/search/repeat.h"
 #include "models/schedule/search/search_dispatched.h"
 #include "models/schedule/search/tournament.h"
@@ -58,6 +59,7 @@ typedef struct improving {
     int64_t *limit; /* a number a device, in bytes; owned */
     int64_t *none;  /* [devices][chunks] zeros, where `costs` needs them; owned */
     pc_costs costs; /* the request's, as an instance can count them */
+    pc_objective objective;
     pc_instance instance;
     pc_tournament tournament;
     pc_time bound;
@@ -133,7 +135,8 @@ static pc_generate_request request_of(const improving *w) {
                                  .chunks = w->costs.chunks,
                                  .costs = w->request->costs,
                                  .memory_limit = {w->limit},
-                                 .threads = w->request->threads};
+                                 .threads = w->request->threads,
+                                 .goal = w->request->goal};
 }
 
 /* Whether the named schedule is one of this shape, placement and kinds of passes, and may have room. */
@@ -301,9 +304,14 @@ static bool keeps(const improving *w, const pc_replay *replay) {
     return true;
 }
 
-static bool is_better(const pc_replay *a, const pc_replay *b) {
-    if (a->span_ps != b->span_ps) return a->span_ps < b->span_ps;
-    return a->makespan_ps != b->makespan_ps ? a->makespan_ps < b->makespan_ps : a->peak_bytes < b->peak_bytes;
+static pc_time value_of(const improving *w, const pc_replay *replay) {
+    return w->request->goal == PC_GOAL_SPAN ? replay->span_ps : replay->makespan_ps;
+}
+
+static bool is_better(const improving *w, const pc_replay *a, const pc_replay *b) {
+    if (value_of(w, a) != value_of(w, b)) return value_of(w, a) < value_of(w, b);
+    if (a->makespan_ps != b->makespan_ps) return a->makespan_ps < b->makespan_ps;
+    return a->span_ps != b->span_ps ? a->span_ps < b->span_ps : a->peak_bytes < b->peak_bytes;
 }
 
 static pc_code take_given(const improving *w, const pc_replay *given, pc_schedule *improved, pc_error *error) {
@@ -319,7 +327,7 @@ static pc_code choose(const improving *w, const pc_replay *given, pc_schedule *f
     pc_replay replay;
     pc_code code = pc_replay_run(found, w->request->costs, NULL, &replay, error);
     if (!code) {
-        *changed = keeps(w, &replay) && (!keeps(w, given) || is_better(&replay, given));
+        *changed = keeps(w, &replay) && (!keeps(w, given) || is_better(w, &replay, given));
         pc_replay_free(&replay);
         if (!*changed) code = take_given(w, given, improved, error);
     }
@@ -354,6 +362,7 @@ static pc_code make_instance(improving *w, pc_error *error) {
     if (!code)
         code = pc_instance_create(&w->costs, schedule->placement, w->splits, schedule->microbatches,
                                   (pc_memory_limit){w->limit}, &w->instance, error);
+    if (!code) w->instance.objective = pc_objective_make(w->request->goal, &w->costs, NULL, &w->objective);
     return code;
 }
 
@@ -366,7 +375,7 @@ static pc_code improve(improving *w, const pc_replay *given, pc_schedule *improv
     if (!fits_clock(&w->instance)) return take_given(w, given, improved, error);
     code = find_bound(w, error);
     improvement->bound_ps = w->bound;
-    if (!code && given->span_ps <= w->bound && keeps(w, given))
+    if (!code && value_of(w, given) <= w->bound && keeps(w, given))
         return pc_schedule_copy(w->request->schedule, improved, error);
     if (!code) code = find_shorter(w, &found, error);
     return code ? code : choose(w, given, &found, improved, &improvement->is_changed, error);

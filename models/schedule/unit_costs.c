@@ -2,13 +2,56 @@
 
 #include <math.h>
 
-/* The smallest time that is not zero; infinite where all are. */
-static double smallest_time(const pc_unit_costs *units) {
-    const double times[] = {units->times[0], units->times[1], units->times[2], units->comm};
-    double smallest = INFINITY;
-    for (int i = 0; i < 4; i++)
-        if (times[i] > 0.0 && times[i] < smallest) smallest = times[i];
-    return smallest;
+/* ---- whose times ---- */
+
+static int parts_of(const pc_unit_shape *shape) {
+    return pc_placement_parts(shape->placement, shape->devices, shape->chunks);
+}
+
+bool pc_unit_costs_suit(const pc_unit_costs *units, const pc_unit_shape *shape) {
+    return units->part_count == 0 || units->part_count == shape->devices || units->part_count == parts_of(shape);
+}
+
+/* Of F, B and W, what a chunk takes as one of `*shares`: of a stage's times, or all of its own part's. Where chunks are
+ * replicas each is a whole stage of the model. */
+static const double *times_of(const pc_unit_costs *units, const pc_unit_shape *shape, int device, int chunk,
+                              int *shares) {
+    *shares = pc_placement_visited(shape->placement, shape->chunks);
+    if (units->part_count == 0) return units->times;
+    if (units->part_count != parts_of(shape)) return units->part_times[device];
+    *shares = 1;
+    return units->part_times[pc_placement_part(shape->placement, shape->devices, device, chunk)];
+}
+
+/* ---- ticks ---- */
+
+/* Of all chunks: the smallest time that is not zero (infinite: all are), and what a microbatch takes on all of them. */
+typedef struct extent {
+    double smallest, whole;
+} extent;
+
+static void add_time(extent *x, double time, int shares) {
+    if (time > 0.0 && time / shares < x->smallest) x->smallest = time / shares;
+    x->whole += time / shares;
+}
+
+static extent extent_of_all(const pc_unit_costs *units, const pc_unit_shape *shape) {
+    extent x = {INFINITY, 0.0};
+    for (int kind = 0; kind < 3; kind++) add_time(&x, units->times[kind], 1);
+    if (shape->recomputes) add_time(&x, units->times[0], 1);
+    return (extent){x.smallest / shape->chunks, x.whole * shape->devices};
+}
+
+static extent extent_of_each(const pc_unit_costs *units, const pc_unit_shape *shape) {
+    extent x = {INFINITY, 0.0};
+    for (int d = 0; d < shape->devices; d++)
+        for (int c = 0; c < shape->chunks; c++) {
+            int shares;
+            const double *times = times_of(units, shape, d, c, &shares);
+            for (int kind = 0; kind < 3; kind++) add_time(&x, times[kind], shares);
+            if (shape->recomputes) add_time(&x, times[0], shares);
+        }
+    return x;
 }
 
 /* Whole ticks for times in the user's unit, 10^9 a unit. More where the smallest of them would be less than 10^6 ticks,
@@ -16,33 +59,38 @@ static double smallest_time(const pc_unit_costs *units) {
  * fit into the clock; 0 where no number of ticks does. */
 double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
     const double most = 0x1p61, least = 1e6;
-    double recompute = shape->recomputes ? units->times[0] : 0.0;
-    double microbatch =
-        units->times[0] + units->times[1] + units->times[2] + recompute + 2.0 * units->comm * shape->chunks;
-    double whole = microbatch * shape->devices * shape->microbatches;
-    double smallest = smallest_time(units) / shape->chunks;
+    extent x = units->part_count > 0 ? extent_of_each(units, shape) : extent_of_all(units, shape);
+    double whole = (x.whole + 2.0 * units->comm * shape->chunks * shape->devices) * shape->microbatches;
+    double smallest =
+        units->comm > 0.0 && units->comm / shape->chunks < x.smallest ? units->comm / shape->chunks : x.smallest;
     double ticks = 1e9;
     while (ticks >= 1e-290 && whole * ticks > most) ticks /= 10.0;
     while (smallest * ticks < least && whole * ticks * 10.0 <= most) ticks *= 10.0;
     return smallest * ticks >= 1.0 && whole * ticks <= most ? ticks : 0.0;
 }
 
-/* `shares`: how many chunks a stage's time is shared among; where chunks are replicas each takes all of it. */
-static void fill_costs(const pc_unit_costs *units, double ticks, int shares, pc_costs *costs) {
-    double of_kind[PC_PASS_KINDS] = {[PC_PASS_F] = units->times[0],
-                                     [PC_PASS_B] = units->times[1],
-                                     [PC_PASS_W] = units->times[2],
-                                     [PC_PASS_BW] = units->times[1] + units->times[2],
-                                     [PC_PASS_R] = units->times[0]};
+/* ---- costs ---- */
+
+/* A chunk's share of a stage's times, chunk by chunk so that the chunks sum up to the stage. */
+static void fill_times(const double times[3], double ticks, int share, int shares, pc_time *duration_ps) {
+    const double of_kind[PC_PASS_KINDS] = {[PC_PASS_F] = times[0],
+                                           [PC_PASS_B] = times[1],
+                                           [PC_PASS_W] = times[2],
+                                           [PC_PASS_BW] = times[1] + times[2],
+                                           [PC_PASS_R] = times[0]};
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        double whole = of_kind[kind] * ticks;
+        duration_ps[kind] = llround(whole * (share + 1) / shares) - llround(whole * share / shares);
+    }
+}
+
+static void fill_costs(const pc_unit_costs *units, const pc_unit_shape *shape, double ticks, pc_costs *costs) {
     for (int d = 0; d < costs->devices; d++)
         for (int c = 0; c < costs->chunks; c++) {
             int64_t i = pc_costs_index(costs, d, c);
-            for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
-                double whole = of_kind[kind] * ticks; /* chunk by chunk so that the chunks sum up to the stage */
-                int share = c % shares;
-                costs->duration_ps[i * PC_PASS_KINDS + kind] =
-                    llround(whole * (share + 1) / shares) - llround(whole * share / shares);
-            }
+            int shares;
+            const double *times = times_of(units, shape, d, c, &shares);
+            fill_times(times, ticks, c % shares, shares, &costs->duration_ps[i * PC_PASS_KINDS]);
             costs->activation_bytes[i] = PC_UNIT_CHUNK_BYTES;
             costs->activation_b_bytes[i] = llround(units->release_b * (double)PC_UNIT_CHUNK_BYTES);
             costs->activation_kept_bytes[i] = llround(units->keep * (double)PC_UNIT_CHUNK_BYTES);
@@ -53,6 +101,6 @@ static void fill_costs(const pc_unit_costs *units, double ticks, int shares, pc_
 pc_code pc_unit_costs_make(const pc_unit_costs *units, const pc_unit_shape *shape, double ticks, pc_costs *costs,
                            pc_error *error) {
     pc_code code = pc_costs_create(shape->devices, shape->chunks, costs, error);
-    if (!code) fill_costs(units, ticks, pc_placement_visited(shape->placement, shape->chunks), costs);
+    if (!code) fill_costs(units, shape, ticks, costs);
     return code;
 }

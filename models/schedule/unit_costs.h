@@ -11,10 +11,12 @@
 #include <stdint.h>
 
 typedef struct pc_unit_costs {
-    double times[3];  /* F, B and W of a microbatch on a stage, all of its chunks together */
-    double comm;      /* from one stage to the next */
-    double release_b; /* the fraction of an activation that B gives back, where W gives back the rest */
-    double keep;      /* the fraction that an F which is recomputed keeps */
+    double times[3]; /* F, B and W of a microbatch on a stage, all of its chunks together */
+    int part_count;  /* 0: these hold for all stages; p: of each stage; p times v: of each part of the model */
+    const double (*part_times)[3]; /* [part_count], stages in their order, parts in the model's; borrowed */
+    double comm;                   /* from one stage to the next */
+    double release_b;              /* the fraction of an activation that B gives back, where W gives back the rest */
+    double keep;                   /* the fraction that an F which is recomputed keeps */
 } pc_unit_costs;
 
 /* Who the costs are for, as far as they depend on it. */
@@ -26,6 +28,9 @@ typedef struct pc_unit_shape {
 
 /* A microbatch of one chunk takes this many bytes, so that fractions of it are whole. */
 #define PC_UNIT_CHUNK_BYTES (INT64_C(1) << 32)
+
+/* Whether there are times for every stage, or for every part. */
+bool pc_unit_costs_suit(const pc_unit_costs *units, const pc_unit_shape *shape);
 
 /* Picoseconds for one unit of time: as many as let all passes stand one after the other on the clock, and rounding not
  * show; 0 where no number does, for the times are too large or too far apart. */

@@ -12,6 +12,7 @@
 #include "models/training/robust_order.h"
 #include "models/training/sample.h"
 #include "models/training/stage_sums.h"
+#include "models/training/tails.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ pc_iteration_spec pc_iteration_spec_default(void) {
     };
 }
 
-enum { SCHEDULES_MOST = 4 }; /* that a run times */
+enum { SCHEDULES_MOST = 6 }; /* that a run times */
 
 /* One run's things; all owned where nothing else is said, but for the outline's spec. */
 typedef struct iteration_run {
@@ -130,13 +131,13 @@ static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost,
 }
 
 /* What a search is to give: what the spec asks for (of the costs the shortest of its answers); its answer for equal
- * times; the one that it finds first. */
-typedef enum search_for { SEARCH_AS_TOLD, SEARCH_EQUAL, SEARCH_ONCE } search_for;
+ * times; the one that it finds first. All minimise the span; of these the one of the spec's goal does not. */
+typedef enum search_for { SEARCH_AS_TOLD, SEARCH_EQUAL, SEARCH_ONCE, SEARCH_GOAL } search_for;
 
 /* Of the schedules that are searched, only one adapts to the memory that there is; the others are what their name says,
  * whether that fits or not, and so get no limit. */
-static pc_code generate(const iteration_run *run, const pc_costs *costs, search_for what, bool with_block,
-                        pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
+static pc_code generate_with(const iteration_run *run, const pc_costs *costs, search_for what, const pc_tails *tails,
+                             bool with_block, pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the outline is made where the status is OK */
     pc_memory_limit limit = {run->outline.spec->generator->adapts ? run->room_bytes : NULL};
@@ -147,6 +148,8 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
                                    .memory_limit = limit,
                                    .threads = 1, /* runs go on beside each other */
                                    .making = what == SEARCH_EQUAL ? PC_MAKING_EQUAL : run->outline.spec->making,
+                                   .goal = what == SEARCH_GOAL ? run->outline.spec->goal : PC_GOAL_SPAN,
+                                   .tails = tails,
                                    .searches_once = what == SEARCH_ONCE,
                                    .memo = run->memo};
     pc_code code =
@@ -156,6 +159,11 @@ static pc_code generate(const iteration_run *run, const pc_costs *costs, search_
         return PC_OK;
     }
     return code ? pc_error_copy(error, &why) : PC_OK;
+}
+
+static pc_code generate(const iteration_run *run, const pc_costs *costs, search_for what, bool with_block,
+                        pc_schedule *schedule, pc_iteration *iteration, pc_error *error) {
+    return generate_with(run, costs, what, NULL, with_block, schedule, iteration, error);
 }
 
 static pc_code open_memo(iteration_run *run, pc_error *error) {
@@ -498,6 +506,21 @@ static pc_code search_slowest_hop(const iteration_run *run, bool with_block, pc_
     return generate(run, &costs, SEARCH_ONCE, with_block, schedule, iteration, error);
 }
 
+/* What the goal finds stands beside all that the span finds, so that no iteration is longer for it. */
+static bool wants_goal(const iteration_run *run) {
+    return run->outline.spec->goal != PC_GOAL_SPAN && wants_others(run);
+}
+
+static pc_code search_goal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
+                           pc_error *error) {
+    pc_outline_tails made;
+    pc_code code = pc_outline_tails_make(&run->outline, &run->costs, &made, error);
+    if (code) return code;
+    code = generate_with(run, &run->costs, SEARCH_GOAL, &made.tails, with_block, schedule, iteration, error);
+    pc_outline_tails_free(&made);
+    return code;
+}
+
 /* Notes a schedule that is to be timed; false if one of the same passes was: it would take as long. */
 static bool add_timed(iteration_run *run, const pc_schedule *schedule) {
     pc_hash hash = {UINT64_C(0x7061737365732069), UINT64_C(0x6e206f7264657273)};
@@ -576,6 +599,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     if (!code && !made.status && wants_others(&run)) code = try_another(&run, search_equal, with_trace, &made, error);
     if (!code && !made.status && wants_others(&run) && wants_flows(&run))
         code = try_another(&run, search_slowest_hop, with_trace, &made, error);
+    if (!code && !made.status && wants_goal(&run)) code = try_another(&run, search_goal, with_trace, &made, error);
     if (!code && !made.status && pc_robust_order_is_wanted(&run.outline))
         code = try_robust(&run, with_trace, &made, error);
     if (!code && !made.status && spec->bad_days.samples > 0)

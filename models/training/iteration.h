@@ -50,6 +50,7 @@ typedef struct pc_iteration_spec {
     pc_rank_order order;
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
     pc_making making;              /* what its order is made for */
+    pc_goal goal;                  /* what its search minimises */
     bool overlaps_p2p;             /* a stage goes on while what it sent is under way; else it waits for it */
     bool overlaps_tp; /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */

@@ -55,6 +55,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_code code = check_shard_group(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
+    if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);

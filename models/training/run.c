@@ -156,6 +156,7 @@ static pc_code run_given(const pc_run_spec *spec, pc_run_result *result, pc_run_
                                    .memory_limit = pc_run_memory_limit(spec),
                                    .threads = 1, /* runs go on beside each other */
                                    .making = spec->making,
+                                   .goal = spec->goal,
                                    .memo = spec->memo};
     pc_code code = pc_generate(spec->generator, &request, &schedule, spec->trace ? &detail->block : NULL, &why);
     if (code == PC_ERROR_INPUT) {

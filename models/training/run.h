@@ -31,6 +31,7 @@ typedef struct pc_run_spec {
     int microbatches;            /* of one pipeline */
     int chunks;                  /* v */
     pc_making making;            /* what its order is made for */
+    pc_goal goal;                /* what its search minimises */
     int64_t microbatch_size;     /* sequences; -1 not given */
     int64_t seq_len;             /* tokens; -1 not given */
     bool has_activation;         /* whether costs.activation_bytes were given: otherwise memory columns are empty */

@@ -194,7 +194,7 @@ class Completion(Options):
         """No option that stands for a key is written down in the completion."""
         text = COMPLETION.read_text()
         flags = [line.split()[0] for line in run("list", "keys", "--format", "flags").stdout.splitlines()]
-        own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making=", "--robust=", "--jitter=", "--gpu-jitter=",
+        own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making=", "--goal=", "--robust=", "--jitter=", "--gpu-jitter=",
                "--slow-factor=", "--slow-stage=", "--samples="}  # of `schedule`, too
         self.assertGreater(len(flags), 30)
         self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())
@@ -209,6 +209,8 @@ class Completion(Options):
             (["schedule", "--making", "p"], ["published"]),
             (["schedule", "--robust", ""], ["none", "mean", "p95"]),
             (["run", "--robust", "p"], ["p95"]),
+            (["schedule", "--goal", ""], ["span", "makespan"]),
+            (["plan", "--goal", ""], ["span", "makespan", "iteration"]),
             (["compare", "--format", "j"], ["json"]),
             (["run", "--recompute", "none,s"], ["none,selective"]),
             (["run", "--set", ""], []),

@@ -30,7 +30,7 @@ class Schedule(Command):
             ["name", "devices", "microbatches", "chunks", "placement", "span", "makespan", "bubble_rate_span",
              "bubble_rate_makespan", "bound", "gap", "optimal", "interval", "interval_microbatches", "repeating_bubble",
              "idle_per_microbatch", "peak_activation", "max_peak_activation", "generate_s", "replay_s", "trace_hash", "engine",
-             "block"])
+             "goal", "block"])
         self.assertEqual(round(answer["bubble_rate_span"], 4), 0.2431)
         # What the authors' public generator gives for these times, in its microseconds: 1456749.
         self.assertEqual(answer["span"], 1456.749)
@@ -97,7 +97,7 @@ class Schedule(Command):
             self.assertIsNone(loaded["block"])
             # A name's bound is for its limit, that of a file for what it holds.
             bound = {"bound", "gap", "optimal"} if name in SEARCHED else set()
-            for field in set(made) - bound - {"name", "generate_s", "replay_s", "block"}:
+            for field in set(made) - bound - {"name", "generate_s", "replay_s", "block", "goal"}:
                 self.assertEqual(made[field], loaded[field], f"{name}: {field}")
 
     def test_interleaved_takes_any_microbatches(self):
@@ -203,6 +203,59 @@ class Schedule(Command):
         self.bad(2, "--making: unknown word 'even'; expected costs, equal, published, torch or megatron",
                  "schedule", "v-half", *shape, "--making", "even")
         self.bad(2, "x.csv: making torch: the order is the file's; expected a name", "schedule", "x.csv", "--making", "torch")
+
+    def test_goal(self):
+        """Work is 4 (2 + 2 + 8) = 48 on each of 3 devices. The first one has its first B after 3 2 + 2 0.5 + 2 2 + 2 0.5 = 12,
+        and room for three F before it, 6: it cannot end before 54. Of the orders with that span the best that is found ends at
+        55; one that ends at 54 is found by those that look for it."""
+        shape = ("-p", "3", "-m", "4", "--times", "2,2,8", "--comm", "0.5")
+        by = {goal: self.answer("zb-1p", *shape, "--goal", goal) for goal in ("span", "makespan")}
+        self.assertEqual([by["span"][key] for key in ("span", "makespan", "goal")], [54, 55, "span"])
+        self.assertEqual([by["makespan"][key] for key in ("span", "makespan", "goal")], [54, 54, "makespan"])
+        self.assertEqual(self.answer("zb-1p", *shape)["trace_hash"], by["span"]["trace_hash"])
+        self.assertIsNone(self.answer("1f1b", *shape, "--goal", "makespan")["goal"])
+        self.assertIn("\n  goal                   makespan\n", self.good("schedule", "zb-1p", *shape, "--goal", "makespan"))
+        self.assertNotIn("goal", self.good("schedule", "zb-1p", *shape))
+        for message, arguments in (
+                ("--goal: iteration: a schedule alone has no gradients or parameters to wait for; expected span or makespan",
+                 ["zb-1p", *shape, "--goal", "iteration"]),
+                ("--goal: unknown word 'time'; expected span or makespan", ["zb-1p", *shape, "--goal", "time"]),
+                ("zb-1p: goal makespan with making equal, whose order does not go by it; expected making costs",
+                 ["zb-1p", *shape, "--goal", "makespan", "--making", "equal"]),
+                ("x.csv: goal makespan: the order is the file's; expected a name, or --improve",
+                 ["x.csv", *shape, "--goal", "makespan"])):
+            with self.subTest(arguments=arguments):
+                self.bad(2, message, "schedule", *arguments)
+        own = self.file("own.csv", self.good("schedule", "zb-1p", *shape, "--format", "torch-csv"))
+        improved = self.answer(own, *shape, "--improve", "--goal", "makespan")
+        self.assertEqual((improved["makespan"], improved["improved"]["makespan_before"], improved["goal"]), (54, 55, "makespan"))
+
+    def test_stages_differ(self):
+        """1F1B of 2 stages, of which the second takes 5 + 6 + 3 in place of 3 + 4 + 2, and 4 microbatches: the second begins
+        after 3, works 4 14 = 56 and sends its last B, 9 long, to the first: 6 more, 65 in all; the first's span, from 0, is that."""
+        shape = ("-p", "2", "-m", "4", "--times", "3,4,2/5,6,3")
+        answer = self.answer("1f1b", *shape)
+        self.assertEqual((answer["span"], answer["stage_times"]), (65, [[[3, 4, 2]], [[5, 6, 3]]]))
+        self.assertEqual(self.answer("1f1b", "-p", "4", "-m", "8", "--times", "3,4,2*4")["span"],
+                         self.answer("1f1b", "-p", "4", "-m", "8", "--times", "3,4,2")["span"])
+        # Parts stand in the model's order: in a V of two devices the first and the last are the first device's.
+        answer = self.answer("v-half", "-p", "2", "-m", "6", "--times", "1,2,3/4,5,6*2/7,8,9")
+        self.assertEqual(answer["stage_times"], [[[1, 2, 3], [7, 8, 9]], [[4, 5, 6], [4, 5, 6]]])
+        # Limits of their own: no longer than with the smallest everywhere, and within each.
+        shape = ("v-half", "-p", "4", "-m", "12", "--times", "3.5,4,2/3,4,2*6/3,6,3", "--comm", "0.2", "--memory-limit")
+        own, least = self.answer(*shape, "3,3,2.5,2.5"), self.answer(*shape, "2.5")
+        self.assertEqual(own["memory_limit"], [3, 3, 2.5, 2.5])
+        self.assertTrue(all(held <= limit for held, limit in zip(own["peak_activation"], own["memory_limit"])))
+        self.assertLess(own["span"], least["span"])
+        for message, arguments in (
+                ("--times: 7 times F,B,W; expected one for all, one for each of 4 stages, or one for each of 8 parts of the model",
+                 ["v-half", "-p", "4", "-m", "8", "--times", "3,4,2*7"]),
+                ("--times: 3 times F,B,W; expected one for all, or one for each of 2 stages",
+                 ["1f1b", "-p", "2", "-m", "4", "--times", "3,4,2/1,1,1*2"]),
+                ("--times: '3,4,2/3,4'; expected three numbers F,B,W such as 18.5,18.1,9.3",
+                 ["1f1b", "-p", "2", "-m", "4", "--times", "3,4,2/3,4"])):
+            with self.subTest(arguments=arguments):
+                self.bad(2, message, "schedule", *arguments)
 
     def test_passes_wait_for_memory(self):
         """GPipe with room for one microbatch a device: each goes through alone, m p (F + B + W) = 8 4 3."""

@@ -12,7 +12,7 @@ import unittest
 sys.dont_write_bytecode = True
 from command import IS_QUICK, MORE, PASSES, Command, run  # noqa: E402
 
-OWN = ("run", "scenario", "name", "schedule", "making", "key")  # what a row is called, and how its schedule was made
+OWN = ("run", "scenario", "name", "schedule", "making", "goal", "key")  # what a row is called, and how its schedule was made
 TIMES = "times: {F: 3 ms, B: 4 ms, W: 2 ms}, transfer: {time: 1 ms}, activation: {size: 6 MiB, release_b: 0.5}"
 CLUSTER = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--tp", "2", "--dp", "2")
 # Two stages, three microbatches; of the first two B and W stand apart, the last has them in one.

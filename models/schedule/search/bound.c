@@ -1,7 +1,9 @@
 #include "models/schedule/search/bound.h"
 
+#include "engine/numbers.h"
 #include "models/schedule/search/bound_heads.h"
 #include "models/schedule/search/bound_machine.h"
+#include "models/schedule/search/objective.h"
 
 #include <math.h>
 
@@ -163,7 +165,7 @@ pc_time pc_instance_least_span(const pc_instance *instance) {
         if (work > least) least = work;
         if (hold > (double)least && hold < (double)(INT64_MAX / 2)) least = (pc_time)hold;
     }
-    return least;
+    return pc_max(least, pc_objective_least(instance));
 }
 
 /* ---- the close bound ---- */

@@ -14,7 +14,8 @@
  * for the way of its last one, which it can fill with the backward passes alone whose activations it holds. And a
  * microbatch holds memory on a device at least for its way through the rest of the model and back. All of them together
  * cannot hold more than the limit, times the span, less what is not held yet at the start and no longer at the end. A
- * search that reaches it can stop. */
+ * search that reaches it can stop. What an instance has in place of its span (objective.h) is no less either, nor less
+ * than pc_objective_least. */
 pc_time pc_instance_least_span(const pc_instance *instance);
 
 /* The same, but as close as we can prove; never less than it. It takes the earliest starts of all passes

@@ -143,6 +143,7 @@ pc_code pc_instance_mirror(const pc_instance *instance, pc_instance *mirror, pc_
     for (int i = 0; i < count; i++) mirror_cell(instance, i, &cells[i]);
     *mirror = *instance;
     mirror->cells = cells;
+    mirror->objective = NULL;
     return PC_OK;
 }
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PC_INSTANCE_NONE = -1, PC_INSTANCE_TYPES_MAX = 256 };
+enum { PC_INSTANCE_NONE = -1, PC_INSTANCE_TYPES_MAX = 256, PC_INSTANCE_CHUNKS = PC_INSTANCE_TYPES_MAX / 2 };
 
 /* One type on one device. */
 typedef struct pc_instance_cell {
@@ -36,8 +36,10 @@ typedef struct pc_instance {
     int64_t passes; /* of one device: types * microbatches */
     bool splits;
     pc_placement placement;
-    pc_instance_cell *cells; /* [devices][types], owned */
-    int64_t *limit;          /* a number a device: the most memory; owned */
+    pc_instance_cell *cells;              /* [devices][types], owned */
+    int64_t *limit;                       /* a number a device: the most memory; owned */
+    const struct pc_objective *objective; /* what an order comes to in place of its span (objective.h); NULL: the span
+                                           * counts, as in every mirror and coarse instance. Borrowed */
 } pc_instance;
 
 /* A pass in an order: type and microbatch in one number. */
@@ -60,7 +62,7 @@ static inline int pc_instance_pass_microbatch(pc_instance_pass pass) {
 typedef struct pc_instance_order {
     pc_instance_pass *pass; /* owned, as start is: pc_instance_order_free */
     pc_time *start;
-    pc_time span; /* the longest over devices, from first start to last end */
+    pc_time span; /* the longest over devices, from first start to last end; or what the instance has in its place */
     pc_time makespan;
     int64_t peak; /* the most memory over devices */
 } pc_instance_order;

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/random.h"
+#include "models/schedule/search/objective.h"
 
 #include <string.h>
 
@@ -28,10 +29,12 @@ struct pc_reorder {
     pc_time *next;   /* a number a device: when it wants to decide */
     int32_t *winner; /* a tournament over `next`: winner[1] is the device with the least, the first where equal */
     int leaves;
-    pc_time *release;  /* a number a device: it does nothing before */
-    pc_time *shortest; /* a number a device: its shortest pass */
-    int64_t *window;   /* a number a device: how far ahead in the old order a pass may be pulled from */
-    int32_t *ready;    /* devices that may go on when squeezing; a stack */
+    pc_time *release;     /* a number a device: it does nothing before */
+    pc_time *shortest;    /* a number a device: its shortest pass */
+    pc_time *head, *tail; /* [devices][types]: no pass starts earlier, forward and backwards; NULL without an objective
+                           */
+    int64_t *window;      /* a number a device: how far ahead in the old order a pass may be pulled from */
+    int32_t *ready;       /* devices that may go on when squeezing; a stack */
     int ready_count;
     pc_instance_order to, fro, now, trial, walk;
 };
@@ -62,6 +65,14 @@ static bool allocate(pc_reorder *r) {
            r->shortest && r->ready && r->window;
 }
 
+static bool allocate_objective(pc_reorder *r) {
+    int cells = r->instance->devices * r->instance->types;
+    r->head = pc_alloc((size_t)cells, sizeof *r->head);
+    r->tail = pc_alloc((size_t)cells, sizeof *r->tail);
+    for (int i = 0; r->head && i < cells; i++) r->head[i] = pc_objective_ready(r->instance, i);
+    return r->head && r->tail;
+}
+
 static pc_time shortest_pass(const pc_instance *instance, int device) {
     pc_time shortest = NEVER;
     for (int type = 0; type < instance->types; type++) {
@@ -82,6 +93,7 @@ pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_
     if (!code) code = pc_instance_order_create(instance, &r->trial, error);
     if (!code) code = pc_instance_order_create(instance, &r->walk, error);
     if (!code && !allocate(r)) code = pc_error_no_memory(error);
+    if (!code && instance->objective && !allocate_objective(r)) code = pc_error_no_memory(error);
     if (code) {
         pc_reorder_free(r);
         return code;
@@ -93,8 +105,8 @@ pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_
 
 void pc_reorder_free(pc_reorder *r) {
     if (!r) return;
-    void *const arrays[] = {r->end,    r->position, r->level,    r->done,  r->device, r->next,
-                            r->winner, r->release,  r->shortest, r->ready, r->window};
+    void *const arrays[] = {r->end,     r->position, r->level, r->done,   r->device, r->next, r->winner,
+                            r->release, r->shortest, r->ready, r->window, r->head,   r->tail};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_instance_mirror_free(&r->mirror);
     pc_instance_order_free(&r->to);
@@ -138,7 +150,8 @@ typedef struct sweep {
     const pc_instance *instance;
     const pc_instance_order *old;
     pc_instance_order *made;
-    bool strict; /* a gap ends where the next pass is known to be ready, also if it started later before */
+    bool strict;             /* a gap ends where the next pass is known to be ready, also if it started later before */
+    const pc_time *earliest; /* [devices][types]; NULL: no pass has to wait for itself */
 } sweep;
 
 static inline int64_t index_of(const sweep *s, int cell, int microbatch) {
@@ -157,6 +170,9 @@ static inline pc_time ready_at(const sweep *s, const pc_instance_cell *cell, int
         pc_time end = s->r->end[index_of(s, cell->own, microbatch)];
         if (end == NOT_YET) return NEVER;
         if (end > ready) ready = end;
+    } else if (s->earliest) { /* F, and backwards the last passes of a chunk: neither has an own one */
+        pc_time earliest = s->earliest[cell - s->instance->cells];
+        if (earliest > ready) ready = earliest;
     }
     return ready;
 }
@@ -300,7 +316,7 @@ static void start_device(const sweep *s, int device, pc_time release) {
     }
 }
 
-/* Span and makespan of the new order. */
+/* Span and makespan of the new order; for the span, what the instance has in its place. */
 static void measure(const sweep *s) {
     s->made->span = s->made->makespan = 0;
     for (int d = 0; d < s->instance->devices; d++) {
@@ -308,6 +324,7 @@ static void measure(const sweep *s) {
         if (span > s->made->span) s->made->span = span;
         if (end > s->made->makespan) s->made->makespan = end;
     }
+    if (s->instance->objective) s->made->span = pc_objective_of(s->instance, s->made);
 }
 
 /* False where the old order has a deadlock. */
@@ -387,7 +404,7 @@ static bool run_squeeze(const sweep *s) {
 
 bool pc_reorder_squeeze(pc_reorder *r, pc_instance_order *order) {
     int64_t peak = peak_of(r->instance, order);
-    sweep s = {.r = r, .instance = r->instance, .old = order, .made = order};
+    sweep s = {.r = r, .instance = r->instance, .old = order, .made = order, .earliest = r->head};
     if (peak < 0 || !run_squeeze(&s)) return false;
     order->peak = peak;
     return true;
@@ -512,9 +529,31 @@ static void reverse(const pc_instance *instance, const pc_instance_order *from, 
     }
 }
 
+/* The same for an objective: a device may end as late as leaves the order at what it comes to, and so may each chunk's
+ * last pass. No other pass backwards waits for itself. */
+static pc_time find_latest(pc_reorder *r, const pc_instance_order *order) {
+    const pc_instance *instance = r->instance;
+    int chunks = instance->chunks;
+    pc_time last = 0;
+    for (int d = 0; d < instance->devices; d++) {
+        pc_device_ends ends = pc_objective_ends(instance, order, d);
+        pc_objective_latest(instance, d, order->span, &ends);
+        r->release[d] = ends.end;
+        memcpy(r->tail + (d + 1) * instance->types - chunks, ends.chunk_end, (size_t)chunks * sizeof *r->tail);
+        if (ends.end > last) last = ends.end;
+    }
+    for (int d = 0; d < instance->devices; d++) {
+        pc_time *tail = r->tail + (d + 1) * instance->types - chunks;
+        r->release[d] = last - r->release[d];
+        for (int c = 0; c < chunks; c++) tail[c] = last - tail[c];
+    }
+    return last;
+}
+
 /* Every device may end its own span after it started, and no later: its release in the instance run backwards from the
  * time that is returned. */
 static pc_time find_releases(pc_reorder *r, const pc_instance_order *order) {
+    if (r->instance->objective) return find_latest(r, order);
     pc_time last = 0;
     for (int d = 0; d < r->instance->devices; d++) {
         r->release[d] = order->start[d * r->instance->passes] + order->span;
@@ -553,11 +592,11 @@ static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
     pc_time end = find_releases(r, &r->now);
     reverse(r->instance, &r->now, end, &r->to);
     draw_windows(r, stream);
-    sweep backwards = {r, &r->mirror, &r->to, &r->fro, strict};
+    sweep backwards = {r, &r->mirror, &r->to, &r->fro, strict, r->tail};
     if (!run_sweep(&backwards, r->release)) return false;
     reverse(r->instance, &r->fro, end, &r->to);
     draw_windows(r, stream);
-    sweep forward = {r, r->instance, &r->to, &r->now, strict};
+    sweep forward = {r, r->instance, &r->to, &r->now, strict, r->head};
     return run_sweep(&forward, NULL);
 }
 

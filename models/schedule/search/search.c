@@ -320,8 +320,10 @@ static pc_search_effort scale_effort(const pc_search_effort *effort, const pc_in
 }
 
 static pc_code make_instance(const pc_search *search, int microbatches, pc_instance *instance, pc_error *error) {
-    return pc_instance_create(search->costs, search->placement, search->splits, microbatches, search->memory_limit,
-                              instance, error);
+    pc_code code = pc_instance_create(search->costs, search->placement, search->splits, microbatches,
+                                      search->memory_limit, instance, error);
+    if (!code) instance->objective = search->objective;
+    return code;
 }
 
 /* The first block that keeps the limits, of the first few; -1: none does. */

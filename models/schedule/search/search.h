@@ -12,6 +12,7 @@
 #include "models/schedule/costs.h"
 #include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
+#include "models/schedule/search/objective.h"
 #include "models/schedule/search/pattern.h"
 
 #include <stdbool.h>
@@ -36,16 +37,17 @@ typedef struct pc_search {
     bool splits;
     int microbatches;
     pc_memory_limit memory_limit;
-    int threads; /* at least 1 */
+    const pc_objective *objective; /* what is minimised in place of the span; NULL: the span */
+    int threads;                   /* at least 1 */
     pc_search_effort effort;
     const pc_pattern *patterns; /* the family; the first one that keeps the limit is tried before all others */
     int64_t pattern_count;
 } pc_search;
 
-/* The schedule with the least span, then makespan, then memory that was found; and the block it came from, if `block`
- * is not NULL. Depends on nothing but the search, the number of threads aside. Where no block keeps the limit, one
- * microbatch runs after the other as far as memory demands; `block` is then empty (no devices). PC_ERROR_INPUT where
- * not even one microbatch fits. Free both results. */
+/* The schedule with the least span (or what the objective has in its place), then makespan, then memory that was found;
+ * and the block it came from, if `block` is not NULL. Depends on nothing but the search, the number of threads aside.
+ * Where no block keeps the limit, one microbatch runs after the other as far as memory demands; `block` is then empty
+ * (no devices). PC_ERROR_INPUT where not even one microbatch fits. Free both results. */
 pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *block, pc_error *error);
 
 #endif
