@@ -469,7 +469,7 @@ static void count_gap(gaps *of, const known_row *row, double gap) {
 }
 
 /* No bound is above a span that was found, and those of one chunk that constraint programming proved are met. Prints
- * docs/searches.md's table. */
+ * what docs/schedules-compared.md has of the bound, family by family. */
 static void test_known_spans(void **state) {
     (void)state;
     char line[512], path[4096];

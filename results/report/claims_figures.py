@@ -48,12 +48,12 @@ def growing(results):
     is_longer = all(idle(one) < idle(two) for rows in runs for one, two in zip(rows, rows[1:]))
     is_more = all(one.bubble_rate_span < two.bubble_rate_span for rows in runs for one, two in zip(rows, rows[1:]))
     first, last = ([rows[end].bubble_rate_span for rows in runs] for end in (0, -1))
-    of = {key: _two(growth(cause[key, "v-min", "equal"])) for key in ("both", "unequal", "transfers", "alike")}
+    of = {key: _two(growth(cause[key, "v-min", "published"])) for key in ("both", "unequal", "transfers", "alike")}
     return [("V-Min's bubble grows with the number of microbatches",
              f"its idle time does: each microbatch more adds {_span(more, _two)} of its work on a stage (figure 6; V-Half: "
              f"{_span(half, _two)}). Its rate falls, from {_between(first)} to {_between(last)}, since start and end count less, "
-             f"and {_of_paper(results)}. On 9.6B's pass times {of['both']} are added, without transfers {of['unequal']}, with "
-             f"passes alike {of['transfers']}, with neither {of['alike']}; planned for the times themselves "
+             f"and {_of_paper(results)}. On 9.6B's pass times {of['both']} are added in its authors' order, without transfers {of['unequal']}, with "
+             f"passes alike {of['transfers']}, with neither {of['alike']}; ours, planned for the times themselves, "
              f"{_two(growth(cause['both', 'v-min', 'costs']))}", [is_longer, is_more])]
 
 

@@ -7,7 +7,7 @@ from document import Heading, Paragraph, Table
 
 GROWTH = "controllable_memory_growth"
 CAUSES = {"alike": "neither", "unequal": "F, B, W unequal", "transfers": "transfers", "both": "both"}
-MAKINGS = {"equal": "equal times", "costs": "these times"}
+MAKINGS = {"equal": "equal times", "costs": "these times", "published": "equal times, by its authors' program"}
 
 
 def idle(row):
@@ -39,7 +39,7 @@ def table(results):
         body.append([NAMES[schedule], CAUSES[cause], MAKINGS.get(making, cells.MISSING),
                      *[cells.percent(rates[count]) for count in counts], cells.number(idle(min(rows, key=_count)), 2),
                      cells.number(round(growth(rows), 3) + 0, 3)])
-    planned = [cells.number(growth(of["both", "v-min", making]), 3) for making in MAKINGS]
+    planned = {making: cells.number(growth(of["both", "v-min", making]), 3) for making in MAKINGS}
     body.sort(key=lambda line: list(NAMES.values()).index(line[0]))
     return [
         Heading(3, "V-Min's bubble against the number of microbatches, and what makes it grow"),
@@ -49,8 +49,8 @@ def table(results):
                   "g a microbatch, the bubble rate is (c + g m) / (c + (1 + g) m): it falls with m for every c above zero, and "
                   "ends at g / (1 + g). So V-Min idles longer the more microbatches there are, and still its bubble rate falls, "
                   "to an end that V-Half does not have. With both causes away nothing grows, and each of them alone makes "
-                  f"V-Min grow. Planned for the times themselves, with both causes, it grows by {planned[1]} in place of "
-                  f"{planned[0]}."),
+                  f"V-Min grow. With both causes V-Min grows by {planned['equal']} planned for equal times, by {planned['costs']} planned "
+                  f"for these, and by {planned['published']} in the order of its authors' program."),
         Table(["schedule", "with", "planned for", *[f"m = {count}" for count in counts], "idle at the fewest",
                "more a microbatch"], body)]
 

@@ -141,7 +141,7 @@ class Claims(unittest.TestCase):
     def test_repeating(self):
         for least, half, expected in ((24, 18, "yes"), (18, 18, "in part"), (18, 20, "**no**")):
             rows = [{"name": schedule + making, "schedule": schedule, "making": making, "pp": 4, "microbatches": 9}
-                    for schedule in ("v-min", "v-half") for making in ("equal", "costs")]
+                    for schedule in ("v-min", "v-half") for making in ("equal", "costs", "published")]
             traces = {row["name"]: passes(least if row["schedule"] == "v-min" else half, 18) for row in rows}
             self.verdicts(claims.repeating, Made(*rows, traces=traces), [expected])
 
@@ -171,7 +171,7 @@ class Claims(unittest.TestCase):
             runs = {name: self.grown(start, more, model="38.5B", schedule=name) for name in ("v-min", "v-half")}
             points = [{"microbatches": m, "schedule": "v-min", "model": "38.5B", "bubble_rate_span": 0.2, "published_mfu": mfu}
                       for m, mfu in ((128, 0.41), (512, 0.437))]
-            causes = [{"name": f"{cause}.v-min", **row} for cause in growth.CAUSES for making in ("equal", "costs")
+            causes = [{"name": f"{cause}.v-min", **row} for cause in growth.CAUSES for making in ("equal", "costs", "published")
                       for row in self.grown(9, 0.1, schedule="v-min", making=making)]
             of = {controllable.FIGURE6: [*runs["v-min"], *runs["v-half"]], controllable.FIGURE7: points[:1], growth.GROWTH: causes}
             made = Made()
@@ -487,7 +487,8 @@ class Paper(unittest.TestCase):
         shorter leaves. With passes alike and no transfers nobody waits but at the start and the end."""
         of = growth.causes(self.results)
         more = 3 * 33.978 / 91.275 - 1
-        for schedule, making, expected in (("v-min", "equal", more), ("v-half", "equal", 0), ("1f1b", None, 0)):
+        for schedule, making, expected in (("v-min", "equal", more), ("v-min", "published", more), ("v-half", "equal", 0),
+                                           ("v-half", "published", 0), ("1f1b", None, 0)):
             self.assertAlmostEqual(growth.growth(of["unequal", schedule, making]), expected, places=3)
             self.assertAlmostEqual(growth.growth(of["alike", schedule, making]), 0, places=3)
         self.assertLess(growth.growth(of["unequal", "v-min", "costs"]), more + 0.001)
