@@ -216,6 +216,21 @@ static pc_code read_machine(const row_reader *r) {
     return PC_OK;
 }
 
+/* Of a program's name what is known of it, with "compile" behind it where the variant says so: another program. */
+static pc_code read_software(const row_reader *r) {
+    const char *cell = cell_of(r, PC_MEASURED_FRAMEWORK);
+    char squeezed[PC_WRITTEN_SIZE], both[PC_WRITTEN_SIZE + 8];
+    if (is_path(cell)) return read_path(r, PC_MEASURED_FRAMEWORK, r->run->software);
+    pc_written_squeeze(cell, strlen(cell), squeezed);
+    bool is_compiled = strstr(cell_of(r, PC_MEASURED_VARIANT), "compile");
+    snprintf(both, sizeof both, "%s%s", squeezed, is_compiled ? "compile" : "");
+    const char *own = library_name(PC_LIBRARY_SOFTWARE, squeezed);
+    const pc_written_name *known = own ? NULL : pc_written_find_start(PC_WRITTEN_SOFTWARE, both);
+    if (known) own = known->name;
+    snprintf(r->run->software, sizeof r->run->software, "%s", own ? own : "");
+    return PC_OK;
+}
+
 /* What a cell of words is called here; NULL where that is unknown. "": the cell says nothing. */
 static const char *word_of(const row_reader *r, pc_measured_column column, pc_written_kind kind) {
     char squeezed[PC_WRITTEN_SIZE];
@@ -264,7 +279,8 @@ static pc_code read_zero(const row_reader *r, int64_t fsdp_shard) {
         r->run->zero = cell[0] - '0';
     else
         return refuse(r, PC_MEASURED_ZERO, "0 to 3, or fsdp");
-    if (r->run->zero > 0 && over > 0 && over < replicas(r->run)) miss(r, "shard group");
+    bool is_hybrid = r->run->zero > 0 && over > 0 && over < replicas(r->run);
+    r->run->shard_group = is_hybrid ? over : -1;
     return PC_OK;
 }
 
@@ -284,6 +300,7 @@ pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured
     if (!code) code = read_zero(&r, fsdp_shard);
     if (!code) code = read_model(&r);
     if (!code) code = read_machine(&r);
+    if (!code) code = read_software(&r);
     if (code) return code;
     read_words(&r, cell_of(&r, PC_MEASURED_TASK), rest);
     read_words(&r, cell_of(&r, PC_MEASURED_FRAMEWORK), rest);
@@ -356,6 +373,8 @@ static void put_run(pairs *p, const pc_measured_run *run) {
     put_number(p, "microbatch_size", run->microbatch_size);
     put_number(p, "global_batch", run->global_batch);
     put_number(p, "zero", run->zero);
+    put_number(p, "shard_group", run->shard_group);
+    put_text(p, "software", run->software);
     put_text(p, "recompute", run->recompute);
     put_text(p, "schedule", run->schedule);
     if (run->chunks > 1) put_number(p, "chunks", run->chunks);

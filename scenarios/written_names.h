@@ -20,6 +20,7 @@ typedef enum pc_written_kind {
     PC_WRITTEN_PRECISION, /* a precision, or the feature that it is */
     PC_WRITTEN_RECOMPUTE, /* a value of `recompute` */
     PC_WRITTEN_SCHEDULE,  /* a schedule */
+    PC_WRITTEN_SOFTWARE,  /* a file of the library's software, by how names begin */
     PC_WRITTEN_LACKS,     /* models, by how they begin, and the feature that they need */
     PC_WRITTEN_WORD       /* a word in a name that is no part of it, and the feature that it asks for; "": none */
 } pc_written_kind;

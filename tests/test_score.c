@@ -146,8 +146,8 @@ static void test_what_is_missing(void **state) {
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,selective moe_act,,,100,,", "recompute modules");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,see elsewhere,,100,,", "schedule");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,Interleaved 1F1B,,100,,", "vp");
-    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,2,4,4,1,,,,,,,,100,,", "shard group");
-    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=2,,,,100,,", "shard group");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,2,4,4,1,,,,,,,,100,,", "");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=2,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=4,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=DP,,,,100,,", "");
 }
