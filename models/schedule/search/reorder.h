@@ -53,4 +53,9 @@ void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough
  */
 void pc_reorder_kick(pc_reorder *reorder, int kicks, int patience, int way, pc_time enough, pc_instance_order *order);
 
+/* The same, but it goes on from longer orders too: by up to a pass at first, and less and less towards the end
+ * (simulated annealing, with a threshold that is drawn). For small instances, where the shortest order can be hidden
+ * behind longer ones. */
+void pc_reorder_walk(pc_reorder *reorder, int kicks, int way, pc_time enough, pc_instance_order *order);
+
 #endif
