@@ -682,6 +682,12 @@ static int check_limits(const answer *a, const pc_generator *generator) {
     return EXIT_DONE;
 }
 
+/* Where the block that the schedule repeats is to be read or drawn: to find it takes as long as to replay the schedule.
+ * A table tells of one's own. */
+static bool wants_block(const answer *a) {
+    return a->given || a->request->figure || a->request->format == FORMAT_JSON || a->request->format == FORMAT_BLOCK;
+}
+
 /* A block keeps to the memory that it holds repeated, which is judged when that is known. */
 static pc_code generate(const schedule_request *r, const pc_generator *generator, answer *a, pc_error *error) {
     pc_generate_request request = {.devices = r->devices,
@@ -691,7 +697,7 @@ static pc_code generate(const schedule_request *r, const pc_generator *generator
                                    .making = r->making,
                                    .goal = a->given || r->making != PC_MAKING_COSTS ? PC_GOAL_SPAN : r->goal};
     if (!a->given) request.memory_limit = limit_of(a);
-    return pc_generate(generator, &request, &a->schedule, &a->block, error);
+    return pc_generate(generator, &request, &a->schedule, wants_block(a) ? &a->block : NULL, error);
 }
 
 /* Likewise. */

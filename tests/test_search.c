@@ -459,6 +459,58 @@ static void test_no_name_is_beaten(void **state) {
     }
 }
 
+/* With more memory no schedule is longer, whatever a search finds: limits go up by the least amount that a device can
+ * hold more of, a chunk or, where B gives a half back, half of one. Devices may have some chunks more than others. */
+static void check_levels(test_random *random, const char *name, int chunks) {
+    enum { CHUNK = 60 };
+    int p = (int)test_between(random, 2, 5), m = (int)test_between(random, p, 3 * p), step;
+    pc_costs costs = contest_costs(random, p, chunks);
+    bool gives = test_between(random, 0, 3) == 0;
+    for (int i = 0; i < p * chunks; i++) {
+        costs.activation_bytes[i] = CHUNK;
+        costs.activation_b_bytes[i] = gives ? CHUNK / 2 : 0;
+    }
+    step = gives ? CHUNK / 2 : CHUNK;
+    test_limits limits;
+    for (int d = 0; d < p; d++)
+        limits.bytes[d] = (int64_t)chunks * CHUNK + (test_between(random, 0, 3) == 0 ? CHUNK : 0);
+    pc_time before = INT64_MAX;
+    for (int level = 0; level <= p * chunks * CHUNK / step; level++) {
+        pc_time span = span_of(name, p, m, &costs, &limits);
+        if (span > before)
+            fail_msg("%s, p=%d m=%d, %d steps more memory: %lld after %lld", name, p, m, level, (long long)span,
+                     (long long)before);
+        before = span;
+        for (int d = 0; d < p; d++) limits.bytes[d] += step;
+    }
+    pc_costs_free(&costs);
+}
+
+static void test_more_memory_is_no_longer(void **state) {
+    (void)state;
+    static const char *const folded[] = {"v-adaptive", "v-half", "v-min", "v-zb"};
+    static const char *const linear[] = {"zb-1p", "zb-2p", "zb-two-thirds"};
+    test_random random = {41};
+    long cases = test_cases(200, 2000) / 50; /* a dozen searches each */
+    for (long i = 0; i < cases; i++) {
+        check_levels(&random, folded[i % 4], 2);
+        check_levels(&random, linear[i % 3], 1);
+    }
+}
+
+/* 4 devices, 8 microbatches, passes of 10, transfers of 10, room for 5 chunks: 820 is the optimum by constraint
+ * programming, and sweeps and kicks end at 830. */
+static void test_walk_to_optimum(void **state) {
+    (void)state;
+    pc_costs costs = equal_costs(4, 2, 50);
+    for (int i = 0; i < 8; i++)
+        for (int kind = PC_PASS_F; kind <= PC_PASS_W; kind++) costs.duration_ps[i * PC_PASS_KINDS + kind] = 10;
+    costs.transfer.delay_ps = 10;
+    const test_limits limits = test_limit_all(250);
+    assert_int_equal(span_of("v-adaptive", 4, 8, &costs, &limits), 820);
+    pc_costs_free(&costs);
+}
+
 /* The setting of figure 9 of 'Controllable Memory' where v-adaptive was beaten by v-half, which holds less: 32 stages
  * with 28.3B's pass times and 256 microbatches, a limit of 0.575 of 1F1B's memory; v-half holds 17 of 32. */
 static void test_adaptive_within_more(void **state) {
@@ -558,11 +610,18 @@ static void test_every_allocation_fails_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_costs),      cmocka_unit_test(test_least_memory),
-        cmocka_unit_test(test_limits_of_devices), cmocka_unit_test(test_least_memory_of_others),
-        cmocka_unit_test(test_incomplete_costs),  cmocka_unit_test(test_hop_delays),
-        cmocka_unit_test(test_no_name_is_beaten), cmocka_unit_test(test_adaptive_within_more),
-        cmocka_unit_test(test_threads),           cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_random_costs),
+        cmocka_unit_test(test_least_memory),
+        cmocka_unit_test(test_limits_of_devices),
+        cmocka_unit_test(test_least_memory_of_others),
+        cmocka_unit_test(test_incomplete_costs),
+        cmocka_unit_test(test_hop_delays),
+        cmocka_unit_test(test_no_name_is_beaten),
+        cmocka_unit_test(test_adaptive_within_more),
+        cmocka_unit_test(test_more_memory_is_no_longer),
+        cmocka_unit_test(test_walk_to_optimum),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

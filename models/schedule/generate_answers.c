@@ -15,6 +15,7 @@
 #include "models/schedule/search/known.h"
 #include "models/schedule/search/objective.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- times to search for ---- */
@@ -91,9 +92,11 @@ static pc_code make_times(const pc_costs *costs, search_times kind, bool has_who
 /* The asking name's contest, and what it is about. */
 typedef struct contest {
     const pc_generator *asker;
-    const pc_generate_request *request; /* its costs have sizes */
+    pc_generate_request request; /* its costs have sizes; its limit is that of the level that is on, below */
     bool with_block;
-    pc_goal goal; /* of the searches that are asked; orders are judged by the request's */
+    pc_goal goal;         /* of the searches that are asked; orders are judged by the request's */
+    int64_t *grain_bytes; /* a number a device: what all sums of its passes' memory are multiples of; owned */
+    int64_t *level_bytes; /* the limits of the lower level that is on; owned */
     int64_t
         *named_bytes; /* a number a device: what the name that is asked limits it to by itself; owned, as the next */
     int64_t *limit_bytes; /* the smaller one of that and the request's */
@@ -106,10 +109,11 @@ static pc_memory_limit limit_of(const contest *c) {
 
 /* Of the name that is asked next. */
 static void find_limits(const contest *c, const pc_generator *name) {
-    pc_searched_limits(name, c->request, c->named_bytes);
-    for (int d = 0; d < c->request->costs->devices; d++) {
-        int64_t own = c->named_bytes[d], asked = pc_memory_limit_of(c->request->memory_limit, d);
-        c->limit_bytes[d] = own < asked ? own : asked;
+    pc_searched_limits(name, &c->request, c->named_bytes);
+    for (int d = 0; d < c->request.costs->devices; d++) {
+        int64_t own = c->named_bytes[d], asked = pc_memory_limit_of(c->request.memory_limit, d);
+        int64_t limit = own < asked ? own : asked;
+        c->limit_bytes[d] = limit == PC_NO_LIMIT ? limit : limit - limit % c->grain_bytes[d];
     }
 }
 
@@ -126,8 +130,8 @@ static pc_code is_same_search(const contest *c, const pc_costs *costs, bool *sam
 
 /* *span becomes the answer's at the costs. */
 static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *costs, pc_time *span, pc_error *error) {
-    bool is_tight = pc_searched_is_tightened(name, c->request, c->named_bytes);
-    pc_generate_request request = *c->request;
+    bool is_tight = pc_searched_is_tightened(name, &c->request, c->named_bytes);
+    pc_generate_request request = c->request;
     pc_schedule schedule = {0};
     pc_block block = {0};
     request.costs = costs;
@@ -156,9 +160,9 @@ static bool is_hopeless(const contest *c, pc_time span) {
 static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, pc_time *span, pc_error *error) {
     pc_costs times;
     bool same = false;
-    pc_code code = make_times(c->request->costs, kind, c->asker->splits && !name->splits, &times, error);
+    pc_code code = make_times(c->request.costs, kind, c->asker->splits && !name->splits, &times, error);
     if (code) return code;
-    pc_costs costs = costs_at(c->request->costs, kind, &times);
+    pc_costs costs = costs_at(c->request.costs, kind, &times);
     if (kind != TIMES_COSTS) code = is_same_search(c, &costs, &same, error);
     if (!code && !same) code = search_at(c, name, &costs, span, error);
     pc_costs_free(&times);
@@ -170,7 +174,7 @@ static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, p
 static pc_code ask(contest *c, const pc_generator *name, const pc_instance *instance, pc_error *error) {
     pc_time span = 0;
     pc_bound bound = pc_known_first(instance);
-    int behind = c->request->searches_once ? TIMES_COSTS + 1 : TIMES;
+    int behind = c->request.searches_once ? TIMES_COSTS + 1 : TIMES;
     for (int kind = TIMES_COSTS; kind < behind; kind++) {
         bool is_reached = false;
         pc_code code = pc_answers_reach(&c->answers, instance, &bound, &is_reached, error);
@@ -205,9 +209,9 @@ static bool is_tightened(const pc_instance *instance, const int64_t *named_bytes
 /* What a name's own schedules are made for: its limits, and its kinds of passes. */
 static pc_code instance_of(const contest *c, const pc_generator *name, pc_instance *instance, pc_error *error) {
     pc_costs times;
-    pc_code code = make_times(c->request->costs, TIMES_COSTS, c->asker->splits && !name->splits, &times, error);
+    pc_code code = make_times(c->request.costs, TIMES_COSTS, c->asker->splits && !name->splits, &times, error);
     if (code) return code;
-    pc_costs costs = costs_at(c->request->costs, TIMES_COSTS, &times);
+    pc_costs costs = costs_at(c->request.costs, TIMES_COSTS, &times);
     code = pc_instance_create(&costs, name->placement, name->splits, c->answers.instance->microbatches, limit_of(c),
                               instance, error);
     pc_costs_free(&times);
@@ -231,14 +235,14 @@ static pc_code ask_other(contest *c, const pc_generator *name, pc_error *error) 
 }
 
 static bool has_shape(const contest *c, const pc_generator *name) {
-    const pc_generate_request *request = c->request;
+    const pc_generate_request *request = &c->request;
     return !pc_generator_check(name, request->devices, request->microbatches, request->chunks, NULL);
 }
 
 /* Whether there is such an order of this shape, and what it is known to hold is within the asker's limits: else it need
  * not be made to be turned down. */
 static bool may_count(const contest *c, const pc_generator *name) {
-    const pc_generate_request *request = c->request;
+    const pc_generate_request *request = &c->request;
     if (!has_shape(c, name)) return false;
     for (int d = 0; name->mixes && d < request->devices; d++)
         if (pc_dualpipe_v_held(request->costs, d) > c->limit_bytes[d]) return false;
@@ -249,7 +253,7 @@ static bool may_count(const contest *c, const pc_generator *name) {
 static pc_code offer_static(contest *c, const pc_generator *name, pc_error *error) {
     pc_schedule schedule = {0};
     pc_block block = {0};
-    pc_code code = pc_generate(name, c->request, &schedule, c->with_block ? &block : NULL, error);
+    pc_code code = pc_generate(name, &c->request, &schedule, c->with_block ? &block : NULL, error);
     if (!code) pc_answers_offer(&c->answers, &schedule, &block);
     return code;
 }
@@ -272,53 +276,90 @@ static pc_code ask_others(contest *c, pc_error *error) {
     return code;
 }
 
-/* ---- the same within the asker's own limits ---- */
+/* ---- the widest family ---- */
 
-static bool is_large(const contest *c) {
-    return pc_instance_is_large(c->answers.instance);
+/* The blocks of all families that have the asker's kinds of passes, within its own limits: one search, at the costs. */
+static pc_code ask_widest(contest *c, pc_error *error) {
+    const pc_generator *widest =
+        c->asker->adapts ? c->asker : pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
+    pc_bound bound = pc_bound_first(c->answers.instance);
+    pc_time span;
+    bool is_reached = false;
+    if (pc_instance_is_large(c->answers.instance) || !c->asker->splits || pc_searched_are_one(widest, c->asker))
+        return PC_OK;
+    find_limits(c, c->asker);
+    pc_code code = pc_answers_reach(&c->answers, c->answers.instance, &bound, &is_reached, error);
+    return code || is_reached ? code : ask_at(c, widest, TIMES_COSTS, &span, error);
 }
 
-/* Lowers every limit by one chunk, or to the next whole number of chunks. False where a device would have too little
+/* ---- lower levels ----
+ *
+ * With more memory no schedule shall be longer, whatever searches find. So a name gives the best of all that it would
+ * give within lower limits too. These are the levels below its own: every device has one step less from level to level.
+ * A step is the least amount by which what it holds can differ; so all limits between two levels are the lower one of
+ * them, and what is tried within any of them is tried within all above it. Once the best so far is as short as the
+ * bound says that any schedule of a level is, nothing below that level need be tried: whatever it is, it is no shorter,
+ * and so leaving it out changes no answer.
+ */
+
+enum { STEPS_OF_A_CHUNK = 8 }; /* at most: where memory comes in finer grains, a step is a whole chunk */
+
+static int64_t largest_chunk(const pc_costs *costs, int device) {
+    int64_t largest = 0;
+    for (int i = 0; i < costs->chunks; i++) {
+        int64_t chunk = costs->activation_bytes[pc_costs_index(costs, device, i)];
+        if (chunk > largest) largest = chunk;
+    }
+    return largest;
+}
+
+/* The limits of the next lower level, below those that the asker has now. False where a device would have too little
  * memory then, or has no limit. */
-static bool lower_limits(const contest *c) {
-    const pc_costs *costs = c->request->costs;
+static bool lower_level(contest *c) {
+    const pc_costs *costs = c->request.costs;
+    find_limits(c, c->asker);
     for (int d = 0; d < costs->devices; d++) {
-        int64_t chunk = 0;
-        for (int i = 0; i < costs->chunks; i++)
-            if (costs->activation_bytes[pc_costs_index(costs, d, i)] > chunk)
-                chunk = costs->activation_bytes[pc_costs_index(costs, d, i)];
+        int64_t chunk = largest_chunk(costs, d), step = c->grain_bytes[d];
+        if (step < chunk / STEPS_OF_A_CHUNK) step = chunk;
+        c->level_bytes[d] = c->limit_bytes[d];
         if (chunk == 0) continue;
         if (c->limit_bytes[d] == PC_NO_LIMIT) return false;
-        c->limit_bytes[d] = (c->limit_bytes[d] - 1) / chunk * chunk;
-        if (c->limit_bytes[d] < pc_generator_least_memory(c->asker, costs, d)) return false;
+        c->level_bytes[d] = (c->limit_bytes[d] - 1) / step * step;
+        if (c->level_bytes[d] < pc_generator_least_memory(c->asker, costs, d)) return false;
     }
+    c->request.memory_limit = (pc_memory_limit){c->level_bytes};
     return true;
 }
 
-/* One search at the costs, of this name's family, within the limits that stand. */
-static pc_code ask_once(contest *c, const pc_generator *name, pc_error *error) {
-    pc_instance instance;
-    pc_time span;
-    bool is_reached = false;
-    pc_code code = instance_of(c, name, &instance, error);
-    if (code) return code;
-    pc_bound bound = pc_bound_first(&instance);
-    code = pc_answers_reach(&c->answers, &instance, &bound, &is_reached, error);
-    if (!code && !is_reached) code = ask_at(c, name, TIMES_COSTS, &span, error);
-    pc_instance_free(&instance);
+/* All that searches; of the others only those whose limits this level lowers: elsewhere they have been asked already.
+ */
+static pc_code ask_level(contest *c, const pc_instance *instance, pc_error *error) {
+    int count;
+    const pc_generator *all = pc_generators(&count);
+    pc_code code = ask(c, c->asker, instance, error);
+    for (int i = count - 1; i >= 0 && !code; i--) {
+        if (!all[i].searches || !is_other(&all[i], c->asker)) continue;
+        pc_searched_limits(&all[i], &c->request, c->named_bytes);
+        if (is_tightened(instance, c->named_bytes)) code = ask_other(c, &all[i], error);
+    }
     return code;
 }
 
-/* The blocks of all families that have the asker's kinds of passes, and what is found within the next lower limit: with
- * more memory no schedule shall be longer. */
-static pc_code ask_within(contest *c, pc_error *error) {
-    const pc_generator *widest =
-        c->asker->adapts ? c->asker : pc_generator_find(c->asker->placement == PC_PLACEMENT_V ? "v-adaptive" : "zb-1p");
+static pc_code ask_lower_levels(contest *c, pc_error *error) {
+    const pc_memory_limit own = c->request.memory_limit;
     pc_code code = PC_OK;
-    if (is_large(c) || !c->asker->splits) return PC_OK;
-    find_limits(c, c->asker);
-    if (!pc_searched_are_one(widest, c->asker)) code = ask_once(c, widest, error);
-    if (!code && lower_limits(c)) code = ask_once(c, c->asker, error);
+    bool is_reached = pc_instance_is_large(c->answers.instance);
+    while (!code && !is_reached && lower_level(c)) {
+        pc_instance instance;
+        find_limits(c, c->asker);
+        code = instance_of(c, c->asker, &instance, error);
+        if (code) break;
+        pc_bound bound = pc_bound_first(&instance);
+        code = pc_answers_reach(&c->answers, &instance, &bound, &is_reached, error);
+        if (!code && !is_reached) code = ask_level(c, &instance, error);
+        pc_instance_free(&instance);
+    }
+    c->request.memory_limit = own;
     return code;
 }
 
@@ -334,7 +375,7 @@ static pc_code ask_for_goal(contest *c, pc_error *error) {
     pc_code code = pc_answers_reach(&c->answers, instance, &bound, &is_reached, error);
     if (code || is_reached) return code;
     find_limits(c, c->asker);
-    c->goal = c->request->goal;
+    c->goal = c->request.goal;
     code = ask_at(c, c->asker, TIMES_COSTS, &value, error);
     if (!code) pc_answers_improve(&c->answers, bound.least);
     return code;
@@ -358,9 +399,10 @@ static pc_code replace_block(pc_schedule *schedule, pc_block *block, pc_error *e
 
 static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_code code = ask(c, c->asker, c->answers.instance, error);
-    if (!code && !c->request->searches_once) code = ask_others(c, error);
-    if (!code && !c->request->searches_once) code = ask_within(c, error);
-    if (!code && c->request->goal != PC_GOAL_SPAN) code = ask_for_goal(c, error);
+    if (!code && !c->request.searches_once) code = ask_others(c, error);
+    if (!code && !c->request.searches_once) code = ask_widest(c, error);
+    if (!code && !c->request.searches_once) code = ask_lower_levels(c, error);
+    if (!code && c->request.goal != PC_GOAL_SPAN) code = ask_for_goal(c, error);
     if (!code) code = pc_instance_to_schedule(c->answers.instance, &c->answers.best, c->asker->name, schedule, error);
     if (code || !block) return code;
     *block = c->answers.block;
@@ -368,26 +410,60 @@ static pc_code find_answer(contest *c, pc_schedule *schedule, pc_block *block, p
     return replace_block(schedule, block, error);
 }
 
+/* Sums of memory are multiples of this. */
+static int64_t grain_of(const pc_instance *instance, int device) {
+    int64_t grain = 0;
+    for (int type = 0; type < instance->types; type++)
+        for (int64_t rest = llabs(instance->cells[device * instance->types + type].taken), divided; rest > 0;) {
+            divided = grain % rest;
+            grain = rest;
+            rest = divided;
+        }
+    return grain > 0 ? grain : 1;
+}
+
+static pc_code make_instance(const contest *c, pc_instance *instance, pc_error *error) {
+    const pc_generate_request *request = &c->request;
+    return pc_instance_create(request->costs, c->asker->placement, c->asker->splits, (int)request->microbatches,
+                              limit_of(c), instance, error);
+}
+
+/* The asker's instance, within limits rounded down to what can be held. */
+static pc_code begin(contest *c, pc_instance *instance, pc_error *error) {
+    for (int d = 0; d < c->request.costs->devices; d++) c->grain_bytes[d] = 1;
+    find_limits(c, c->asker);
+    pc_code code = make_instance(c, instance, error);
+    if (code) return code;
+    for (int d = 0; d < instance->devices; d++) c->grain_bytes[d] = grain_of(instance, d);
+    pc_instance_free(instance);
+    find_limits(c, c->asker);
+    return make_instance(c, instance, error);
+}
+
 static pc_code search_within_limits(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                                     pc_block *block, pc_error *error) {
-    const pc_costs *costs = request->costs;
-    contest c = {.asker = self, .request = request, .with_block = block != NULL};
+    size_t devices = (size_t)request->costs->devices;
+    contest c = {.asker = self, .request = *request, .with_block = block != NULL};
     pc_instance instance = {0};
     pc_objective objective;
-    c.named_bytes = pc_alloc((size_t)costs->devices, sizeof *c.named_bytes);
-    c.limit_bytes = pc_alloc((size_t)costs->devices, sizeof *c.limit_bytes);
-    pc_code code = c.named_bytes && c.limit_bytes ? PC_OK : pc_error_no_memory(error);
-    if (!code) find_limits(&c, self);
-    if (!code)
-        code = pc_instance_create(costs, self->placement, self->splits, (int)request->microbatches, limit_of(&c),
-                                  &instance, error);
-    if (!code) instance.objective = pc_objective_make(request->goal, costs, request->tails, &objective);
-    if (!code) code = pc_answers_create(&instance, costs, &c.answers, error);
+    int64_t *const numbers = pc_alloc(4 * devices, sizeof *numbers);
+    if (!numbers) return pc_error_no_memory(error);
+    c.named_bytes = numbers;
+    c.limit_bytes = numbers + devices;
+    c.grain_bytes = numbers + 2 * devices;
+    c.level_bytes = numbers + 3 * devices;
+    pc_search_memo *own = NULL;
+    pc_code code = begin(&c, &instance, error);
+    if (!code && !request->memo && !pc_instance_is_large(&instance))
+        code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &own, error);
+    if (own) c.request.memo = own;
+    if (!code) instance.objective = pc_objective_make(request->goal, request->costs, request->tails, &objective);
+    if (!code) code = pc_answers_create(&instance, request->costs, &c.answers, error);
     if (!code) code = find_answer(&c, schedule, block, error);
     pc_answers_free(&c.answers);
     pc_instance_free(&instance);
-    pc_free(c.limit_bytes);
-    pc_free(c.named_bytes);
+    pc_search_memo_free(own);
+    pc_free(numbers);
     return code;
 }
 

@@ -264,21 +264,23 @@ bool pc_searched_is_tightened(const pc_generator *self, const pc_generate_reques
     return false;
 }
 
+enum { WALKS = 4 };
+
 /* Families of a few blocks make less effort than those that go through thousands; 1F1B-V makes little where the block
- * that is made for its limit fits. */
+ * that is made for its limit fits. Only the widest go for walks, for the others ask them (generate_answers.c). */
 static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
     switch (name) {
     case PC_SEARCHED_ZB_1P:
     case PC_SEARCHED_ZB_2P:
-        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 12000, 6};
+        return (pc_search_effort){400, 48, 2, 8, 8, 3, 24, 0, 12000, WALKS, 6};
     case PC_SEARCHED_1F1B_V:
-        return is_tight ? (pc_search_effort){400, 48, 2, 12, 8, 4, 150, 5, 4000, 6}
-                        : (pc_search_effort){64, 16, 2, 8, 8, 2, 16, 1, 800, 4};
+        return is_tight ? (pc_search_effort){400, 48, 2, 12, 8, 4, 150, 5, 4000, 0, 6}
+                        : (pc_search_effort){64, 16, 2, 8, 8, 2, 16, 1, 800, 0, 4};
     case PC_SEARCHED_ZB_V:
     case PC_SEARCHED_V_ADAPTIVE:
-        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 6200, 6};
+        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 1, 6200, WALKS, 6};
     default:
-        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 0, 6000, 4};
+        return (pc_search_effort){64, 16, 2, 8, 8, 3, 24, 0, 6000, 0, 4};
     }
 }
 

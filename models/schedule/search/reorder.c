@@ -4,6 +4,7 @@
 #include "engine/random.h"
 #include "models/schedule/search/objective.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define NEVER   (INT64_MAX / 2)
@@ -11,30 +12,55 @@
 
 enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1 };
 
+/* One type of one device, laid out for sweeps: what its cell says, and where its numbers stand, by microbatch. */
+typedef struct lane {
+    const pc_time *before, *own; /* when the passes that it waits for end; NULL: none */
+    pc_time *end;                /* when its own do, in this sweep; NOT_YET */
+    int32_t *position;           /* where they stand in the old order of their device */
+    pc_time before_delay;
+    pc_time earliest; /* no pass starts before; 0 without an objective */
+    pc_time duration;
+    pc_time after_delay; /* to the device that waits for it */
+    int64_t taken;
+    int32_t after; /* that device, if it is another one; or PC_INSTANCE_NONE */
+    int32_t done;  /* how many have run */
+} lane;
+
 /* Where one device stands in a sweep. */
 typedef struct device_state {
+    const pc_instance_pass *old;
+    const pc_time *old_start;
+    pc_instance_pass *made;
+    pc_time *start;
+    int64_t *level; /* memory after each pass of the old order, with what was pulled ahead */
+    lane *lanes;    /* a number a type */
     int64_t cursor; /* the first pass of the old order that may be left to run */
     int64_t filled; /* passes of the new order so far */
     pc_time free;   /* when the last of them ends */
 } device_state;
+
+/* When a device wants to decide. */
+typedef struct turn {
+    pc_time time;
+    int32_t device;
+} turn;
 
 struct pc_reorder {
     const pc_instance *instance; /* the user's */
     pc_instance mirror;
     pc_time *end;      /* [devices][types][microbatches]: when a pass of this sweep ends; NOT_YET */
     int32_t *position; /* the same shape: where it stands in the old order of its device */
-    int64_t *level;    /* [devices][passes]: memory after each pass of the old order, with what was pulled ahead */
-    int32_t *done;     /* [devices][types] */
+    int64_t *level;    /* [devices][passes] */
+    lane *lanes[2];    /* [devices][types], of the user's instance and of the mirror */
+    int32_t *done;     /* [devices][types], when squeezing and packing */
     device_state *device;
-    pc_time *next;   /* a number a device: when it wants to decide */
-    int32_t *winner; /* a tournament over `next`: winner[1] is the device with the least, the first where equal */
+    turn *turns; /* a tournament: turns[leaves + d] is device d's, turns[1] the one with the least time, the first where
+                  * equal */
     int leaves;
-    pc_time *release;     /* a number a device: it does nothing before */
-    pc_time *shortest;    /* a number a device: its shortest pass */
-    pc_time *head, *tail; /* [devices][types]: no pass starts earlier, forward and backwards; NULL without an objective
-                           */
-    int64_t *window;      /* a number a device: how far ahead in the old order a pass may be pulled from */
-    int32_t *ready;       /* devices that may go on when squeezing; a stack */
+    pc_time *release;  /* a number a device: it does nothing before */
+    pc_time *shortest; /* a number a device: its shortest pass */
+    int64_t *window;   /* a number a device: how far ahead in the old order a pass may be pulled from */
+    int32_t *ready;    /* devices that may go on when squeezing; a stack */
     int ready_count;
     pc_instance_order to, fro, now, trial, walk;
 };
@@ -52,25 +78,36 @@ static bool allocate(pc_reorder *r) {
     r->end = pc_alloc(all, sizeof *r->end);
     r->position = pc_alloc(all, sizeof *r->position);
     r->level = pc_alloc(all, sizeof *r->level);
+    for (int i = 0; i < 2; i++) r->lanes[i] = pc_alloc(devices * (size_t)r->instance->types, sizeof(lane));
     r->done = pc_alloc(devices * (size_t)r->instance->types, sizeof *r->done);
     r->device = pc_alloc(devices, sizeof *r->device);
     r->leaves = leaves_for(r->instance->devices);
-    r->next = pc_alloc((size_t)r->leaves, sizeof *r->next);
-    r->winner = pc_alloc((size_t)r->leaves * 2, sizeof *r->winner);
+    r->turns = pc_alloc((size_t)r->leaves * 2, sizeof *r->turns);
     r->release = pc_alloc(devices, sizeof *r->release);
     r->shortest = pc_alloc(devices, sizeof *r->shortest);
     r->ready = pc_alloc(devices, sizeof *r->ready);
     r->window = pc_alloc(devices, sizeof *r->window);
-    return r->end && r->position && r->level && r->done && r->device && r->next && r->winner && r->release &&
-           r->shortest && r->ready && r->window;
+    return r->end && r->position && r->level && r->lanes[0] && r->lanes[1] && r->done && r->device && r->turns &&
+           r->release && r->shortest && r->ready && r->window;
 }
 
-static bool allocate_objective(pc_reorder *r) {
-    int cells = r->instance->devices * r->instance->types;
-    r->head = pc_alloc((size_t)cells, sizeof *r->head);
-    r->tail = pc_alloc((size_t)cells, sizeof *r->tail);
-    for (int i = 0; r->head && i < cells; i++) r->head[i] = pc_objective_ready(r->instance, i);
-    return r->head && r->tail;
+static void fill_lanes(pc_reorder *r, const pc_instance *instance, lane *lanes) {
+    int64_t m = instance->microbatches;
+    for (int i = 0; i < instance->devices * instance->types; i++) {
+        const pc_instance_cell *cell = &instance->cells[i];
+        int after = cell->after == PC_INSTANCE_NONE ? PC_INSTANCE_NONE : cell->after / instance->types;
+        bool is_sent = after != PC_INSTANCE_NONE && after != i / instance->types;
+        lanes[i] = (lane){.before = cell->before == PC_INSTANCE_NONE ? NULL : r->end + cell->before * m,
+                          .own = cell->own == PC_INSTANCE_NONE ? NULL : r->end + cell->own * m,
+                          .end = r->end + i * m,
+                          .position = r->position + i * m,
+                          .before_delay = cell->before_delay,
+                          .earliest = instance->objective ? pc_objective_ready(instance, i) : 0,
+                          .duration = cell->duration,
+                          .after_delay = is_sent ? instance->cells[cell->after].before_delay : 0,
+                          .taken = cell->taken,
+                          .after = is_sent ? after : PC_INSTANCE_NONE};
+    }
 }
 
 static pc_time shortest_pass(const pc_instance *instance, int device) {
@@ -93,20 +130,21 @@ pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_
     if (!code) code = pc_instance_order_create(instance, &r->trial, error);
     if (!code) code = pc_instance_order_create(instance, &r->walk, error);
     if (!code && !allocate(r)) code = pc_error_no_memory(error);
-    if (!code && instance->objective && !allocate_objective(r)) code = pc_error_no_memory(error);
     if (code) {
         pc_reorder_free(r);
         return code;
     }
     for (int d = 0; d < instance->devices; d++) r->shortest[d] = shortest_pass(instance, d);
+    fill_lanes(r, instance, r->lanes[0]);
+    fill_lanes(r, &r->mirror, r->lanes[1]);
     *reorder = r;
     return PC_OK;
 }
 
 void pc_reorder_free(pc_reorder *r) {
     if (!r) return;
-    void *const arrays[] = {r->end,     r->position, r->level, r->done,   r->device, r->next, r->winner,
-                            r->release, r->shortest, r->ready, r->window, r->head,   r->tail};
+    void *const arrays[] = {r->end,    r->position, r->level,   r->lanes[0], r->lanes[1], r->done,
+                            r->device, r->turns,    r->release, r->shortest, r->ready,    r->window};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_instance_mirror_free(&r->mirror);
     pc_instance_order_free(&r->to);
@@ -119,27 +157,31 @@ void pc_reorder_free(pc_reorder *r) {
 
 /* ---- who decides next ---- */
 
-static void play_from(pc_reorder *r, int node) {
-    for (; node >= 1; node /= 2) {
-        int left = r->winner[2 * (size_t)node], right = r->winner[2 * (size_t)node + 1];
-        r->winner[node] = r->next[right] < r->next[left] ? right : left;
+static inline turn first_turn(turn left, turn right) {
+    return right.time < left.time ? right : left;
+}
+
+/* Where another device comes first as before, all above stands. */
+static inline void set_next(pc_reorder *r, int device, pc_time time) {
+    turn *turns = r->turns;
+    unsigned node = (unsigned)(r->leaves + device);
+    turns[node].time = time;
+    for (node /= 2; node >= 1; node /= 2) {
+        turn first = first_turn(turns[2 * (size_t)node], turns[2 * (size_t)node + 1]);
+        if (first.device == turns[node].device && first.device != device) return;
+        turns[node] = first;
     }
 }
 
-static inline void set_next(pc_reorder *r, int device, pc_time time) {
-    r->next[device] = time;
-    play_from(r, (r->leaves + device) / 2);
+static inline pc_time next_of(const pc_reorder *r, int device) {
+    return r->turns[r->leaves + device].time;
 }
 
 static void start_tournament(pc_reorder *r) {
-    for (int i = 0; i < r->leaves; i++) {
-        r->winner[r->leaves + i] = i;
-        r->next[i] = i < r->instance->devices ? r->device[i].free : NEVER;
-    }
-    for (int node = r->leaves - 1; node >= 1; node--) {
-        int left = r->winner[2 * (size_t)node], right = r->winner[2 * (size_t)node + 1];
-        r->winner[node] = r->next[right] < r->next[left] ? right : left;
-    }
+    for (int i = 0; i < r->leaves; i++)
+        r->turns[r->leaves + i] = (turn){i < r->instance->devices ? r->device[i].free : NEVER, i};
+    for (int node = r->leaves - 1; node >= 1; node--)
+        r->turns[node] = first_turn(r->turns[2 * (size_t)node], r->turns[2 * (size_t)node + 1]);
 }
 
 /* ---- one sweep ---- */
@@ -150,97 +192,88 @@ typedef struct sweep {
     const pc_instance *instance;
     const pc_instance_order *old;
     pc_instance_order *made;
-    bool strict;             /* a gap ends where the next pass is known to be ready, also if it started later before */
-    const pc_time *earliest; /* [devices][types]; NULL: no pass has to wait for itself */
+    bool strict; /* a gap ends where the next pass is known to be ready, also if it started later before */
 } sweep;
 
-static inline int64_t index_of(const sweep *s, int cell, int microbatch) {
-    return (int64_t)cell * s->instance->microbatches + microbatch;
-}
-
 /* When the passes that this one waits for have ended and sent; NEVER where that is not known yet. */
-static inline pc_time ready_at(const sweep *s, const pc_instance_cell *cell, int microbatch) {
+static inline pc_time ready_at(const lane *l, int microbatch) {
     pc_time ready = 0;
-    if (cell->before != PC_INSTANCE_NONE) {
-        pc_time end = s->r->end[index_of(s, cell->before, microbatch)];
+    if (l->before) {
+        pc_time end = l->before[microbatch];
         if (end == NOT_YET) return NEVER;
-        ready = end + cell->before_delay;
+        ready = end + l->before_delay;
     }
-    if (cell->own != PC_INSTANCE_NONE) {
-        pc_time end = s->r->end[index_of(s, cell->own, microbatch)];
+    if (l->own) {
+        pc_time end = l->own[microbatch];
         if (end == NOT_YET) return NEVER;
         if (end > ready) ready = end;
-    } else if (s->earliest) { /* F, and backwards the last passes of a chunk: neither has an own one */
-        pc_time earliest = s->earliest[cell - s->instance->cells];
-        if (earliest > ready) ready = earliest;
+    } else if (l->earliest > ready) { /* F, and backwards the last passes of a chunk: neither has an own one */
+        ready = l->earliest;
     }
     return ready;
 }
 
-/* Tells the device that waits for this pass when its input arrives. */
-static inline void notify(const sweep *s, int device, const pc_instance_cell *cell, pc_time end) {
-    if (cell->after == PC_INSTANCE_NONE) return;
-    int other = cell->after / s->instance->types;
-    if (other == device) return;
-    pc_time arrival = end + s->instance->cells[cell->after].before_delay;
-    if (arrival < s->r->device[other].free) arrival = s->r->device[other].free;
-    if (arrival < s->r->next[other]) set_next(s->r, other, arrival);
+/* Tells a device that waits for a pass when its input arrives. */
+static inline void notify(pc_reorder *r, int device, pc_time arrival) {
+    if (arrival < r->device[device].free) arrival = r->device[device].free;
+    if (arrival < next_of(r, device)) set_next(r, device, arrival);
 }
 
-static inline void run_pass(const sweep *s, int device, int type, int microbatch, pc_time start) {
-    int cell_index = device * s->instance->types + type;
-    const pc_instance_cell *cell = &s->instance->cells[cell_index];
-    device_state *state = &s->r->device[device];
-    int64_t place = device * s->instance->passes + state->filled++;
-    s->made->pass[place] = pc_instance_pass_make(type, microbatch);
-    s->made->start[place] = start;
-    state->free = s->r->end[index_of(s, cell_index, microbatch)] = start + cell->duration;
-    s->r->done[cell_index]++;
-    notify(s, device, cell, state->free);
+static inline void run_pass(pc_reorder *r, device_state *state, int type, int microbatch, pc_time start) {
+    lane *l = &state->lanes[type];
+    int64_t place = state->filled++;
+    pc_time end = start + l->duration;
+    state->made[place] = pc_instance_pass_make(type, microbatch);
+    state->start[place] = start;
+    state->free = l->end[microbatch] = end;
+    l->done++;
+    if (l->after != PC_INSTANCE_NONE) notify(r, l->after, end + l->after_delay);
 }
 
-/* Whether memory allows to run a pass now that stands `place` in the old order: it adds `taken` from here to there. */
-static bool fits_memory(const sweep *s, int device, int64_t place, int64_t taken) {
+static inline bool has_run(const device_state *state, pc_instance_pass pass) {
+    return state->lanes[pc_instance_pass_type(pass)].end[pc_instance_pass_microbatch(pass)] != NOT_YET;
+}
+
+/* Whether memory, of which there is `most` beside it, allows to run a pass now that stands `place` in the old order: it
+ * adds what it takes from here to there. */
+static bool fits_memory(const device_state *state, int64_t place, int64_t taken, int64_t most) {
     if (taken <= 0) return true;
-    int64_t base = device * s->instance->passes, most = s->instance->limit[device] - taken;
-    const device_state *state = &s->r->device[device];
-    pc_instance_pass head = s->old->pass[base + state->cursor];
-    const pc_instance_cell *head_cell = &s->instance->cells[device * s->instance->types + pc_instance_pass_type(head)];
-    if (s->r->level[base + state->cursor] - head_cell->taken > most) return false;
-    for (int64_t k = state->cursor; k < place; k++) {
-        if (s->r->level[base + k] <= most) continue;
-        pc_instance_pass pass = s->old->pass[base + k];
-        int cell = device * s->instance->types + pc_instance_pass_type(pass);
-        if (s->r->end[index_of(s, cell, pc_instance_pass_microbatch(pass))] == NOT_YET) return false;
-    }
+    const lane *head = &state->lanes[pc_instance_pass_type(state->old[state->cursor])];
+    if (state->level[state->cursor] - head->taken > most) return false;
+    for (int64_t k = state->cursor; k < place; k++)
+        if (state->level[k] > most && !has_run(state, state->old[k])) return false;
     return true;
 }
 
 /* Runs the pass of this type that is next, ahead of what the old order has before it. */
-static void pull(const sweep *s, int device, int type, pc_time time) {
-    int cell = device * s->instance->types + type, microbatch = s->r->done[cell];
-    int64_t base = device * s->instance->passes, place = s->r->position[index_of(s, cell, microbatch)];
-    int64_t taken = s->instance->cells[cell].taken;
-    run_pass(s, device, type, microbatch, time);
+static void pull(const sweep *s, device_state *state, int type, pc_time time) {
+    const lane *l = &state->lanes[type];
+    int microbatch = l->done;
+    int64_t place = l->position[microbatch], taken = l->taken;
+    run_pass(s->r, state, type, microbatch, time);
     if (taken != 0)
-        for (int64_t k = s->r->device[device].cursor; k < place; k++) s->r->level[base + k] += taken;
+        for (int64_t k = state->cursor; k < place; k++) state->level[k] += taken;
 }
 
 /* Which pass to pull into a gap that begins at `time` and ends at `gap_end`: the first one in the old order that is
  * ready and fits; its type, or PC_INSTANCE_NONE. `soon` becomes the next time at which anything is known to be ready.
  */
 static int choose(const sweep *s, int device, int head_type, pc_time time, pc_time gap_end, pc_time *soon) {
-    int best = PC_INSTANCE_NONE;
-    int64_t best_place = s->r->device[device].cursor + s->r->window[device];
-    for (int type = 0; type < s->instance->types; type++) {
-        int cell_index = device * s->instance->types + type, microbatch = s->r->done[cell_index];
-        if (type == head_type || microbatch >= s->instance->microbatches) continue;
-        const pc_instance_cell *cell = &s->instance->cells[cell_index];
-        pc_time ready = ready_at(s, cell, microbatch);
-        if (ready > time && ready < *soon) *soon = ready;
-        if (ready > time || cell->duration > gap_end - time) continue;
-        int64_t place = s->r->position[index_of(s, cell_index, microbatch)];
-        if (place >= best_place || !fits_memory(s, device, place, cell->taken)) continue;
+    const device_state *state = &s->r->device[device];
+    int best = PC_INSTANCE_NONE, types = s->instance->types, m = s->instance->microbatches;
+    int64_t best_place = state->cursor + s->r->window[device], limit = s->instance->limit[device];
+    for (int type = 0; type < types; type++) {
+        const lane *l = &state->lanes[type];
+        int microbatch = l->done;
+        if (type == head_type || microbatch >= m) continue;
+        pc_time ready = ready_at(l, microbatch);
+        if (ready > time) {
+            if (ready < *soon) *soon = ready;
+            continue;
+        }
+        if (l->duration > gap_end - time) continue;
+        int64_t place = l->position[microbatch];
+        if (place >= best_place || !fits_memory(state, place, l->taken, limit - l->taken)) continue;
         best = type;
         best_place = place;
     }
@@ -253,21 +286,21 @@ static inline pc_time end_of_gap(const sweep *s, pc_time ready, pc_time before) 
     return s->strict || ready > before ? ready : before;
 }
 
-/* The old order's first pass that has not run. False where all have. */
-static inline bool find_head(const sweep *s, int device, pc_instance_pass *head) {
-    device_state *state = &s->r->device[device];
-    if (state->filled == s->instance->passes) return false;
-    for (int64_t base = device * s->instance->passes;; state->cursor++) {
-        *head = s->old->pass[base + state->cursor];
-        int cell = device * s->instance->types + pc_instance_pass_type(*head);
-        if (s->r->end[index_of(s, cell, pc_instance_pass_microbatch(*head))] == NOT_YET) return true;
-    }
+/* The old order's first pass that has not run. False where all have. Where nothing is pulled ahead it stands next. */
+static inline bool find_head(device_state *state, int64_t passes, pc_instance_pass *head) {
+    int64_t cursor = state->cursor;
+    if (state->filled == passes) return false;
+    if (state->filled > cursor)
+        while (has_run(state, state->old[cursor])) cursor++;
+    *head = state->old[cursor];
+    state->cursor = cursor;
+    return true;
 }
 
 /* Fills the gap at `time`, or says when to look again. False where the device has nothing to do now. */
 static bool fill_gap(const sweep *s, int device, pc_instance_pass head, pc_time ready, pc_time time) {
-    pc_time before = s->old->start[device * s->instance->passes + s->r->device[device].cursor], soon = ready;
-    pc_time gap_end = end_of_gap(s, ready, before);
+    device_state *state = &s->r->device[device];
+    pc_time gap_end = end_of_gap(s, ready, state->old_start[state->cursor]), soon = ready;
     int type = PC_INSTANCE_NONE;
     if (gap_end - time >= s->r->shortest[device])
         type = choose(s, device, pc_instance_pass_type(head), time, gap_end, &soon);
@@ -275,21 +308,23 @@ static bool fill_gap(const sweep *s, int device, pc_instance_pass head, pc_time 
         set_next(s->r, device, soon);
         return false;
     }
-    pull(s, device, type, time);
+    pull(s, state, type, time);
     return true;
 }
 
 /* The device decides at `now`. It runs its next pass as long as that is ready, whatever the others do; into a gap it
  * looks only at the time of the sweep, when all that comes before is known. */
 static void decide(const sweep *s, int device, pc_time now) {
-    const device_state *state = &s->r->device[device];
+    device_state *state = &s->r->device[device];
+    int64_t passes = s->instance->passes;
     pc_instance_pass head;
     pc_time time = now;
-    while (find_head(s, device, &head)) {
+    while (find_head(state, passes, &head)) {
         int type = pc_instance_pass_type(head), microbatch = pc_instance_pass_microbatch(head);
-        pc_time ready = ready_at(s, &s->instance->cells[device * s->instance->types + type], microbatch);
+        pc_time ready = ready_at(&state->lanes[type], microbatch);
         if (ready <= time) {
-            run_pass(s, device, type, microbatch, ready > state->free ? ready : state->free);
+            run_pass(s->r, state, type, microbatch, ready > state->free ? ready : state->free);
+            state->cursor++;
         } else if (time > now) {
             set_next(s->r, device, time);
             return;
@@ -304,16 +339,24 @@ static void decide(const sweep *s, int device, pc_time now) {
 static void start_device(const sweep *s, int device, pc_time release) {
     pc_reorder *r = s->r;
     int64_t base = device * s->instance->passes, level = 0;
-    r->device[device] = (device_state){.free = release};
-    for (int type = 0; type < s->instance->types; type++) r->done[device * s->instance->types + type] = 0;
-    for (int64_t k = base; k < base + s->instance->passes; k++) {
-        pc_instance_pass pass = s->old->pass[k];
-        int cell = device * s->instance->types + pc_instance_pass_type(pass);
-        int64_t i = index_of(s, cell, pc_instance_pass_microbatch(pass));
-        r->position[i] = (int32_t)(k - base);
-        r->end[i] = NOT_YET;
-        r->level[k] = level += s->instance->cells[cell].taken;
+    int types = s->instance->types;
+    lane *lanes = r->lanes[s->instance == r->instance ? 0 : 1] + (ptrdiff_t)device * types;
+    device_state *state = &r->device[device];
+    *state = (device_state){.old = s->old->pass + base,
+                            .old_start = s->old->start + base,
+                            .made = s->made->pass + base,
+                            .start = s->made->start + base,
+                            .level = r->level + base,
+                            .lanes = lanes,
+                            .free = release};
+    for (int type = 0; type < types; type++) lanes[type].done = 0;
+    for (int64_t k = 0; k < s->instance->passes; k++) {
+        pc_instance_pass pass = state->old[k];
+        const lane *l = &lanes[pc_instance_pass_type(pass)];
+        l->position[pc_instance_pass_microbatch(pass)] = (int32_t)k;
+        state->level[k] = level += l->taken;
     }
+    memset(r->end + base, 0xff, (size_t)s->instance->passes * sizeof *r->end); /* NOT_YET */
 }
 
 /* Span and makespan of the new order; for the span, what the instance has in its place. */
@@ -332,7 +375,7 @@ static bool run_sweep(const sweep *s, const pc_time *release) {
     pc_reorder *r = s->r;
     for (int d = 0; d < s->instance->devices; d++) start_device(s, d, release ? release[d] : 0);
     start_tournament(r);
-    for (int d; r->next[d = r->winner[1]] < NEVER;) decide(s, d, r->next[d]);
+    for (turn first; (first = r->turns[1]).time < NEVER;) decide(s, first.device, first.time);
     for (int d = 0; d < s->instance->devices; d++)
         if (r->device[d].filled < s->instance->passes) return false;
     measure(s);
@@ -359,25 +402,26 @@ static int64_t peak_of(const pc_instance *instance, const pc_instance_order *ord
 /* Without gaps to fill the order of events does not matter: a device runs on until it waits for another one, and that
  * one wakes it. */
 static void squeeze_device(const sweep *s, int device) {
-    const pc_instance *instance = s->instance;
     pc_reorder *r = s->r;
     device_state *state = &r->device[device];
-    for (int64_t base = device * instance->passes; state->cursor < instance->passes; state->cursor++) {
-        pc_instance_pass pass = s->old->pass[base + state->cursor];
-        int cell_index = device * instance->types + pc_instance_pass_type(pass),
-            microbatch = pc_instance_pass_microbatch(pass);
-        const pc_instance_cell *cell = &instance->cells[cell_index];
-        pc_time ready = ready_at(s, cell, microbatch);
-        if (ready == NEVER) return;
-        pc_time start = ready > state->free ? ready : state->free;
-        s->made->start[base + state->cursor] = start;
-        state->free = r->end[index_of(s, cell_index, microbatch)] = start + cell->duration;
-        int other = cell->after == PC_INSTANCE_NONE ? device : cell->after / instance->types;
-        if (other != device && r->done[other] == 0) {
+    int64_t passes = s->instance->passes, cursor = state->cursor;
+    pc_time free = state->free;
+    for (; cursor < passes; cursor++) {
+        pc_instance_pass pass = state->old[cursor];
+        const lane *l = &state->lanes[pc_instance_pass_type(pass)];
+        int microbatch = pc_instance_pass_microbatch(pass), other = l->after;
+        pc_time ready = ready_at(l, microbatch);
+        if (ready == NEVER) break;
+        pc_time start = ready > free ? ready : free;
+        state->start[cursor] = start;
+        free = l->end[microbatch] = start + l->duration;
+        if (other != PC_INSTANCE_NONE && r->done[other] == 0) {
             r->done[other] = 1;
             r->ready[r->ready_count++] = other;
         }
     }
+    state->cursor = cursor;
+    state->free = free;
 }
 
 /* Here r->done says, for each device, whether it stands in the stack. */
@@ -387,7 +431,10 @@ static bool run_squeeze(const sweep *s) {
     memset(r->end, 0xff, (size_t)devices * (size_t)s->instance->passes * sizeof *r->end); /* NOT_YET */
     r->ready_count = 0;
     for (int d = devices - 1; d >= 0; d--) {
-        r->device[d] = (device_state){0};
+        int64_t base = d * s->instance->passes;
+        r->device[d] = (device_state){.old = s->old->pass + base,
+                                      .start = s->made->start + base,
+                                      .lanes = r->lanes[0] + (ptrdiff_t)d * s->instance->types};
         r->done[d] = 1;
         r->ready[r->ready_count++] = d;
     }
@@ -404,7 +451,7 @@ static bool run_squeeze(const sweep *s) {
 
 bool pc_reorder_squeeze(pc_reorder *r, pc_instance_order *order) {
     int64_t peak = peak_of(r->instance, order);
-    sweep s = {.r = r, .instance = r->instance, .old = order, .made = order, .earliest = r->head};
+    sweep s = {.r = r, .instance = r->instance, .old = order, .made = order};
     if (peak < 0 || !run_squeeze(&s)) return false;
     order->peak = peak;
     return true;
@@ -505,7 +552,8 @@ void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_instance_order *or
         next_in_block(&k, d, &r->device[d].free);
     }
     start_tournament(r);
-    for (int d; r->next[d = r->winner[1]] < NEVER;) {
+    while (r->turns[1].time < NEVER) {
+        int d = r->turns[1].device;
         pack_pass(&k, d, next_in_block(&k, d, &start));
         next_in_block(&k, d, &start);
         set_next(r, d, start);
@@ -533,19 +581,19 @@ static void reverse(const pc_instance *instance, const pc_instance_order *from, 
  * last pass. No other pass backwards waits for itself. */
 static pc_time find_latest(pc_reorder *r, const pc_instance_order *order) {
     const pc_instance *instance = r->instance;
-    int chunks = instance->chunks;
     pc_time last = 0;
     for (int d = 0; d < instance->devices; d++) {
         pc_device_ends ends = pc_objective_ends(instance, order, d);
+        lane *lanes = r->lanes[1] + (ptrdiff_t)(d + 1) * instance->types - instance->chunks;
         pc_objective_latest(instance, d, order->span, &ends);
         r->release[d] = ends.end;
-        memcpy(r->tail + (d + 1) * instance->types - chunks, ends.chunk_end, (size_t)chunks * sizeof *r->tail);
+        for (int c = 0; c < instance->chunks; c++) lanes[c].earliest = ends.chunk_end[c];
         if (ends.end > last) last = ends.end;
     }
     for (int d = 0; d < instance->devices; d++) {
-        pc_time *tail = r->tail + (d + 1) * instance->types - chunks;
+        lane *lanes = r->lanes[1] + (ptrdiff_t)(d + 1) * instance->types - instance->chunks;
         r->release[d] = last - r->release[d];
-        for (int c = 0; c < chunks; c++) tail[c] = last - tail[c];
+        for (int c = 0; c < instance->chunks; c++) lanes[c].earliest = last - lanes[c].earliest;
     }
     return last;
 }
@@ -592,11 +640,11 @@ static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
     pc_time end = find_releases(r, &r->now);
     reverse(r->instance, &r->now, end, &r->to);
     draw_windows(r, stream);
-    sweep backwards = {r, &r->mirror, &r->to, &r->fro, strict, r->tail};
+    sweep backwards = {r, &r->mirror, &r->to, &r->fro, strict};
     if (!run_sweep(&backwards, r->release)) return false;
     reverse(r->instance, &r->fro, end, &r->to);
     draw_windows(r, stream);
-    sweep forward = {r, r->instance, &r->to, &r->now, strict, r->head};
+    sweep forward = {r, r->instance, &r->to, &r->now, strict};
     return run_sweep(&forward, NULL);
 }
 
@@ -637,17 +685,40 @@ void pc_reorder_move(const pc_instance *instance, uint64_t *stream, pc_instance_
     *(is_later ? last : first) = moved;
 }
 
+/* The next place of a walk: a few passes moved, and not improved yet. */
+static bool step_aside(pc_reorder *r, uint64_t *stream) {
+    pc_instance_order_copy(r->instance, &r->walk, &r->trial);
+    for (int moves = 1 + (int)(draw(stream) % MOVES); moves > 0; moves--)
+        pc_reorder_move(r->instance, stream, &r->trial);
+    return pc_reorder_squeeze(r, &r->trial);
+}
+
 void pc_reorder_kick(pc_reorder *r, int kicks, int patience, int way, pc_time enough, pc_instance_order *order) {
     uint64_t stream = pc_seed_of((uint64_t)way);
     pc_instance_order_copy(r->instance, order, &r->walk);
     for (int kick = 0, without_gain = 0; kick < kicks && without_gain < patience && order->span > enough; kick++) {
-        pc_instance_order_copy(r->instance, &r->walk, &r->trial);
-        for (int moves = 1 + (int)(draw(&stream) % MOVES); moves > 0; moves--)
-            pc_reorder_move(r->instance, &stream, &r->trial);
-        if (!pc_reorder_squeeze(r, &r->trial)) continue;
+        if (!step_aside(r, &stream)) continue;
         pc_reorder_improve(r, ROUNDS_AFTER_A_KICK, kick % 2, enough, &r->trial);
         if (r->trial.span <= r->walk.span) pc_instance_order_copy(r->instance, &r->trial, &r->walk);
         without_gain = r->walk.span < order->span ? 0 : without_gain + 1;
+        if (r->walk.span < order->span) pc_instance_order_copy(r->instance, &r->walk, order);
+    }
+}
+
+/* ---- walks ---- */
+
+enum { FAR_OFF = 2 }; /* of the first device's shortest passes: what a kick may cost before it is improved */
+
+void pc_reorder_walk(pc_reorder *r, int kicks, int way, pc_time enough, pc_instance_order *order) {
+    uint64_t stream = pc_seed_of(~(uint64_t)way);
+    double shortest = (double)r->shortest[0];
+    pc_instance_order_copy(r->instance, order, &r->walk);
+    for (int kick = 0; kick < kicks && order->span > enough; kick++) {
+        double cooling = (double)(kicks - kick) / kicks, drawn = (double)draw(&stream) / 0x1p32;
+        if (!step_aside(r, &stream) || r->trial.span > r->walk.span + FAR_OFF * r->shortest[0]) continue;
+        pc_reorder_improve(r, ROUNDS_AFTER_A_KICK, kick % 2, enough, &r->trial);
+        if (r->trial.span > r->walk.span + (pc_time)(drawn * cooling * shortest)) continue;
+        pc_instance_order_copy(r->instance, &r->trial, &r->walk);
         if (r->walk.span < order->span) pc_instance_order_copy(r->instance, &r->walk, order);
     }
 }

@@ -56,4 +56,9 @@ void pc_reorder_kick(pc_reorder *reorder, int kicks, int patience, int way, pc_t
 /* Moves a drawn pass of a drawn device up to six places; not past others of its type. Writes order->pass alone. */
 void pc_reorder_move(const pc_instance *instance, uint64_t *stream, pc_instance_order *order);
 
+/* The same, but it goes on from longer orders too: by up to a pass at first, and less and less towards the end
+ * (simulated annealing, with a threshold that is drawn). For small instances, where the shortest order can be hidden
+ * behind longer ones. */
+void pc_reorder_walk(pc_reorder *reorder, int kicks, int way, pc_time enough, pc_instance_order *order);
+
 #endif

@@ -14,6 +14,10 @@
 
 enum { FAVOURITES = 3 }; /* blocks that may be tried before all others */
 
+static pc_time later_of(pc_time a, pc_time b) {
+    return a > b ? a : b;
+}
+
 /* ---- packed blocks ---- */
 
 /* Makes an entry whose block is packed first; in the coarse instances it is only repeated, as others are. */
@@ -179,7 +183,9 @@ enum {
     KICKS = 400,
     PATIENCE = 80,
     FULL_PASSES = 1600,
-    MOST_PASSES = 4096
+    MOST_PASSES = 4096,
+    WALKED_PASSES = 400, /* of an instance that is small enough for walks, at most */
+    WALK = 2000          /* kicks of each */
 };
 
 static bool is_limited(const pc_instance *instance) {
@@ -245,6 +251,8 @@ static pc_code go_on(const pc_search *search, const pc_search_effort *effort, pc
     code = run_fitted(search, effort, fitted, brief, error);
     if (!code && !pc_tournament_is_over(brief))
         pc_tournament_kick(brief, 1, scale(KICKS, passes, FULL_PASSES, 0), PATIENCE);
+    if (!code && !pc_tournament_is_over(brief) && passes <= WALKED_PASSES)
+        pc_tournament_walk(brief, pc_min(effort->walks, brief->entry_count), WALK);
     return code;
 }
 
@@ -282,6 +290,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, int64_t packe
     }
     if (!code) code = pc_instance_bound(full->instance, &full->enough, error);
     if (code) return code;
+    full->enough = later_of(full->enough, pc_known_span(full->instance));
     if (packed >= 0) {
         pc_entry *e = &full->entries[count++];
         *e = (pc_entry){.pattern = packed, .order = e->order};
@@ -394,6 +403,7 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     if (!code) code = pc_tournament_create(instance, search->patterns, search->threads, entries, true, brief, error);
     if (!code && !bound->is_close) code = pc_instance_bound(instance, &brief->enough, error);
     if (!code && bound->is_close) brief->enough = bound->least;
+    if (!code) brief->enough = later_of(brief->enough, pc_known_span(instance));
     if (!code) compete(brief, &f, packed, effort);
     if (!code && !pc_tournament_is_over(brief)) code = go_on(search, effort, fitted, brief, error);
     if (!code && !pc_tournament_is_over(brief)) code = run_seamless(search, effort, seamless, brief, error);

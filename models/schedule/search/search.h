@@ -27,6 +27,7 @@ typedef struct pc_search_effort {
     int draws;                 /* how many of them are drawn (reorder.h) */
     int64_t passes; /* larger instances try less, so that the time of a search grows no faster than its instance; four
                      * times larger ones only the first block that keeps the limit */
+    int walks;      /* of small instances, from so many of the best orders (reorder.h) */
     int length;     /* the short iteration has so many microbatches for every two devices, and a few more */
 } pc_search_effort;
 

@@ -107,6 +107,12 @@ static void kick_entry(void *context, int worker, int64_t index) {
         pc_reorder_kick(t->rooms[PC_COARSE_NONE][worker], t->kicks, t->patience, (int)index, t->enough, &e->order);
 }
 
+static void walk_entry(void *context, int worker, int64_t index) {
+    const pc_tournament *t = context;
+    pc_entry *e = &t->entries[index];
+    if (e->is_valid) pc_reorder_walk(t->rooms[PC_COARSE_NONE][worker], t->kicks, (int)index, t->enough, &e->order);
+}
+
 /* ---- the ranks ---- */
 
 static bool is_better(const pc_entry *a, const pc_entry *b) {
@@ -136,6 +142,12 @@ void pc_tournament_kick(pc_tournament *t, int count, int kicks, int patience) {
     t->kicks = kicks;
     t->patience = patience;
     pc_parallel_run(t->threads, count, kick_entry, t);
+    rank(t->entries, count);
+}
+
+void pc_tournament_walk(pc_tournament *t, int count, int kicks) {
+    t->kicks = kicks;
+    pc_parallel_run(t->threads, count, walk_entry, t);
     rank(t->entries, count);
 }
 

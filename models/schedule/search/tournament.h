@@ -55,6 +55,9 @@ void pc_tournament_run(pc_tournament *tournament, int count, int rounds);
 /* The same with kicks in place of rounds. */
 void pc_tournament_kick(pc_tournament *tournament, int count, int kicks, int patience);
 
+/* The same with walks (reorder.h), of so many kicks. */
+void pc_tournament_walk(pc_tournament *tournament, int count, int kicks);
+
 /* Whether the first entry has come as far as any can. */
 bool pc_tournament_is_over(const pc_tournament *tournament);
 
