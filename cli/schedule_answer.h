@@ -1,0 +1,87 @@
+/* schedule_answer.h: what `pipecast schedule` was asked for, and what came of it. */
+#ifndef PC_CLI_SCHEDULE_ANSWER_H
+#define PC_CLI_SCHEDULE_ANSWER_H
+
+#include "cli/cli.h"
+#include "models/schedule/block.h"
+#include "models/schedule/costs.h"
+#include "models/schedule/generate.h"
+#include "models/schedule/given_block.h"
+#include "models/schedule/improve.h"
+#include "models/schedule/replay.h"
+#include "models/schedule/robust.h"
+#include "models/schedule/steady.h"
+#include "models/schedule/unit_costs.h"
+#include "models/training/scatter.h"
+#include "results/report.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum schedule_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_TEXT, FORMAT_TORCH_CSV, FORMAT_BLOCK } schedule_format;
+
+typedef struct schedule_request {
+    const char *name;                      /* as messages call it; of a block what stands in its file */
+    const char *block;                     /* the file of a block in place of a name; NULL if not given */
+    int block_steps;                       /* a pc_block_steps; -1 if not given */
+    int64_t devices, microbatches, chunks; /* 0 if not given */
+    pc_unit_costs units;
+    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL if not given */
+    schedule_format format;
+    const char *figure;
+    pc_engine_mode engine;
+    bool waits_for_memory;
+    pc_making making;
+    pc_goal goal;
+    bool improves;
+    pc_robust robust;
+    pc_scatter scatter;
+    int64_t slow_stage, samples, seed; /* -1 if not given */
+    double (*part_times)[3];           /* units.part_times, owned */
+} schedule_request;
+
+/* An answer before it is printed; the report points to the schedule and the replay. */
+typedef struct answer {
+    const schedule_request *request;
+    double *limit;        /* a number a device, in microbatches; infinite: none */
+    int64_t *limit_bytes; /* the same as pc_memory_limit has it; NULL if no limit was given */
+    pc_costs costs;
+    pc_given_block *given; /* the block of one's own; NULL if there is none */
+    pc_schedule schedule;
+    pc_block block;             /* the one that the schedule repeats; without devices where there is none */
+    pc_improvement improvement; /* zeroed where nothing is to be improved */
+    pc_robustness robustness;   /* zeroed where no times are drawn */
+    pc_replay replay;
+    pc_steady steady; /* zeroed where its middle does not repeat */
+    pc_schedule_report report;
+} answer;
+
+/* Whether its times are drawn. */
+bool draws_times(const schedule_request *r);
+
+/* Fills in the answer, whose request is set; what it holds so far stays the caller's to free, also on failure.
+ * *status is what the command ends with where the answer is not worked out for another reason than *error, which has
+ * been said then. */
+pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error);
+void free_answer(answer *a);
+
+/* The limit that it is replayed with: where nothing waits, the replay is to say what the schedule needs, not where it
+ * stops. */
+pc_memory_limit limit_of_replay(const answer *a);
+double in_microbatches(const answer *a, int64_t bytes);
+
+/* ---- in schedule_show.c ---- */
+
+/* Prints the answer in the form that was asked for; and draws the figure, if one was. */
+pc_code print_answer(const answer *a, pc_error *error);
+pc_code draw_answer(const answer *a, pc_error *error);
+
+/* Say which limit is too small, and the least that would do; and which pass waits for memory that nobody gives back.
+ * What the command ends with. */
+int report_too_little(const answer *a, int device, double enough);
+int report_standstill(const answer *a);
+
+/* EXIT_DID_NOT_FIT, after having said so, where the schedule holds more than --memory-limit. */
+int judge_memory(const answer *a);
+
+#endif
