@@ -1,5 +1,5 @@
-/* Searches over three and four chunks in a V, and over interleaved chunks: their orders are legal, within every limit
- * and no longer than the orders that look at no costs; what others ask for does not change them; and what they save.
+/* Searches over three and four chunks in a V, and over interleaved chunks. Their orders are legal, within every limit
+ * and no longer than the orders that look at no costs. What others ask for does not change them; and what they save.
  */
 #include "tests/support.h"
 

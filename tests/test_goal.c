@@ -572,7 +572,7 @@ static pc_time count_iteration(const pc_outline *outline, const pc_outline_tails
 }
 
 /* All that finish.c adds to one pipeline is in the tails, but for what all stages wait for, and for what tails.h leaves
- * out: an iteration, closed, is what its order comes to, and the norm, the slowest step and the overhead. */
+ * out. An iteration, closed, is what its order comes to, and the norm, the slowest step and the overhead. */
 static void test_tails_are_those_of_iterations(void **state) {
     (void)state;
     test_random random = {77};

@@ -15,6 +15,7 @@
 #include "models/schedule/search/known.h"
 #include "models/schedule/search/objective.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,7 +299,7 @@ static pc_code ask_widest(contest *c, pc_error *error) {
  * give within lower limits too. These are the levels below its own: every device has one step less from level to level.
  * A step is the least amount by which what it holds can differ; so all limits between two levels are the lower one of
  * them, and what is tried within any of them is tried within all above it. Once the best so far is as short as the
- * bound says that any schedule of a level is, nothing below that level need be tried: whatever it is, it is no shorter,
+ * bound says that any schedule of a level is, nothing below that level need be tried. Whatever it is, it is no shorter,
  * and so leaving it out changes no answer.
  */
 
@@ -313,18 +314,27 @@ static int64_t largest_chunk(const pc_costs *costs, int device) {
     return largest;
 }
 
+/* What a device holds if it holds the activations of all microbatches: a limit above that is none. */
+static int64_t all_of(const contest *c, int device) {
+    const pc_costs *costs = c->request.costs;
+    int64_t sum = 0;
+    for (int i = 0; i < costs->chunks; i++) sum += costs->activation_bytes[pc_costs_index(costs, device, i)];
+    return sum * c->request.microbatches;
+}
+
 /* The limits of the next lower level, below those that the asker has now. False where a device would have too little
  * memory then, or has no limit. */
 static bool lower_level(contest *c) {
     const pc_costs *costs = c->request.costs;
     find_limits(c, c->asker);
     for (int d = 0; d < costs->devices; d++) {
-        int64_t chunk = largest_chunk(costs, d), step = c->grain_bytes[d];
+        int64_t chunk = largest_chunk(costs, d), step = c->grain_bytes[d], all = all_of(c, d);
+        int64_t limit = c->limit_bytes[d] < all ? c->limit_bytes[d] : all;
         if (step < chunk / STEPS_OF_A_CHUNK) step = chunk;
         c->level_bytes[d] = c->limit_bytes[d];
         if (chunk == 0) continue;
         if (c->limit_bytes[d] == PC_NO_LIMIT) return false;
-        c->level_bytes[d] = (c->limit_bytes[d] - 1) / step * step;
+        c->level_bytes[d] = (limit - 1) / step * step;
         if (c->level_bytes[d] < pc_generator_least_memory(c->asker, costs, d)) return false;
     }
     c->request.memory_limit = (pc_memory_limit){c->level_bytes};
@@ -345,11 +355,20 @@ static pc_code ask_level(contest *c, const pc_instance *instance, pc_error *erro
     return code;
 }
 
+enum { ALL_LEVELS = 2048 }; /* passes: larger instances try one level, for two or three would double their time */
+
+/* Of three chunks and more one level, too: their bounds are so far off that levels would hardly end. */
+static int count_levels(const pc_instance *instance) {
+    if (pc_instance_is_large(instance)) return 0;
+    return instance->chunks > 2 || instance->devices * instance->passes >= ALL_LEVELS ? 1 : INT_MAX;
+}
+
 static pc_code ask_lower_levels(contest *c, pc_error *error) {
     const pc_memory_limit own = c->request.memory_limit;
+    int left = count_levels(c->answers.instance);
     pc_code code = PC_OK;
-    bool is_reached = pc_instance_is_large(c->answers.instance);
-    while (!code && !is_reached && lower_level(c)) {
+    bool is_reached = false;
+    while (!code && !is_reached && left-- > 0 && lower_level(c)) {
         pc_instance instance;
         find_limits(c, c->asker);
         code = instance_of(c, c->asker, &instance, error);

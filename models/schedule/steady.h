@@ -4,7 +4,7 @@
  * The middle repeats itself where all devices do the same again, k microbatches later, in the same order. Put in once
  * more, and again and again, it makes the iteration longer by the interval times k each time, once it is in step. That
  * limit is the maximum cycle ratio of the repeated orders (cycle_ratio.h), so that it is exact, and needs no long
- * schedule: passes wait for those before them on their device and in the model, a turn of the middle or more earlier. A
+ * schedule. Passes wait for those before them on their device and in the model, a turn of the middle or more earlier. A
  * device that works less than that in a turn has a bubble that repeats with every turn ('Pipeline Parallelism with
  * Controllable Memory', Qi et al. 2024, arXiv 2405.15362, section 4.2, of V-Min with unequal F, B and W).
  */
