@@ -27,11 +27,12 @@ WRITING = {"write": ("short", errno.EINTR, errno.ENOSPC, errno.EIO, errno.EDQUOT
 READING = {"read": ("short", errno.EINTR, errno.EIO)}
 NO_FAULT = ("short", errno.EINTR)  # these are to go unnoticed, but for an interrupted close or truncation
 FEW, MANY = 1, 16  # calls of one kind: in a quick run and in a full one
-QUICK = ("run closed", "export a.h5 --run", "merge", "profile show")
+QUICK = ("run closed", "export a.h5 --run", "merge", "profile show")  # of the commands those whose calls go wrong then
+QUICK_STREAMS = (*QUICK, "plan", "schedule zb-h1")
 
 
-def chosen(is_wanted):
-    return [case for case in CASES if is_wanted(case) and (not IS_QUICK or case.name.startswith(QUICK))]
+def chosen(is_wanted, quick=QUICK):
+    return [case for case in CASES if is_wanted(case) and (not IS_QUICK or case.name.startswith(quick))]
 
 
 class Calls(FaultTest):
@@ -81,7 +82,7 @@ class Streams(unittest.TestCase):
         return subprocess.run([PIPECAST, *case.arguments], cwd=self.folder, timeout=60, **options)
 
     def printing(self):
-        return [case for case in chosen(lambda case: True) if self.run_case(case, capture_output=True).stdout]
+        return [case for case in chosen(lambda case: True, QUICK_STREAMS) if self.run_case(case, capture_output=True).stdout]
 
     def test_a_full_device(self):
         cases = self.printing()
@@ -111,7 +112,7 @@ class Streams(unittest.TestCase):
     def test_closed(self):
         """Each of the three: files are as ever, and nothing that belongs on a stream gets into one of them."""
         faults = 0
-        for case in chosen(lambda case: True):
+        for case in chosen(lambda case: True, QUICK_STREAMS):
             printed = self.run_case(case, capture_output=True).stdout
             good = self.content(case)
             for closed in (0, 1, 2):

@@ -1,24 +1,49 @@
 """Changes and looks at HDF5 files through h5py, which Debian has for its own Python alone: that need not be the first one
 on the path."""
+import atexit
+import json
 import subprocess
 
+# One process does all: to start Python and load h5py takes longer than most of the work.
+WORKER = """
+import contextlib, io, json, sys, traceback
+import h5py
+answers = sys.stdout
+print("ready", flush=True)
+for line in sys.stdin:
+    path, mode, code = json.loads(line)
+    said, fault = io.StringIO(), ""
+    try:
+        with contextlib.redirect_stdout(said), h5py.File(path, mode) as f:
+            exec(code, {"h5py": h5py, "sys": sys, "f": f})
+    except BaseException:
+        fault = traceback.format_exc()
+    print(json.dumps([said.getvalue(), fault]), file=answers, flush=True)
+"""
 
-def find():
+
+def start():
+    """The name of a Python that has h5py, and the process that works with it; None where there is none."""
     for name in ("python3", "/usr/bin/python3"):
-        if subprocess.run([name, "-c", "import h5py"], capture_output=True).returncode == 0:
-            return name
-    return None
+        process = subprocess.Popen([name, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   text=True)
+        if process.stdout.readline() == "ready\n":
+            atexit.register(process.communicate)
+            return name, process
+        process.communicate()
+    return None, None
 
 
-PYTHON = find()
+PYTHON, PROCESS = start()
 
 
 def work_on(path, code, mode="r+"):
     """Runs `code` with the open file as `f`, and returns what it prints."""
-    program = f"import h5py, sys\nwith h5py.File(sys.argv[1], '{mode}') as f:\n    " + code.replace("\n", "\n    ")
-    done = subprocess.run([PYTHON, "-c", program, path], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    PROCESS.stdin.write(json.dumps([str(path), mode, code]) + "\n")
+    PROCESS.stdin.flush()
+    said, fault = json.loads(PROCESS.stdout.readline())
+    assert not fault, fault
+    return said
 
 
 ADD_ENGINE = """
