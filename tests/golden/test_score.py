@@ -55,6 +55,14 @@ class Score(unittest.TestCase):
         for row in ours:
             self.assertAlmostEqual(float(row["error"]), float(row["forecast_s"]) / float(row["step_s"]) - 1, places=14)
 
+    def test_a_program_is_known_by_the_longest_name(self):
+        """AutoModel trains with PyTorch's FSDP; that its name begins with NeMo does not make it NeMo."""
+        row = ROW.replace(",1,1,1.0,40", ",1,1,1.0,40,8")
+        text = "framework," + HEADER + ",fsdp_shard\n" + "".join(f"{name},{row}\n" for name in ("NeMo AutoModel", "PyTorch FSDP", "NeMo"))
+        auto, fsdp, nemo = (found["forecast_s"] for found in self.rows(self.write(text)))
+        self.assertEqual(auto, fsdp)
+        self.assertNotEqual(auto, nemo)
+
     def test_table_says_what_rows_come_to(self):
         text = self.score(MEASURED)
         self.assertIn("the fastest configuration is chosen in 4 of 4 groups", text)

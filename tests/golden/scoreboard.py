@@ -1,0 +1,472 @@
+"""Measured training runs of others beside their forecasts: the tables of docs/scoreboard.md, and its picture.
+
+All figures are what `pipecast score` says of the tables in ../shared/data/training, whose rows may not stand in the project.
+Where these are not at hand, the page stays as it is.
+
+usage: scoreboard.py PIPECAST SOURCE_ROOT [--update]
+  --update  rewrites the parts of the page, each between its two marks, and draws the picture (gnuplot)
+"""
+import csv
+import itertools
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import typing
+
+from compared import percent, signed, table
+
+PAGE, PICTURE, SHARED = "docs/scoreboard.md", "docs/scoreboard.svg", "shared/data/training"
+
+# What each table is, and whose. Not here are the tables without a measured step: conditions of recipes, single layers, a trace.
+FILES = {"nvidia_dgxc_benchmarking_2024": "NVIDIA dgxc-benchmarking, v24.11 to v25.02",
+         "nvidia_dgxc_benchmarking": "NVIDIA dgxc-benchmarking, to v25.05",
+         "nemo_megatron_bridge": "NVIDIA Megatron-Bridge, performance summaries",
+         "megatron_bridge_verification_cards": "Megatron-Bridge, verification cards",
+         "megatron_bridge_ablations": "Megatron-Bridge, runs that differ in one thing",
+         "nvidia_nemo_2407": "NVIDIA NeMo 24.07",
+         "nvidia_nemo_long_sequence": "NVIDIA NeMo, long sequences",
+         "nvidia_automodel": "NVIDIA NeMo AutoModel",
+         "mosaicml_llm_foundry": "MosaicML llm-foundry",
+         "internevo_a100": "InternEvo, train_performance.md",
+         "torchtitan": "torchtitan, benchmarks",
+         "nanotron_hf_bench": "nanotron, benchmarks",
+         "mlperf_training": "MLPerf Training v5.0 and v5.1",
+         "mlperf_training_v60_deepseek": "MLPerf Training v6.0, a copy"}
+
+
+# ---- the tables, and what is mended in them ----
+
+class Mend(typing.NamedTuple):
+    """Cells of `file` in which `column` says `says` become `becomes`, where the other columns match `where`."""
+    file: str
+    where: dict
+    column: str
+    says: str  # a regular expression, of the whole cell
+    becomes: str
+    rows: int  # so many; another number is an error
+    why: str
+
+    def fits(self, row):
+        return (re.fullmatch(self.says, row[self.column]) is not None
+                and all(re.fullmatch(value, row[column]) for column, value in self.where.items()))
+
+
+MENDS = [Mend("nvidia_dgxc_benchmarking", {"release": r"v25\.04.*", "model": "nemotron 340b"}, "vp", "", "12", 8,
+              "not printed; 12 in all other releases"),
+         Mend("nvidia_dgxc_benchmarking", {}, "gbs", "1204", "1024", 1, "misprint: 1204 is no multiple of the 16 replicas"),
+         Mend("nvidia_dgxc_benchmarking_2024", {"model": "Llama3 8b Finetuning.*"}, "pp", "41", "1", 8,
+              "misprint: 41 stages on 8 to 32 GPUs"),
+         Mend("mlperf_training", {"model": "llama31_8b", "system": r".*\(B200-SXM-180GB\) 2x8"}, "precision", "", "FP8", 1,
+              "not printed; two others ran the same configuration on such machines in FP8, as fast within 1.2%"),
+         Mend("torchtitan", {}, "mbs", "local .*", "", 5, "the batch of a replica; microbatches are not printed")]
+
+
+def mended(name, rows):
+    """The rows with what MENDS says of the file; how often each mend fitted is checked."""
+    for mend in [mend for mend in MENDS if mend.file == name]:
+        fitting = [row for row in rows if mend.fits(row)]
+        if len(fitting) != mend.rows:
+            raise SystemExit(f"{name}.csv: {len(fitting)} rows to mend in '{mend.column}'; expected {mend.rows}")
+        for row in fitting:
+            row[mend.column] = mend.becomes
+            row["mended"] = mend.column
+    return rows
+
+
+def read(root, name):
+    with open(root.parent / SHARED / f"{name}.csv", newline="") as file:
+        return mended(name, [{**row, "mended": "", "program": program(row["framework"])} for row in csv.DictReader(file)])
+
+
+def is_at_hand(root):
+    return all((root.parent / SHARED / f"{name}.csv").exists() for name in FILES)
+
+
+# ---- asking ----
+
+def write(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def score(pipecast, path, *options):
+    """What the command prints. Status 1 says that some measured run is called infeasible, which is a result."""
+    done = subprocess.run([pipecast, "score", str(path), "-q", *options], capture_output=True, text=True)
+    if done.returncode > 1 or done.stderr:
+        raise SystemExit(f"{path.name}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def ask(pipecast, root, names=tuple(FILES), options=()):
+    """{file: what score says of it}. A row's line is that of its table, for every row is one line there."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = {}
+        for name in names:
+            path = pathlib.Path(folder, f"{name}.csv")
+            write(path, read(root, name))
+            said[name] = json.loads(score(pipecast, path, "--format", "json", *options))
+        return said
+
+
+def draw(pipecast, root, said):
+    """All runs that were asked, in one table."""
+    columns = list(read(root, next(iter(FILES)))[0])
+    rows = [{column: row[column] for column in columns} for found in said.values() for row in found["rows"] if is_compared(row)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "runs that others measured")
+        write(path, sorted(rows, key=lambda row: row["program"]))
+        score(pipecast, path, "--by", "program", "--figure", str(root / PICTURE))
+
+
+# ---- what a row is ----
+
+def is_asked(row):
+    return row["status"] != "not_asked"
+
+
+def is_compared(row):
+    return row["error"] is not None
+
+
+def is_refused(row):
+    """It ran, and is called out of memory or infeasible."""
+    return row["status"] in ("out_of_memory", "infeasible")
+
+
+def program(framework):
+    """The family of a program's name: MLPerf's submitters name PyTorch's or NeMo's container."""
+    for family in ("Megatron-Bridge", "AutoModel", "NeMo", "MaxText", "llm-foundry", "InternEvo", "torchtitan", "nanotron"):
+        if family.lower() in framework.lower():
+            return family
+    return "others, of MLPerf"
+
+
+def gpu(row):
+    name = re.search(r"\b(GB\d+|[BH]\d+|A\d00|MI\d+X)", row["system"].upper().replace("_", " ").replace("-", " "))[1]
+    return f"A100 {'40' if '40' in row['system'] else '80'} GB" if name == "A100" else name
+
+
+SCALES = {"to 8 GPUs": (1, 8), "9 to 64": (9, 64), "65 to 512": (65, 512), "513 and more": (513, 1 << 30)}
+
+
+def scale(row):
+    return next(name for name, (least, most) in SCALES.items() if least <= int(row["gpus"]) <= most)
+
+
+def number(row, column):
+    return int(row[column]) if row[column].isdigit() else 1
+
+
+def shards(row):
+    return "fsdp" in row["zero"] or row["zero"].startswith("3") or number(row, "fsdp_shard") > 1
+
+
+FEATURES = {"FSDP, ZeRO 3": lambda row: shards(row) and row["zero"] != "2",
+            "ZeRO 2": lambda row: row["zero"] == "2",
+            "ZeRO 1, over all replicas, or nothing said": lambda row: not shards(row) and row["zero"] in ("", "1", "1 group=DP"),
+            "ZeRO 1, over a group": lambda row: "group=" in row["zero"] and "DP" not in row["zero"],
+            "tensor parallel": lambda row: number(row, "tp") > 1,
+            "pipeline": lambda row: number(row, "pp") > 1,
+            "pipeline, interleaved": lambda row: number(row, "pp") > 1 and number(row, "vp") > 1,
+            "full recomputation": lambda row: row["recompute"] == "full",
+            "selective recomputation": lambda row: row["recompute"].startswith("selective ") or row["recompute"] == "selective",
+            "16,384 tokens and more": lambda row: number(row, "seq") >= 16384}
+
+
+# ---- the bars, and rows that a fit has seen ----
+
+def is_nvidia(row):
+    return row["program"] in ("NeMo", "Megatron-Bridge") and gpu(row) in ("H100", "GB200")
+
+
+def is_mosaic(row):
+    return row["program"] == "llm-foundry"
+
+
+def is_fitted(row):
+    """GPT-3 175B on H100, whose step times H100's file is fitted to."""
+    return is_nvidia(row) and re.search(r"nemo.megatron|gpt.?175b", row["model"].lower()) is not None
+
+
+class Bar(typing.NamedTuple):
+    name: str
+    holds: typing.Callable
+    mean: float
+    worst: float | None = None
+
+
+LEFT_OUT = "FSDP: MosaicML, each model by numbers fitted to the others"
+BARS = [Bar("NeMo and Megatron on H100 and GB200, not fitted", lambda row: is_nvidia(row) and not is_fitted(row), 0.04, 0.12),
+        Bar("the same with GPT-3 175B, to which H100 is fitted", is_nvidia, 0.04, 0.12),
+        Bar("FSDP: torchtitan, not fitted", lambda row: row["program"] == "torchtitan", 0.08),
+        Bar("FSDP: MosaicML, to which two numbers are fitted", is_mosaic, 0.08),
+        Bar(LEFT_OUT, is_mosaic, 0.08),
+        Bar("InternEvo, not fitted", lambda row: row["program"] == "InternEvo", 0.08)]
+
+
+# Of software `mosaic`: the numbers that are fitted, and the grid that they are chosen from.
+UNFUSED, SLOWDOWN = (1, 1.5, 2, 2.5, 3), (0, 0.1, 0.2, 0.3)
+
+
+def mosaic_grid(pipecast, root):
+    """{(unfused, slowdown): compared rows} of MosaicML's table."""
+    grid = {}
+    for point in itertools.product(UNFUSED, SLOWDOWN):
+        said = ask(pipecast, root, ("mosaicml_llm_foundry",), tuple(f"--set=setting.{key}={value}" for key, value in
+                                                                    zip(("unfused", "overlap.slowdown"), point)))
+        grid[point] = [row for row in rows_of(said) if is_compared(row)]
+    return grid
+
+
+def left_out(grid):
+    """The rows of every model, forecast with the numbers that fit the other models best."""
+    rows = []
+    for model in sorted({row["model"] for row in next(iter(grid.values()))}):
+        best = min(grid, key=lambda point: statistics.mean(sizes([row for row in grid[point] if row["model"] != model])))
+        rows += [row for row in grid[best] if row["model"] == model]
+    return rows
+
+
+def distinct(rows):
+    """Releases print the same figure again."""
+    return len({(gpu(row), *(row[column] for column in ("gpus", "gbs", "mbs", "seq", "tp", "pp", "vp", "recompute", "zero")),
+                 round(row["measured_s"], 3)) for row in rows})
+
+
+def sizes(rows):
+    return [abs(row["error"]) for row in rows]
+
+
+def worst(rows):
+    return max(rows, key=lambda row: abs(row["error"]))["error"]
+
+
+def verdict(is_reached):
+    return "yes" if is_reached else "no"
+
+
+def bar_lines(bar, rows):
+    of = list(rows)
+    mean = statistics.mean(sizes(of))
+    count = f"{len(of)}, {distinct(of)} distinct"
+    lines = [[f"{bar.name}: mean", count, percent(mean), percent(bar.mean), verdict(mean <= bar.mean)]]
+    if bar.worst is not None:
+        lines.append([f"{bar.name}: worst", count, signed(worst(of)), percent(bar.worst), verdict(abs(worst(of)) <= bar.worst)])
+    return lines
+
+
+def bars(said, grid):
+    """`grid`: of mosaic_grid()."""
+    rows = rows_of(said)
+    asked, memory = [row for row in rows if is_asked(row)], [row for row in rows if row["memory_error"] is not None]
+    refused = sum(map(is_refused, asked)) / len(asked)
+    error = statistics.mean(abs(row["memory_error"]) for row in memory)
+    compared = [row for row in rows if is_compared(row)]
+    lines = [line for bar in BARS for line in bar_lines(bar, filter(bar.holds, left_out(grid) if bar.name == LEFT_OUT else compared))]
+    lines.append(["runs called out of memory, or infeasible", str(len(asked)), percent(refused), "2.0%", verdict(refused <= 0.02)])
+    lines.append(["memory of the fullest GPU, mean", str(len(memory)), percent(error), "5.0%", verdict(error <= 0.05)])
+    return table(["bar", "rows", "reached", "asked for", ""], lines, "lrrrl")
+
+
+# ---- sums ----
+
+SUMS = ["rows", "asked", "mean", "median", "worst", "bias", "out of memory"]
+
+
+def sums(rows):
+    """Cells, as SUMS names them."""
+    asked, compared = [row for row in rows if is_asked(row)], [row for row in rows if is_compared(row)]
+    counts = [str(len(rows)), str(len(asked))]
+    if not compared:
+        return counts + [""] * 4 + [str(sum(map(is_refused, asked))) if asked else ""]
+    errors = [row["error"] for row in compared]
+    return counts + [percent(statistics.mean(sizes(compared))), percent(statistics.median(sizes(compared))), signed(worst(compared)),
+                     signed(statistics.mean(errors)), str(sum(map(is_refused, asked)))]
+
+
+def rows_of(said):
+    return [{**row, "file": name} for name, found in said.items() for row in found["rows"]]
+
+
+def sum_table(heading, kinds, all_rows):
+    """`kinds`: {name: rows}; a line for all unless `all_rows` is None."""
+    lines = [[name, *sums(rows)] for name, rows in kinds.items()]
+    if all_rows is not None:
+        lines.append(["**all**", *sums(all_rows)])
+    return table([heading, *SUMS], lines, "l" + "r" * len(SUMS))
+
+
+def by(rows, key):
+    """{value: rows}, those with most asked rows first."""
+    kinds = {}
+    for row in rows:
+        kinds.setdefault(key(row), []).append(row)
+    return dict(sorted(kinds.items(), key=lambda kind: (-sum(map(is_asked, kind[1])), -len(kind[1]), kind[0])))
+
+
+def sources(said):
+    rows = rows_of(said)
+    return sum_table("table", {FILES[name]: of for name, of in by(rows, lambda row: row["file"]).items()}, rows)
+
+
+def gpus(said):
+    rows = rows_of(said)
+    return sum_table("GPU", by(rows, gpu), rows)
+
+
+def programs(said):
+    rows = rows_of(said)
+    return sum_table("program", by(rows, lambda row: row["program"]), rows)
+
+
+def scales(said):
+    rows = rows_of(said)
+    return sum_table("GPUs", {name: [row for row in rows if scale(row) == name] for name in SCALES}, rows)
+
+
+def features(said):
+    rows = rows_of(said)
+    return sum_table("feature", {name: [row for row in rows if has(row)] for name, has in FEATURES.items()}, None)
+
+
+# ---- the worst rows ----
+
+UNKNOWN = "not known"
+# The first that fits a row explains it. What is said of programs is read from their source, which is named on the page.
+EXPLANATIONS = [
+    (lambda row: row["program"] == "InternEvo" and row["zero"] == "1 group=DP" and int(row["gpus"]) > 8,
+     "InternEvo all-reduces gradients and broadcasts each rank's tensors; here they are scattered and gathered (note 1)"),
+    (lambda row: row["program"] == "InternEvo" and row["tp"] == "2",
+     "as far off on one node, so it is not the network; the rest is not known (note 2)"),
+    (lambda row: row["program"] == "torchtitan" and row["recompute"] == "selective",
+     "recomputes every other product, too, which cannot be asked; a slower H100 (note 3)"),
+    (lambda row: row["program"] == "torchtitan", "the sequence is not printed; a slower H100 (note 3)"),
+    (lambda row: row["file"] == "mosaicml_llm_foundry" and row["model"] == "MPT-1b" and row["gpus"] == "32"
+     and row["system"] == "a100_40gb", "probably the measurement: 64 GPUs with the same work each took 18% less")]
+
+
+def explanation(row):
+    return next((text for fits, text in EXPLANATIONS if fits(row)), UNKNOWN)
+
+
+def cut(row):
+    """tp/pp/vp, as score's own table has it."""
+    return "/".join(row[column] or "1" for column in ("tp", "pp", "vp"))
+
+
+def sharding(row):
+    return row["zero"] or (f"FSDP {row['fsdp_shard']}" if number(row, "fsdp_shard") > 1 else "1")
+
+
+def worst_line(row):
+    recompute = "" if row["recompute"] in ("", "none") else f", {row['recompute']} recomputation"
+    return [f"{row['model']}, {row['seq']} tokens{recompute}", gpu(row), row["gpus"], f"{row['mbs']}/{row['gbs']}", cut(row),
+            sharding(row), row["program"], f"{row['measured_s']:.4g} s", f"{row['forecast_s']:.4g} s", signed(row["error"]),
+            explanation(row)]
+
+
+def worst_rows(said):
+    found = sorted((row for row in rows_of(said) if is_compared(row)), key=lambda row: -abs(row["error"]))[:20]
+    header = ["model", "GPU", "GPUs", "mbs/gbs", "tp/pp/vp", "ZeRO", "program", "measured", "forecast", "error", "why"]
+    return table(header, [worst_line(row) for row in found], "llrrrlrrrrl")
+
+
+# ---- differences, and the choice of a configuration ----
+
+def told(pair):
+    return f"{pair['right']} of {pair['told']}" if pair["told"] else ""
+
+
+def pairs(said):
+    lines = [[FILES[name], pair["thing"], str(pair["pairs"]), told(pair), percent(pair["mean"]), signed(pair["worst"])]
+             for name, found in said.items() for pair in found["pairs"]]
+    return table(["table", "runs differ in", "pairs", "the faster one known", "ratio, mean error", "worst"], lines, "llrrrr")
+
+
+def group_line(name, found):
+    correlations = [group["rank_correlation"] for group in found if group["rank_correlation"] is not None]
+    regrets = [group["regret"] for group in found]
+    return [FILES[name], str(len(found)), str(sum(group["configurations"] for group in found)),
+            f"{sum(regret == 0 for regret in regrets)} of {len(found)}", percent(statistics.mean(regrets)), percent(max(regrets)),
+            f"{statistics.mean(correlations):.2f} ({len(correlations)})" if correlations else ""]
+
+
+def groups(said):
+    lines = [group_line(name, found["groups"]) for name, found in said.items() if found["groups"]]
+    return table(["table", "groups", "configurations", "the best chosen", "mean regret", "worst", "rank correlation (groups)"],
+                 lines, "lrrrrrr")
+
+
+# ---- what cannot be asked ----
+
+def missing(said):
+    """A row lacks every feature that its cell names; `alone` counts the rows that lack nothing else."""
+    rows = [row["missing"].split(";") for row in rows_of(said) if not is_asked(row)]
+    names = {name for lacks in rows for name in lacks}
+    counts = {name: (sum(name in lacks for lacks in rows), rows.count([name])) for name in names}
+    order = sorted(names, key=lambda name: (-counts[name][1], -counts[name][0], name))
+    several = sum(len(lacks) > 1 for lacks in rows)
+    return [*table(["missing", "rows that need it", "rows that lack it alone"],
+                   [[f"`{name}`", *map(str, counts[name])] for name in order], "lrr"), "",
+            f"Not asked: {len(rows)} rows, {several} of which lack more than one thing."]
+
+
+def mends(said):
+    lines = [[FILES[mend.file], ", ".join(mend.where.values()).replace("\\", "").replace(".*", "*") or "all", str(mend.rows),
+              f"`{mend.column}`", mend.says.replace(".*", "*") or "nothing", mend.becomes or "nothing", mend.why] for mend in MENDS]
+    return table(["table", "of", "rows", "column", "said", "is read as", "why"], lines, "llrllll")
+
+
+# ---- the page ----
+
+PARTS = {"sources": sources, "gpus": gpus, "programs": programs, "scales": scales, "features": features,
+         "worst": worst_rows, "pairs": pairs, "groups": groups, "missing": missing, "mends": mends}
+
+
+def marks(part):
+    return tuple(f"<!-- {part}, made by tests/golden/scoreboard.py: {end} -->" for end in ("begin", "end"))
+
+
+def part_of(text, part):
+    """Before the part, its lines, and behind it."""
+    begin, end = marks(part)
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise SystemExit(f"{PAGE}: no part '{part}' to rewrite; expected the two marks {begin} and {end}")
+    before, behind = text.split(begin)
+    inside, after = behind.split(end)
+    return before, inside.strip("\n").split("\n"), after
+
+
+def with_part(text, part, lines):
+    before, _, after = part_of(text, part)
+    begin, end = marks(part)
+    return before + begin + "\n" + "\n".join(lines) + "\n" + end + after
+
+
+def main(pipecast, root, is_update):
+    if not is_at_hand(root):
+        print(f"{PAGE}: left as it stands, for ../{SHARED} is not there", file=sys.stderr)
+        return 0
+    said = ask(pipecast, root)
+    made = {"bars": bars(said, mosaic_grid(pipecast, root)), **{part: make(said) for part, make in PARTS.items()}}
+    print("\n".join(line for part, lines in made.items() for line in (f"## {part}", "", *lines, "")))
+    if is_update:
+        text = (root / PAGE).read_text()
+        for part, lines in made.items():
+            text = with_part(text, part, lines)
+        (root / PAGE).write_text(text)
+        draw(pipecast, root, said)
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or set(sys.argv[3:]) - {"--update"}:
+        raise SystemExit(__doc__)
+    sys.exit(main(os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), "--update" in sys.argv))
