@@ -248,7 +248,7 @@ static void test_all_orders(void **state) {
     (void)state;
     test_random random = {41};
     int64_t tried = 0, equal = 0, count;
-    for (int64_t i = 0; i < test_cases(3000, 20000); i++) {
+    for (int64_t i = 0; i < test_cases(3000, 6000); i++) {
         pc_costs costs;
         pc_instance instance = draw_instance(&random, &costs);
         pc_time least = least_of_all(&instance, &count), bound = bound_of(&instance);
@@ -301,7 +301,7 @@ static void test_searched_against_all_orders(void **state) {
     (void)state;
     test_random random = {47};
     int64_t tried[4] = {0}, equal[4] = {0}, count;
-    for (int64_t i = 0; i < test_cases(3000, 20000); i++) {
+    for (int64_t i = 0; i < test_cases(3000, 6000); i++) {
         pc_costs costs;
         pc_instance instance = draw_instance(&random, &costs);
         bool is_asked = instance.splits && instance.chunks > 1 && takes_memory(&costs);
@@ -376,7 +376,7 @@ static void test_named(void **state) {
     test_random random = {43};
     int count;
     const pc_generator *all = pc_generators(&count);
-    for (long i = 0; i < test_cases(4, 60); i++)
+    for (long i = 0; i < test_cases(4, 20); i++)
         for (int g = 0; g < count; g++) check_schedule(&all[g], &random);
 }
 

@@ -80,61 +80,62 @@ static void test_parameters(void **state) {
     }
 }
 
+static const struct {
+    const char *name;
+    double billions, within;
+} sizes[] = {
+    {"gpt3-1.3b", 1.3, 0.02},
+    {"gpt3-2.7b", 2.7, 0.02},
+    {"gpt3-6.7b", 6.7, 0.02},
+    {"gpt3-13b", 13, 0.02},
+    {"gpt3-175b", 175, 0.01},
+    {"mt-nlg-530b", 530, 0.001},
+    {"megatron-1.7b", 1.7, 0.03},
+    {"megatron-3.6b", 3.6, 0.02},
+    {"megatron-7.5b", 7.5, 0.01},
+    {"megatron-18.4b", 18.4, 0.01},
+    {"megatron-39.1b", 39.1, 0.001},
+    {"megatron-76.1b", 76.1, 0.001},
+    {"megatron-145.6b", 145.6, 0.001},
+    {"megatron-310.1b", 310.1, 0.001},
+    {"megatron-529.6b", 529.6, 0.001},
+    {"megatron-1t", 1008, 0.001},
+    {"korthikanti-22b", 22, 0.01},
+    {"korthikanti-175b", 175, 0.01},
+    {"cm-9.6b", 9.6, 0.02},
+    {"cm-21b", 21, 0.02},
+    {"cm-38.5b", 38.5, 0.02},
+    {"cm-98.5b", 98.5, 0.02},
+    {"mpt-125m", 0.125311488, 0},
+    {"mpt-350m", 0.355985408, 0},
+    {"mpt-760m", 0.760470528, 0},
+    {"mpt-1b", 1.315950592, 0},
+    {"mpt-3b", 2.651837440, 0},
+    {"mpt-7b", 6.658859008, 0},
+    {"mpt-13b", 12.853954560, 0},
+    {"mpt-30b", 29.975214080, 0},
+    {"mpt-70b", 64.862437376, 0},
+    {"internlm-7b", 7, 0.05},
+    {"internlm-20b", 20, 0.01},
+    {"llama2-7b", 6.738415616, 0},
+    {"llama2-13b", 13.015864320, 0},
+    {"llama2-70b", 68.976648192, 0},
+    {"mistral-7b", 7.241732096, 0},
+    {"nemo-gpt3-5b", 5, 0.04},
+    {"nemo-gpt3-20b", 20, 0.02},
+    {"nemotron4-15b", 15, 0.05},
+    {"nemotron4-340b", 340, 0.01},
+    {"qwen2.5-32b", 32.5, 0.01},
+    {"qwen3-8b", 8.2, 0.01},
+    {"llama3-8b", 8.030261248, 0},
+    {"llama3-70b", 70.553706496, 0},
+    {"llama3-405b", 405.8533888, 0},
+};
+
 /* As the papers call them: the number in a model's name, in billions, where some count a table once that stands twice;
  * and the published weights of Llama 3; of MPT what MosaicML prints beside its measurements, at 2,048 tokens. */
 static void test_names_say_the_size(void **state) {
     (void)state;
-    const struct {
-        const char *name;
-        double billions, within;
-    } sizes[] = {
-        {"gpt3-1.3b", 1.3, 0.02},
-        {"gpt3-2.7b", 2.7, 0.02},
-        {"gpt3-6.7b", 6.7, 0.02},
-        {"gpt3-13b", 13, 0.02},
-        {"gpt3-175b", 175, 0.01},
-        {"mt-nlg-530b", 530, 0.001},
-        {"megatron-1.7b", 1.7, 0.03},
-        {"megatron-3.6b", 3.6, 0.02},
-        {"megatron-7.5b", 7.5, 0.01},
-        {"megatron-18.4b", 18.4, 0.01},
-        {"megatron-39.1b", 39.1, 0.001},
-        {"megatron-76.1b", 76.1, 0.001},
-        {"megatron-145.6b", 145.6, 0.001},
-        {"megatron-310.1b", 310.1, 0.001},
-        {"megatron-529.6b", 529.6, 0.001},
-        {"megatron-1t", 1008, 0.001},
-        {"korthikanti-22b", 22, 0.01},
-        {"korthikanti-175b", 175, 0.01},
-        {"cm-9.6b", 9.6, 0.02},
-        {"cm-21b", 21, 0.02},
-        {"cm-38.5b", 38.5, 0.02},
-        {"cm-98.5b", 98.5, 0.02},
-        {"mpt-125m", 0.125311488, 0},
-        {"mpt-350m", 0.355985408, 0},
-        {"mpt-760m", 0.760470528, 0},
-        {"mpt-1b", 1.315950592, 0},
-        {"mpt-3b", 2.651837440, 0},
-        {"mpt-7b", 6.658859008, 0},
-        {"mpt-13b", 12.853954560, 0},
-        {"mpt-30b", 29.975214080, 0},
-        {"mpt-70b", 64.862437376, 0},
-        {"internlm-7b", 7, 0.05},
-        {"internlm-20b", 20, 0.01},
-        {"llama2-7b", 6.738415616, 0},
-        {"llama2-13b", 13.015864320, 0},
-        {"llama2-70b", 68.976648192, 0},
-        {"mistral-7b", 7.241732096, 0},
-        {"nemo-gpt3-5b", 5, 0.04},
-        {"nemo-gpt3-20b", 20, 0.02},
-        {"nemotron4-15b", 15, 0.05},
-        {"nemotron4-340b", 340, 0.01},
-        {"qwen2.5-32b", 32.5, 0.01},
-        {"qwen3-8b", 8.2, 0.01},
-        {"llama3-8b", 8.030261248, 0},
-        {"llama3-70b", 70.553706496, 0},
-        {"llama3-405b", 405.8533888, 0},
-    };
     int count;
     models(&count);
     assert_int_equal(count, sizeof sizes / sizeof sizes[0]);

@@ -288,7 +288,7 @@ static void test_random_schedules(void **state) {
     (void)state;
     test_random random = {23};
     long changed = 0;
-    for (long i = 0, cases = test_cases(12, 150); i < cases;) {
+    for (long i = 0, cases = test_cases(12, 40); i < cases;) {
         pc_schedule given;
         pc_costs costs;
         random_schedule(&random, 4, 6, 2, &given);

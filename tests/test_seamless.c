@@ -75,7 +75,7 @@ static void test_equal_times(void **state) {
 static void test_average_memory(void **state) {
     (void)state;
     test_random random = {9};
-    for (long i = 0; i < test_cases(60, 600); i++) {
+    for (long i = 0; i < test_cases(60, 200); i++) {
         int p = (int)test_between(&random, 2, 6), times[3], c = (int)test_between(&random, 0, 3);
         for (int kind = 0; kind < 3; kind++) times[kind] = (int)test_between(&random, 1, 9);
         int f = times[0] + times[1], interval = 2 * (f + times[2]);
@@ -97,7 +97,7 @@ static bool fits_into(int p, const int times[3], int chunks) {
 static void test_where_it_goes_away(void **state) {
     (void)state;
     test_random random = {12};
-    for (long i = 0; i < test_cases(60, 600); i++) {
+    for (long i = 0; i < test_cases(60, 200); i++) {
         int p = (int)test_between(&random, 2, 10), times[3];
         for (int kind = 0; kind < 3; kind++) times[kind] = 2 * (int)test_between(&random, 1, 9);
         int l = times[0] > times[1] ? times[0] : times[1], s = times[0] + times[1] - l, w = times[2];
@@ -153,6 +153,7 @@ static bool mark(trial *t, int step, int start, bool taken) {
     return true;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the way is long */
 static bool try_step(trial *t, int step) {
     if (step == WAY) return is_within(t);
     int device = way[step].device, type = way[step].type, ready = 0;
@@ -178,7 +179,7 @@ static void test_all_blocks(void **state) {
     (void)state;
     test_random random = {10};
     int found = 0, cases = 0;
-    for (long i = 0; i < test_cases(40, 400); i++, cases++) {
+    for (long i = 0; i < test_cases(40, 150); i++, cases++) {
         int times[3], c = (int)test_between(&random, 0, 1), chunks = (int)test_between(&random, 2, 4);
         for (int kind = 0; kind < 3; kind++) times[kind] = (int)test_between(&random, 1, 3);
         example e;
@@ -237,7 +238,7 @@ static void test_blocks_of_any_costs(void **state) {
     (void)state;
     test_random random = {11};
     int found = 0;
-    for (long i = 0; i < test_cases(100, 1000); i++) {
+    for (long i = 0; i < test_cases(100, 300); i++) {
         example e;
         draw_example(&random, &e);
         pc_fitted_block block;

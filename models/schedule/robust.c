@@ -298,7 +298,7 @@ static pc_code look(pc_robust_work *w, pc_error *error) {
         pc_robust_entry *e = &w->entries[w->count++];
         if (!e->order.pass) code = pc_instance_order_create(&w->instance, &e->order, error);
     }
-    if (!code) pc_parallel_run(w->threads, w->finalists * WAYS, go_on, w);
+    if (!code) pc_parallel_run(w->threads, (int64_t)w->finalists * WAYS, go_on, w);
     return code;
 }
 
@@ -391,7 +391,7 @@ static pc_code make_instances(pc_robust_work *w, pc_error *error) {
         if (w->instance.cells[i].duration < 0)
             return pc_error_set(error, PC_ERROR_INPUT, "%s: the time of a pass is not given; expected all of them",
                                 schedule->name);
-    int64_t passes = w->instance.devices * w->instance.passes * PC_SAMPLED_LANES;
+    int64_t passes = pc_max(w->instance.devices * w->instance.passes * PC_SAMPLED_LANES, INT64_C(1));
     w->batches = (int)pc_max(pc_min(looking / passes, (int64_t)BATCHES), INT64_C(1));
     return PC_OK;
 }

@@ -91,7 +91,7 @@ static void begin(const pc_stage_links *links) {
     int devices = links->instance->devices;
     for (int64_t i = 0; i < devices * links->instance->passes; i++) links->arrival[i] = NOT_YET;
     for (int d = 0; d < devices; d++) {
-        links->through[2 * d] = links->through[2 * d + 1] = links->free[d] = links->cursor[d] = 0;
+        links->through[2 * (ptrdiff_t)d] = links->through[2 * (ptrdiff_t)d + 1] = links->free[d] = links->cursor[d] = 0;
         links->waiting[d] = d;
         links->is_waiting[d] = true;
     }

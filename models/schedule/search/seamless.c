@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Types of an instance of two chunks that splits, as instance.h numbers them. */
@@ -176,6 +177,7 @@ static void list_turns(seamless *s, const pc_time *offset) {
 
 /* Puts the passes behind F0 into the circle in all orders, and pieces of idle time between them in all ways. `used` of
  * the pieces stand before `at`. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are types */
 static void list_orders(seamless *s, pc_time *offset, unsigned placed, pc_time at, int used) {
     pc_time work = 0;
     if (placed == (1U << TYPES) - 1) {
@@ -257,6 +259,7 @@ static pc_time slack_of(const seamless *s, const state *here, const state *behin
 }
 
 static void write_block(seamless *s, pc_time *start) {
+    assert(s->states); /* the first device has one */
     const state *here = &s->states[s->of_device[0].first];
     pc_time x = 0;
     for (int d = 0;; d++) {
