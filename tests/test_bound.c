@@ -300,8 +300,8 @@ static bool takes_memory(const pc_costs *costs) {
 static void test_searched_against_all_orders(void **state) {
     (void)state;
     test_random random = {47};
-    int64_t tried[4] = {0}, equal[4] = {0}, count;
-    for (int64_t i = 0; i < test_cases(3000, 6000); i++) {
+    int64_t tried[4] = {0}, equal[4] = {0}, count, cases = test_cases(3000, 6000);
+    for (int64_t i = 0; i < cases; i++) {
         pc_costs costs;
         pc_instance instance = draw_instance(&random, &costs);
         bool is_asked = instance.splits && instance.chunks > 1 && takes_memory(&costs);
@@ -318,7 +318,8 @@ static void test_searched_against_all_orders(void **state) {
     for (int chunks = 2; chunks <= 3; chunks++) {
         print_message("%d chunks: the shortest of all orders in %d of %d\n", chunks, (int)equal[chunks],
                       (int)tried[chunks]);
-        assert_true(tried[chunks] > 10 && 50 * equal[chunks] >= 49 * tried[chunks]);
+        assert_true(cases < 100 || 100 * tried[chunks] > cases); /* fewer cases may hold none of three chunks */
+        assert_true(50 * equal[chunks] >= 49 * tried[chunks]);
     }
 }
 
