@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,6 +61,13 @@ static inline long test_cases(long quick, long full) {
     const char *size = getenv("PC_TEST_SIZE"), *most = size ? strchr(size, ':') : NULL;
     long cases = test_size_is("long") ? 10 * full : test_part(quick, full);
     return most && cases > atol(most + 1) ? atol(most + 1) : cases;
+}
+
+/* Whether random cases held enough of a kind to judge the test itself by; where a tool makes tests draw few, any number
+ * is enough. */
+static inline bool test_saw(long count, long least) {
+    const char *size = getenv("PC_TEST_SIZE");
+    return count >= least || (size && strchr(size, ':'));
 }
 
 /* Says that `count` things called `key` ("programs compared") were done, for docs/reliability.md: a line appended to

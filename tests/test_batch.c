@@ -124,18 +124,22 @@ static void test_a_sink_that_fails_is_the_end(void **state) {
 typedef struct feeder {
     const pc_batch_piece *pieces; /* behind the last: a count of PC_BATCH_NO_MORE */
     int next;
-    int late;  /* times to say "later" before each */
-    int times; /* that it was said */
+    int late;  /* calls with nothing under way, of which each says "later", before each piece */
+    int times; /* that it was said so */
     int64_t fails_at;
     bool saw_idle, saw_no_room;
 } feeder;
 
 static pc_code feed(void *context, const pc_batch_state *state, pc_batch_piece *piece, pc_error *error) {
     feeder *f = context;
-    f->saw_idle |= state->idle == state->jobs && state->unclaimed == 0;
+    bool is_idle = state->idle == state->jobs && state->unclaimed == 0;
+    f->saw_idle |= is_idle;
     f->saw_no_room |= !state->has_room;
     if (f->next == f->fails_at) return pc_error_set(error, PC_ERROR_IO, "feed %d", f->next);
-    if (!state->has_room || f->times++ < f->late) return PC_OK;
+    if (!state->has_room || f->times < f->late) {
+        f->times += is_idle;
+        return PC_OK;
+    }
     f->times = 0;
     *piece = f->pieces[f->next++];
     return PC_OK;
