@@ -113,6 +113,15 @@ static pc_code choose_kernels(const pc_setting *setting, pc_gpu *gpu, pc_error *
     return pc_gpu_choose_attention(gpu, kernel, error);
 }
 
+/* Who asked for the kernel of attention: the setting, or its software's file. */
+static const char *attention_kernel_asker(const pc_setting *setting) {
+    const pc_reference *software = reference_of(setting, PC_KEY_SOFTWARE);
+    const pc_key key = PC_KEY_ATTENTION_KERNEL;
+    bool is_of_software = software && software->model.setting.given[key] &&
+                          software->model.setting.value[key].whole == setting->value[key].whole;
+    return pc_key_path(is_of_software ? PC_KEY_SOFTWARE : key);
+}
+
 /* A profile has measured its own. */
 static pc_code check_kernels(const pc_setting *setting, pc_error *error) {
     pc_gpu gpu = reference_of(setting, PC_KEY_MACHINE)->machine.gpu;
@@ -120,7 +129,9 @@ static pc_code check_kernels(const pc_setting *setting, pc_error *error) {
         if (setting->given[key] && is_of_profile(key))
             return pc_error_blame(error, pc_key_path(key),
                                   "stands beside a profile, which has measured that; expected one of the two");
-    return choose_kernels(setting, &gpu, error) ? pc_error_set_key(error, "attention_kernel"), PC_ERROR_INPUT : PC_OK;
+    if (!choose_kernels(setting, &gpu, error)) return PC_OK;
+    pc_error_set_key(error, attention_kernel_asker(setting));
+    return PC_ERROR_INPUT;
 }
 
 static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {

@@ -91,6 +91,9 @@ static void test_refusals(void **state) {
     ASSERT_REFUSED(
         "--set setting.attention_kernel=flash-3: setting.attention_kernel: flash-3: how fast it is on a100-sxm-80gb is not known; expected best",
         CLUSTER, "setting.attention_kernel=flash-3");
+    ASSERT_REFUSED(
+        "--set setting.software=torchtitan-compiled: setting.software: flash-2: how fast it is on mi300x is not known",
+        CLUSTER, "setting.machine=mi300x", "setting.software=torchtitan-compiled");
     ASSERT_REFUSED("--set setting.unfused=2: setting.unfused: stands beside a profile", CLUSTER, "setting.profile=own.h5",
                    "setting.unfused=2");
     ASSERT_REFUSED("--set setting.unfused=0.5: setting.unfused: 0.5", CLUSTER, "setting.unfused=0.5");
