@@ -41,6 +41,7 @@ static pc_plan_base draw_base(test_random *random) {
     spec->scatters_boundary = toss(random);
     spec->bucket_bytes = toss(random) ? 0 : test_between(random, 1, 20) * 100000;
     spec->cut.gradient_bytes = toss(random) ? 2 : 0;
+    if (test_between(random, 0, 2) == 0) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     spec->cut.cross_entropy = (pc_cross_entropy)test_between(random, 0, 3);
     spec->step = test_between(random, 0, 2) ? PC_STEP_NORM : PC_STEP_POST_VALIDATION;
     spec->granularity = test_between(random, 0, 4) ? PC_GRANULARITY_PASS : PC_GRANULARITY_OPERATIONS;

@@ -108,6 +108,7 @@ static const field of_cluster[] = {
     ITERATION(cut.sequence_parallel),
     ITERATION(cut.shard_group),
     ITERATION(cut.zero),
+    ITERATION(cut.zero_partition),
     ITERATION(cut.microbatch_size),
     ITERATION(cut.microbatches),
     ITERATION(cut.seq_len),

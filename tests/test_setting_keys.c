@@ -69,6 +69,7 @@ static const change changes[] = {
     {PC_KEY_SEQUENCE_PARALLEL, "false", {0}},
     {PC_KEY_ZERO, "2", {0}},
     {PC_KEY_SHARD_GROUP, "2", {"setting.dp=4"}},
+    {PC_KEY_ZERO_PARTITION, "tensor", {0}},
     {PC_KEY_RECOMPUTE, "full", {0}},
     {PC_KEY_CROSS_ENTROPY, "fused", {0}},
     {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},

@@ -47,6 +47,12 @@ typedef enum pc_cross_entropy {
 /* Of a microbatch, where no number is given: torchtitan's, and torchtune's. */
 enum { PC_CROSS_ENTROPY_CHUNKS = 8 };
 
+/* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are
+ * reduce-scattered, parameters all-gathered (Megatron's distributed optimizer, DeepSpeed). TENSOR gives every tensor to
+ * one rank whole: gradients are all-reduced over all replicas, each rank steps its own tensors and broadcasts them
+ * (InternEvo's hybrid_zero_optim.py; torch.distributed.optim.ZeroRedundancyOptimizer). */
+typedef enum pc_zero_partition { PC_ZERO_PARTITION_EVEN, PC_ZERO_PARTITION_TENSOR } pc_zero_partition;
+
 /* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
  * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
  * share the layers evenly. LISTED: as layers_of_part says. */
@@ -55,13 +61,15 @@ typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED
 enum { PC_PARTS_MAX = 4096 };
 
 typedef struct pc_cut {
-    int tp, pp, dp;          /* ranks of each; GPUs = tp * pp * dp */
-    int shard_group;         /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
-                              * a divisor of dp. 0: all */
-    int chunks;              /* v */
-    bool sequence_parallel;  /* norms and dropout are cut along the sequence over the TP ranks */
-    int zero;                /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
-                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
+    int tp, pp, dp;         /* ranks of each; GPUs = tp * pp * dp */
+    int shard_group;        /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
+                             * a divisor of dp. 0: all */
+    int chunks;             /* v */
+    bool sequence_parallel; /* norms and dropout are cut along the sequence over the TP ranks */
+    int zero;               /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
+                             * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
+    /* of ZeRO 1: 2 and 3 cut tensors anyway */
+    pc_zero_partition zero_partition;
     int64_t microbatch_size; /* b, sequences */
     int64_t microbatches;    /* m, of each replica in an iteration */
     int64_t seq_len;         /* s, tokens */
@@ -79,6 +87,11 @@ typedef struct pc_cut {
  * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */
 static inline int pc_cut_gradient_bytes(const pc_cut *cut) {
     return cut->gradient_bytes > 0 ? cut->gradient_bytes : 4;
+}
+
+/* Whether whole tensors are given to ranks. */
+static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
+    return cut->zero == 1 && cut->zero_partition == PC_ZERO_PARTITION_TENSOR;
 }
 
 /* One of the p * v (or p, in replicas) slices of the model. */
