@@ -59,6 +59,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     if (toss(random) && spec.cut.zero > 0 && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL)
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (toss(random)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    if (toss(random)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
     return spec;

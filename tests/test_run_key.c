@@ -109,6 +109,8 @@ static const field of_cluster[] = {
     ITERATION(cut.shard_group),
     ITERATION(cut.zero),
     ITERATION(cut.zero_partition),
+    ITERATION(cut.gradient_accumulation),
+    ITERATION(optimizer_kernels),
     ITERATION(cut.microbatch_size),
     ITERATION(cut.microbatches),
     ITERATION(cut.seq_len),

@@ -81,6 +81,8 @@ static const change changes[] = {
     {PC_KEY_SCATTER_BOUNDARY, "false", {0}},
     {PC_KEY_BUCKET, "10 MB", {0}},
     {PC_KEY_GRADIENT_BYTES, "2", {0}},
+    {PC_KEY_GRADIENT_ACCUMULATION, "separate", {0}},
+    {PC_KEY_OPTIMIZER_KERNELS, "separate", {0}},
     {PC_KEY_STEP, "post-validation", {0}},
     {PC_KEY_GRANULARITY, "operations", {0}},
     {PC_KEY_NETWORK, "flows", {0}},

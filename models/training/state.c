@@ -130,7 +130,7 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
 
 /* ---- the step ---- */
 
-enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, OPTIMIZER_BYTES = 12 };
+enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTES = 12 };
 
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
  * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
@@ -138,12 +138,27 @@ static bool copies_gradients(const pc_outline *outline) {
     return pc_cut_gradient_bytes(&outline->cut) < FP32_BYTES;
 }
 
+/* Adam on fp32: it reads the gradient, the master weight and two moments (16), and writes the latter three (12) and the
+ * 16-bit weight (2). By separate kernels, PyTorch's _single_tensor_adamw: the weight decays (8); each moment decays (8)
+ * and takes the gradient in (12); a root, a quotient and a sum make the denominator (8 each); the weight takes the
+ * quotient off (16); and it is copied to 16 bits (6). */
+static int moved_by_adam(const pc_outline *outline) {
+    bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
+    return is_fused ? 16 + 12 + 2 : 8 + 2 * (8 + 12) + 3 * 8 + 16 + 6;
+}
+
 /* Bytes that a parameter's step moves. The copy reads the gradient as it is held and writes fp32. Then, w wide, the
- * norm reads it (w), and clipping reads and writes it (2w). Adam reads it, the master weight and two moments (w + 12);
- * it writes the latter three (12) and the 16-bit weight (2). In fp32 that is 42. */
+ * norm reads it (w), and clipping reads and writes it (2w). Adam follows, whose fused kernel reads it as wide. In fp32
+ * that is 42. */
 static int moved_by_step(const pc_outline *outline) {
     int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
-    return (copies_gradients(outline) ? held + width : 0) + 4 * width + 12 + 12 + 2;
+    return (copies_gradients(outline) ? held + width : 0) + 3 * width + moved_by_adam(outline) + width - FP32_BYTES;
+}
+
+/* Its launches: norm, clipping, Adam, zeroing; and a copy. */
+static int step_launches(const pc_outline *outline) {
+    bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
+    return STEP_LAUNCHES + (is_fused ? 0 : SEPARATE_LAUNCHES - 1) + copies_gradients(outline);
 }
 
 /* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. */
@@ -173,7 +188,7 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
                                   .n = 1,
                                   .k = 1,
                                   .bytes = moved_by_step(outline) * count + x->fixed_gradients,
-                                  .launches = STEP_LAUNCHES + copies_gradients(outline),
+                                  .launches = step_launches(outline),
                                   .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
     double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;

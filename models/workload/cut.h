@@ -47,6 +47,14 @@ typedef enum pc_cross_entropy {
 /* Of a microbatch, where no number is given: torchtitan's, and torchtune's. */
 enum { PC_CROSS_ENTROPY_CHUNKS = 8 };
 
+/* What adds a weight's gradient to those of the microbatches before. FUSED: the product itself, which reads and writes
+ * the gradient in memory (Megatron's gradient_accumulation_fusion). SEPARATE: a kernel behind it, which all but the
+ * first microbatch need; the product writes 16 bits (PyTorch's autograd). */
+typedef enum pc_gradient_accumulation {
+    PC_GRADIENT_ACCUMULATION_FUSED,
+    PC_GRADIENT_ACCUMULATION_SEPARATE
+} pc_gradient_accumulation;
+
 /* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are
  * reduce-scattered, parameters all-gathered (Megatron's distributed optimizer, DeepSpeed). TENSOR gives every tensor to
  * one rank whole: gradients are all-reduced over all replicas, each rank steps its own tensors and broadcasts them
@@ -80,13 +88,19 @@ typedef struct pc_cut {
     const pc_recompute *recompute_of_part; /* in any layout, likewise; or NULL */
     pc_cross_entropy cross_entropy;
     int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
-    int gradient_bytes;       /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    pc_gradient_accumulation gradient_accumulation;
+    int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
 } pc_cut;
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
  * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */
 static inline int pc_cut_gradient_bytes(const pc_cut *cut) {
     return cut->gradient_bytes > 0 ? cut->gradient_bytes : 4;
+}
+
+/* Over how many microbatches a kernel of its own adds gradients up; 0 where the product does. */
+static inline int64_t pc_cut_sums_apart(const pc_cut *cut) {
+    return cut->gradient_accumulation == PC_GRADIENT_ACCUMULATION_SEPARATE ? cut->microbatches : 0;
 }
 
 /* Whether whole tensors are given to ranks. */
