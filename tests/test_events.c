@@ -51,6 +51,9 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.expands = spec.cut.dp > 1 && test_between(random, 0, 3) == 0;
     if (spec.expands) spec.jitter = toss(random) ? 0 : 0.2;
     spec.seed = test_draw(random);
+    test_random own = {spec.seed}; /* so that all else is drawn as without it */
+    if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
@@ -58,8 +61,6 @@ static pc_iteration_spec draw_spec(test_random *random) {
     if (toss(random)) spec.overlap_slowdown = 0.25;
     if (toss(random) && spec.cut.zero > 0 && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL)
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
-    if (toss(random)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
-    if (toss(random)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
     return spec;
