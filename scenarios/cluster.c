@@ -40,11 +40,13 @@ static bool is_of_profile(pc_key key) {
     return key == PC_KEY_ATTENTION_KERNEL || key == PC_KEY_UNFUSED || key == PC_KEY_LAUNCH;
 }
 
-/* Of a file that the setting names what it says of these keys, where the setting says nothing. */
+/* Of a file that the setting names what it says of these keys, where the setting says nothing. How ZeRO 1 divides what
+ * it shards means nothing to ZeRO 2 and 3. */
 static void take_from(pc_setting *setting, const pc_reference *file) {
     for (pc_key key = 0; file && key < PC_KEYS; key++) {
         if (setting->given[key] || !file->model.setting.given[key]) continue;
         if (setting->given[PC_KEY_PROFILE] && is_of_profile(key)) continue;
+        if (key == PC_KEY_ZERO_PARTITION && pc_setting_whole(setting, PC_KEY_ZERO, 1) > 1) continue;
         setting->given[key] = true;
         setting->value[key] = file->model.setting.value[key];
     }
@@ -105,6 +107,14 @@ static pc_code check_loss(const pc_setting *setting, pc_error *error) {
                           "stands without cross_entropy: chunked; expected both or none");
 }
 
+/* Whole tensors of what is cut. */
+static pc_code check_partition(const pc_setting *setting, pc_error *error) {
+    int64_t zero = pc_setting_whole(setting, PC_KEY_ZERO, 1);
+    if (pc_setting_integer(setting, PC_KEY_ZERO_PARTITION) != PC_ZERO_PARTITION_TENSOR || zero < 2) return PC_OK;
+    return pc_error_blame(error, "zero_partition",
+                          "tensor stands beside zero %" PRId64 ", which cuts tensors; expected zero 1 with it", zero);
+}
+
 /* The GPU that the machine has, with the kernels and the host that the setting asks for. */
 static pc_code choose_kernels(const pc_setting *setting, pc_gpu *gpu, pc_error *error) {
     pc_attention_kernel kernel = (pc_attention_kernel)pc_setting_integer(setting, PC_KEY_ATTENTION_KERNEL);
@@ -146,6 +156,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     code = check_kernels(setting, error);
     if (!code) code = check_replicas(setting, error);
     if (!code) code = check_loss(setting, error);
+    if (!code) code = check_partition(setting, error);
     if (!code) code = pc_setting_check_bad_days(setting, error);
     return code ? code : check_model(setting, error);
 }

@@ -31,6 +31,14 @@ static pc_machine draw_machine(test_random *random) {
     return machine;
 }
 
+/* What a program decides; from a stream of its own, so that all else is drawn as without it. */
+static void draw_program(pc_iteration_spec *spec) {
+    test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->cut.seq_len)};
+    if (toss(&own)) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    if (toss(&own)) spec->cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+    if (toss(&own)) spec->optimizer_kernels = PC_OPTIMIZER_SEPARATE;
+}
+
 static pc_plan_base draw_base(test_random *random) {
     pc_plan_base base = {.spec = pc_iteration_spec_default(),
                          .gpu_hour_price = (double)test_between(random, 10, 50) / 10};
@@ -47,6 +55,7 @@ static pc_plan_base draw_base(test_random *random) {
     spec->network = (pc_network_mode)test_between(random, PC_NETWORK_AUTO, PC_NETWORK_FLOWS);
     spec->pass_overhead = toss(random) ? 0 : 0.1;
     spec->overhead_ps = toss(random) ? 0 : 1000000;
+    draw_program(spec);
     int64_t parameters = 12 * spec->model.hidden * spec->model.hidden * spec->model.layers;
     spec->memory_limit_bytes = parameters * test_between(random, 2, 40) + (INT64_C(1) << test_between(random, 24, 34));
     return base;

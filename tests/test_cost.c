@@ -335,9 +335,24 @@ static void test_expected_largest(void **state) {
     assert_true(pc_expected_largest(INT64_MAX) == pc_expected_largest(INT64_C(1) << 30));
 }
 
+/* What is not fused moves more bytes, but for sums of weights' gradients, which are one kernel anyway: 300 bytes at 100
+ * a second. */
+static void test_unfused(void **state) {
+    (void)state;
+    pc_gpu gpu = small_gpu();
+    pc_operation between = kernel(PC_OPERATION_ELEMENTWISE, 300), sum = between,
+                 step = kernel(PC_OPERATION_OPTIMIZER, 300);
+    gpu.unfused = 1.5;
+    sum.role = PC_GEMM_WEIGHT_GRADIENT;
+    check_close(seconds(&gpu, &between), 4.5);
+    check_close(seconds(&gpu, &sum), 3);
+    check_close(seconds(&gpu, &step), 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_wave),
+        cmocka_unit_test(test_unfused),
         cmocka_unit_test(test_ramp),
         cmocka_unit_test(test_last_wave),
         cmocka_unit_test(test_small_products),

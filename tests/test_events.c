@@ -51,6 +51,9 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.expands = spec.cut.dp > 1 && test_between(random, 0, 3) == 0;
     if (spec.expands) spec.jitter = toss(random) ? 0 : 0.2;
     spec.seed = test_draw(random);
+    test_random own = {spec.seed}; /* so that all else is drawn as without it */
+    if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);

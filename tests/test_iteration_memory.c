@@ -235,10 +235,31 @@ static void test_limits_do_not_change_schedules(void **state) {
     }
 }
 
+/* Adam by separate kernels moves 94 bytes a parameter, of which 4 are the gradient's, where a fused one moves 30; and
+ * it needs ten launches for one. */
+static void test_step_by_separate_kernels(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    const pc_gpu *gpu = &spec.machine.gpu;
+    for (spec.cut.gradient_bytes = 2; spec.cut.gradient_bytes <= 4; spec.cut.gradient_bytes += 2) {
+        pc_outline fused, separate;
+        spec.optimizer_kernels = PC_OPTIMIZER_FUSED;
+        assert_int_equal(pc_outline_make(&spec, NULL, &fused, NULL), PC_OK);
+        spec.optimizer_kernels = PC_OPTIMIZER_SEPARATE;
+        assert_int_equal(pc_outline_make(&spec, NULL, &separate, NULL), PC_OK);
+        double share = (double)((fused.device[1].parameter_count + 7) / 8);
+        double seconds = 9 * gpu->kernel_s + 64 * share / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
+        check_near((double)(separate.device[1].step_ps - fused.device[1].step_ps) / 1e12, seconds, 1e-6);
+        pc_outline_free(&fused);
+        pc_outline_free(&separate);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_step_of_narrow_gradients),
+        cmocka_unit_test(test_step_by_separate_kernels),
         cmocka_unit_test(test_no_room_for_the_step),
         cmocka_unit_test(test_buffers_of_unequal_chunks),
         cmocka_unit_test(test_two_replicas_share_their_state),

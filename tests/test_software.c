@@ -43,6 +43,20 @@ static void test_sets_what_is_not_given(void **state) {
     pc_run_spec_free(&spec);
 }
 
+/* InternEvo gives whole tensors to ranks with ZeRO 1, and cuts them as FSDP does. */
+static void test_sets_what_has_meaning(void **state) {
+    (void)state;
+    pc_run_spec one = SPEC_WITH(CLUSTER, "setting.software=internevo");
+    pc_run_spec three = SPEC_WITH(CLUSTER, "setting.software=internevo", "setting.zero=3");
+    pc_run_spec other = SPEC_WITH(CLUSTER, "setting.software=internevo", "setting.zero_partition=even");
+    assert_int_equal(one.iteration.cut.zero_partition, PC_ZERO_PARTITION_TENSOR);
+    assert_int_equal(three.iteration.cut.zero_partition, PC_ZERO_PARTITION_EVEN);
+    assert_int_equal(other.iteration.cut.zero_partition, PC_ZERO_PARTITION_EVEN);
+    pc_run_spec_free(&one);
+    pc_run_spec_free(&three);
+    pc_run_spec_free(&other);
+}
+
 static void test_gives_way(void **state) {
     (void)state;
     pc_run_spec spec =
@@ -84,18 +98,18 @@ static void test_is_swept(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    ASSERT_REFUSED(
-        "--set setting.software=mosiac: setting.software: mosiac: no such software in the library (did you mean mosaic?); expected one "
-        "of `pipecast list software`, or a file such as ./own.yaml",
-        CLUSTER, "setting.software=mosiac");
-    ASSERT_REFUSED(
-        "--set setting.attention_kernel=flash-3: setting.attention_kernel: flash-3: how fast it is on a100-sxm-80gb is not known; expected best",
-        CLUSTER, "setting.attention_kernel=flash-3");
-    ASSERT_REFUSED(
-        "--set setting.software=torchtitan-compiled: setting.software: flash-2: how fast it is on mi300x is not known",
-        CLUSTER, "setting.machine=mi300x", "setting.software=torchtitan-compiled");
-    ASSERT_REFUSED("--set setting.unfused=2: setting.unfused: stands beside a profile", CLUSTER, "setting.profile=own.h5",
-                   "setting.unfused=2");
+    ASSERT_REFUSED("--set setting.software=mosiac: setting.software: mosiac: no such software in the library (did you "
+                   "mean mosaic?); expected one "
+                   "of `pipecast list software`, or a file such as ./own.yaml",
+                   CLUSTER, "setting.software=mosiac");
+    ASSERT_REFUSED("--set setting.attention_kernel=flash-3: setting.attention_kernel: flash-3: how fast it is on "
+                   "a100-sxm-80gb is not known; expected best",
+                   CLUSTER, "setting.attention_kernel=flash-3");
+    ASSERT_REFUSED("--set setting.software=torchtitan-compiled: setting.software: flash-2: how fast it is on mi300x is "
+                   "not known",
+                   CLUSTER, "setting.machine=mi300x", "setting.software=torchtitan-compiled");
+    ASSERT_REFUSED("--set setting.unfused=2: setting.unfused: stands beside a profile", CLUSTER,
+                   "setting.profile=own.h5", "setting.unfused=2");
     ASSERT_REFUSED("--set setting.unfused=0.5: setting.unfused: 0.5", CLUSTER, "setting.unfused=0.5");
 }
 
@@ -118,6 +132,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_of_the_library),
         cmocka_unit_test(test_sets_what_is_not_given),
+        cmocka_unit_test(test_sets_what_has_meaning),
         cmocka_unit_test(test_gives_way),
         cmocka_unit_test(test_without),
         cmocka_unit_test(test_is_swept),

@@ -205,6 +205,35 @@ static void test_narrow_gradients(void **state) {
     assert_int_equal(narrow.list[narrow.count - 1].bytes, 50 * 32 * 8);
 }
 
+/* Sums apart: each W's product writes 2 bytes an element, and a kernel behind it reads these and the sum and writes it,
+ * 2 + 2g, in three microbatches of four. One microbatch has nothing to add to. */
+static void test_gradients_summed_apart(void **state) {
+    (void)state;
+    static const pc_part layer = {.layers = 3};
+    for (int g = 2; g <= 4; g += 2)
+        for (int m = 1; m <= 4; m += 3) {
+            pc_cut cut;
+            pc_operations fused, apart;
+            pc_model model = small_gpt(&cut);
+            cut.gradient_bytes = g;
+            cut.microbatches = m;
+            assert_int_equal(pc_pass_operations(&model, &cut, &layer, PC_PASS_BW, false, &fused, NULL), PC_OK);
+            cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+            assert_int_equal(pc_pass_operations(&model, &cut, &layer, PC_PASS_BW, false, &apart, NULL), PC_OK);
+            int sums = 0;
+            for (int i = 0; i < fused.count; i++) {
+                const pc_operation *x = &fused.list[i], *y = &apart.list[i + sums];
+                bool is_w = x->kind == PC_OPERATION_GEMM && x->role == PC_GEMM_WEIGHT_GRADIENT;
+                assert_int_equal(x->bytes - y->bytes, is_w ? (2 * g - 2) * x->m * x->n : 0);
+                if (!is_w || m == 1) continue;
+                const pc_operation *sum = &apart.list[i + ++sums];
+                assert_true(sum->kind == PC_OPERATION_ELEMENTWISE && sum->role == PC_GEMM_WEIGHT_GRADIENT);
+                assert_int_equal(sum->bytes, (2 + 2 * g) * x->m * x->n * 3 / 4);
+            }
+            assert_int_equal(apart.count, fused.count + (m == 1 ? 0 : 4));
+        }
+}
+
 /* ---- the ends ---- */
 
 static const pc_part ends = {.has_embedding = true, .has_head = true};
@@ -461,6 +490,7 @@ int main(void) {
         cmocka_unit_test(test_chunked_loss),
         cmocka_unit_test(test_losses_have_the_same_flops),
         cmocka_unit_test(test_narrow_gradients),
+        cmocka_unit_test(test_gradients_summed_apart),
         cmocka_unit_test(test_backward_of_the_ends),
         cmocka_unit_test(test_collectives),
     };

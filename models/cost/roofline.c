@@ -92,9 +92,11 @@ static double compute_s(const pc_gpu *gpu, const pc_operation *operation) {
     }
 }
 
-/* Norms and what is elementwise: where a program does not fuse them, each step of theirs reads and writes memory. */
+/* Norms and what is elementwise: where a program does not fuse them, each step of theirs reads and writes memory. Sums
+ * of weights' gradients are one kernel anyway. */
 static double bytes_of(const pc_gpu *gpu, const pc_operation *operation) {
-    bool is_between = operation->kind == PC_OPERATION_NORM || operation->kind == PC_OPERATION_ELEMENTWISE;
+    bool is_sum = operation->role == PC_GEMM_WEIGHT_GRADIENT;
+    bool is_between = operation->kind == PC_OPERATION_NORM || (operation->kind == PC_OPERATION_ELEMENTWISE && !is_sum);
     return (double)operation->bytes * (is_between && gpu->unfused > 0.0 ? gpu->unfused : 1.0);
 }
 

@@ -262,11 +262,12 @@ static pc_collective_course course_by(const pc_machine *machine, const pc_group 
     return course;
 }
 
+/* Libraries broadcast along a ring alone (NCCL: src/graph/tuning.cc). */
 static pc_collective_course best_course(const pc_machine *machine, const pc_group *group, pc_collective collective,
                                         double size_bytes) {
     static const pc_algorithm others[] = {PC_ALGORITHM_TREE, PC_ALGORITHM_IN_SWITCH};
     pc_collective_course best = course_by(machine, group, collective, PC_ALGORITHM_RING, size_bytes);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof others / sizeof *others && collective != PC_COLLECTIVE_BROADCAST; i++) {
         if (!has_algorithm(machine, group, collective, others[i])) continue;
         pc_collective_course course = course_by(machine, group, collective, others[i], size_bytes);
         if (course.seconds < best.seconds) best = course;

@@ -43,6 +43,10 @@ typedef enum pc_network_mode { PC_NETWORK_AUTO, PC_NETWORK_CLOSED, PC_NETWORK_FL
  * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step (finish.h). */
 typedef enum pc_step { PC_STEP_NORM, PC_STEP_POST_VALIDATION } pc_step;
 
+/* FUSED: one kernel reads and writes all that Adam works with, and writes the 16-bit weights. SEPARATE: a kernel for
+ * every step of the formula, as PyTorch's AdamW without `fused=True`, and one that copies the weights. */
+typedef enum pc_optimizer_kernels { PC_OPTIMIZER_FUSED, PC_OPTIMIZER_SEPARATE } pc_optimizer_kernels;
+
 typedef struct pc_iteration_spec {
     pc_model model;
     pc_cut cut;
@@ -60,6 +64,7 @@ typedef struct pc_iteration_spec {
     int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
                            * of 2), but at most 16 buckets a chunk */
     pc_step step;
+    pc_optimizer_kernels optimizer_kernels;
     pc_granularity granularity;
     pc_network_mode network;
     pc_engine_mode engine;

@@ -55,27 +55,24 @@ static pc_code add_to_stream(lowering *lowered, int device, const pc_sendings *s
     return lowering_add_collective(lowered, device, device, sendings, before, afters, &lowered->stream[device]);
 }
 
-/* The collectives of a bucket: in the group that shards it; of gradients then over groups, where there are several. */
-static int bucket_courses(const pc_outline *outline, pc_collective collective, double bytes,
-                          pc_collective_course courses[2]) {
+/* The collectives that reduce a bucket's gradients: in the group that shards it; then over groups, where there are
+ * several. */
+static int reduction_courses(const pc_outline *outline, int device, int chunk, pc_collective_course courses[2]) {
     const pc_machine *machine = &outline->spec->machine;
-    bool is_twice = collective != PC_COLLECTIVE_ALL_GATHER && outline->replicate.ranks > 1;
-    courses[0] = pc_collective_course_of(machine, &outline->shard, collective, PC_ALGORITHM_BEST, bytes);
-    if (!is_twice) return 1;
+    double bytes = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
+    courses[0] = pc_collective_course_of(machine, pc_outline_reducing(outline), pc_outline_reduction(outline),
+                                         PC_ALGORITHM_BEST, bytes);
+    if (!pc_outline_reduces_twice(outline)) return 1;
     courses[1] = pc_collective_course_of(machine, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_BEST,
                                          bytes / outline->shard.ranks);
     return 2;
 }
 
-/* What a bucket of a chunk sends, `times` of them at once; alone_ps: what one takes. */
-static pc_code bucket_sendings(const lowering *lowered, int device, int chunk, pc_collective collective, int bytes_each,
-                               int32_t times, pc_time alone_ps, pc_sendings *sendings) {
-    const pc_outline *outline = lowered->outline;
-    const pc_group *groups[] = {&outline->shard, &outline->replicate};
-    pc_collective_course courses[2];
+/* What a bucket sends, `times` of them at once; alone_ps: what one takes. */
+static pc_code bucket_sendings(const lowering *lowered, const pc_group *const groups[2],
+                               const pc_collective_course courses[2], int count, int32_t times, pc_time alone_ps,
+                               pc_sendings *sendings) {
     pc_sendings second;
-    int count =
-        bucket_courses(outline, collective, pc_outline_bucket_bytes(outline, device, chunk, bytes_each), courses);
     double seconds = courses[0].seconds + (count > 1 ? courses[1].seconds : 0);
     double slower = lowered->how.is_closed && seconds > 0 ? pc_time_to_seconds(alone_ps) / seconds : 1;
     pc_code code = PC_OK;
@@ -95,8 +92,9 @@ pc_code lowering_add_gathers(lowering *lowered, int device) {
         int chunk = pc_outline_nth_chunk(lowered->outline, device, i);
         int64_t at = lowering_cell(lowered, device, chunk);
         pc_sendings bucket;
-        code = bucket_sendings(lowered, device, chunk, PC_COLLECTIVE_ALL_GATHER, PC_PARAMETER_BYTES, 1,
-                               lowered->outline->chunks_of[at].gather_ps, &bucket);
+        pc_collective_course courses[2] = {pc_outline_gathering(lowered->outline, device, chunk)};
+        const pc_group *const groups[2] = {&lowered->outline->shard};
+        code = bucket_sendings(lowered, groups, courses, 1, 1, lowered->outline->chunks_of[at].gather_ps, &bucket);
         for (int64_t k = lowered->bucket[at]; !code && k < lowered->bucket[at + 1]; k++) {
             lowered->lanes.now = (pc_flow_note){.sort = PC_FLOW_GATHER, .chunk = chunk, .microbatch = -1};
             code = add_to_stream(lowered, device, &bucket, NULL);
@@ -147,10 +145,12 @@ static pc_code add_reduction(lowering *lowered, int device, int64_t position) {
     int64_t at = lowering_cell(lowered, device, pass.chunk);
     bool is_last = lowered->last_back[at] == position;
     const pc_chunk_outline *chunk = &outline->chunks_of[at];
+    const pc_group *const groups[2] = {pc_outline_reducing(outline), &outline->replicate};
+    pc_collective_course courses[2];
     pc_sendings bucket;
+    int count = reduction_courses(outline, device, pass.chunk, courses);
     pc_code code =
-        bucket_sendings(lowered, device, pass.chunk, pc_outline_reduction(outline),
-                        pc_cut_gradient_bytes(&outline->cut), is_last ? 1 : chunk->buckets, chunk->reduce_ps, &bucket);
+        bucket_sendings(lowered, groups, courses, count, is_last ? 1 : chunk->buckets, chunk->reduce_ps, &bucket);
     if (!code && is_last) code = wait_for_others(lowered, device, position);
     lowered->lanes.now = (pc_flow_note){.sort = PC_FLOW_REDUCE, .chunk = pass.chunk, .microbatch = -1};
     if (!is_last) return code ? code : add_to_stream(lowered, device, &bucket, after_pass(lowered, position));

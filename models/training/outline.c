@@ -94,7 +94,10 @@ static pc_code add_parts(pc_outline *outline, pc_error *error) {
 
 pc_alone pc_outline_alone(const pc_machine *machine, const pc_group *group, pc_collective collective,
                           double size_bytes) {
-    pc_collective_course course = pc_collective_course_of(machine, group, collective, PC_ALGORITHM_BEST, size_bytes);
+    return pc_outline_alone_by(pc_collective_course_of(machine, group, collective, PC_ALGORITHM_BEST, size_bytes));
+}
+
+pc_alone pc_outline_alone_by(pc_collective_course course) {
     pc_alone alone = {.seconds = course.seconds};
     for (int i = 0; i < course.phase_count; i++)
         alone.sent_bytes += course.phase[i].domain_bytes + course.phase[i].network_bytes;

@@ -8,6 +8,7 @@
 #include "engine/simtime.h"
 #include "models/schedule/costs.h"
 #include "models/training/iteration.h"
+#include "models/training/owners.h"
 #include "models/workload/memory.h"
 #include "models/workload/operation.h"
 
@@ -31,6 +32,7 @@ typedef struct pc_alone {
 } pc_alone;
 pc_alone pc_outline_alone(const pc_machine *machine, const pc_group *group, pc_collective collective,
                           double size_bytes);
+pc_alone pc_outline_alone_by(pc_collective_course course);
 
 /* Parts of equal layers, ends and recomputation cost the same. */
 typedef struct pc_part_cost {
@@ -58,6 +60,7 @@ typedef struct pc_device_outline {
     double message_s;       /* over it, alone */
     pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */
     pc_time step_ps;        /* of the optimizer */
+    pc_owners owners;       /* of whole tensors; zeroed where none are given to ranks */
 } pc_device_outline;
 
 typedef struct pc_outline_memo pc_outline_memo;

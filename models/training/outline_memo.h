@@ -21,7 +21,7 @@ typedef struct pc_outline_places {
 typedef struct pc_outline_part_key {
     pc_group group; /* of TP */
     pc_part part;
-    int64_t microbatch_size, seq_len;
+    int64_t microbatch_size, seq_len, sums_apart;
     int tp, gradient_bytes, cross_entropy_chunks;
     pc_cross_entropy cross_entropy;
     bool sequence_parallel, overlaps_tp, splits, mixes, recomputes, shares_embedding;

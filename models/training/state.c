@@ -1,5 +1,6 @@
 #include "models/training/state.h"
 
+#include "engine/alloc.h"
 #include "engine/numbers.h"
 
 #include <stddef.h>
@@ -44,7 +45,27 @@ double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk,
 }
 
 pc_collective pc_outline_reduction(const pc_outline *outline) {
-    return outline->cut.zero == 0 ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
+    bool is_whole = outline->cut.zero == 0 || pc_cut_gives_tensors(&outline->cut);
+    return is_whole ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
+}
+
+const pc_group *pc_outline_reducing(const pc_outline *outline) {
+    return pc_cut_gives_tensors(&outline->cut) ? &outline->dp : &outline->shard;
+}
+
+bool pc_outline_reduces_twice(const pc_outline *outline) {
+    return outline->replicate.ranks > 1 && !pc_cut_gives_tensors(&outline->cut);
+}
+
+pc_collective_course pc_outline_gathering(const pc_outline *outline, int device, int chunk) {
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
+    const pc_device_outline *held = &outline->device[device];
+    if (!pc_cut_gives_tensors(&outline->cut))
+        return pc_collective_course_of(&outline->spec->machine, &outline->shard, PC_COLLECTIVE_ALL_GATHER,
+                                       PC_ALGORITHM_BEST,
+                                       pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES));
+    double share = (double)outline->part_costs[x->sort].parameters / (double)held->parameter_count / x->buckets;
+    return pc_course_share(&held->owners.course, share);
 }
 
 /* A neighbour that holds the same sort of part, or NULL. */
@@ -56,10 +77,17 @@ static const pc_chunk_outline *find_like(const pc_outline *outline, int device, 
 
 /* Of a bucket; a group that shards it in pieces reduces each with those of the other groups. */
 static pc_alone reduce(const pc_outline *outline, double bytes) {
-    pc_alone in_group = alone(outline, &outline->shard, pc_outline_reduction(outline), bytes);
-    if (outline->replicate.ranks == 1) return in_group;
+    pc_alone in_group = alone(outline, pc_outline_reducing(outline), pc_outline_reduction(outline), bytes);
+    if (!pc_outline_reduces_twice(outline)) return in_group;
     pc_alone over_groups = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, bytes / outline->shard.ranks);
     return (pc_alone){in_group.seconds + over_groups.seconds, in_group.sent_bytes + over_groups.sent_bytes};
+}
+
+static pc_code add_gathering(pc_outline *outline, int device, int chunk, pc_error *error) {
+    pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
+    pc_alone gathering = pc_outline_alone_by(pc_outline_gathering(outline, device, chunk));
+    x->gather_bytes = gathering.sent_bytes;
+    return pc_outline_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
 }
 
 /* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
@@ -68,19 +96,15 @@ static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *e
     const pc_chunk_outline *like = find_like(outline, device, chunk);
     if (like) {
         *x = *like;
-        return PC_OK;
+        return pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
     if (outline->dp.ranks <= 1) return PC_OK;
     double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
-    double parameters = pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES);
     pc_alone reduction = reduce(outline, gradients);
     x->reduce_bytes = reduction.sent_bytes;
     pc_code code = pc_outline_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
-    if (code || outline->cut.zero == 0) return code;
-    pc_alone gathering = alone(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, parameters);
-    x->gather_bytes = gathering.sent_bytes;
-    return pc_outline_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
+    return code || outline->cut.zero == 0 ? code : add_gathering(outline, device, chunk, error);
 }
 
 double pc_outline_tied_bytes(const pc_outline *outline) {
@@ -106,7 +130,7 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
 
 /* ---- the step ---- */
 
-enum { FP32_BYTES = 4, STEP_LAUNCHES = 4 };
+enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTES = 12 };
 
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
  * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
@@ -114,16 +138,32 @@ static bool copies_gradients(const pc_outline *outline) {
     return pc_cut_gradient_bytes(&outline->cut) < FP32_BYTES;
 }
 
-/* Bytes that a parameter's step moves. The copy reads the gradient as it is held and writes fp32. Then, w wide, the
- * norm reads it (w), and clipping reads and writes it (2w). Adam reads it, the master weight and two moments (w + 12);
- * it writes the latter three (12) and the 16-bit weight (2). In fp32 that is 42. */
-static int moved_by_step(const pc_outline *outline) {
-    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
-    return (copies_gradients(outline) ? held + width : 0) + 4 * width + 12 + 12 + 2;
+/* Adam on fp32: it reads the gradient, the master weight and two moments (16), and writes the latter three (12) and the
+ * 16-bit weight (2). By separate kernels, PyTorch's _single_tensor_adamw: the weight decays (8); each moment decays (8)
+ * and takes the gradient in (12); a root, a quotient and a sum make the denominator (8 each); the weight takes the
+ * quotient off (16); and it is copied to 16 bits (6). */
+static int moved_by_adam(const pc_outline *outline) {
+    bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
+    return is_fused ? 16 + 12 + 2 : 8 + 2 * (8 + 12) + 3 * 8 + 16 + 6;
 }
 
-/* Parameters that one rank steps: its share, with ZeRO. */
+/* Bytes that a parameter's step moves. The copy reads the gradient as it is held and writes fp32. Then, w wide, the
+ * norm reads it (w), and clipping reads and writes it (2w). Adam follows, whose fused kernel reads it as wide. In fp32
+ * that is 42. */
+static int moved_by_step(const pc_outline *outline) {
+    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
+    return (copies_gradients(outline) ? held + width : 0) + 3 * width + moved_by_adam(outline) + width - FP32_BYTES;
+}
+
+/* Its launches: norm, clipping, Adam, zeroing; and a copy. */
+static int step_launches(const pc_outline *outline) {
+    bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
+    return STEP_LAUNCHES + (is_fused ? 0 : SEPARATE_LAUNCHES - 1) + copies_gradients(outline);
+}
+
+/* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. */
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
+    if (pc_cut_gives_tensors(&outline->cut)) return held->owners.fullest;
     int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
     return pc_divide_up(held->parameter_count, dp);
 }
@@ -132,7 +172,9 @@ static int64_t stepped(const pc_outline *outline, const pc_device_outline *held)
 static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     int64_t count = stepped(outline, x);
-    if (d > 0 && x[-1].parameter_count == x->parameter_count && x[-1].fixed_gradients == x->fixed_gradients) {
+    bool is_as_before = d > 0 && x[-1].parameter_count == x->parameter_count &&
+                        x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest;
+    if (is_as_before) {
         x->step_ps = x[-1].step_ps;
         return PC_OK;
     }
@@ -146,7 +188,7 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
                                   .n = 1,
                                   .k = 1,
                                   .bytes = moved_by_step(outline) * count + x->fixed_gradients,
-                                  .launches = STEP_LAUNCHES + copies_gradients(outline),
+                                  .launches = step_launches(outline),
                                   .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
     double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
@@ -190,13 +232,12 @@ int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
 static void add_memory(pc_outline *outline, int d) {
     const pc_iteration_spec *spec = outline->spec;
     pc_device_outline *x = &outline->device[d];
-    for (int c = 0; c < outline->chunks; c++) x->parameter_count += pc_outline_part(outline, d, c)->parameters;
     pc_cut shared = outline->cut;
     shared.dp = outline->shard.ranks;
     pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
     x->fixed_parameters = state.parameters;
     x->fixed_gradients = state.gradients;
-    x->fixed_optimizer = state.optimizer;
+    x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
     int64_t working = working_bytes(outline, d),
             copy = copies_gradients(outline) ? FP32_BYTES * stepped(outline, x) : 0;
     x->fixed_buffers = working + buffer_bytes(outline, d);
@@ -204,9 +245,41 @@ static void add_memory(pc_outline *outline, int d) {
     x->capacity_bytes = pc_iteration_capacity(spec);
 }
 
+/* ---- parameters, and who steps them ---- */
+
+static bool holds_as_before(const pc_outline *outline, int d) {
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)d * outline->chunks];
+    bool is_as_before = d > 0;
+    for (int c = 0; is_as_before && c < outline->chunks; c++) is_as_before = x[c].sort == x[c - outline->chunks].sort;
+    return is_as_before;
+}
+
+static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
+    int count = 0;
+    pc_tensor_sort *sorts = pc_alloc((size_t)outline->chunks * PC_TENSOR_SORTS_MAX, sizeof *sorts);
+    if (!sorts) return pc_error_no_memory(error);
+    for (int c = 0; c < outline->chunks; c++)
+        count += pc_part_tensors(&outline->spec->model, &outline->cut, &pc_outline_part(outline, d, c)->part,
+                                 outline->shares_embedding, sorts + count);
+    pc_code code = pc_owners_of(&outline->spec->machine, &outline->shard, sorts, count, PC_PARAMETER_BYTES,
+                                &outline->device[d].owners, error);
+    pc_free(sorts);
+    return code;
+}
+
+static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
+    pc_device_outline *x = &outline->device[d];
+    for (int c = 0; c < outline->chunks; c++) x->parameter_count += pc_outline_part(outline, d, c)->parameters;
+    if (!pc_cut_gives_tensors(&outline->cut)) return PC_OK;
+    if (!holds_as_before(outline, d)) return find_owners(outline, d, error);
+    x->owners = x[-1].owners;
+    return PC_OK;
+}
+
 pc_code pc_outline_add_state(pc_outline *outline, pc_error *error) {
     pc_code code = add_group_collectives(outline, error);
     for (int d = 0; !code && d < outline->devices; d++) {
+        code = add_parameters(outline, d, error);
         for (int c = 0; !code && c < outline->chunks; c++) code = add_chunk(outline, d, c, error);
         add_memory(outline, d);
         if (!code) code = add_step(outline, d, error);

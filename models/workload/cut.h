@@ -47,6 +47,20 @@ typedef enum pc_cross_entropy {
 /* Of a microbatch, where no number is given: torchtitan's, and torchtune's. */
 enum { PC_CROSS_ENTROPY_CHUNKS = 8 };
 
+/* What adds a weight's gradient to those of the microbatches before. FUSED: the product itself, which reads and writes
+ * the gradient in memory (Megatron's gradient_accumulation_fusion). SEPARATE: a kernel behind it, which all but the
+ * first microbatch need; the product writes 16 bits (PyTorch's autograd). */
+typedef enum pc_gradient_accumulation {
+    PC_GRADIENT_ACCUMULATION_FUSED,
+    PC_GRADIENT_ACCUMULATION_SEPARATE
+} pc_gradient_accumulation;
+
+/* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are
+ * reduce-scattered, parameters all-gathered (Megatron's distributed optimizer, DeepSpeed). TENSOR gives every tensor to
+ * one rank whole: gradients are all-reduced over all replicas, each rank steps its own tensors and broadcasts them
+ * (InternEvo's hybrid_zero_optim.py; torch.distributed.optim.ZeroRedundancyOptimizer). */
+typedef enum pc_zero_partition { PC_ZERO_PARTITION_EVEN, PC_ZERO_PARTITION_TENSOR } pc_zero_partition;
+
 /* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
  * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
  * share the layers evenly. LISTED: as layers_of_part says. */
@@ -55,13 +69,15 @@ typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED
 enum { PC_PARTS_MAX = 4096 };
 
 typedef struct pc_cut {
-    int tp, pp, dp;          /* ranks of each; GPUs = tp * pp * dp */
-    int shard_group;         /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
-                              * a divisor of dp. 0: all */
-    int chunks;              /* v */
-    bool sequence_parallel;  /* norms and dropout are cut along the sequence over the TP ranks */
-    int zero;                /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
-                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
+    int tp, pp, dp;         /* ranks of each; GPUs = tp * pp * dp */
+    int shard_group;        /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
+                             * a divisor of dp. 0: all */
+    int chunks;             /* v */
+    bool sequence_parallel; /* norms and dropout are cut along the sequence over the TP ranks */
+    int zero;               /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
+                             * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
+    /* of ZeRO 1: 2 and 3 cut tensors anyway */
+    pc_zero_partition zero_partition;
     int64_t microbatch_size; /* b, sequences */
     int64_t microbatches;    /* m, of each replica in an iteration */
     int64_t seq_len;         /* s, tokens */
@@ -72,13 +88,24 @@ typedef struct pc_cut {
     const pc_recompute *recompute_of_part; /* in any layout, likewise; or NULL */
     pc_cross_entropy cross_entropy;
     int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
-    int gradient_bytes;       /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    pc_gradient_accumulation gradient_accumulation;
+    int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
 } pc_cut;
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
  * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */
 static inline int pc_cut_gradient_bytes(const pc_cut *cut) {
     return cut->gradient_bytes > 0 ? cut->gradient_bytes : 4;
+}
+
+/* Over how many microbatches a kernel of its own adds gradients up; 0 where the product does. */
+static inline int64_t pc_cut_sums_apart(const pc_cut *cut) {
+    return cut->gradient_accumulation == PC_GRADIENT_ACCUMULATION_SEPARATE ? cut->microbatches : 0;
+}
+
+/* Whether whole tensors are given to ranks. */
+static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
+    return cut->zero == 1 && cut->zero_partition == PC_ZERO_PARTITION_TENSOR;
 }
 
 /* One of the p * v (or p, in replicas) slices of the model. */

@@ -91,6 +91,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                     .slice = pc_slice_of(model, cut),
                     .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
+                    .sums_apart = pc_cut_sums_apart(cut),
                     .operations = &made,
                     .repeat = 1};
     made.count = 0; /* the rest is written as it is added */

@@ -39,7 +39,8 @@ static void put_gemm(pc_builder *b, const char *name, pc_gemm_role role, int64_t
 
 static void put_matrix(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
     pc_wide inputs_and_outputs = (pc_wide)b->slice.tokens * ((pc_wide)matrix->inputs + matrix->outputs);
-    int bytes = role == PC_GEMM_WEIGHT_GRADIENT ? 2 * b->gradient_bytes : 2;
+    bool adds = role == PC_GEMM_WEIGHT_GRADIENT && b->sums_apart == 0;
+    int bytes = adds ? 2 * b->gradient_bytes : 2;
     put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * matrix->counted,
              2 * inputs_and_outputs + bytes * (pc_wide)matrix->inputs * matrix->outputs);
 }
@@ -52,8 +53,19 @@ void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix) {
     put_matrix(b, matrix, PC_GEMM_INPUT_GRADIENT, b->slice.tokens, matrix->inputs, matrix->outputs);
 }
 
+/* Reads the product's 16 bits and the sum, and writes the sum, in all microbatches but the first: a pass is the mean of
+ * them. */
+static void add_gradient_sum(pc_builder *b, const pc_matrix *matrix) {
+    pc_wide bytes = (2 + 2 * b->gradient_bytes) * (pc_wide)matrix->inputs * matrix->outputs;
+    pc_operation *made = put(b, PC_OPERATION_ELEMENTWISE, "gradient_sum", 1);
+    made->role = PC_GEMM_WEIGHT_GRADIENT;
+    made->function = "add";
+    made->bytes = fit(b, bytes * (b->sums_apart - 1) / b->sums_apart);
+}
+
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
     put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, b->slice.tokens);
+    if (b->sums_apart > 1) add_gradient_sum(b, matrix);
 }
 
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {

@@ -10,6 +10,7 @@ typedef struct pc_builder {
     pc_slice slice;
     pc_cross_entropy cross_entropy;
     int gradient_bytes; /* of a weight's gradient in memory, to which backward passes add */
+    int64_t sums_apart; /* microbatches, where another kernel than the product adds their gradients; else 0 */
     pc_operations *operations;
     int64_t repeat;    /* of what is added */
     bool is_again;     /* recomputation: model FLOPs do not count it */
@@ -34,7 +35,8 @@ typedef struct pc_matrix {
 /* The matrix's GEMM over all of the rank's tokens, in each of its three roles. */
 void pc_add_forward(pc_builder *b, const pc_matrix *matrix);
 void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix);
-void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix); /* adds to the gradient in memory */
+/* Adds to the gradient in memory, or a kernel behind it does. */
+void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix);
 
 /* A GEMM without weights for every head and sequence. */
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k);

@@ -342,9 +342,9 @@ UNKNOWN = "not known"
 # The first that fits a row explains it. What is said of programs is read from their source, which is named on the page.
 EXPLANATIONS = [
     (lambda row: row["program"] == "InternEvo" and row["zero"] == "1 group=DP" and int(row["gpus"]) > 8,
-     "InternEvo all-reduces gradients and broadcasts each rank's tensors; here they are scattered and gathered (note 1)"),
+     "broadcasts take longer on many GPUs than NCCL's ring and the machine's latencies make them (note 1)"),
     (lambda row: row["program"] == "InternEvo" and row["tp"] == "2",
-     "as far off on one node, so it is not the network; the rest is not known (note 2)"),
+     "most of it on one node, so it is not the network; in part known, without a key (note 2)"),
     (lambda row: row["program"] == "torchtitan" and row["recompute"] == "selective",
      "recomputes every other product, too, which cannot be asked; a slower H100 (note 3)"),
     (lambda row: row["program"] == "torchtitan", "the sequence is not printed; a slower H100 (note 3)"),

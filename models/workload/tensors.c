@@ -1,0 +1,53 @@
+#include "models/workload/tensors.h"
+
+#include "models/workload/slice.h"
+
+#include <assert.h>
+
+typedef struct list {
+    pc_tensor_sort *sorts;
+    int count;
+} list;
+
+static void add(list *x, int64_t parameters, int64_t count) {
+    assert(x->count < PC_TENSOR_SORTS_MAX);
+    if (parameters > 0 && count > 0) x->sorts[x->count++] = (pc_tensor_sort){parameters, count};
+}
+
+static void add_matrices(list *x, const pc_model *model, const pc_slice *slice, int64_t layers) {
+    int64_t h = slice->hidden, ups = model->mlp == PC_MLP_SWIGLU ? 2 : 1;
+    add(x, h * slice->qkv, layers);
+    add(x, h * slice->query, layers);
+    add(x, h * (slice->up / ups), ups * layers);
+    add(x, h * slice->ffn, layers);
+}
+
+/* Of columns, cut as they are; of rows, whole on every rank. */
+static void add_biases(list *x, const pc_model *model, const pc_slice *slice, int64_t layers) {
+    int64_t ups = model->mlp == PC_MLP_SWIGLU ? 2 : 1;
+    if (!model->has_bias) return;
+    add(x, slice->qkv, layers);
+    add(x, slice->up / ups, ups * layers);
+    add(x, slice->hidden, 2 * layers);
+}
+
+/* A scale and, of layer norms with biases, a shift. */
+static void add_norms(list *x, const pc_model *model, int64_t norms) {
+    add(x, model->hidden, norms * (model->norm == PC_NORM_LAYER && model->has_bias ? 2 : 1));
+}
+
+int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding,
+                    pc_tensor_sort sorts[PC_TENSOR_SORTS_MAX]) {
+    pc_slice slice = pc_slice_of(model, cut);
+    int64_t table = slice.vocab * slice.hidden;
+    bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
+    list x = {sorts, 0};
+    add_matrices(&x, model, &slice, part->layers);
+    add_biases(&x, model, &slice, part->layers);
+    add_norms(&x, model, 2 * part->layers + (part->has_head ? 1 : 0));
+    if (part->has_embedding) add(&x, table, 1);
+    if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED)
+        add(&x, model->max_positions * slice.hidden, 1);
+    if (part->has_head && !has_table) add(&x, table, 1);
+    return x.count;
+}
