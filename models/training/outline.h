@@ -58,6 +58,8 @@ typedef struct pc_device_outline {
     double message_s;       /* over it, alone */
     pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */
     pc_time step_ps;        /* of the optimizer */
+    pc_time
+        slowed_ps; /* how much later its kernels are done for the collectives of ZeRO 0 to 2 beside them (state.c) */
 } pc_device_outline;
 
 typedef struct pc_outline_memo pc_outline_memo;
