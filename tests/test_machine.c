@@ -283,7 +283,12 @@ static void test_segments_are_smaller_domains(void **state) {
         for (int axis = 0; axis < PC_AXES; axis++) {
             pc_group found = pc_group_of(&machine, &ranks, (pc_axis)axis);
             pc_group expected = pc_group_of(&smaller, &ranks, (pc_axis)axis);
-            assert_memory_equal(&found, &expected, sizeof found);
+            assert_int_equal(found.in_domain, expected.in_domain);
+            assert_int_equal(found.domains, expected.domains);
+            assert_int_equal(found.in_leaf, expected.in_leaf);
+            assert_int_equal(found.groups_beside, expected.groups_beside);
+            assert_true(found.nic_bytes_per_s == expected.nic_bytes_per_s);
+            assert_true(found.uplink_bytes_per_s == expected.uplink_bytes_per_s);
         }
         for (int stage = 0; stage + 1 < ranks.count[PC_AXIS_PP]; stage++) {
             pc_hop found = pc_hop_between(&machine, &ranks, stage, stage + 1);
@@ -292,7 +297,7 @@ static void test_segments_are_smaller_domains(void **state) {
                         found.crosses_leaves == expected.crosses_leaves);
         }
     }
-    assert_true(taken > 0);
+    assert_true(test_saw(taken, 1));
 }
 
 /* ---- hops ---- */
