@@ -61,6 +61,7 @@ static const number_rule profile_rules[] = {
 static const number_rule machine_rules[] = {
     {"gpus_per_node", COUNT, true, offsetof(pc_machine, gpus_per_node)},
     {"domain_gpus", COUNT, true, offsetof(pc_machine, domain_gpus)},
+    {"segment_gpus", COUNT_OR_NONE, false, offsetof(pc_machine, segment_gpus)},
     {"nics_per_node", COUNT, true, offsetof(pc_machine, nics_per_node)},
     {"nodes", COUNT_OR_NONE, false, offsetof(pc_machine, nodes)},
     CONNECTION(domain),

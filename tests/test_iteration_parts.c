@@ -121,6 +121,83 @@ static void test_zero_3_slows_kernels(void **state) {
     pc_costs_free(&alone);
 }
 
+static double seconds_at(pc_iteration_spec spec, double slowdown) {
+    spec.overlap_slowdown = slowdown;
+    pc_iteration iteration = run_spec(&spec);
+    double seconds = iteration.iteration_s;
+    pc_iteration_free(&iteration);
+    return seconds;
+}
+
+/* On one stage that hides its collectives of c behind passes that last longer, the iteration is s c longer; with s = 1,
+ * which says what c is, by c. The first bucket of parameters and the last one of gradients are beside no pass: of one
+ * bucket nothing is. What does not overlap slows nothing. */
+static void test_earlier_zero_slows_kernels(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.pp = 1;
+    spec.cut.microbatch_size = 8;
+    for (int zero = 0; zero <= 2; zero++) {
+        spec.cut.zero = zero;
+        spec.bucket_bytes = 700000000; /* of 2.6 GB */
+        spec.overlaps_gradients = spec.overlaps_parameters = true;
+        double none = seconds_at(spec, 0), beside = seconds_at(spec, 1) - none;
+        assert_true(beside > 0);
+        spec.bucket_bytes = INT64_MAX;
+        if (zero != 2) assert_true(seconds_at(spec, 1) == seconds_at(spec, 0));
+        spec.bucket_bytes = 700000000;
+        check_near(seconds_at(spec, 0.125) - none, 0.125 * beside, 1e-8);
+        check_near(seconds_at(spec, 0.25) - none, 0.25 * beside, 1e-8);
+        spec.overlaps_gradients = false;
+        double parameters = seconds_at(spec, 1) - seconds_at(spec, 0);
+        assert_true(zero == 0 ? parameters == 0 : parameters > 0 && parameters < beside);
+        spec.overlaps_parameters = false;
+        if (zero != 2) assert_true(seconds_at(spec, 1) == seconds_at(spec, 0));
+    }
+}
+
+/* Kernels of k that are over before the collectives lose no more than k s / (1 - s): on a thin network of 1 MB/s all
+ * that is lost is known from the passes. */
+static void test_no_more_is_lost_than_kernels_last(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.pp = 1;
+    spec.cut.zero = 0;
+    spec.bucket_bytes = 700000000;
+    spec.machine.network.bandwidth_bytes_per_s = 1e6;
+    spec.machine.gpus_per_node = spec.machine.domain_gpus = spec.machine.nics_per_node = 2;
+    pc_costs costs = costs_of(&spec);
+    double kernels = pc_time_to_seconds(pc_costs_duration(&costs, 0, 0, PC_PASS_BW));
+    check_near(seconds_at(spec, 0.5) - seconds_at(spec, 0), kernels, 1e-6);
+    check_near(seconds_at(spec, 0.25) - seconds_at(spec, 0), kernels / 3, 1e-6);
+    pc_costs_free(&costs);
+}
+
+/* Of all schedules, over closed costs and over flows, folded and expanded: a larger slowdown makes no iteration
+ * shorter, and none is lost where nothing is shared. */
+static void test_slowdown_never_gains(void **state) {
+    (void)state;
+    test_random random = {47};
+    static const double slowdowns[] = {0, 0.1, 0.3, 0.9, 1};
+    int longer = 0;
+    for (long i = 0; i < test_cases(40, 300); i++) {
+        pc_iteration_spec spec = random_spec(&random);
+        spec.cut.zero = test_between(&random, 0, 2);
+        if (test_between(&random, 0, 1)) spec.network = PC_NETWORK_FLOWS;
+        spec.expands = test_between(&random, 0, 3) == 0;
+        double before = 0, first = 0;
+        for (int k = 0; k < 5; k++) {
+            double now = seconds_at(spec, slowdowns[k]);
+            if (now < before * (1 - 1e-12)) fail_msg("case %ld: %.17g after %.17g", i, now, before);
+            if (k == 0) first = now;
+            before = now;
+        }
+        longer += before > first;
+        if (spec.cut.dp == 1 && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL) assert_true(before == first);
+    }
+    assert_true(test_saw(longer, 1));
+}
+
 /* ---- transfers and parameters ---- */
 
 /* Two stages a node: the hops between nodes are slower, and that is what searches see. */
@@ -468,6 +545,9 @@ int main(void) {
         cmocka_unit_test(test_what_overlaps_in_a_pass),
         cmocka_unit_test(test_zero_3_by_halves),
         cmocka_unit_test(test_zero_3_slows_kernels),
+        cmocka_unit_test(test_earlier_zero_slows_kernels),
+        cmocka_unit_test(test_no_more_is_lost_than_kernels_last),
+        cmocka_unit_test(test_slowdown_never_gains),
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_parameters_come_in_the_order_of_parts),
         cmocka_unit_test(test_room_for_activations),

@@ -38,6 +38,10 @@ static void test_machines_are_checked(void **state) {
     check_refused(&x, "domain_gpus: 12; expected a multiple or a divisor of the 8");
     x = plain_machine(), x.domain_gpus = 32, x.leaf_nodes = 6;
     check_refused(&x, "leaf_nodes: 6");
+    x = plain_machine(), x.domain_gpus = 32, x.segment_gpus = 12;
+    check_refused(&x, "segment_gpus: 12; expected whole nodes of 8 GPUs, at most the 32 of a domain");
+    x = plain_machine(), x.segment_gpus = 16;
+    check_refused(&x, "segment_gpus: 16; expected whole nodes");
     x = plain_machine(), x.leaf_nodes = 4, x.oversubscription = 0.0;
     check_refused(&x, "oversubscription");
     x = plain_machine(), x.gpus_per_node = 0;
@@ -229,6 +233,73 @@ static void test_groups_share_nics(void **state) {
     check_near(pc_group_of(&x, &ranks, PC_AXIS_DP).nic_bytes_per_s, 25e9 * 0.8 / 2.0, 1e-12);
 }
 
+/* ---- segments ---- */
+
+/* 18 nodes of 4 a domain, of which larger jobs get 16: 128 GPUs are two domains of 64, so that a group of 8 with a
+ * stride of 8 stays inside. In domains of 72 its GPUs 64 to 120 lie in two, one of them with a single rank. Jobs that
+ * fit into a domain, fill whole ones, or are no whole number of segments have domains of 72. */
+static void test_jobs_take_segments(void **state) {
+    (void)state;
+    static const struct {
+        int32_t gpus, nodes, domain, leaf_nodes;
+    } cases[] = {{64, 0, 72, 144},  {72, 0, 72, 144},   {128, 0, 64, 128},  {144, 0, 72, 144}, {100, 0, 72, 144},
+                 {576, 0, 72, 144}, {128, 36, 64, 128}, {192, 52, 64, 128}, {192, 48, 72, 144}};
+    pc_machine x = plain_machine(), seen;
+    x.gpus_per_node = 4, x.domain_gpus = 72, x.segment_gpus = 64, x.leaf_nodes = 144, x.oversubscription = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        x.nodes = cases[i].nodes;
+        const pc_machine *found = pc_machine_of_job(&x, cases[i].gpus, &seen);
+        assert_int_equal(found->domain_gpus, cases[i].domain);
+        assert_int_equal(found->leaf_nodes, cases[i].leaf_nodes);
+        assert_true((found == &x) == (cases[i].domain == 72));
+    }
+    const pc_rank_order order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}};
+    pc_ranks ranks;
+    x.nodes = 0;
+    assert_int_equal(pc_ranks_place(&x, order, 8, 2, 8, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_group_of(&x, &ranks, PC_AXIS_DP).domains, 1);
+    x.segment_gpus = 0;
+    pc_group whole = pc_group_of(&x, &ranks, PC_AXIS_DP);
+    assert_int_equal(whole.domains, 2);
+    assert_int_equal(whole.in_domain, 1);
+}
+
+/* A job in segments is a job on a machine whose domains are as large. */
+static void test_segments_are_smaller_domains(void **state) {
+    (void)state;
+    test_random random = {31};
+    int taken = 0;
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
+        pc_machine machine = random_machine(&random), seen;
+        machine.segment_gpus = machine.gpus_per_node;
+        if (machine.domain_gpus <= machine.gpus_per_node) continue;
+        pc_ranks ranks = random_ranks(&random, &machine, MOST_GPUS);
+        if (pc_machine_of_job(&machine, count_gpus(&ranks), &seen) == &machine) continue;
+        taken++;
+        pc_machine smaller = machine;
+        smaller.leaf_nodes = machine.leaf_nodes / (machine.domain_gpus / machine.gpus_per_node);
+        smaller.domain_gpus = machine.segment_gpus;
+        smaller.segment_gpus = 0;
+        for (int axis = 0; axis < PC_AXES; axis++) {
+            pc_group found = pc_group_of(&machine, &ranks, (pc_axis)axis);
+            pc_group expected = pc_group_of(&smaller, &ranks, (pc_axis)axis);
+            assert_int_equal(found.in_domain, expected.in_domain);
+            assert_int_equal(found.domains, expected.domains);
+            assert_int_equal(found.in_leaf, expected.in_leaf);
+            assert_int_equal(found.groups_beside, expected.groups_beside);
+            assert_true(found.nic_bytes_per_s == expected.nic_bytes_per_s);
+            assert_true(found.uplink_bytes_per_s == expected.uplink_bytes_per_s);
+        }
+        for (int stage = 0; stage + 1 < ranks.count[PC_AXIS_PP]; stage++) {
+            pc_hop found = pc_hop_between(&machine, &ranks, stage, stage + 1);
+            pc_hop expected = pc_hop_between(&smaller, &ranks, stage, stage + 1);
+            assert_true(found.bytes_per_s == expected.bytes_per_s && found.in_domain == expected.in_domain &&
+                        found.crosses_leaves == expected.crosses_leaves);
+        }
+    }
+    assert_true(test_saw(taken, 1));
+}
+
 /* ---- hops ---- */
 
 /* The largest count of the stage's messages over one of a sort of links, of those that leave a cell of `unlike` GPUs:
@@ -303,6 +374,8 @@ int main(void) {
         cmocka_unit_test(test_ranks_are_placed),
         cmocka_unit_test(test_groups_are_as_counted),
         cmocka_unit_test(test_groups_share_nics),
+        cmocka_unit_test(test_jobs_take_segments),
+        cmocka_unit_test(test_segments_are_smaller_domains),
         cmocka_unit_test(test_hops_are_as_counted),
         cmocka_unit_test(test_messages),
     };

@@ -18,11 +18,11 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2032, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1504, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2040, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1512, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 440 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 96, "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 592 && sizeof(pc_gpu) == 288, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 600 && sizeof(pc_gpu) == 288, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
 #endif
@@ -123,6 +123,7 @@ static const field of_cluster[] = {
     GPU(machine.gpu),
     ITERATION(machine.gpus_per_node),
     ITERATION(machine.domain_gpus),
+    ITERATION(machine.segment_gpus),
     ITERATION(machine.nics_per_node),
     ITERATION(machine.nodes),
     CONNECTION(domain),

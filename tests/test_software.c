@@ -40,6 +40,7 @@ static void test_sets_what_is_not_given(void **state) {
     assert_true(spec.iteration.machine.gpu.attention_efficiency == 0.4 && spec.iteration.machine.gpu.unfused == 1.5);
     assert_int_equal(spec.iteration.cut.cross_entropy, PC_CROSS_ENTROPY_FUSED);
     assert_true(spec.iteration.overlap_slowdown == 0.3);
+    assert_int_equal(spec.iteration.overhead_ps, INT64_C(40000000000));
     pc_run_spec_free(&spec);
 }
 
@@ -59,9 +60,10 @@ static void test_sets_what_has_meaning(void **state) {
 
 static void test_gives_way(void **state) {
     (void)state;
-    pc_run_spec spec =
-        SPEC_WITH(CLUSTER, "setting.software=mosaic", "setting.attention_kernel=flash-2", "setting.unfused=1.25",
-                  "setting.overlap.slowdown=0", "setting.launch=8 us", "setting.cross_entropy=plain");
+    pc_run_spec spec = SPEC_WITH(CLUSTER, "setting.software=mosaic", "setting.attention_kernel=flash-2",
+                                 "setting.unfused=1.25", "setting.overlap.slowdown=0", "setting.launch=8 us",
+                                 "setting.cross_entropy=plain", "setting.overhead=0 s");
+    assert_int_equal(spec.iteration.overhead_ps, 0);
     assert_true(spec.iteration.machine.gpu.attention_efficiency == 0.6 && spec.iteration.machine.gpu.unfused == 1.25);
     assert_int_equal(spec.iteration.cut.cross_entropy, PC_CROSS_ENTROPY_PLAIN);
     assert_true(spec.iteration.overlap_slowdown == 0 && spec.iteration.machine.gpu.launch_s == 8e-6);

@@ -98,6 +98,7 @@ static pc_code check_shape(const pc_machine *machine, pc_error *error) {
     const rule rules[] = {
         {"gpus_per_node", machine->gpus_per_node, POSITIVE},
         {"domain_gpus", machine->domain_gpus, POSITIVE},
+        {"segment_gpus", machine->segment_gpus, NOT_NEGATIVE},
         {"nics_per_node", machine->nics_per_node, NOT_NEGATIVE},
         {"nodes", machine->nodes, NOT_NEGATIVE},
         {"leaf_nodes", machine->leaf_nodes, NOT_NEGATIVE},
@@ -116,6 +117,11 @@ static pc_code check_shape(const pc_machine *machine, pc_error *error) {
                             "machine %s: domain_gpus: %" PRId32 "; expected a multiple or a divisor of the %" PRId32
                             " GPUs of a node",
                             machine->name, machine->domain_gpus, machine->gpus_per_node);
+    if (machine->segment_gpus > machine->domain_gpus || machine->segment_gpus % machine->gpus_per_node != 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "machine %s: segment_gpus: %" PRId32 "; expected whole nodes of %" PRId32
+                            " GPUs, at most the %" PRId32 " of a domain",
+                            machine->name, machine->segment_gpus, machine->gpus_per_node, machine->domain_gpus);
     if (machine->leaf_nodes > 0 && (int64_t)machine->leaf_nodes * machine->gpus_per_node % machine->domain_gpus != 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "machine %s: leaf_nodes: %" PRId32 " of %" PRId32
@@ -139,6 +145,32 @@ pc_code pc_gpu_choose_attention(pc_gpu *gpu, pc_attention_kernel kernel, pc_erro
 /* Whether all of its GPUs are in one domain, so that it needs no network. */
 static bool is_one_domain(const pc_machine *machine) {
     return machine->nodes > 0 && (int64_t)machine->nodes * machine->gpus_per_node <= machine->domain_gpus;
+}
+
+/* ---- what a job sees ---- */
+
+/* In how many segments all the machine's nodes are, those that fill no whole domain included; -1: any number. */
+static int64_t segments_of(const pc_machine *machine) {
+    int64_t gpus = (int64_t)machine->nodes * machine->gpus_per_node, domain = machine->domain_gpus;
+    return machine->nodes == 0
+               ? -1
+               : gpus / domain * (domain / machine->segment_gpus) + gpus % domain / machine->segment_gpus;
+}
+
+static bool takes_segments(const pc_machine *machine, int64_t gpus) {
+    if (machine->segment_gpus == 0 || gpus <= machine->domain_gpus) return false;
+    if (gpus % machine->segment_gpus != 0 || gpus % machine->domain_gpus == 0) return false;
+    int64_t there = segments_of(machine);
+    return there < 0 || gpus / machine->segment_gpus <= there;
+}
+
+const pc_machine *pc_machine_of_job(const pc_machine *machine, int64_t gpus, pc_machine *seen) {
+    if (!takes_segments(machine, gpus)) return machine;
+    *seen = *machine;
+    seen->domain_gpus = machine->segment_gpus;
+    int64_t leaf_domains = (int64_t)machine->leaf_nodes * machine->gpus_per_node / machine->domain_gpus;
+    seen->leaf_nodes = (int32_t)(leaf_domains * machine->segment_gpus / machine->gpus_per_node);
+    return seen;
 }
 
 pc_code pc_machine_check(const pc_machine *machine, pc_error *error) {

@@ -57,7 +57,9 @@ typedef struct pc_machine {
     char name[PC_MACHINE_NAME_SIZE];
     pc_gpu gpu;
     int32_t gpus_per_node;
-    int32_t domain_gpus; /* GPUs that a switch joins at full bandwidth; a multiple or a divisor of gpus_per_node */
+    int32_t domain_gpus;  /* GPUs that a switch joins at full bandwidth; a multiple or a divisor of gpus_per_node */
+    int32_t segment_gpus; /* of a domain that a job gets where it needs several domains and this divides it: whole
+                           * nodes, as Slurm's `sbatch --segment` places them; 0: all of each domain */
     int32_t nics_per_node;
     int32_t nodes;                  /* how many there are; 0: as many as asked for */
     pc_connection domain;           /* NVLink, Infinity Fabric; bandwidth of a GPU */
@@ -89,6 +91,13 @@ typedef enum pc_attention_kernel {
 
 /* Makes attention_efficiency that of these kernels. PC_ERROR_INPUT if it is not known; the gpu then stays. */
 pc_code pc_gpu_choose_attention(pc_gpu *gpu, pc_attention_kernel kernel, pc_error *error);
+
+/* The machine as a job of so many GPUs sees it: a job that takes segments has domains of segment_gpus, and under a leaf
+ * as many nodes fewer. A job takes them if it is larger than a domain, a whole number of segments but not of domains,
+ * and the machine has so many. Returns `machine` where it does not, and otherwise `seen`, written. Of a checked
+ * machine.
+ */
+const pc_machine *pc_machine_of_job(const pc_machine *machine, int64_t gpus, pc_machine *seen);
 
 /* PC_ERROR_INPUT names the first number that cannot be. */
 pc_code pc_machine_check(const pc_machine *machine, pc_error *error);

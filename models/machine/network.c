@@ -61,7 +61,8 @@ pc_code pc_network_create(const pc_machine *machine, int64_t gpus, pc_program *p
     if (code) return code;
     pc_network *made = pc_alloc(1, sizeof *made);
     if (!made) return pc_error_no_memory(error);
-    *made = (pc_network){.machine = *machine,
+    pc_machine seen;
+    *made = (pc_network){.machine = *pc_machine_of_job(machine, gpus, &seen),
                          .gpus = gpus,
                          .program = program,
                          .gpu_links = PC_NO_RESOURCE,

@@ -158,7 +158,7 @@ static int64_t count_beside(const grid *map) {
     return groups - 1;
 }
 
-pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis) {
+static pc_group group_in(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis) {
     grid domains = grid_of(ranks, axis, machine->domain_gpus);
     spread in_domains = find_spread(&domains);
     pc_group group = {.ranks = ranks->count[axis],
@@ -181,6 +181,11 @@ pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis a
     double of_ring = pc_leaf_rate(machine) / (double)in_leaves.leaving / group.in_domain;
     if (of_ring < group.nic_bytes_per_s) group.nic_bytes_per_s = of_ring;
     return group;
+}
+
+pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis) {
+    pc_machine seen;
+    return group_in(pc_machine_of_job(machine, pc_ranks_gpus(ranks), &seen), ranks, axis);
 }
 
 /* Ranks of one axis with all that stands before and behind it. */
@@ -274,7 +279,7 @@ static int64_t find_most_of_both(const senders *sending, count_in_cell *count, i
     return pc_max(find_most(sending, count, size, blocks), find_most(&back, count, size, blocks));
 }
 
-pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
+static pc_hop hop_in(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
     senders x = {grid_of(ranks, PC_AXIS_PP, machine->domain_gpus), from,
                  (int64_t)(to - from) * ranks->stride[PC_AXIS_PP]};
     int64_t leaf = pc_leaf_gpus(machine), node = pc_max(machine->domain_gpus, machine->gpus_per_node);
@@ -293,4 +298,9 @@ pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from
     double of_leaf = pc_leaf_rate(machine) / (double)leaf_senders;
     if (of_leaf < hop.bytes_per_s) hop.bytes_per_s = of_leaf;
     return hop;
+}
+
+pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
+    pc_machine seen;
+    return hop_in(pc_machine_of_job(machine, pc_ranks_gpus(ranks), &seen), ranks, from, to);
 }

@@ -32,7 +32,8 @@ void pc_rank_order_write(pc_rank_order order, char text[16]);
 pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
                        pc_error *error);
 
-/* The GPU of a rank: node gpu / gpus_per_node, domain gpu / domain_gpus, leaf node / leaf_nodes. */
+/* The GPU of a rank: node gpu / gpus_per_node, domain gpu / domain_gpus, leaf node / leaf_nodes, of the machine as the
+ * job sees it (pc_machine_of_job). */
 static inline int64_t pc_ranks_gpu(const pc_ranks *ranks, int64_t tp, int64_t pp, int64_t dp) {
     return tp * ranks->stride[PC_AXIS_TP] + pp * ranks->stride[PC_AXIS_PP] + dp * ranks->stride[PC_AXIS_DP];
 }

@@ -65,10 +65,12 @@ static pc_time reduce_stage(const pc_outline *outline, int d, const pc_pipeline_
 
 void pc_outline_reduce_gradients(const pc_outline *outline, int without, const pc_pipeline_ends *ends,
                                  const pc_time *backlog_ps, pc_time *done_ps) {
-    bool reduces = pc_outline_reduces_behind(outline) && !(without & PC_WITHOUT_DATA_PARALLEL);
-    for (int d = 0; d < outline->devices; d++)
+    bool has_dp = !(without & PC_WITHOUT_DATA_PARALLEL), reduces = pc_outline_reduces_behind(outline) && has_dp;
+    for (int d = 0; d < outline->devices; d++) {
         done_ps[d] = reduces ? pc_max(reduce_stage(outline, d, ends, backlog_ps[d]), ends->stage_end_ps[d])
                              : ends->stage_end_ps[d];
+        if (has_dp) done_ps[d] += outline->device[d].slowed_ps;
+    }
 }
 
 /* ---- the end ---- */

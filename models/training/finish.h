@@ -13,7 +13,8 @@ void pc_outline_find_backlog(const pc_outline *outline, const pc_schedule *sched
 
 /* When each stage's gradients are reduced, done_ps [devices]: the last passes' buckets, as they become ready, one after
  * the other on a stage's one stream, each at what it takes when alone. `ends` are those of one pipeline, or the latest
- * of all replicas: a bucket waits for them all. */
+ * of all replicas: a bucket waits for them all. What the stage's kernels lose beside such collectives (slowed_ps) comes
+ * on top of its end: that it is lost is known of the stage, not when. */
 void pc_outline_reduce_gradients(const pc_outline *outline, int without, const pc_pipeline_ends *ends,
                                  const pc_time *backlog_ps, pc_time *done_ps);
 

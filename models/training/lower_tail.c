@@ -31,6 +31,17 @@ static pc_code add_meeting_of(lowering *lowered, const int32_t *tasks, int count
 
 /* ---- what comes before the step ---- */
 
+/* Later by what the stage's kernels lose beside collectives. */
+static pc_code slow_stage(lowering *lowered, int device) {
+    pc_time slowed_ps = lowered->outline->device[device].slowed_ps;
+    int32_t later;
+    if (slowed_ps == 0) return PC_OK;
+    pc_code code = lowering_add_meeting(lowered, &later);
+    if (!code) code = lowering_add_edge(lowered, lowered->ended[device], later, slowed_ps);
+    lowered->ended[device] = later;
+    return code;
+}
+
 /* With its last pass and its gradients, in every replica; with all passes, where any may run last. */
 static pc_code end_stage(lowering *lowered, int device) {
     int64_t behind = lowered->schedule->offsets[device + 1];
@@ -40,7 +51,7 @@ static pc_code end_stage(lowering *lowered, int device) {
     for (int r = 0; r < lowered->how.replicas; r++)
         for (int64_t i = first; !code && i < behind; i++)
             code = lowering_add_edge(lowered, lowered->last[lowering_row(lowered, r, i)], lowered->ended[device], 0);
-    return code;
+    return code ? code : slow_stage(lowered, device);
 }
 
 /* The tied embedding's gradient, from each end of the model to the other. */

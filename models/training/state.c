@@ -128,6 +128,58 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     return pc_outline_time("tied embedding", tied.seconds, 1, &outline->tied_ps, error);
 }
 
+/* ---- kernels beside them ---- */
+
+/* What kernels of k lose beside collectives of c that take the part s of their speed: s of the time that both are under
+ * way, which is c, or k / (1 - s) where the kernels are done first. As in pc_outline_with_zero. */
+static double lost(double kernels, double beside, double slowdown) {
+    if (!(kernels > 0)) return 0;
+    return slowdown * ((1 - slowdown) * beside < kernels ? beside : kernels / (1 - slowdown));
+}
+
+static double whole_s(const pc_outline *outline, int d, int chunk, bool of_gradients) {
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)d * outline->chunks + chunk];
+    return x->buckets * pc_time_to_seconds(of_gradients ? x->reduce_ps : x->gather_ps);
+}
+
+/* Passes that one of these collectives may run beside: of gradients those that add to them, of parameters F. */
+static double pass_s(const pc_outline *outline, int d, int chunk, bool of_gradients) {
+    double f = pc_outline_pass_s(outline, d, (pc_pass){0, (int16_t)chunk, PC_PASS_F});
+    double w = pc_outline_pass_s(outline, d, (pc_pass){0, (int16_t)chunk, PC_PASS_W});
+    double bw = pc_outline_pass_s(outline, d, (pc_pass){0, (int16_t)chunk, PC_PASS_BW});
+    return !of_gradients ? f : bw > w ? bw : w;
+}
+
+/* Of all chunks, one pass each. The first bucket of parameters comes before all passes, the last one of gradients goes
+ * behind them: they slow nothing. */
+static double lost_beside(const pc_outline *outline, int d, int passes, bool of_gradients) {
+    int first = pc_outline_nth_chunk(outline, d, 0);
+    double kernels = 0, beside = 0;
+    for (int c = 0; c < outline->chunks; c++) {
+        kernels += pass_s(outline, d, c, of_gradients) * passes;
+        beside += whole_s(outline, d, c, of_gradients) * passes;
+    }
+    beside -=
+        whole_s(outline, d, first, of_gradients) / outline->chunks_of[(int64_t)d * outline->chunks + first].buckets;
+    return lost(kernels, beside, outline->spec->overlap_slowdown);
+}
+
+/* ZeRO 2 reduces the gradients of every microbatch, of which two replicas in one pipeline do half each. */
+static int reducing_passes(const pc_outline *outline) {
+    int halves = outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? 2 : 1;
+    return outline->cut.zero == 2 ? outline->cut.microbatches / halves : 1;
+}
+
+static pc_code add_slowed(pc_outline *outline, int d, pc_error *error) {
+    const pc_iteration_spec *spec = outline->spec;
+    double seconds = 0;
+    if (spec->overlap_slowdown == 0) return PC_OK;
+    if (pc_outline_gathers_first(outline) && spec->overlaps_parameters) seconds += lost_beside(outline, d, 1, false);
+    if (pc_outline_reduces_behind(outline) && spec->overlaps_gradients)
+        seconds += lost_beside(outline, d, reducing_passes(outline), true);
+    return pc_outline_time("overlap.slowdown", seconds, 1, &outline->device[d].slowed_ps, error);
+}
+
 /* ---- the step ---- */
 
 enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTES = 12 };
@@ -282,6 +334,7 @@ pc_code pc_outline_add_state(pc_outline *outline, pc_error *error) {
         code = add_parameters(outline, d, error);
         for (int c = 0; !code && c < outline->chunks; c++) code = add_chunk(outline, d, c, error);
         add_memory(outline, d);
+        if (!code) code = add_slowed(outline, d, error);
         if (!code) code = add_step(outline, d, error);
     }
     return code;

@@ -16,6 +16,7 @@ static void fill_chunks(const pc_outline *outline, const pc_costs *costs, int d,
         int64_t i = (int64_t)d * outline->chunks + c;
         const pc_chunk_outline *x = &outline->chunks_of[i];
         pc_time all = x->buckets * x->reduce_ps, share = last_pass(costs, d, c) / x->buckets;
+        if (c == 0) own[d] += outline->device[d].slowed_ps;
         if (!pc_outline_reduces_behind(outline)) continue;
         if (outline->spec->overlaps_gradients) {
             stream[i] = all;
