@@ -46,7 +46,7 @@ static void test_buffers(void **state) {
     assert_true(parameters > 6 * 12 * INT64_C(2048) * 2048 / 2);
 }
 
-/* As torch's fully_shard: a layer at work and one on its way, gathered; the ends gathered all the time; and a buffer
+/* As torch's fully_shard: a layer at work and one on its way, gathered, and the ends all the time. And a buffer
  * each of what is gathered, 2 bytes, and of what is reduced, 4 or 2, as large as the largest unit, or as two layers. A
  * middle stage has no ends; the first has the embedding and positions, 50,304/2 x 2,048 and 1,024 x 2,048 in the
  * example. Of less than ZeRO 3 buffers are as they are. */

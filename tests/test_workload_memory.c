@@ -286,7 +286,7 @@ static pc_part_activation layers_of(const pc_model *model, const pc_cut *cut, in
 
 /* Of L layers, each w whole and i with its input alone: the first n recomputed, n i + (L - n) w; every n-th,
  * floor(L/n) i + (L - floor(L/n)) w; in groups of n, ceil(L/n) i. A BW recomputes a layer, w - i beside that, when the
- * layers behind it have gone, so only if none is; a group of r = L - n (ceil(L/n) - 1) layers, r w - i, and, that one's
+ * layers behind it have gone, so only if none is. A group of r = L - n (ceil(L/n) - 1) layers, r w - i, and, that one's
  * input gone, one of n: n w - 2i. R makes all again that F has not kept, and has L w. */
 static void test_some_layers(void **state) {
     (void)state;

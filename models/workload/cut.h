@@ -35,7 +35,7 @@ extern "C" {
  * that no logits are left, B scales the input's gradient, and W has nothing to do. So Liger-Kernel's
  * fused_linear_cross_entropy and torchtitan's ChunkedLossWrapper.
  * TORCH is PyTorch's own: torch.nn.functional.cross_entropy of an fp32 copy, which keeps the logarithm of the softmax.
- * Its kernels read the copy three times, or in B both of their inputs, one of them twice; in B the gradient of the
+ * Its kernels read the copy three times, or in B both of their inputs, one of them twice. In B the gradient of the
  * loss, fp32 and zero but for a number a token, stands beside the gradient that is made of it
  * (aten/src/ATen/native/cuda/SoftMax.cu, NLLLoss2d.cu). Over a cut vocabulary its steps are PLAIN's, one by one. */
 typedef enum pc_cross_entropy {

@@ -20,8 +20,8 @@ extern "C" {
  *
  * With a number n, of a part's layers (Megatron-LM, megatron/core/transformer/transformer_block.py, whose parts are
  * virtual stages; torchtitan, torchtitan/parallelisms/parallelize_llama.py):
- * UNIFORM keeps the input of every n-th layer, from the first on, and recomputes n layers at once; BLOCK recomputes the
- * first n layers as FULL does, and nothing of the others; EVERY likewise the layers n, 2n, 3n, ... from one on.
+ * UNIFORM keeps the input of every n-th layer, from the first on, and recomputes n layers at once. BLOCK recomputes the
+ * first n layers as FULL does, and nothing of the others. EVERY likewise the layers n, 2n, 3n, ... from one on.
  *
  * By policy, each layer's input and some of its products are kept, and what they leave out is recomputed, as far as the
  * backward pass reads it:
