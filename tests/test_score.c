@@ -187,7 +187,13 @@ static void test_recomputation(void **state) {
         snprintf(row, sizeof row, ",,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,%s,,,100,,", unknown[i]);
         check_missing(at, row, "recompute modules");
     }
+    pc_measured_run run;
     check_missing(at, "MaxText,,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,,,,100,,", "remat");
+    /* Asynchronous TP needs the compiler, and what it is compared with has it. */
+    run = run_of(at, "torchtitan,,llama3-8b,H100,64,,128,1,2048,,8,1,1,,,,3,full,,vanilla TP,100,,");
+    assert_string_equal(run.software, "torchtitan-compiled");
+    run = run_of(at, "torchtitan,,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,full,,FSDP,100,,");
+    assert_string_equal(run.software, "torch-eager");
 }
 
 /* 64 GPUs, tp 4, pp 4: 4 replicas. */
