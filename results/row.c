@@ -90,7 +90,7 @@ void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc
 /* ---- what was asked for ---- */
 
 static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
-    static const char *const recompute[] = {"none", "selective", "full"};
+    char recompute[PC_RECOMPUTATION_SIZE];
     const pc_cut *cut = &spec->iteration.cut;
     row->tp = known(cut->tp);
     row->pp = known(cut->pp);
@@ -101,8 +101,9 @@ static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = known(spec->microbatches);
     row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
     row->profile_hash = spec->profile_hash;
-    if (!spec->generator->recomputes)
-        copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute[cut->recompute]);
+    pc_recomputation_write((pc_recomputation){cut->recompute, cut->recompute_layers}, recompute);
+    bool is_said = !spec->generator->recomputes || cut->recompute > PC_RECOMPUTE_FULL;
+    if (is_said) copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute);
 }
 
 static void describe(const pc_run_spec *spec, pc_run_row *row) {

@@ -37,7 +37,7 @@ static void take_given(pc_setting *setting, const pc_given *given) {
 
 /* What a profile has measured itself. */
 static bool is_of_profile(pc_key key) {
-    return key == PC_KEY_ATTENTION_KERNEL || key == PC_KEY_UNFUSED || key == PC_KEY_LAUNCH;
+    return key == PC_KEY_ATTENTION_KERNEL || key == PC_KEY_UNFUSED || key == PC_KEY_KERNELS || key == PC_KEY_LAUNCH;
 }
 
 /* Of a file that the setting names what it says of these keys, where the setting says nothing. How ZeRO 1 divides what
@@ -263,7 +263,8 @@ static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
 
 static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_error *error) {
     int count, parts = parts_of(setting, shape);
-    if (pc_recompute_list(pc_setting_text(setting, PC_KEY_RECOMPUTE), NULL, &count) && count != 1 && count != parts)
+    if (pc_recompute_list(pc_setting_text(setting, PC_KEY_RECOMPUTE), NULL, NULL, &count) && count != 1 &&
+        count != parts)
         return BREAK_RULE(error, pc_key_path(PC_KEY_RECOMPUTE),
                           "%d words for %" PRId64 " devices x %d chunks; expected one for all, or one a part of the "
                           "model, %d",
@@ -331,14 +332,14 @@ static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, 
     const char *text = pc_setting_text(setting, PC_KEY_RECOMPUTE);
     pc_cut *cut = &spec->iteration.cut;
     int count;
-    pc_recompute_list(text, NULL, &count);
+    pc_recompute_list(text, NULL, &cut->recompute_layers, &count);
     if (count == 1) {
-        pc_recompute_list(text, &cut->recompute, &count);
+        pc_recompute_list(text, &cut->recompute, &cut->recompute_layers, &count);
         return PC_OK;
     }
     spec->recompute_of_part = pc_alloc((size_t)count, sizeof *spec->recompute_of_part);
     if (!spec->recompute_of_part) return pc_error_no_memory(error);
-    pc_recompute_list(text, spec->recompute_of_part, &count);
+    pc_recompute_list(text, spec->recompute_of_part, &cut->recompute_layers, &count);
     cut->recompute_of_part = spec->recompute_of_part;
     return PC_OK;
 }

@@ -22,7 +22,8 @@ enum { SLOWDOWN_MAX = 1000 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
                    (int)PC_ATTENTION_FLASH == 1 && (int)PC_PRECISION_FP16 == 1 && (int)PC_RECOMPUTE_FULL == 2 &&
-                   (int)PC_CROSS_ENTROPY_PLAIN == 1 && (int)PC_CROSS_ENTROPY_CHUNKED == 3,
+                   (int)PC_CROSS_ENTROPY_PLAIN == 1 && (int)PC_CROSS_ENTROPY_CHUNKED == 3 &&
+                   (int)PC_CROSS_ENTROPY_TORCH == 4 && (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {
@@ -150,21 +151,27 @@ static pc_code parse_switch(const char *text, pc_value *value, pc_error *error) 
     return code;
 }
 
-bool pc_recompute_list(const char *text, pc_recompute *list, int *count) {
-    static const char *const words[] = {"none", "selective", "full"};
-    enum { WORDS = sizeof words / sizeof *words };
+/* A name of the list that starts here, and where it ends. */
+static const char *take_recomputation(const char *text, pc_recomputation *taken) {
+    while (*text == ' ') text++;
+    size_t length = strcspn(text, " ,");
+    if (!pc_recomputation_parse(text, length, taken)) return NULL;
+    text += length;
+    while (*text == ' ') text++;
+    return text;
+}
+
+bool pc_recompute_list(const char *text, pc_recompute *list, int32_t *layers, int *count) {
+    int32_t number = 0;
     *count = 0;
     while (*count < PC_PARTS_MAX) {
-        size_t length;
-        int word = 0;
-        while (*text == ' ') text++;
-        length = strcspn(text, " ,");
-        while (word < WORDS && (strlen(words[word]) != length || memcmp(words[word], text, length) != 0)) word++;
-        if (word == WORDS) return false;
-        if (list) list[*count] = (pc_recompute)word;
+        pc_recomputation taken;
+        text = take_recomputation(text, &taken);
+        if (!text || (number && taken.layers && number != taken.layers)) return false;
+        if (taken.layers) number = taken.layers;
+        if (list) list[*count] = taken.kind;
         (*count)++;
-        text += length;
-        while (*text == ' ') text++;
+        if (layers) *layers = number;
         if (*text == '\0') return true;
         if (*text++ != ',') return false;
     }
@@ -173,14 +180,16 @@ bool pc_recompute_list(const char *text, pc_recompute *list, int *count) {
 
 static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *error) {
     int count;
-    char hint[PC_NEAREST_TEXT];
+    char hint[PC_NEAREST_TEXT], names[512];
     pc_nearest nearest = {.word = text};
-    if (!strchr(text, ',')) pc_nearest_offer_words(&nearest, "none|selective|full");
-    if (!pc_recompute_list(text, NULL, &count))
+    pc_recomputation_names("|", names, sizeof names);
+    if (!strchr(text, ',')) pc_nearest_offer_words(&nearest, names);
+    pc_recomputation_names(", ", names, sizeof names);
+    if (!pc_recompute_list(text, NULL, NULL, &count))
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "%.40s: unknown recomputation%s; expected none, selective, full, or one of them for every "
+                            "%.40s: unknown recomputation%s; expected %s, with one number N, or one of them for every "
                             "part of the model such as \"full,full,none,none\"",
-                            shown(text), pc_nearest_hint(&nearest, hint));
+                            shown(text), pc_nearest_hint(&nearest, hint), names);
     value->text = text;
     return PC_OK;
 }
@@ -445,7 +454,8 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
         [PC_VALUE_SCHEDULE] = "name of `pipecast list schedules`, the path of a `FILE.csv`, or `{block: FILE}`",
         [PC_VALUE_SWITCH] = "`true` or `false`",
-        [PC_VALUE_RECOMPUTATION] = "`none`, `selective`, `full`, or a list such as `\"full,none\"`",
+        [PC_VALUE_RECOMPUTATION] =
+            "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",

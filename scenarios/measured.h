@@ -77,7 +77,7 @@ typedef struct pc_measured_run {
     char machine[PC_MEASURED_NAME_SIZE];             /* likewise */
     char software[PC_MEASURED_NAME_SIZE];            /* of the library, or a path; "": none that is known */
     const char *settings;                            /* "memory=92 GiB": what the machine's name adds; "": nothing */
-    char schedule[32], recompute[16], precision[16]; /* as scenarios have them; "": the model's precision */
+    char schedule[32], recompute[48], precision[16]; /* as scenarios have them; "": the model's precision */
     int64_t gpus, global_batch, microbatch_size, seq_len, tp, pp, cp, ep, chunks, zero, shard_group;
     int64_t layers;    /* of a model that was cut short: `layers=N` in the variant */
     double step_s;     /* measured: the step, or global_batch * seq_len / (tokens/s a GPU * gpus) */

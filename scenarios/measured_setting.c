@@ -2,6 +2,7 @@
 #include "scenarios/measured.h"
 
 #include "models/schedule/generate.h"
+#include "models/workload/recompute.h"
 #include "scenarios/library.h"
 #include "scenarios/written_names.h"
 
@@ -146,6 +147,11 @@ static size_t next_word(const char **at) {
     return strcspn(*at, between);
 }
 
+/* Programs whose remat policy is rarely printed: a row may have it. */
+static bool is_said(const row_reader *r, const char *feature) {
+    return strcmp(feature, "remat") == 0 && cell_of(r, PC_MEASURED_RECOMPUTE)[0];
+}
+
 /* The words of a name that ask for a feature; without those that are no part of a name, squeezed, what is left of it.
  */
 static void read_words(const row_reader *r, const char *name, char rest[PC_WRITTEN_SIZE]) {
@@ -155,7 +161,7 @@ static void read_words(const row_reader *r, const char *name, char rest[PC_WRITT
         pc_written_squeeze(name, length, word);
         const pc_written_name *known = pc_written_find(PC_WRITTEN_WORD, word);
         size_t used = strlen(rest);
-        if (known) miss(r, known->name);
+        if (known && !is_said(r, known->name)) miss(r, known->name);
         if (!known) snprintf(rest + used, PC_WRITTEN_SIZE - used, "%s", word);
     }
 }
@@ -216,13 +222,18 @@ static pc_code read_machine(const row_reader *r) {
     return PC_OK;
 }
 
+/* torchtitan compares TP, "vanilla TP", with its asynchronous kind, which needs the compiler. */
+static bool is_compiled_variant(const char *variant) {
+    return strstr(variant, "compile") || strstr(variant, "async TP") || strstr(variant, "vanilla TP");
+}
+
 /* Of a program's name what is known of it, with "compile" behind it where the variant says so: another program. */
 static pc_code read_software(const row_reader *r) {
     const char *cell = cell_of(r, PC_MEASURED_FRAMEWORK);
     char squeezed[PC_WRITTEN_SIZE], both[PC_WRITTEN_SIZE + 8];
     if (is_path(cell)) return read_path(r, PC_MEASURED_FRAMEWORK, r->run->software);
     pc_written_squeeze(cell, strlen(cell), squeezed);
-    bool is_compiled = strstr(cell_of(r, PC_MEASURED_VARIANT), "compile");
+    bool is_compiled = is_compiled_variant(cell_of(r, PC_MEASURED_VARIANT));
     snprintf(both, sizeof both, "%s%s", squeezed, is_compiled ? "compile" : "");
     const char *own = library_name(PC_LIBRARY_SOFTWARE, squeezed);
     const pc_written_name *known = own ? NULL : pc_written_find_start(PC_WRITTEN_SOFTWARE, both);
@@ -248,10 +259,44 @@ static void read_precision(const row_reader *r) {
     snprintf(r->run->precision, sizeof r->run->precision, "%s", can ? name : "");
 }
 
+/* "block 4": what "block N" is called, and its number behind it. False if there is no such name. */
+static bool read_numbered(const char *squeezed, char text[PC_RECOMPUTATION_SIZE]) {
+    char start[PC_WRITTEN_SIZE + 1];
+    pc_recomputation ignored;
+    size_t length = strlen(squeezed);
+    while (length > 0 && squeezed[length - 1] >= '0' && squeezed[length - 1] <= '9') length--;
+    snprintf(start, sizeof start, "%.*sn", (int)length, squeezed);
+    const pc_written_name *known = pc_written_find(PC_WRITTEN_RECOMPUTE, start);
+    if (!known ||
+        snprintf(text, PC_RECOMPUTATION_SIZE, "%s%s", known->name, squeezed + length) >= PC_RECOMPUTATION_SIZE)
+        return false;
+    return pc_recomputation_parse(text, strlen(text), &ignored);
+}
+
+/* What the cell says in this program's words ("selective" is not the same in all), in anybody's, or in ours. */
+static bool find_recomputation(const row_reader *r, char text[PC_RECOMPUTATION_SIZE]) {
+    const char *cell = cell_of(r, PC_MEASURED_RECOMPUTE), *program = cell_of(r, PC_MEASURED_FRAMEWORK);
+    char squeezed[PC_WRITTEN_SIZE], own[2 * PC_WRITTEN_SIZE];
+    pc_recomputation ignored;
+    pc_written_squeeze(program, strlen(program), squeezed);
+    size_t used = (size_t)snprintf(own, sizeof own, "%s", squeezed);
+    pc_written_squeeze(cell, strlen(cell), squeezed);
+    snprintf(own + used, sizeof own - used, "%s", squeezed);
+    const pc_written_name *known = pc_written_find(PC_WRITTEN_RECOMPUTE, own);
+    if (!known) known = pc_written_find(PC_WRITTEN_RECOMPUTE, squeezed);
+    if (known) snprintf(text, PC_RECOMPUTATION_SIZE, "%s", known->name);
+    if (known && pc_recomputation_parse(text, strlen(text), &ignored)) return true;
+    if (read_numbered(squeezed, text)) return true;
+    if (!pc_recomputation_parse(cell, strlen(cell), &ignored)) return false;
+    pc_recomputation_write(ignored, text);
+    return true;
+}
+
 static void read_recompute(const row_reader *r) {
-    const char *name = word_of(r, PC_MEASURED_RECOMPUTE, PC_WRITTEN_RECOMPUTE);
-    if (!name) miss(r, "recompute modules");
-    snprintf(r->run->recompute, sizeof r->run->recompute, "%s", name && name[0] ? name : "none");
+    char text[PC_RECOMPUTATION_SIZE] = "none";
+    bool is_known = cell_of(r, PC_MEASURED_RECOMPUTE)[0] == '\0' || find_recomputation(r, text);
+    if (!is_known) miss(r, "recompute modules");
+    snprintf(r->run->recompute, sizeof r->run->recompute, "%s", text);
 }
 
 static void read_schedule(const row_reader *r) {

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const recompute_words[] = {"none", "selective", "full"}, *const layout_words[] = {"even", "ends",
-                                                                                                     "own"};
+static const char *const layout_words[] = {"even", "ends", "own"};
 
 static bool has_chunks(const pc_plan_choice *choice) {
     return choice->generator->chunks_min != choice->generator->chunks_max;
@@ -47,6 +46,14 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
     }
 }
 
+static const char *recompute_name(const pc_plan_scenario *scenario, const pc_plan_choice *from) {
+    const pc_choice_list *list = &scenario->list[PC_CHOICE_RECOMPUTE];
+    int64_t code = pc_recomputation_code((pc_recomputation){from->recompute, from->recompute_layers});
+    int i = 0;
+    while (i < list->count - 1 && list->values[i].whole != code) i++;
+    return scenario->recompute_names[i];
+}
+
 static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
     switch (choice) {
@@ -57,7 +64,7 @@ static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice 
     case PC_CHOICE_SCHEDULE:
         return (pc_value){.generator = from->generator};
     case PC_CHOICE_RECOMPUTE:
-        return (pc_value){.text = recompute_words[from->recompute]};
+        return (pc_value){.text = recompute_name(scenario, from)};
     case PC_CHOICE_LAYOUT:
         return (pc_value){.text = layout_words[from->layout]};
     case PC_CHOICE_RANK_ORDER:

@@ -104,9 +104,19 @@ static pc_code copy_others(pc_plan_scenario *scenario, pc_error *error) {
     return PC_OK;
 }
 
+static pc_code name_recomputations(pc_plan_scenario *scenario, pc_error *error) {
+    const pc_choice_list *list = &scenario->list[PC_CHOICE_RECOMPUTE];
+    scenario->recompute_names = pc_alloc((size_t)list->count, sizeof *scenario->recompute_names);
+    if (!scenario->recompute_names) return pc_error_no_memory(error);
+    for (int i = 0; i < list->count; i++)
+        pc_recomputation_write(pc_recomputation_of_code(list->values[i].whole), scenario->recompute_names[i]);
+    return PC_OK;
+}
+
 static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
     pc_code code = copy_numbers(scenario, error);
     if (!code) code = copy_others(scenario, error);
+    if (!code) code = name_recomputations(scenario, error);
     if (code) return code;
     scenario->space = (pc_plan_space){.bases = scenario->bases,
                                       .base_count = scenario->list[PC_CHOICE_MACHINE].count,
@@ -175,6 +185,7 @@ void pc_plan_scenario_free(pc_plan_scenario *scenario) {
     pc_free(scenario->bases);
     pc_free(scenario->generators);
     pc_free(scenario->orders);
+    pc_free(scenario->recompute_names);
     pc_scenario_free(scenario->loaded);
     pc_free(scenario);
 }

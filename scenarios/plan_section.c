@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char objective_words[] = "throughput|memory|cost", recompute_words[] = "none|selective|full",
-                  layout_words[] = "even|ends|own";
+static const char objective_words[] = "throughput|memory|cost", layout_words[] = "even|ends|own";
 _Static_assert((int)PC_PLAN_THROUGHPUT == 0 && (int)PC_PLAN_MEMORY == 1 && (int)PC_PLAN_COST == 2 &&
                    (int)PC_CUT_EVEN == 0 && (int)PC_CUT_ENDS == 1 && (int)PC_CUT_OWN == 2,
                "the words stand in the order of the enums");
@@ -56,7 +55,7 @@ void pc_choice_values(pc_choice choice, char *text, size_t size) {
     if (choice == PC_CHOICE_OBJECTIVE)
         pc_word_list(objective_words, text, size);
     else if (choice == PC_CHOICE_RECOMPUTE)
-        pc_word_list(recompute_words, text, size);
+        snprintf(text, size, "`none`, `selective`, `full`, or a name of docs/cluster-model.md");
     else if (choice == PC_CHOICE_LAYOUT)
         pc_word_list(layout_words, text, size);
     else if (choice == PC_CHOICE_SCHEDULE)
@@ -137,6 +136,15 @@ static pc_code push_word(const char *words, const char *text, pc_choice_list *li
     return code ? code : push(list, value, cause);
 }
 
+static pc_code push_recomputation(const char *text, pc_choice_list *list, pc_error *cause) {
+    pc_recomputation one;
+    char names[512];
+    pc_recomputation_names(", ", names, sizeof names);
+    if (!pc_recomputation_parse(text, strlen(text), &one))
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: unknown recomputation; expected one of %s", text, names);
+    return push(list, (pc_value){.whole = pc_recomputation_code(one)}, cause);
+}
+
 /* A plan chooses how many stages, chunks and microbatches there are, which a file has of its own. */
 static pc_code check_named(pc_value schedule, pc_error *cause) {
     if (!schedule.generator->given) return PC_OK;
@@ -152,7 +160,7 @@ static pc_code push_entry(pc_plan_scenario *scenario, pc_choice choice, const pc
     pc_value value;
     pc_key key = pc_choice_rule_of(choice).key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
-    if (choice == PC_CHOICE_RECOMPUTE) return push_word(recompute_words, text, list, cause);
+    if (choice == PC_CHOICE_RECOMPUTE) return push_recomputation(text, list, cause);
     if (choice == PC_CHOICE_LAYOUT) return push_word(layout_words, text, list, cause);
     if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
     if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, given, index, take_number, list, cause);
@@ -272,18 +280,18 @@ static void fill_request(pc_plan_scenario *scenario) {
 /* Layers, or recomputation, listed part by part have no place in a plan, which changes the parts. */
 static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     int count;
-    pc_recompute word;
+    pc_recomputation one = {PC_RECOMPUTE_NONE, 0};
     if (choice == PC_CHOICE_LAYOUT && pc_word_parse(layout_words, value->text, &value->whole, NULL))
         return pc_error_set(cause, PC_ERROR_INPUT,
                             "no word for a layout; expected even, ends or own, for a plan chooses the parts");
     if (choice == PC_CHOICE_SCHEDULE) return check_named(*value, cause);
     if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;
-    pc_recompute_list(value->text, NULL, &count);
+    pc_recompute_list(value->text, NULL, &one.layers, &count);
     if (count != 1)
         return pc_error_set(cause, PC_ERROR_INPUT,
                             "a word for every part; expected none, selective or full, for a plan chooses the parts");
-    pc_recompute_list(value->text, &word, &count);
-    value->whole = word;
+    pc_recompute_list(value->text, &one.kind, &one.layers, &count);
+    value->whole = pc_recomputation_code(one);
     return PC_OK;
 }
 

@@ -57,6 +57,7 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.microbatch_size),
     AT(iteration.cut.microbatches),
     AT(iteration.cut.recompute),
+    AT(iteration.cut.recompute_layers),
     AT(iteration.cut.layout),
     AT(iteration.order.axis[0]),
     AT(iteration.order.axis[1]),

@@ -7,7 +7,7 @@ static const char *words_of(const pc_setting_rule *rule) {
     case PC_VALUE_SWITCH:
         return "true|false";
     case PC_VALUE_RECOMPUTATION:
-        return "none|selective|full";
+        return "none|selective|full|selective-op|minimal_with_context|minimal";
     case PC_VALUE_LAYOUT:
         return "auto|even|ends|own";
     case PC_VALUE_JITTER:

@@ -47,6 +47,10 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
     spec.cut.zero = (int)test_between(random, 0, 3);
     spec.cut.gradient_bytes = toss(random) ? 4 : 2;
+    spec.cut.recompute = (pc_recompute)test_between(random, 0, PC_RECOMPUTE_KINDS - 1);
+    spec.cut.recompute_layers = 1;
+    spec.cut.kernels = (pc_kernels)test_between(random, 0, 1);
+    spec.unit = (pc_unit)test_between(random, 0, 1);
     spec.network = toss(random) ? PC_NETWORK_CLOSED : toss(random) ? PC_NETWORK_FLOWS : PC_NETWORK_AUTO;
     spec.expands = spec.cut.dp > 1 && test_between(random, 0, 3) == 0;
     if (spec.expands) spec.jitter = toss(random) ? 0 : 0.2;

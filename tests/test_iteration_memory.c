@@ -46,6 +46,41 @@ static void test_buffers(void **state) {
     assert_true(parameters > 6 * 12 * INT64_C(2048) * 2048 / 2);
 }
 
+/* As torch's fully_shard: a layer at work and one on its way, gathered, and the ends all the time. And a buffer
+ * each of what is gathered, 2 bytes, and of what is reduced, 4 or 2, as large as the largest unit, or as two layers. A
+ * middle stage has no ends; the first has the embedding and positions, 50,304/2 x 2,048 and 1,024 x 2,048 in the
+ * example. Of less than ZeRO 3 buffers are as they are. */
+static void test_buffers_of_units(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    int64_t tensor = 2 * 1024 * 2048;
+    for (int wide = 2; wide <= 4; wide += 2) {
+        spec.cut.gradient_bytes = wide;
+        spec.unit = PC_UNIT_BUCKET;
+        spec.cut.zero = 0;
+        pc_iteration x = run_spec(&spec);
+        int64_t layer = x.memory[1].parameters / 2 / 6, ends = x.memory[0].parameters / 2 - 6 * layer;
+        int64_t larger = ends > 2 * layer ? ends : 2 * layer;
+        pc_iteration_free(&x);
+        spec.unit = PC_UNIT_LAYER;
+        spec.cut.zero = 3;
+        x = run_spec(&spec);
+        assert_int_equal(x.memory[1].buffers, 4 * tensor / 2 + tensor + (2 * (2 + 2) + wide * 2) * layer);
+        assert_int_equal(x.memory[0].buffers,
+                         4 * tensor / 2 + tensor + 2 * (ends + 2 * layer + larger) + wide * larger);
+        pc_iteration_free(&x);
+        for (spec.cut.zero = 0; spec.cut.zero < 3; spec.cut.zero++) {
+            pc_iteration y = run_spec(&spec), z;
+            spec.unit = PC_UNIT_BUCKET;
+            z = run_spec(&spec);
+            spec.unit = PC_UNIT_LAYER;
+            assert_int_equal(y.memory[0].buffers, z.memory[0].buffers);
+            pc_iteration_free(&y);
+            pc_iteration_free(&z);
+        }
+    }
+}
+
 /* What is held of gradients of 2 bytes, by ZeRO; and of the step, which copies the rank's share of them to fp32 (2
  * read, 4 written), does what it does with fp32 ones (42) and zeroes all that is held. The copy, 4 bytes, is there when
  * activations and working memory are not: where it needs more than those had, buffers have the difference. */
@@ -258,6 +293,7 @@ static void test_step_by_separate_kernels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_buffers_of_units),
         cmocka_unit_test(test_step_of_narrow_gradients),
         cmocka_unit_test(test_step_by_separate_kernels),
         cmocka_unit_test(test_no_room_for_the_step),

@@ -243,6 +243,45 @@ static void test_limits(void **state) {
     assert_string_equal(text, "kernels");
 }
 
+/* ---- recomputation ---- */
+
+typedef struct said {
+    char recompute[64];
+} said;
+
+static void hear(void *context, const char *key, const char *value) {
+    if (strcmp(key, "recompute") == 0) snprintf(((said *)context)->recompute, 64, "%s", value);
+}
+
+/* Any name that a run takes, with its number; each choice's run has it again, and so has its command. */
+static void test_recomputation(void **state) {
+    (void)state;
+    char text[2048];
+    pc_plan_scenario *x = NULL;
+    pc_error error = {0};
+    snprintf(text, sizeof text, "%splan:\n  machine: [dgx-a100]\n  recompute: [none, full-block-2, selective-op]\n",
+             tiny);
+    write_temporary(text, strlen(text));
+    if (pc_plan_scenario_load(temporary, NULL, 0, &x, &error)) fail_msg("%s", error.message);
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, 2 << 16 | PC_RECOMPUTE_BLOCK, PC_RECOMPUTE_OP);
+    pc_plan_choice choice = {.gpus = 1,
+                             .global_batch = 1,
+                             .tp = 1,
+                             .pp = 1,
+                             .dp = 1,
+                             .chunks = 1,
+                             .microbatch_size = 1,
+                             .microbatches = 1,
+                             .generator = pc_generator_find("1f1b"),
+                             .recompute = PC_RECOMPUTE_BLOCK,
+                             .recompute_layers = 2};
+    said heard = {""};
+    assert_int_equal(pc_plan_scenario_put(x, &choice, hear, &heard, &error), PC_OK);
+    assert_string_equal(heard.recompute, "full-block-2");
+    pc_plan_scenario_free(x);
+}
+
 /* ---- short memory ---- */
 
 static void test_short_memory(void **state) {
@@ -320,6 +359,7 @@ int main(void) {
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_behind),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_short_memory_of_text),
     };

@@ -21,7 +21,7 @@
 _Static_assert(sizeof(pc_run_spec) == 2040, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 1512, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 440 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 96, "a new field of a model or its cut");
+_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 104, "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 600 && sizeof(pc_gpu) == 288, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
@@ -115,6 +115,9 @@ static const field of_cluster[] = {
     ITERATION(cut.microbatches),
     ITERATION(cut.seq_len),
     ITERATION(cut.recompute),
+    ITERATION(cut.recompute_layers),
+    ITERATION(cut.kernels),
+    ITERATION(unit),
     ITERATION(cut.layout),
     ITERATION(cut.gradient_bytes),
     ITERATION(cut.cross_entropy),

@@ -279,6 +279,70 @@ static void test_recomputation_by_part(void **state) {
     assert_starts(message_of(NULL, sets, 5), "--set setting.recompute=full,: setting.recompute: full,: unknown");
 }
 
+static pc_part part_said(const char *const *sets, char label[PC_LABEL_SIZE]) {
+    pc_scenario *scenario = load_with(NULL, sets, 5);
+    pc_run_spec spec = spec_of(scenario, 0);
+    pc_run_row row;
+    pc_run_detail detail;
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
+    assert_int_equal(row.status, PC_RUN_OK);
+    snprintf(label, PC_LABEL_SIZE, "%s", row.recompute);
+    pc_part part = pc_cut_part(&spec.iteration.model, &spec.iteration.cut, 4, 2);
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+    return part;
+}
+
+/* Names with a number, one for all parts that have one; at most a part's layers, 6 of 24 on 4 stages. In a sweep each
+ * is a run, and rows say what they were asked. */
+static void test_recomputation_of_some_layers(void **state) {
+    (void)state;
+    const char *sets[] = {"setting.model.from=gpt3-1.3b", "setting.machine=dgx-a100", "setting.pp=4",
+                          "setting.microbatches=8", "setting.recompute=full-block-2"};
+    char label[PC_LABEL_SIZE];
+    pc_part part = part_said(sets, label);
+    assert_true(part.recompute == PC_RECOMPUTE_BLOCK && part.recompute_layers == 2);
+    assert_string_equal(label, "full-block-2");
+    sets[4] = "setting.recompute=selective-3,none,selective-3, selective-op";
+    part = part_said(sets, label);
+    assert_true(part.recompute == PC_RECOMPUTE_EVERY && part.recompute_layers == 3);
+    assert_string_equal(label, "mixed");
+    sets[4] = "setting.recompute=save_dot_with_context_except_mlp";
+    part = part_said(sets, label);
+    assert_true(part.recompute == PC_RECOMPUTE_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP && part.recompute_layers == 0);
+    assert_string_equal(label, "save_dot_with_context_except_mlp");
+    sets[4] = "sweep.recompute=[full-uniform-2, selective-op]";
+    pc_scenario *scenario = load_with(NULL, sets, 5);
+    assert_int_equal(pc_scenario_run_count(scenario), 2);
+    pc_run_spec spec = spec_of(scenario, 0);
+    assert_true(spec.iteration.cut.recompute == PC_RECOMPUTE_UNIFORM && spec.iteration.cut.recompute_layers == 2);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+    static const char *const unknown[] = {"full-block-0",       "full-block-",   "full-block-02",
+                                          "full-uniform-65536", "selective-ops", "full-block-1,full-block-2",
+                                          "minimal_offloaded"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        char set[96], expected[192];
+        snprintf(set, sizeof set, "setting.recompute=%s", unknown[i]);
+        snprintf(expected, sizeof expected, "--set %s: setting.recompute: %s: unknown recomputation", set, unknown[i]);
+        sets[4] = set;
+        assert_starts(message_of(NULL, sets, 5), expected);
+    }
+    sets[4] = "setting.recompute=full-block-7";
+    scenario = load_with(NULL, sets, 5);
+    spec = spec_of(scenario, 0);
+    pc_run_row row;
+    pc_run_detail detail;
+    assert_int_equal(pc_run_row_make(&spec, NULL, &row, &detail, NULL), PC_OK);
+    assert_int_equal(row.status, PC_RUN_INFEASIBLE);
+    assert_string_equal(row.message, "recompute full-block-7 with 6 layers a part of the model at most; expected a "
+                                     "number from 1 to it, or full");
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
 /* A set takes away what the file sweeps under its key, or under the key that says the same. */
 static void test_sets_take_sweeps_away(void **state) {
     (void)state;
@@ -417,6 +481,7 @@ int main(void) {
         cmocka_unit_test(test_swept_names),
         cmocka_unit_test(test_contradictions_in_a_sweep),
         cmocka_unit_test(test_recomputation_by_part),
+        cmocka_unit_test(test_recomputation_of_some_layers),
         cmocka_unit_test(test_sets_take_sweeps_away),
         cmocka_unit_test(test_text_of_options),
     };

@@ -118,7 +118,7 @@ static void test_models_and_machines(void **state) {
     check_names(at, "NEMOTRON4-340B", "DGX-GB200", "nemotron4-340b", "gb200-nvl72", "");
     check_names(at, "gpt3-175b", "NVIDIA H100-SXM5-80GB 16x8", "gpt3-175b", "dgx-h100", "");
     check_names(at, "gpt3-175b", "NVIDIA Blackwell GPU (B200-SXM-180GB) 2x8", "gpt3-175b", "dgx-b200", "");
-    check_names(at, "gpt3-175b", "H100 96GB HBM2e 500W 8/host 400Gb/s/GPU", "gpt3-175b", "dgx-h100", "");
+    check_names(at, "gpt3-175b", "H100 96GB HBM2e 500W 8/host 400Gb/s/GPU", "gpt3-175b", "grand-teton", "");
     check_names(at, "gpt3-175b", "H100 PCIe", "gpt3-175b", "", "machine");
     check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "", "machine");
     check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
@@ -150,6 +150,50 @@ static void test_what_is_missing(void **state) {
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=2,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=4,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=DP,,,,100,,", "");
+}
+
+/* Megatron's words, torchtitan's, MaxText's, and the names of `recompute` itself. "selective" is Megatron's, but in a
+ * row of torchtitan it is what its Llama configurations have. */
+static void test_recomputation(void **state) {
+    const folder *at = *state;
+    static const struct {
+        const char *program, *cell, *expected;
+    } cases[] = {{"Megatron-LM", "selective", "selective"},
+                 {"torchtitan", "selective", "selective-op"},
+                 {"torchtitan", "full", "full"},
+                 {"", "selective op", "selective-op"},
+                 {"", "op", "selective-op"},
+                 {"torchtitan", "selective 2", "selective-2"},
+                 {"NeMo", "uniform 1", "full-uniform-1"},
+                 {"NeMo", "full uniform 4", "full-uniform-4"},
+                 {"NeMo", "block 5", "full-block-5"},
+                 {"NeMo", "full-block-12", "full-block-12"},
+                 {"MaxText", "minimal", "minimal"},
+                 {"MaxText", "minimal_flash", "minimal_with_context"},
+                 {"MaxText", "save_dot_except_mlp", "save_dot_except_mlp"},
+                 {"", "", "none"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char row[512];
+        snprintf(row, sizeof row, "%s,,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,%s,,,100,,", cases[i].program,
+                 cases[i].cell);
+        pc_measured_run run = run_of(at, row);
+        assert_string_equal(run.recompute, cases[i].expected);
+        assert_string_equal(run.missing, "");
+    }
+    static const char *const unknown[] = {"block", "block 0",           "uniform 1x", "selective mlp",
+                                          "op 2",  "minimal_offloaded", "block N"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        char row[512];
+        snprintf(row, sizeof row, ",,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,%s,,,100,,", unknown[i]);
+        check_missing(at, row, "recompute modules");
+    }
+    pc_measured_run run;
+    check_missing(at, "MaxText,,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,,,,100,,", "remat");
+    /* Asynchronous TP needs the compiler, and what it is compared with has it. */
+    run = run_of(at, "torchtitan,,llama3-8b,H100,64,,128,1,2048,,8,1,1,,,,3,full,,vanilla TP,100,,");
+    assert_string_equal(run.software, "torchtitan-compiled");
+    run = run_of(at, "torchtitan,,llama3-8b,H100,64,,128,1,2048,,1,1,1,,,,3,full,,FSDP,100,,");
+    assert_string_equal(run.software, "torch-eager");
 }
 
 /* 64 GPUs, tp 4, pp 4: 4 replicas. */
@@ -422,17 +466,10 @@ int main(void) {
     static char name[] = "m.csv";
 #define IN_FOLDER(test) cmocka_unit_test_prestate_setup_teardown(test, make_folder, remove_folder, name)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_reading),
-        cmocka_unit_test(test_names),
-        IN_FOLDER(test_models_and_machines),
-        IN_FOLDER(test_what_is_missing),
-        IN_FOLDER(test_settings),
-        IN_FOLDER(test_bad_cells),
-        IN_FOLDER(test_sums),
-        IN_FOLDER(test_pairs),
-        IN_FOLDER(test_groups),
-        IN_FOLDER(test_forecasts),
-        IN_FOLDER(test_sets),
+        IN_FOLDER(test_reading),         cmocka_unit_test(test_names),  IN_FOLDER(test_models_and_machines),
+        IN_FOLDER(test_what_is_missing), IN_FOLDER(test_recomputation), IN_FOLDER(test_settings),
+        IN_FOLDER(test_bad_cells),       IN_FOLDER(test_sums),          IN_FOLDER(test_pairs),
+        IN_FOLDER(test_groups),          IN_FOLDER(test_forecasts),     IN_FOLDER(test_sets),
         IN_FOLDER(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,7 @@ static const change changes[] = {
     {PC_KEY_SOFTWARE, "jax", {0}}, /* by what it sets */
     {PC_KEY_ATTENTION_KERNEL, "flash-1", {0}},
     {PC_KEY_UNFUSED, "2", {0}},
+    {PC_KEY_KERNELS, "eager", {0}},
     {PC_KEY_LAUNCH, "20 us", {0}},
     {PC_KEY_OVERLAP_SLOWDOWN, "0.1", {0}},
     {PC_KEY_SCHEDULE, "zb-h1", {0}},
@@ -71,6 +72,7 @@ static const change changes[] = {
     {PC_KEY_SHARD_GROUP, "2", {"setting.dp=4"}},
     {PC_KEY_ZERO_PARTITION, "tensor", {0}},
     {PC_KEY_RECOMPUTE, "full", {0}},
+    {PC_KEY_RECOMPUTE, "full-block-2", {"setting.recompute=full-block-3"}},
     {PC_KEY_CROSS_ENTROPY, "fused", {0}},
     {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},
     {PC_KEY_RANK_ORDER, "tp-pp-dp", {0}},
@@ -80,6 +82,7 @@ static const change changes[] = {
     {PC_KEY_OVERLAP_PARAMETERS, "false", {0}},
     {PC_KEY_SCATTER_BOUNDARY, "false", {0}},
     {PC_KEY_BUCKET, "10 MB", {0}},
+    {PC_KEY_FSDP_UNIT, "layer", {0}},
     {PC_KEY_GRADIENT_BYTES, "2", {0}},
     {PC_KEY_GRADIENT_ACCUMULATION, "separate", {0}},
     {PC_KEY_OPTIMIZER_KERNELS, "separate", {0}},

@@ -172,7 +172,11 @@ static void test_passes_and_parts_add_up(void **state) {
         pc_cut cut = random_cut(&random, &model);
         int parts = (int)test_between(&random, 1, 6);
         model.layers = parts * test_between(&random, 1, 20);
-        cut.recompute = (pc_recompute)test_between(&random, 0, 2);
+        cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
+        if (cut.recompute == PC_RECOMPUTE_BLOCK) cut.recompute = PC_RECOMPUTE_FULL; /* of each part */
+        cut.recompute_layers = 1;
+        cut.kernels = (pc_kernels)test_between(&random, 0, 1);
+        cut.cross_entropy = (pc_cross_entropy)test_between(&random, 0, 4);
         totals whole = whole_model(&model, &cut, 1, F | BW, false);
         totals of_parts = whole_model(&model, &cut, parts, F | BW, false);
         totals split = whole_model(&model, &cut, parts, F | B | W, false);
@@ -192,7 +196,9 @@ static void test_operations_are_sound(void **state) {
     for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
-        cut.recompute = (pc_recompute)test_between(&random, 0, 2);
+        cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
+        cut.recompute_layers = cut.recompute == PC_RECOMPUTE_BLOCK ? (int32_t)model.layers : 1;
+        cut.kernels = (pc_kernels)test_between(&random, 0, 1);
         pc_part part = pc_cut_part(&model, &cut, 1, 0);
         for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
             pc_operations list;

@@ -274,6 +274,169 @@ static void test_without_dropout_and_with_one_key_head(void **state) {
                       2 * sb * 2 * (model.hidden / 4 - model.head_dim));
 }
 
+/* ---- some layers, or some of a layer ---- */
+
+static pc_part_activation layers_of(const pc_model *model, const pc_cut *cut, int64_t layers, pc_recompute recompute,
+                                    int64_t n, pc_pass_forms forms) {
+    const pc_part part = {.layers = layers, .recompute = recompute, .recompute_layers = (int32_t)n};
+    pc_part_activation activation;
+    assert_int_equal(pc_part_activations(model, cut, &part, forms, &activation, NULL), PC_OK);
+    return activation;
+}
+
+/* Of L layers, each w whole and i with its input alone: the first n recomputed, n i + (L - n) w; every n-th,
+ * floor(L/n) i + (L - floor(L/n)) w; in groups of n, ceil(L/n) i. A BW recomputes a layer, w - i beside that, when the
+ * layers behind it have gone, so only if none is. A group of r = L - n (ceil(L/n) - 1) layers, r w - i, and, that one's
+ * input gone, one of n: n w - 2i. R makes all again that F has not kept, and has L w. */
+static void test_some_layers(void **state) {
+    (void)state;
+    test_random random = {20};
+    const pc_pass_forms together = {0}, with_r = {.has_r = true};
+    static const pc_recompute kinds[] = {PC_RECOMPUTE_BLOCK, PC_RECOMPUTE_EVERY, PC_RECOMPUTE_UNIFORM};
+    for (long i = 0; i < test_cases(600, 3000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int64_t L = test_between(&random, 1, 12), n = test_between(&random, 1, L), groups = (L + n - 1) / n;
+        wide w = layers_of(&model, &cut, 1, PC_RECOMPUTE_NONE, 0, together).taken;
+        wide input = layers_of(&model, &cut, 1, PC_RECOMPUTE_FULL, 0, together).taken, r = L - n * (groups - 1);
+        wide gathered = layers_of(&model, &cut, 1, PC_RECOMPUTE_NONE, 0, together).working;
+        const wide kept[] = {n * input + (L - n) * w, L / n * input + (L - L / n) * w, groups * input};
+        const wide more[] = {n == L ? w - input : 0, L % n ? 0 : w - input, r * w - input};
+        pc_recompute kind = kinds[i % 3];
+        wide working = more[i % 3];
+        if (kind == PC_RECOMPUTE_UNIFORM && groups > 1 && n * w - 2 * input > working) working = n * w - 2 * input;
+        pc_part_activation x = layers_of(&model, &cut, L, kind, n, together);
+        assert_wide_equal(x.taken, kept[i % 3]);
+        assert_wide_equal(x.kept, x.taken);
+        assert_wide_equal(x.working, working + gathered);
+        x = layers_of(&model, &cut, L, kind, n, with_r);
+        assert_wide_equal(x.taken, L * w);
+        assert_wide_equal(x.kept, kept[i % 3]);
+        assert_wide_equal(x.working, gathered);
+    }
+}
+
+/* B and W apart: B leaves W of a recomputed layer what W finds of one that is not, and of all layers as much is left
+ * behind B. The rest of a group of layers that B makes again at once is beside it. */
+static void test_some_layers_apart(void **state) {
+    (void)state;
+    test_random random = {21};
+    const pc_pass_forms apart = {.splits = true};
+    static const pc_recompute kinds[] = {PC_RECOMPUTE_BLOCK, PC_RECOMPUTE_EVERY, PC_RECOMPUTE_UNIFORM};
+    int more = 0;
+    for (long i = 0; i < test_cases(600, 3000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int64_t L = test_between(&random, 1, 12), n = test_between(&random, 1, L);
+        pc_recompute kind = kinds[i % 3];
+        pc_part_activation one = layers_of(&model, &cut, 1, PC_RECOMPUTE_NONE, 0, apart);
+        wide left = one.taken - one.b_frees, gathered = one.working;
+        wide again = kind == PC_RECOMPUTE_BLOCK ? n : kind == PC_RECOMPUTE_EVERY ? L / n : L;
+        pc_part_activation x = layers_of(&model, &cut, L, kind, n, apart);
+        assert_wide_equal(x.taken, again * left + (L - again) * one.taken);
+        assert_wide_equal(x.taken - x.b_frees, L * left);
+        assert_wide_equal(x.kept, layers_of(&model, &cut, L, kind, n, (pc_pass_forms){0}).kept);
+        wide rest = one.b_frees; /* of a layer; those behind the last that is recomputed have given back as much */
+        wide behind = kind == PC_RECOMPUTE_BLOCK ? L - n : kind == PC_RECOMPUTE_EVERY ? L % n : 0;
+        wide at_once = kind == PC_RECOMPUTE_UNIFORM ? n : behind > 0 ? 0 : 1;
+        assert_wide_equal(x.working, at_once * rest + gathered);
+        more += x.working > gathered;
+    }
+    assert_true(more > 0);
+}
+
+/* Llama 3 8B, 2 sequences of 8,192 tokens, bf16, of one layer: the input and, of the seven products, query, value, gate
+ * and down, and what attention puts out. In MiB: 16,384 x 4,096 x 2 bytes are 128 (input, query, attention), 1,024
+ * columns 32 (value), 14,336 columns 448 (gate): 864. Down, 128 more, is kept where every operator's output is
+ * (eager), though nobody reads it: 992. Whole, it is 4 x 128 + 6,144 columns, 192, + 128 + 3 x 448: 2,176. */
+static void test_torchtitans_op(void **state) {
+    (void)state;
+    const pc_pass_forms together = {0}, with_r = {.has_r = true};
+    const int64_t mib = 1 << 20;
+    pc_model model = llama3(8);
+    pc_cut cut = {.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 2, .microbatches = 1, .seq_len = 8192};
+    assert_int_equal(layers_of(&model, &cut, 1, PC_RECOMPUTE_NONE, 0, together).taken, 2176 * mib);
+    assert_int_equal(layers_of(&model, &cut, 32, PC_RECOMPUTE_OP, 0, together).taken, 32 * 864 * mib);
+    assert_int_equal(layers_of(&model, &cut, 32, PC_RECOMPUTE_OP, 0, together).working, (2176 - 864) * mib);
+    assert_int_equal(layers_of(&model, &cut, 32, PC_RECOMPUTE_OP, 0, with_r).taken, 32 * 2176 * mib);
+    cut.kernels = PC_KERNELS_EAGER;
+    assert_int_equal(layers_of(&model, &cut, 32, PC_RECOMPUTE_OP, 0, together).taken, 32 * 992 * mib);
+    assert_int_equal(layers_of(&model, &cut, 32, PC_RECOMPUTE_OP, 0, together).working, (2176 - 864) * mib);
+    assert_int_equal(layers_of(&model, &cut, 32, PC_RECOMPUTE_OP, 0, with_r).taken, 32 * (2176 + 128) * mib);
+}
+
+/* What each policy keeps, in columns of all tokens: i and o for h of the norms' tokens (input, and the output product),
+ * q, k, f as in the model, over t. With the sequence cut, `op` keeps what the reduce-scatters put out; eagerly also
+ * that behind down, and down itself for all tokens. Scores in memory are no output that a policy could keep. */
+static void test_policies(void **state) {
+    (void)state;
+    test_random random = {22};
+    static const struct {
+        pc_recompute kind;
+        int inputs, queries, keys, context, mlp;
+    } policies[] = {{PC_RECOMPUTE_MINIMAL_WITH_CONTEXT, 2, 1, 2, 1, 2},
+                    {PC_RECOMPUTE_MINIMAL, 2, 1, 2, 0, 2},
+                    {PC_RECOMPUTE_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP, 2, 1, 2, 1, 0},
+                    {PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLPWI, 2, 1, 2, 0, 0},
+                    {PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLP, 2, 1, 2, 0, 0},
+                    {PC_RECOMPUTE_SAVE_QKV_PROJ, 1, 1, 2, 0, 0},
+                    {PC_RECOMPUTE_SAVE_OUT_PROJ, 2, 0, 0, 0, 0},
+                    {PC_RECOMPUTE_OP, 1, 1, 1, 1, 1}};
+    for (long i = 0; i < test_cases(800, 4000); i++) {
+        int p = (int)(i % 8);
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_pass_forms together = {0};
+        bool is_op = policies[p].kind == PC_RECOMPUTE_OP, is_flash = model.attention == PC_ATTENTION_FLASH;
+        bool is_cut = cut.sequence_parallel && cut.tp > 1, is_gated = model.mlp == PC_MLP_SWIGLU;
+        wide t = cut.tp, sb = cut.seq_len * cut.microbatch_size, rows = sb * model.hidden / (is_cut ? t : 1);
+        wide query = model.heads * model.head_dim / t,
+             key = (model.kv_heads < t ? 1 : model.kv_heads / t) * model.head_dim, ffn = model.ffn_hidden / t;
+        wide columns = policies[p].queries * query + policies[p].keys * key +
+                       (policies[p].mlp > 1 && !is_gated ? 1 : policies[p].mlp) * ffn;
+        if (is_op && model.has_bias) columns = 0;
+        if (is_flash) columns += policies[p].context * query;
+        wide kept = 2 * (policies[p].inputs + (is_op && is_cut)) * rows + 2 * sb * columns;
+        assert_wide_equal(layers_of(&model, &cut, 3, policies[p].kind, 0, together).taken, 3 * kept);
+        cut.kernels = PC_KERNELS_EAGER;
+        bool has_down = is_op ? is_gated && !model.has_bias : p < 2 || p == 3;
+        wide unread = (has_down ? 2 * sb * model.hidden : 0) + (is_op && is_cut ? 2 * rows : 0);
+        assert_wide_equal(layers_of(&model, &cut, 3, policies[p].kind, 0, together).taken, 3 * (kept + unread));
+    }
+}
+
+/* B and W apart, W needs of a layer what it needs of a whole one, or more than that is kept. */
+static void test_policies_apart(void **state) {
+    (void)state;
+    test_random random = {23};
+    const pc_pass_forms apart = {.splits = true};
+    for (long i = 0; i < test_cases(400, 2000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        pc_recompute kind = (pc_recompute)test_between(&random, PC_RECOMPUTE_OP, PC_RECOMPUTE_KINDS - 1);
+        pc_part_activation x = layers_of(&model, &cut, 4, kind, 0, apart),
+                           one = layers_of(&model, &cut, 1, PC_RECOMPUTE_NONE, 0, apart);
+        assert_wide_equal(x.taken - x.b_frees, 4 * (wide)(one.taken - one.b_frees));
+        assert_true(x.kept <= x.taken && x.taken <= 4 * one.taken);
+    }
+}
+
+/* PyTorch's own loss keeps the logarithm of the softmax, 4 bytes a logit; in B the fp32 gradient of that and the one
+ * made of it stand beside: 12. */
+static void test_torchs_loss(void **state) {
+    (void)state;
+    test_random random = {24};
+    const pc_part last = {.has_head = true};
+    pc_model model = random_gpt(&random);
+    pc_cut cut = random_cut(&random, &model);
+    cut.tp = 1;
+    wide sb = cut.seq_len * cut.microbatch_size;
+    cut.cross_entropy = PC_CROSS_ENTROPY_TORCH;
+    pc_part_activation x = activation_of(&model, &cut, &last, false);
+    assert_wide_equal(x.taken, 4 * sb * model.hidden + 4 * sb * model.vocab);
+    assert_wide_equal(x.working, 8 * sb * model.vocab);
+}
+
 /* ---- what stands all the time ---- */
 
 /* Rajbhandari et al. 2020: each of the three over the ranks from its stage on; here 2, 4 and 12 bytes a parameter. */
@@ -328,6 +491,12 @@ int main(void) {
         cmocka_unit_test(test_a_part_is_a_sum),
         cmocka_unit_test(test_llama_layer),
         cmocka_unit_test(test_without_dropout_and_with_one_key_head),
+        cmocka_unit_test(test_some_layers),
+        cmocka_unit_test(test_some_layers_apart),
+        cmocka_unit_test(test_torchtitans_op),
+        cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_policies_apart),
+        cmocka_unit_test(test_torchs_loss),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_zero_of_narrow_gradients),
         cmocka_unit_test(test_boundary),

@@ -25,7 +25,7 @@ typedef struct setting {
 
 static pc_code check_recompute(const pc_iteration_spec *spec, pc_error *error) {
     bool recomputes =
-        spec->generator->recomputes || spec->cut.recompute_of_part || spec->cut.recompute == PC_RECOMPUTE_FULL;
+        spec->generator->recomputes || spec->cut.recompute_of_part || spec->cut.recompute >= PC_RECOMPUTE_FULL;
     if (!recomputes) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
                         "replay: %s with recomputation; expected a schedule and a cut that recompute nothing",

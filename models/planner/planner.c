@@ -206,10 +206,17 @@ static pc_code try_other(const plan_search *search, plan_bounder *bounder, const
     return PC_OK;
 }
 
+/* Or may: of those between nothing and all of it the bounds tell. */
+static bool recomputes_less(pc_recomputation other, const pc_plan_choice *choice) {
+    bool is_between = other.kind > PC_RECOMPUTE_FULL || choice->recompute > PC_RECOMPUTE_FULL;
+    bool is_same = other.kind == choice->recompute && other.layers == choice->recompute_layers;
+    return is_between ? !is_same : other.kind < choice->recompute;
+}
+
 static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
     switch (digit) {
     case DIGIT_RECOMPUTE:
-        return space->recompute.values[value] < (int64_t)choice->recompute;
+        return recomputes_less(pc_recomputation_of_code(space->recompute.values[value]), choice);
     case DIGIT_SIZE:
         return space->microbatch_size.values[value] > choice->microbatch_size;
     case DIGIT_CHUNKS:

@@ -52,7 +52,7 @@ typedef struct pc_plan_space {
     pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
     pc_plan_list layouts; /* pc_cut_layout: EVEN, ENDS or OWN; the bases' own layout does not count */
     pc_plan_list microbatch_size;
-    pc_plan_list recompute; /* pc_recompute */
+    pc_plan_list recompute; /* pc_recomputation_code */
     pc_plan_list zero;
     pc_plan_list sequence_parallel; /* with tp 1 there is no choice: one point */
     pc_plan_list overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
@@ -70,6 +70,7 @@ typedef struct pc_plan_choice {
     int64_t microbatch_size, microbatches;
     const pc_generator *generator;
     pc_recompute recompute;
+    int32_t recompute_layers; /* of kinds that have a number */
     int zero;
     bool sequence_parallel, overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
     pc_rank_order order;

@@ -23,7 +23,8 @@ static const list_rule rules[] = {
     {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
     {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_CUT_OWN},
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
-    {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL},
+    {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE,
+     (int64_t)PC_RECOMPUTE_LAYERS_MAX << 16 | (PC_RECOMPUTE_KINDS - 1)},
     {"zero", AT(zero), DIGIT_ZERO, 0, 3},
     {"sequence_parallel", AT(sequence_parallel), DIGIT_SEQUENCE, 0, 1},
     {"overlaps_tp", AT(overlaps_tp), DIGIT_OVERLAPS_TP, 0, 1},
@@ -154,6 +155,7 @@ static int64_t microbatches_of(const pc_plan_choice *choice) {
 }
 
 static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *digits) {
+    pc_recomputation recomputation = pc_recomputation_of_code(space->recompute.values[digits[DIGIT_RECOMPUTE]]);
     pc_plan_choice x = {
         .base = digits[DIGIT_BASE],
         .gpus = space->gpus.values[digits[DIGIT_GPUS]],
@@ -163,7 +165,8 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .generator = space->generators[digits[DIGIT_GENERATOR]],
         .layout = (pc_cut_layout)space->layouts.values[digits[DIGIT_LAYOUT]],
         .microbatch_size = space->microbatch_size.values[digits[DIGIT_SIZE]],
-        .recompute = (pc_recompute)space->recompute.values[digits[DIGIT_RECOMPUTE]],
+        .recompute = recomputation.kind,
+        .recompute_layers = recomputation.layers,
         .zero = (int)space->zero.values[digits[DIGIT_ZERO]],
         .sequence_parallel = space->sequence_parallel.values[digits[DIGIT_SEQUENCE]] != 0,
         .overlaps_tp = space->overlaps_tp.values[digits[DIGIT_OVERLAPS_TP]] != 0,
@@ -204,7 +207,7 @@ static bool has_data_parallel(const pc_plan_choice *choice) {
 }
 
 /* What the schedule and the model make of it: flash attention has nothing that is recomputed selectively. */
-static pc_recompute recompute_made_of(const pc_plan_space *space, const pc_plan_choice *choice, pc_recompute listed) {
+static int64_t recompute_made_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
     if (choice->generator->recomputes && listed == PC_RECOMPUTE_NONE) return PC_RECOMPUTE_FULL;
     bool is_flash = space->bases[choice->base].spec.model.attention == PC_ATTENTION_FLASH;
     return is_flash && listed == PC_RECOMPUTE_SELECTIVE && !choice->generator->recomputes ? PC_RECOMPUTE_NONE : listed;
@@ -259,7 +262,7 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
     case DIGIT_LAYOUT:
         return layout_made_of(space, choice, (pc_cut_layout)space->layouts.values[value]);
     case DIGIT_RECOMPUTE:
-        return (int64_t)recompute_made_of(space, choice, (pc_recompute)space->recompute.values[value]);
+        return recompute_made_of(space, choice, space->recompute.values[value]);
     case DIGIT_ZERO:
         return has_data_parallel(choice) ? space->zero.values[value] : 0;
     case DIGIT_SEQUENCE:

@@ -39,6 +39,11 @@ typedef enum pc_granularity { PC_GRANULARITY_PASS, PC_GRANULARITY_OPERATIONS } p
  * otherwise. */
 typedef enum pc_network_mode { PC_NETWORK_AUTO, PC_NETWORK_CLOSED, PC_NETWORK_FLOWS } pc_network_mode;
 
+/* What ZeRO 3 gathers and reduces at once, as its buffers are counted. BUCKET: as many pieces of a chunk as
+ * bucket_bytes says. LAYER: as torch's fully_shard, called on every layer and then on the whole part: a layer each, and
+ * the part's ends, which stay gathered from F to the end of B. */
+typedef enum pc_unit { PC_UNIT_BUCKET, PC_UNIT_LAYER } pc_unit;
+
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
  * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step (finish.h). */
 typedef enum pc_step { PC_STEP_NORM, PC_STEP_POST_VALIDATION } pc_step;
@@ -63,6 +68,7 @@ typedef struct pc_iteration_spec {
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
     int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
                            * of 2), but at most 16 buckets a chunk */
+    pc_unit unit;         /* ZeRO 3's, for its buffers */
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
     pc_granularity granularity;

@@ -69,6 +69,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .gradient_bytes = outline->cut.gradient_bytes,
                                  .cross_entropy = outline->cut.cross_entropy,
                                  .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
+                                 .kernels = outline->cut.kernels,
                                  .sequence_parallel = outline->cut.sequence_parallel,
                                  .overlaps_tp = outline->spec->overlaps_tp,
                                  .splits = outline->spec->generator->splits,
@@ -87,6 +88,7 @@ static bool is_same_group(const pc_group *a, const pc_group *b) {
 static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key *b) {
     return a->part.layers == b->part.layers && a->part.has_embedding == b->part.has_embedding &&
            a->part.has_head == b->part.has_head && a->part.recompute == b->part.recompute &&
+           a->part.recompute_layers == b->part.recompute_layers && a->kernels == b->kernels &&
            a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->sums_apart == b->sums_apart &&
            a->tp == b->tp && a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
@@ -96,21 +98,22 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
 }
 
 static uint64_t hash_key(const pc_outline_part_key *key) {
-    const int64_t numbers[] = {key->part.layers,
-                               key->part.recompute,
-                               key->part.has_embedding,
-                               key->part.has_head,
-                               key->microbatch_size,
-                               key->seq_len,
-                               key->tp,
-                               key->sequence_parallel,
-                               key->overlaps_tp,
-                               key->splits,
-                               key->mixes,
-                               key->recomputes,
-                               key->shares_embedding,
-                               key->group.in_domain,
-                               key->group.groups_beside};
+    const int64_t numbers[] = {
+        key->part.layers,
+        pc_recomputation_code((pc_recomputation){key->part.recompute, key->part.recompute_layers}),
+        key->part.has_embedding,
+        key->part.has_head,
+        key->microbatch_size,
+        key->seq_len,
+        key->tp,
+        key->sequence_parallel,
+        key->overlaps_tp,
+        key->splits,
+        key->mixes,
+        key->recomputes,
+        key->shares_embedding,
+        key->group.in_domain,
+        key->group.groups_beside};
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 

@@ -24,6 +24,7 @@ typedef struct pc_outline_part_key {
     int64_t microbatch_size, seq_len, sums_apart;
     int tp, gradient_bytes, cross_entropy_chunks;
     pc_cross_entropy cross_entropy;
+    pc_kernels kernels;
     bool sequence_parallel, overlaps_tp, splits, mixes, recomputes, shares_embedding;
 } pc_outline_part_key;
 

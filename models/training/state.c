@@ -257,6 +257,27 @@ static int64_t working_bytes(const pc_outline *outline, int d) {
     return working;
 }
 
+/* Torch's fully_shard, on each layer and on the part around them (torch/distributed/fsdp/_fully_shard: the root is not
+ * resharded after F, for B needs it first; _fsdp_collectives.py). Gathered stand the ends of every chunk, and of the
+ * layers one at work and one on its way. A gather writes one buffer, from which the parameters are copied; a reduction
+ * reads one, to which gradients are copied, and the next may begin before it is over. Both are of streams of their own,
+ * whose memory the allocator gives to nothing else: each has the size of the largest unit, or of two layers. */
+static int64_t unit_bytes(const pc_outline *outline, int d) {
+    int64_t ends = 0, largest_end = 0, layer = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
+    for (int c = 0; c < outline->chunks; c++) {
+        const pc_part_cost *part = pc_outline_part(outline, d, c);
+        pc_part end = part->part;
+        end.layers = 0;
+        int64_t of_end = pc_part_parameters(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
+        int64_t layers = pc_min(part->part.layers, 2); /* one after the other */
+        if (layers > 0) layer = pc_max(layer, layers * ((part->parameters - of_end) / part->part.layers));
+        ends += of_end;
+        largest_end = pc_max(largest_end, of_end);
+    }
+    int64_t largest = pc_max(largest_end, layer);
+    return PC_PARAMETER_BYTES * (ends + layer + largest) + gradient * largest;
+}
+
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
@@ -264,13 +285,14 @@ static int64_t buffer_bytes(const pc_outline *outline, int d) {
     int64_t boundary =
         outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
     int64_t bucket = 0;
+    int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
+    if (zero == 3 && outline->spec->unit == PC_UNIT_LAYER) return boundary + unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         int64_t buckets = outline->chunks_of[(int64_t)d * outline->chunks + c].buckets;
         int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
         bucket = pc_max(bucket, held);
     }
-    int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
     int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
     return boundary + bucket * bytes_each;
 }

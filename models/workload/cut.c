@@ -1,5 +1,6 @@
 #include "models/workload/cut.h"
 
+#include "engine/numbers.h"
 #include "models/workload/layout.h"
 
 #include <inttypes.h>
@@ -125,21 +126,6 @@ static pc_code check_layout(const pc_model *model, const pc_cut *cut, int parts,
     return pc_layout_divides(cut->layout, model->layers, parts) ? PC_OK : refuse_layout(model, cut, parts, error);
 }
 
-pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
-    pc_code code;
-    if ((code = pc_model_check(model, error))) return code;
-    if (parts < 1 || parts > PC_PARTS_MAX)
-        return pc_error_set(error, PC_ERROR_INPUT, "%d model parts; expected 1 to %d", parts, PC_PARTS_MAX);
-    if ((code = check_sizes(cut, error))) return code;
-    if ((code = check_tensor(model, cut, error))) return code;
-    if ((code = check_products(model, cut, error))) return code;
-    return check_layout(model, cut, parts, error);
-}
-
-pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
-    return check_layout(model, cut, parts, error);
-}
-
 static int64_t layers_of(const pc_model *model, const pc_cut *cut, int parts, int part) {
     bool is_first = part == 0, is_last = part == parts - 1;
     switch (cut->layout) {
@@ -154,9 +140,59 @@ static int64_t layers_of(const pc_model *model, const pc_cut *cut, int parts, in
     }
 }
 
+/* ---- recomputation ---- */
+
+/* The number of layers that `part` gives its kind; 0 where it gives none. */
+static pc_recomputation numbered(const pc_cut *cut, int part) {
+    pc_recompute kind = cut->recompute_of_part ? cut->recompute_of_part[part] : cut->recompute;
+    return (pc_recomputation){kind, pc_recompute_has_layers(kind) ? cut->recompute_layers : 0};
+}
+
+static pc_code refuse_layers(pc_recomputation asked, int64_t most, pc_error *error) {
+    char text[PC_RECOMPUTATION_SIZE];
+    pc_recomputation_write(asked, text);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "recompute %s with %" PRId64 " layers a part of the model at most; expected a number from 1 to "
+                        "it, or %s",
+                        text, most, asked.kind == PC_RECOMPUTE_EVERY ? "none" : "full");
+}
+
+/* A number beyond the layers of every part that it is for says nothing. */
+static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    pc_recomputation asked = {PC_RECOMPUTE_NONE, 0};
+    int64_t most = 0;
+    if (!cut->recompute_of_part && !pc_recompute_has_layers(cut->recompute)) return PC_OK;
+    for (int part = 0; part < parts; part++) {
+        pc_recomputation here = numbered(cut, part);
+        if (!pc_recompute_has_layers(here.kind)) continue;
+        asked = here;
+        most = pc_max(most, layers_of(model, cut, parts, part));
+    }
+    bool is_fine = asked.kind == PC_RECOMPUTE_NONE || (asked.layers >= 1 && asked.layers <= most);
+    return is_fine ? PC_OK : refuse_layers(asked, most, error);
+}
+
+pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    pc_code code;
+    if ((code = pc_model_check(model, error))) return code;
+    if (parts < 1 || parts > PC_PARTS_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "%d model parts; expected 1 to %d", parts, PC_PARTS_MAX);
+    if ((code = check_sizes(cut, error))) return code;
+    if ((code = check_tensor(model, cut, error))) return code;
+    if ((code = check_products(model, cut, error))) return code;
+    code = check_layout(model, cut, parts, error);
+    return code ? code : check_recomputation(model, cut, parts, error);
+}
+
+pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
+    return check_layout(model, cut, parts, error);
+}
+
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
+    pc_recomputation recomputation = numbered(cut, part);
     return (pc_part){.layers = layers_of(model, cut, parts, part),
                      .has_embedding = part == 0,
                      .has_head = part == parts - 1,
-                     .recompute = cut->recompute_of_part ? cut->recompute_of_part[part] : cut->recompute};
+                     .recompute = recomputation.kind,
+                     .recompute_layers = recomputation.layers};
 }

@@ -5,6 +5,7 @@
 
 #include "engine/error.h"
 #include "models/workload/model.h"
+#include "models/workload/recompute.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,11 +14,6 @@
 extern "C" {
 #endif
 
-/* NONE keeps all that B needs; SELECTIVE recomputes materialised attention, from scores to values (Korthikanti et al.
- * 2022, arXiv 2205.05198, section 5), and of flash attention nothing; FULL keeps each layer's input and recomputes the
- * layer before its B. */
-typedef enum pc_recompute { PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL } pc_recompute;
-
 /* How the loss is computed from the logits, L of them on a rank, which decides what stands of them and what moves:
  *
  *            the head leaves   in F, at most   from F to B   in B, at most   moved in F   in B
@@ -25,6 +21,7 @@ typedef enum pc_recompute { PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMP
  *   PLAIN          2L             10L             4L             6L             38L        14L
  *   FUSED          2L              2L             2L             2L              6L         4L
  *   CHUNKED     2L of a piece      the same       none           none            6L        none
+ *   TORCH          2L             10L             4L            12L             22L        26L
  *
  * IN_PLACE copies 16-bit logits to fp32 and turns the copy into exponentials, softmax and gradient in place, kernel by
  * kernel; the gradient is copied to 16 bits. So Megatron: megatron/core/tensor_parallel/cross_entropy.py ("In-place
@@ -36,13 +33,23 @@ typedef enum pc_recompute { PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMP
  * over them in the next; B scales it. So Transformer Engine (--cross-entropy-fusion-impl te) and Liger-Kernel.
  * CHUNKED takes the tokens in pieces: head, fused loss, the gradients of the head's input and of its matrix at once, so
  * that no logits are left, B scales the input's gradient, and W has nothing to do. So Liger-Kernel's
- * fused_linear_cross_entropy and torchtitan's ChunkedLossWrapper. */
+ * fused_linear_cross_entropy and torchtitan's ChunkedLossWrapper.
+ * TORCH is PyTorch's own: torch.nn.functional.cross_entropy of an fp32 copy, which keeps the logarithm of the softmax.
+ * Its kernels read the copy three times, or in B both of their inputs, one of them twice. In B the gradient of the
+ * loss, fp32 and zero but for a number a token, stands beside the gradient that is made of it
+ * (aten/src/ATen/native/cuda/SoftMax.cu, NLLLoss2d.cu). Over a cut vocabulary its steps are PLAIN's, one by one. */
 typedef enum pc_cross_entropy {
     PC_CROSS_ENTROPY_IN_PLACE,
     PC_CROSS_ENTROPY_PLAIN,
     PC_CROSS_ENTROPY_FUSED,
-    PC_CROSS_ENTROPY_CHUNKED
+    PC_CROSS_ENTROPY_CHUNKED,
+    PC_CROSS_ENTROPY_TORCH
 } pc_cross_entropy;
+
+/* How the program runs what stands between matrices. FUSED: as Megatron's kernels, or a compiler's. EAGER: as torch
+ * without a compiler, every operator a kernel of its own, which reads and writes memory (operations_eager.c); and what
+ * a policy of recomputation names is kept whether the backward pass reads it or not. */
+typedef enum pc_kernels { PC_KERNELS_FUSED, PC_KERNELS_EAGER } pc_kernels;
 
 /* Of a microbatch, where no number is given: torchtitan's, and torchtune's. */
 enum { PC_CROSS_ENTROPY_CHUNKS = 8 };
@@ -78,10 +85,11 @@ typedef struct pc_cut {
                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
     /* of ZeRO 1: 2 and 3 cut tensors anyway */
     pc_zero_partition zero_partition;
-    int64_t microbatch_size; /* b, sequences */
-    int64_t microbatches;    /* m, of each replica in an iteration */
-    int64_t seq_len;         /* s, tokens */
-    pc_recompute recompute;  /* of every part, unless recompute_of_part says it part by part */
+    int64_t microbatch_size;  /* b, sequences */
+    int64_t microbatches;     /* m, of each replica in an iteration */
+    int64_t seq_len;          /* s, tokens */
+    pc_recompute recompute;   /* of every part, unless recompute_of_part says it part by part */
+    int32_t recompute_layers; /* n of those kinds that have one */
     pc_cut_layout layout;
     /* LISTED: parts of them, in the order in which F visits them; borrowed. NULL otherwise. */
     const int32_t *layers_of_part;
@@ -89,6 +97,7 @@ typedef struct pc_cut {
     pc_cross_entropy cross_entropy;
     int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
     pc_gradient_accumulation gradient_accumulation;
+    pc_kernels kernels;
     int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
 } pc_cut;
 
@@ -114,15 +123,16 @@ typedef struct pc_part {
     bool has_embedding; /* the first */
     bool has_head;      /* the last */
     pc_recompute recompute;
+    int32_t recompute_layers; /* 0 of kinds without a number */
 } pc_part;
 
 /* PC_ERROR_INPUT and the rule that the model (pc_model_check) or the cut breaks: "tp 16 does not divide 40 heads;
- * expected a divisor", layers over parts, sequence over TP with sequence parallelism, ... Key and value heads may be
- * fewer than ranks, where they divide them: a rank has one, as others do. `parts` is the number of parts of the
- * placement. */
+ * expected a divisor", layers over parts, recomputed layers of a part, sequence over TP with sequence parallelism. Key
+ * and value heads may be fewer than ranks, where they divide them: a rank has one, as others do. `parts` is the number
+ * of parts of the placement. */
 pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 
-/* The last rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
+/* A rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
  * asks. Of the cut only the layout and its lists are looked at. */
 pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 

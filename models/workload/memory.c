@@ -10,6 +10,8 @@ typedef struct kept {
     pc_wide input;   /* the layer's own input */
     pc_wide whole;   /* with nothing recomputed */
     pc_wide scores;  /* of that, what selective recomputation leaves out */
+    pc_wide found;   /* of that, what a policy of recomputation keeps, with the input */
+    pc_wide unread;  /* what it keeps beside that, though the backward pass does not read it */
     pc_wide w_needs; /* inputs and output gradients of matrices */
 } kept;
 
@@ -54,8 +56,8 @@ static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
- * fp32 copy of them, too; the fused one has nothing. In pieces it is a piece's logits and, if the sequence is cut, the
- * gradient of all tokens before it is summed over the ranks. */
+ * fp32 copy of them, too; torch's two fp32 gradients at once in B; the fused one has nothing. In pieces it is a piece's
+ * logits and, if the sequence is cut, the gradient of all tokens before it is summed over the ranks. */
 static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide logits = (pc_wide)slice->loss_tokens * slice->vocab, gradient = 2 * (pc_wide)slice->tokens * slice->hidden;
     switch (loss) {
@@ -65,26 +67,75 @@ static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
         return 0;
     case PC_CROSS_ENTROPY_PLAIN:
         return 6 * logits;
+    case PC_CROSS_ENTROPY_TORCH:
+        return 8 * logits;
     default:
         return 2 * logits;
     }
 }
 
-/* What F keeps of a layer where `recompute` follows. */
-static pc_wide left_by(const kept *layer, pc_recompute recompute) {
-    switch (recompute) {
-    case PC_RECOMPUTE_FULL:
-        return layer->input;
-    case PC_RECOMPUTE_SELECTIVE:
-        return layer->whole - layer->scores;
-    default:
-        return layer->whole;
-    }
+/* ---- recomputation ---- */
+
+/* What a policy keeps of a layer that is read: columns of the products, what attention puts out, and the output
+ * product, whole or, where the sequence is cut and its sums are scattered, of this rank's tokens. */
+static pc_wide policy_found(const pc_slice *slice, int named) {
+    pc_wide columns = 0, rows = (pc_wide)slice->norm_tokens * slice->hidden;
+    if (named & PC_KEEPS_QUERY) columns += slice->query;
+    if (named & PC_KEEPS_KEY) columns += slice->key;
+    if (named & PC_KEEPS_VALUE) columns += slice->key;
+    if (named & PC_KEEPS_CONTEXT) columns += slice->query;
+    if (named & PC_KEEPS_GATE) columns += slice->ffn;
+    if (named & PC_KEEPS_UP) columns += slice->up - slice->ffn;
+    bool has_output = named & PC_KEEPS_OUTPUT || (named & PC_KEEPS_REDUCED && slice->is_sequence_cut);
+    return 2 * rows + 2 * (pc_wide)slice->tokens * columns + (has_output ? 2 * rows : 0);
 }
 
-/* Whether B makes whole layers again, and leaves W of each what it needs. */
-static bool recomputes_for_w(const pc_part *part, pc_pass_forms forms) {
-    return part->recompute == PC_RECOMPUTE_FULL && forms.splits && !forms.has_r;
+/* Eagerly, what is named is kept: the last product, for all tokens, and what comes of it where it is scattered. */
+static pc_wide policy_unread(const pc_slice *slice, int named) {
+    pc_wide down = named & PC_KEEPS_DOWN ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
+    bool is_scattered = named & PC_KEEPS_REDUCED && slice->is_sequence_cut;
+    return down + (is_scattered ? 2 * (pc_wide)slice->norm_tokens * slice->hidden : 0);
+}
+
+static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice *slice, pc_recompute kind,
+                       kept *layer) {
+    if (!pc_recompute_is_policy(kind)) return;
+    int named = pc_recompute_kept(model, kind);
+    layer->found = policy_found(slice, named);
+    layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(slice, named) : 0;
+}
+
+/* The part's layers: those of which something is recomputed, as `recompute` says, and the others. */
+typedef struct layers_of {
+    pc_wide all, again;
+    int64_t n;      /* UNIFORM: recomputed at once */
+    pc_wide behind; /* others, behind the last one that is recomputed: the backward pass has them first */
+    pc_recompute recompute;
+    bool leaves_w; /* B makes again what W needs, and leaves it: more than the head's products */
+} layers_of;
+
+static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
+    int64_t n = part->recompute_layers,
+            again = pc_recomputed_layers((pc_recomputation){part->recompute, (int32_t)n}, part->layers);
+    bool is_more = part->recompute >= PC_RECOMPUTE_FULL;
+    return (layers_of){.all = part->layers,
+                       .again = again,
+                       .n = part->recompute == PC_RECOMPUTE_UNIFORM ? n : 1,
+                       .behind = part->recompute == PC_RECOMPUTE_EVERY ? part->layers % n : part->layers - again,
+                       .recompute = part->recompute,
+                       .leaves_w = is_more && forms.splits && !forms.has_r};
+}
+
+/* What F keeps of a layer that is recomputed, but for UNIFORM, which keeps that of every n-th. */
+static pc_wide left_by(const kept *layer, pc_recompute recompute) {
+    if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
+    if (recompute >= PC_RECOMPUTE_FULL) return layer->input;
+    return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
+}
+
+static pc_wide kept_of(const kept *layer, const layers_of *x) {
+    pc_wide checkpoints = (x->again + x->n - 1) / x->n;
+    return checkpoints * left_by(layer, x->recompute) + (x->all - x->again) * layer->whole;
 }
 
 /* What W finds of a layer that F kept, or B made again, whole. */
@@ -92,27 +143,56 @@ static pc_wide left_for_w(const kept *layer) {
     return layer->w_needs < layer->whole ? layer->w_needs : layer->whole;
 }
 
-/* The most that is held of a layer, but for what a pass needs while it is at that layer. */
-static pc_wide taken_by(const kept *layer, const pc_part *part, pc_pass_forms forms) {
-    if (forms.has_r) return layer->whole;
-    return recomputes_for_w(part, forms) ? left_for_w(layer) : left_by(layer, part->recompute);
+/* The same of one that B makes again, beside what F has kept of it. */
+static pc_wide found_by_w(const kept *layer, const layers_of *x) {
+    bool is_policy = pc_recompute_is_policy(x->recompute);
+    return is_policy ? pc_max(layer->found, left_for_w(layer)) + layer->unread : left_for_w(layer);
 }
 
-/* What one layer's recomputation needs beside, less what has gone of the head's then: in a backward pass the head comes
- * first. A BW that recomputes whole layers is done with it; else W may still need its part. */
-static pc_wide layer_working(const kept *layer, const kept *head, const pc_part *part, bool is_for_w) {
-    bool is_done = part->recompute == PC_RECOMPUTE_FULL && !is_for_w;
-    pc_wide left = is_for_w ? left_for_w(layer) : left_by(layer, part->recompute);
-    return layer->whole - left - (is_done ? head->whole : head->whole - head->w_needs);
+/* The most that is held of the layers, but for what a pass needs while it is at one. */
+static pc_wide taken_of(const kept *layer, const layers_of *x, pc_pass_forms forms) {
+    if (forms.has_r) return x->all * layer->whole + x->again * layer->unread;
+    if (!x->leaves_w) return kept_of(layer, x);
+    return x->again * found_by_w(layer, x) + (x->all - x->again) * layer->whole;
 }
 
-static pc_wide layers_working(const kept *layer, const kept *head, const pc_part *part, pc_pass_forms forms) {
-    if (part->layers == 0) return 0;
-    if (forms.has_r) return 0;
-    bool is_for_w = recomputes_for_w(part, forms);
-    pc_wide needed = layer_working(layer, head, part, is_for_w);
-    return is_for_w && forms.mixes ? pc_max(needed, layer_working(layer, head, part, false)) : needed;
+static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms forms) {
+    pc_wide again = left_by(layer, x->recompute);
+    if (forms.has_r) again = layer->whole + layer->unread;
+    if (x->leaves_w) again = found_by_w(layer, x);
+    pc_wide of_others = (x->all - x->again) * pc_max(layer->whole - layer->w_needs, 0);
+    return x->again * pc_max(again - layer->w_needs, 0) + of_others;
 }
+
+/* What the recomputation of `count` layers at once needs beside, less what has gone in the backward pass then: of the
+ * head, which comes first, and of `before` layers. A BW that recomputes is done with them; else W may still need its
+ * part. `inputs` of checkpoints are there already. */
+static pc_wide working_on(const kept *layer, const kept *head, const layers_of *x, bool is_for_w, pc_wide count,
+                          pc_wide inputs) {
+    bool is_done = x->recompute >= PC_RECOMPUTE_FULL && !is_for_w;
+    pc_wide of_head = is_done ? head->whole : head->whole - head->w_needs;
+    pc_wide of_others = x->behind * (is_done ? layer->whole : pc_max(layer->whole - layer->w_needs, 0));
+    pc_wide found = pc_recompute_is_policy(x->recompute) ? layer->found : left_by(layer, x->recompute);
+    pc_wide left = is_for_w ? count * (found_by_w(layer, x) - layer->unread) : inputs * found;
+    return count * layer->whole - left - of_head - of_others;
+}
+
+/* Of UNIFORM the last group is the first, and may be smaller than that before it, which comes when its input has gone.
+ */
+static pc_wide working_on_groups(const kept *layer, const kept *head, const layers_of *x, bool is_for_w) {
+    pc_wide first = x->again % x->n ? x->again % x->n : pc_min(x->n, x->again);
+    pc_wide needed = working_on(layer, head, x, is_for_w, first, 1);
+    if (first == x->again) return needed;
+    return pc_max(needed, working_on(layer, head, x, is_for_w, x->n, 2));
+}
+
+static pc_wide layers_working(const kept *layer, const kept *head, const layers_of *x, pc_pass_forms forms) {
+    if (x->again == 0 || forms.has_r) return 0;
+    pc_wide needed = working_on_groups(layer, head, x, x->leaves_w);
+    return x->leaves_w && forms.mixes ? pc_max(needed, working_on_groups(layer, head, x, false)) : needed;
+}
+
+/* ---- the part ---- */
 
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
  * after matrix. */
@@ -126,20 +206,20 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
                             pc_part_activation *activation, pc_error *error) {
     pc_slice x = pc_slice_of(model, cut);
     kept layer = layer_kept(model, &x), ends[2] = {{0}};
+    const layers_of layers = layers_of_part(part, forms);
+    add_policy(model, cut, &x, part->recompute, &layer);
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
     if (part->has_head) ends[1] = head_kept(&x, cut->cross_entropy);
-    pc_wide left = left_by(&layer, part->recompute), taken = taken_by(&layer, part, forms);
-    pc_wide of_ends = ends[0].whole + ends[1].whole;
-    pc_wide b_frees = part->layers * pc_max(taken - layer.w_needs, 0);
+    pc_wide of_ends = ends[0].whole + ends[1].whole, sum = taken_of(&layer, &layers, forms) + of_ends;
+    pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
-    pc_wide sum = part->layers * taken + of_ends;
-    pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], part, forms));
+    pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], &layers, forms));
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");
     *activation = (pc_part_activation){.taken = (int64_t)sum,
                                        .b_frees = (int64_t)b_frees,
-                                       .kept = (int64_t)(part->layers * left + of_ends),
+                                       .kept = (int64_t)(kept_of(&layer, &layers) + of_ends),
                                        .working = (int64_t)working};
     return PC_OK;
 }

@@ -12,14 +12,27 @@ static void add_forward(pc_builder *b, const pc_part *part) {
     if (part->has_head) pc_add_head_forward(b);
 }
 
-/* What `recompute` asks for, of each of the part's layers. */
-static void add_recomputation(pc_builder *b, pc_recompute recompute) {
+static pc_recomputation recomputation_of(const pc_part *part) {
+    return (pc_recomputation){part->recompute, part->recompute_layers};
+}
+
+static void add_layer_again(pc_builder *b, pc_recompute kind) {
+    if (kind == PC_RECOMPUTE_SELECTIVE) {
+        if (b->model->attention == PC_ATTENTION_MATERIALISED) pc_add_attention_again(b);
+    } else if (pc_recompute_is_policy(kind)) {
+        pc_add_policy_again(b, pc_recompute_kept(b->model, kind));
+    } else {
+        pc_add_layer_forward(b);
+    }
+}
+
+/* What the part's recomputation asks for, of the layers that it asks it for. */
+static void add_recomputation(pc_builder *b, const pc_part *part) {
     bool is_backward = b->is_backward;
+    b->repeat = pc_recomputed_layers(recomputation_of(part), part->layers);
     b->is_backward = false;
     b->is_again = true;
-    if (recompute == PC_RECOMPUTE_SELECTIVE && b->model->attention == PC_ATTENTION_MATERIALISED)
-        pc_add_attention_again(b);
-    if (recompute == PC_RECOMPUTE_FULL) pc_add_layer_forward(b);
+    if (b->repeat > 0) add_layer_again(b, part->recompute);
     b->is_again = false;
     b->is_backward = is_backward;
 }
@@ -27,11 +40,9 @@ static void add_recomputation(pc_builder *b, pc_recompute recompute) {
 static void add_backward(pc_builder *b, const pc_part *part, pc_backward passes, bool has_r) {
     b->is_backward = true;
     if (part->has_head) pc_add_head_backward(b, passes);
+    if (passes.b && !has_r) add_recomputation(b, part);
     b->repeat = part->layers;
-    if (part->layers > 0) {
-        if (passes.b && !has_r) add_recomputation(b, part->recompute);
-        pc_add_layer_backward(b, passes);
-    }
+    if (part->layers > 0) pc_add_layer_backward(b, passes);
     b->repeat = 1;
     if (part->has_embedding) pc_add_embedding_backward(b, passes);
 }
@@ -42,8 +53,7 @@ static void add_pass(pc_builder *b, const pc_part *part, pc_pass_kind kind, bool
         add_forward(b, part);
         break;
     case PC_PASS_R:
-        b->repeat = part->layers;
-        if (part->layers > 0) add_recomputation(b, part->recompute);
+        add_recomputation(b, part);
         break;
     default:
         add_backward(b, part, (pc_backward){.b = kind != PC_PASS_W, .w = kind != PC_PASS_B}, has_r);
@@ -92,6 +102,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                     .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .sums_apart = pc_cut_sums_apart(cut),
+                    .is_eager = cut->kernels == PC_KERNELS_EAGER,
                     .operations = &made,
                     .repeat = 1};
     made.count = 0; /* the rest is written as it is added */

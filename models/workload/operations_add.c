@@ -101,14 +101,20 @@ static const char *norm_of(const pc_builder *b) {
     return b->model->norm == PC_NORM_RMS ? "rms_norm" : "layer_norm";
 }
 
+static bool is_eager_rms(const pc_builder *b) {
+    return b->is_eager && b->model->norm == PC_NORM_RMS;
+}
+
 /* Reads and writes. */
 void pc_add_norm(pc_builder *b, const char *name) {
+    if (is_eager_rms(b)) return pc_add_eager_norm(b, name);
     pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 2 + 2, 1);
 }
 
 /* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
  * which are so few that they are B's work. */
 void pc_add_norm_backward(pc_builder *b, const char *name) {
+    if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name);
     pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
 }
 

@@ -48,6 +48,15 @@ static void add_loss_by_steps(pc_builder *b) {
     add(b, "loss", "cross_entropy", logits, 4 + 8 + 8 + 4 + 8, 14);
 }
 
+/* To fp32; the logarithm of the softmax, which reads that three times and writes it; one number a token of that, and
+ * their mean. Over a cut vocabulary the steps are those above. */
+static void add_torch_loss(pc_builder *b) {
+    pc_wide logits = (pc_wide)b->slice.tokens * b->slice.vocab;
+    if (b->slice.is_cut) return add_loss_by_steps(b);
+    add(b, "logits", "copy", logits, 2 + 4, 1);
+    add(b, "loss", "cross_entropy", logits, 4 + 4 + 4 + 4, 3);
+}
+
 /* One kernel reads the logits, one reads them again and writes their gradient in their place. Between, every rank gets
  * the three numbers a token of all ranks. */
 static void add_fused_loss(pc_builder *b) {
@@ -91,12 +100,15 @@ void pc_add_head_forward(pc_builder *b) {
     pc_add_forward(b, &head);
     if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
         add_fused_loss(b);
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH)
+        add_torch_loss(b);
     else
         add_loss_by_steps(b);
 }
 
 /* By steps: the target's share, times the gradient of the loss, in fp32, and to 16 bits. Fused: times that gradient; in
- * pieces, it is the gradient of the head's input that is multiplied. */
+ * pieces, it is the gradient of the head's input that is multiplied. Torch's: zeros, 4, with a number a token; from
+ * them and the kept logarithms the gradient, which reads one of them twice and writes, 4 x 4; to 16 bits, 4 + 2. */
 static void add_loss_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide logits = (pc_wide)x->tokens * x->vocab;
@@ -104,6 +116,8 @@ static void add_loss_backward(pc_builder *b) {
         add(b, "loss", "copy", (pc_wide)x->norm_tokens * x->hidden, 2 + 2, 1);
     else if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
         add(b, "loss", "cross_entropy", logits, 2 + 2, 1);
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH && !x->is_cut)
+        add(b, "loss", "cross_entropy", logits, 4 + 4 * 4 + 4 + 2, 4);
     else
         add(b, "loss", "cross_entropy", logits, 4 + 4 + 4 + 2, 6);
 }

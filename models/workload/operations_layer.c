@@ -1,5 +1,6 @@
 /* Kernels are those of an eager Megatron: bias and activation are one, bias, dropout and residual are one, scale, mask
- * and softmax are one; copies where a tensor changes its order. */
+ * and softmax are one; copies where a tensor changes its order. Those of torch without a compiler are told apart where
+ * they differ. */
 #include "models/workload/operations_private.h"
 
 static pc_matrix make_qkv(const pc_slice *slice) {
@@ -28,6 +29,12 @@ static pc_wide score_count(const pc_slice *slice) {
 
 /* ---- attention itself ---- */
 
+/* Eager: the scale, 2 + 2, and the mask, 2 + 2, are kernels of their own, on either way. */
+static void add_softmax(pc_builder *b, int bytes) {
+    int more = b->is_eager ? 2 : 0;
+    add(b, "softmax", "softmax", score_count(&b->slice), bytes + more * (2 + 2), 1 + more);
+}
+
 static void add_attention_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     if (b->model->attention == PC_ATTENTION_FLASH) {
@@ -35,7 +42,7 @@ static void add_attention_forward(pc_builder *b) {
         return;
     }
     pc_add_batched(b, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
-    add(b, "softmax", "softmax", score_count(x), 2 + 2, 1);
+    add_softmax(b, 2 + 2);
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 2 + 1, 1);
     pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
     add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
@@ -52,14 +59,17 @@ static void add_attention_backward(pc_builder *b) {
     pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
     pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);
-    add(b, "softmax", "softmax", score_count(x), 2 + 2 + 2, 1);
+    add_softmax(b, 2 + 2 + 2);
     pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the queries */
     pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the keys */
 }
 
+/* With what else happens to queries and keys before or behind attention. */
 static void add_rotary(pc_builder *b) {
-    if (b->model->positions == PC_POSITIONS_ROTARY)
-        add(b, "rotary", "rotary", (pc_wide)b->slice.tokens * (b->slice.query + b->slice.key), 2 + 2, 2);
+    bool is_rotary = b->model->positions == PC_POSITIONS_ROTARY;
+    if (b->is_eager && is_rotary) pc_add_eager_rotary(b);
+    if (b->is_eager) return pc_add_eager_heads(b);
+    if (is_rotary) add(b, "rotary", "rotary", (pc_wide)b->slice.tokens * (b->slice.query + b->slice.key), 2 + 2, 2);
 }
 
 void pc_add_attention_again(pc_builder *b) {
@@ -72,9 +82,10 @@ static pc_wide norm_elements(const pc_slice *slice) {
     return (pc_wide)slice->norm_tokens * slice->hidden;
 }
 
-/* Adds to the residual what comes, with its bias and after dropout. */
+/* Adds to the residual what comes, with its bias and after dropout, which eagerly reads and writes by itself. */
 static void add_residual(pc_builder *b) {
-    add(b, "residual", "residual", norm_elements(&b->slice), b->model->has_dropout ? 2 + 2 + 2 + 1 : 2 + 2 + 2, 1);
+    int mask = b->model->has_dropout ? 1 : 0, apart = b->is_eager ? mask : 0;
+    add(b, "residual", "residual", norm_elements(&b->slice), 2 + 2 + 2 + mask + apart * (2 + 2), 1 + apart);
 }
 
 /* Masks the gradient, and sums it for the bias. */
@@ -98,6 +109,7 @@ static const char *activation_of(const pc_builder *b) {
 /* Reads the columns of `up` and writes those of `ffn`. */
 static void add_activation(pc_builder *b) {
     const pc_slice *x = &b->slice;
+    if (b->is_eager && b->model->mlp == PC_MLP_SWIGLU) return pc_add_eager_swiglu(b);
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->up + x->ffn), 2, 1);
 }
 
@@ -105,11 +117,17 @@ static void add_activation(pc_builder *b) {
  */
 static void add_activation_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
+    if (b->is_eager && b->model->mlp == PC_MLP_SWIGLU) return pc_add_eager_swiglu(b);
     int sum = b->model->has_bias ? 1 : 0;
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
 }
 
 /* ---- halves of a layer ---- */
+
+/* With the order that attention wants; eagerly the products add it. */
+static void add_qkv_bias(pc_builder *b, int64_t columns) {
+    if (b->model->has_bias && !b->is_eager) add(b, "qkv_bias", "copy", (pc_wide)b->slice.tokens * columns, 2 + 2, 1);
+}
 
 static void add_attention_half(pc_builder *b) {
     const pc_slice *x = &b->slice;
@@ -117,7 +135,7 @@ static void add_attention_half(pc_builder *b) {
     pc_add_norm(b, "norm");
     pc_add_gather(b, "qkv", false);
     pc_add_forward(b, &qkv);
-    if (b->model->has_bias) add(b, "qkv_bias", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1);
+    add_qkv_bias(b, x->qkv);
     add_rotary(b);
     add_attention_forward(b);
     pc_add_forward(b, &output);
@@ -149,6 +167,7 @@ static void add_mlp_backward(pc_builder *b, pc_backward passes) {
     add_row_backward(b, &down, passes);
     if (passes.b) add_activation_backward(b);
     pc_add_column_backward(b, &up, passes);
+    if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "mlp_up", b->model->mlp == PC_MLP_SWIGLU ? 1 : 0);
     if (passes.b) add_norm_and_sum_backward(b);
 }
 
@@ -159,9 +178,10 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) {
         add_attention_backward(b);
         add_rotary(b);
-        add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three gradients become one */
+        if (!b->is_eager) add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three become one */
     }
     pc_add_column_backward(b, &qkv, passes);
+    if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "qkv", 2);
     if (passes.w && b->model->has_bias) add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
     if (passes.b) add_norm_and_sum_backward(b);
 }
@@ -174,4 +194,62 @@ void pc_add_layer_forward(pc_builder *b) {
 void pc_add_layer_backward(pc_builder *b, pc_backward passes) {
     add_mlp_backward(b, passes);
     add_attention_half_backward(b, passes);
+}
+
+/* ---- what a policy leaves out ---- */
+
+/* `columns` of a matrix that is not kept. */
+static void add_columns_again(pc_builder *b, const char *name, int64_t columns) {
+    pc_matrix matrix = {name, b->slice.hidden, columns, 0};
+    if (columns > 0) pc_add_forward(b, &matrix);
+}
+
+/* Queries, keys and values are three matrices to a policy, one where none of them is kept. */
+static void add_qkv_again(pc_builder *b, int kept) {
+    const pc_slice *x = &b->slice;
+    int64_t query = kept & PC_KEEPS_QUERY ? 0 : x->query, key = kept & PC_KEEPS_KEY ? 0 : x->key,
+            value = kept & PC_KEEPS_VALUE ? 0 : x->key;
+    bool is_whole = query && key && value;
+    if (!query && !key && !value) return;
+    pc_add_gather(b, "qkv", false);
+    add_columns_again(b, "qkv", is_whole ? x->qkv : query);
+    add_columns_again(b, "key", is_whole ? 0 : key);
+    add_columns_again(b, "value", is_whole ? 0 : value);
+    add_qkv_bias(b, query + key + value);
+}
+
+/* Where what is reduced is kept, the product itself is for nothing; eagerly it runs all the same. */
+static void add_output_again(pc_builder *b, int kept) {
+    pc_matrix output = make_output(&b->slice);
+    bool is_reduced = kept & PC_KEEPS_REDUCED && b->slice.is_sequence_cut;
+    if (kept & PC_KEEPS_OUTPUT || (is_reduced && !b->is_eager)) return;
+    pc_add_forward(b, &output);
+    if (!is_reduced) pc_add_reduction(b, "attention_output", false);
+}
+
+static void add_up_again(pc_builder *b, int kept) {
+    const pc_slice *x = &b->slice;
+    int64_t gate = kept & PC_KEEPS_GATE ? 0 : x->ffn, up = x->up - x->ffn;
+    if (kept & PC_KEEPS_UP) up = 0;
+    if (!gate && !up) return;
+    pc_add_gather(b, "mlp_up", false);
+    add_columns_again(b, gate ? "mlp_up" : "up", gate + up);
+}
+
+/* Norms, residuals, rotation and activation are made again: W needs them, or the next product does. Nobody reads the
+ * last product and the residual behind it, and no program makes them (torch stops before, XLA drops them). */
+void pc_add_policy_again(pc_builder *b, int kept) {
+    pc_add_norm(b, "norm");
+    add_qkv_again(b, kept);
+    if (kept & PC_KEEPS_ROTATED) {
+        if (b->is_eager) pc_add_eager_heads(b);
+    } else {
+        add_rotary(b);
+    }
+    if (!(kept & PC_KEEPS_CONTEXT)) add_attention_forward(b);
+    add_output_again(b, kept);
+    add_residual(b);
+    pc_add_norm(b, "norm");
+    add_up_again(b, kept);
+    add_activation(b);
 }

@@ -11,6 +11,7 @@ typedef struct pc_builder {
     pc_cross_entropy cross_entropy;
     int gradient_bytes; /* of a weight's gradient in memory, to which backward passes add */
     int64_t sums_apart; /* microbatches, where another kernel than the product adds their gradients; else 0 */
+    bool is_eager;      /* pc_kernels */
     pc_operations *operations;
     int64_t repeat;    /* of what is added */
     bool is_again;     /* recomputation: model FLOPs do not count it */
@@ -68,6 +69,17 @@ void pc_add_layer_forward(pc_builder *b);
 void pc_add_layer_backward(pc_builder *b, pc_backward passes);
 /* Scores, softmax, dropout and values, once more. */
 void pc_add_attention_again(pc_builder *b);
+/* What a policy that keeps `kept` (recompute.h) leaves out of a layer, as far as the backward pass reads it. */
+void pc_add_policy_again(pc_builder *b, int kept);
+
+/* ---- operations_eager.c: what torch runs without a compiler, of b's pass where both ways differ ---- */
+
+void pc_add_eager_norm(pc_builder *b, const char *name); /* an RMS norm */
+void pc_add_eager_norm_backward(pc_builder *b, const char *name);
+void pc_add_eager_rotary(pc_builder *b);
+void pc_add_eager_heads(pc_builder *b);
+void pc_add_eager_swiglu(pc_builder *b);
+void pc_add_eager_input_sums(pc_builder *b, const char *name, int count);
 
 /* ---- operations_ends.c ---- */
 

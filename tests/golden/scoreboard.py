@@ -345,9 +345,7 @@ EXPLANATIONS = [
      "broadcasts take longer on many GPUs than NCCL's ring and the machine's latencies make them (note 1)"),
     (lambda row: row["program"] == "InternEvo" and row["tp"] == "2",
      "most of it on one node, so it is not the network; in part known, without a key (note 2)"),
-    (lambda row: row["program"] == "torchtitan" and row["recompute"] == "selective",
-     "recomputes every other product, too, which cannot be asked; a slower H100 (note 3)"),
-    (lambda row: row["program"] == "torchtitan", "the sequence is not printed; a slower H100 (note 3)"),
+    (lambda row: row["program"] == "torchtitan", "an H100 at 500 W, whose rate is not published (note 3)"),
     (lambda row: row["file"] == "mosaicml_llm_foundry" and row["model"] == "MPT-1b" and row["gpus"] == "32"
      and row["system"] == "a100_40gb", "probably the measurement: 64 GPUs with the same work each took 18% less")]
 

@@ -1,0 +1,64 @@
+/* Kernels of a Llama in torch without a compiler, as torchtitan writes it (torchtitan/models/llama/model.py, norms.py):
+ * every operator reads its operands and writes its result, an fp32 number 4 bytes, a 16-bit one 2. Numbers a row are
+ * left out, in bytes; their kernels count. What torch has one kernel for (layer norms, softmax, lookups, additions) is
+ * as it is elsewhere. */
+#include "models/workload/operations_private.h"
+
+/* A chain of kernels: bytes an element, and how many they are. */
+typedef struct steps {
+    int bytes, launches;
+} steps;
+
+/* x.float(): 2 + 4. pow: 4 + 4. mean: 4. times its root's inverse: 4 + 4. type_as: 4 + 2. times the weight: 2 + 2.
+ * Beside these the sum with epsilon and the root, a number a row. */
+static const steps rms_norm = {6 + 8 + 4 + 8 + 6 + 4, 8};
+
+/* Of the product with the weight: gradient times result, 2 + 2 + 2, summed, 2; gradient times weight, 2 + 2. To fp32:
+ * 2 + 4. Times the inverse root: 4 + 4. For the root itself: gradient times input, 4 + 4 + 4, summed, 4; spread over
+ * the row again, 4. Of pow(2): the input to the first, times 2, times the gradient: 8 + 8 + 12. Both gradients: 4 + 4
+ * + 4. To 16 bits: 4 + 2. Beside these three of a number a row. */
+static const steps rms_norm_backward = {8 + 4 + 6 + 8 + 16 + 4 + 28 + 12 + 6, 2 + 1 + 1 + 1 + 2 + 1 + 3 + 1 + 1 + 3};
+
+/* To fp32: 2 + 4; times the angle: 4 + 4; to 16 bits: 4 + 2. The way back is the same. */
+static const steps rotary = {6 + 8 + 6, 3};
+
+/* An element of `ffn`. silu: 2 + 2; times up: 2 + 2 + 2. Back: the gradient times each factor, 6 and 6, and that of
+ * silu, 2 + 2 + 2. */
+static const steps swiglu = {4 + 6, 2}, swiglu_backward = {6 + 6 + 6, 3};
+
+static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, steps each) {
+    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, each.bytes, each.launches);
+}
+
+void pc_add_eager_norm(pc_builder *b, const char *name) {
+    pc_add_kernel(b, PC_OPERATION_NORM, name, "rms_norm", (pc_wide)b->slice.norm_tokens * b->slice.hidden,
+                  rms_norm.bytes, rms_norm.launches);
+}
+
+void pc_add_eager_norm_backward(pc_builder *b, const char *name) {
+    pc_add_kernel(b, PC_OPERATION_NORM, name, "rms_norm", (pc_wide)b->slice.norm_tokens * b->slice.hidden,
+                  rms_norm_backward.bytes, rms_norm_backward.launches);
+}
+
+/* Queries and keys one after the other. */
+void pc_add_eager_rotary(pc_builder *b) {
+    pc_wide tokens = b->slice.tokens;
+    add(b, "rotary", "rotary", tokens * (b->slice.query + b->slice.key), (steps){rotary.bytes, 2 * rotary.launches});
+}
+
+/* repeat_kv: keys and values are copied for every head of the queries; the way back adds up what comes of the copies.
+ */
+void pc_add_eager_heads(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    if (x->key < x->query) add(b, "repeat_kv", "copy", (pc_wide)x->tokens * (x->key + x->query), (steps){2 * 2, 2});
+}
+
+void pc_add_eager_swiglu(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    add(b, "activation", "swiglu", (pc_wide)x->tokens * x->ffn, b->is_backward ? swiglu_backward : swiglu);
+}
+
+/* The gradients of an input of several matrices are added up, one after the other. */
+void pc_add_eager_input_sums(pc_builder *b, const char *name, int count) {
+    if (count > 0) add(b, name, "add", (pc_wide)b->slice.tokens * b->slice.hidden, (steps){count * (2 + 2 + 2), count});
+}

@@ -1,0 +1,87 @@
+#include "models/workload/recompute.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PROJECTIONS = PC_KEEPS_QUERY | PC_KEEPS_KEY | PC_KEEPS_VALUE | PC_KEEPS_ROTATED,
+    ATTENTION = PROJECTIONS | PC_KEEPS_OUTPUT,
+    MLP_IN = PC_KEEPS_GATE | PC_KEEPS_UP
+};
+
+/* UNIFORM, BLOCK and EVERY have their number behind the name; what OP keeps depends on the model. */
+static const struct {
+    const char *name;
+    int kept;
+} kinds[PC_RECOMPUTE_KINDS] = {
+    [PC_RECOMPUTE_NONE] = {"none", 0},
+    [PC_RECOMPUTE_SELECTIVE] = {"selective", 0},
+    [PC_RECOMPUTE_FULL] = {"full", 0},
+    [PC_RECOMPUTE_UNIFORM] = {"full-uniform-", 0},
+    [PC_RECOMPUTE_BLOCK] = {"full-block-", 0},
+    [PC_RECOMPUTE_EVERY] = {"selective-", 0},
+    [PC_RECOMPUTE_OP] = {"selective-op", PC_KEEPS_CONTEXT},
+    [PC_RECOMPUTE_MINIMAL_WITH_CONTEXT] = {"minimal_with_context",
+                                           ATTENTION | PC_KEEPS_CONTEXT | MLP_IN | PC_KEEPS_DOWN},
+    [PC_RECOMPUTE_MINIMAL] = {"minimal", ATTENTION | MLP_IN | PC_KEEPS_DOWN},
+    [PC_RECOMPUTE_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP] = {"save_dot_with_context_except_mlp",
+                                                       ATTENTION | PC_KEEPS_CONTEXT},
+    [PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLPWI] = {"save_dot_except_mlpwi", ATTENTION | PC_KEEPS_DOWN},
+    [PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLP] = {"save_dot_except_mlp", ATTENTION},
+    [PC_RECOMPUTE_SAVE_QKV_PROJ] = {"save_qkv_proj", PROJECTIONS},
+    [PC_RECOMPUTE_SAVE_OUT_PROJ] = {"save_out_proj", PC_KEEPS_OUTPUT},
+};
+
+/* ---- names ---- */
+
+/* 1 to PC_RECOMPUTE_LAYERS_MAX, as one would write it; 0 otherwise. */
+static int32_t number_of(const char *text, size_t length) {
+    int32_t number = 0;
+    if (length == 0 || text[0] == '0') return 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') return 0;
+        number = 10 * number + (text[i] - '0');
+        if (number > PC_RECOMPUTE_LAYERS_MAX) return 0;
+    }
+    return number;
+}
+
+bool pc_recomputation_parse(const char *text, size_t length, pc_recomputation *recomputation) {
+    for (pc_recompute kind = 0; kind < PC_RECOMPUTE_KINDS; kind++) {
+        size_t own = strlen(kinds[kind].name);
+        bool has_layers = pc_recompute_has_layers(kind);
+        if (length < own || memcmp(text, kinds[kind].name, own) != 0) continue;
+        int32_t layers = has_layers ? number_of(text + own, length - own) : 0;
+        if (has_layers ? layers == 0 : length != own) continue;
+        *recomputation = (pc_recomputation){kind, layers};
+        return true;
+    }
+    return false;
+}
+
+void pc_recomputation_write(pc_recomputation recomputation, char *text) {
+    int used = snprintf(text, PC_RECOMPUTATION_SIZE, "%s", kinds[recomputation.kind].name);
+    if (pc_recompute_has_layers(recomputation.kind))
+        snprintf(text + used, PC_RECOMPUTATION_SIZE - (size_t)used, "%d", (int)recomputation.layers);
+}
+
+void pc_recomputation_names(const char *between, char *text, size_t size) {
+    size_t used = 0;
+    for (pc_recompute kind = 0; kind < PC_RECOMPUTE_KINDS && used < size; kind++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s%s", kind ? between : "", kinds[kind].name,
+                                 pc_recompute_has_layers(kind) ? "N" : "");
+}
+
+/* ---- policies ---- */
+
+/* Every other product, from the first on: query, value, and of the MLP's the first and, of three, the third. */
+static int kept_by_op(const pc_model *model) {
+    int down = model->mlp == PC_MLP_SWIGLU ? PC_KEEPS_DOWN : 0;
+    int products = PC_KEEPS_QUERY | PC_KEEPS_VALUE | PC_KEEPS_GATE | down;
+    return PC_KEEPS_CONTEXT | PC_KEEPS_REDUCED | (model->has_bias ? 0 : products);
+}
+
+int pc_recompute_kept(const pc_model *model, pc_recompute kind) {
+    int kept = kind == PC_RECOMPUTE_OP ? kept_by_op(model) : kinds[kind].kept;
+    return model->attention == PC_ATTENTION_FLASH ? kept : kept & ~PC_KEEPS_CONTEXT;
+}

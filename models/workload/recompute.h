@@ -1,0 +1,121 @@
+/* recompute.h: what the backward pass computes again: kinds of recomputation, their names, and what each keeps of a
+ * layer.
+ */
+#ifndef PC_MODELS_WORKLOAD_RECOMPUTE_H
+#define PC_MODELS_WORKLOAD_RECOMPUTE_H
+
+#include "models/workload/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NONE keeps all that B needs; SELECTIVE recomputes materialised attention, from scores to values (Korthikanti et al.
+ * 2022, arXiv 2205.05198, section 5), and of flash attention nothing; FULL keeps each layer's input and recomputes the
+ * layer before its B.
+ *
+ * With a number n, of a part's layers (Megatron-LM, megatron/core/transformer/transformer_block.py, whose parts are
+ * virtual stages; torchtitan, torchtitan/parallelisms/parallelize_llama.py):
+ * UNIFORM keeps the input of every n-th layer, from the first on, and recomputes n layers at once. BLOCK recomputes the
+ * first n layers as FULL does, and nothing of the others. EVERY likewise the layers n, 2n, 3n, ... from one on.
+ *
+ * By policy, each layer's input and some of its products are kept, and what they leave out is recomputed, as far as the
+ * backward pass reads it:
+ * OP is torchtitan's selective checkpointing `op`: of the products of query, key, value, output, gate, up and down, in
+ * this order, the first and every other one, and what flash attention and reduce-scatters put out. A product with a
+ * bias is another operator of torch's, which the list lacks: of such models attention alone is kept.
+ * The others are MaxText's remat policies, by its names: MINIMAL keeps all products of weights, MINIMAL_WITH_CONTEXT
+ * attention's output as well, ... (github.com/AI-Hypercomputer/maxtext, get_remat_policy of its decoders). */
+typedef enum pc_recompute {
+    PC_RECOMPUTE_NONE,
+    PC_RECOMPUTE_SELECTIVE,
+    PC_RECOMPUTE_FULL,
+    PC_RECOMPUTE_UNIFORM,
+    PC_RECOMPUTE_BLOCK,
+    PC_RECOMPUTE_EVERY,
+    PC_RECOMPUTE_OP,
+    PC_RECOMPUTE_MINIMAL_WITH_CONTEXT,
+    PC_RECOMPUTE_MINIMAL,
+    PC_RECOMPUTE_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP,
+    PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLPWI,
+    PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLP,
+    PC_RECOMPUTE_SAVE_QKV_PROJ,
+    PC_RECOMPUTE_SAVE_OUT_PROJ,
+    PC_RECOMPUTE_KINDS
+} pc_recompute;
+
+/* A kind, and its number of layers: of a kind that has none, 0. */
+typedef struct pc_recomputation {
+    pc_recompute kind;
+    int32_t layers;
+} pc_recomputation;
+
+enum { PC_RECOMPUTE_LAYERS_MAX = 65535 };
+
+/* "none", "selective", "full", "full-uniform-4", "full-block-2", "selective-2", "selective-op", "minimal", ...: the
+ * words are Megatron's, torchtitan's and MaxText's, joined. False if `length` bytes of text are no such name. */
+bool pc_recomputation_parse(const char *text, size_t length, pc_recomputation *recomputation);
+
+/* The way back; `text` has PC_RECOMPUTATION_SIZE bytes. */
+enum { PC_RECOMPUTATION_SIZE = 48 };
+void pc_recomputation_write(pc_recomputation recomputation, char *text);
+
+/* All names, with N for a number, between `between`; cut to `size`. */
+void pc_recomputation_names(const char *between, char *text, size_t size);
+
+static inline bool pc_recompute_has_layers(pc_recompute kind) {
+    return kind >= PC_RECOMPUTE_UNIFORM && kind <= PC_RECOMPUTE_EVERY;
+}
+
+static inline bool pc_recompute_is_policy(pc_recompute kind) {
+    return kind >= PC_RECOMPUTE_OP;
+}
+
+/* One number for both, in lists of numbers: the kind in the lowest 16 bits. */
+static inline int64_t pc_recomputation_code(pc_recomputation recomputation) {
+    return (int64_t)recomputation.layers << 16 | (int64_t)recomputation.kind;
+}
+static inline pc_recomputation pc_recomputation_of_code(int64_t code) {
+    return (pc_recomputation){(pc_recompute)(code & 0xffff), (int32_t)(code >> 16)};
+}
+
+/* Outputs of a layer that a policy keeps. GATE: of the first matrix of the MLP, which is the only one without SwiGLU,
+ * and then stands for UP as well. */
+enum {
+    PC_KEEPS_QUERY = 1,
+    PC_KEEPS_KEY = 2,
+    PC_KEEPS_VALUE = 4,
+    PC_KEEPS_CONTEXT = 8, /* of flash attention */
+    PC_KEEPS_OUTPUT = 16,
+    PC_KEEPS_GATE = 32,
+    PC_KEEPS_UP = 64,
+    PC_KEEPS_DOWN = 128,
+    PC_KEEPS_REDUCED = 256, /* what reduce-scatters behind output and down put out */
+    PC_KEEPS_ROTATED = 512  /* queries and keys are kept as the rotation leaves them */
+};
+
+/* Of `layers` layers those of which anything is recomputed; all of NONE's are left out. */
+static inline int64_t pc_recomputed_layers(pc_recomputation recomputation, int64_t layers) {
+    switch (recomputation.kind) {
+    case PC_RECOMPUTE_NONE:
+        return 0;
+    case PC_RECOMPUTE_BLOCK:
+        return recomputation.layers < layers ? recomputation.layers : layers;
+    case PC_RECOMPUTE_EVERY:
+        return layers / recomputation.layers;
+    default:
+        return layers;
+    }
+}
+
+/* What a policy names; 0 of a kind that is none. */
+int pc_recompute_kept(const pc_model *model, pc_recompute kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
