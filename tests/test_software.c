@@ -54,6 +54,21 @@ static void test_gives_way(void **state) {
     pc_run_spec_free(&spec);
 }
 
+/* What a profile may have measured itself: whoever opens it learns what the machine's file says, and what the scenario
+ * says of it and not its software alone. */
+static void test_beside_a_profile(void **state) {
+    (void)state;
+    pc_run_spec spec = SPEC_WITH(CLUSTER, "setting.software=mosaic", "setting.profile=own.h5");
+    assert_true(spec.iteration.machine.gpu.attention_efficiency == 0.4 && spec.iteration.machine.gpu.unfused == 1.5);
+    assert_true(spec.beside_profile.own.attention_efficiency == 0.6 && spec.beside_profile.own.unfused == 0);
+    assert_null(spec.beside_profile.said);
+    pc_run_spec_free(&spec);
+    spec = SPEC_WITH(CLUSTER, "setting.software=mosaic", "setting.profile=own.h5", "setting.unfused=2");
+    assert_true(spec.iteration.machine.gpu.unfused == 2);
+    assert_string_equal(spec.beside_profile.said, "unfused");
+    pc_run_spec_free(&spec);
+}
+
 /* Without a software all is as the machine's file has it. */
 static void test_without(void **state) {
     (void)state;
@@ -84,15 +99,13 @@ static void test_is_swept(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    ASSERT_REFUSED(
-        "--set setting.software=mosiac: setting.software: mosiac: no such software in the library (did you mean mosaic?); expected one "
-        "of `pipecast list software`, or a file such as ./own.yaml",
-        CLUSTER, "setting.software=mosiac");
-    ASSERT_REFUSED(
-        "--set setting.attention_kernel=flash-3: setting.attention_kernel: flash-3: how fast it is on a100-sxm-80gb is not known; expected best",
-        CLUSTER, "setting.attention_kernel=flash-3");
-    ASSERT_REFUSED("--set setting.unfused=2: setting.unfused: stands beside a profile", CLUSTER, "setting.profile=own.h5",
-                   "setting.unfused=2");
+    ASSERT_REFUSED("--set setting.software=mosiac: setting.software: mosiac: no such software in the library (did you "
+                   "mean mosaic?); expected one "
+                   "of `pipecast list software`, or a file such as ./own.yaml",
+                   CLUSTER, "setting.software=mosiac");
+    ASSERT_REFUSED("--set setting.attention_kernel=flash-3: setting.attention_kernel: flash-3: how fast it is on "
+                   "a100-sxm-80gb is not known; expected best",
+                   CLUSTER, "setting.attention_kernel=flash-3");
     ASSERT_REFUSED("--set setting.unfused=0.5: setting.unfused: 0.5", CLUSTER, "setting.unfused=0.5");
 }
 
@@ -116,6 +129,7 @@ int main(void) {
         cmocka_unit_test(test_files_of_the_library),
         cmocka_unit_test(test_sets_what_is_not_given),
         cmocka_unit_test(test_gives_way),
+        cmocka_unit_test(test_beside_a_profile),
         cmocka_unit_test(test_without),
         cmocka_unit_test(test_is_swept),
         cmocka_unit_test(test_refusals),
