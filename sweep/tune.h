@@ -1,9 +1,9 @@
-/* tune.h: a profile's tuning, fitted to runs that were measured (calib/tune/tune.h) by forecasting them again and again.
- * A call of the library, as score.h: nothing is printed, nothing written, and the same table gives the same profiles on
- * any number of threads.
+/* tune.h: a profile's tuning, fitted to runs that were measured (calib/tune/tune.h) by forecasting them again and
+ * again. A call of the library, as score.h: nothing is printed, nothing written, and the same table gives the same
+ * profiles on any number of threads.
  *
- * Rows of which the measured time is known and which are called feasible count, all else is left out. A configuration is
- * what a row asks for: rows that ask for the same are one run measured again, and stand in one fold.
+ * Rows of which the measured time is known and which are called feasible count, all else is left out. A configuration
+ * is what a row asks for: rows that ask for the same are one run measured again, and stand in one fold.
  */
 #ifndef PC_SWEEP_TUNE_H
 #define PC_SWEEP_TUNE_H
@@ -21,11 +21,11 @@ extern "C" {
 
 /* What is wanted; all is borrowed. */
 typedef struct pc_tune_request {
-    pc_score_request score;    /* the rows, as `pipecast score` asks them; a base is no set of it */
-    const char *base;          /* a profile over which it is fitted; NULL: over what machines' files say */
-    const char *version;       /* of the program, for the provenance */
-    bool is_wanted[PC_TUNED];  /* which numbers are fitted; the others stay as they are */
-    const char *const *by;     /* columns: a fit for every value of these together */
+    pc_score_request score;   /* the rows, as `pipecast score` asks them; a base is no set of it */
+    const char *base;         /* a profile over which it is fitted; NULL: over what machines' files say */
+    const char *version;      /* of the program, for the provenance */
+    bool is_wanted[PC_TUNED]; /* which numbers are fitted; the others stay as they are */
+    const char *const *by;    /* columns: a fit for every value of these together */
     int by_count;
 } pc_tune_request;
 

@@ -11,15 +11,20 @@ static void add_prior(pc_text *text, pc_tuned which, double width) {
         pc_text_printf(text, "0, within %-5.3g", width);
 }
 
+/* Without the sign of what rounds to nothing. */
+static double shown(double value) {
+    return fabs(value) < 5e-4 ? 0.0 : value;
+}
+
 static void add_number(pc_text *text, pc_tuned which, const pc_tuned_number *x) {
     const pc_tuned_rule *rule = pc_tuned_rule_of(which);
     pc_text_printf(text, "  %-10s %-5s  ", rule->name, rule->unit);
     add_prior(text, which, x->prior_width);
     if (x->is_fitted)
-        pc_text_printf(text, "  %7.3f  %8.2g  %s", x->value, x->standard_error,
+        pc_text_printf(text, "  %7.3f  %8.2g  %s", shown(x->value), x->standard_error,
                        x->is_determined ? "yes" : "not determined by these runs");
     else
-        pc_text_printf(text, "  %7.3f  %8s  not fitted", x->value, "");
+        pc_text_printf(text, "  %7.3f  %8s  not fitted", shown(x->value), "");
     pc_text_printf(text, "\n");
 }
 

@@ -43,12 +43,14 @@ static loss bisquare(double u) {
 
 typedef struct descent {
     const pc_tune_problem *problem;
-    const bool *wanted;           /* NULL: all */
-    double *log_seconds;          /* [count] where it stands */
-    double *nudged, *sorted;      /* [count] */
-    double *weight;               /* [count]: one over the measurements of the configuration */
-    gsl_matrix *slopes;           /* [count][numbers] of log_seconds */
-    bool keeps_slopes;            /* those that are there are good enough */
+    const bool *wanted;      /* NULL: all */
+    double *log_seconds;     /* [count] where it stands */
+    double *nudged, *sorted; /* [count] */
+    double *weight;          /* [count]: one over the measurements of the configuration */
+    gsl_matrix *slopes;      /* [count][numbers] of log_seconds */
+    /* Once all rows are fitted: where, and what they were there. From then on forecasts are taken to be straight. */
+    bool is_straight;
+    double touch[PC_TUNE_NUMBERS], *touch_seconds;
     double last[PC_TUNE_NUMBERS]; /* which log_seconds are of, if has_last */
     bool has_last;
     double scatter, seen; /* seen: the sum of weights */
@@ -69,7 +71,17 @@ static void take(const gsl_vector *moved, int n, double *at) {
     for (int j = 0; j < n; j++) at[j] = gsl_vector_get(moved, (size_t)j);
 }
 
+static int ask_straight(const descent *d, const double *at, double *log_seconds) {
+    for (int64_t i = 0; i < d->problem->count; i++) {
+        log_seconds[i] = d->touch_seconds[i];
+        for (int j = 0; j < d->problem->numbers; j++)
+            log_seconds[i] += gsl_matrix_get(d->slopes, (size_t)i, (size_t)j) * (at[j] - d->touch[j]);
+    }
+    return GSL_SUCCESS;
+}
+
 static int ask(descent *d, const double *at, double *log_seconds) {
+    if (d->is_straight) return ask_straight(d, at, log_seconds);
     if (!d->code) d->code = d->problem->forecast(d->problem->self, at, d->wanted, log_seconds, &d->error);
     return d->code ? GSL_EFAILED : GSL_SUCCESS;
 }
@@ -126,7 +138,7 @@ static int jacobian(const gsl_vector *moved, void *self, gsl_matrix *out) {
     const pc_tune_problem *problem = d->problem;
     double at[PC_TUNE_NUMBERS];
     take(moved, problem->numbers, at);
-    if (stand_at(d, at) || (!d->keeps_slopes && find_slopes(d, at))) return GSL_EFAILED;
+    if (stand_at(d, at) || (!d->is_straight && find_slopes(d, at))) return GSL_EFAILED;
     gsl_matrix_set_zero(out);
     for (int64_t i = 0; i < problem->count; i++) {
         if (!is_wanted(d, i)) continue;
@@ -245,24 +257,25 @@ static pc_code fit_rows(descent *d, gsl_multifit_nlinear_workspace *solver, doub
 
 /* ---- configurations that a fit has not seen ---- */
 
-/* One fold: a fit of the other rows with the slopes that there are, which a few rows less do not change, and what it
- * says of the fold's. It starts where the fit of all ended, and ends where its own rows want it. */
-static pc_code leave_out(descent *d, gsl_multifit_nlinear_workspace *solver, int fold, const double *start,
-                         bool *wanted, int64_t *times, double *unseen) {
+/* One fold: a fit of the other rows, with forecasts as straight as they are where the fit of all ended: what a few rows
+ * less move is too little to bend them. What it says of the fold's rows is forecast. */
+static pc_code leave_out(descent *d, gsl_multifit_nlinear_workspace *solver, int fold, bool *wanted, int64_t *times,
+                         double *unseen) {
     const pc_tune_problem *problem = d->problem;
     double moved[PC_TUNE_NUMBERS], deviation[PC_TUNE_NUMBERS];
-    memcpy(moved, start, sizeof moved);
+    memcpy(moved, d->touch, sizeof moved);
     for (int64_t i = 0; i < problem->count; i++) wanted[i] = problem->fold[problem->configuration[i]] != fold;
     d->wanted = wanted;
     d->has_last = false;
     weigh(d, times);
     if (fit_rows(d, solver, moved, deviation)) return d->code;
     for (int64_t i = 0; i < problem->count; i++) wanted[i] = !wanted[i];
-    d->has_last = false;
-    if (stand_at(d, moved)) return d->code;
-    for (int64_t i = 0; i < problem->count; i++)
+    d->is_straight = false;
+    int failed = ask(d, moved, d->log_seconds);
+    d->is_straight = true;
+    for (int64_t i = 0; i < problem->count && !failed; i++)
         if (wanted[i]) unseen[i] = residual_of(d, i);
-    return PC_OK;
+    return d->code;
 }
 
 static pc_code cross_validate(descent *d, gsl_multifit_nlinear_workspace *solver, int64_t *times,
@@ -270,9 +283,11 @@ static pc_code cross_validate(descent *d, gsl_multifit_nlinear_workspace *solver
     bool *wanted = pc_alloc((size_t)d->problem->count, sizeof *wanted);
     if (!wanted) return pc_error_no_memory(error);
     pc_code code = PC_OK;
-    d->keeps_slopes = true;
+    memcpy(d->touch, solution->moved, sizeof d->touch);
+    memcpy(d->touch_seconds, d->log_seconds, (size_t)d->problem->count * sizeof *d->touch_seconds);
+    d->is_straight = true;
     for (int fold = 0; fold < d->problem->folds && !code; fold++)
-        code = leave_out(d, solver, fold, solution->moved, wanted, times, solution->unseen);
+        code = leave_out(d, solver, fold, wanted, times, solution->unseen);
     pc_free(wanted);
     return code == PC_OK ? PC_OK : pc_error_copy(error, &d->error);
 }
@@ -301,7 +316,7 @@ pc_code pc_tune_fit(const pc_tune_problem *problem, pc_tune_solution *solution, 
     settings.solver = gsl_multifit_nlinear_solver_cholesky; /* held by the priors, so never singular */
     descent d = {.problem = problem};
     gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* what fails says so by its value */
-    double *numbers = pc_alloc(4 * count, sizeof *numbers);
+    double *numbers = pc_alloc(5 * count, sizeof *numbers);
     int64_t *times = pc_alloc((size_t)problem->configurations, sizeof *times);
     gsl_multifit_nlinear_workspace *solver =
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, count + n, n);
@@ -312,6 +327,7 @@ pc_code pc_tune_fit(const pc_tune_problem *problem, pc_tune_solution *solution, 
         d.nudged = numbers + count;
         d.sorted = numbers + 2 * count;
         d.weight = numbers + 3 * count;
+        d.touch_seconds = numbers + 4 * count;
         code = fit_all(&d, solver, times, solution, error);
     }
     if (d.slopes) gsl_matrix_free(d.slopes);
