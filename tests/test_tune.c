@@ -117,8 +117,8 @@ static void known_numbers_are_found(void **state) {
     assert_true(within >= 34);
 }
 
-/* Forecasts of three runs four times too fast are the model's fault, not that of a number known to a tenth: with
- * residuals of log 4 a scatter of 1.2 or more (five usual ones count along), z = 3 (0.1) log 4 / 1.2^2 = 0.3 of the
+/* Forecasts of three runs four times too fast are the model's fault, not that of a number known to a tenth. Residuals
+ * of log 4 have a scatter of 1.2 or more (five usual ones count along), so z = 3 (0.1) log 4 / 1.2^2 = 0.3 of the
  * prior's width. */
 static void three_rows_stay_near_what_is_known(void **state) {
     (void)state;
@@ -339,7 +339,8 @@ static void measure(const char *path, const char *profile, double scatter, doubl
     if (pc_score_run(&request, NULL, &score, &error)) fail_msg("%s", error.message);
     assert_int_equal(score.count, 48);
     for (int i = 0; i < 48; i++) {
-        if (!(score.rows[i].forecast_s > 0.0)) fail_msg("row %d: %s %s", i, score.rows[i].run.missing, score.rows[i].message);
+        if (!(score.rows[i].forecast_s > 0.0))
+            fail_msg("row %d: %s %s", i, score.rows[i].run.missing, score.rows[i].message);
         seconds[i] = score.rows[i].forecast_s * exp(scatter * normal(&seed));
     }
     pc_score_free(&score);

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The widths are judgements. Libraries' products differ by a tenth; what eager programs add to kernels between matrices
- * is half as much again (software/mosaic.yaml), and generations of attention lie further apart; networks differ by
+/* The widths are judgements. Libraries' products differ by a tenth. What eager programs add to kernels between matrices
+ * is half as much again (software/mosaic.yaml), and generations of attention lie further apart. Networks differ by
  * their fabric and its load; what the host takes depends on the program by up to ten times. Data of a few dozen runs
  * weigh more than all of them. */
 static const pc_tuned_rule rules[PC_TUNED] = {

@@ -61,6 +61,9 @@ void pc_tuning_add_table(pc_text *text, const pc_tuning *tuning) {
     add_errors(text, "before", &tuning->before);
     add_errors(text, "after", &tuning->after);
     add_errors(text, unseen, &tuning->unseen);
+    if (tuning->unseen.mean >= tuning->before.mean)
+        pc_text_printf(text, "  these runs do not support a tuning: configurations that it has not seen are no better "
+                             "than before\n");
 }
 
 static void add_csv_real(pc_text *text, double value) {

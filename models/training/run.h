@@ -23,9 +23,9 @@
 extern "C" {
 #endif
 
-/* What files say of the kernels and the host of the machine's GPU, and of that of bad days, for a profile that has
- * measured kernels; and the first key by which the scenario says otherwise, which has no place beside such a profile;
- * NULL: none. Static storage. */
+/* What files say of the kernels and the host of the machine's GPU, and of that of bad days: it holds where a profile
+ * has measured kernels. `said` is the first key by which the scenario says otherwise, which has no place beside such a
+ * profile; NULL: none. Static storage. */
 typedef struct pc_gpu_kernels {
     double attention_efficiency, unfused, launch_s;
 } pc_gpu_kernels;
