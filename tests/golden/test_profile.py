@@ -478,6 +478,10 @@ class Tune(Profile):
                 "score", table, "-q", "--format", "csv", *self.CLOSED, "--set", "setting.profile=" + profile).stdout)))
             mean = sum(abs(float(row["error"])) for row in scored) / 12
             self.assertAlmostEqual(mean, over["tuning"][side + "_mean"], delta=1e-12)
+        both = self.good("profile", "compare", self.profile, tuned).stdout
+        self.assertRegex(both, r"(?m)^tuned gemm +1 -> \d+\.\d+$")
+        both = json.loads(self.good("profile", "compare", tuned, self.profile, "--format", "json").stdout)["tuning"]
+        self.assertEqual((both["gemm"]["second"], both["launch"]), (1, {"first": over["tuning"]["numbers"][3]["value"], "second": 1}))
         self.known = ("m.csv", "tuned.h5")
         self.bad(": is tuned already; expected the profile that it was tuned over", "profile", "tune", table, "--profile", tuned)
 
