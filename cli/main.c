@@ -30,7 +30,7 @@ static const char help[] =
     "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
     "  merge OUT.h5 SHARD.h5...  several shards of a sweep into one results file\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"
-    "  profile show|fit|compare  what was measured on a GPU: look at it, fit others' numbers, compare two\n"
+    "  profile show|fit|compare|tune  what was measured: look at it, fit others' numbers, compare two, fit whole runs\n"
     "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
     "\n"
     "pipecast COMMAND --help, or pipecast help COMMAND, says more; pipecast --version (-V) says what was built.\n"

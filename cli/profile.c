@@ -1,5 +1,6 @@
-/* pipecast profile: shows, fits and compares what was measured. */
+/* pipecast profile: shows, fits, tunes and compares what was measured. */
 #include "cli/cli.h"
+#include "cli/profile_tune.h"
 
 #include "calib/import/import.h"
 #include "calib/profile/profile.h"
@@ -18,6 +19,9 @@ static const char help[] =
     "usage: pipecast profile show PROFILE.h5 [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
     "       pipecast profile fit INPUT... -o PROFILE.h5 [--device NAME] [--gpu NAME] [--processors N]\n"
     "                            [--collective NAME] [--link NAME] [--ranks N] [--nodes N]\n"
+    "       pipecast profile tune MEASURED.csv [-o TUNED.h5] [--parameters NAME,...] [--by COLUMN,...]\n"
+    "                            [--profile BASE.h5] [--format table|csv|json] [--set KEY=VALUE] [--allow-outside]\n"
+    "                            [--jobs N] [-q]\n"
     "       pipecast profile compare A.h5 B.h5 [--format table|csv|json]\n"
     "\n"
     "A profile is what was measured on a GPU, and the fits of it; `pipecast calibrate` makes one, and\n"
@@ -36,14 +40,29 @@ static const char help[] =
     "      --collective NAME, --link NAME, --ranks N, --nodes N\n"
     "                       of nccl-tests output that does not say so; links are nvlink, pcie, network, loopback\n"
     "\n"
+    "tune: the few numbers that a cluster differs by, fitted to runs that were measured on it, a table as `pipecast\n"
+    "score` reads it: factors on the seconds of matrix products, attention and memory-bound kernels, of launches and\n"
+    "the network; what overlap costs more; a constant an iteration. It says which of them the runs do not determine,\n"
+    "and how far off forecasts are of configurations that the fit has not seen. docs/calibration.md says more.\n"
+    "  -o TUNED.h5          also write a profile that `run`, `plan`, `score` and scenarios take; a new file\n"
+    "      --parameters NAME,...  gemm, attention, memory, launch, network, overlap, overhead (default: all)\n"
+    "      --by COLUMN,...  a fit for every value of these columns together, such as software; files are named for "
+    "them\n"
+    "      --profile BASE.h5      what the factors are over (default: what the machine's file says)\n"
+    "      --set KEY=VALUE  a key of all runs; may be repeated\n"
+    "      --allow-outside  let rows name files outside of the table's folder\n"
+    "      --jobs N         threads (default: one a core); results do not depend on it\n"
+    "  -q, --quiet          no warnings\n"
+    "\n"
     "compare: how devices and versions differ, and what the fits of B say over what those of A say.\n"
     "\n"
     "example: pipecast profile show h100.h5 --figure residuals.svg --fit gemm_forward\n"
     "example: pipecast profile fit all_reduce.txt gemm.csv -o a100.h5 --gpu a100-sxm-80gb --processors 108 --link "
     "nvlink\n"
+    "example: pipecast profile tune measured.csv -o ours.h5 --by software\n"
     "example: pipecast profile compare before.h5 after.h5\n";
 
-enum { PROCESSORS_MAX = 1 << 16, RANKS_MAX = 1 << 20 };
+enum { PROCESSORS_MAX = 1 << 16, RANKS_MAX = 1 << 20, JOBS_MAX = 1024 };
 
 typedef struct request {
     const char **paths;
@@ -52,11 +71,12 @@ typedef struct request {
     pc_format format;
     int64_t processors, ranks, nodes;
     const char *collective, *link;
+    profile_tune tune;
 } request;
 
 /* ---- show ---- */
 
-static int answer_show(const request *r) {
+static int answer_show(request *r) {
     pc_error error = {0};
     pc_profile profile = {0};
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
@@ -72,7 +92,7 @@ static int answer_show(const request *r) {
 
 /* ---- compare ---- */
 
-static int answer_compare(const request *r) {
+static int answer_compare(request *r) {
     pc_error error = {0};
     pc_profile a = {0}, b = {0};
     pc_code code = pc_profile_read(r->paths[0], &a, &error);
@@ -127,7 +147,7 @@ static void print_done(const request *r, const pc_profile *profile, int64_t left
                  profile->fit_count == 1 ? "" : "s", measured, measured == 1 ? "" : "s");
 }
 
-static int answer_fit(const request *r) {
+static int answer_fit(request *r) {
     pc_error error = {0};
     pc_profile profile = {0};
     int64_t left_out = 0;
@@ -146,9 +166,38 @@ static int answer_fit(const request *r) {
     return code ? report(&error) : EXIT_DONE;
 }
 
+/* ---- tune ---- */
+
+static int answer_tune(request *r) {
+    r->tune.path = r->paths[0];
+    r->tune.output = r->output;
+    r->tune.format = r->format;
+    return profile_tune_answer(&r->tune);
+}
+
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, FIGURE, FIT, DEVICE, GPU, PROCESSORS, COLLECTIVE, LINK, RANKS, NODES, HELP };
+enum {
+    OUTPUT,
+    FORMAT,
+    FIGURE,
+    FIT,
+    DEVICE,
+    GPU,
+    PROCESSORS,
+    COLLECTIVE,
+    LINK,
+    RANKS,
+    NODES,
+    PARAMETERS,
+    BY,
+    BASE,
+    SET,
+    ALLOW_OUTSIDE,
+    JOBS,
+    QUIET,
+    HELP
+};
 static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"format", 0, "FORMAT"},
                                       {"figure", 0, "FILE"},
@@ -160,10 +209,17 @@ static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"link", 0, "NAME"},
                                       {"ranks", 0, "N"},
                                       {"nodes", 0, "N"},
+                                      {"parameters", 0, "NAME,..."},
+                                      {"by", 0, "COLUMN,..."},
+                                      {"profile", 0, "BASE.h5"},
+                                      {"set", 0, "KEY=VALUE"},
+                                      {"allow-outside", 0, NULL},
+                                      {"jobs", 'j', "N"},
+                                      {"quiet", 'q', NULL},
                                       {"help", 'h', NULL},
                                       {NULL, 0, NULL}};
 
-typedef enum action { SHOW, FIT_IN, COMPARE, ACTIONS } action;
+typedef enum action { SHOW, FIT_IN, TUNE, COMPARE, ACTIONS } action;
 
 /* Which options each of them has, and how many paths. */
 static const struct action_rule {
@@ -171,14 +227,19 @@ static const struct action_rule {
     unsigned options;
     int least, most;
     const char *expected;
-    int (*answer)(const request *r);
+    bool needs_output;
+    int (*answer)(request *r);
 } rules[ACTIONS] = {
-    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << FIT, 1, 1, "one PROFILE.h5", answer_show},
+    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << FIT, 1, 1, "one PROFILE.h5", false, answer_show},
     [FIT_IN] = {"fit",
                 1u << OUTPUT | 1u << DEVICE | 1u << GPU | 1u << PROCESSORS | 1u << COLLECTIVE | 1u << LINK |
                     1u << RANKS | 1u << NODES,
-                1, INT32_MAX, "one INPUT or more", answer_fit},
-    [COMPARE] = {"compare", 1u << FORMAT, 2, 2, "A.h5 B.h5", answer_compare},
+                1, INT32_MAX, "one INPUT or more", true, answer_fit},
+    [TUNE] = {"tune",
+              1u << OUTPUT | 1u << FORMAT | 1u << PARAMETERS | 1u << BY | 1u << BASE | 1u << SET | 1u << ALLOW_OUTSIDE |
+                  1u << JOBS | 1u << QUIET,
+              1, 1, "one MEASURED.csv", false, answer_tune},
+    [COMPARE] = {"compare", 1u << FORMAT, 2, 2, "A.h5 B.h5", false, answer_compare},
 };
 
 /* As long as profiles have room for. */
@@ -189,16 +250,37 @@ static bool is_name(const char *option, const char *value) {
     return false;
 }
 
+/* Those of tune alone. */
+static bool take_tune_option(profile_tune *tune, int option, const char *value) {
+    switch (option) {
+    case BY:
+        return profile_tune_take_by(tune, value);
+    case SET:
+        return run_sets_take(&tune->sets, value);
+    case JOBS:
+        return argument_integer("profile tune: --jobs", value, 1, JOBS_MAX, &tune->jobs);
+    case ALLOW_OUTSIDE:
+        tune->allows_outside = true;
+        return true;
+    default:
+        tune->is_quiet = true;
+        return true;
+    }
+}
+
 static bool take_option(request *r, int option, const char *value) {
-    const char **texts[] = {
-        [OUTPUT] = &r->output, [FIGURE] = &r->figure,         [FIT] = &r->fit,   [DEVICE] = &r->device,
-        [GPU] = &r->gpu,       [COLLECTIVE] = &r->collective, [LINK] = &r->link, [NODES] = NULL};
+    const char **texts[] = {[OUTPUT] = &r->output,  [FIGURE] = &r->figure,
+                            [FIT] = &r->fit,        [DEVICE] = &r->device,
+                            [GPU] = &r->gpu,        [COLLECTIVE] = &r->collective,
+                            [LINK] = &r->link,      [PARAMETERS] = &r->tune.parameters,
+                            [BASE] = &r->tune.base, [QUIET] = NULL};
     if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
     if (option == FORMAT) return argument_format("--format", value, &r->format);
     if (option == PROCESSORS)
         return argument_integer("profile fit: --processors", value, 1, PROCESSORS_MAX, &r->processors);
     if (option == RANKS) return argument_integer("profile fit: --ranks", value, 2, RANKS_MAX, &r->ranks);
     if (option == NODES) return argument_integer("profile fit: --nodes", value, 1, RANKS_MAX, &r->nodes);
+    if (option == BY || option >= SET) return take_tune_option(&r->tune, option, value);
     /* cppcheck-suppress negativeIndex ; below zero is ARGUMENT_OPERAND alone */
     *texts[option] = value;
     return (option != DEVICE && option != GPU) || is_name(options[option].name, value);
@@ -208,7 +290,7 @@ static bool is_complete(const request *r, const struct action_rule *rule) {
     if (r->path_count < rule->least || r->path_count > rule->most)
         report_usage("profile %s: %d file%s; expected %s", rule->name, r->path_count, r->path_count == 1 ? "" : "s",
                      rule->expected);
-    else if (rule->options & 1u << OUTPUT && !r->output)
+    else if (rule->needs_output && !r->output)
         report_usage("profile fit: no output; expected -o PROFILE.h5");
     else if (r->fit && !r->figure)
         report_usage("profile show: --fit without --figure; expected both");
@@ -241,10 +323,10 @@ int command_profile(int argc, char **argv) {
     }
     for (int i = 0; i < ACTIONS && argc > 1; i++)
         if (strcmp(argv[1], rules[i].name) == 0) rule = &rules[i];
-    if (!rule && argc == 1) return report_usage("profile: no subcommand; expected show, fit or compare");
+    if (!rule && argc == 1) return report_usage("profile: no subcommand; expected show, fit, tune or compare");
     if (!rule) {
         int index;
-        argument_word("profile", "subcommand", "show|fit|compare", argv[1], &index);
+        argument_word("profile", "subcommand", "show|fit|tune|compare", argv[1], &index);
         return EXIT_BAD_INPUT;
     }
     request r = {.format = PC_FORMAT_TABLE};

@@ -35,17 +35,11 @@ static void take_given(pc_setting *setting, const pc_given *given) {
         pc_setting_set(setting, PC_KEY_MICROBATCHES, (pc_value){.whole = given->microbatches});
 }
 
-/* What a profile has measured itself. */
-static bool is_of_profile(pc_key key) {
-    return key == PC_KEY_ATTENTION_KERNEL || key == PC_KEY_UNFUSED || key == PC_KEY_KERNELS || key == PC_KEY_LAUNCH;
-}
-
 /* Of a file that the setting names what it says of these keys, where the setting says nothing. How ZeRO 1 divides what
  * it shards means nothing to ZeRO 2 and 3. */
 static void take_from(pc_setting *setting, const pc_reference *file) {
     for (pc_key key = 0; file && key < PC_KEYS; key++) {
         if (setting->given[key] || !file->model.setting.given[key]) continue;
-        if (setting->given[PC_KEY_PROFILE] && is_of_profile(key)) continue;
         if (key == PC_KEY_ZERO_PARTITION && pc_setting_whole(setting, PC_KEY_ZERO, 1) > 1) continue;
         setting->given[key] = true;
         setting->value[key] = file->model.setting.value[key];
@@ -123,24 +117,19 @@ static pc_code choose_kernels(const pc_setting *setting, pc_gpu *gpu, pc_error *
     return pc_gpu_choose_attention(gpu, kernel, error);
 }
 
-/* Who asked for the kernel of attention: the setting, or its software's file. */
-static const char *attention_kernel_asker(const pc_setting *setting) {
+/* Whether the scenario says it, and not its software alone. */
+static bool is_own(const pc_setting *setting, pc_key key) {
     const pc_reference *software = reference_of(setting, PC_KEY_SOFTWARE);
-    const pc_key key = PC_KEY_ATTENTION_KERNEL;
-    bool is_of_software = software && software->model.setting.given[key] &&
-                          software->model.setting.value[key].whole == setting->value[key].whole;
-    return pc_key_path(is_of_software ? PC_KEY_SOFTWARE : key);
+    if (!setting->given[key]) return false;
+    return !software || !software->model.setting.given[key] ||
+           software->model.setting.value[key].whole != setting->value[key].whole;
 }
 
-/* A profile has measured its own. */
 static pc_code check_kernels(const pc_setting *setting, pc_error *error) {
     pc_gpu gpu = reference_of(setting, PC_KEY_MACHINE)->machine.gpu;
-    for (pc_key key = 0; key < PC_KEYS && setting->given[PC_KEY_PROFILE]; key++)
-        if (setting->given[key] && is_of_profile(key))
-            return pc_error_blame(error, pc_key_path(key),
-                                  "stands beside a profile, which has measured that; expected one of the two");
     if (!choose_kernels(setting, &gpu, error)) return PC_OK;
-    pc_error_set_key(error, attention_kernel_asker(setting));
+    bool is_asked = is_own(setting, PC_KEY_ATTENTION_KERNEL);
+    pc_error_set_key(error, pc_key_path(is_asked ? PC_KEY_ATTENTION_KERNEL : PC_KEY_SOFTWARE));
     return PC_ERROR_INPUT;
 }
 
@@ -364,6 +353,19 @@ static int64_t or_unknown(int64_t number) {
     return number > 0 ? number : -1;
 }
 
+/* What a profile that has measured kernels says itself: then the machine's file holds, whatever the software, and the
+ * scenario says nothing. Whether it has, who opens it knows. */
+static pc_run_kernels kernels_of(const pc_setting *setting, const pc_gpu *other) {
+    static const pc_key keys[] = {PC_KEY_ATTENTION_KERNEL, PC_KEY_UNFUSED, PC_KEY_KERNELS, PC_KEY_LAUNCH};
+    const pc_gpu *gpu = &reference_of(setting, PC_KEY_MACHINE)->machine.gpu;
+    pc_run_kernels kernels = {{gpu->attention_efficiency, gpu->unfused, gpu->launch_s},
+                              {other->attention_efficiency, other->unfused, other->launch_s},
+                              NULL};
+    for (size_t i = sizeof keys / sizeof *keys; i-- > 0;)
+        if (is_own(setting, keys[i])) kernels.said = pc_key_path(keys[i]);
+    return kernels;
+}
+
 /* The run's own fields, as runs at given times have them too. */
 static void describe(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec) {
     spec->is_cluster = true;
@@ -403,6 +405,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     pc_setting_fill(setting, true, &made);
     fill_iteration(setting, &shape, &made.iteration);
     pc_setting_fill_bad_days(setting, &made);
+    if (setting->given[PC_KEY_PROFILE]) made.beside_profile = kernels_of(setting, &made.iteration.bad_days.other_gpu);
     choose_kernels(setting, &made.iteration.bad_days.other_gpu, NULL); /* its best, where it has no others */
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     if (!code) code = fill_layout(setting, &shape, &made, error);

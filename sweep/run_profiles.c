@@ -77,11 +77,34 @@ static pc_code add_profile(pc_run_profiles *opened, const char *path, pc_error *
 
 /* ---- costs ---- */
 
-static const profile_cost *find_cost(const pc_run_profiles *opened, const char *path, const pc_machine *machine) {
-    int profile = find_profile(opened, path);
+static void take_kernels(const pc_gpu_kernels *kernels, pc_gpu *gpu) {
+    gpu->attention_efficiency = kernels->attention_efficiency;
+    gpu->unfused = kernels->unfused;
+    gpu->launch_s = kernels->launch_s;
+}
+
+/* The machine that the run asks for: where the profile has measured kernels, with those of its file. Whole copies, to
+ * be compared. */
+void pc_run_profile_machine(const pc_profile *profile, const pc_run_spec *spec, pc_machine *machine) {
+    memcpy(machine, &spec->iteration.machine, sizeof *machine); /* with what is between, to be compared */
+    if (pc_profile_has_kernels(profile)) take_kernels(&spec->beside_profile.own, &machine->gpu);
+}
+
+static pc_code check_kernels(const opened_profile *profile, const pc_run_spec *spec, pc_error *error) {
+    if (!spec->beside_profile.said || !pc_profile_has_kernels(profile->profile)) return PC_OK;
+    pc_error_set(error, PC_ERROR_INPUT, "has measured kernels, and %s stands beside it; expected one of the two",
+                 spec->beside_profile.said);
+    pc_error_place(error, profile->path, 0, "");
+    return PC_ERROR_INPUT;
+}
+
+static const profile_cost *find_cost(const pc_run_profiles *opened, const pc_run_spec *spec) {
+    int profile = find_profile(opened, spec->profile_path);
+    pc_machine machine;
+    pc_run_profile_machine(opened->profiles[profile].profile, spec, &machine);
     for (int i = 0; i < opened->cost_count; i++)
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): whole copies of one machine, with what is between */
-        if (opened->costs[i].profile == profile && memcmp(&opened->costs[i].machine, machine, sizeof *machine) == 0)
+        if (opened->costs[i].profile == profile && memcmp(&opened->costs[i].machine, &machine, sizeof machine) == 0)
             return &opened->costs[i];
     return NULL;
 }
@@ -119,18 +142,37 @@ pc_code pc_run_profiles_open(pc_run_profiles *opened, const pc_run_spec *spec, p
     const char *path = spec->profile_path;
     if (!path) return PC_OK;
     pc_code code = find_profile(opened, path) < 0 ? add_profile(opened, path, error) : PC_OK;
-    if (!code && !find_cost(opened, path, &spec->iteration.machine))
-        code = add_cost(opened, find_profile(opened, path), &spec->iteration.machine, error);
-    if (code || !spec->has_profile_jitter) return code;
-    return add_scatter(&opened->profiles[find_profile(opened, path)], error);
+    if (code) return code;
+    int number = find_profile(opened, path);
+    opened_profile *profile = &opened->profiles[number];
+    code = check_kernels(profile, spec, error);
+    if (!code && !find_cost(opened, spec)) {
+        pc_machine machine;
+        pc_run_profile_machine(profile->profile, spec, &machine);
+        code = add_cost(opened, number, &machine, error);
+    }
+    return code || !spec->has_profile_jitter ? code : add_scatter(profile, error);
+}
+
+void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost, const pc_cost_model *model,
+                          pc_run_spec *spec) {
+    const pc_tuning *tuning = &profile->tuning;
+    if (pc_profile_has_kernels(profile)) {
+        take_kernels(&spec->beside_profile.other, &spec->iteration.bad_days.other_gpu);
+        spec->iteration.cut.kernels = PC_KERNELS_FUSED;
+    }
+    spec->cost = model;
+    spec->iteration.machine = *pc_profile_cost_machine(cost);
+    spec->iteration.overlap_slowdown = pc_tuning_overlap(tuning, spec->iteration.overlap_slowdown);
+    spec->overhead_ps = spec->iteration.overhead_ps = pc_tuning_overhead_ps(tuning, spec->iteration.overhead_ps);
 }
 
 void pc_run_profiles_use(const pc_run_profiles *opened, pc_run_spec *spec) {
     if (!spec->profile_path) return;
-    const profile_cost *found = find_cost(opened, spec->profile_path, &spec->iteration.machine);
-    spec->cost = &found->model;
+    const profile_cost *found = find_cost(opened, spec);
+    const pc_profile *profile = opened->profiles[found->profile].profile;
     spec->profile_hash = opened->profiles[found->profile].hash;
-    spec->iteration.machine = *pc_profile_cost_machine(found->cost);
+    pc_run_profile_apply(profile, found->cost, &found->model, spec);
     if (spec->has_profile_jitter)
         spec->iteration.bad_days.passes =
             (pc_empirical){opened->profiles[found->profile].scatter, PC_SCATTER_QUANTILES};

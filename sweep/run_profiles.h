@@ -2,6 +2,7 @@
 #ifndef PC_SWEEP_RUN_PROFILES_H
 #define PC_SWEEP_RUN_PROFILES_H
 
+#include "calib/profile/profile_cost.h"
 #include "engine/error.h"
 #include "models/training/run.h"
 
@@ -19,6 +20,12 @@ pc_code pc_run_profiles_open(pc_run_profiles *opened, const pc_run_spec *spec, p
 
 /* Gives the run its costs and its machine; any number of threads at once. One without a profile stays as it is. */
 void pc_run_profiles_use(const pc_run_profiles *opened, pc_run_spec *spec);
+
+/* The same of a profile in memory. The machine that a run asks for, which its costs are to be made of: if the profile
+ * has measured kernels, with those of the machine's file. Then these costs, once a run; all is borrowed. */
+void pc_run_profile_machine(const pc_profile *profile, const pc_run_spec *spec, pc_machine *machine);
+void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost, const pc_cost_model *model,
+                          pc_run_spec *spec);
 
 /* What the costs have to say of the answers that they gave: a line each. */
 typedef void pc_run_profiles_say(void *context, const char *text);

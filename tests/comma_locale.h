@@ -16,16 +16,16 @@ static inline bool set_comma_locale(const char *name) {
  * False where neither is to be had. */
 static inline bool take_comma_locale(void) {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "de_DE"};
-    char folder[64], command[256];
+    char place[64], command[256];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (set_comma_locale(names[i])) return true;
-    test_temporary(folder, sizeof folder, "pipecast-locale");
-    if (!mkdtemp(folder)) return false;
+    test_temporary(place, sizeof place, "pipecast-locale");
+    if (!mkdtemp(place)) return false;
     snprintf(command, sizeof command, "localedef -i de_DE -f ISO-8859-1 '%s/de_DE' >/dev/null 2>&1",
-             folder); /* UTF-8 takes five times as long */
-    bool is_taken = system(command) <= 1 << 8 && setenv("LOCPATH", folder, 1) == 0 && set_comma_locale("de_DE");
+             place); /* UTF-8 takes five times as long */
+    bool is_taken = system(command) <= 1 << 8 && setenv("LOCPATH", place, 1) == 0 && set_comma_locale("de_DE");
     unsetenv("LOCPATH");
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    snprintf(command, sizeof command, "rm -rf '%s'", place);
     return system(command) == 0 && is_taken;
 }
 

@@ -134,6 +134,22 @@ static pc_code add_rest(pc_profile *profile, pc_error *error) {
     return code ? code : pc_profile_add_replay(profile, &replay, error);
 }
 
+static pc_tuning tuning(void) {
+    pc_tuning made = pc_tuning_none();
+    snprintf(made.source, sizeof made.source, "measured.csv");
+    snprintf(made.only, sizeof made.only, "software nemo");
+    made.rows = 12;
+    made.configurations = 9;
+    made.left_out = 3;
+    made.folds = 9;
+    made.scatter = 0.03;
+    made.before = (pc_tuning_errors){0.15, 0.14, -0.15};
+    made.after = (pc_tuning_errors){0.03, 0.02, -0.01};
+    made.number[PC_TUNED_GEMM] = (pc_tuned_number){"gemm", 1.125, 0.1, 0.02, true, true};
+    made.number[PC_TUNED_OVERLAP] = (pc_tuned_number){"overlap", -0.25, 0.1, 0.09, true, false};
+    return made;
+}
+
 pc_code make_profile(pc_profile *profile, pc_error *error) {
     *profile = (pc_profile){.device = {.name = "Example GPU 80GB",
                                        .gpu = "example",
@@ -150,7 +166,8 @@ pc_code make_profile(pc_profile *profile, pc_error *error) {
                                        .copy_bytes_per_s = 2.5e12,
                                        .gemm_flops_per_s = 7e14,
                                        .launch_s = 4e-6,
-                                       .is_complete = true}};
+                                       .is_complete = true},
+                            .tuning = tuning()};
     pc_code code = add_rest(profile, error);
     if (code) pc_profile_free(profile);
     return code;
@@ -172,6 +189,21 @@ static bool fits_equal(const pc_fit *a, const pc_fit *b) {
            (!a->weight || same(a->weight, b->weight, a->count, sizeof *a->weight));
 }
 
+/* What is not known is a NaN, which is itself in its bytes; between members there are none to be set. */
+static bool tunings_equal(const pc_tuning *a, const pc_tuning *b) {
+    bool is_same = a->is_there == b->is_there && strcmp(a->source, b->source) == 0 && strcmp(a->only, b->only) == 0 &&
+                   strcmp(a->base, b->base) == 0 && a->rows == b->rows && a->configurations == b->configurations &&
+                   a->left_out == b->left_out && a->folds == b->folds && a->scatter == b->scatter &&
+                   same(&a->before, &b->before, 1, sizeof a->before) && same(&a->after, &b->after, 1, sizeof a->after);
+    for (int i = 0; i < PC_TUNED; i++) {
+        const pc_tuned_number *x = &a->number[i], *y = &b->number[i];
+        is_same = is_same && strcmp(x->name, y->name) == 0 && x->value == y->value &&
+                  x->prior_width == y->prior_width && x->standard_error == y->standard_error &&
+                  x->is_fitted == y->is_fitted && x->is_determined == y->is_determined;
+    }
+    return is_same && !isnan(b->after.mean) == !isnan(a->after.mean) && isnan(a->unseen.mean) == isnan(b->unseen.mean);
+}
+
 bool profiles_equal(const pc_profile *a, const pc_profile *b) {
     bool counts = a->kernel_count == b->kernel_count && a->transfer_count == b->transfer_count &&
                   a->sample_count == b->sample_count && a->fit_count == b->fit_count &&
@@ -182,5 +214,5 @@ bool profiles_equal(const pc_profile *a, const pc_profile *b) {
     return same(a->kernel, b->kernel, a->kernel_count, sizeof *a->kernel) &&
            same(a->transfer, b->transfer, a->transfer_count, sizeof *a->transfer) &&
            same(a->sample, b->sample, a->sample_count, sizeof *a->sample) &&
-           same(a->replay, b->replay, a->replay_count, sizeof *a->replay);
+           same(a->replay, b->replay, a->replay_count, sizeof *a->replay) && tunings_equal(&a->tuning, &b->tuning);
 }

@@ -104,35 +104,54 @@ static void h5py_reads_all_of_it(void **state) {
     pc_profile profile = example_profile();
     assert_int_equal(pc_profile_write(&profile, at->file, NULL), PC_OK);
     pc_profile_free(&profile);
-    run_h5py(at, "r",
-             "assert f.attrs['format'] == 'pipecast-profile' and f.attrs['format_version'] == 1\n"
-             "d = f['device'].attrs\n"
-             "assert d['name'] == 'Example GPU 80GB' and d['processors'] == 132 and d['is_complete'] == 1\n"
-             "assert d['blas'] == '' and d['copy_bytes_per_s'] == 2.5e12 and numpy.isnan(d['sm_clock_hz'])\n"
-             "k = f['kernels']\n"
-             "assert list(k['m']) == [1, 2, 2] and k['k'][0] == 2**40 and k['flops'][0] == 2**63 - 1\n"
-             "assert k['role'][0] == b'weight_gradient' and k['cache'][0] == b'hot' and k['kind'][0] == b'gemm'\n"
-             "assert k['function'][0].decode() == 'a kernel \\u00e9' and k['registers'][0] == -1\n"
-             "assert k['median_s'].attrs['unit'] == 's' and k['median_s'].attrs['description']\n"
-             "assert numpy.isnan(k['p95_s'][0]) and k['p95_s'].attrs['missing'] == 'NaN'\n"
-             "s = f['samples/seconds']\n"
-             "assert list(s[k['first_sample'][1]:][:k['samples'][1]]) == [1.25e-3, 1.75e-3, 1e-6]\n"
-             "t = f['transfers']\n"
-             "assert list(t['size_bytes']) == [1024, 2048] and t['collective'][0] == b'all_reduce'\n"
-             "g = f['fits/0']\n"
-             "assert f['fits'].attrs['count'] == 2 and g.attrs['form'] == 'gemm' and g.attrs['cache'] == 'hot'\n"
-             "assert g.attrs['subject'] == 'gemm_forward' and g.attrs['cv_median'] == 0.03\n"
-             "n = g.attrs['parameter_count']\n"
-             "c = g['covariance'][:].reshape(n, n)\n"
-             "assert numpy.allclose(numpy.sqrt(c.diagonal()), g['parameter_standard_error'][:]) and c[0, 1] == 0.125\n"
-             "assert g['parameter_name'][1] == b'ramp' and g['parameter_unit'][1] == b'k'\n"
-             "assert list(g['n']) == [3 + 4 * i for i in range(7)] and list(g['weight'])[0] == -3\n"
-             "assert 'weight' not in f['fits/1'] and list(f['fits/1/bytes']) == [1, 2, 3]\n"
-             "r = f['replays/0']\n"
-             "assert r.attrs['schedule'] == 'zb-1p' and list(r['kind']) == [b'F', b'BW'] and r['count'][1] == 24\n"
-             "def check(name, x):\n"
-             "    assert not isinstance(x, h5py.Dataset) or ('unit' in x.attrs and x.attrs['description']), name\n"
-             "f.visititems(check)\n");
+    run_h5py(
+        at, "r",
+        "assert f.attrs['format'] == 'pipecast-profile' and f.attrs['format_version'] == 2\n"
+        "d = f['device'].attrs\n"
+        "assert d['name'] == 'Example GPU 80GB' and d['processors'] == 132 and d['is_complete'] == 1\n"
+        "assert d['blas'] == '' and d['copy_bytes_per_s'] == 2.5e12 and numpy.isnan(d['sm_clock_hz'])\n"
+        "k = f['kernels']\n"
+        "assert list(k['m']) == [1, 2, 2] and k['k'][0] == 2**40 and k['flops'][0] == 2**63 - 1\n"
+        "assert k['role'][0] == b'weight_gradient' and k['cache'][0] == b'hot' and k['kind'][0] == b'gemm'\n"
+        "assert k['function'][0].decode() == 'a kernel \\u00e9' and k['registers'][0] == -1\n"
+        "assert k['median_s'].attrs['unit'] == 's' and k['median_s'].attrs['description']\n"
+        "assert numpy.isnan(k['p95_s'][0]) and k['p95_s'].attrs['missing'] == 'NaN'\n"
+        "s = f['samples/seconds']\n"
+        "assert list(s[k['first_sample'][1]:][:k['samples'][1]]) == [1.25e-3, 1.75e-3, 1e-6]\n"
+        "t = f['transfers']\n"
+        "assert list(t['size_bytes']) == [1024, 2048] and t['collective'][0] == b'all_reduce'\n"
+        "g = f['fits/0']\n"
+        "assert f['fits'].attrs['count'] == 2 and g.attrs['form'] == 'gemm' and g.attrs['cache'] == 'hot'\n"
+        "assert g.attrs['subject'] == 'gemm_forward' and g.attrs['cv_median'] == 0.03\n"
+        "n = g.attrs['parameter_count']\n"
+        "c = g['covariance'][:].reshape(n, n)\n"
+        "assert numpy.allclose(numpy.sqrt(c.diagonal()), g['parameter_standard_error'][:]) and c[0, 1] == 0.125\n"
+        "assert g['parameter_name'][1] == b'ramp' and g['parameter_unit'][1] == b'k'\n"
+        "assert list(g['n']) == [3 + 4 * i for i in range(7)] and list(g['weight'])[0] == -3\n"
+        "assert 'weight' not in f['fits/1'] and list(f['fits/1/bytes']) == [1, 2, 3]\n"
+        "r = f['replays/0']\n"
+        "assert r.attrs['schedule'] == 'zb-1p' and list(r['kind']) == [b'F', b'BW'] and r['count'][1] == 24\n"
+        "u = f['tuning']\n"
+        "assert u.attrs['source'] == 'measured.csv' and u.attrs['rows'] == 12 and u.attrs['after_median'] == 0.02\n"
+        "assert numpy.isnan(u.attrs['unseen_mean']) and list(u['name'])[:2] == [b'gemm', b'attention']\n"
+        "assert list(u['value']) == [1.125, 1, 1, 1, 1, -0.25, 0] and list(u['is_fitted']) == [1, 0, 0, 0, 0, 1, 0]\n"
+        "assert list(u['is_determined'])[:1] == [1] and u['standard_error'][5] == 0.09\n"
+        "def check(name, x):\n"
+        "    assert not isinstance(x, h5py.Dataset) or ('unit' in x.attrs and x.attrs['description']), name\n"
+        "f.visititems(check)\n");
+}
+
+/* Whoever does not know of tunings reads a profile without right, and refuses one with. */
+static void only_a_tuned_profile_needs_a_newer_reader(void **state) {
+    const folder *at = *state;
+    pc_profile profile = example_profile(), read;
+    profile.tuning = (pc_tuning){0};
+    assert_int_equal(pc_profile_write(&profile, at->file, NULL), PC_OK);
+    run_h5py(at, "r", "assert f.attrs['format_version'] == 1 and 'tuning' not in f\n");
+    assert_int_equal(pc_profile_read(at->file, &read, NULL), PC_OK);
+    assert_true(profiles_equal(&profile, &read) && !read.tuning.is_there);
+    pc_profile_free(&read);
+    pc_profile_free(&profile);
 }
 
 /* ---- the hash ---- */
@@ -173,6 +192,9 @@ static void the_hash_is_of_what_counts(void **state) {
     CHANGE(x.fit[1].residual_deviation, 0.5);
     CHANGE(x.fit_count, 1);
     CHANGE(x.device.name[0], 'e');
+    CHANGE(x.tuning.number[PC_TUNED_MEMORY].value, 1.5);
+    x.tuning.rows = 13; /* to whom it was fitted changes nothing */
+    assert_hash(&x, hash, true);
     pc_profile_free(&x);
 }
 
@@ -220,6 +242,7 @@ int main(void) {
         TEST(a_profile_may_be_empty),
         TEST(the_same_profile_gives_the_same_bytes),
         TEST(h5py_reads_all_of_it),
+        TEST(only_a_tuned_profile_needs_a_newer_reader),
         TEST(the_hash_is_of_what_counts),
         cmocka_unit_test(profiles_are_of_one_gpu),
         cmocka_unit_test(what_another_measured_is_added),

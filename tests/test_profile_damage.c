@@ -54,8 +54,8 @@ static void profiles_are_no_results(void **state) {
 static void a_newer_profile_is_refused(void **state) {
     const folder *at = *state;
     assert_int_equal(write_profile(at->file, NULL), PC_OK);
-    run_h5py(at, "r+", "f.attrs['format_version'] = 2");
-    assert_unreadable(at->file, "format version 2, from a newer pipecast; this one reads up to 1");
+    run_h5py(at, "r+", "f.attrs['format_version'] = 3");
+    assert_unreadable(at->file, "format version 3, from a newer pipecast; this one reads up to 2");
 }
 
 static void a_profile_that_cannot_be_written_leaves_what_was_there(void **state) {
@@ -135,6 +135,18 @@ static const struct change {
     {"f['fits/0/weight'][2] = float('nan')", "'fits/0/weight'"},
     {"del f['fits/0/weight']; f['fits/0/weight'] = [1.0]", "'fits/0/weight'"},
     {"f['fits/0'].attrs['residual_deviation'] = -0.5", "'fits/0/residual_deviation'"},
+    {"del f['tuning/value']", "'tuning/value'"},
+    {"del f['tuning'].attrs['rows']", "'tuning/rows'"},
+    {"f['tuning'].attrs['rows'] = -1", "'tuning/rows'"},
+    {"f['tuning'].attrs['scatter'] = float('nan')", "'tuning/scatter'"},
+    {"f['tuning'].attrs['before_mean'] = -2.0", "'tuning/before_mean'"},
+    {"f['tuning/value'][0] = float('nan')", "'tuning/value'"},
+    {"f['tuning/value'][0] = 0", "'tuning/value': gemm is 0; expected 0.2 to 5"},
+    {"f['tuning/value'][5] = 1.5", "'tuning/value': overlap is 1.5; expected -1 to 1"},
+    {"f['tuning/name'][1] = b'gemm'", "'tuning/name': row 2 says 'gemm'; expected 'attention'"},
+    {"f['tuning/is_fitted'][1] = 2", "'tuning/is_fitted'"},
+    {"x = f['tuning/value'][:6]\ndel f['tuning/value']\nf['tuning/value'] = x", "'tuning/value'"},
+    {"del f['tuning']", "group 'tuning'"},
     {"del f['replays/0/kind']; f['replays/0/kind'] = numpy.array([b'F'] * 3)", "'replays/0/count'"},
     {"for n in ('kind', 'count', 'measured_s', 'simulated_s'):\n"
      "    x = f['replays/0/' + n][:1]\n    del f['replays/0/' + n]\n    f['replays/0/' + n] = numpy.repeat(x, 9)",

@@ -70,6 +70,21 @@ static void test_gives_way(void **state) {
     pc_run_spec_free(&spec);
 }
 
+/* What a profile may have measured itself: whoever opens it learns what the machine's file says, and what the scenario
+ * says of it and not its software alone. */
+static void test_beside_a_profile(void **state) {
+    (void)state;
+    pc_run_spec spec = SPEC_WITH(CLUSTER, "setting.software=mosaic", "setting.profile=own.h5");
+    assert_true(spec.iteration.machine.gpu.attention_efficiency == 0.4 && spec.iteration.machine.gpu.unfused == 1.5);
+    assert_true(spec.beside_profile.own.attention_efficiency == 0.6 && spec.beside_profile.own.unfused == 0);
+    assert_null(spec.beside_profile.said);
+    pc_run_spec_free(&spec);
+    spec = SPEC_WITH(CLUSTER, "setting.software=mosaic", "setting.profile=own.h5", "setting.unfused=2");
+    assert_true(spec.iteration.machine.gpu.unfused == 2);
+    assert_string_equal(spec.beside_profile.said, "unfused");
+    pc_run_spec_free(&spec);
+}
+
 /* Without a software all is as the machine's file has it. */
 static void test_without(void **state) {
     (void)state;
@@ -110,8 +125,6 @@ static void test_refusals(void **state) {
     ASSERT_REFUSED("--set setting.software=torchtitan-compiled: setting.software: flash-2: how fast it is on mi300x is "
                    "not known",
                    CLUSTER, "setting.machine=mi300x", "setting.software=torchtitan-compiled");
-    ASSERT_REFUSED("--set setting.unfused=2: setting.unfused: stands beside a profile", CLUSTER,
-                   "setting.profile=own.h5", "setting.unfused=2");
     ASSERT_REFUSED("--set setting.unfused=0.5: setting.unfused: 0.5", CLUSTER, "setting.unfused=0.5");
 }
 
@@ -136,6 +149,7 @@ int main(void) {
         cmocka_unit_test(test_sets_what_is_not_given),
         cmocka_unit_test(test_sets_what_has_meaning),
         cmocka_unit_test(test_gives_way),
+        cmocka_unit_test(test_beside_a_profile),
         cmocka_unit_test(test_without),
         cmocka_unit_test(test_is_swept),
         cmocka_unit_test(test_refusals),

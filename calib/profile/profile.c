@@ -16,6 +16,12 @@ void pc_profile_free(pc_profile *profile) {
     *profile = (pc_profile){0};
 }
 
+bool pc_profile_has_kernels(const pc_profile *profile) {
+    for (int64_t i = 0; i < profile->fit_count; i++)
+        if (profile->fit[i].key.form != PC_FIT_TRANSFER) return true;
+    return false;
+}
+
 /* ---- appending ---- */
 
 /* Room for `more` elements of `size` bytes in an array that holds `count` and has room for *room. */

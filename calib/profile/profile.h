@@ -7,6 +7,7 @@
 #define PC_CALIB_PROFILE_PROFILE_H
 
 #include "calib/fit/fit.h"
+#include "calib/profile/tuning.h"
 #include "engine/error.h"
 #include "models/workload/operation.h"
 
@@ -17,7 +18,8 @@
 extern "C" {
 #endif
 
-enum { PC_PROFILE_VERSION = 1 };
+/* Files without a tuning are of version 1: whoever does not know tunings reads them right. */
+enum { PC_PROFILE_VERSION = 2, PC_PROFILE_VERSION_UNTUNED = 1 };
 
 /* Where the numbers come from. Empty texts and zeros: not known (others' measurements say little of their device). */
 typedef struct pc_profile_device {
@@ -106,9 +108,14 @@ typedef struct pc_profile {
     int64_t fit_count, fit_room;
     pc_replay_report *replay;
     int64_t replay_count, replay_room;
+    pc_tuning tuning; /* of what it says, or, where it has no kernels, of the machine's file */
 } pc_profile;
 
 void pc_profile_free(pc_profile *profile); /* zeroes it */
+
+/* Whether kernels were measured and fitted: if not, the machine's roofline answers, with what the setting says of it.
+ */
+bool pc_profile_has_kernels(const pc_profile *profile);
 
 /* Append a copy; PC_ERROR_NO_MEMORY, and the profile as it was. `samples` may be NULL (seconds.count is then kept as it
  * is, first_sample -1). pc_profile_add_fit takes over the fit's arrays. */
@@ -133,7 +140,7 @@ pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
  * a guess: PC_ERROR_INPUT says so). */
 pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
 
-/* A hash of all that decides what a simulation gets from it: device and fits. As 16 hexadecimal digits. */
+/* A hash of all that decides what a simulation gets from it: device, fits and tuning. As 16 hexadecimal digits. */
 void pc_profile_hash(const pc_profile *profile, char hash[17]);
 
 #ifdef __cplusplus

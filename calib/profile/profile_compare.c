@@ -113,8 +113,20 @@ static void add_alone(pc_text *text, const pc_profile *of, const pc_profile *oth
     }
 }
 
+/* What changes nothing where a profile has none. */
+static double tuned(const pc_profile *profile, pc_tuned which) {
+    return profile->tuning.is_there ? profile->tuning.number[which].value : pc_tuned_nothing(which);
+}
+
+static void add_tuning(pc_text *text, const pc_profile *a, const pc_profile *b) {
+    for (pc_tuned i = 0; i < PC_TUNED; i++)
+        if (tuned(a, i) != tuned(b, i))
+            pc_text_printf(text, "tuned %-10s%.4g -> %.4g\n", pc_tuned_rule_of(i)->name, tuned(a, i), tuned(b, i));
+}
+
 static void add_table(pc_text *text, const pc_profile *a, const pc_profile *b) {
     add_device(text, a, b);
+    add_tuning(text, a, b);
     for (int64_t i = 0; i < a->fit_count; i++) {
         const pc_fit *other = find_like(b, &a->fit[i]);
         if (other) add_fit(text, &a->fit[i], other);
@@ -175,6 +187,16 @@ static void add_json_alone(pc_text *text, const char *key, const pc_profile *of,
     pc_text_printf(text, "]");
 }
 
+/* Nothing if neither is tuned. */
+static void add_json_tuning(pc_text *text, const pc_profile *a, const pc_profile *b) {
+    if (!a->tuning.is_there && !b->tuning.is_there) return;
+    pc_text_printf(text, ", \"tuning\": {");
+    for (pc_tuned i = 0; i < PC_TUNED; i++)
+        pc_text_printf(text, "%s\"%s\": {\"first\": %.17g, \"second\": %.17g}", i ? ", " : "",
+                       pc_tuned_rule_of(i)->name, tuned(a, i), tuned(b, i));
+    pc_text_printf(text, "}");
+}
+
 static void add_json(pc_text *text, const pc_profile *a, const pc_profile *b) {
     const pc_fields *fields = &pc_profile_device_fields;
     int count = 0;
@@ -195,6 +217,7 @@ static void add_json(pc_text *text, const pc_profile *a, const pc_profile *b) {
     pc_text_printf(text, "]");
     add_json_alone(text, "only_first", a, b);
     add_json_alone(text, "only_second", b, a);
+    add_json_tuning(text, a, b);
     pc_text_printf(text, "}\n");
 }
 

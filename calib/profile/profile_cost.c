@@ -18,6 +18,7 @@ struct pc_profile_cost {
     pc_transfer_model transfers;
     pc_notes *notes;
     pc_memo *memo;
+    bool has_kernels;
 };
 
 /* ---- fits ---- */
@@ -138,13 +139,22 @@ static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operati
     return count > 0;
 }
 
-static pc_estimate answer(const void *self, const pc_operation *operation) {
-    const pc_profile_cost *cost = self;
+/* Of what nothing was measured but whole runs the roofline answers, without a word and without a memory. */
+static pc_estimate answer_untuned(const pc_profile_cost *cost, const pc_operation *operation) {
     pc_estimate estimate;
+    if (cost->profile->tuning.is_there && !cost->has_kernels)
+        return cost->roofline.kernel(cost->roofline.self, operation);
     if (pc_memo_find(cost->memo, operation, &estimate)) return estimate;
     if (!ask_profile(cost, operation, &estimate)) estimate = cost->roofline.kernel(cost->roofline.self, operation);
     pc_memo_keep(cost->memo, operation, estimate);
     return estimate;
+}
+
+static pc_estimate answer(const void *self, const pc_operation *operation) {
+    const pc_profile_cost *cost = self;
+    pc_estimate estimate = answer_untuned(cost, operation);
+    double factor = pc_tuning_factor(&cost->profile->tuning, operation->kind);
+    return (pc_estimate){factor * estimate.seconds, factor * estimate.standard_error};
 }
 
 /* ---- transfers ---- */
@@ -216,9 +226,11 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
         return pc_error_no_memory(error);
     }
     take_over_device(&profile->device, &cost->machine);
+    pc_tuning_apply(&profile->tuning, &cost->machine);
+    cost->has_kernels = pc_profile_has_kernels(profile);
     cost->roofline = pc_roofline(&cost->machine.gpu);
     cost->transfers = (pc_transfer_model){cost, collective_s, message_s};
-    cost->machine.measured = &cost->transfers;
+    if (profile->fit_count > 0 || !profile->tuning.is_there) cost->machine.measured = &cost->transfers;
     *result = cost;
     return PC_OK;
 }

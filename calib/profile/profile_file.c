@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const pc_sealed_kind profile_kind = {"pipecast-profile", "a profile", PC_PROFILE_VERSION};
+static const pc_sealed_kind untuned_kind = {"pipecast-profile", "a profile", PC_PROFILE_VERSION_UNTUNED};
 
 /* ---- writing ---- */
 
@@ -39,8 +40,19 @@ static pc_code write_samples(hid_t file, const pc_profile *profile, pc_error *er
     return code;
 }
 
+/* Nothing where there is none: the file is that of a profile without. */
+static pc_code write_tuning(hid_t file, const pc_tuning *tuning, pc_error *error) {
+    if (!tuning->is_there) return PC_OK;
+    hid_t group = pc_h5_group_create(file, "tuning");
+    if (group < 0) return fail(error);
+    pc_code code = pc_fields_put(group, &pc_profile_tuning_fields, tuning, error);
+    if (!code) code = pc_fields_write(group, &pc_profile_tuned_fields, tuning->number, PC_TUNED, error);
+    H5Gclose(group);
+    return code;
+}
+
 static pc_code write_all(hid_t file, const pc_profile *profile, pc_error *error) {
-    if (!pc_sealed_describe(file, &profile_kind)) return fail(error);
+    if (!pc_sealed_describe(file, profile->tuning.is_there ? &profile_kind : &untuned_kind)) return fail(error);
     pc_code code = write_device(file, &profile->device, error);
     if (!code)
         code = write_table(file, "kernels", &pc_profile_kernel_fields, profile->kernel, profile->kernel_count, error);
@@ -49,7 +61,8 @@ static pc_code write_all(hid_t file, const pc_profile *profile, pc_error *error)
                            error);
     if (!code) code = write_samples(file, profile, error);
     if (!code) code = pc_profile_write_fits(file, profile, error);
-    return code ? code : pc_profile_write_replays(file, profile, error);
+    if (!code) code = pc_profile_write_replays(file, profile, error);
+    return code ? code : write_tuning(file, &profile->tuning, error);
 }
 
 static pc_code make_image(const pc_profile *profile, const char *path, char **image, size_t *size, pc_error *error) {
@@ -121,6 +134,36 @@ static pc_code check_samples(const pc_profile *profile, pc_error *error) {
     return PC_OK;
 }
 
+/* The numbers are those that this program knows, in its order, each where it may be. */
+static pc_code check_tuned(const pc_tuning *tuning, pc_error *error) {
+    for (pc_tuned i = 0; i < PC_TUNED; i++) {
+        const pc_tuned_rule *rule = pc_tuned_rule_of(i);
+        const pc_tuned_number *x = &tuning->number[i];
+        if (strcmp(x->name, rule->name) != 0)
+            return pc_error_set(error, PC_ERROR_INPUT, "'tuning/name': row %d says '%s'; expected '%s'", (int)i + 1,
+                                x->name, rule->name);
+        if (!(x->value >= rule->least && x->value <= rule->most))
+            return pc_error_set(error, PC_ERROR_INPUT, "'tuning/value': %s is %g; expected %g to %g", rule->name,
+                                x->value, rule->least, rule->most);
+    }
+    return PC_OK;
+}
+
+/* There is one if the version says so. */
+static pc_code read_tuning(hid_t file, pc_tuning *tuning, pc_error *error) {
+    pc_tuning made = {.is_there = true};
+    int64_t version;
+    if (pc_h5_get_integer(file, "format_version", &version) && version == PC_PROFILE_VERSION_UNTUNED) return PC_OK;
+    hid_t group = open_group(file, "tuning", error);
+    if (group < 0) return PC_ERROR_INPUT;
+    pc_code code = pc_fields_get(group, "tuning", &pc_profile_tuning_fields, &made, error);
+    if (!code) code = pc_fields_read_known(group, "tuning", &pc_profile_tuned_fields, made.number, PC_TUNED, error);
+    if (!code) code = check_tuned(&made, error);
+    if (!code) *tuning = made;
+    H5Gclose(group);
+    return code;
+}
+
 /* Counts are what there is room for, also of what is read half. */
 static pc_code read_all(hid_t file, pc_profile *profile, pc_error *error) {
     void *rows = NULL;
@@ -138,7 +181,8 @@ static pc_code read_all(hid_t file, pc_profile *profile, pc_error *error) {
     profile->sample_room = profile->sample_count;
     if (!code) code = check_samples(profile, error);
     if (!code) code = pc_profile_read_fits(file, profile, error);
-    return code ? code : pc_profile_read_replays(file, profile, error);
+    if (!code) code = pc_profile_read_replays(file, profile, error);
+    return code ? code : read_tuning(file, &profile->tuning, error);
 }
 
 static pc_code read_file(const char *path, pc_profile *profile, pc_error *error) {

@@ -52,6 +52,9 @@ pc_code pc_profile_check_gpu(const pc_profile *profile, const char *gpu, pc_erro
         return pc_error_set(
             error, PC_ERROR_INPUT,
             "does not say which GPU it is of; expected %s: `pipecast profile fit` with --gpu %s says so", gpu, gpu);
+    if (profile->tuning.is_there)
+        return pc_error_set(error, PC_ERROR_INPUT, "is tuned to runs on the GPU %s; expected runs on the machine's, %s",
+                            name, gpu);
     return pc_error_set(
         error, PC_ERROR_INPUT,
         "is of the GPU %s; expected one of the machine's, %s (if it is one: `pipecast profile fit` with "

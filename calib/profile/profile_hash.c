@@ -56,8 +56,16 @@ static uint64_t add_fit(uint64_t hash, const pc_fit *fit) {
     return add_reals(add_integer(hash, fit->weight != NULL), fit->weight, fit->weight ? fit->count : 0);
 }
 
+/* Whom it was fitted to changes nothing. */
+static uint64_t add_tuning(uint64_t hash, const pc_tuning *tuning) {
+    if (!tuning->is_there) return hash;
+    for (pc_tuned i = 0; i < PC_TUNED; i++)
+        hash = add_reals(add_text(hash, tuning->number[i].name), &tuning->number[i].value, 1);
+    return hash;
+}
+
 void pc_profile_hash(const pc_profile *profile, char hash[17]) {
     uint64_t sum = add_device(PC_SEALED_HASH_START, &profile->device);
     for (int64_t i = 0; i < profile->fit_count; i++) sum = add_fit(sum, &profile->fit[i]);
-    snprintf(hash, 17, "%016" PRIx64, sum);
+    snprintf(hash, 17, "%016" PRIx64, add_tuning(sum, &profile->tuning));
 }

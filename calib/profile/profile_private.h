@@ -20,6 +20,8 @@ extern const pc_fields pc_profile_transfer_fields; /* of pc_transfer_measurement
 extern const pc_fields pc_profile_fit_fields;      /* of pc_fit: all but its arrays */
 extern const pc_fields pc_profile_replay_fields;   /* of pc_replay_report: all but its passes */
 extern const pc_fields pc_profile_pass_fields;     /* of pc_replay_pass_report */
+extern const pc_fields pc_profile_tuning_fields;   /* of pc_tuning: all but its numbers */
+extern const pc_fields pc_profile_tuned_fields;    /* of pc_tuned_number */
 
 const char *pc_fit_form_name(pc_fit_form form); /* "transfer", "gemm" */
 

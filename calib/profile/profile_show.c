@@ -189,6 +189,10 @@ static void add_table(pc_text *text, const pc_profile *profile) {
     add_device(text, profile);
     for (int64_t i = 0; i < profile->fit_count; i++) add_fit(text, &profile->fit[i]);
     for (int64_t i = 0; i < profile->replay_count; i++) add_replay(text, &profile->replay[i]);
+    if (profile->tuning.is_there) {
+        pc_text_printf(text, "\ntuning\n");
+        pc_tuning_add_table(text, &profile->tuning);
+    }
 }
 
 /* ---- CSV ---- */
@@ -221,9 +225,9 @@ static void add_csv_fit(pc_text *text, const pc_fit *fit) {
 }
 
 static void add_csv(pc_text *text, const pc_profile *profile) {
-    pc_text_printf(text, "fit,form,parameter,unit,points,value,standard_error,residual_deviation,cv_median,cv_p95,"
-                         "cv_coverage\n");
+    pc_text_printf(text, "%s", PC_PROFILE_CSV_HEADER);
     for (int64_t i = 0; i < profile->fit_count; i++) add_csv_fit(text, &profile->fit[i]);
+    if (profile->tuning.is_there) pc_tuning_add_csv(text, "tuning", &profile->tuning);
 }
 
 /* ---- JSON ---- */
@@ -332,6 +336,18 @@ static void add_json_replay(pc_text *text, const pc_replay_report *report) {
     pc_text_printf(text, "]}");
 }
 
+void pc_tuning_add_json(pc_text *text, const pc_tuning *tuning) {
+    pc_text_printf(text, "{");
+    add_json_fields(text, &pc_profile_tuning_fields, tuning);
+    pc_text_printf(text, ", \"numbers\": [");
+    for (pc_tuned i = 0; i < PC_TUNED; i++) {
+        pc_text_printf(text, "%s{", i ? ", " : "");
+        add_json_fields(text, &pc_profile_tuned_fields, &tuning->number[i]);
+        pc_text_printf(text, "}");
+    }
+    pc_text_printf(text, "]}");
+}
+
 /* The whole profile but its raw samples, one object and a newline. */
 static void add_json(pc_text *text, const pc_profile *profile) {
     char hash[17];
@@ -347,7 +363,12 @@ static void add_json(pc_text *text, const pc_profile *profile) {
         pc_text_printf(text, "%s\n    ", i ? "," : "");
         add_json_replay(text, &profile->replay[i]);
     }
-    pc_text_printf(text, "%s]\n}\n", profile->replay_count ? "\n  " : "");
+    pc_text_printf(text, "%s]", profile->replay_count ? "\n  " : "");
+    if (profile->tuning.is_there) {
+        pc_text_printf(text, ",\n  \"tuning\": ");
+        pc_tuning_add_json(text, &profile->tuning);
+    }
+    pc_text_printf(text, "\n}\n");
 }
 
 /* ---- all ---- */

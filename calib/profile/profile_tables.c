@@ -167,9 +167,44 @@ static const pc_field pass_fields[] = {
     P("simulated_s", simulated_s, REAL, "s", "mean of a pass"),
 };
 
+#define U(column, member, kind, unit, text) FIELD(pc_tuning, column, member, kind, unit, text)
+#define E(column, member, text)             FROM(-1, pc_tuning, column, member, ANY, "1", text)
+static const pc_field tuning_fields[] = {
+    U("pipecast", pipecast, TEXT, "", "version that fitted"),
+    U("source", source, TEXT, "", "where the runs are from"),
+    U("only", only, TEXT, "", "which of them; empty: all"),
+    U("base", base, TEXT, "", "hash of the profile that it is over; empty: the machine's file"),
+    U("rows", rows, INT64, "1", "runs that it was fitted to"),
+    U("configurations", configurations, INT64, "1", "different ones of them"),
+    U("left_out", left_out, INT64, "1", "runs that it was not fitted to"),
+    U("folds", folds, INT64, "1", "of the cross-validation; 0: too few configurations"),
+    U("scatter", scatter, REAL, "1", "robust, of log(forecast / measured), that is left"),
+    E("before_mean", before.mean, "mean size of forecast over measured, less one, as the base has it"),
+    E("before_median", before.median, "the median of these"),
+    E("before_bias", before.bias, "the mean error"),
+    E("after_mean", after.mean, "the same with what was fitted"),
+    E("after_median", after.median, "the same with what was fitted"),
+    E("after_bias", after.bias, "the same with what was fitted"),
+    E("unseen_mean", unseen.mean, "the same of configurations that the fit had not seen"),
+    E("unseen_median", unseen.median, "the same of configurations that the fit had not seen"),
+    E("unseen_bias", unseen.bias, "the same of configurations that the fit had not seen"),
+};
+
+#define N(column, member, kind, unit, text) FIELD(pc_tuned_number, column, member, kind, unit, text)
+static const pc_field tuned_fields[] = {
+    N("name", name, TEXT, "", "which number"),
+    FROM(-1000, pc_tuned_number, "value", value, REAL, "", "a factor, or what is added"),
+    N("prior_width", prior_width, REAL, "", "standard deviation before any run was seen: of a factor its logarithm's"),
+    N("standard_error", standard_error, REAL, "", "of the value; 0: not fitted"),
+    N("is_fitted", is_fitted, FLAG, "1", "0: left as the base has it"),
+    N("is_determined", is_determined, FLAG, "1", "whether the runs say more of it than was known before"),
+};
+
 const pc_fields pc_profile_device_fields = FIELDS(device_fields, pc_profile_device);
 const pc_fields pc_profile_kernel_fields = FIELDS(kernel_fields, pc_kernel_measurement);
 const pc_fields pc_profile_transfer_fields = FIELDS(transfer_fields, pc_transfer_measurement);
 const pc_fields pc_profile_fit_fields = FIELDS(fit_fields, pc_fit);
 const pc_fields pc_profile_replay_fields = FIELDS(replay_fields, pc_replay_report);
 const pc_fields pc_profile_pass_fields = FIELDS(pass_fields, pc_replay_pass_report);
+const pc_fields pc_profile_tuning_fields = FIELDS(tuning_fields, pc_tuning);
+const pc_fields pc_profile_tuned_fields = FIELDS(tuned_fields, pc_tuned_number);

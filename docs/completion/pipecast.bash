@@ -41,7 +41,7 @@ _pipecast_options() {
         ;;
     profile)
         echo --output= -o= --format= --figure= --fit= --device= --gpu= --processors= --collective= --link= --ranks= \
-            --nodes= --help -h
+            --nodes= --parameters= --by= --profile= --set= --allow-outside --jobs= -j= --quiet -q --help -h
         ;;
     list) echo --format= --help -h ;;
     esac
@@ -145,6 +145,8 @@ _pipecast_values() {
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
     calibrate:--attention-library) _pipecast_files .so ;;
+    profile:--parameters) _pipecast_words --list gemm attention memory launch network overlap overhead ;;
+    profile:--profile) _pipecast_files .h5 ;;
     profile:--link) _pipecast_words nvlink pcie network loopback ;;
     run:--* | plan:--*) _pipecast_words $(_pipecast_flags "$1" "$2=") ;;
     esac
@@ -161,7 +163,7 @@ _pipecast_operands() {
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
     list:0) _pipecast_words schedules models machines software scenarios keys ;;
-    profile:0) _pipecast_words show fit compare ;;
+    profile:0) _pipecast_words show fit tune compare ;;
     profile:*) _pipecast_files .h5 .csv .txt ;;
     esac
     return 0

@@ -23,6 +23,17 @@
 extern "C" {
 #endif
 
+/* What files say of the kernels and the host of the machine's GPU, and of that of bad days: it holds where a profile
+ * has measured kernels. `said` is the first key by which the scenario says otherwise, which has no place beside such a
+ * profile; NULL: none. Static storage. */
+typedef struct pc_gpu_kernels {
+    double attention_efficiency, unfused, launch_s;
+} pc_gpu_kernels;
+typedef struct pc_run_kernels {
+    pc_gpu_kernels own, other;
+    const char *said;
+} pc_run_kernels;
+
 /* Everything a run depends on. Owns its costs and lists: pc_run_spec_free. NaN and -1 are "not given". */
 typedef struct pc_run_spec {
     const pc_generator *generator;
@@ -42,13 +53,14 @@ typedef struct pc_run_spec {
     pc_costs costs;              /* empty where is_cluster */
     int64_t *memory_limit_bytes; /* [devices], of given costs: pc_memory_limit's; NULL: none; owned */
     bool is_cluster;
-    pc_iteration_spec iteration; /* where is_cluster; its lists are those below */
-    const char *profile_path;    /* where measured costs are to come from, as it counts from where we are; NULL: the
-                                  * roofline. Borrowed from the scenario */
-    const pc_cost_model *cost;   /* of the kernels, made of that profile by who runs this, and `iteration.machine` with
-                                  * it; NULL: the roofline. Borrowed */
-    uint64_t profile_hash;       /* 0: none */
-    int32_t *layers_of_part;     /* or NULL; owned, as the next */
+    pc_iteration_spec iteration;   /* where is_cluster; its lists are those below */
+    const char *profile_path;      /* where measured costs are to come from, as it counts from where we are; NULL: the
+                                    * roofline. Borrowed from the scenario */
+    pc_run_kernels beside_profile; /* where there is one */
+    const pc_cost_model *cost; /* of the kernels, made of that profile by who runs this, and `iteration.machine` with
+                                * it; NULL: the roofline. Borrowed */
+    uint64_t profile_hash;     /* 0: none */
+    int32_t *layers_of_part;   /* or NULL; owned, as the next */
     pc_recompute *recompute_of_part;
     bool has_profile_jitter; /* passes are to scatter as that profile's kernels do: who opens it fills in
                               * iteration.bad_days.passes */

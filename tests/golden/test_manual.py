@@ -196,6 +196,7 @@ class Completion(Options):
         flags = [line.split()[0] for line in run("list", "keys", "--format", "flags").stdout.splitlines()]
         own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making=", "--goal=", "--robust=", "--jitter=", "--gpu-jitter=",
                "--slow-factor=", "--slow-stage=", "--samples="}  # of `schedule`, too
+        own |= {"--profile="}  # of `profile tune`, too
         self.assertGreater(len(flags), 30)
         self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())
 
@@ -228,7 +229,8 @@ class Completion(Options):
             (["figure", "--style", ""], ["points", "lines", "bars"]),
             (["export", "b.h5", "--to", "c"], ["chrome", "csv"]),
             (["list", "models", ""], []),
-            (["profile", ""], ["show", "fit", "compare"]),
+            (["profile", ""], ["show", "fit", "tune", "compare"]),
+            (["profile", "tune", "--parameters", "gemm,o"], ["gemm,overlap", "gemm,overhead"]),
             (["profile", "fit", "--link", "n"], ["nvlink", "network"]),
             (["compare", "--exit-code", "--a"], ["--all"]),
         ]:

@@ -113,8 +113,8 @@ class Help(Profile):
             self.assertIn("\nexample: pipecast profile", self.good("profile", *arguments).stdout)
 
     def test_usage(self):
-        self.bad("no subcommand; expected show, fit or compare", "profile")
-        self.bad("unknown subcommand 'shw' (did you mean show?); expected show, fit or compare", "profile", "shw")
+        self.bad("no subcommand; expected show, fit, tune or compare", "profile")
+        self.bad("unknown subcommand 'shw' (did you mean show?); expected show, fit, tune or compare", "profile", "shw")
         self.bad("0 files; expected one PROFILE.h5", "profile", "show")
         self.bad("1 file; expected A.h5 B.h5", "profile", "compare", self.profile)
         self.bad("no output; expected -o PROFILE.h5", "profile", "fit", self.profile)
@@ -384,6 +384,146 @@ class Runs(Profile):
                                "--microbatch-size", "16", "--memory", "9 TB")
         self.assertRegex(warnings, r"gemm_forward bf16 cold: m 32768 \(batch 1, .*\) is 8 times above what was measured, "
                                    "1024 to 4096; the roofline goes on from there")
+
+
+class Tune(Profile):
+    """Runs that take 1.2 times what is forecast, and 0.25 s more."""
+    HEADER = "software,model,system,gpus,gbs,mbs,seq,tp,pp,step_s"
+    CLOSED = ("--set", "setting.network=closed")
+
+    def rows(self, software="megatron", system="dgx-a100"):
+        return [f"{software},{model},{system},{8 * dp},{8 * dp * rounds},1,2048,1,1,"
+                for model in ("gpt3-1.3b", "gpt3-2.7b") for dp in (1, 4) for rounds in (1, 2, 4)]
+
+    def write_table(self, name, rows):
+        self.write_in(self.folder.name, name, "\n".join([self.HEADER, *rows]) + "\n")
+        return self.path(name)
+
+    def measure(self, name, rows):
+        """The table, each row with what it is forecast at, 1.2 times and 0.25 s."""
+        path = self.write_table(name, rows)
+        scored = csv.DictReader(io.StringIO(self.good("score", path, "--format", "csv", *self.CLOSED).stdout))
+        return self.write_table(name, [row + repr(1.2 * float(x["forecast_s"]) + 0.25) for row, x in zip(rows, scored)])
+
+    def test_what_was_fitted_is_used_everywhere(self):
+        table, tuned = self.measure("m.csv", self.rows()), self.path("tuned.h5")
+        done = self.good("profile", "tune", table, "-o", tuned, *self.CLOSED)
+        self.assertEqual(done.stderr, f"pipecast: {tuned}: tuned to 12 runs\n")
+        self.assertIn("fitted to 12 runs of 12 configurations of m.csv; 0 left out", done.stdout)
+        self.assertRegex(done.stdout, r"launch +times +1, within 2.01 +1.000 +0.7  not determined by these runs\n")
+        self.assertRegex(done.stdout, r"gemm +times +1, within 1.11 +1\.\d+ +0\.\d+  yes\n")
+        self.assertRegex(done.stdout, r"unseen, 10 folds +\d\.\d%")
+        self.assertIn(done.stdout, self.good("profile", "show", tuned).stdout)
+        shown = json.loads(self.good("profile", "show", tuned, "--format", "json").stdout)["tuning"]
+        self.assertEqual([x["name"] for x in shown["numbers"]],
+                         ["gemm", "attention", "memory", "launch", "network", "overlap", "overhead"])
+        self.assertGreater(shown["before_mean"], 0.15)
+        self.assertLess(shown["after_mean"], 0.02)
+        self.assertAlmostEqual(shown["numbers"][6]["value"], 0.25, delta=0.1)
+        scored = list(csv.DictReader(io.StringIO(
+            self.good("score", table, "--format", "csv", *self.CLOSED, "--set", "setting.profile=" + tuned).stdout)))
+        mean = sum(abs(float(row["error"])) for row in scored) / 12
+        self.assertAlmostEqual(mean, shown["after_mean"], delta=1e-12)
+        one = ("--machine", "dgx-a100", "--profile", tuned, "--software", "megatron", "--global-batch", "8", "--network", "closed")
+        ran = list(csv.DictReader(io.StringIO(
+            self.good("run", "--model", "gpt3-1.3b", "--gpus", "8", "--dp", "8", *one, "--format", "csv").stdout)))
+        self.assertEqual((ran[0]["iteration_s"], len(ran[0]["profile_hash"])), (scored[0]["forecast_s"], 16))
+        self.write_in(self.folder.name, "s.yaml",
+                      "scenario: s\nsetting: {model: {from: gpt3-1.3b}, machine: dgx-a100, gpus: 8, dp: 8, software: megatron,\n"
+                      "  global_batch: 8, network: closed}\nsweep: {profile: [tuned.h5]}\n")
+        swept = list(csv.DictReader(io.StringIO(self.good("run", self.path("s.yaml"), "--format", "csv").stdout)))
+        self.assertEqual(swept[0]["iteration_s"], ran[0]["iteration_s"])
+        plans = list(csv.DictReader(io.StringIO(
+            self.good("plan", "--model", "gpt3-1.3b", "--gpus", "8", *one, "--format", "csv").stdout)))
+        self.assertEqual(min(float(plan["iteration_s"]) for plan in plans), float(plans[0]["iteration_s"]))
+        self.assertEqual({plan["profile_hash"] for plan in plans if "profile_hash" in plan} - {ran[0]["profile_hash"]}, set())
+
+    def test_the_same_table_gives_the_same_file(self):
+        table = self.measure("m.csv", self.rows())
+        for name, jobs in (("a.h5", "1"), ("b.h5", "3")):
+            self.good("profile", "tune", table, "-o", self.path(name), "--jobs", jobs, *self.CLOSED)
+        with open(self.path("a.h5"), "rb") as a, open(self.path("b.h5"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_by(self):
+        """Every software for itself: a file each, named for it; what has too few rows has none."""
+        rows = self.rows() + self.rows("NeMo") + self.rows("FSDP")[:2] + ["megatron,gpt3-1.3b,dgx-a100,8,8,1,2048,1,1,"]
+        table = self.measure("m.csv", rows)
+        done = self.good("profile", "tune", table, "-o", self.path("t.h5"), "--by", "software", "--parameters", "gemm,overhead",
+                         *self.CLOSED)
+        self.assertIn("software fsdp\n  2 runs to fit to: too few\n", done.stdout)
+        self.assertEqual(sorted(name for name in os.listdir(self.folder.name) if name.endswith(".h5")),
+                         ["t-megatron.h5", "t-nemo.h5"])
+        self.assertIn("fitted to 13 runs of 12 configurations of m.csv, software megatron; 0 left out", done.stdout)
+        self.assertRegex(done.stdout, r"attention +times +1, within 1.35 +1.000 +not fitted\n")
+        many = json.loads(self.good("profile", "tune", table, "--by", "software", "--format", "json", *self.CLOSED).stdout)
+        self.assertEqual([(group["only"], group["rows"], group["tuning"] is None) for group in many],
+                         [("software megatron", 13, False), ("software nemo", 12, False), ("software fsdp", 2, True)])
+        text = self.good("profile", "tune", table, "--by", "software", "--format", "csv", *self.CLOSED).stdout
+        self.assertEqual([(row["fit"], row["parameter"]) for row in csv.DictReader(io.StringIO(text))][6:8],
+                         [("megatron", "overhead"), ("nemo", "gemm")])
+
+    def test_over_a_measured_profile(self):
+        """Its fits travel along, and go on answering; the tuning is over them."""
+        table, tuned = self.measure("m.csv", self.rows()), self.path("tuned.h5")
+        done = self.good("profile", "tune", table, "-o", tuned, "--profile", self.profile, "-q", *self.CLOSED)
+        base = json.loads(self.good("profile", "show", self.profile, "--format", "json").stdout)
+        over = json.loads(self.good("profile", "show", tuned, "--format", "json").stdout)
+        self.assertIn(f"over the profile {base['hash']}\n", done.stdout)
+        self.assertEqual((over["fits"], over["kernels"], over["device"]), (base["fits"], base["kernels"], base["device"]))
+        self.assertNotEqual(over["hash"], base["hash"])
+        self.assertLess(over["tuning"]["after_mean"], over["tuning"]["before_mean"])
+        for profile, side in ((self.profile, "before"), (tuned, "after")):
+            scored = list(csv.DictReader(io.StringIO(self.good(
+                "score", table, "-q", "--format", "csv", *self.CLOSED, "--set", "setting.profile=" + profile).stdout)))
+            mean = sum(abs(float(row["error"])) for row in scored) / 12
+            self.assertAlmostEqual(mean, over["tuning"][side + "_mean"], delta=1e-12)
+        both = self.good("profile", "compare", self.profile, tuned).stdout
+        self.assertRegex(both, r"(?m)^tuned gemm +1 -> \d+\.\d+$")
+        both = json.loads(self.good("profile", "compare", tuned, self.profile, "--format", "json").stdout)["tuning"]
+        self.assertEqual((both["gemm"]["second"], both["launch"]), (1, {"first": over["tuning"]["numbers"][3]["value"], "second": 1}))
+        self.known = ("m.csv", "tuned.h5")
+        self.bad(": is tuned already; expected the profile that it was tuned over", "profile", "tune", table, "--profile", tuned)
+
+    def test_what_stands_beside_it(self):
+        """A tuning alone has measured no kernel: what the setting says of them holds. A measured profile has."""
+        table, tuned = self.measure("m.csv", self.rows()), self.path("tuned.h5")
+        self.good("profile", "tune", table, "-o", tuned, *self.CLOSED)
+        self.known = ("m.csv", "tuned.h5")
+        one = ("run", "--model", "gpt3-1.3b", "--gpus", "8", "--dp", "8", "--machine", "dgx-a100", "--global-batch", "8",
+               "--format", "csv", "-q", "--profile")
+        seconds = [float(list(csv.DictReader(io.StringIO(self.good(*one, tuned, *more).stdout)))[0]["iteration_s"])
+                   for more in ((), ("--set", "setting.unfused=2"))]
+        self.assertGreater(seconds[1], 1.02 * seconds[0])
+        self.bad("a100.h5: has measured kernels, and unfused stands beside it; expected one of the two", *one, self.profile,
+                 "--set", "setting.unfused=2")
+        self.bad("tuned.h5: is tuned to runs on the GPU a100-sxm-80gb; expected runs on the machine's, h100-sxm",
+                 *(word.replace("dgx-a100", "dgx-h100") for word in one), tuned)
+
+    def test_refusals(self):
+        table = self.measure("m.csv", self.rows())
+        rows = [row + "1.5" for row in self.rows()]
+        self.write_table("none.csv", [])
+        self.write_table("two.csv", rows[:2] + [self.rows()[2]])
+        self.write_table("full.csv", [row.replace("gpt3-1.3b", "gpt3-175b") for row in rows[:6]])
+        self.write_table("both.csv", rows + [row.replace("a100", "h100") for row in rows])
+        self.known = ("both.csv", "full.csv", "m.csv", "none.csv", "two.csv")
+        tune = ("profile", "tune")
+        self.bad("0 files; expected one MEASURED.csv", *tune)
+        self.bad("has no option --gpu", *tune, table, "--gpu", "h100-sxm")
+        self.bad("none.csv: 0 rows to fit to; expected 3 at least", *tune, "none.csv")
+        self.bad("two.csv: 2 rows to fit to, 1 without a measured time; expected 3 at least", *tune, "two.csv")
+        self.bad("full.csv: 0 rows to fit to, 6 called out of memory; expected 3 at least", *tune, "full.csv")
+        self.bad("full.csv: 0 rows to fit to in a group at most, 6 called out of memory", *tune, "full.csv", "--by", "software")
+        self.bad("both.csv:14: a run on h100-sxm behind runs on a100-sxm-80gb; expected one GPU in a fit: --by system", *tune,
+                 "both.csv")
+        self.bad("m.csv: is there already; expected the name of a new file", *tune, table, "-o", "m.csv")
+        self.bad("no/t.h5", *tune, table, "-o", "no/t.h5")
+        self.bad("profile tune: --parameters: 'speed' is none; expected some of gemm,attention,", *tune, table, "--parameters",
+                 "gemm,speed")
+        self.bad("m.csv: --by: no column 'cluster'; expected columns of the header", *tune, table, "--by", "cluster")
+        self.bad("No such file or directory", *tune, table, "--profile", "none.h5")
+        self.bad("No such file or directory", *tune, "other.csv")
 
 
 if __name__ == "__main__":

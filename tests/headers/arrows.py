@@ -27,6 +27,7 @@ WITHIN = {
         "fit": {"fit"},
         "profile": {"profile", "fit"},
         "import": {"import", "profile", "fit"},
+        "tune": {"tune"},
         "device": {"device", "profile", "fit"},
     },
 }
