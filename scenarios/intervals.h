@@ -29,8 +29,8 @@ typedef struct pc_interval_line {
     int64_t least_measured, most_measured; /* GPUs of the runs that it is learned from */
     double low, middle, high;              /* measured over forecast: quantiles of 10, 50 and 90% */
     double doubling;                       /* by how much more, relative, a doubling of GPUs beyond those may be off */
-    double pair;                           /* ratios of two forecasts of one kind, model and number of GPUs are off by
-                                            * at most this, relative, in 80% of all pairs */
+    double pair;                           /* ratios of two forecasts of one model on as many of these GPUs are off by
+                                            * at most this, relative, in 80% of the measured pairs */
     const char *basis;                     /* what it is learned from, in words */
 } pc_interval_line;
 

@@ -10,6 +10,7 @@ usage: intervals.py PIPECAST SOURCE_ROOT [--update]
 import collections
 import csv
 import datetime
+import functools
 import io
 import itertools
 import math
@@ -40,6 +41,7 @@ class Run(typing.NamedTuple):
     same: tuple  # what is equal in repetitions of one configuration
     but_gpus: tuple  # the same but for GPUs and batch
     log: float  # logarithm of measured over forecast
+    share: float = 1.0  # of its configuration: one of n repetitions is an nth
 
 
 # ---- the runs ----
@@ -120,52 +122,77 @@ def memories(pipecast, root):
 
 
 def configurations(runs):
-    """One a kind and configuration, with the median of its repetitions."""
-    found = collections.defaultdict(list)
+    """Every configuration counts once, shared by its repetitions: what is forecast is one measurement, and not their median."""
+    return [run._replace(share=1 / len(of)) for of in by(runs, lambda run: (run.kind, run.same)).values() for run in of]
+
+
+def medians(runs):
+    """One run a configuration."""
+    return [of[0]._replace(log=statistics.median(run.log for run in of), share=1.0)
+            for of in by(runs, lambda run: (run.kind, run.same)).values()]
+
+
+def count(runs):
+    """Configurations."""
+    return round(sum(run.share for run in runs))
+
+
+def by(runs, key):
+    groups = collections.defaultdict(list)
     for run in runs:
-        found[run.kind, run.same].append(run)
-    return [of[0]._replace(log=statistics.median(run.log for run in of)) for of in found.values()]
+        groups[key(run)].append(run)
+    return dict(sorted(groups.items(), key=lambda group: str(group[0])))
 
 
 # ---- quantiles ----
 
-def quantile(weighted, part):
-    """Of [(value, weight)]: the value below which a new one is with this chance, at least as far as `weighted` speak for it. Of n
-    of one weight that is the order statistic part * (n + 1), between two of them linear; None where that is before the first or
-    behind the last. Of unequal weights n is (sum w)^2 / sum w^2."""
-    ordered, total = sorted(weighted), sum(weight for _, weight in weighted)
-    count = total * total / sum(weight * weight for _, weight in ordered)
-    place, before = 0.0, None
-    for value, weight in ordered:
-        place += weight / total * count / (count + 1)
-        if place >= part - 1e-12:
+class Weighted(typing.NamedTuple):
+    """A value of a thing of this weight, of which it is a share."""
+    value: float
+    weight: float = 1.0
+    share: float = 1.0
+
+
+def quantile(values, part):
+    """The value below which a new one is with this chance, as far as `values` speak for it: None if they are too few. Of n of one
+    weight that is the order statistic part * (n + 1), between two of them linear. Of unequal weights n is (sum w)^2 / sum w^2."""
+    if not values:
+        return None
+    ordered, total = sorted(values), sum(one.weight * one.share for one in values)
+    things = total * total / sum(one.weight * one.weight * one.share for one in values)
+    if min(part, 1 - part) * (things + 1) < 1 - 1e-9:
+        return None
+    reached, before = 0.0, None
+    for one in ordered:
+        reached += one.weight * one.share / total * things / (things + 1)
+        if reached >= part - 1e-12:
             if before is None:
-                return value if place <= part + 1e-12 else None
-            return before[1] + (value - before[1]) * (part - before[0]) / (place - before[0])
-        before = place, value
-    return None
+                return one.value
+            return before[1] + (one.value - before[1]) * (part - before[0]) / (reached - before[0])
+        before = reached, one.value
+    return ordered[-1].value
 
 
 def equally(groups):
-    """Every group counts as much as any other: [(value, weight)] of [[value]]."""
-    return [(value, 1 / len(group)) for group in groups for value in group]
+    """Of [[value]]: every group counts as much as any other."""
+    return [Weighted(value, 1 / len(group)) for group in groups for value in group]
 
 
 def bounded(groups):
-    """The same, but a group counts as many as it has, as far as LEAST: no group speaks for all."""
-    return [(value, min(1, LEAST / len(group))) for group in groups for value in group]
+    """Of groups of runs: each counts as many configurations as it has, but at most LEAST: no group speaks for all."""
+    return [Weighted(run.log, min(1, LEAST / count(group)), run.share) for group in groups for run in group]
 
 
 def bound_of_kinds(groups):
-    """The size that an error of a kind not among `groups`, [[log]], has at most in 80%: of k kinds, each of weight 1 / (k + 1), with
+    """The size that an error of a kind not among `groups` of runs has at most in 80%: of k kinds, each of weight 1 / (k + 1), with
     the rest at infinity (Lee, Barber, Willett 2023, arXiv 2306.06342). None if that is there."""
     if len(groups) < KINDS_LEAST:
         return None
     reached = 0.0
-    for value, weight in sorted(equally([[abs(log) for log in group] for group in groups])):
-        reached += weight / (len(groups) + 1)
+    for size, part in sorted((abs(run.log), run.share / count(group)) for group in groups for run in group):
+        reached += part / (len(groups) + 1)
         if reached >= 1 - 2 * TAIL - 1e-12:
-            return value
+            return size
     return None
 
 
@@ -192,6 +219,9 @@ class Line(typing.NamedTuple):
         return (all(of_line in ("", of_run) for of_line, of_run in parts) and (self.least or 1) <= run.gpus
                 and run.gpus <= (self.most or run.gpus))
 
+    def kind(self):
+        return f"{self.gpu} {self.software} {self.sharding}"
+
     def width(self):
         return self.high - self.low
 
@@ -200,45 +230,39 @@ def class_of(run):
     return next(bounds for bounds in CLASSES if run.gpus <= (bounds[1] or run.gpus))
 
 
-def by(runs, key):
-    groups = collections.defaultdict(list)
-    for run in runs:
-        groups[key(run)].append(run)
-    return dict(sorted(groups.items(), key=lambda group: str(group[0])))
-
-
-def logs(groups):
-    return [[run.log for run in group] for group in groups]
-
-
 def line_of(parts, bounds, runs, quantiles):
     least, most = min(run.gpus for run in runs), max(run.gpus for run in runs)
     sources = "; ".join(sorted({run.source for run in runs}))
-    return Line(*parts, *bounds, len({run.kind for run in runs}), len(runs), least, most, *quantiles, sources)
+    return Line(*parts, *bounds, len({run.kind for run in runs}), count(runs), least, most, *quantiles, sources)
 
 
 def own_line(kind, bounds, groups):
     """Of one kind; none where there are too few."""
-    weighted = bounded(logs(groups))
+    weighted = bounded(groups)
     quantiles = [quantile(weighted, part) for part in (TAIL, 0.5, 1 - TAIL)]
     if None in quantiles:
         return []
     return [line_of(kind.split(), bounds, list(itertools.chain(*groups)), quantiles)]
 
 
+def own_lines(kind, of):
+    """Of a kind: by GPUs, and as a whole."""
+    classes = by(of, class_of)
+    cells = [line for bounds, cell in classes.items() for line in own_line(kind, bounds, [cell])]
+    return sorted(cells, key=lambda line: line.least), own_line(kind, (None, None), list(classes.values()))
+
+
 def lines_of(runs):
     """From the most special to the unknown: kinds by GPUs, kinds, families of GPUs, all."""
-    kinds = by(runs, lambda run: run.kind)
-    cells = [line for kind, of in kinds.items() for bounds, cell in by(of, class_of).items() for line in own_line(kind, bounds, [cell])]
-    whole = [line for kind, of in kinds.items() for line in own_line(kind, (None, None), list(by(of, class_of).values()))]
-    own = [*sorted(cells, key=lambda line: (line.gpu, line.software, line.sharding, line.least)), *whole]
+    made = [own_lines(kind, of) for kind, of in by(runs, lambda run: run.kind).items()]
+    own = [line for part in zip(*made) for lines in part for line in lines]
     unknown = unknown_line(runs, own)
     return [*own, *family_lines(runs, own, unknown), unknown]
 
 
 def bound_of(runs, own):
     """Of a kind that is not among the runs'; nothing is better known about it than about one of `own` lines, which are of these."""
-    bound = bound_of_kinds(logs(by(runs, lambda run: run.kind).values()))
+    bound = bound_of_kinds(list(by(runs, lambda run: run.kind).values()))
     return max([bound, *(line.width() / 2 for line in own)]) if bound is not None else None
 
 
@@ -263,32 +287,40 @@ def family_lines(runs, own, unknown):
 def doublings(runs):
     """[(kind, change of the error for a doubling of GPUs)] of neighbours that differ in GPUs, and their batch, alone."""
     found = []
-    for of in by(runs, lambda run: (run.source, run.kind, run.but_gpus)).values():
+    for of in by(medians(runs), lambda run: (run.source, run.kind, run.but_gpus)).values():
         ordered = sorted(of, key=lambda run: run.gpus)
         found += [(a.kind, abs(b.log - a.log) / math.log2(b.gpus / a.gpus)) for a, b in itertools.pairwise(ordered) if a.gpus < b.gpus]
     return found
 
 
 def pair_errors(runs):
-    """[(kind, error of the ratio)] of runs of one model on as many GPUs."""
-    return [(a.kind, abs(a.log - b.log)) for of in by(runs, lambda run: (run.source, run.kind, run.model, run.gpus)).values()
+    """[(GPU and software, error of the ratio)] of runs of one model on as many GPUs, however they are sharded."""
+    return [(part_of(a.kind), abs(a.log - b.log)) for of in by(medians(runs), lambda run: (run.source, part_of(run.kind), run.model, run.gpus)).values()
             for a, b in itertools.combinations(of, 2)]
 
 
+def part_of(kind):
+    """"h100 megatron" of "h100 megatron zero-1"."""
+    return kind.rsplit(" ", 1)[0]
+
+
 def four_fifths(found):
-    """Below which 80% lie: a function of a line; of a kind's own where there are LEAST, else of all, kinds counting equally."""
+    """Below which 80% lie: a function of a kind; of a kind's own where there are LEAST, else of all, kinds counting equally."""
     kinds = {kind: [value for _, value in of] for kind, of in by(found, lambda one: one[0]).items()}
     own = {kind: quantile(equally([of]), 0.8) for kind, of in kinds.items() if len(of) >= LEAST}
     other = quantile(equally(kinds.values()), 0.8) if kinds else 0.0
-    return lambda line: own.get(f"{line.gpu} {line.software} {line.sharding}", other)
+    return lambda kind: own.get(kind, other)
 
 
 def doubling_of(runs):
-    return four_fifths(doublings(runs))
+    """A function of a line."""
+    found = four_fifths(doublings(runs))
+    return lambda line: found(line.kind())
 
 
 def pair_of(runs):
-    return four_fifths(pair_errors(runs))
+    found = four_fifths(pair_errors(runs))
+    return lambda line: found(part_of(line.kind()))
 
 
 # ---- does it hold? ----
@@ -301,16 +333,17 @@ def doubled(from_, to):
     return whole + ratio - 1
 
 
-def interval(line, run, doubling):
+def interval(line, run, doubling_of_line):
     """Logarithms of the ends, over the forecast."""
     beyond = (doubled(line.most_measured, run.gpus) if run.gpus > line.most_measured
               else doubled(run.gpus, line.least_measured) if run.gpus < line.least_measured else 0)
     above, below = math.expm1(line.high - line.middle), math.expm1(line.middle - line.low)
-    return line.middle - math.log1p(below + doubling * beyond), line.middle + math.log1p(above + doubling * beyond)
+    more = beyond * doubling_of_line(line) if beyond else 0
+    return line.middle - math.log1p(below + more), line.middle + math.log1p(above + more)
 
 
 class Held(typing.NamedTuple):
-    """A configuration and its interval, learned from others."""
+    """A run and its interval, learned from other configurations."""
     run: Run
     low: float
     high: float
@@ -324,16 +357,19 @@ class Held(typing.NamedTuple):
 
 
 def held_out(runs, key):
-    """Every configuration with the interval that the others give, all those of its `key` being left out."""
-    found = []
+    """Every run with the interval that the others give, all those of its `key` being left out."""
+    kinds, found = by(runs, lambda run: run.kind), []
     for out in by(runs, key).values():
         left = set(map(id, out))
-        rest = [run for run in runs if id(run) not in left]
-        lines, steps = lines_of(rest), doubling_of(rest)
+        own = {kind: own_lines(kind, [run for run in kinds[kind] if id(run) not in left]) for kind in {run.kind for run in out}}
+        rest = functools.cache(lambda left=left: [run for run in runs if id(run) not in left])
+        others = functools.cache(lambda rest=rest: lines_of(rest()))
         for run in out:
-            line = next(line for line in lines if line.fits(run))
-            found.append(Held(run, *interval(line, run, steps(line)), not line.gpu))
+            line = next((line for lines in own[run.kind] for line in lines if line.fits(run)), None)
+            line = line or next(line for line in others() if line.fits(run))
+            found.append(Held(run, *interval(line, run, lambda line, rest=rest: doubling_of(rest())(line)), not line.gpu))
     return found
+
 
 # ---- the file ----
 
@@ -374,10 +410,16 @@ def write_file(path, body):
 
 # ---- the page ----
 
+def share_inside(held):
+    """Of configurations."""
+    return sum(one.run.share for one in held if one.is_inside()) / sum(one.run.share for one in held)
+
+
 def held_line(name, held, by_model, by_source):
-    share, half = statistics.mean(map(Held.is_inside, held)), statistics.median(map(Held.half_width, held))
-    others = [percent(statistics.mean(map(Held.is_inside, of)), 0) for of in (by_model, by_source)]
-    return [name, str(len(held)), percent(share, 0), percent(half), str(sum(one.is_unknown for one in held)), *others]
+    half, unknown = statistics.median(map(Held.half_width, held)), count(one.run for one in held if one.is_unknown)
+    rows = statistics.mean(map(Held.is_inside, held))
+    return [name, str(count(one.run for one in held)), percent(share_inside(held), 0), percent(rows, 0), percent(half), str(unknown),
+            *(percent(share_inside(of), 0) for of in (by_model, by_source))]
 
 
 def sections(held):
@@ -395,8 +437,8 @@ def coverage(runs):
     lines = [held_line("**all**", *ways)]
     for heading in found[0]:
         lines += [held_line(f"{heading}: {name}", *(one[heading][name] for one in found)) for name in found[0][heading]]
-    return table(["configurations", "how many", "inside", "half width", "unknown", "inside, model left out", "inside, source left out"],
-                 lines, "lrrrrrr")
+    return table(["configurations", "how many", "inside", "of rows", "half width", "unknown", "inside, model left out", "inside, source left out"],
+                 lines, "lrrrrrrr")
 
 
 def line_name(line):
