@@ -435,8 +435,11 @@ PARTS = {"sources": sources, "gpus": gpus, "programs": programs, "scales": scale
          "worst": worst_rows, "pairs": pairs, "groups": groups, "missing": missing, "mends": mends}
 
 
+OTHERS = {"coverage": "intervals.py", "intervals": "intervals.py"}  # parts that another script makes
+
+
 def marks(part):
-    return tuple(f"<!-- {part}, made by tests/golden/scoreboard.py: {end} -->" for end in ("begin", "end"))
+    return tuple(f"<!-- {part}, made by tests/golden/{OTHERS.get(part, 'scoreboard.py')}: {end} -->" for end in ("begin", "end"))
 
 
 def part_of(text, part):
