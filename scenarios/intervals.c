@@ -85,10 +85,19 @@ static double doublings_beyond(const pc_interval_line *line, int64_t gpus) {
     return gpus < line->least_measured ? doublings(gpus, line->least_measured) : 0.0;
 }
 
+/* To five digits: no end is known to more, and who writes it has a third of the work. */
+static double rounded(double end) {
+    double scale = 1.0, unit = 1.0;
+    if (!(end > 0.0 && end < 1e22 && end > 1e-17)) return end;
+    while (end * scale < 1e4) scale *= 10.0;
+    while (end / unit >= 1e5) unit *= 10.0;
+    return floor(end * scale / unit + 0.5) / scale * unit;
+}
+
 pc_interval pc_interval_of(const pc_interval_line *line, double forecast, int64_t gpus, double error) {
     double other = NORMAL_90 * error, more = line->doubling * doublings_beyond(line, gpus);
     double above = line->high / line->middle - 1.0, below = line->middle / line->low - 1.0;
     double middle = forecast * line->middle;
-    return (pc_interval){middle / (1.0 + sqrt(below * below + other * other) + more),
-                         middle * (1.0 + sqrt(above * above + other * other) + more)};
+    return (pc_interval){rounded(middle / (1.0 + sqrt(below * below + other * other) + more)),
+                         rounded(middle * (1.0 + sqrt(above * above + other * other) + more))};
 }

@@ -65,7 +65,8 @@ typedef struct pc_interval {
  * f M / (1 + d') to f M (1 + D'), where x' = sqrt(x^2 + (1.2816 e)^2) + k doubling. `error` is e, a relative
  * standard error that no run of the line has in it, as of a profile. 1.2816 is the normal quantile of 90%. And k
  * counts the doublings of GPUs from the nearest number that was measured, between powers of two linearly. It is 0
- * within them. Only +, -, *, / and square roots: the same bits on every machine. NaN of a forecast that is NaN. */
+ * within them. Only +, -, *, / and square roots: the same bits on every machine. Both are rounded to five
+ * digits. NaN of a forecast that is NaN. */
 pc_interval pc_interval_of(const pc_interval_line *line, double forecast, int64_t gpus, double error);
 
 #ifdef __cplusplus

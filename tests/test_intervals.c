@@ -6,8 +6,9 @@
 
 #include <math.h>
 
+/* To the five digits that intervals are rounded to. */
 static bool is_near(double a, double b) {
-    return fabs(a - b) <= 1e-12 * fabs(b);
+    return fabs(a - b) <= 5.0001e-5 * fabs(b);
 }
 
 /* ---- lines ---- */
@@ -55,6 +56,16 @@ static void test_interval(void **state) {
     x = pc_interval_of(&line, 10, 64, 0.08 / 1.2815515655446004);
     assert_true(is_near(x.low, 10 / 1.17) && is_near(x.high, 11.0)); /* 0.15 and 0.08: 0.17 */
     assert_true(isnan(pc_interval_of(&line, NAN, 64, 0).low) && isnan(pc_interval_of(&line, NAN, 64, 0).high));
+}
+
+/* Whatever the size: ends at 2.00002e-6 and 2.00002e8 are 2e-6 and 2e8. */
+static void test_rounding(void **state) {
+    (void)state;
+    const pc_interval_line line = {.least_measured = 1, .most_measured = 8, .low = 1, .middle = 1, .high = 1.5};
+    for (double size = 2e-6; size < 1e9; size *= 10) {
+        pc_interval x = pc_interval_of(&line, 1.00001 * size, 8, 0);
+        assert_true(fabs(x.low / size - 1.0) < 1e-14 && fabs(x.high / size - 1.5) < 1e-14);
+    }
 }
 
 /* The middle is where errors spread from: of measured times that are 1.2 times the forecasts, 5% more or less. */
@@ -212,11 +223,17 @@ static void test_software_is_a_label(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fall_back), cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_bias),      cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_library),   cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_without),
-        cmocka_unit_test(test_profile),   cmocka_unit_test(test_software_is_a_label),
+        cmocka_unit_test(test_fall_back),
+        cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_library),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_without),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_software_is_a_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
