@@ -190,7 +190,7 @@ PC_PUBLIC void pipecast_sweep_watch(pipecast_sweep *sweep, pipecast_progress *pr
                                     pipecast_warn *warn, void *context);
 
 /* Does the runs, and gives a row for each: the columns of `pipecast run --format csv`. A run that does not fit into
- * memory or cannot be is no error but a row that says so in its column `status`. Rows stay in memory, 2.5 kB each;
+ * memory or cannot be is no error but a row that says so in its column `status`. Rows stay in memory, 3 kB each;
  * so do the traces that scenarios ask for (`trace: true`), unless there is a file. PIPECAST_ERROR_INPUT: a profile or
  * the output is not as it must be; PIPECAST_ERROR_STOPPED: `stop` said so, and with an output the same call goes on
  * from there.

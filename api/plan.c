@@ -19,7 +19,7 @@ struct pipecast_plan {
 typedef struct plan_row {
     int64_t rank;
     char rank_order[32], limits[PC_PLAN_TEXT_SIZE], behind[PC_PLAN_TEXT_SIZE];
-    int64_t overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters;
+    int64_t overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters, ties, close;
     char **sets; /* set_count of them; owned */
     int set_count;
 } plan_row;
@@ -40,6 +40,10 @@ static const pc_field plan_fields[] = {
      PC_FIELD_AT(plan_row, overlap_parameters)},
     {"limits", "", "what the iteration waits for most", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, limits)},
     {"behind", "", "by what it is behind the best plan", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, behind)},
+    {"ties", "1", "whether its interval of 80% overlaps that of the best plan", PC_FIELD_INT64,
+     PC_FIELD_AT(plan_row, ties)},
+    {"close", "1", "whether it is closer to the best plan than ratios of two such runs are forecast", PC_FIELD_INT64,
+     PC_FIELD_AT(plan_row, close)},
 };
 
 /* ---- its scenario ---- */
@@ -169,6 +173,8 @@ static pc_code describe(search *s, pc_plan_objective objective, int64_t index, p
     row->overlap_parameters = choice->overlaps_parameters;
     pc_plan_limits(plan, row->limits);
     pc_plan_behind(objective, s->found, plan, row->behind);
+    row->ties = pc_plan_ties(objective, s->found, plan);
+    row->close = pc_plan_is_close(objective, s->found, plan);
     pc_code code = pc_plan_scenario_put(s->scenario, choice, add_set, &list, error);
     return !code && list.has_failed ? pc_error_no_memory(error) : code;
 }

@@ -1,5 +1,6 @@
 /* pipecast run: all runs of some scenarios, into a table and a results file. */
 #include "cli/cli.h"
+#include "cli/doubt.h"
 #include "cli/interrupt.h"
 #include "cli/look.h"
 #include "cli/run_flags.h"
@@ -7,8 +8,8 @@
 #include "cli/utilisation.h"
 
 #include "engine/alloc.h"
-#include "results/table.h"
 #include "results/figures/scenario_charts.h"
+#include "results/table.h"
 #include "sweep/sweep.h"
 
 #include <assert.h>
@@ -192,22 +193,24 @@ static void note_assumed(const session *s, look_notes *notes) {
                           files > 1 || pc_scenario_has_models(s->scenarios[i]));
 }
 
-/* Runs that fit, by the way in which they were worked out. */
-static pc_code count_ways(const session *s, int64_t count[PC_ENGINE_WAYS], pc_error *error) {
+/* Runs that fit, by the way in which they were worked out; and what their intervals say. */
+static pc_code look_at_rows(const session *s, int64_t count[PC_ENGINE_WAYS], doubt *intervals, pc_error *error) {
     pc_run_row row;
     for (int64_t i = 0; i < pc_sweep_row_count(s->sweep); i++) {
         pc_code code = pc_sweep_row(s->sweep, i, &row, error);
         if (code) return code;
+        doubt_add(intervals, &row);
         for (int way = 0; way < PC_ENGINE_WAYS; way++)
             count[way] += row.status == PC_RUN_OK && strcmp(row.engine, pc_engine_way_name((pc_engine_way)way)) == 0;
     }
     return PC_OK;
 }
 
-static pc_code note_engine(const session *s, look_notes *notes, pc_error *error) {
+static pc_code note_rows(const session *s, look_notes *notes, pc_error *error) {
     int64_t count[PC_ENGINE_WAYS] = {0};
+    doubt intervals = {.runs = 0};
     int ways = 0;
-    pc_code code = count_ways(s, count, error);
+    pc_code code = look_at_rows(s, count, &intervals, error);
     for (int way = 0; way < PC_ENGINE_WAYS; way++) ways += count[way] > 0;
     for (int way = 0; !code && way < PC_ENGINE_WAYS; way++)
         if (count[way] > 0 && ways == 1)
@@ -215,6 +218,7 @@ static pc_code note_engine(const session *s, look_notes *notes, pc_error *error)
         else if (count[way] > 0)
             look_note(notes, "engine, %" PRId64 " run%s: %s", count[way], count[way] > 1 ? "s" : "",
                       pc_engine_way_words((pc_engine_way)way));
+    if (!code) doubt_note(&intervals, notes);
     return code;
 }
 
@@ -223,7 +227,7 @@ static pc_code print_table(session *s, pc_error *error) {
     const char *swept[PC_SCENARIO_SWEPT_MAX];
     look_notes notes = {.count = 0};
     note_assumed(s, &notes);
-    pc_code code = r->format == PC_FORMAT_TABLE ? note_engine(s, &notes, error) : PC_OK;
+    pc_code code = r->format == PC_FORMAT_TABLE ? note_rows(s, &notes, error) : PC_OK;
     if (code) return code;
     pc_table_look look = look_of(&r->look, &notes);
     look.swept = swept;

@@ -198,6 +198,13 @@ static const pc_column columns[] = {
     COLUMN(training_cost, NUMBER, "1", "the same at the price of a GPU-hour, spare nodes not counted",
            SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(goal, TEXT, "", "what the search for the schedule minimised: span, makespan or iteration; empty: no search"),
+    COLUMN(iteration_s_low, NUMBER, "s", "where the interval of 80% of iteration_s begins"),
+    COLUMN(iteration_s_high, NUMBER, "s", "where it ends"),
+    COLUMN(memory_gib_low, NUMBER, "GiB", "where the interval of 80% of memory_gib_max begins"),
+    COLUMN(memory_gib_high, NUMBER, "GiB", "where it ends"),
+    COLUMN(kind, TEXT, "", "what the run is compared as: family of GPUs, software, sharding"),
+    COLUMN(iteration_basis, TEXT, "", "the measured runs that the interval of iteration_s is learned from"),
+    COLUMN(memory_basis, TEXT, "", "the same of memory_gib_max"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -21,6 +21,9 @@ pc_code pc_plan_row_run(const pc_run_spec *spec, const pc_run_labels *labels, pc
     if (code) return code;
     pc_run_key_text(pc_run_key_of(spec), plan->row.key);
     plan->fullest = fullest_of(detail);
+    pc_interval_kind kind = pc_interval_kind_of(spec, labels->software);
+    plan->ratio_error[PC_INTERVAL_TIME] = pc_interval_find(PC_INTERVAL_TIME, &kind)->pair;
+    plan->ratio_error[PC_INTERVAL_MEMORY] = pc_interval_find(PC_INTERVAL_MEMORY, &kind)->pair;
     return PC_OK;
 }
 
@@ -109,6 +112,44 @@ void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const 
                          ours[most]);
         ours[most] = 0.0;
     }
+}
+
+/* ---- whether it is sure ---- */
+
+static double value_of(pc_plan_objective objective, const pc_plan_row *plan) {
+    double parts[PC_PLAN_KINDS], whole = 0.0;
+    const char *names[PC_PLAN_KINDS];
+    pc_plan_parts(objective, plan, parts, names);
+    for (int k = 0; k < PC_PLAN_KINDS; k++) whole += parts[k];
+    return whole;
+}
+
+/* As far apart as those of the time or the memory that it follows from. */
+static pc_interval interval_of(pc_plan_objective objective, const pc_plan_row *plan) {
+    const pc_run_row *row = &plan->row;
+    double value = value_of(objective, plan);
+    if (objective == PC_PLAN_MEMORY)
+        return (pc_interval){value * row->memory_gib_low / row->memory_gib_max,
+                             value * row->memory_gib_high / row->memory_gib_max};
+    return (pc_interval){value * row->iteration_s_low / row->iteration_s,
+                         value * row->iteration_s_high / row->iteration_s};
+}
+
+bool pc_plan_ties(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan) {
+    pc_interval theirs = interval_of(objective, best), ours = interval_of(objective, plan);
+    return plan != best && ours.low <= theirs.high && theirs.low <= ours.high;
+}
+
+/* GPUs of one family, with one software, however sharded. */
+static bool is_on_as_many(const pc_run_row *a, const pc_run_row *b) {
+    const char *sharding = strrchr(a->kind, ' ');
+    return sharding && strncmp(a->kind, b->kind, (size_t)(sharding - a->kind + 1)) == 0 && a->gpus == b->gpus;
+}
+
+bool pc_plan_is_close(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan) {
+    double beyond = value_of(objective, plan) / value_of(objective, best) - 1.0;
+    return plan != best && is_on_as_many(&best->row, &plan->row) &&
+           beyond <= best->ratio_error[objective == PC_PLAN_MEMORY ? PC_INTERVAL_MEMORY : PC_INTERVAL_TIME];
 }
 
 /* ---- rules ---- */

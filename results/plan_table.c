@@ -19,6 +19,8 @@ enum {
     EXTRA_PARAMETERS,
     EXTRA_LIMITS,
     EXTRA_BEHIND,
+    EXTRA_TIES,
+    EXTRA_CLOSE,
     EXTRA_COMMAND,
     EXTRAS
 };
@@ -30,6 +32,8 @@ static const pc_table_extra extras[EXTRAS] = {[EXTRA_RANK] = {"rank", false},
                                               [EXTRA_PARAMETERS] = {"overlap_parameters", false},
                                               [EXTRA_LIMITS] = {"limits", true},
                                               [EXTRA_BEHIND] = {"behind", true},
+                                              [EXTRA_TIES] = {"ties", false},
+                                              [EXTRA_CLOSE] = {"close", false},
                                               [EXTRA_COMMAND] = {"command", true}};
 
 /* ---- which columns ---- */
@@ -103,6 +107,10 @@ static const char *extra_text(const pc_plan_report *report, int64_t index, int e
     case EXTRA_BEHIND:
         pc_plan_behind(report->request.objectives[0], report->rows, plan, room);
         return room;
+    case EXTRA_TIES:
+        return switch_text(pc_plan_ties(report->request.objectives[0], report->rows, plan));
+    case EXTRA_CLOSE:
+        return switch_text(pc_plan_is_close(report->request.objectives[0], report->rows, plan));
     default:
         return plan->command;
     }

@@ -1,6 +1,6 @@
 /* plan_table.h: what a search for plans found, as text: a table for people, CSV and JSON for programs.
  *
- * Beside the numbers of a run, a plan has what limits it, and by what it is behind the best.
+ * Beside the numbers of a run, a plan has what limits it, by what it is behind the best, and whether that is sure.
  *
  * `limits`: of what the iteration waits for (exposed_* of columns.h) the largest, as a share of the iteration: "bubble
  * 9.1%"; behind it ", memory" where something that would be faster does not fit (pc_plan_found.memory_limits).
@@ -12,6 +12,12 @@
  * the kernels (with the setting's overhead), which have the rest. Kinds of MEMORY are what the fullest GPU holds:
  * parameters, gradients, optimizer, buffers, activations. As text, in percent and in points of v1, the largest first:
  * "+3.1%: bubble +2.4, DP +0.9, kernels -0.2"; what rounds to nothing is left out; of plan 1 it is empty.
+ *
+ * `ties`: the plan's interval of 80% (scenarios/intervals.h), of v as of the time or the memory in it, overlaps that of
+ * plan 1. Two plans share much of the model's error, so most that overlap can be told apart all the same. Hence
+ * `close`: v is beyond v1 by no more than what the ratio of two runs of one model on as many GPUs is off by in
+ * 80% of the pairs that were measured (pc_interval_line.pair). On other GPUs than plan 1, or another number of them, no
+ * plan is close. Plan 1 is neither.
  */
 #ifndef PC_RESULTS_PLAN_TABLE_H
 #define PC_RESULTS_PLAN_TABLE_H
@@ -33,10 +39,12 @@ typedef struct pc_plan_row {
     pc_plan_found found;
     pc_run_row row;           /* of the run that the plan is */
     pc_device_memory fullest; /* the stage whose GPU holds most */
+    double ratio_error[2];    /* of its kind of run, by pc_interval_quantity */
     const char *command;      /* that does this run; borrowed */
 } pc_plan_row;
 
-/* Does the run of a plan, in full, and fills in `row`, its key too, and `fullest`. `detail` is pc_run_row_make's. */
+/* Does the run of a plan, in full, and fills in `row`, its key too, `fullest` and `ratio_error`. `detail` is
+ * pc_run_row_make's. */
 pc_code pc_plan_row_run(const pc_run_spec *spec, const pc_run_labels *labels, pc_plan_row *plan, pc_run_detail *detail,
                         pc_error *error);
 
@@ -64,6 +72,10 @@ void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]);
 void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan,
                     char text[PC_PLAN_TEXT_SIZE]);
 
+/* Whether the plan ties with the best, and whether it is close to it. */
+bool pc_plan_ties(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan);
+bool pc_plan_is_close(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan);
+
 /* What most points broke a rule by, and what lifts that, if anything does: "126 layers do not divide by pp x chunks
  * (1040 points); --layout ends lifts that for 208 points". */
 void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
@@ -75,9 +87,9 @@ const char *pc_plan_objective_name(pc_plan_objective objective);
 /* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
  * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, overlap_p2p, overlap_tp,
- * overlap_gradients, overlap_parameters, limits, behind, command. JSON: an object of `scenario`, `objective`, `plans`,
- * each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`. PC_ERROR_IO if the stream
- * fails. */
+ * overlap_gradients, overlap_parameters, limits, behind, ties, close, command. JSON: an object of `scenario`,
+ * `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`.
+ * PC_ERROR_IO if the stream fails. */
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

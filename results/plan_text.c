@@ -296,17 +296,39 @@ static void add_sacrificed(const plan_table *table, pc_text *text) {
     pc_text_free(&names);
 }
 
+static const char *mark_of(const pc_plan_report *report, const pc_plan_row *plan) {
+    pc_plan_objective objective = report->request.objectives[0];
+    if (pc_plan_is_close(objective, report->rows, plan)) return "=";
+    return pc_plan_ties(objective, report->rows, plan) ? "~" : " ";
+}
+
+static void add_close(const pc_plan_report *report, pc_text *text) {
+    bool is_memory = report->request.objectives[0] == PC_PLAN_MEMORY;
+    char words[PC_PLAN_TEXT_SIZE];
+    snprintf(
+        words, sizeof words,
+        "=: closer to plan 1 than ratios of two such runs are forecast: of 80%% of the measured pairs within %.1f%%",
+        100 * report->rows[0].ratio_error[is_memory ? PC_INTERVAL_MEMORY : PC_INTERVAL_TIME]);
+    pc_lines_add_wrapped(text, words, width_of(report));
+}
+
 static void add_behind(const pc_plan_report *report, pc_text *text) {
     char behind[PC_PLAN_TEXT_SIZE];
+    bool tie = false, are_close = false;
     pc_plan_objective objective = report->request.objectives[0];
     const char *of[] = {
         [PC_PLAN_THROUGHPUT] = "time a token", [PC_PLAN_MEMORY] = "memory", [PC_PLAN_COST] = "cost a token"};
     if (report->count < 2) return;
     pc_text_printf(text, "\nagainst plan 1, %s in percent, and where it comes from:\n", of[objective]);
     for (int64_t i = 1; i < report->count; i++) {
+        const char *mark = mark_of(report, &report->rows[i]);
         pc_plan_behind(objective, report->rows, &report->rows[i], behind);
-        pc_text_printf(text, "%4" PRId64 "  %s\n", i + 1, behind);
+        pc_text_printf(text, "%4" PRId64 "%s %s\n", i + 1, mark, behind);
+        are_close = are_close || mark[0] == '=';
+        tie = tie || mark[0] == '~';
     }
+    if (tie) pc_text_printf(text, "~: its interval of 80%% overlaps that of plan 1\n");
+    if (are_close) add_close(report, text);
 }
 
 static void add_share(pc_text *text, int64_t count, const char *what, bool *any) {

@@ -2,6 +2,7 @@
 
 #include "engine/field.h"
 #include "engine/hash.h"
+#include "engine/numbers.h"
 #include "results/columns.h"
 
 #include <inttypes.h>
@@ -58,13 +59,18 @@ static const label labels_of_row[] = {
     LABEL(published_best_mfu, ANY),
 };
 
-static const pc_field layout_label = {.name = "layout", .type = PC_FIELD_TEXT, PC_FIELD_AT(pc_run_labels, layout)};
+/* Those that decide something else of it. */
+static const pc_field other_labels[] = {
+    {.name = "layout", .type = PC_FIELD_TEXT, PC_FIELD_AT(pc_run_labels, layout)},
+    {.name = "software", .type = PC_FIELD_TEXT, PC_FIELD_AT(pc_run_labels, software)},
+};
 
 uint64_t pc_run_labels_hash(const pc_run_labels *labels) {
     pc_hash hash = {1, 1};
     for (size_t i = 0; i < sizeof labels_of_row / sizeof *labels_of_row; i++)
         pc_field_hash(&labels_of_row[i].field, labels, &hash);
-    pc_field_hash(&layout_label, labels, &hash);
+    for (size_t i = 0; i < sizeof other_labels / sizeof *other_labels; i++)
+        pc_field_hash(&other_labels[i], labels, &hash);
     return hash.low ? hash.low : 1;
 }
 
@@ -79,12 +85,48 @@ static void describe_layout(const pc_run_spec *spec, const pc_run_labels *labels
     if (parts >= 1 && parts <= PC_PARTS_MAX) pc_layout_write(cut->layers_of_part, parts, row->layout);
 }
 
-void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row) {
+/* ---- intervals ---- */
+
+/* What the costs of a profile do not know; that of rooflines is in the runs that lines are learned from. */
+static double error_of_profile(const pc_run_spec *spec, const pc_run_row *row) {
+    bool is_known = spec->profile_hash != 0 && row->standard_error_s >= 0.0 && row->iteration_s > 0.0;
+    return is_known ? row->standard_error_s / row->iteration_s : 0.0;
+}
+
+static void copy_basis(char to[PC_BASIS_SIZE], const char *basis) {
+    size_t length = pc_min(strlen(basis), (size_t)PC_BASIS_SIZE - 1);
+    memcpy(to, basis, length);
+    memset(to + length, 0, PC_BASIS_SIZE - length); /* nothing is left of a longer one */
+}
+
+static void take_intervals(const pc_run_spec *spec, const char *software, pc_run_row *row) {
+    pc_interval_kind kind = pc_interval_kind_of(spec, software);
+    pc_interval_kind_text(&kind, row->kind);
+    if (row->iteration_s > 0.0) {
+        const pc_interval_line *line = pc_interval_find(PC_INTERVAL_TIME, &kind);
+        pc_interval time = pc_interval_of(line, row->iteration_s, spec->gpus, error_of_profile(spec, row));
+        row->iteration_s_low = time.low, row->iteration_s_high = time.high;
+        copy_basis(row->iteration_basis, line->basis);
+    }
+    if (row->memory_gib_max > 0.0) {
+        const pc_interval_line *line = pc_interval_find(PC_INTERVAL_MEMORY, &kind);
+        pc_interval memory = pc_interval_of(line, row->memory_gib_max, spec->gpus, 0.0);
+        row->memory_gib_low = memory.low, row->memory_gib_high = memory.high;
+        copy_basis(row->memory_basis, line->basis);
+    }
+}
+
+static void describe_labels(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row) {
     for (size_t i = 0; i < sizeof labels_of_row / sizeof *labels_of_row; i++) {
         const label *one = &labels_of_row[i];
         memcpy((char *)row + one->place, (const char *)labels + one->field.place, one->field.size);
     }
     describe_layout(spec, labels, row);
+}
+
+void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row) {
+    describe_labels(spec, labels, row);
+    if (spec->is_cluster) take_intervals(spec, labels->software, row);
 }
 
 /* ---- what was asked for ---- */
@@ -215,7 +257,8 @@ static void take_bad_days(const pc_bad_days_result *days, pc_run_row *row) {
 void pc_run_row_of(const pc_run_spec *spec, const pc_run_labels *labels, const pc_run_result *result, pc_run_row *row) {
     const pc_run_labels none = pc_run_labels_none();
     pc_run_row_clear(row);
-    pc_run_row_relabel(spec, labels ? labels : &none, row);
+    if (!labels) labels = &none;
+    describe_labels(spec, labels, row);
     describe(spec, row);
     describe_bad_days(spec, row);
     row->status = result->status;
@@ -229,6 +272,7 @@ void pc_run_row_of(const pc_run_spec *spec, const pc_run_labels *labels, const p
     take_rates(spec, result, row);
     take_bytes(result, row);
     take_bad_days(&result->bad_days, row);
+    if (spec->is_cluster) take_intervals(spec, labels->software, row);
 }
 
 pc_code pc_run_row_make(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row, pc_run_detail *detail,

@@ -4,6 +4,7 @@
 
 #include "models/training/run.h"
 #include "models/workload/layout.h"
+#include "scenarios/intervals.h"
 #include "scenarios/run_key.h"
 #include "scenarios/run_labels.h"
 
@@ -83,6 +84,10 @@ typedef struct pc_run_row {
     double failures_mean, checkpoint_interval_s;
     char engine[16]; /* pc_engine_way_name; empty if nothing was run */
     double training_days, training_cost;
+    /* Of clusters, where the run has that number: scenarios/intervals.h. */
+    double iteration_s_low, iteration_s_high, memory_gib_low, memory_gib_high;
+    char kind[PC_KIND_SIZE];
+    char iteration_basis[PC_BASIS_SIZE], memory_basis[PC_BASIS_SIZE];
 } pc_run_row;
 
 /* The row of a run, without labels where those are NULL; its key is left empty. */
@@ -92,7 +97,8 @@ void pc_run_row_of(const pc_run_spec *spec, const pc_run_labels *labels, const p
 pc_code pc_run_row_make(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row, pc_run_detail *detail,
                         pc_error *error);
 
-/* Gives a row that was worked out for another run of the same key the labels and published figures of this one. */
+/* Gives a row that was worked out for another run of the same key the labels and published figures of this one, and
+ * its intervals, which depend on the software that is named. */
 void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc_run_row *row);
 
 /* A hash of the labels: runs of one key and these labels have one row. Not 0. */

@@ -387,10 +387,17 @@ static void copy_end(char to[PC_LABEL_SIZE], const char *from) {
     snprintf(to, PC_LABEL_SIZE, "%s", from);
 }
 
+static void label_software(const char *name, pc_run_labels *labels) {
+    bool is_own = pc_library_is_path(name) || strlen(name) >= sizeof labels->software;
+    snprintf(labels->software, sizeof labels->software, "%.*s", (int)sizeof labels->software - 1,
+             is_own ? "other" : name);
+}
+
 static void label(const pc_setting *setting, const pc_run_spec *spec, pc_run_labels *labels) {
     snprintf(labels->model, sizeof labels->model, "%s", spec->iteration.model.name);
     snprintf(labels->machine, sizeof labels->machine, "%s", spec->iteration.machine.name);
     if (setting->given[PC_KEY_PROFILE]) copy_end(labels->profile, setting->value[PC_KEY_PROFILE].reference->text);
+    if (setting->given[PC_KEY_SOFTWARE]) label_software(setting->value[PC_KEY_SOFTWARE].reference->text, labels);
 }
 
 pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {

@@ -1,5 +1,6 @@
 """Writes the library of models, machines, GPUs and software as C: every YAML file of their folders as a text; and
-names.csv, which says what people call them, as a table (written_names.h).
+names.csv, which says what people call them (written_names.h), and intervals.csv, how far off forecasts were (intervals.h),
+as tables.
 
 The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
 changes its folder's time, and ninja looks at that.
@@ -40,6 +41,37 @@ def names_of(path):
     return [*lines, "};", f"const int pc_written_name_count = {len(rows)};", ""]
 
 
+QUANTITIES = {"time": "PC_INTERVAL_TIME", "memory": "PC_INTERVAL_MEMORY"}
+
+
+def scale_of(row):
+    """"on 9 to 64 GPUs", or nothing."""
+    least, most = row["least_gpus"], row["most_gpus"]
+    return "" if not least else f" on {least} to {most} GPUs" if most else f" on {least} GPUs and more"
+
+
+def basis_of(row):
+    """What the interval is learned from, in words."""
+    kind = " ".join(row[part] for part in ("gpu", "software", "sharding") if row[part])
+    count = f"{row['configurations']} configurations"
+    if not kind:
+        return f"the unknown: {count} of all {row['kinds']} kinds"
+    return f"{count} of {kind}{scale_of(row)}" if row["software"] else f"{count} of {row['kinds']} kinds on {kind}"
+
+
+def intervals_of(path):
+    """The lines of C of intervals.csv; those behind a '#' are its words."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    lines = ["const pc_interval_line pc_interval_lines[] = {"]
+    for row in rows:
+        numbers = [row[name] or "0" for name in ("least_gpus", "most_gpus", "least_measured", "most_measured", "low",
+                                                 "middle", "high", "doubling", "pair")]
+        texts = [f'"{row[name]}"' for name in ("gpu", "software", "sharding")]
+        lines.append(f"    {{{', '.join([QUANTITIES[row['quantity']], *texts, *numbers])},\n     \"{basis_of(row)}\"}},")
+    return [*lines, "};", f"const int pc_interval_line_count = {len(rows)};", ""]
+
+
 def write_if_changed(path, text):
     """Leaves the time of a file that is as it should be, so that nothing is compiled again for it."""
     if not path.exists() or path.read_text() != text:
@@ -49,8 +81,8 @@ def write_if_changed(path, text):
 def main(folder, output, depfile):
     lines, inputs = [
         "/* Made by scenarios/embed.py. */", '#include "scenarios/library_private.h"',
-        '#include "scenarios/written_names.h"', ""
-    ], [folder / "names.csv"]
+        '#include "scenarios/intervals.h"', '#include "scenarios/written_names.h"', ""
+    ], [folder / "names.csv", folder / "intervals.csv"]
     counts = []
     for kind, name in KINDS:
         files = sorted((folder / name).glob("*.yaml"), key=lambda path: path.stem)
@@ -63,7 +95,7 @@ def main(folder, output, depfile):
     lines += [f"    [{kind}] = {kind.lower()}," for kind, _ in KINDS] + ["};"]
     lines.append("const int pc_library_embedded_count[PC_LIBRARY_KINDS] = {")
     lines += [f"    [{kind}] = {count}," for (kind, _), count in zip(KINDS, counts)] + ["};", ""]
-    lines += names_of(folder / "names.csv")
+    lines += names_of(folder / "names.csv") + intervals_of(folder / "intervals.csv")
     write_if_changed(output, "\n".join(lines))
     depfile.write_text(f"{output}: " + " ".join(str(path).replace(" ", "\\ ") for path in inputs) + "\n")
 

@@ -230,7 +230,11 @@ static pc_code take_row(void *context, const pc_run_spec *spec, const pc_run_row
         snprintf(row->message, sizeof row->message, "%s", found->message);
     }
     row->forecast_s = found->iteration_s;
+    row->forecast_low_s = found->iteration_s_low, row->forecast_high_s = found->iteration_s_high;
     row->forecast_gib = found->memory_gib_max;
+    row->forecast_gib_low = found->memory_gib_low, row->forecast_gib_high = found->memory_gib_high;
+    snprintf(row->kind, sizeof row->kind, "%s", found->kind);
+    snprintf(row->basis, sizeof row->basis, "%s", found->iteration_basis);
     s->done++;
     if (s->sink->progress) s->sink->progress(s->sink->context, s->done, s->to_do);
     return PC_OK;

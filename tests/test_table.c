@@ -31,7 +31,8 @@ static const char *const column_names[] = {
     "iteration_p99_low_s", "iteration_p99_high_s", "goodput_mean", "goodput_mean_error", "goodput_p05",
     "goodput_p05_low", "goodput_p05_high", "goodput_p50", "goodput_p50_low", "goodput_p50_high", "goodput_p95",
     "goodput_p95_low", "goodput_p95_high", "failures_mean", "checkpoint_interval_s", "layout", "parameters",
-    "engine", "training_days", "training_cost", "goal",
+    "engine", "training_days", "training_cost", "goal", "iteration_s_low", "iteration_s_high", "memory_gib_low",
+    "memory_gib_high", "kind", "iteration_basis", "memory_basis",
 };
 /* clang-format on */
 

@@ -270,7 +270,7 @@ static void names_that_are_none_are_refused(void **state) {
     static const char *const near[][2] = {
         {"itration_s", " (did you mean iteration_s?)"},
         {"tokens_per_s", " (did you mean tokens_per_s_per_gpu?)"},
-        {"memory", " (did you mean memory_peak_s, memory_gib_max or memory_limit_gib?)"},
+        {"memory", " (did you mean memory_peak_s, memory_basis or memory_gib_max?)"},
         {"tpp", " (did you mean tp or pp?)"},
         {"xyzzy", ""},
         {"%s%n", ""},

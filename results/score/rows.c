@@ -29,6 +29,12 @@ static const pc_field fields[] = {
     {"error", "1", "forecast over measured time, less one", PC_FIELD_NUMBER, AT(error)},
     {"memory_gib_forecast", "GiB", "memory of the fullest GPU as forecast", PC_FIELD_NUMBER, AT(forecast_gib)},
     {"memory_error", "1", "forecast over measured memory, less one", PC_FIELD_NUMBER, AT(memory_error)},
+    {"memory_gib_low", "GiB", "where an interval of 80% of the memory begins", PC_FIELD_NUMBER, AT(forecast_gib_low)},
+    {"memory_gib_high", "GiB", "where it ends", PC_FIELD_NUMBER, AT(forecast_gib_high)},
+    {"kind", "", "what the run is compared as: family of GPUs, software, sharding", PC_FIELD_TEXT, AT(kind),
+     .is_optional = true},
+    {"basis", "", "the measured runs that the interval of the time is learned from", PC_FIELD_TEXT, AT(basis),
+     .is_optional = true},
     {"message", "", "why it is infeasible or out of memory", PC_FIELD_TEXT, AT(message), .is_optional = true},
 };
 

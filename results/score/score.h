@@ -7,6 +7,7 @@
 
 #include "engine/error.h"
 #include "engine/field.h"
+#include "scenarios/intervals.h"
 #include "scenarios/measured.h"
 
 #include <stdbool.h>
@@ -40,6 +41,8 @@ typedef struct pc_score_row {
     double forecast_gib;
     double forecast_gib_low, forecast_gib_high; /* likewise */
     double memory_error;
+    char kind[PC_KIND_SIZE]; /* what it is compared as, and what its intervals are learned from (intervals.h) */
+    char basis[PC_BASIS_SIZE];
 } pc_score_row;
 
 /* The columns that stand behind the table's own, `*count`: names, units, words, places in pc_score_row. Static

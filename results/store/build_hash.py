@@ -1,6 +1,6 @@
 """Writes a header with a hash of the sources that decide a result, and what the header depends on for the build system.
 
-Of a source its path and its bytes count; that of tests, figures, documents and the command does not, and neither does the
+Of a source its path and its bytes count, and so do those of the table that intervals come from; that of tests, figures, documents and the command does not, and neither does the
 version or the commit: what is not touched need not be simulated again.
 
 usage: build_hash.py SOURCE_ROOT HEADER DEPENDENCIES
@@ -10,13 +10,13 @@ import pathlib
 import sys
 
 FOLDERS = ("engine", "models", "storage", "calib", "scenarios", "results", "sweep")
-PICTURES = "results/figures"
+PICTURES, TABLE = "results/figures", "scenarios/intervals.csv"
 
 
 def sources(root):
-    """C sources and headers, in an order that no file system decides."""
+    """C sources, headers and the table, in an order that no file system decides."""
     found = (path for folder in FOLDERS for path in (root / folder).rglob("*.[ch]"))
-    return sorted(path for path in found if not path.is_relative_to(root / PICTURES))
+    return sorted([*(path for path in found if not path.is_relative_to(root / PICTURES)), root / TABLE])
 
 
 def main():

@@ -54,12 +54,24 @@ static digest sum_of_library(void) {
 
 /* ---- runs ---- */
 
+/* What comes of scenarios/intervals.csv changes with that file, not with the machine that works it out;
+ * test_intervals.c has it. */
+static bool is_learned(const pc_column *column) {
+    static const char *const names[] = {
+        "iteration_s_low", "iteration_s_high", "memory_gib_low", "memory_gib_high", "kind",
+        "iteration_basis", "memory_basis"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(column->field.name, names[i]) == 0) return true;
+    return false;
+}
+
 static digest sum_of_row(const pc_run_row *row) {
     digest sum = PC_SEALED_HASH_START;
     int count;
     const pc_column *columns = pc_columns(&count);
     for (int i = 0; i < count; i++) {
         char text[PC_COLUMN_TEXT_SIZE] = "";
+        if (is_learned(&columns[i])) continue;
         if (columns[i].field.type == PC_FIELD_NUMBER)
             sum = add_real(sum, pc_column_real(&columns[i], row));
         else if (columns[i].field.type == PC_FIELD_INT64)

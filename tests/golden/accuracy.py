@@ -262,17 +262,21 @@ def iterations_scenario(rows, setting):
                        "cases": [iteration_case(i, row) for i, row in enumerate(rows)]}, indent=0)
 
 
-def measured_iterations(pipecast, path, setting):
-    """Rows with names that say the cut. In the file some headers have spaces around and a '#' in front."""
+def run_iterations(pipecast, path, setting):
+    """Each row of a table of vTrain's with what `run` says of it. In the file some headers have spaces around and a '#' in front."""
     with path.open() as file:
         rows = [{key.strip(" #") if "GPUs" in key else key.strip(): value for key, value in row.items()}
                 for row in csv.DictReader(file)]
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(iterations_scenario(rows, setting))
         file.flush()
-        done = run(pipecast, file.name)
+        return list(zip(rows, run(pipecast, file.name), strict=True))
+
+
+def measured_iterations(pipecast, path, setting):
+    """Rows with names that say the cut."""
     made = []
-    for row, result in zip(rows, done, strict=True):
+    for row, result in run_iterations(pipecast, path, setting):
         one = iteration_row(result)
         one.name = (f"h {row['hidden size']} L {row['# layers']} s {row['sequence length']}: tp {result['tp']} dp "
                     f"{result['dp']} pp {result['pp']} b {result['microbatch_size']} m {result['microbatches']}")
@@ -304,19 +308,23 @@ def iterations(pipecast, root, name, title, bar, setting, lists_rows):
 
 
 # On nodes of 8 A100 with 4 NICs: everything recomputed, gradients at the end, tensor parallel all-reduces beside W.
+FROM_64_TO_256 = {"machine": "a100-hdr-4-nics", "recompute": "full", "gradient_bytes": 2,
+                  "overlap": {"p2p": False, "tp": True, "gradients": False, "parameters": False}}
+
+
 def iterations_64_to_256(pipecast, root):
-    setting = {"machine": "a100-hdr-4-nics", "recompute": "full", "gradient_bytes": 2,
-               "overlap": {"p2p": False, "tp": True, "gradients": False, "parameters": False}}
     title = "measured iterations on 64 to 256 A100 (vTrain, MICRO 2024)"
-    return iterations(pipecast, root, "iterations_64_to_256", title, 0.06, setting, True)
+    return iterations(pipecast, root, "iterations_64_to_256", title, 0.06, FROM_64_TO_256, True)
 
 
 # Composed from layers that were profiled one by one: nothing recomputed, nothing overlapped.
-def iterations_2_to_4(pipecast, root):
-    setting = {"machine": "a100-hdr-4-nics", "recompute": "none", "gradient_bytes": 2,
+FROM_2_TO_4 = {"machine": "a100-hdr-4-nics", "recompute": "none", "gradient_bytes": 2,
                "overlap": {"p2p": False, "tp": False, "gradients": False, "parameters": False}}
+
+
+def iterations_2_to_4(pipecast, root):
     title = "measured iterations on 2 to 4 A100 (vTrain, MICRO 2024)"
-    return iterations(pipecast, root, "iterations_2_to_4", title, 0.08, setting, False)
+    return iterations(pipecast, root, "iterations_2_to_4", title, 0.08, FROM_2_TO_4, False)
 
 
 def by_cut(rows):

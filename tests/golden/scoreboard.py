@@ -135,6 +135,11 @@ def is_compared(row):
     return row["error"] is not None
 
 
+def is_inside(row):
+    """Its interval of 80%, which may be learned from this very row, has the measured time."""
+    return row["forecast_s_low"] <= row["measured_s"] <= row["forecast_s_high"]
+
+
 def is_refused(row):
     """It ran, and is called out of memory or infeasible."""
     return row["status"] in ("out_of_memory", "infeasible")
@@ -277,7 +282,7 @@ def bars(said, grid):
 
 # ---- sums ----
 
-SUMS = ["rows", "asked", "mean", "median", "worst", "bias", "out of memory"]
+SUMS = ["rows", "asked", "mean", "median", "worst", "bias", "out of memory", "inside"]
 
 
 def sums(rows):
@@ -285,10 +290,10 @@ def sums(rows):
     asked, compared = [row for row in rows if is_asked(row)], [row for row in rows if is_compared(row)]
     counts = [str(len(rows)), str(len(asked))]
     if not compared:
-        return counts + [""] * 4 + [str(sum(map(is_refused, asked))) if asked else ""]
+        return counts + [""] * 4 + [str(sum(map(is_refused, asked))) if asked else "", ""]
     errors = [row["error"] for row in compared]
     return counts + [percent(statistics.mean(sizes(compared))), percent(statistics.median(sizes(compared))), signed(worst(compared)),
-                     signed(statistics.mean(errors)), str(sum(map(is_refused, asked)))]
+                     signed(statistics.mean(errors)), str(sum(map(is_refused, asked))), percent(statistics.mean(map(is_inside, compared)), 0)]
 
 
 def rows_of(said):
@@ -428,8 +433,11 @@ PARTS = {"sources": sources, "gpus": gpus, "programs": programs, "scales": scale
          "worst": worst_rows, "pairs": pairs, "groups": groups, "missing": missing, "mends": mends}
 
 
+OTHERS = {"coverage": "intervals.py", "intervals": "intervals.py"}  # parts that another script makes
+
+
 def marks(part):
-    return tuple(f"<!-- {part}, made by tests/golden/scoreboard.py: {end} -->" for end in ("begin", "end"))
+    return tuple(f"<!-- {part}, made by tests/golden/{OTHERS.get(part, 'scoreboard.py')}: {end} -->" for end in ("begin", "end"))
 
 
 def part_of(text, part):

@@ -452,7 +452,7 @@ class Words(Plan):
         for row, plan in zip(rows, plans):
             self.assertTrue(row.endswith(plan["limits"]))
             self.assertIn(f"{plan['mfu']:.4f}", row)
-        self.assertEqual(re.findall(r"^ +\d+  (\S.*)$", text.split("where it comes from:\n")[1].split("\n\n")[0], re.M),
+        self.assertEqual(re.findall(r"^ +\d+[ ~=] (\S.*)$", text.split("where it comes from:\n")[1].split("\n\n")[0], re.M),
                          [plan["behind"] for plan in plans[1:]])
         self.assertIn(f"\nplan 1: {plans[0]['command']}\n", text)
         self.assertNotRegex(text, r" \n")

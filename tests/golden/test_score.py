@@ -19,7 +19,7 @@ from command import ROOT, run  # noqa: E402
 MEASURED = ROOT / "scenarios/validation/measured.csv"
 SCENARIOS = [str(ROOT / f"scenarios/validation/{name}.yaml") for name in ("h100_scaling", "korthikanti", "korthikanti_larger")]
 OWN = ["status", "missing", "measured_s", "forecast_s", "forecast_s_low", "forecast_s_high", "error", "memory_gib_forecast",
-       "memory_error", "message"]
+       "memory_error", "memory_gib_low", "memory_gib_high", "kind", "basis", "message"]
 HEADER = "model,system,gpus,gbs,mbs,seq,tp,pp,step_s,memory_gib"
 ROW = "gpt3-1.3b,dgx-a100,8,64,1,2048,1,1,1.0,40"
 
