@@ -23,6 +23,8 @@ typedef struct device_rule {
     int64_t all_of[CHUNKS];                 /* of a microbatch */
     int64_t most_of, most[ROWS], all[ROWS]; /* the most of all_of; the most a pass of a row, and a microbatch of it */
     pc_time shortest[ROWS];                 /* pass, whether it gives or not */
+    int taker;    /* the row of all that take memory, if those are all alike; or PC_INSTANCE_NONE */
+    int64_t take; /* each of them */
 } device_rule;
 
 /* What must be done before the next pass of a cell, as far as it has come. */
@@ -48,7 +50,9 @@ struct pc_heads {
     cell_rule *rule;
     device_rule *device;
     cell_state *state;
-    pc_time *head; /* [devices][types][microbatches] */
+    pc_time *head;  /* [devices][types][microbatches] */
+    pc_time *joint; /* [devices][chunks * microbatches]: when the n-th pass that takes memory can start */
+    bool has_joint;
 };
 
 /* ---- what comes before what ---- */
@@ -124,6 +128,28 @@ static void find_shortest(pc_heads *h, int device) {
     }
 }
 
+/* Whether those that take memory are of one row, and one is like another. */
+static void find_taker(pc_heads *h, int device) {
+    const pc_instance_cell *cells = h->instance->cells + (ptrdiff_t)device * h->types;
+    device_rule *rule = &h->device[device];
+    int takers = 0;
+    rule->taker = PC_INSTANCE_NONE;
+    if (!pc_instance_is_limited(h->instance, device)) return;
+    for (int type = 0; type < h->types; type++) {
+        const pc_instance_cell *first = &cells[rule->taker * h->chunks];
+        if (cells[type].taken <= 0) continue;
+        if (takers++ == 0)
+            rule->taker = type / h->chunks;
+        else if (type / h->chunks != rule->taker || cells[type].taken != first->taken ||
+                 cells[type].duration != first->duration)
+            takers = -h->types;
+    }
+    if (takers != h->chunks)
+        rule->taker = PC_INSTANCE_NONE;
+    else
+        rule->take = cells[rule->taker * h->chunks].taken;
+}
+
 /* A pass that takes memory is limited where all that gives it back comes after it. */
 static void find_held(pc_heads *h, int device, int type) {
     cell_rule *rule = &h->rule[device * h->types + type];
@@ -163,6 +189,7 @@ static void find_rules(pc_heads *h) {
         find_after(h, d);
         find_given(h, d);
         find_shortest(h, d);
+        find_taker(h, d);
         for (int type = 0; type < h->types; type++) find_held(h, d, type);
         for (int type = 0; type < h->types; type++) find_lags(h, d, type);
     }
@@ -183,7 +210,8 @@ pc_code pc_heads_create(const pc_instance *instance, pc_heads **heads, pc_error 
     h->device = pc_alloc((size_t)instance->devices, sizeof *h->device);
     h->state = pc_alloc(cells, sizeof *h->state);
     h->head = pc_alloc(cells * (size_t)h->m, sizeof *h->head);
-    if (!h->order || !h->place || !h->rule || !h->device || !h->state || !h->head) {
+    h->joint = pc_alloc((size_t)instance->devices * (size_t)h->chunks * (size_t)h->m, sizeof *h->joint);
+    if (!h->order || !h->place || !h->rule || !h->device || !h->state || !h->head || !h->joint) {
         pc_heads_free(h);
         return pc_error_no_memory(error);
     }
@@ -200,6 +228,7 @@ void pc_heads_free(pc_heads *h) {
     pc_free(h->device);
     pc_free(h->state);
     pc_free(h->head);
+    pc_free(h->joint);
     pc_free(h);
 }
 
@@ -207,6 +236,10 @@ void pc_heads_free(pc_heads *h) {
 
 static pc_time head_of(const pc_heads *h, int cell, int microbatch) {
     return h->head[(int64_t)cell * h->m + microbatch];
+}
+
+static void raise_time(pc_time *time, pc_time least) {
+    if (least > *time) *time = least;
 }
 
 static int64_t round_up(int64_t number, int64_t by) {
@@ -256,9 +289,7 @@ static void demand_chunk(const pc_heads *h, int cell, int chunk, int64_t need, i
 }
 
 /* Of all chunks together. No chunk gives anything back before its B. */
-static void demand_rows(const pc_heads *h, int cell, int64_t need, int j) {
-    const device_rule *device = &h->device[cell / h->types];
-    cell_state *s = &h->state[cell];
+static void demand_rows(const pc_heads *h, cell_state *s, const device_rule *device, int64_t need, int j) {
     for (int row = 0; row < h->rows; row++) {
         int64_t others = -device->all[row];
         for (int other = 0; other < h->rows; other++) others += device->all[other];
@@ -269,15 +300,14 @@ static void demand_rows(const pc_heads *h, int cell, int64_t need, int j) {
 
 /* When passes of the device can have given so much back, at the earliest. Where one type has given all that it can, the
  * rest is left open: the next pass of that type could still be first later on. */
-static pc_time time_to_give(const pc_heads *h, int cell, int64_t need, int j) {
-    int first = cell - cell % h->types;
-    cell_state *s = &h->state[cell];
+static pc_time time_to_give(const pc_heads *h, cell_state *s, int device, int64_t need, int j) {
+    int first = device * h->types;
     while (s->given < need) {
         int next = PC_INSTANCE_NONE;
         pc_time end = PC_GAPS_NEVER;
         for (int type = 0; type < h->types; type++) {
             const pc_instance_cell *giver = &h->instance->cells[first + type];
-            if (giver->taken >= 0) continue;
+            if (giver->taken >= 0 || s->giving[type] >= h->m) continue;
             if (s->giving[type] >= j) return s->given_at;
             pc_time own = head_of(h, first + type, s->giving[type]) + giver->duration;
             if (own >= end) continue;
@@ -307,19 +337,19 @@ static pc_time demand_memory(const pc_heads *h, int cell, int j) {
     if (need <= 0) return PC_GAPS_EVER;
     for (int c = 0; c < h->chunks; c++)
         demand_chunk(h, cell, c, (j + 1) * rule->held_of[c] - (limit - (rule->held - rule->held_of[c])), j);
-    demand_rows(h, cell, need, j);
-    return time_to_give(h, cell, need, j);
+    demand_rows(h, &h->state[cell], &h->device[device], need, j);
+    return time_to_give(h, &h->state[cell], device, need, j);
 }
 
 /* ---- one machine ---- */
 
 /* The type of the row whose next pass is to count: one that must be there, or else the one that can be there first. */
-static int next_of_row(const pc_heads *h, int cell, int row, int j) {
-    const cell_state *s = &h->state[cell];
-    int first = cell - cell % h->types, next = PC_INSTANCE_NONE;
+static int next_of_row(const pc_heads *h, const cell_state *s, int first, int row, int j) {
+    int next = PC_INSTANCE_NONE;
     for (int type = row * h->chunks; type < (row + 1) * h->chunks; type++)
         if (s->count[type] < s->least[type]) return type;
     for (int type = row * h->chunks; type < (row + 1) * h->chunks; type++) {
+        if (s->count[type] >= h->m) continue;
         if (s->count[type] >= j) return PC_INSTANCE_NONE; /* as in time_to_give */
         if (next == PC_INSTANCE_NONE ||
             head_of(h, first + type, s->count[type]) < head_of(h, first + next, s->count[next]))
@@ -328,21 +358,34 @@ static int next_of_row(const pc_heads *h, int cell, int row, int j) {
     return next;
 }
 
+/* When the next pass of a type that takes can start, since of those put in so far so many have heads no later. */
+static pc_time joint_of(const pc_heads *h, const cell_state *s, int device, int type) {
+    int first = device * h->types, row = type / h->chunks;
+    int32_t rank = s->count[type];
+    pc_time head = head_of(h, first + type, rank);
+    for (int other = row * h->chunks; other < (row + 1) * h->chunks; other++) {
+        int32_t before = s->count[other];
+        if (other == type) continue;
+        while (before > 0 && head_of(h, first + other, before - 1) > head) before--;
+        rank += before;
+    }
+    return h->joint[(int64_t)device * h->chunks * h->m + rank];
+}
+
 /* Puts in what must be done before, row by row. A pass that was put in because it could be there first stays where
  * another one turns out to be needed later: it is no later than that one, and counts as no longer than any of its row.
  */
-static void put_row(const pc_heads *h, int cell, int row, int j) {
-    cell_state *s = &h->state[cell];
-    int first = cell - cell % h->types;
+static void put_row(const pc_heads *h, cell_state *s, int device, int row, int j) {
+    int first = device * h->types;
     int32_t named = 0;
     for (int type = row * h->chunks; type < (row + 1) * h->chunks; type++) named += s->least[type];
     while (s->row_count[row] < named || s->row_count[row] < s->row_least[row]) {
-        int type = next_of_row(h, cell, row, j);
+        int type = next_of_row(h, s, first, row, j);
         if (type == PC_INSTANCE_NONE) return;
         bool is_named = s->count[type] < s->least[type];
         pc_time head = head_of(h, first + type, s->count[type]);
-        pc_time duration =
-            is_named ? h->instance->cells[first + type].duration : h->device[cell / h->types].shortest[row];
+        pc_time duration = is_named ? h->instance->cells[first + type].duration : h->device[device].shortest[row];
+        if (h->has_joint && row == h->device[device].taker) raise_time(&head, joint_of(h, s, device, type));
         pc_gaps_put(&s->busy, head, duration);
         if (head + duration > s->latest) s->latest = head + duration;
         s->count[type]++;
@@ -351,10 +394,6 @@ static void put_row(const pc_heads *h, int cell, int row, int j) {
 }
 
 /* ---- the heads ---- */
-
-static void raise_time(pc_time *time, pc_time least) {
-    if (least > *time) *time = least;
-}
 
 static pc_time head_by_order(const pc_heads *h, int cell, int j, pc_time head) {
     const pc_instance_cell *cells = h->instance->cells, *own = &cells[cell];
@@ -370,23 +409,64 @@ static pc_time find_head(const pc_heads *h, int cell, int j, pc_time head) {
     head = head_by_order(h, cell, j, head);
     demand_order(h, cell, j);
     raise_time(&head, demand_memory(h, cell, j));
-    for (int row = 0; row < h->rows; row++) put_row(h, cell, row, j);
+    for (int row = 0; row < h->rows; row++) put_row(h, s, cell / h->types, row, j);
     raise_time(&head, s->latest);
     raise_time(&head, pc_gaps_end(&s->busy));
     return head;
 }
 
-const pc_time *pc_heads_of(pc_heads *h, int device) {
+static void clear_state(cell_state *s) {
+    *s = (cell_state){.latest = PC_GAPS_EVER, .given_at = PC_GAPS_EVER};
+    pc_gaps_clear(&s->busy);
+}
+
+static void find_heads(pc_heads *h) {
     int cells = h->instance->devices * h->types;
-    memset(h->state, 0, (size_t)cells * sizeof *h->state);
-    for (int cell = 0; cell < cells; cell++) {
-        pc_gaps_clear(&h->state[cell].busy);
-        h->state[cell].latest = h->state[cell].given_at = PC_GAPS_EVER;
-    }
+    for (int cell = 0; cell < cells; cell++) clear_state(&h->state[cell]);
     for (int j = 0; j < h->m; j++)
         for (int i = 0; i < h->order_count; i++) {
-            int cell = h->order[i];
-            h->head[(int64_t)cell * h->m + j] = find_head(h, cell, j, cell / h->types == device ? 0 : PC_GAPS_EVER);
+            pc_time *head = &h->head[(int64_t)h->order[i] * h->m + j];
+            *head = find_head(h, h->order[i], j, *head);
         }
-    return h->head + (int64_t)device * h->types * h->m;
+}
+
+/* Of all passes of a device that take memory, when the n-th can start: not before the one before it has ended and so
+ * much was given back as leaves room for n, and with it all passes that must have been there for that. */
+static void find_joint(pc_heads *h, int device) {
+    const device_rule *rule = &h->device[device];
+    pc_time *joint = h->joint + (int64_t)device * h->chunks * h->m, last = PC_GAPS_EVER;
+    cell_state s;
+    if (rule->taker == PC_INSTANCE_NONE) return;
+    clear_state(&s);
+    for (int n = 0; n < h->chunks * h->m; n++) {
+        int64_t need = (n + 1) * rule->take - h->instance->limit[device];
+        joint[n] = last;
+        s.row_least[rule->taker] = n;
+        if (need > 0) {
+            demand_rows(h, &s, rule, need, n < h->m ? n : h->m);
+            raise_time(&joint[n], time_to_give(h, &s, device, need, h->m));
+        }
+        for (int row = 0; row < h->rows; row++) put_row(h, &s, device, row, h->m);
+        raise_time(&joint[n], s.latest);
+        raise_time(&joint[n], pc_gaps_end(&s.busy));
+        last = joint[n];
+    }
+}
+
+/* Twice, for the second time the first one's heads count where givers are looked for; more hardly ever helps. */
+enum { ROUNDS = 2 };
+
+const pc_time *pc_heads_of(pc_heads *h, int device) {
+    int64_t of_device = (int64_t)h->types * h->m, all = h->instance->devices * of_device;
+    bool has_taker = false;
+    for (int64_t i = 0; i < all; i++) h->head[i] = i / of_device == device ? 0 : PC_GAPS_EVER;
+    for (int d = 0; d < h->instance->devices; d++) has_taker = has_taker || h->device[d].taker != PC_INSTANCE_NONE;
+    h->has_joint = false;
+    find_heads(h);
+    for (int round = 0; round < ROUNDS && has_taker && h->chunks > 1; round++) {
+        h->has_joint = true;
+        for (int d = 0; d < h->instance->devices; d++) find_joint(h, d);
+        find_heads(h);
+    }
+    return h->head + device * of_device;
 }

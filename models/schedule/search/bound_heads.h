@@ -7,7 +7,16 @@
  * that takes, of each chunk and of all together. Which chunks give is not known, so that of every kind those passes
  * count that can be there first. And memory must never be taken in such a way that nobody can give it back: a device
  * that holds F of chunk 0 and has no room for F of chunk 1 stands still for ever. So the F of chunk 1 of all but the
- * last few microbatches comes before an F of chunk 0. */
+ * last few microbatches comes before an F of chunk 0.
+ *
+ * Where all passes of a device that take memory are of one kind and alike, they have joint heads as well: the n-th of
+ * them, of whatever chunk, comes after so many that give as make room for n, and after all that must be there for that.
+ * So of any of these passes, in the order of their heads, the i-th starts no earlier than the i-th joint head. For the
+ * i-th start of them in time is no earlier than the i-th of their heads, nor than that of the i-th taker of all; as
+ * they are as long as each other, a machine does not care which is which. A pass that is put in later can only move
+ * those in behind it back, so that the number of those before it when it is put in is never too many. Joint heads take
+ * heads of all microbatches, and heads take joint ones. So all is done again with those of the time before, which are
+ * no later than any start either. */
 #ifndef PC_MODELS_SCHEDULE_SEARCH_BOUND_HEADS_H
 #define PC_MODELS_SCHEDULE_SEARCH_BOUND_HEADS_H
 
