@@ -95,7 +95,8 @@ static void test_one_microbatch(void **state) {
 static void test_v(void **state) {
     (void)state;
     const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};
-    static const int cases[][2] = {{3, 4}, {4, 4}, {4, 5}, {4, 6}, {5, 5}, {5, 6}, {5, 8}, {6, 6}, {8, 8}};
+    static const int cases[][2] = {{3, 4}, {4, 4}, {4, 5}, {4, 6},  {5, 5}, {5, 6},
+                                   {5, 8}, {6, 6}, {8, 8}, {8, 12}, {8, 14}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int p = cases[i][0], x = cases[i][1];
         for (int m = 2 * p; m <= 3 * p + 1; m++)

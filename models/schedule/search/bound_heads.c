@@ -1,6 +1,7 @@
 #include "models/schedule/search/bound_heads.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/search/bound_machine.h"
 
 #include <string.h>
@@ -469,4 +470,65 @@ const pc_time *pc_heads_of(pc_heads *h, int device) {
         find_heads(h);
     }
     return h->head + device * of_device;
+}
+
+/* ---- all passes of a device with tails ---- */
+
+/* The passes of a device that are followed by so much: the first `count` of each type. */
+typedef struct followed {
+    const pc_heads *h;
+    int device;
+    int32_t count[TYPES], next[TYPES];
+} followed;
+
+/* The type of the rows from `first` on whose next pass can be there first; PC_INSTANCE_NONE when all are. */
+static int next_of(const followed *f, int first, int last, int skipped) {
+    int next = PC_INSTANCE_NONE;
+    for (int type = first * f->h->chunks; type < (last + 1) * f->h->chunks; type++) {
+        if (f->next[type] == f->count[type] || type / f->h->chunks == skipped) continue;
+        pc_time head = head_of(f->h, f->device * f->h->types + type, f->next[type]);
+        if (next == PC_INSTANCE_NONE || head < head_of(f->h, f->device * f->h->types + next, f->next[next]))
+            next = type;
+    }
+    return next;
+}
+
+/* When all of them have ended at the earliest, one after the other as they come. */
+static pc_time end_of(followed *f) {
+    const pc_heads *h = f->h;
+    int row = h->device[f->device].taker, first = f->device * h->types, taken = 0;
+    const pc_time *joint = h->joint + (int64_t)f->device * h->chunks * h->m;
+    pc_time now = PC_GAPS_EVER;
+    for (;;) {
+        int taker = next_of(f, row, row, PC_INSTANCE_NONE), other = next_of(f, 0, h->rows - 1, row);
+        if (taker == PC_INSTANCE_NONE && other == PC_INSTANCE_NONE) return now;
+        pc_time ready = PC_GAPS_NEVER, head = PC_GAPS_NEVER;
+        if (taker != PC_INSTANCE_NONE) ready = pc_max(head_of(h, first + taker, f->next[taker]), joint[taken]);
+        if (other != PC_INSTANCE_NONE) head = head_of(h, first + other, f->next[other]);
+        int type = ready <= head ? taker : other;
+        taken += type == taker;
+        now = pc_max(now, pc_min(ready, head)) + h->instance->cells[first + type].duration;
+        f->next[type]++;
+    }
+}
+
+static pc_time tail_of(const pc_heads *mirror, int cell, int microbatch) {
+    return head_of(mirror, cell, mirror->m - 1 - microbatch);
+}
+
+pc_time pc_heads_least_span(const pc_heads *h, const pc_heads *mirror) {
+    pc_time least = 0;
+    if (!h->has_joint) return least;
+    for (int cell = 0; cell < h->instance->devices * h->types; cell++) {
+        pc_time tail = tail_of(mirror, cell, h->m - 1);
+        followed f = {.h = h, .device = cell / h->types};
+        if (h->device[f.device].taker == PC_INSTANCE_NONE || tail < 0) continue;
+        for (int type = 0; type < h->types; type++) {
+            int other = f.device * h->types + type;
+            f.count[type] = h->m;
+            while (f.count[type] > 0 && tail_of(mirror, other, f.count[type] - 1) < tail) f.count[type]--;
+        }
+        raise_time(&least, end_of(&f) + tail);
+    }
+    return least;
 }

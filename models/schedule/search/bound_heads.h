@@ -37,4 +37,10 @@ void pc_heads_free(pc_heads *heads);
  * good until the next call. */
 const pc_time *pc_heads_of(pc_heads *heads, int device);
 
+/* A span of the device of the last pc_heads_of, of both the instance and its mirror, that no schedule is shorter than:
+ * for any device, and the last pass of any type there, it takes the passes of that device that are followed by at least
+ * as much as this one. They run one after the other as their heads say, those that take memory by joint heads as well.
+ * 0 where there are none. */
+pc_time pc_heads_least_span(const pc_heads *heads, const pc_heads *mirror);
+
 #endif
