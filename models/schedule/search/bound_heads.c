@@ -454,8 +454,25 @@ static void find_joint(pc_heads *h, int device) {
     }
 }
 
-/* Twice, for the second time the first one's heads count where givers are looked for; more hardly ever helps. */
-enum { ROUNDS = 2 };
+enum { ROUNDS = 2 }; /* of joint heads; the second only where it may help */
+
+/* Whether memory makes the device wait for every microbatch: the heads of the second half lie farther apart than it
+ * works. */
+static bool waits_for_memory(const pc_heads *h, int device) {
+    pc_time work = 0, farthest = 0;
+    int half = h->m / 2, last = h->m - 1;
+    for (int type = 0; type < h->types; type++) {
+        int cell = device * h->types + type;
+        work += h->instance->cells[cell].duration;
+        farthest = pc_max(farthest, head_of(h, cell, last) - head_of(h, cell, half));
+    }
+    return farthest > work * (last - half);
+}
+
+static void find_all_joint(pc_heads *h) {
+    h->has_joint = true;
+    for (int d = 0; d < h->instance->devices; d++) find_joint(h, d);
+}
 
 const pc_time *pc_heads_of(pc_heads *h, int device) {
     int64_t of_device = (int64_t)h->types * h->m, all = h->instance->devices * of_device;
@@ -465,8 +482,8 @@ const pc_time *pc_heads_of(pc_heads *h, int device) {
     h->has_joint = false;
     find_heads(h);
     for (int round = 0; round < ROUNDS && has_taker && h->chunks > 1; round++) {
-        h->has_joint = true;
-        for (int d = 0; d < h->instance->devices; d++) find_joint(h, d);
+        if (round > 0 && !waits_for_memory(h, device)) break;
+        find_all_joint(h);
         find_heads(h);
     }
     return h->head + device * of_device;
