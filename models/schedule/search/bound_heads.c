@@ -431,8 +431,8 @@ static void find_heads(pc_heads *h) {
         }
 }
 
-/* Of all passes of a device that take memory, when the n-th can start: not before the one before it has ended and so
- * much was given back as leaves room for n, and with it all passes that must have been there for that. */
+/* When the n-th pass of a device that takes memory can start. The one before it has ended, and so much was given back
+ * as leaves room for n. With those have run all passes that must have been there for that. */
 static void find_joint(pc_heads *h, int device) {
     const device_rule *rule = &h->device[device];
     pc_time *joint = h->joint + (int64_t)device * h->chunks * h->m, last = PC_GAPS_EVER;
