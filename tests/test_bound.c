@@ -87,6 +87,23 @@ static void test_one_microbatch(void **state) {
     for (int m = 1; m <= 12; m++) assert_int_equal(bound_at(2, 2, times, true, m, 2), 8 * m + 1);
 }
 
+/* Folded to a V, all passes of a chunk 1, memory for x chunks. On the last device, of both chunks together, no more
+ * than x F fit into the 2p from its first F to its first B: it idles 2p-x. All but x of its W come before its last F,
+ * and with them as many B. From there to its last B a microbatch takes 2p for its way up and down, and then p to the
+ * end of device 0, which started p before. So device 0 takes 4p - 1 + (2p-x) + 2m + 2(2m-x) = 6m + 6p-3x - 1. The
+ * shortest schedules known are as short (known.h). */
+static void test_v(void **state) {
+    (void)state;
+    const pc_time times[PC_PASS_KINDS] = {1, 1, 1, 2};
+    static const int cases[][2] = {{3, 4}, {4, 4}, {4, 5}, {4, 6},  {5, 5}, {5, 6},
+                                   {5, 8}, {6, 6}, {8, 8}, {8, 12}, {8, 14}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int p = cases[i][0], x = cases[i][1];
+        for (int m = 2 * p; m <= 3 * p + 1; m++)
+            assert_int_equal(bound_at(p, 2, times, true, m, x), 6 * m + 6 * p - 3 * x - 1);
+    }
+}
+
 /* Whichever allocation fails, the bound stays as it was and nothing is lost. */
 static void test_without_memory(void **state) {
     (void)state;
@@ -499,11 +516,17 @@ static void test_known_spans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_1f1b),           cmocka_unit_test(test_zero_bubble),
-        cmocka_unit_test(test_one_microbatch), cmocka_unit_test(test_without_memory),
-        cmocka_unit_test(test_all_orders),     cmocka_unit_test(test_named),
-        cmocka_unit_test(test_short_bw),       cmocka_unit_test(test_unequal_chunks),
-        cmocka_unit_test(test_known_spans),    cmocka_unit_test(test_searched_against_all_orders),
+        cmocka_unit_test(test_1f1b),
+        cmocka_unit_test(test_zero_bubble),
+        cmocka_unit_test(test_one_microbatch),
+        cmocka_unit_test(test_v),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_all_orders),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_short_bw),
+        cmocka_unit_test(test_unequal_chunks),
+        cmocka_unit_test(test_known_spans),
+        cmocka_unit_test(test_searched_against_all_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,6 +200,13 @@ static void raise_to(pc_time *bound, pc_time least) {
     if (least > *bound) *bound = least;
 }
 
+static pc_time least_by_heads(const pc_instance *instance, int device, pc_heads *to, pc_heads *fro) {
+    pc_time least = pc_machine_least_span(instance, device, pc_heads_of(to, device), pc_heads_of(fro, device));
+    raise_to(&least, pc_heads_least_span(to, fro));
+    raise_to(&least, pc_heads_least_span(fro, to));
+    return least;
+}
+
 pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error) {
     pc_instance mirror = {0};
     pc_heads *to = NULL, *fro = NULL;
@@ -210,10 +217,8 @@ pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error 
         code = pc_instance_mirror(instance, &mirror, error);
         if (!code) code = pc_heads_create(instance, &to, error);
         if (!code) code = pc_heads_create(&mirror, &fro, error);
-        if (!code) raise_to(&least, pc_machine_least_span(instance, 0, pc_heads_of(to, 0), pc_heads_of(fro, 0)));
-        if (!code && busiest > 0)
-            raise_to(&least,
-                     pc_machine_least_span(instance, busiest, pc_heads_of(to, busiest), pc_heads_of(fro, busiest)));
+        if (!code) raise_to(&least, least_by_heads(instance, 0, to, fro));
+        if (!code && busiest > 0) raise_to(&least, least_by_heads(instance, busiest, to, fro));
     }
     pc_heads_free(to);
     pc_heads_free(fro);

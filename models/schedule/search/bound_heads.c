@@ -1,6 +1,7 @@
 #include "models/schedule/search/bound_heads.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/search/bound_machine.h"
 
 #include <string.h>
@@ -23,6 +24,8 @@ typedef struct device_rule {
     int64_t all_of[CHUNKS];                 /* of a microbatch */
     int64_t most_of, most[ROWS], all[ROWS]; /* the most of all_of; the most a pass of a row, and a microbatch of it */
     pc_time shortest[ROWS];                 /* pass, whether it gives or not */
+    int taker;    /* the row of all that take memory, if those are all alike; or PC_INSTANCE_NONE */
+    int64_t take; /* each of them */
 } device_rule;
 
 /* What must be done before the next pass of a cell, as far as it has come. */
@@ -48,7 +51,9 @@ struct pc_heads {
     cell_rule *rule;
     device_rule *device;
     cell_state *state;
-    pc_time *head; /* [devices][types][microbatches] */
+    pc_time *head;  /* [devices][types][microbatches] */
+    pc_time *joint; /* [devices][chunks * microbatches]: when the n-th pass that takes memory can start */
+    bool has_joint;
 };
 
 /* ---- what comes before what ---- */
@@ -124,6 +129,28 @@ static void find_shortest(pc_heads *h, int device) {
     }
 }
 
+/* Whether those that take memory are of one row, and one is like another. */
+static void find_taker(pc_heads *h, int device) {
+    const pc_instance_cell *cells = h->instance->cells + (ptrdiff_t)device * h->types;
+    device_rule *rule = &h->device[device];
+    int takers = 0;
+    rule->taker = PC_INSTANCE_NONE;
+    if (!pc_instance_is_limited(h->instance, device)) return;
+    for (int type = 0; type < h->types; type++) {
+        const pc_instance_cell *first = &cells[rule->taker * h->chunks];
+        if (cells[type].taken <= 0) continue;
+        if (takers++ == 0)
+            rule->taker = type / h->chunks;
+        else if (type / h->chunks != rule->taker || cells[type].taken != first->taken ||
+                 cells[type].duration != first->duration)
+            takers = -h->types;
+    }
+    if (takers != h->chunks)
+        rule->taker = PC_INSTANCE_NONE;
+    else
+        rule->take = cells[rule->taker * h->chunks].taken;
+}
+
 /* A pass that takes memory is limited where all that gives it back comes after it. */
 static void find_held(pc_heads *h, int device, int type) {
     cell_rule *rule = &h->rule[device * h->types + type];
@@ -163,6 +190,7 @@ static void find_rules(pc_heads *h) {
         find_after(h, d);
         find_given(h, d);
         find_shortest(h, d);
+        find_taker(h, d);
         for (int type = 0; type < h->types; type++) find_held(h, d, type);
         for (int type = 0; type < h->types; type++) find_lags(h, d, type);
     }
@@ -183,7 +211,8 @@ pc_code pc_heads_create(const pc_instance *instance, pc_heads **heads, pc_error 
     h->device = pc_alloc((size_t)instance->devices, sizeof *h->device);
     h->state = pc_alloc(cells, sizeof *h->state);
     h->head = pc_alloc(cells * (size_t)h->m, sizeof *h->head);
-    if (!h->order || !h->place || !h->rule || !h->device || !h->state || !h->head) {
+    h->joint = pc_alloc((size_t)instance->devices * (size_t)h->chunks * (size_t)h->m, sizeof *h->joint);
+    if (!h->order || !h->place || !h->rule || !h->device || !h->state || !h->head || !h->joint) {
         pc_heads_free(h);
         return pc_error_no_memory(error);
     }
@@ -200,6 +229,7 @@ void pc_heads_free(pc_heads *h) {
     pc_free(h->device);
     pc_free(h->state);
     pc_free(h->head);
+    pc_free(h->joint);
     pc_free(h);
 }
 
@@ -207,6 +237,10 @@ void pc_heads_free(pc_heads *h) {
 
 static pc_time head_of(const pc_heads *h, int cell, int microbatch) {
     return h->head[(int64_t)cell * h->m + microbatch];
+}
+
+static void raise_time(pc_time *time, pc_time least) {
+    if (least > *time) *time = least;
 }
 
 static int64_t round_up(int64_t number, int64_t by) {
@@ -256,9 +290,7 @@ static void demand_chunk(const pc_heads *h, int cell, int chunk, int64_t need, i
 }
 
 /* Of all chunks together. No chunk gives anything back before its B. */
-static void demand_rows(const pc_heads *h, int cell, int64_t need, int j) {
-    const device_rule *device = &h->device[cell / h->types];
-    cell_state *s = &h->state[cell];
+static void demand_rows(const pc_heads *h, cell_state *s, const device_rule *device, int64_t need, int j) {
     for (int row = 0; row < h->rows; row++) {
         int64_t others = -device->all[row];
         for (int other = 0; other < h->rows; other++) others += device->all[other];
@@ -269,15 +301,14 @@ static void demand_rows(const pc_heads *h, int cell, int64_t need, int j) {
 
 /* When passes of the device can have given so much back, at the earliest. Where one type has given all that it can, the
  * rest is left open: the next pass of that type could still be first later on. */
-static pc_time time_to_give(const pc_heads *h, int cell, int64_t need, int j) {
-    int first = cell - cell % h->types;
-    cell_state *s = &h->state[cell];
+static pc_time time_to_give(const pc_heads *h, cell_state *s, int device, int64_t need, int j) {
+    int first = device * h->types;
     while (s->given < need) {
         int next = PC_INSTANCE_NONE;
         pc_time end = PC_GAPS_NEVER;
         for (int type = 0; type < h->types; type++) {
             const pc_instance_cell *giver = &h->instance->cells[first + type];
-            if (giver->taken >= 0) continue;
+            if (giver->taken >= 0 || s->giving[type] >= h->m) continue;
             if (s->giving[type] >= j) return s->given_at;
             pc_time own = head_of(h, first + type, s->giving[type]) + giver->duration;
             if (own >= end) continue;
@@ -307,19 +338,19 @@ static pc_time demand_memory(const pc_heads *h, int cell, int j) {
     if (need <= 0) return PC_GAPS_EVER;
     for (int c = 0; c < h->chunks; c++)
         demand_chunk(h, cell, c, (j + 1) * rule->held_of[c] - (limit - (rule->held - rule->held_of[c])), j);
-    demand_rows(h, cell, need, j);
-    return time_to_give(h, cell, need, j);
+    demand_rows(h, &h->state[cell], &h->device[device], need, j);
+    return time_to_give(h, &h->state[cell], device, need, j);
 }
 
 /* ---- one machine ---- */
 
 /* The type of the row whose next pass is to count: one that must be there, or else the one that can be there first. */
-static int next_of_row(const pc_heads *h, int cell, int row, int j) {
-    const cell_state *s = &h->state[cell];
-    int first = cell - cell % h->types, next = PC_INSTANCE_NONE;
+static int next_of_row(const pc_heads *h, const cell_state *s, int first, int row, int j) {
+    int next = PC_INSTANCE_NONE;
     for (int type = row * h->chunks; type < (row + 1) * h->chunks; type++)
         if (s->count[type] < s->least[type]) return type;
     for (int type = row * h->chunks; type < (row + 1) * h->chunks; type++) {
+        if (s->count[type] >= h->m) continue;
         if (s->count[type] >= j) return PC_INSTANCE_NONE; /* as in time_to_give */
         if (next == PC_INSTANCE_NONE ||
             head_of(h, first + type, s->count[type]) < head_of(h, first + next, s->count[next]))
@@ -328,21 +359,34 @@ static int next_of_row(const pc_heads *h, int cell, int row, int j) {
     return next;
 }
 
+/* When the next pass of a type that takes can start, since of those put in so far so many have heads no later. */
+static pc_time joint_of(const pc_heads *h, const cell_state *s, int device, int type) {
+    int first = device * h->types, row = type / h->chunks;
+    int32_t rank = s->count[type];
+    pc_time head = head_of(h, first + type, rank);
+    for (int other = row * h->chunks; other < (row + 1) * h->chunks; other++) {
+        int32_t before = s->count[other];
+        if (other == type) continue;
+        while (before > 0 && head_of(h, first + other, before - 1) > head) before--;
+        rank += before;
+    }
+    return h->joint[(int64_t)device * h->chunks * h->m + rank];
+}
+
 /* Puts in what must be done before, row by row. A pass that was put in because it could be there first stays where
  * another one turns out to be needed later: it is no later than that one, and counts as no longer than any of its row.
  */
-static void put_row(const pc_heads *h, int cell, int row, int j) {
-    cell_state *s = &h->state[cell];
-    int first = cell - cell % h->types;
+static void put_row(const pc_heads *h, cell_state *s, int device, int row, int j) {
+    int first = device * h->types;
     int32_t named = 0;
     for (int type = row * h->chunks; type < (row + 1) * h->chunks; type++) named += s->least[type];
     while (s->row_count[row] < named || s->row_count[row] < s->row_least[row]) {
-        int type = next_of_row(h, cell, row, j);
+        int type = next_of_row(h, s, first, row, j);
         if (type == PC_INSTANCE_NONE) return;
         bool is_named = s->count[type] < s->least[type];
         pc_time head = head_of(h, first + type, s->count[type]);
-        pc_time duration =
-            is_named ? h->instance->cells[first + type].duration : h->device[cell / h->types].shortest[row];
+        pc_time duration = is_named ? h->instance->cells[first + type].duration : h->device[device].shortest[row];
+        if (h->has_joint && row == h->device[device].taker) raise_time(&head, joint_of(h, s, device, type));
         pc_gaps_put(&s->busy, head, duration);
         if (head + duration > s->latest) s->latest = head + duration;
         s->count[type]++;
@@ -351,10 +395,6 @@ static void put_row(const pc_heads *h, int cell, int row, int j) {
 }
 
 /* ---- the heads ---- */
-
-static void raise_time(pc_time *time, pc_time least) {
-    if (least > *time) *time = least;
-}
 
 static pc_time head_by_order(const pc_heads *h, int cell, int j, pc_time head) {
     const pc_instance_cell *cells = h->instance->cells, *own = &cells[cell];
@@ -370,23 +410,142 @@ static pc_time find_head(const pc_heads *h, int cell, int j, pc_time head) {
     head = head_by_order(h, cell, j, head);
     demand_order(h, cell, j);
     raise_time(&head, demand_memory(h, cell, j));
-    for (int row = 0; row < h->rows; row++) put_row(h, cell, row, j);
+    for (int row = 0; row < h->rows; row++) put_row(h, s, cell / h->types, row, j);
     raise_time(&head, s->latest);
     raise_time(&head, pc_gaps_end(&s->busy));
     return head;
 }
 
-const pc_time *pc_heads_of(pc_heads *h, int device) {
+static void clear_state(cell_state *s) {
+    *s = (cell_state){.latest = PC_GAPS_EVER, .given_at = PC_GAPS_EVER};
+    pc_gaps_clear(&s->busy);
+}
+
+static void find_heads(pc_heads *h) {
     int cells = h->instance->devices * h->types;
-    memset(h->state, 0, (size_t)cells * sizeof *h->state);
-    for (int cell = 0; cell < cells; cell++) {
-        pc_gaps_clear(&h->state[cell].busy);
-        h->state[cell].latest = h->state[cell].given_at = PC_GAPS_EVER;
-    }
+    for (int cell = 0; cell < cells; cell++) clear_state(&h->state[cell]);
     for (int j = 0; j < h->m; j++)
         for (int i = 0; i < h->order_count; i++) {
-            int cell = h->order[i];
-            h->head[(int64_t)cell * h->m + j] = find_head(h, cell, j, cell / h->types == device ? 0 : PC_GAPS_EVER);
+            pc_time *head = &h->head[(int64_t)h->order[i] * h->m + j];
+            *head = find_head(h, h->order[i], j, *head);
         }
-    return h->head + (int64_t)device * h->types * h->m;
+}
+
+/* When the n-th pass of a device that takes memory can start. The one before it has ended, and so much was given back
+ * as leaves room for n. With those have run all passes that must have been there for that. */
+static void find_joint(pc_heads *h, int device) {
+    const device_rule *rule = &h->device[device];
+    pc_time *joint = h->joint + (int64_t)device * h->chunks * h->m, last = PC_GAPS_EVER;
+    cell_state s;
+    if (rule->taker == PC_INSTANCE_NONE) return;
+    clear_state(&s);
+    for (int n = 0; n < h->chunks * h->m; n++) {
+        int64_t need = (n + 1) * rule->take - h->instance->limit[device];
+        joint[n] = last;
+        s.row_least[rule->taker] = n;
+        if (need > 0) {
+            demand_rows(h, &s, rule, need, n < h->m ? n : h->m);
+            raise_time(&joint[n], time_to_give(h, &s, device, need, h->m));
+        }
+        for (int row = 0; row < h->rows; row++) put_row(h, &s, device, row, h->m);
+        raise_time(&joint[n], s.latest);
+        raise_time(&joint[n], pc_gaps_end(&s.busy));
+        last = joint[n];
+    }
+}
+
+enum { ROUNDS = 2 }; /* of joint heads; the second only where it may help */
+
+/* Whether memory makes the device wait for every microbatch: the heads of the second half lie farther apart than it
+ * works. */
+static bool waits_for_memory(const pc_heads *h, int device) {
+    pc_time work = 0, farthest = 0;
+    int half = h->m / 2, last = h->m - 1;
+    for (int type = 0; type < h->types; type++) {
+        int cell = device * h->types + type;
+        work += h->instance->cells[cell].duration;
+        farthest = pc_max(farthest, head_of(h, cell, last) - head_of(h, cell, half));
+    }
+    return farthest > work * (last - half);
+}
+
+static void find_all_joint(pc_heads *h) {
+    h->has_joint = true;
+    for (int d = 0; d < h->instance->devices; d++) find_joint(h, d);
+}
+
+const pc_time *pc_heads_of(pc_heads *h, int device) {
+    int64_t of_device = (int64_t)h->types * h->m, all = h->instance->devices * of_device;
+    bool has_taker = false;
+    for (int64_t i = 0; i < all; i++) h->head[i] = i / of_device == device ? 0 : PC_GAPS_EVER;
+    for (int d = 0; d < h->instance->devices; d++) has_taker = has_taker || h->device[d].taker != PC_INSTANCE_NONE;
+    h->has_joint = false;
+    find_heads(h);
+    for (int round = 0; round < ROUNDS && has_taker && h->chunks > 1; round++) {
+        if (round > 0 && !waits_for_memory(h, device)) break;
+        find_all_joint(h);
+        find_heads(h);
+    }
+    return h->head + device * of_device;
+}
+
+/* ---- all passes of a device with tails ---- */
+
+/* The passes of a device that are followed by so much: the first `count` of each type. */
+typedef struct followed {
+    const pc_heads *h;
+    int device;
+    int32_t count[TYPES], next[TYPES];
+} followed;
+
+/* The type of the rows from `first` on whose next pass can be there first; PC_INSTANCE_NONE when all are. */
+static int next_of(const followed *f, int first, int last, int skipped) {
+    int next = PC_INSTANCE_NONE;
+    for (int type = first * f->h->chunks; type < (last + 1) * f->h->chunks; type++) {
+        if (f->next[type] == f->count[type] || type / f->h->chunks == skipped) continue;
+        pc_time head = head_of(f->h, f->device * f->h->types + type, f->next[type]);
+        if (next == PC_INSTANCE_NONE || head < head_of(f->h, f->device * f->h->types + next, f->next[next]))
+            next = type;
+    }
+    return next;
+}
+
+/* When all of them have ended at the earliest, one after the other as they come. */
+static pc_time end_of(followed *f) {
+    const pc_heads *h = f->h;
+    int row = h->device[f->device].taker, first = f->device * h->types, taken = 0;
+    const pc_time *joint = h->joint + (int64_t)f->device * h->chunks * h->m;
+    pc_time now = PC_GAPS_EVER;
+    for (;;) {
+        int taker = next_of(f, row, row, PC_INSTANCE_NONE), other = next_of(f, 0, h->rows - 1, row);
+        if (taker == PC_INSTANCE_NONE && other == PC_INSTANCE_NONE) return now;
+        pc_time ready = PC_GAPS_NEVER, head = PC_GAPS_NEVER;
+        if (taker != PC_INSTANCE_NONE) ready = pc_max(head_of(h, first + taker, f->next[taker]), joint[taken]);
+        if (other != PC_INSTANCE_NONE) head = head_of(h, first + other, f->next[other]);
+        int type = ready <= head ? taker : other;
+        taken += type == taker;
+        now = pc_max(now, pc_min(ready, head)) + h->instance->cells[first + type].duration;
+        f->next[type]++;
+    }
+}
+
+static pc_time tail_of(const pc_heads *mirror, int cell, int microbatch) {
+    return head_of(mirror, cell, mirror->m - 1 - microbatch);
+}
+
+pc_time pc_heads_least_span(const pc_heads *h, const pc_heads *mirror) {
+    pc_time least = 0;
+    if (!h->has_joint) return least;
+    for (int cell = 0; cell < h->instance->devices * h->types; cell++) {
+        pc_time tail = tail_of(mirror, cell, h->m - 1);
+        followed f = {.h = h, .device = cell / h->types};
+        if (h->device[f.device].taker == PC_INSTANCE_NONE || tail < 0) continue;
+        for (int type = 0; type < h->types; type++) {
+            int other = f.device * h->types + type;
+            f.count[type] = h->m;
+            while (f.count[type] > 0 && tail_of(mirror, other, f.count[type] - 1) < tail) f.count[type]--;
+        }
+        raise_time(&least, end_of(&f) + tail);
+    }
+    return least;
 }
