@@ -10,7 +10,7 @@
 #define NEVER   (INT64_MAX / 2)
 #define NOT_YET INT64_C(-1)
 
-enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1 };
+enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1, RULES = 2 };
 
 /* One type of one device, laid out for sweeps: what its cell says, and where its numbers stand, by microbatch. */
 typedef struct lane {
@@ -634,9 +634,16 @@ static void draw_windows(pc_reorder *r, uint64_t *stream) {
         r->window[d] = *stream == 0 ? far : is_common ? window : draw_window(stream, far);
 }
 
-/* One sweep backwards and one forward: r->now becomes the next one. False never, but for a fault of ours. `stream` 0 is
- * no stream: all windows are wide. */
-static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
+/* Whether all passes stand where they stood, in place and in time. */
+static bool is_same(const pc_instance *instance, const pc_instance_order *a, const pc_instance_order *b) {
+    size_t count = (size_t)instance->devices * (size_t)instance->passes;
+    return memcmp(a->start, b->start, count * sizeof *a->start) == 0 &&
+           memcmp(a->pass, b->pass, count * sizeof *a->pass) == 0;
+}
+
+/* One sweep backwards and one forward: r->now becomes the next one; *is_still says whether it is as it was. False
+ * never, but for a fault of ours. `stream` 0 is no stream: all windows are wide. */
+static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream, bool *is_still) {
     pc_time end = find_releases(r, &r->now);
     reverse(r->instance, &r->now, end, &r->to);
     draw_windows(r, stream);
@@ -644,25 +651,37 @@ static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
     if (!run_sweep(&backwards, r->release)) return false;
     reverse(r->instance, &r->fro, end, &r->to);
     draw_windows(r, stream);
-    sweep forward = {r, r->instance, &r->to, &r->now, strict};
-    return run_sweep(&forward, NULL);
+    sweep forward = {r, r->instance, &r->to, &r->fro, strict};
+    if (!run_sweep(&forward, NULL)) return false;
+    pc_instance_order now = r->fro;
+    *is_still = is_same(r->instance, &now, &r->now);
+    r->fro = r->now;
+    r->now = now;
+    return true;
 }
 
 static bool is_better(const pc_instance_order *a, const pc_instance_order *b) {
     return a->span < b->span || (a->span == b->span && a->makespan < b->makespan);
 }
 
-void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_instance_order *order) {
+/* With wide windows an order that neither rule for gaps moves stays as it is for good. */
+bool pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_instance_order *order) {
     uint64_t stream = (uint64_t)(way / 2) * PC_GOLDEN;
-    int patience = stream ? rounds : ROUNDS_WITHOUT_GAIN;
+    bool is_drawn = stream != 0, is_changed = false;
+    int patience = is_drawn ? rounds : ROUNDS_WITHOUT_GAIN, without_gain = 0, still = 0;
     pc_instance_order_copy(r->instance, order, &r->now);
-    for (int round = 0, without_gain = 0; round < rounds && without_gain < patience; round++) {
+    for (int round = 0; round < rounds && without_gain < patience && still < RULES; round++) {
         pc_time span = order->span;
-        if (span <= enough || !improve_once(r, ((way + round) & 1) != 0, &stream)) break;
-        if (is_better(&r->now, order)) pc_instance_order_copy(r->instance, &r->now, order);
+        bool is_still;
+        if (span <= enough || !improve_once(r, ((way + round) & 1) != 0, &stream, &is_still)) break;
+        bool is_gain = is_better(&r->now, order);
+        if (is_gain) pc_instance_order_copy(r->instance, &r->now, order);
+        is_changed = is_changed || is_gain;
+        still = is_still && !is_drawn ? still + 1 : 0;
         without_gain = order->span < span ? 0 : without_gain + 1;
     }
     order->peak = peak_of(r->instance, order);
+    return !is_drawn && !is_changed && (without_gain == patience || still == RULES);
 }
 
 /* ---- kicks ---- */
