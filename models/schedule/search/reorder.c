@@ -89,10 +89,11 @@ static bool allocate(pc_reorder *r) {
     size_t devices = (size_t)r->instance->devices, all = devices * (size_t)r->instance->passes;
     size_t rows = devices * (size_t)r->instance->types;
     r->row = row_for(r->instance->microbatches);
-    r->end = pc_alloc(rows * (size_t)r->row, sizeof *r->end);
+    r->end =
+        pc_realloc(NULL, rows * (size_t)r->row, sizeof *r->end); /* this and the next two are filled by each sweep */
     r->none = pc_alloc((size_t)r->instance->microbatches, sizeof *r->none);
-    r->position = pc_alloc(rows * (size_t)r->row, sizeof *r->position);
-    r->level = pc_alloc(all, sizeof *r->level);
+    r->position = pc_realloc(NULL, rows * (size_t)r->row, sizeof *r->position);
+    r->level = pc_realloc(NULL, all, sizeof *r->level);
     for (int i = 0; i < 2; i++) r->lanes[i] = pc_alloc(rows, sizeof(lane));
     r->done = pc_alloc(rows, sizeof *r->done);
     r->device = pc_alloc(devices, sizeof *r->device);
