@@ -11,6 +11,7 @@
 #include "models/schedule/search/reorder.h"
 #include "models/schedule/search/repeat.h"
 #include "models/schedule/search/stretch.h"
+#include "models/schedule/search/tournament.h"
 #include "tests/longest_path.h"
 
 /* ---- random instances ---- */
@@ -229,6 +230,77 @@ static void test_improve_is_repeatable(void **state) {
         assert_memory_equal(again.pass, e.order.pass,
                             (size_t)(e.instance.devices * e.instance.passes) * sizeof *again.pass);
         pc_instance_order_free(&again);
+        pc_reorder_free(reorder);
+        free_example(&e);
+    }
+}
+
+static bool is_same_order(const example *e, const pc_instance_order *a, const pc_instance_order *b) {
+    size_t passes = (size_t)(e->instance.devices * e->instance.passes);
+    return a->span == b->span && a->makespan == b->makespan && a->peak == b->peak &&
+           memcmp(a->pass, b->pass, passes * sizeof *a->pass) == 0 &&
+           memcmp(a->start, b->start, passes * sizeof *a->start) == 0;
+}
+
+/* Where sweeps say that they are stuck they have left the order as it was, and do so again, with any more rounds. */
+static void test_stuck_for_good(void **state) {
+    (void)state;
+    test_random random = {59};
+    int stuck = 0;
+    for (int i = 0; i < 200; i++) {
+        example e;
+        pc_instance_order before;
+        pc_reorder *reorder;
+        int way = (int)test_between(&random, PC_REORDER_EAGER, PC_REORDER_STRICT);
+        draw_example(&random, &e);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
+        assert_int_equal(pc_instance_order_create(&e.instance, &before, NULL), PC_OK);
+        assert_true(pc_reorder_squeeze(reorder, &e.order));
+        for (int call = 0; call < 4; call++) {
+            pc_instance_order_copy(&e.instance, &e.order, &before);
+            if (!pc_reorder_improve(reorder, (int)test_between(&random, 1, 8), way, 0, &e.order)) continue;
+            assert_true(is_same_order(&e, &before, &e.order));
+            assert_true(pc_reorder_improve(reorder, 40, way, 0, &e.order));
+            assert_true(is_same_order(&e, &before, &e.order));
+            stuck++;
+        }
+        pc_instance_order_free(&before);
+        pc_reorder_free(reorder);
+        free_example(&e);
+    }
+    assert_true(stuck > 200);
+}
+
+/* A heat gives every entry what it would come to alone: with entries that are the same, and after a heat before. */
+static void test_heats(void **state) {
+    (void)state;
+    enum { ENTRIES = 6 };
+    test_random random = {61};
+    for (int i = 0; i < 100; i++) {
+        example e;
+        pc_tournament t;
+        pc_reorder *reorder;
+        draw_example(&random, &e);
+        assert_int_equal(pc_reorder_create(&e.instance, &reorder, NULL), PC_OK);
+        assert_true(pc_reorder_squeeze(reorder, &e.order));
+        assert_int_equal(pc_tournament_create(&e.instance, NULL, 1 + i % 2, ENTRIES, false, &t, NULL), PC_OK);
+        t.enough = 0;
+        for (int k = 0; k < ENTRIES; k++) {
+            pc_entry *entry = &t.entries[k];
+            *entry = (pc_entry){
+                .pattern = -1, .tag = k % 3, .way = k % 3, .is_made = true, .is_valid = true, .order = entry->order};
+            pc_instance_order_copy(&e.instance, &e.order, &entry->order);
+        }
+        for (int heat = 0; heat < 3; heat++) pc_tournament_run(&t, ENTRIES, 5);
+        for (int k = 0; k < ENTRIES; k++) {
+            pc_instance_order alone;
+            assert_int_equal(pc_instance_order_create(&e.instance, &alone, NULL), PC_OK);
+            pc_instance_order_copy(&e.instance, &e.order, &alone);
+            for (int heat = 0; heat < 3; heat++) pc_reorder_improve(reorder, 5, (int)t.entries[k].tag, 0, &alone);
+            assert_true(is_same_order(&e, &alone, &t.entries[k].order));
+            pc_instance_order_free(&alone);
+        }
+        pc_tournament_free(&t);
         pc_reorder_free(reorder);
         free_example(&e);
     }
@@ -544,6 +616,8 @@ int main(void) {
         cmocka_unit_test(test_improve),
         cmocka_unit_test(test_improve_pairs),
         cmocka_unit_test(test_improve_is_repeatable),
+        cmocka_unit_test(test_stuck_for_good),
+        cmocka_unit_test(test_heats),
         cmocka_unit_test(test_enough_is_enough),
         cmocka_unit_test(test_squeeze_refuses),
         cmocka_unit_test(test_mirror_of_mirror),

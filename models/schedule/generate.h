@@ -47,12 +47,14 @@ typedef struct pc_generate_request {
     pc_memory_limit memory_limit; /* of activations; schedules that search keep it, others do not look at it */
     int threads;                  /* for searches; 0: one a processor. The result does not depend on it */
     pc_making making;
-    pc_goal goal;          /* what searches minimise; of making COSTS alone (pc_generator_check_goal) */
-    const pc_tails *tails; /* for goal ITERATION; NULL: none. Borrowed */
-    bool searches_once;    /* searches give what they find for these costs, and not the shortest of several answers
-                            * (docs/searches.md): for who judges by more than the span of the passes */
-    pc_search_memo *memo;  /* of searches that were done for other requests; NULL: none. The result does not depend on
-                            * it. Borrowed */
+    pc_goal goal;           /* what searches minimise; of making COSTS alone (pc_generator_check_goal) */
+    const pc_tails *tails;  /* for goal ITERATION; NULL: none. Borrowed */
+    bool searches_once;     /* searches give what they find for these costs, and not the shortest of several answers
+                             * (docs/searches.md): for who judges by more than the span of the passes */
+    pc_search_memo *memo;   /* of searches that were done for other requests; NULL: none. The result does not depend on
+                             * it. Borrowed */
+    struct pc_bound *bound; /* becomes the bound (search/bound.h) of the whole iteration if a search for the span works
+                             * that out, which takes time; NULL: nobody wants it. Borrowed */
 } pc_generate_request;
 
 /* Of a schedule that a file gives: what a named one does not have (given.h). */

@@ -129,8 +129,9 @@ static pc_code is_same_search(const contest *c, const pc_costs *costs, bool *sam
     return PC_OK;
 }
 
-/* *span becomes the answer's at the costs. */
-static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *costs, pc_time *span, pc_error *error) {
+/* *span becomes the answer's at the costs. *bound, unless NULL, is of what is searched, and may become closer. */
+static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *costs, pc_bound *bound, pc_time *span,
+                         pc_error *error) {
     bool is_tight = pc_searched_is_tightened(name, &c->request, c->named_bytes);
     pc_generate_request request = c->request;
     pc_schedule schedule = {0};
@@ -138,6 +139,7 @@ static pc_code search_at(contest *c, const pc_generator *name, const pc_costs *c
     request.costs = costs;
     request.memory_limit = limit_of(c);
     request.goal = c->goal;
+    request.bound = bound && !bound->is_close ? bound : NULL;
     pc_code code = pc_searched_run(name, &request, is_tight, &schedule, c->with_block ? &block : NULL, error);
     if (!code) *span = pc_answers_offer(&c->answers, &schedule, &block);
     return code;
@@ -158,14 +160,15 @@ static bool is_hopeless(const contest *c, pc_time span) {
     return (span - work) / 2 > c->answers.best.span - work;
 }
 
-static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, pc_time *span, pc_error *error) {
+static pc_code ask_at(contest *c, const pc_generator *name, search_times kind, pc_bound *bound, pc_time *span,
+                      pc_error *error) {
     pc_costs times;
     bool same = false;
     pc_code code = make_times(c->request.costs, kind, c->asker->splits && !name->splits, &times, error);
     if (code) return code;
     pc_costs costs = costs_at(c->request.costs, kind, &times);
     if (kind != TIMES_COSTS) code = is_same_search(c, &costs, &same, error);
-    if (!code && !same) code = search_at(c, name, &costs, span, error);
+    if (!code && !same) code = search_at(c, name, &costs, bound, span, error);
     pc_costs_free(&times);
     return code;
 }
@@ -180,7 +183,8 @@ static pc_code ask(contest *c, const pc_generator *name, const pc_instance *inst
         bool is_reached = false;
         pc_code code = pc_answers_reach(&c->answers, instance, &bound, &is_reached, error);
         if (code || is_reached) return code;
-        code = ask_at(c, name, (search_times)kind, &span, error);
+        bool is_of_search = kind == TIMES_COSTS && !instance->objective && !c->answers.instance->objective;
+        code = ask_at(c, name, (search_times)kind, is_of_search ? &bound : NULL, &span, error);
         if (code) return code;
         if (is_hopeless(c, span)) break;
     }
@@ -290,7 +294,7 @@ static pc_code ask_widest(contest *c, pc_error *error) {
         return PC_OK;
     find_limits(c, c->asker);
     pc_code code = pc_answers_reach(&c->answers, c->answers.instance, &bound, &is_reached, error);
-    return code || is_reached ? code : ask_at(c, widest, TIMES_COSTS, &span, error);
+    return code || is_reached ? code : ask_at(c, widest, TIMES_COSTS, NULL, &span, error);
 }
 
 /* ---- lower levels ----
@@ -395,7 +399,7 @@ static pc_code ask_for_goal(contest *c, pc_error *error) {
     if (code || is_reached) return code;
     find_limits(c, c->asker);
     c->goal = c->request.goal;
-    code = ask_at(c, c->asker, TIMES_COSTS, &value, error);
+    code = ask_at(c, c->asker, TIMES_COSTS, NULL, &value, error);
     if (!code) pc_answers_improve(&c->answers, bound.least);
     return code;
 }

@@ -297,7 +297,8 @@ static pc_code run_search(const pc_generator *self, const pc_generate_request *r
                         .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
                         .effort = effort_for((pc_searched_schedule)self->extra, is_tight),
                         .patterns = list->patterns,
-                        .pattern_count = list->count};
+                        .pattern_count = list->count,
+                        .bound = request->bound};
     if (list->count > 0) return pc_search_run(&search, schedule, block, error);
     if (block) *block = (pc_block){0};
     return pc_search_dispatched(&search, schedule, error);

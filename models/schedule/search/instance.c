@@ -156,7 +156,9 @@ void pc_instance_mirror_free(pc_instance *mirror) {
 
 pc_code pc_instance_order_create(const pc_instance *instance, pc_instance_order *order, pc_error *error) {
     size_t count = (size_t)instance->devices * (size_t)instance->passes;
-    pc_instance_order made = {.pass = pc_alloc(count, sizeof *made.pass), .start = pc_alloc(count, sizeof *made.start)};
+    /* not cleared: who makes an order writes all of it */
+    pc_instance_order made = {.pass = pc_realloc(NULL, count, sizeof *made.pass),
+                              .start = pc_realloc(NULL, count, sizeof *made.start)};
     if (!made.pass || !made.start) {
         pc_instance_order_free(&made);
         return pc_error_no_memory(error);

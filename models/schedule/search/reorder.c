@@ -7,15 +7,18 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NEVER   (INT64_MAX / 2)
-#define NOT_YET INT64_C(-1)
+/* All bytes alike, so that memory is filled with it; with a delay on top it stays a number, and later than all times.
+ */
+enum { NEVER_BYTE = 0x3f };
+#define NEVER  INT64_C(0x3f3f3f3f3f3f3f3f)
+#define PULLED (-NEVER) /* in place of a level: the pass has been pulled ahead */
 
-enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1 };
+enum { ROUNDS_WITHOUT_GAIN = 4, ROUNDS_AFTER_A_KICK = 1, RULES = 2 };
 
 /* One type of one device, laid out for sweeps: what its cell says, and where its numbers stand, by microbatch. */
 typedef struct lane {
-    const pc_time *before, *own; /* when the passes that it waits for end; NULL: none */
-    pc_time *end;                /* when its own do, in this sweep; NOT_YET */
+    const pc_time *before, *own; /* when the passes that it waits for end: zeros where there are none */
+    pc_time *end;                /* when its own do, in this sweep; NEVER: not yet */
     int32_t *position;           /* where they stand in the old order of their device */
     pc_time before_delay;
     pc_time earliest; /* no pass starts before; 0 without an objective */
@@ -48,7 +51,9 @@ typedef struct turn {
 struct pc_reorder {
     const pc_instance *instance; /* the user's */
     pc_instance mirror;
-    pc_time *end;      /* [devices][types][microbatches]: when a pass of this sweep ends; NOT_YET */
+    int64_t row;       /* microbatches of a type, and room behind them */
+    pc_time *end;      /* [devices][types][row]: when a pass of this sweep ends; NEVER: not yet */
+    pc_time *none;     /* [microbatches], zeros: what waits for nothing */
     int32_t *position; /* the same shape: where it stands in the old order of its device */
     int64_t *level;    /* [devices][passes] */
     lane *lanes[2];    /* [devices][types], of the user's instance and of the mirror */
@@ -73,13 +78,24 @@ static int leaves_for(int devices) {
     return leaves;
 }
 
+/* An odd number of cache lines: rows of a power of two of microbatches, of which each type of each device reads one
+ * place at a time, would share a few lines of the cache. */
+static int64_t row_for(int microbatches) {
+    enum { LINE = 64 / sizeof(pc_time) };
+    return (((int64_t)microbatches + LINE - 1) / LINE | 1) * LINE;
+}
+
 static bool allocate(pc_reorder *r) {
     size_t devices = (size_t)r->instance->devices, all = devices * (size_t)r->instance->passes;
-    r->end = pc_alloc(all, sizeof *r->end);
-    r->position = pc_alloc(all, sizeof *r->position);
-    r->level = pc_alloc(all, sizeof *r->level);
-    for (int i = 0; i < 2; i++) r->lanes[i] = pc_alloc(devices * (size_t)r->instance->types, sizeof(lane));
-    r->done = pc_alloc(devices * (size_t)r->instance->types, sizeof *r->done);
+    size_t rows = devices * (size_t)r->instance->types;
+    r->row = row_for(r->instance->microbatches);
+    r->end =
+        pc_realloc(NULL, rows * (size_t)r->row, sizeof *r->end); /* this and the next two are filled by each sweep */
+    r->none = pc_alloc((size_t)r->instance->microbatches, sizeof *r->none);
+    r->position = pc_realloc(NULL, rows * (size_t)r->row, sizeof *r->position);
+    r->level = pc_realloc(NULL, all, sizeof *r->level);
+    for (int i = 0; i < 2; i++) r->lanes[i] = pc_alloc(rows, sizeof(lane));
+    r->done = pc_alloc(rows, sizeof *r->done);
     r->device = pc_alloc(devices, sizeof *r->device);
     r->leaves = leaves_for(r->instance->devices);
     r->turns = pc_alloc((size_t)r->leaves * 2, sizeof *r->turns);
@@ -87,21 +103,21 @@ static bool allocate(pc_reorder *r) {
     r->shortest = pc_alloc(devices, sizeof *r->shortest);
     r->ready = pc_alloc(devices, sizeof *r->ready);
     r->window = pc_alloc(devices, sizeof *r->window);
-    return r->end && r->position && r->level && r->lanes[0] && r->lanes[1] && r->done && r->device && r->turns &&
-           r->release && r->shortest && r->ready && r->window;
+    return r->end && r->none && r->position && r->level && r->lanes[0] && r->lanes[1] && r->done && r->device &&
+           r->turns && r->release && r->shortest && r->ready && r->window;
 }
 
 static void fill_lanes(pc_reorder *r, const pc_instance *instance, lane *lanes) {
-    int64_t m = instance->microbatches;
+    int64_t row = r->row;
     for (int i = 0; i < instance->devices * instance->types; i++) {
         const pc_instance_cell *cell = &instance->cells[i];
         int after = cell->after == PC_INSTANCE_NONE ? PC_INSTANCE_NONE : cell->after / instance->types;
         bool is_sent = after != PC_INSTANCE_NONE && after != i / instance->types;
-        lanes[i] = (lane){.before = cell->before == PC_INSTANCE_NONE ? NULL : r->end + cell->before * m,
-                          .own = cell->own == PC_INSTANCE_NONE ? NULL : r->end + cell->own * m,
-                          .end = r->end + i * m,
-                          .position = r->position + i * m,
-                          .before_delay = cell->before_delay,
+        lanes[i] = (lane){.before = cell->before == PC_INSTANCE_NONE ? r->none : r->end + cell->before * row,
+                          .own = cell->own == PC_INSTANCE_NONE ? r->none : r->end + cell->own * row,
+                          .end = r->end + i * row,
+                          .position = r->position + i * row,
+                          .before_delay = cell->before == PC_INSTANCE_NONE ? 0 : cell->before_delay,
                           .earliest = instance->objective ? pc_objective_ready(instance, i) : 0,
                           .duration = cell->duration,
                           .after_delay = is_sent ? instance->cells[cell->after].before_delay : 0,
@@ -143,8 +159,8 @@ pc_code pc_reorder_create(const pc_instance *instance, pc_reorder **reorder, pc_
 
 void pc_reorder_free(pc_reorder *r) {
     if (!r) return;
-    void *const arrays[] = {r->end,    r->position, r->level,   r->lanes[0], r->lanes[1], r->done,
-                            r->device, r->turns,    r->release, r->shortest, r->ready,    r->window};
+    void *const arrays[] = {r->end,    r->none,  r->position, r->level,    r->lanes[0], r->lanes[1], r->done,
+                            r->device, r->turns, r->release,  r->shortest, r->ready,    r->window};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_instance_mirror_free(&r->mirror);
     pc_instance_order_free(&r->to);
@@ -157,8 +173,10 @@ void pc_reorder_free(pc_reorder *r) {
 
 /* ---- who decides next ---- */
 
-static inline turn first_turn(turn left, turn right) {
-    return right.time < left.time ? right : left;
+/* The first of the two turns below a node. */
+static inline turn first_below(const turn *turns, unsigned node) {
+    const turn *left = turns + 2 * (size_t)node;
+    return left[left[1].time < left[0].time];
 }
 
 /* Where another device comes first as before, all above stands. */
@@ -167,7 +185,7 @@ static inline void set_next(pc_reorder *r, int device, pc_time time) {
     unsigned node = (unsigned)(r->leaves + device);
     turns[node].time = time;
     for (node /= 2; node >= 1; node /= 2) {
-        turn first = first_turn(turns[2 * (size_t)node], turns[2 * (size_t)node + 1]);
+        turn first = first_below(turns, node);
         if (first.device == turns[node].device && first.device != device) return;
         turns[node] = first;
     }
@@ -180,8 +198,7 @@ static inline pc_time next_of(const pc_reorder *r, int device) {
 static void start_tournament(pc_reorder *r) {
     for (int i = 0; i < r->leaves; i++)
         r->turns[r->leaves + i] = (turn){i < r->instance->devices ? r->device[i].free : NEVER, i};
-    for (int node = r->leaves - 1; node >= 1; node--)
-        r->turns[node] = first_turn(r->turns[2 * (size_t)node], r->turns[2 * (size_t)node + 1]);
+    for (int node = r->leaves - 1; node >= 1; node--) r->turns[node] = first_below(r->turns, (unsigned)node);
 }
 
 /* ---- one sweep ---- */
@@ -195,22 +212,11 @@ typedef struct sweep {
     bool strict; /* a gap ends where the next pass is known to be ready, also if it started later before */
 } sweep;
 
-/* When the passes that this one waits for have ended and sent; NEVER where that is not known yet. */
+/* When the passes that this one waits for have ended and sent; NEVER or later where that is not known yet. */
 static inline pc_time ready_at(const lane *l, int microbatch) {
-    pc_time ready = 0;
-    if (l->before) {
-        pc_time end = l->before[microbatch];
-        if (end == NOT_YET) return NEVER;
-        ready = end + l->before_delay;
-    }
-    if (l->own) {
-        pc_time end = l->own[microbatch];
-        if (end == NOT_YET) return NEVER;
-        if (end > ready) ready = end;
-    } else if (l->earliest > ready) { /* F, and backwards the last passes of a chunk: neither has an own one */
-        ready = l->earliest;
-    }
-    return ready;
+    pc_time arrival = l->before[microbatch] + l->before_delay, own = l->own[microbatch];
+    pc_time ready = arrival > own ? arrival : own;
+    return l->earliest > ready ? l->earliest : ready;
 }
 
 /* Tells a device that waits for a pass when its input arrives. */
@@ -230,8 +236,26 @@ static inline void run_pass(pc_reorder *r, device_state *state, int type, int mi
     if (l->after != PC_INSTANCE_NONE) notify(r, l->after, end + l->after_delay);
 }
 
-static inline bool has_run(const device_state *state, pc_instance_pass pass) {
-    return state->lanes[pc_instance_pass_type(pass)].end[pc_instance_pass_microbatch(pass)] != NOT_YET;
+enum { AT_ONCE = 8 }; /* levels */
+
+/* Whether one of them is above `most`. */
+static bool is_any_above(const int64_t *level, int64_t count, int64_t most) {
+    int64_t k = 0;
+    for (; count - k >= AT_ONCE; k += AT_ONCE) {
+        int above = 0;
+        for (int i = 0; i < AT_ONCE; i++) above |= level[k + i] > most;
+        if (above) return true;
+    }
+    for (; k < count; k++)
+        if (level[k] > most) return true;
+    return false;
+}
+
+static void raise_levels(int64_t *level, int64_t count, int64_t taken) {
+    int64_t k = 0;
+    for (; count - k >= AT_ONCE; k += AT_ONCE)
+        for (int i = 0; i < AT_ONCE; i++) level[k + i] += taken;
+    for (; k < count; k++) level[k] += taken;
 }
 
 /* Whether memory, of which there is `most` beside it, allows to run a pass now that stands `place` in the old order: it
@@ -240,9 +264,7 @@ static bool fits_memory(const device_state *state, int64_t place, int64_t taken,
     if (taken <= 0) return true;
     const lane *head = &state->lanes[pc_instance_pass_type(state->old[state->cursor])];
     if (state->level[state->cursor] - head->taken > most) return false;
-    for (int64_t k = state->cursor; k < place; k++)
-        if (state->level[k] > most && !has_run(state, state->old[k])) return false;
-    return true;
+    return !is_any_above(state->level + state->cursor, place - state->cursor, most);
 }
 
 /* Runs the pass of this type that is next, ahead of what the old order has before it. */
@@ -251,8 +273,8 @@ static void pull(const sweep *s, device_state *state, int type, pc_time time) {
     int microbatch = l->done;
     int64_t place = l->position[microbatch], taken = l->taken;
     run_pass(s->r, state, type, microbatch, time);
-    if (taken != 0)
-        for (int64_t k = state->cursor; k < place; k++) state->level[k] += taken;
+    if (taken != 0) raise_levels(state->level + state->cursor, place - state->cursor, taken);
+    state->level[place] = PULLED;
 }
 
 /* Which pass to pull into a gap that begins at `time` and ends at `gap_end`: the first one in the old order that is
@@ -282,7 +304,7 @@ static int choose(const sweep *s, int device, int head_type, pc_time time, pc_ti
 
 /* Where the gap before a pass ends that is ready at `ready` (NEVER: not known) and started at `before` so far. */
 static inline pc_time end_of_gap(const sweep *s, pc_time ready, pc_time before) {
-    if (ready == NEVER) return before;
+    if (ready >= NEVER) return before;
     return s->strict || ready > before ? ready : before;
 }
 
@@ -291,7 +313,7 @@ static inline bool find_head(device_state *state, int64_t passes, pc_instance_pa
     int64_t cursor = state->cursor;
     if (state->filled == passes) return false;
     if (state->filled > cursor)
-        while (has_run(state, state->old[cursor])) cursor++;
+        while (state->level[cursor] < PULLED / 2) cursor++;
     *head = state->old[cursor];
     state->cursor = cursor;
     return true;
@@ -356,7 +378,7 @@ static void start_device(const sweep *s, int device, pc_time release) {
         l->position[pc_instance_pass_microbatch(pass)] = (int32_t)k;
         state->level[k] = level += l->taken;
     }
-    memset(r->end + base, 0xff, (size_t)s->instance->passes * sizeof *r->end); /* NOT_YET */
+    memset(lanes->end, NEVER_BYTE, (size_t)types * (size_t)r->row * sizeof *r->end);
 }
 
 /* Span and makespan of the new order; for the span, what the instance has in its place. */
@@ -411,7 +433,7 @@ static void squeeze_device(const sweep *s, int device) {
         const lane *l = &state->lanes[pc_instance_pass_type(pass)];
         int microbatch = pc_instance_pass_microbatch(pass), other = l->after;
         pc_time ready = ready_at(l, microbatch);
-        if (ready == NEVER) break;
+        if (ready >= NEVER) break;
         pc_time start = ready > free ? ready : free;
         state->start[cursor] = start;
         free = l->end[microbatch] = start + l->duration;
@@ -428,7 +450,7 @@ static void squeeze_device(const sweep *s, int device) {
 static bool run_squeeze(const sweep *s) {
     pc_reorder *r = s->r;
     int devices = s->instance->devices;
-    memset(r->end, 0xff, (size_t)devices * (size_t)s->instance->passes * sizeof *r->end); /* NOT_YET */
+    memset(r->end, NEVER_BYTE, (size_t)devices * (size_t)s->instance->types * (size_t)r->row * sizeof *r->end);
     r->ready_count = 0;
     for (int d = devices - 1; d >= 0; d--) {
         int64_t base = d * s->instance->passes;
@@ -491,12 +513,12 @@ static int next_in_block(const packing *k, int device, pc_time *start) {
 
 /* When all that the pass waits for has ended, the same pass of the microbatch before included. */
 static pc_time ready_in_cells(const packing *k, int cell, int microbatch) {
-    const int64_t microbatches = k->r->instance->microbatches;
+    const int64_t row = k->r->row;
     const int32_t others[] = {k->r->instance->cells[cell].before, k->r->instance->cells[cell].own};
-    pc_time ready = microbatch > 0 ? k->r->end[cell * microbatches + microbatch - 1] : 0;
+    pc_time ready = microbatch > 0 ? k->r->end[cell * row + microbatch - 1] : 0;
     for (int i = 0; i < 2; i++) {
         if (others[i] == PC_INSTANCE_NONE) continue;
-        pc_time end = k->r->end[others[i] * microbatches + microbatch];
+        pc_time end = k->r->end[others[i] * row + microbatch];
         if (end > ready) ready = end;
     }
     return ready;
@@ -540,7 +562,7 @@ static void pack_pass(const packing *k, int device, int type) {
     k->made->start[gap] = start;
     level[gap] = (gap == device * instance->passes ? 0 : level[gap - 1]) + taken;
     k->r->device[device].filled++;
-    k->r->end[cell * (int64_t)instance->microbatches + microbatch] = start + cells_of(k, type);
+    k->r->end[cell * k->r->row + microbatch] = start + cells_of(k, type);
 }
 
 void pc_reorder_pack(pc_reorder *r, const pc_block *block, pc_instance_order *order) {
@@ -634,9 +656,16 @@ static void draw_windows(pc_reorder *r, uint64_t *stream) {
         r->window[d] = *stream == 0 ? far : is_common ? window : draw_window(stream, far);
 }
 
-/* One sweep backwards and one forward: r->now becomes the next one. False never, but for a fault of ours. `stream` 0 is
- * no stream: all windows are wide. */
-static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
+/* Whether all passes stand where they stood, in place and in time. */
+static bool is_same(const pc_instance *instance, const pc_instance_order *a, const pc_instance_order *b) {
+    size_t count = (size_t)instance->devices * (size_t)instance->passes;
+    return memcmp(a->start, b->start, count * sizeof *a->start) == 0 &&
+           memcmp(a->pass, b->pass, count * sizeof *a->pass) == 0;
+}
+
+/* One sweep backwards and one forward: r->now becomes the next one; *is_still says whether it is as it was. False
+ * never, but for a fault of ours. `stream` 0 is no stream: all windows are wide. */
+static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream, bool *is_still) {
     pc_time end = find_releases(r, &r->now);
     reverse(r->instance, &r->now, end, &r->to);
     draw_windows(r, stream);
@@ -644,25 +673,37 @@ static bool improve_once(pc_reorder *r, bool strict, uint64_t *stream) {
     if (!run_sweep(&backwards, r->release)) return false;
     reverse(r->instance, &r->fro, end, &r->to);
     draw_windows(r, stream);
-    sweep forward = {r, r->instance, &r->to, &r->now, strict};
-    return run_sweep(&forward, NULL);
+    sweep forward = {r, r->instance, &r->to, &r->fro, strict};
+    if (!run_sweep(&forward, NULL)) return false;
+    pc_instance_order now = r->fro;
+    *is_still = is_same(r->instance, &now, &r->now);
+    r->fro = r->now;
+    r->now = now;
+    return true;
 }
 
 static bool is_better(const pc_instance_order *a, const pc_instance_order *b) {
     return a->span < b->span || (a->span == b->span && a->makespan < b->makespan);
 }
 
-void pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_instance_order *order) {
+/* With wide windows an order that neither rule for gaps moves stays as it is for good. */
+bool pc_reorder_improve(pc_reorder *r, int rounds, int way, pc_time enough, pc_instance_order *order) {
     uint64_t stream = (uint64_t)(way / 2) * PC_GOLDEN;
-    int patience = stream ? rounds : ROUNDS_WITHOUT_GAIN;
+    bool is_drawn = stream != 0, is_changed = false;
+    int patience = is_drawn ? rounds : ROUNDS_WITHOUT_GAIN, without_gain = 0, still = 0;
     pc_instance_order_copy(r->instance, order, &r->now);
-    for (int round = 0, without_gain = 0; round < rounds && without_gain < patience; round++) {
+    for (int round = 0; round < rounds && without_gain < patience && still < RULES; round++) {
         pc_time span = order->span;
-        if (span <= enough || !improve_once(r, ((way + round) & 1) != 0, &stream)) break;
-        if (is_better(&r->now, order)) pc_instance_order_copy(r->instance, &r->now, order);
+        bool is_still;
+        if (span <= enough || !improve_once(r, ((way + round) & 1) != 0, &stream, &is_still)) break;
+        bool is_gain = is_better(&r->now, order);
+        if (is_gain) pc_instance_order_copy(r->instance, &r->now, order);
+        is_changed = is_changed || is_gain;
+        still = is_still && !is_drawn ? still + 1 : 0;
         without_gain = order->span < span ? 0 : without_gain + 1;
     }
     order->peak = peak_of(r->instance, order);
+    return !is_drawn && !is_changed && (without_gain == patience || still == RULES);
 }
 
 /* ---- kicks ---- */

@@ -43,8 +43,9 @@ static inline int pc_reorder_drawn(int seed) {
 
 /* Replaces a squeezed order by the best that up to `rounds` sweeps to and fro find: its span is never longer, its
  * memory within the limits. Ends early where the span is down to `enough` or, with seed 0, several rounds gained
- * nothing. */
-void pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough, pc_instance_order *order);
+ * nothing, or changed nothing. True if it ended so and has left the order as it was: done again it would do the same.
+ */
+bool pc_reorder_improve(pc_reorder *reorder, int rounds, int way, pc_time enough, pc_instance_order *order);
 
 /* Goes on from a squeezed order in which sweeps find nothing more, up to `kicks` times. In a kick a few passes move to
  * another place of their device's order, and sweeps improve what that gives. The next kick goes on from that unless it

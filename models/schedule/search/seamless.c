@@ -11,27 +11,14 @@ enum { F0, F1, B0, B1, W0, W1, TYPES, NO_STATE = -1 };
 
 /* ---- one device ---- */
 
-/* Where a device's passes stand from its F0 on, and which state of the device behind goes with it. */
+/* Where a device's passes stand from its F0 on, what others see of that, and which state of the device behind goes with
+ * it. */
 typedef struct state {
+    pc_time out, rest, back, whole; /* A, C, D and their sum: from F0 to F1, to B1, to B0 */
     pc_time start[TYPES];
+    int64_t turn[TYPES]; /* of the interval that each starts in: start is turn x interval and an offset */
     int32_t behind;
 } state;
-
-static pc_time out_of(const state *s) { /* A */
-    return s->start[F1] - s->start[F0];
-}
-
-static pc_time turn_of(const state *s) { /* C */
-    return s->start[B1] - s->start[F1];
-}
-
-static pc_time back_of(const state *s) { /* D */
-    return s->start[B0] - s->start[B1];
-}
-
-static pc_time whole_of(const state *s) { /* A + C + D */
-    return s->start[B0] - s->start[F0];
-}
 
 /* The states of a device, in the room of all. */
 typedef struct state_list {
@@ -45,8 +32,10 @@ typedef struct seamless {
     state *states; /* of all devices, those of the last device first */
     int32_t count, room;
     state_list *of_device;
-    int device;                                              /* that is being listed */
-    const pc_instance_cell *cells;                           /* its own */
+    int device;                    /* that is being listed */
+    pc_time work;                  /* of its passes, for one microbatch */
+    const pc_instance_cell *cells; /* its own */
+    int sequence[TYPES];           /* its types in the order in which they stand in the circle */
     pc_time least_out, least_turn, least_back, longest_turn; /* what the others leave A, C and D */
     pc_time way[3];  /* the constants of a, g and h to the device behind; unless it is the last one */
     bool has_failed; /* for want of memory */
@@ -59,18 +48,10 @@ static const pc_instance_cell *cell_of(const seamless *s, int device, int type) 
 /* What the device holds at most if the block is repeated for ever. */
 static int64_t level_of(const seamless *s, const state *at) {
     int64_t level = 0, most = 0;
-    pc_time offset[TYPES];
-    for (int type = 0; type < TYPES; type++) {
-        offset[type] = at->start[type] % s->interval;
-        level -= s->cells[type].taken * (at->start[type] / s->interval);
-    }
-    for (int done = 0; done < TYPES; done++) {
-        int next = 0;
-        for (int type = 1; type < TYPES; type++)
-            if (offset[type] < offset[next]) next = type;
-        level += s->cells[next].taken;
+    for (int type = 0; type < TYPES; type++) level -= s->cells[type].taken * at->turn[type];
+    for (int i = 0; i < TYPES; i++) {
+        level += s->cells[s->sequence[i]].taken;
         if (level > most) most = level;
-        offset[next] = INT64_MAX;
     }
     return most;
 }
@@ -83,8 +64,8 @@ static bool fits(const seamless *s, const state *at) {
 
 /* Whether device d can be in this state while the one behind is in that. */
 static bool is_allowed(const seamless *s, const state *here, const state *behind) {
-    pc_time a = out_of(here) - out_of(behind) - s->way[0], g = turn_of(behind) - turn_of(here) - s->way[1];
-    pc_time h = back_of(here) - back_of(behind) - s->way[2];
+    pc_time a = here->out - behind->out - s->way[0], g = behind->rest - here->rest - s->way[1];
+    pc_time h = here->back - behind->back - s->way[2];
     return a >= 0 && g >= 0 && h >= 0 && a + h >= g;
 }
 
@@ -102,8 +83,7 @@ static bool find_behind(const seamless *s, state *here) {
 
 /* Whether what one state allows the device in front, the other one allows too. */
 static bool is_as_good(const state *one, const state *other) {
-    return out_of(one) <= out_of(other) && turn_of(one) >= turn_of(other) && back_of(one) <= back_of(other) &&
-           whole_of(one) <= whole_of(other);
+    return one->out <= other->out && one->rest >= other->rest && one->back <= other->back && one->whole <= other->whole;
 }
 
 static bool make_room(seamless *s) {
@@ -133,70 +113,98 @@ static void keep(seamless *s, state *found) {
 
 /* ---- all states ---- */
 
-/* The first time from `least` on that stands at `offset` in the interval. */
-static pc_time first_from(const seamless *s, pc_time offset, pc_time least) {
-    return offset + pc_divide_up(least - offset, s->interval) * s->interval;
+/* Puts the pass where it stands at its offset for the first time from `least` on. */
+static void put_from(const seamless *s, const pc_time *offset, int type, pc_time least, state *at) {
+    pc_time turn = pc_divide_up(least - offset[type], s->interval);
+    at->turn[type] = turn;
+    at->start[type] = offset[type] + turn * s->interval;
 }
 
-static void put_w(const seamless *s, const pc_time *offset, state *at) {
-    at->start[W1] = first_from(s, offset[W1], at->start[B1] + s->cells[B1].duration);
-    at->start[W0] = first_from(s, offset[W0], at->start[B0] + s->cells[B0].duration);
+static void put_w(const seamless *s, const pc_time *offset, int w, int b, state *at) {
+    put_from(s, offset, w, at->start[b] + s->cells[b].duration, at);
+}
+
+static void turn_on(const seamless *s, int type, state *at) {
+    at->turn[type]++;
+    at->start[type] += s->interval;
+}
+
+static void note_distances(state *at) {
+    at->out = at->start[F1] - at->start[F0];
+    at->rest = at->start[B1] - at->start[F1];
+    at->back = at->start[B0] - at->start[B1];
+    at->whole = at->start[B0] - at->start[F0];
 }
 
 /* All whole turns that the limit allows, each later than the one before: with more of them more is held. Whether there
  * are any. */
 static bool list_back(seamless *s, const pc_time *offset, state *at) {
-    pc_time first = first_from(s, offset[B0], at->start[B1] + s->least_back);
+    put_from(s, offset, B0, at->start[B1] + s->least_back, at);
+    put_w(s, offset, W0, B0, at);
     for (int turn = 0; turn < s->effort.turns && !s->has_failed; turn++) {
-        at->start[B0] = first + turn * s->interval;
-        put_w(s, offset, at);
         if (!fits(s, at)) return turn > 0;
+        note_distances(at);
         state found = *at;
         keep(s, &found);
+        turn_on(s, B0, at);
+        turn_on(s, W0, at);
     }
     return true;
 }
 
 static bool list_turn(seamless *s, const pc_time *offset, state *at) {
-    pc_time first = first_from(s, offset[B1], at->start[F1] + s->least_turn);
+    put_from(s, offset, B1, at->start[F1] + s->least_turn, at);
+    put_w(s, offset, W1, B1, at);
     for (int turn = 0; turn < s->effort.rest_turns && !s->has_failed; turn++) {
-        at->start[B1] = first + turn * s->interval;
-        if (turn_of(at) > s->longest_turn || !list_back(s, offset, at)) return turn > 0;
+        if (at->start[B1] - at->start[F1] > s->longest_turn || !list_back(s, offset, at)) return turn > 0;
+        turn_on(s, B1, at);
+        turn_on(s, W1, at);
     }
     return true;
 }
 
 static void list_turns(seamless *s, const pc_time *offset) {
-    pc_time first = first_from(s, offset[F1], s->least_out);
     state at = {0};
+    put_from(s, offset, F1, s->least_out, &at);
     for (int turn = 0; turn < s->effort.turns && !s->has_failed; turn++) {
-        at.start[F1] = first + turn * s->interval;
         if (!list_turn(s, offset, &at)) return;
+        turn_on(s, F1, &at);
     }
+}
+
+static bool is_placed(const seamless *s, int placed, int type) {
+    for (int i = 0; i < placed; i++)
+        if (s->sequence[i] == type) return true;
+    return false;
 }
 
 /* Puts the passes behind F0 into the circle in all orders, and pieces of idle time between them in all ways. `used` of
  * the pieces stand before `at`. */
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as there are types */
-static void list_orders(seamless *s, pc_time *offset, unsigned placed, pc_time at, int used) {
-    pc_time work = 0;
-    if (placed == (1U << TYPES) - 1) {
+static void list_orders(seamless *s, pc_time *offset, int placed, pc_time at, int used) {
+    if (placed == TYPES) {
         list_turns(s, offset);
         return;
     }
-    for (int type = 0; type < TYPES; type++) work += s->cells[type].duration;
-    pc_time idle = s->interval - work;
+    pc_time idle = s->interval - s->work;
     for (int upto = used; upto <= (idle > 0 ? s->effort.pieces : used); upto++) {
         pc_time waited = idle > 0 ? idle * upto / s->effort.pieces - idle * used / s->effort.pieces : 0;
         for (int type = F1; type < TYPES && !s->has_failed; type++) {
-            if (placed & 1U << type) continue;
+            if (is_placed(s, placed, type)) continue;
+            s->sequence[placed] = type;
             offset[type] = at + waited;
-            list_orders(s, offset, placed | 1U << type, at + waited + s->cells[type].duration, upto);
+            list_orders(s, offset, placed + 1, at + waited + s->cells[type].duration, upto);
         }
     }
 }
 
 /* ---- what the others leave a device ---- */
+
+static pc_time work_of(const pc_instance *instance, int device) {
+    pc_time work = 0;
+    for (int type = 0; type < TYPES; type++) work += instance->cells[device * TYPES + type].duration;
+    return work;
+}
 
 /* How C grows from the first device on at the least: a microbatch's F1 up to it and B1 down again. */
 static pc_time least_turn(const seamless *s, int device) {
@@ -225,9 +233,9 @@ static void face_behind(seamless *s) {
     s->least_out = s->least_back = INT64_MAX / 4;
     s->longest_turn = 0;
     for (const state *at = &s->states[list.first]; at < &s->states[list.first + list.count]; at++) {
-        s->least_out = pc_min(s->least_out, out_of(at) + s->way[0]);
-        s->least_back = pc_min(s->least_back, back_of(at) + s->way[2]);
-        s->longest_turn = pc_max(s->longest_turn, turn_of(at) - s->way[1]);
+        s->least_out = pc_min(s->least_out, at->out + s->way[0]);
+        s->least_back = pc_min(s->least_back, at->back + s->way[2]);
+        s->longest_turn = pc_max(s->longest_turn, at->rest - s->way[1]);
     }
 }
 
@@ -243,7 +251,8 @@ static bool list_devices(seamless *s) {
             face_last(s);
         else
             face_behind(s);
-        list_orders(s, offset, 1U << F0, s->cells[F0].duration, 0);
+        s->work = work_of(s->instance, d);
+        list_orders(s, offset, 1, s->cells[F0].duration, 0);
         if (s->has_failed || s->of_device[d].count == 0) return false;
     }
     return true;
@@ -253,8 +262,8 @@ static bool list_devices(seamless *s) {
 
 /* How much later than it could F0 of the device behind starts: s1. */
 static pc_time slack_of(const seamless *s, const state *here, const state *behind) {
-    pc_time a = out_of(here) - out_of(behind) - s->way[0], g = turn_of(behind) - turn_of(here) - s->way[1];
-    pc_time h = back_of(here) - back_of(behind) - s->way[2];
+    pc_time a = here->out - behind->out - s->way[0], g = behind->rest - here->rest - s->way[1];
+    pc_time h = here->back - behind->back - s->way[2];
     return a - pc_max(g - h, 0L);
 }
 
@@ -281,12 +290,6 @@ bool pc_seamless_applies(const pc_instance *instance) {
     for (int cell = 0; cell < instance->devices * TYPES; cell++)
         if (instance->cells[cell].duration <= 0) return false;
     return true;
-}
-
-static pc_time work_of(const pc_instance *instance, int device) {
-    pc_time work = 0;
-    for (int type = 0; type < TYPES; type++) work += instance->cells[device * TYPES + type].duration;
-    return work;
 }
 
 pc_time pc_seamless_work(const pc_instance *instance) {

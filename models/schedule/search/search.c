@@ -473,18 +473,18 @@ pc_code pc_search_run(const pc_search *search, pc_schedule *schedule, pc_block *
     pc_code code = make_instance(search, short_length(search), &instance, error);
     pc_search_effort effort = code ? search->effort : scale_effort(&search->effort, &instance);
     pc_bound bound = {0};
-    bool is_over = false;
+    bool is_over = false, is_whole = instance.microbatches == search->microbatches;
     int64_t favourite = -1;
     if (!code) bound = pc_known_first(&instance);
     if (!code) code = find_favourite(search, &instance, &favourite, error);
     if (!code) code = run_favourites(search, &effort, &instance, favourite, &bound, &fitted, &brief, &is_over, error);
     int64_t packed = favourite >= 0 && pc_pattern_is_packed(search->patterns[favourite].family) ? favourite : -1;
+    if (search->bound && bound.is_close && is_whole && !search->objective) *search->bound = bound;
     if (!code && !is_over)
         code = run_brief(search, &effort, &instance, packed, &bound, &fitted, &seamless, &brief, error);
     if (!code)
-        code = instance.microbatches == search->microbatches
-                   ? finish(search, &brief, schedule, block, error)
-                   : run_full(search, &effort, &seamless, &brief, packed, schedule, block, error);
+        code = is_whole ? finish(search, &brief, schedule, block, error)
+                        : run_full(search, &effort, &seamless, &brief, packed, schedule, block, error);
     pc_tournament_free(&brief);
     pc_fitted_free(&fitted);
     pc_fitted_free(&seamless);

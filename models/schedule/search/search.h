@@ -12,6 +12,7 @@
 #include "models/schedule/costs.h"
 #include "models/schedule/memory_limit.h"
 #include "models/schedule/schedule.h"
+#include "models/schedule/search/bound.h"
 #include "models/schedule/search/objective.h"
 #include "models/schedule/search/pattern.h"
 
@@ -43,6 +44,7 @@ typedef struct pc_search {
     pc_search_effort effort;
     const pc_pattern *patterns; /* the family; the first one that keeps the limit is tried before all others */
     int64_t pattern_count;
+    pc_bound *bound; /* of the whole iteration: becomes a close one where the search has to know it; or NULL */
 } pc_search;
 
 /* The schedule with the least span (or what the objective has in its place), then makespan, then memory that was found;

@@ -90,19 +90,28 @@ static void make_entry(const pc_tournament *t, int worker, pc_entry *e) {
     }
     e->is_valid = pc_reorder_squeeze(t->rooms[PC_COARSE_NONE][worker], &e->order);
     e->is_made = true;
+    e->stuck = 0;
 }
 
-static void work_on_entry(void *context, int worker, int64_t index) {
+static void make_if_needed(void *context, int worker, int64_t index) {
     const pc_tournament *t = context;
     pc_entry *e = &t->entries[index];
     if (!e->is_made) make_entry(t, worker, e);
-    if (e->is_valid && t->rounds > 0)
-        pc_reorder_improve(t->rooms[PC_COARSE_NONE][worker], t->rounds, e->way, t->enough, &e->order);
+}
+
+/* Rounds that are known to change nothing are not done again. */
+static void work_on_entry(void *context, int worker, int64_t index) {
+    const pc_tournament *t = context;
+    pc_entry *e = &t->entries[index];
+    if (!e->is_valid || e->stuck == 1 + e->way || e->like != index) return;
+    bool is_stuck = pc_reorder_improve(t->rooms[PC_COARSE_NONE][worker], t->rounds, e->way, t->enough, &e->order);
+    e->stuck = is_stuck ? 1 + e->way : 0;
 }
 
 static void kick_entry(void *context, int worker, int64_t index) {
     const pc_tournament *t = context;
     pc_entry *e = &t->entries[index];
+    e->stuck = 0;
     if (e->is_valid)
         pc_reorder_kick(t->rooms[PC_COARSE_NONE][worker], t->kicks, t->patience, (int)index, t->enough, &e->order);
 }
@@ -110,6 +119,7 @@ static void kick_entry(void *context, int worker, int64_t index) {
 static void walk_entry(void *context, int worker, int64_t index) {
     const pc_tournament *t = context;
     pc_entry *e = &t->entries[index];
+    e->stuck = 0;
     if (e->is_valid) pc_reorder_walk(t->rooms[PC_COARSE_NONE][worker], t->kicks, (int)index, t->enough, &e->order);
 }
 
@@ -132,9 +142,42 @@ static void rank(pc_entry *entries, int count) {
     }
 }
 
+/* ---- heats ---- */
+
+static bool is_same(const pc_instance *instance, const pc_entry *a, const pc_entry *b) {
+    size_t passes = (size_t)instance->devices * (size_t)instance->passes;
+    return a->is_valid && b->is_valid && a->way == b->way && a->order.span == b->order.span &&
+           a->order.makespan == b->order.makespan &&
+           memcmp(a->order.pass, b->order.pass, passes * sizeof *a->order.pass) == 0 &&
+           memcmp(a->order.start, b->order.start, passes * sizeof *a->order.start) == 0;
+}
+
+static void find_doubles(pc_tournament *t, int count) {
+    for (int i = 0; i < count; i++) {
+        pc_entry *e = &t->entries[i];
+        e->like = i;
+        for (int other = 0; other < i && e->like == i; other++)
+            if (t->entries[other].like == other && is_same(t->instance, &t->entries[other], e)) e->like = other;
+    }
+}
+
+static void copy_doubles(pc_tournament *t, int count) {
+    for (int i = 0; i < count; i++) {
+        pc_entry *e = &t->entries[i];
+        if (e->like == i) continue;
+        pc_instance_order_copy(t->instance, &t->entries[e->like].order, &e->order);
+        e->stuck = t->entries[e->like].stuck;
+    }
+}
+
 void pc_tournament_run(pc_tournament *t, int count, int rounds) {
     t->rounds = rounds;
-    pc_parallel_run(t->threads, count, work_on_entry, t);
+    pc_parallel_run(t->threads, count, make_if_needed, t);
+    if (rounds > 0) {
+        find_doubles(t, count);
+        pc_parallel_run(t->threads, count, work_on_entry, t);
+        copy_doubles(t, count);
+    }
     rank(t->entries, count);
 }
 

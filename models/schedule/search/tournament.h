@@ -23,6 +23,8 @@ typedef struct pc_entry {
     int way;                       /* pc_reorder_improve's */
     bool is_made;                  /* whether `order` stands */
     bool is_valid;                 /* whether it can run and keeps the limits */
+    int stuck;                     /* 1 + the way in which rounds are known to leave `order` as it is; or 0 */
+    int like;                      /* in a heat: the earlier entry that is the same and goes the same way; or its own */
     pc_instance_order order;
 } pc_entry;
 
@@ -49,7 +51,7 @@ pc_code pc_tournament_create(const pc_instance *instance, const pc_pattern *patt
 void pc_tournament_free(pc_tournament *tournament);
 
 /* Makes the first `count` entries that are not made yet, gives each so many rounds to and fro, and ranks them: least
- * span first, then makespan, then memory. */
+ * span first, then makespan, then memory. Of entries that are the same, to go on in the same way, one does. */
 void pc_tournament_run(pc_tournament *tournament, int count, int rounds);
 
 /* The same with kicks in place of rounds. */
