@@ -394,7 +394,7 @@ static void test_named(void **state) {
     test_random random = {43};
     int count;
     const pc_generator *all = pc_generators(&count);
-    for (long i = 0; i < test_cases(4, 20); i++)
+    for (long i = 0; i < test_cases(2, 20); i++)
         for (int g = 0; g < count; g++) check_schedule(&all[g], &random);
 }
 

@@ -121,7 +121,7 @@ static void test_random_requests(void **state) {
     (void)state;
     test_random random = {81};
     int counted = 0;
-    for (long i = 0; i < test_cases(60, 400); i++) {
+    for (long i = 0; i < test_cases(30, 400); i++) {
         example e;
         pc_schedule s;
         pc_block block;
@@ -361,7 +361,7 @@ static void test_refused(void **state) {
 static void test_threads(void **state) {
     (void)state;
     test_random random = {83};
-    for (long i = 0; i < test_cases(6, 20); i++) {
+    for (long i = 0; i < test_cases(2, 20); i++) {
         example e;
         draw_example(&random, &e);
         pc_schedule one, several;

@@ -162,10 +162,10 @@ static const struct published {
     const char *scheduler, *name;
     int rows, quick, full;
 } published[] = {
-    {"V-Min", "v-min", 69, 1, 1},
-    {"V-Half", "v-half", 69, 1, 1},
+    {"V-Min", "v-min", 69, 5, 1},
+    {"V-Half", "v-half", 69, 5, 1},
     {"V-adaptive", "v-adaptive", 678, 40, 8},
-    {"1F1B-V", "1f1b-v", 72, 1, 1},
+    {"1F1B-V", "1f1b-v", 72, 5, 1},
 };
 
 enum {

@@ -85,7 +85,7 @@ static long judge_named(const pc_generator *generator, test_random *random, int 
 static void test_named_schedules(void **state) {
     (void)state;
     test_random random = {91};
-    int count, most = (int)test_part(5, 8);
+    int count, most = (int)test_part(4, 8);
     const pc_generator *generators = pc_generators(&count);
     long full = 0, judged = 0;
     for (int g = 0; g < count; g++) {

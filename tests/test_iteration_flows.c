@@ -355,11 +355,12 @@ static void test_messages_of_a_stage_take_turns(void **state) {
 
 /* Schedules that are searched for the run's costs, messages longer than passes. Searched for messages as delays alone
  * zb-v on four stages took 9% longer than where stages wait, even though messages take turns (and 20% where they
- * shared links): the search has a stage send what its links cannot carry. The second search knows better. */
+ * shared links): the search has a stage send what its links cannot carry. The second search knows better. A quick run
+ * has two of the names. */
 static void test_searches_where_messages_meet(void **state) {
     (void)state;
-    static const char *const names[] = {"1f1b-v", "v-half", "zb-v", "v-min"};
-    for (int i = 0; i < 4; i++)
+    static const char *const names[] = {"zb-v", "1f1b-v", "v-half", "v-min"};
+    for (int i = 0; i < 4; i += (int)test_part(2, 1))
         for (int pp = 2; pp <= 4; pp += 2) {
             pc_iteration_spec spec = example_spec();
             spec.generator = pc_generator_find(names[i]);

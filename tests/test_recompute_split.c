@@ -258,7 +258,7 @@ static void check_search(test_random *random, const char *name) {
 static void test_searches(void **state) {
     (void)state;
     test_random random = {1907};
-    for (long i = 0; i < test_cases(50, 100); i++) check_search(&random, split_names[i % 8]);
+    for (long i = 0; i < test_cases(16, 100); i++) check_search(&random, split_names[i % 8]);
 }
 
 /* ---- a model's parts ---- */

@@ -198,7 +198,7 @@ static void check_case(test_random *random, const random_case *c) {
 static void test_random_costs(void **state) {
     (void)state;
     test_random random = {17};
-    for (long i = 0; i < test_cases(200, 600); i++) {
+    for (long i = 0; i < test_cases(100, 600); i++) {
         random_case c;
         draw_case(&random, &c);
         check_case(&random, &c);
@@ -449,7 +449,7 @@ static void test_no_name_is_beaten(void **state) {
     static const char *const ahead[] = {"zb-h2", "eager-1f1b", "zb-2p"};
     static const char *const searched[] = {"zb-two-thirds", "zb-1p", "zb-2p"};
     test_random random = {29};
-    long cases = test_cases(200, 400) / 50; /* some 50 searches each */
+    long cases = test_cases(50, 400) / 50; /* some 50 searches each */
     for (long i = 0; i < cases; i++) {
         check_contest(&random, split, 4, 2, true);
         check_contest(&random, searched, 3, 1, true);
@@ -491,7 +491,7 @@ static void test_more_memory_is_no_longer(void **state) {
     static const char *const folded[] = {"v-adaptive", "v-half", "v-min", "v-zb"};
     static const char *const linear[] = {"zb-1p", "zb-2p", "zb-two-thirds"};
     test_random random = {41};
-    long cases = test_cases(200, 600) / 50; /* a dozen searches each */
+    long cases = test_cases(100, 600) / 50; /* a dozen searches each */
     for (long i = 0; i < cases; i++) {
         check_levels(&random, folded[i % 4], 2);
         check_levels(&random, linear[i % 3], 1);

@@ -361,12 +361,12 @@ static void test_threads(void **state) {
 
 /* ---- memory that is refused ---- */
 
-/* Every allocation fails once (in a quick run one in five), also those of the memo's copies. Afterwards nobody waits
+/* Every allocation fails once (in a quick run one in 29), also those of the memo's copies. Afterwards nobody waits
  * for what was given up. */
 static void check_refusals(const example *subject, int i, bool knows) {
     made right = make(subject, i, NULL);
     long count = 1;
-    for (long after = -1; after < count; after += after < 0 ? 1 : test_part(5, 1)) {
+    for (long after = -1; after < count; after += after < 0 ? 1 : test_part(29, 1)) {
         pc_search_memo *memo = new_memo(PC_SEARCH_MEMO_BYTES);
         if (knows) {
             made before = make(subject, i, memo);

@@ -21,7 +21,7 @@ from command import IS_QUICK, PIPECAST, count
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KINDS = ("open", "write", "sync", "close", "link", "rename", "spawn")
 FEW, MANY = 1, 16
-MOMENTS = 12 if IS_QUICK else 120
+MOMENTS = 6 if IS_QUICK else 120
 SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n")
 
 
@@ -37,7 +37,7 @@ class Signals(FaultTest):
     def test_at_calls(self):
         """At the call itself, before it is made."""
         raised = 0
-        for case in [case for case in CASES if case.writes][::3 if IS_QUICK else 1]:
+        for case in [case for case in CASES if case.writes][::5 if IS_QUICK else 1]:
             sweep = self.sweep(case)
             for kind in KINDS:
                 for place in spread(sweep.good.calls[kind], FEW if IS_QUICK else MANY):

@@ -142,6 +142,7 @@ class BadDays(command.Command):
         self.assertEqual(done.stderr, f"pipecast: {profile}: jitter: profile: no kernel has raw samples, so nothing is "
                          "known of how their times scatter; expected a profile of `pipecast calibrate`\n")
 
+    @command.full_only
     def test_slow_gpu_study(self):
         """What docs/bad-days.md makes of it: the fewer bubbles, the more of a slow first stage is passed on."""
         rows = self.rows(str(command.ROOT / "scenarios/studies/slow_gpu.yaml"), "--slow-factor", "1.5", "--slow-stage", "0",

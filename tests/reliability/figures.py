@@ -55,7 +55,7 @@ FIGURES = [
            "tests/checks/builds"),
     Figure("Determinism", "builds: gcc and clang, -O0 and -O3, AVX2, CUDA, MPI", "builds.configurations", 4,
            "tests/checks/builds"),
-    *(Figure("Checks", f"lines of {room}/ that the tests in C reach", f"coverage.{room}", 9_000, "tests/checks/coverage", True)
+    *(Figure("Checks", f"lines of {room}/ that its tests reach", f"coverage.{room}", 9_000, "tests/checks/coverage", True)
       for room in ("engine", "models", "calib", "scenarios")),
     Figure("Checks", "C files under clang-tidy and cppcheck, none with a finding left", "lint.files", 400, "tests/checks/lint"),
     Figure("Checks", "findings silenced, each with its reason beside it", "lint.reasons", 0, "tests/checks/lint"),
