@@ -104,7 +104,8 @@ static void take_intervals(const pc_run_spec *spec, const char *software, pc_run
     pc_interval_kind_text(&kind, row->kind);
     if (row->iteration_s > 0.0) {
         const pc_interval_line *line = pc_interval_find(PC_INTERVAL_TIME, &kind);
-        pc_interval time = pc_interval_of(line, row->iteration_s, spec->gpus, error_of_profile(spec, row));
+        pc_interval_line used = spec->has_tuning ? pc_interval_line_tuned(line) : *line;
+        pc_interval time = pc_interval_of(&used, row->iteration_s, spec->gpus, error_of_profile(spec, row));
         row->iteration_s_low = time.low, row->iteration_s_high = time.high;
         copy_basis(row->iteration_basis, line->basis);
     }

@@ -94,6 +94,14 @@ static double rounded(double end) {
     return floor(end * scale / unit + 0.5) / scale * unit;
 }
 
+pc_interval_line pc_interval_line_tuned(const pc_interval_line *line) {
+    pc_interval_line tuned = *line;
+    tuned.low /= line->middle;
+    tuned.high /= line->middle;
+    tuned.middle = 1.0;
+    return tuned;
+}
+
 pc_interval pc_interval_of(const pc_interval_line *line, double forecast, int64_t gpus, double error) {
     double other = NORMAL_90 * error, more = line->doubling * doublings_beyond(line, gpus);
     double above = line->high / line->middle - 1.0, below = line->middle / line->low - 1.0;

@@ -61,6 +61,10 @@ typedef struct pc_interval {
     double low, high;
 } pc_interval;
 
+/* The line for forecasts that were tuned to measured runs: as wide, around the forecast itself, for its middle is the bias
+ * of the library, which tuning has taken away. */
+pc_interval_line pc_interval_line_tuned(const pc_interval_line *line);
+
 /* That of a forecast f of a run on `gpus` GPUs. With M = middle, D = high / M - 1 and d = M / low - 1 the interval is
  * f M / (1 + d') to f M (1 + D'), where x' = sqrt(x^2 + (1.2816 e)^2) + k doubling. `error` is e, a relative
  * standard error that no run of the line has in it, as of a profile. 1.2816 is the normal quantile of 90%. And k

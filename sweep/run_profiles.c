@@ -162,6 +162,7 @@ void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost
         spec->iteration.cut.kernels = PC_KERNELS_FUSED;
     }
     spec->cost = model;
+    spec->has_tuning = tuning->is_there;
     spec->iteration.machine = *pc_profile_cost_machine(cost);
     spec->iteration.overlap_slowdown = pc_tuning_overlap(tuning, spec->iteration.overlap_slowdown);
     spec->overhead_ps = spec->iteration.overhead_ps = pc_tuning_overhead_ps(tuning, spec->iteration.overhead_ps);
