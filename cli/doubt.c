@@ -1,5 +1,7 @@
 #include "cli/doubt.h"
 
+#include "storage/text.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -51,7 +53,11 @@ static void note_runs(const doubt *said, look_notes *notes) {
     look_note(notes, "iteration, 80%%: columns iteration_s_low and iteration_s_high, by kind of run%s", unknown);
 }
 
+/* Points in numbers, whatever the program's locale. */
 void doubt_note(const doubt *said, look_notes *notes) {
+    pc_number_scope scope = {0};
+    if (!pc_number_scope_enter(&scope)) return;
     if (said->runs == 1) note_run(&said->first, notes);
     if (said->runs > 1) note_runs(said, notes);
+    pc_number_scope_leave(&scope);
 }

@@ -1,6 +1,7 @@
 #include "cli/utilisation.h"
 
 #include "cli/cli.h"
+#include "storage/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -38,8 +39,10 @@ static void say_why(const utilisation *used, const pc_masked_flops *masked) {
 void utilisation_warn(const utilisation *used, const char *what, const pc_iteration_spec *spec) {
     char list[PC_RUN_LIST_TEXT];
     pc_masked_flops masked = {0};
+    pc_number_scope scope = {0}; /* points in numbers, whatever the program's locale */
     if (used->over.count == 0) return;
     if (pc_iteration_masked_flops(spec, &masked, &(pc_error){0})) return; /* not of a run that was done */
+    if (!pc_number_scope_enter(&scope)) return;
     fprintf(stderr, "pipecast: warning: ");
     if (used->over.count > 1)
         fprintf(stderr, "%ss%s: MFU or HFU over 1, most in ", what, pc_run_list_text(&used->over, list));
@@ -49,4 +52,5 @@ void utilisation_warn(const utilisation *used, const char *what, const pc_iterat
             used->hfu, used->peak_tflops);
     say_why(used, &masked);
     fprintf(stderr, "\n");
+    pc_number_scope_leave(&scope);
 }

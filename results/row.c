@@ -94,9 +94,8 @@ static double error_of_profile(const pc_run_spec *spec, const pc_run_row *row) {
 }
 
 static void copy_basis(char to[PC_BASIS_SIZE], const char *basis) {
-    size_t length = pc_min(strlen(basis), (size_t)PC_BASIS_SIZE - 1);
-    memcpy(to, basis, length);
-    memset(to + length, 0, PC_BASIS_SIZE - length); /* nothing is left of a longer one */
+    memset(to, 0, PC_BASIS_SIZE); /* nothing is left of a longer one */
+    snprintf(to, PC_BASIS_SIZE, "%s", basis);
 }
 
 static void take_intervals(const pc_run_spec *spec, const char *software, pc_run_row *row) {

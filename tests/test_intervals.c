@@ -131,7 +131,7 @@ static pc_run_row row_of(const char *const *sets, int count) {
     return row;
 }
 
-#define CLUSTER(machine) "setting.model.from=gpt3-2.7b", "setting.machine=" machine, "setting.tp=2", "setting.gpus=32"
+#define CLUSTER(machine) "setting.model.from=gpt3-2.7b", ("setting.machine=" machine), "setting.tp=2", "setting.gpus=32"
 #define ROW(...)                                                                                                       \
     row_of((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 

@@ -126,7 +126,8 @@ static void test_more_ranks_than_tensors(void **state) {
     pc_machine machine = machine_of();
     for (int ranks = 4; ranks <= 64; ranks *= 2) {
         pc_owners owners = owners_of(ranks, sorts, 2);
-        double out = ranks / 4 - 1, in = ranks - 1 - out;
+        int others = ranks / 4 - 1;
+        double out = others, in = ranks - 1 - others;
         double latency_s = machine.collective_call_s + in * machine.domain.latency_s + out * machine.network.latency_s;
         assert_true(owners.count == 4 && owners.fullest == 6000000);
         check_near(owners.course.phase[0].latency_s, 4 * latency_s, 1e-12);

@@ -152,12 +152,12 @@ static double pass_s(const pc_outline *outline, int d, int chunk, bool of_gradie
 
 /* Of all chunks, one pass each. The first bucket of parameters comes before all passes, the last one of gradients goes
  * behind them: they slow nothing. */
-static double lost_beside(const pc_outline *outline, int d, int passes, bool of_gradients) {
+static double lost_beside(const pc_outline *outline, int d, int64_t passes, bool of_gradients) {
     int first = pc_outline_nth_chunk(outline, d, 0);
     double kernels = 0, beside = 0;
     for (int c = 0; c < outline->chunks; c++) {
-        kernels += pass_s(outline, d, c, of_gradients) * passes;
-        beside += whole_s(outline, d, c, of_gradients) * passes;
+        kernels += pass_s(outline, d, c, of_gradients) * (double)passes;
+        beside += whole_s(outline, d, c, of_gradients) * (double)passes;
     }
     beside -=
         whole_s(outline, d, first, of_gradients) / outline->chunks_of[(int64_t)d * outline->chunks + first].buckets;
@@ -165,7 +165,7 @@ static double lost_beside(const pc_outline *outline, int d, int passes, bool of_
 }
 
 /* ZeRO 2 reduces the gradients of every microbatch, of which two replicas in one pipeline do half each. */
-static int reducing_passes(const pc_outline *outline) {
+static int64_t reducing_passes(const pc_outline *outline) {
     int halves = outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? 2 : 1;
     return outline->cut.zero == 2 ? outline->cut.microbatches / halves : 1;
 }

@@ -137,7 +137,7 @@ static void find_taker(pc_heads *h, int device) {
     rule->taker = PC_INSTANCE_NONE;
     if (!pc_instance_is_limited(h->instance, device)) return;
     for (int type = 0; type < h->types; type++) {
-        const pc_instance_cell *first = &cells[rule->taker * h->chunks];
+        const pc_instance_cell *first = &cells[(ptrdiff_t)rule->taker * h->chunks];
         if (cells[type].taken <= 0) continue;
         if (takers++ == 0)
             rule->taker = type / h->chunks;
@@ -148,7 +148,7 @@ static void find_taker(pc_heads *h, int device) {
     if (takers != h->chunks)
         rule->taker = PC_INSTANCE_NONE;
     else
-        rule->take = cells[rule->taker * h->chunks].taken;
+        rule->take = cells[(ptrdiff_t)rule->taker * h->chunks].taken;
 }
 
 /* A pass that takes memory is limited where all that gives it back comes after it. */
