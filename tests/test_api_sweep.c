@@ -149,8 +149,9 @@ static void test_plan(void **state) {
     pipecast_plan *plan = NULL;
     pipecast_results *plans = NULL, *all = NULL;
     assert_ok(pipecast_plan_load(NULL, search, NULL, 0, 0, &plan, &error), &error);
-    assert_ok(pipecast_plan_run(plan, 2, 0, look_on, &t, &plans, &error), &error);
-    assert_ok(pipecast_plan_run(plan, 1, PIPECAST_ALL_VARIANTS | PIPECAST_EXHAUSTIVE, NULL, NULL, &all, &error),
+    /* One thread has all the pieces; of two threads' pieces the caller's, who says how far they are, may get none. */
+    assert_ok(pipecast_plan_run(plan, 2, 0, NULL, NULL, &plans, &error), &error);
+    assert_ok(pipecast_plan_run(plan, 1, PIPECAST_ALL_VARIANTS | PIPECAST_EXHAUSTIVE, look_on, &t, &all, &error),
               &error);
     assert_int_equal(pipecast_plan_run(plan, -1, 0, NULL, NULL, &all, &error), PIPECAST_ERROR_INPUT);
     assert_int_equal(pipecast_plan_run(plan, 0, 4, NULL, NULL, &all, &error), PIPECAST_ERROR_INPUT);
