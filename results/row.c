@@ -89,7 +89,7 @@ static void describe_layout(const pc_run_spec *spec, const pc_run_labels *labels
 
 /* What the costs of a profile do not know; that of rooflines is in the runs that lines are learned from. */
 static double error_of_profile(const pc_run_spec *spec, const pc_run_row *row) {
-    bool is_known = spec->profile_hash != 0 && row->standard_error_s >= 0.0 && row->iteration_s > 0.0;
+    bool is_known = spec->has_kernels && row->standard_error_s >= 0.0 && row->iteration_s > 0.0;
     return is_known ? row->standard_error_s / row->iteration_s : 0.0;
 }
 

@@ -157,7 +157,8 @@ pc_code pc_run_profiles_open(pc_run_profiles *opened, const pc_run_spec *spec, p
 void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost, const pc_cost_model *model,
                           pc_run_spec *spec) {
     const pc_tuning *tuning = &profile->tuning;
-    if (pc_profile_has_kernels(profile)) {
+    spec->has_kernels = pc_profile_has_kernels(profile);
+    if (spec->has_kernels) {
         take_kernels(&spec->beside_profile.other, &spec->iteration.bad_days.other_gpu);
         spec->iteration.cut.kernels = PC_KERNELS_FUSED;
     }

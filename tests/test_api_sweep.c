@@ -144,13 +144,13 @@ static void check_sets_of_plan(const pipecast_results *plans, int64_t row) {
 
 static void test_plan(void **state) {
     (void)state;
-    told t = {0};
+    told t = {0}, of_two = {0};
     pipecast_error error = {0};
     pipecast_plan *plan = NULL;
     pipecast_results *plans = NULL, *all = NULL;
     assert_ok(pipecast_plan_load(NULL, search, NULL, 0, 0, &plan, &error), &error);
     /* One thread has all the pieces; of two threads' pieces the caller's, who says how far they are, may get none. */
-    assert_ok(pipecast_plan_run(plan, 2, 0, NULL, NULL, &plans, &error), &error);
+    assert_ok(pipecast_plan_run(plan, 2, 0, look_on, &of_two, &plans, &error), &error);
     assert_ok(pipecast_plan_run(plan, 1, PIPECAST_ALL_VARIANTS | PIPECAST_EXHAUSTIVE, look_on, &t, &all, &error),
               &error);
     assert_int_equal(pipecast_plan_run(plan, -1, 0, NULL, NULL, &all, &error), PIPECAST_ERROR_INPUT);

@@ -189,7 +189,10 @@ static void test_profile(void **state) {
     pc_run_labels labels = labels_of(scenario, 0);
     pc_run_row row = made(&spec, &labels);
     pc_run_row measured = row;
-    spec.profile_hash = 1;
+    spec.profile_hash = 1; /* without kernels, as a tuned one: the roofline answers */
+    pc_run_row_relabel(&spec, &labels, &measured);
+    assert_true(measured.iteration_s_low == row.iteration_s_low && measured.iteration_s_high == row.iteration_s_high);
+    spec.has_kernels = true;
     pc_run_row_relabel(&spec, &labels, &measured);
     pc_interval_kind kind = pc_interval_kind_of(&spec, "");
     pc_interval time = pc_interval_of(pc_interval_find(PC_INTERVAL_TIME, &kind), row.iteration_s, 32,
@@ -235,6 +238,8 @@ static void test_software_is_a_label(void **state) {
     pc_run_row_relabel(&spec, &other, &relabelled);
     assert_string_equal(relabelled.kind, "h100 other zero-1");
     assert_string_not_equal(relabelled.iteration_basis, row.iteration_basis);
+    pc_interval_kind kind = pc_interval_kind_of(&spec, "other");
+    assert_string_equal(relabelled.iteration_basis, pc_interval_find(PC_INTERVAL_TIME, &kind)->basis);
     pc_run_row_relabel(&spec, &labels, &relabelled);
     assert_memory_equal(&relabelled, &row, sizeof row);
     pc_run_spec_free(&spec);

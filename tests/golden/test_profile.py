@@ -405,6 +405,17 @@ class Tune(Profile):
         scored = csv.DictReader(io.StringIO(self.good("score", path, "--format", "csv", *self.CLOSED).stdout))
         return self.write_table(name, [row + repr(1.2 * float(x["forecast_s"]) + 0.25) for row, x in zip(rows, scored)])
 
+    def check_interval(self, ran, scored):
+        """Around the tuned forecast itself: the ends of the library's line over its middle, which is the bias that tuning takes away."""
+        with open(os.path.join(sys.argv[2], "scenarios/intervals.csv"), encoding="utf-8", newline="") as file:
+            line, = (row for row in csv.DictReader(line for line in file if not line.startswith("#"))
+                     if [row[name] for name in ("quantity", "gpu", "software", "sharding", "least_gpus")] == ["time", "a100", "megatron", "zero-1", "1"])
+        forecast, low, middle, high = float(ran["iteration_s"]), *(float(line[name]) for name in ("low", "middle", "high"))
+        self.assertGreater(abs(middle - 1), 0.01) # or the two would not differ
+        for row, names in ((ran, ("iteration_s_low", "iteration_s_high")), (scored, ("forecast_s_low", "forecast_s_high"))):
+            self.assertAlmostEqual(float(row[names[0]]) / forecast, low / middle, delta=2e-4)
+            self.assertAlmostEqual(float(row[names[1]]) / forecast, high / middle, delta=2e-4)
+
     def test_what_was_fitted_is_used_everywhere(self):
         table, tuned = self.measure("m.csv", self.rows()), self.path("tuned.h5")
         done = self.good("profile", "tune", table, "-o", tuned, *self.CLOSED)
@@ -428,6 +439,7 @@ class Tune(Profile):
         ran = list(csv.DictReader(io.StringIO(
             self.good("run", "--model", "gpt3-1.3b", "--gpus", "8", "--dp", "8", *one, "--format", "csv").stdout)))
         self.assertEqual((ran[0]["iteration_s"], len(ran[0]["profile_hash"])), (scored[0]["forecast_s"], 16))
+        self.check_interval(ran[0], scored[0])
         self.write_in(self.folder.name, "s.yaml",
                       "scenario: s\nsetting: {model: {from: gpt3-1.3b}, machine: dgx-a100, gpus: 8, dp: 8, software: megatron,\n"
                       "  global_batch: 8, network: closed}\nsweep: {profile: [tuned.h5]}\n")
