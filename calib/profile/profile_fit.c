@@ -15,7 +15,7 @@ typedef struct point {
 } point;
 
 static void copy_text(char *to, size_t size, const char *from) {
-    snprintf(to, size, "%s", from);
+    snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
 static point point_of_kernel(const pc_kernel_measurement *k) {

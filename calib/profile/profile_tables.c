@@ -40,6 +40,13 @@ const char *pc_fit_form_name(pc_fit_form form) {
         .place = offsetof(row, member), .least = low,                                                                  \
         .most = PC_FIELD_##kind == PC_FIELD_INT32 ? INT32_MAX : INT64_MAX                                              \
     }
+/* Since version 3. */
+#define LATER(row, column, member, kind, text)                                                                         \
+    {                                                                                                                  \
+        .name = column, .unit = PC_FIELD_##kind == PC_FIELD_TEXT ? "" : "1", .description = text,                      \
+        .type = PC_FIELD_##kind, .place = offsetof(row, member), .size = SIZE(row, member),                            \
+        .most = PC_FIELD_##kind == PC_FIELD_INT32 ? INT32_MAX : INT64_MAX, .may_lack = true                            \
+    }
 #define FIELDS(array, type)                                                                                            \
     { array, sizeof array / sizeof *array, sizeof(type) }
 
@@ -77,6 +84,7 @@ static const pc_field device_fields[] = {
         FIELD(type, "least_s", seconds.least, ANY, "s", "least of the samples")
 
 #define K(column, member, kind, unit, text) FIELD(pc_kernel_measurement, column, member, kind, unit, text)
+#define KL(column, member, kind, text)      LATER(pc_kernel_measurement, column, member, kind, text)
 static const pc_field kernel_fields[] = {
     K("kernel", kernel, TEXT, "", "family of the kernel"),
     CHOICE(pc_kernel_measurement, "kind", kind, kinds, "kind of the operation"),
@@ -109,9 +117,20 @@ static const pc_field kernel_fields[] = {
     FROM(-1, pc_kernel_measurement, "shared_bytes", shared_bytes, INT64, "B", "a block; -1 where unknown"),
     K("check_error", check_error, ANY, "1", "of the check, as a fraction of what is allowed"),
     FROM(-1, pc_kernel_measurement, "first_sample", first_sample, INT64, "1", "in samples/seconds; -1: none kept"),
+    KL("out_dtype", out_dtype, TEXT, "of the output; empty: as the role has it"),
+    KL("library", library, TEXT, "what computed it"),
+    KL("library_version", library_version, TEXT, "its version"),
+    KL("site", site, TEXT, "who measured it, on what system"),
+    KL("variant", variant, TEXT, "of an expert layer: kernel, distribution of tokens"),
+    KL("window", window, INT64, "of attention: keys that a query sees; 0: all"),
+    KL("experts", experts, INT64, "of an expert layer: all experts"),
+    KL("topk", topk, INT64, "of an expert layer: experts a token"),
+    KL("moe_tp", moe_tp, INT64, "of an expert layer: ranks that share an expert"),
+    KL("moe_ep", moe_ep, INT64, "of an expert layer: ranks among which experts lie"),
 };
 
 #define T(column, member, kind, unit, text) FIELD(pc_transfer_measurement, column, member, kind, unit, text)
+#define TL(column, member, kind, text)      LATER(pc_transfer_measurement, column, member, kind, text)
 static const pc_field transfer_fields[] = {
     T("collective", collective, TEXT, "", "what was done"),
     T("link", link, TEXT, "", "over what"),
@@ -124,6 +143,15 @@ static const pc_field transfer_fields[] = {
     T("busbw", busbw, ANY, "B/s", "as nccl-tests define it"),
     FROM(-1, pc_transfer_measurement, "wrong", wrong, INT64, "1", "elements; -1: not checked"),
     FROM(-1, pc_transfer_measurement, "first_sample", first_sample, INT64, "1", "in samples/seconds; -1: none kept"),
+    TL("dtype", dtype, TEXT, "of what is sent"),
+    TL("library", library, TEXT, "what sent it"),
+    TL("library_version", library_version, TEXT, "its version"),
+    TL("site", site, TEXT, "who measured it, on what system"),
+    TL("hidden", hidden, INT64, "of dispatch and combine: numbers a token"),
+    TL("tokens", tokens, INT64, "of dispatch and combine: tokens a rank"),
+    TL("topk", topk, INT64, "of dispatch and combine: experts a token"),
+    TL("experts", experts, INT64, "of dispatch and combine: all experts"),
+    TL("sms", sms, INT32, "processors that dispatch or combine keeps busy; 0: not known"),
 };
 
 #define F(column, member, kind, unit, text) FIELD(pc_fit, column, member, kind, unit, text)
