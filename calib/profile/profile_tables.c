@@ -2,7 +2,8 @@
 
 /* ---- words ---- */
 
-static const char *const forms[] = {"transfer", "memory", "gemm", "attention", NULL};
+static const char *const forms[] = {"transfer", "memory", "gemm",     "attention", "grouped_gemm",
+                                    "moe",      "law",    "dispatch", NULL};
 static const char *const caches[] = {"cold", "hot", NULL};
 static const char *const roles[] = {"forward", "input_gradient", "weight_gradient", NULL};
 /* As pc_operation_kind; profiles have kernels alone, but the numbers are those of all kinds. */
@@ -175,6 +176,18 @@ static const pc_field fit_fields[] = {
     F("cv_coverage", cv_coverage, ANY, "1", "cross-validation: share within the 95% interval"),
 };
 
+/* Of fits since version 3: who measured, with what; files before have none of them. */
+static const pc_field fit_origin_fields[] = {
+    F("library", key.library, TEXT, "", "what computed or sent"),
+    F("site", key.site, TEXT, "", "who measured"),
+    F("out_dtype", key.out_dtype, TEXT, "", "of the output, where it is not that of the inputs"),
+    F("variant", key.variant, TEXT, "", "of an expert layer: kernel and distribution"),
+    F("head_dim", key.head_dim, INT32, "1", "of attention"),
+    F("window", key.window, INT64, "1", "of attention: keys that a query sees; 0: all"),
+    F("grid_axes", grid.axes, INT32, "1", "of the smoothed residuals; 0: there are none"),
+    F("grid_deviation", grid.deviation, REAL, "1", "of the smoothed residuals, of log(seconds)"),
+};
+
 #define R(column, member, kind, unit, text) FIELD(pc_replay_report, column, member, kind, unit, text)
 static const pc_field replay_fields[] = {
     R("scenario", scenario, TEXT, "", "that was replayed"),
@@ -232,6 +245,7 @@ const pc_fields pc_profile_device_fields = FIELDS(device_fields, pc_profile_devi
 const pc_fields pc_profile_kernel_fields = FIELDS(kernel_fields, pc_kernel_measurement);
 const pc_fields pc_profile_transfer_fields = FIELDS(transfer_fields, pc_transfer_measurement);
 const pc_fields pc_profile_fit_fields = FIELDS(fit_fields, pc_fit);
+const pc_fields pc_profile_fit_origin_fields = FIELDS(fit_origin_fields, pc_fit);
 const pc_fields pc_profile_replay_fields = FIELDS(replay_fields, pc_replay_report);
 const pc_fields pc_profile_pass_fields = FIELDS(pass_fields, pc_replay_pass_report);
 const pc_fields pc_profile_tuning_fields = FIELDS(tuning_fields, pc_tuning);
