@@ -31,6 +31,14 @@ pc_code pc_profile_read_fits(hid_t file, pc_profile *profile, pc_error *error);
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
 
+/* ---- the file as text (profile_text.h) ---- */
+
+#define PC_TEXT_FORMAT "pipecast-profile-text"
+enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
+
+/* Whether a field of a fit follows from the others, so that no line says it. */
+bool pc_profile_text_follows(const char *name);
+
 /* ---- text ---- */
 
 /* Writes the text out and frees it. */
