@@ -29,7 +29,7 @@ static const char *const dtypes[] = {[PC_PRECISION_BF16] = "bf16", [PC_PRECISION
  * long before. Numbers of 16 bits take as long as others of 16. */
 static int rank_of(const pc_fit *fit, const char *family, const char *dtype, bool is_causal) {
     const pc_fit_key *key = &fit->key;
-    bool is_kernel = key->form != PC_FIT_TRANSFER && strcmp(key->subject, family) == 0;
+    bool is_kernel = !pc_fit_form_is_transfer(key->form) && strcmp(key->subject, family) == 0;
     if (!is_kernel || (key->form == PC_FIT_ATTENTION && key->is_causal != is_causal)) return 0;
     int exact = strcmp(key->dtype, dtype) == 0 ? 3 : key->dtype[0] == '\0' ? 2 : 1;
     bool is_half = exact > 1 || strcmp(key->dtype, "bf16") == 0 || strcmp(key->dtype, "fp16") == 0;

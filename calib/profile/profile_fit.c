@@ -15,7 +15,7 @@ typedef struct point {
 } point;
 
 static void copy_text(char *to, size_t size, const char *from) {
-    snprintf(to, size, "%s", from);
+    snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
 static point point_of_kernel(const pc_kernel_measurement *k) {
@@ -27,13 +27,15 @@ static point point_of_kernel(const pc_kernel_measurement *k) {
     p.key.cache = (int32_t)k->cache;
     p.key.is_causal = is_attention && k->is_causal;
     const int64_t shape[] = {k->batch, k->m, k->n, k->k};
-    for (int d = 0; d < PC_FIT_DIMENSIONS; d++)
-        p.x[d] = p.key.form != PC_FIT_MEMORY ? (double)shape[d] : d == 0 ? (double)k->bytes : 1.0;
+    for (int d = 0; d < PC_FIT_DIMENSIONS; d++) p.x[d] = 1.0;
+    for (int d = 0; d < 4 && p.key.form != PC_FIT_MEMORY; d++) p.x[d] = (double)shape[d];
+    if (p.key.form == PC_FIT_MEMORY) p.x[0] = (double)k->bytes;
     return p;
 }
 
 static point point_of_transfer(const pc_transfer_measurement *t) {
-    point p = {.seconds = t->seconds.median, .x = {t->size_bytes, 1.0, 1.0, 1.0}};
+    point p = {.seconds = t->seconds.median};
+    for (int d = 0; d < PC_FIT_DIMENSIONS; d++) p.x[d] = d == 0 ? t->size_bytes : 1.0;
     p.key.form = PC_FIT_TRANSFER;
     copy_text(p.key.subject, sizeof p.key.subject, t->collective);
     copy_text(p.key.link, sizeof p.key.link, t->link);
@@ -111,7 +113,7 @@ static int64_t gather(grouping *g, const pc_fit_key *key, int64_t from) {
 static pc_code fit_group(grouping *g, int64_t at, int32_t processors, pc_profile *fits, pc_error *error) {
     pc_fit fit;
     pc_fit_key key = g->point[at].key;
-    if (pc_fit_form_is_roofline(key.form) && processors < 1)
+    if (pc_fit_form_has_processors(key.form) && processors < 1)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "nothing says how many processors the device has, which fits of %s need; expected their "
                             "number, as `pipecast profile fit --processors N` gives",

@@ -36,13 +36,33 @@ static uint64_t add_device(uint64_t hash, const pc_profile_device *device) {
     return add_reals(hash, rates, sizeof rates / sizeof *rates);
 }
 
+/* What fits have had since version 3; one without is hashed as before. */
+static uint64_t add_origin(uint64_t hash, const pc_fit_key *key) {
+    bool is_there = key->library[0] || key->site[0] || key->out_dtype[0] || key->variant[0] || key->head_dim != 0 ||
+                    key->window != 0;
+    if (!is_there) return hash;
+    hash = add_text(add_text(hash, key->library), key->site);
+    hash = add_text(add_text(hash, key->out_dtype), key->variant);
+    return add_integer(add_integer(hash, key->head_dim), key->window);
+}
+
 static uint64_t add_key(uint64_t hash, const pc_fit_key *key) {
     const int64_t whole[] = {key->form, key->cache, key->ranks, key->nodes, key->is_causal};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) hash = add_integer(hash, whole[i]);
-    return add_text(add_text(add_text(hash, key->subject), key->dtype), key->link);
+    return add_origin(add_text(add_text(add_text(hash, key->subject), key->dtype), key->link), key);
+}
+
+static uint64_t add_grid(uint64_t hash, const pc_log_grid *grid) {
+    if (grid->axes == 0) return hash;
+    for (int32_t a = 0; a < grid->axes; a++) {
+        hash = add_integer(add_integer(hash, grid->axis[a]), grid->nodes[a]);
+        hash = add_reals(hash, grid->place[a], grid->nodes[a]);
+    }
+    return add_reals(add_reals(hash, &grid->deviation, 1), grid->value, pc_log_grid_count(grid));
 }
 
 static uint64_t add_fit(uint64_t hash, const pc_fit *fit) {
+    hash = add_grid(hash, &fit->grid);
     const double rest[] = {fit->residual_deviation, fit->surface_length, fit->surface_amplitude, fit->surface_noise};
     hash = add_integer(add_key(hash, &fit->key), fit->processors);
     hash = add_integer(hash, fit->parameter_count);

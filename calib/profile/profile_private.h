@@ -18,6 +18,7 @@ extern const pc_fields pc_profile_device_fields;   /* of pc_profile_device */
 extern const pc_fields pc_profile_kernel_fields;   /* of pc_kernel_measurement */
 extern const pc_fields pc_profile_transfer_fields; /* of pc_transfer_measurement */
 extern const pc_fields pc_profile_fit_fields;      /* of pc_fit: all but its arrays */
+extern const pc_fields pc_profile_fit_origin_fields; /* of pc_fit: what files have since version 3 */
 extern const pc_fields pc_profile_replay_fields;   /* of pc_replay_report: all but its passes */
 extern const pc_fields pc_profile_pass_fields;     /* of pc_replay_pass_report */
 extern const pc_fields pc_profile_tuning_fields;   /* of pc_tuning: all but its numbers */
@@ -28,6 +29,9 @@ const char *pc_fit_form_name(pc_fit_form form); /* "transfer", "gemm" */
 /* The groups of fits and replays: pc_profile.fit and .replay, one group each. */
 pc_code pc_profile_write_fits(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_fits(hid_t file, pc_profile *profile, pc_error *error);
+/* The smoothed residuals in a fit's group (profile_file_grid.c); fit->grid.axes is known before. */
+pc_code pc_profile_write_grid(hid_t group, const pc_log_grid *grid, pc_error *error);
+pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, pc_log_grid *grid, pc_error *error);
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
 
