@@ -3,7 +3,6 @@
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
-#include "models/machine/transfer_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +14,7 @@ struct pc_profile_cost {
     const pc_profile *profile;
     pc_machine machine;
     pc_cost_model roofline;
-    pc_transfer_model transfers;
+    pc_profile_transfers transfers;
     pc_notes *notes;
     pc_memo *memo;
     bool has_kernels;
@@ -157,49 +156,6 @@ static pc_estimate answer(const void *self, const pc_operation *operation) {
     return (pc_estimate){factor * estimate.seconds, factor * estimate.standard_error};
 }
 
-/* ---- transfers ---- */
-
-/* The fit of a transfer inside a domain. Loopback sockets are no link of a machine, nor is a network one of a domain.
- */
-static int64_t find_transfer(const pc_profile_cost *cost, const char *collective, int32_t ranks) {
-    for (int64_t i = 0; i < cost->profile->fit_count; i++) {
-        const pc_fit_key *key = &cost->profile->fit[i].key;
-        bool is_inside = strcmp(key->link, "loopback") != 0 && strcmp(key->link, "network") != 0 && key->nodes <= 1;
-        if (key->form == PC_FIT_TRANSFER && is_inside && key->ranks == ranks && strcmp(key->subject, collective) == 0)
-            return i;
-    }
-    return -1;
-}
-
-/* What is smaller than all that was measured takes as long as the smallest; what is larger goes on at the last rate. */
-static double transfer_s(const pc_profile_cost *cost, int64_t number, double size_bytes) {
-    const pc_fit *fit = &cost->profile->fit[number];
-    double x = size_bytes > fit->least[0] ? size_bytes : fit->least[0];
-    if (x > far * fit->most[0]) pc_notes_far(cost->notes, number, &x, x / fit->most[0], 0);
-    return pc_fit_predict(fit, &x).seconds;
-}
-
-static bool collective_s(const void *self, pc_collective collective, const pc_group *group, double size_bytes,
-                         double *seconds) {
-    const pc_profile_cost *cost = self;
-    int64_t fit = group->domains == 1 ? find_transfer(cost, pc_measured_collective_name(collective), group->ranks) : -1;
-    if (fit < 0)
-        pc_notes_unmeasured(cost->notes, collective, group->ranks, group->domains);
-    else
-        *seconds = transfer_s(cost, fit, size_bytes);
-    return fit >= 0;
-}
-
-static bool message_s(const void *self, const pc_hop *hop, double size_bytes, double *seconds) {
-    const pc_profile_cost *cost = self;
-    int64_t fit = hop->in_domain ? find_transfer(cost, pc_measured_collective_name(PC_COLLECTIVES), 2) : -1;
-    if (fit < 0)
-        pc_notes_unmeasured(cost->notes, PC_COLLECTIVES, 2, hop->in_domain ? 1 : 2);
-    else
-        *seconds = transfer_s(cost, fit, size_bytes);
-    return fit >= 0;
-}
-
 /* ---- the model ---- */
 
 /* The machine's file counts what it knows to be taken; a device that says that more is, is right. */
@@ -229,8 +185,8 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
     pc_tuning_apply(&profile->tuning, &cost->machine);
     cost->has_kernels = pc_profile_has_kernels(profile);
     cost->roofline = pc_roofline(&cost->machine.gpu);
-    cost->transfers = (pc_transfer_model){cost, collective_s, message_s};
-    if (profile->fit_count > 0 || !profile->tuning.is_there) cost->machine.measured = &cost->transfers;
+    pc_profile_transfers_set(&cost->transfers, profile, cost->notes);
+    if (profile->fit_count > 0 || !profile->tuning.is_there) cost->machine.measured = &cost->transfers.model;
     *result = cost;
     return PC_OK;
 }

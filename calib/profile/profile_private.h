@@ -5,6 +5,7 @@
 #include "calib/profile/profile.h"
 #include "models/cost/cost.h"
 #include "models/machine/collective.h"
+#include "models/machine/transfer_model.h"
 #include "storage/fields.h"
 #include "storage/text.h"
 
@@ -96,5 +97,16 @@ bool pc_notes_line(const pc_notes *notes, int number, char *line, size_t size);
 
 /* "all_reduce"; of PC_COLLECTIVES "send_recv". */
 const char *pc_measured_collective_name(pc_collective collective);
+
+/* ---- the cost model: transfers (profile_transfers.c) ---- */
+
+/* Stays where it was set: `model` refers to it. */
+typedef struct pc_profile_transfers {
+    const pc_profile *profile; /* borrowed */
+    pc_notes *notes;           /* borrowed */
+    pc_transfer_model model;
+} pc_profile_transfers;
+
+void pc_profile_transfers_set(pc_profile_transfers *transfers, const pc_profile *profile, pc_notes *notes);
 
 #endif
