@@ -114,7 +114,13 @@ static pc_code choose_kernels(const pc_setting *setting, pc_gpu *gpu, pc_error *
     pc_attention_kernel kernel = (pc_attention_kernel)pc_setting_integer(setting, PC_KEY_ATTENTION_KERNEL);
     if (setting->given[PC_KEY_LAUNCH]) gpu->launch_s = pc_time_to_seconds(setting->value[PC_KEY_LAUNCH].whole);
     if (setting->given[PC_KEY_UNFUSED]) gpu->unfused = setting->value[PC_KEY_UNFUSED].real;
+    if (kernel != PC_ATTENTION_KERNEL_BEST) gpu->kernels_for &= ~PC_KERNELS_FOR_ATTENTION; /* measured: the best */
     return pc_gpu_choose_attention(gpu, kernel, error);
+}
+
+/* One of its own, and not "none". */
+static bool has_own_profile(const pc_setting *setting) {
+    return setting->given[PC_KEY_PROFILE] && reference_of(setting, PC_KEY_PROFILE)->path;
 }
 
 /* Whether the scenario says it, and not its software alone. */
@@ -366,6 +372,14 @@ static pc_run_kernels kernels_of(const pc_setting *setting, const pc_gpu *other)
     return kernels;
 }
 
+/* The scenario's; where it says nothing, that of the library which the machine's GPU names. */
+static void choose_profile(const pc_setting *setting, pc_run_spec *spec) {
+    if (setting->given[PC_KEY_PROFILE])
+        spec->profile_path = setting->value[PC_KEY_PROFILE].reference->path;
+    else
+        spec->shipped_profile = pc_gpu_kernels_of(&spec->iteration.machine.gpu, &spec->iteration.model);
+}
+
 /* The run's own fields, as runs at given times have them too. */
 static void describe(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec) {
     spec->is_cluster = true;
@@ -376,7 +390,7 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->chunks = pc_setting_chunks(setting);
     spec->microbatch_size = shape->microbatch_size;
     spec->has_activation = true;
-    if (setting->given[PC_KEY_PROFILE]) spec->profile_path = setting->value[PC_KEY_PROFILE].reference->path;
+    choose_profile(setting, spec);
 }
 
 /* Of a text that is too long the end, from a whole character of it on. */
@@ -396,7 +410,8 @@ static void label_software(const char *name, pc_run_labels *labels) {
 static void label(const pc_setting *setting, const pc_run_spec *spec, pc_run_labels *labels) {
     snprintf(labels->model, sizeof labels->model, "%s", spec->iteration.model.name);
     snprintf(labels->machine, sizeof labels->machine, "%s", spec->iteration.machine.name);
-    if (setting->given[PC_KEY_PROFILE]) copy_end(labels->profile, setting->value[PC_KEY_PROFILE].reference->text);
+    if (spec->profile_path) copy_end(labels->profile, setting->value[PC_KEY_PROFILE].reference->text);
+    if (spec->shipped_profile) copy_end(labels->profile, spec->shipped_profile);
     if (setting->given[PC_KEY_SOFTWARE]) label_software(setting->value[PC_KEY_SOFTWARE].reference->text, labels);
 }
 
@@ -412,7 +427,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     pc_setting_fill(setting, true, &made);
     fill_iteration(setting, &shape, &made.iteration);
     pc_setting_fill_bad_days(setting, &made);
-    if (setting->given[PC_KEY_PROFILE]) made.beside_profile = kernels_of(setting, &made.iteration.bad_days.other_gpu);
+    if (has_own_profile(setting)) made.beside_profile = kernels_of(setting, &made.iteration.bad_days.other_gpu);
     choose_kernels(setting, &made.iteration.bad_days.other_gpu, NULL); /* its best, where it has no others */
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     if (!code) code = fill_layout(setting, &shape, &made, error);

@@ -40,6 +40,13 @@ pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error
 
 /* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
 pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
+/* ---- the file as text (profile_text.h) ---- */
+
+#define PC_TEXT_FORMAT "pipecast-profile-text"
+enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
+
+/* Whether a field of a fit follows from the others, so that no line says it. */
+bool pc_profile_text_follows(const char *name);
 
 /* ---- text ---- */
 
