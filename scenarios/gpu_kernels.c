@@ -1,28 +1,25 @@
 /* What a GPU's file says of measured kernels: which profile of the library has them, and what that answers. */
+#include "models/workload/format.h"
 #include "scenarios/library_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *word;
-    int32_t bits;
-} words[] = {
-    {"bf16", 1 << PC_PRECISION_BF16},
-    {"fp16", 1 << PC_PRECISION_FP16},
-    {"attention", PC_KERNELS_FOR_ATTENTION},
-    {"transfers", PC_KERNELS_FOR_TRANSFERS},
-};
-
-#define EXPECTED_WORDS "bf16, fp16, attention or transfers"
+/* A format of products, or one of two words. */
+static int32_t bits_of(const char *word) {
+    pc_product_format format;
+    if (strcmp(word, "attention") == 0) return PC_KERNELS_FOR_ATTENTION;
+    if (strcmp(word, "transfers") == 0) return PC_KERNELS_FOR_TRANSFERS;
+    return pc_product_format_find(word, &format) ? 1 << format : 0;
+}
 
 static pc_code read_word(const pc_tree *tree, const pc_node *node, int32_t *bits, pc_error *error) {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i].word, node->text) == 0) {
-            *bits |= words[i].bits;
-            return PC_OK;
-        }
-    return pc_node_refuse(tree, node, error, "%.40s: nothing that kernels answer; expected " EXPECTED_WORDS,
+    int32_t found = bits_of(node->text);
+    *bits |= found;
+    if (found) return PC_OK;
+    return pc_node_refuse(tree, node, error,
+                          "%.40s: nothing that kernels answer; expected bf16, fp16, fp8, fp8_block, mxfp8, nvfp4, "
+                          "attention or transfers",
                           node->text);
 }
 

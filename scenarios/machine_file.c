@@ -97,7 +97,7 @@ static const pc_schema_field gpu_words[] = {{.path = "gpu", .is_required = true}
                                             TEXT("title"),
                                             TEXT("source"),
                                             TEXT("kernels"),
-                                            {.path = "kernels_for", .is_list = true, .least = 1},
+                                            {.path = "kernels_for", .is_list = true},
                                             TEXT("basis"),
                                             TEXT("basis_date")};
 static pc_schema_field gpu_field(int index) {

@@ -122,12 +122,23 @@ static pc_estimate ask_run(const pc_profile_cost *cost, int64_t fit, const pc_op
     return (pc_estimate){run->times * estimate.seconds, run->times * estimate.standard_error};
 }
 
+/* A profile of the library answers what the GPU's file says (kernels_for), and any other all that it has. */
+static int32_t answered(const pc_profile_cost *cost) {
+    return cost->profile->is_shipped ? cost->machine.gpu.kernels_for : PC_KERNELS_FOR_ALL;
+}
+
+static bool is_asked(const pc_profile_cost *cost, const pc_operation *operation) {
+    if (operation->kind == PC_OPERATION_ATTENTION) return (answered(cost) & PC_KERNELS_FOR_ATTENTION) != 0;
+    return operation->kind != PC_OPERATION_GEMM || (answered(cost) & 1 << operation->format) != 0;
+}
+
 /* Whether all of its runs are in the profile; their sum. */
 static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *sum) {
     pc_family_run runs[PC_FAMILY_RUNS];
+    *sum = (pc_estimate){0};
+    if (!is_asked(cost, operation)) return false;
     int count = pc_operation_runs(operation, runs);
     bool is_causal = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
-    *sum = (pc_estimate){0};
     for (int i = 0; i < count; i++) {
         int64_t fit = find_fit(cost, runs[i].family, dtypes[operation->precision], is_causal);
         if (fit < 0) return false;
@@ -186,7 +197,8 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
     cost->has_kernels = pc_profile_has_kernels(profile);
     cost->roofline = pc_roofline(&cost->machine.gpu);
     pc_profile_transfers_set(&cost->transfers, profile, cost->notes);
-    if (profile->fit_count > 0 || !profile->tuning.is_there) cost->machine.measured = &cost->transfers.model;
+    bool has_transfers = profile->fit_count > 0 || !profile->tuning.is_there;
+    if (has_transfers && (answered(cost) & PC_KERNELS_FOR_TRANSFERS)) cost->machine.measured = &cost->transfers.model;
     *result = cost;
     return PC_OK;
 }

@@ -39,6 +39,7 @@ pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error
 /* ---- the file as text (profile_text.h) ---- */
 
 #define PC_TEXT_FORMAT "pipecast-profile-text"
+#define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
 enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
 
 /* Whether a field of a fit follows from the others, so that no line says it. */

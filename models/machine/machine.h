@@ -23,8 +23,8 @@ typedef enum pc_gpu_basis { PC_GPU_DATASHEET, PC_GPU_FITTED, PC_GPU_MEASURED, PC
 /* "datasheet", "fitted to runs", "measured kernels". */
 const char *pc_gpu_basis_name(pc_gpu_basis basis);
 
-/* What measured kernels answer: products of a format, bit 1 << pc_format; flash attention; collectives, messages and
- * expert dispatch. */
+/* What measured kernels answer: products of a format, bit 1 << pc_product_format; flash attention; collectives,
+ * messages and expert dispatch. */
 enum { PC_KERNELS_FOR_ATTENTION = 1 << 16, PC_KERNELS_FOR_TRANSFERS = 1 << 17, PC_KERNELS_FOR_ALL = (1 << 18) - 1 };
 
 /* A GPU: datasheet, and the profile by which roofline costs depart from it. */
