@@ -36,6 +36,10 @@ pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, 
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
 
+/* ---- which rows say what they are ---- */
+
+/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
+pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
 /* ---- the file as text (profile_text.h) ---- */
 
 #define PC_TEXT_FORMAT "pipecast-profile-text"
