@@ -1,4 +1,4 @@
-"""Writes the library of models, machines, GPUs and software as C: every YAML file of their folders as a text; and
+"""Writes the library of models, machines, GPUs, software and precisions as C: every YAML file of their folders as a text; and
 names.csv, which says what people call them (written_names.h), and intervals.csv, how far off forecasts were (intervals.h),
 as tables.
 
@@ -13,7 +13,7 @@ import re
 import sys
 
 KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus"),
-         ("PC_LIBRARY_SOFTWARE", "software")]
+         ("PC_LIBRARY_SOFTWARE", "software"), ("PC_LIBRARY_PRECISIONS", "precision")]
 LINE = 100  # bytes of a file a line of C
 
 
