@@ -18,12 +18,12 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2408, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1816, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 528 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_run_spec) == 2304, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1720, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 480 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 112,
                "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 688 && sizeof(pc_gpu) == 376, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 640 && sizeof(pc_gpu) == 328, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
 #endif
@@ -53,8 +53,9 @@ typedef struct field {
 #define GPU(member)                                                                                                    \
     ITERATION_REAL(member.matrix_flops_per_s), ITERATION_REAL(member.vector_flops_per_s),                              \
         ITERATION_REAL(member.matrix_fp8_flops_per_s), ITERATION_REAL(member.matrix_fp4_flops_per_s),                  \
-        ITERATION_REAL(member.gemm_efficiency_fp8), ITERATION_REAL(member.split_accumulator),                          \
-        ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),  \
+        ITERATION_REAL(member.gemm_efficiency_fp8), ITERATION_REAL(member.gemm_efficiency_fp4),                        \
+        ITERATION_REAL(member.split_accumulator), ITERATION(member.has_fp8_layouts),                                   \
+        ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),                                     \
         ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes), ITERATION(member.processors),             \
         ITERATION(member.tile_m), ITERATION(member.tile_n), ITERATION_REAL(member.gemm_efficiency),                    \
         ITERATION_REAL(member.gemm_ramp_k), ITERATION_REAL(member.attention_efficiency),                               \
