@@ -50,6 +50,17 @@ enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
 /* Whether a field of a fit follows from the others, so that no line says it. */
 bool pc_profile_text_follows(const char *name);
 
+/* ---- fits: a measurement as a fit sees it (profile_points.c) ---- */
+
+/* All of it is set, also what lies between the members of the key: keys are the same where their bytes are. */
+typedef struct pc_profile_point {
+    pc_fit_key key;
+    double x[PC_FIT_DIMENSIONS], seconds; /* x by the names that the form has for its dimensions; NaN: not known */
+} pc_profile_point;
+
+void pc_profile_point_of_kernel(const pc_kernel_measurement *kernel, pc_profile_point *point);
+void pc_profile_point_of_transfer(const pc_transfer_measurement *transfer, pc_profile_point *point);
+
 /* ---- text ---- */
 
 /* Writes the text out and frees it. */
@@ -77,7 +88,7 @@ typedef struct pc_memo pc_memo;
 
 pc_memo *pc_memo_make(void); /* NULL if memory is short */
 void pc_memo_free(pc_memo *memo);
-bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
+bool pc_memo_find(const pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
 void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate);
 
 /* ---- the cost model: what it has to say of the answers that it gave ---- */
