@@ -157,6 +157,14 @@ pc_estimate pc_fit_predict(const pc_fit *fit, const double *point) {
     return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
 }
 
+double pc_fit_seconds(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    double scatter = 0.0, variance = 0.0;
+    double base = form->seconds(fit, point, NULL, &scatter);
+    double left = form->left ? form->left(fit, point, &variance) : 0.0;
+    return left != 0.0 ? base * exp(left) : base;
+}
+
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point) {
     const pc_form *form = pc_form_of(fit->key.form);
     pc_estimate burst = pc_fit_predict(fit, point);

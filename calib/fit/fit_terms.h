@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PC_TERMS_MAX = 7 };
+enum { PC_TERMS_MAX = 8 };
 
 /* What was measured: `count` rows of `terms`, none below zero, and their seconds, above zero. */
 typedef struct pc_terms {
