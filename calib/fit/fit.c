@@ -412,7 +412,9 @@ void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
         if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
         if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
         add_text(name, size, ", ", key->link);
-        add_origin(name, size, key);
+        add_text(name, size, ", ", key->library);
+        add_text(name, size, " ", key->variant);
+        add_text(name, size, " of ", key->site);
         return;
     }
     add_text(name, size, " ", key->dtype);

@@ -5,10 +5,10 @@
  * - processors: t/s * (token + message * C + (read + write * C) * B) with C = D copies, and M more between nodes, whose
  *   messages are forwarded; and the link's bytes, link * t * B * D * (R-1)/R. They add up: a processor waits for its
  *   own messages.
- * - the network between nodes: t * B * m * (net + crowd * m), m = M * (N-1)/N messages that leave the node. `crowd`: the
- *   more nodes a token goes to, the more senders meet at a receiver.
- * The way of messages: github.com/deepseek-ai/DeepEP, README. Dimensions are of one rank. Kernels that do not say how
- * many processors they keep busy have s = 1.
+ * - the network between nodes: t * B * m * (net + crowd * m), m = M * (N-1)/N messages that leave the node. `crowd`:
+ * the more nodes a token goes to, the more senders meet at a receiver. The way of messages:
+ * github.com/deepseek-ai/DeepEP, README. Dimensions are of one rank. Kernels that do not say how many processors they
+ * keep busy have s = 1.
  */
 #include "calib/fit/fit_private.h"
 #include "calib/fit/fit_terms.h"
@@ -19,7 +19,7 @@
 
 enum { TOKENS, BYTES, REACHED_RANKS, REACHED_NODES, RANKS, NODES, PROCESSORS, DIMENSIONS };
 enum { ALPHA, TOKEN, MESSAGE, READ, WRITE, LINK, NET, CROWD, TERMS };
-_Static_assert(TERMS <= PC_TERMS_MAX, "room for the terms");
+_Static_assert((int)TERMS <= (int)PC_TERMS_MAX, "room for the terms");
 
 enum { POINTS_LEAST = 16 };
 
@@ -205,14 +205,14 @@ static bool has_rates(const pc_fit *fit) {
     return sum_terms(fit->parameter, (const double[TERMS]){0, 1, 1, 1, 1, 1, 1, 1}, TOKEN, TERMS) > 0.0;
 }
 
-const pc_form pc_form_dispatch = {.dimensions = DIMENSIONS,
-                                  .dimension = {"tokens", "token_bytes", "ranks_reached", "nodes_reached", "ranks",
-                                                "nodes", "sms"},
-                                  .label = label,
-                                  .fit = fit_dispatch,
-                                  .seconds = seconds_at,
-                                  .has_parameters = has_parameters,
-                                  .has_rates = has_rates};
+const pc_form pc_form_dispatch = {
+    .dimensions = DIMENSIONS,
+    .dimension = {"tokens", "token_bytes", "ranks_reached", "nodes_reached", "ranks", "nodes", "sms"},
+    .label = label,
+    .fit = fit_dispatch,
+    .seconds = seconds_at,
+    .has_parameters = has_parameters,
+    .has_rates = has_rates};
 
 /* ---- how many ranks a token goes to ---- */
 

@@ -297,19 +297,28 @@ static pc_code fit_law(pc_fit *fit, const double *near, pc_error *error) {
 
 static bool has_parameters(const pc_fit *fit) {
     int ranks = count_ranks(fit);
-    if (ranks < 1 || ranks > PC_LAW_RANKS || fit->parameter_count != HEAD + A_RANK * ranks) return false;
+    return ranks >= 1 && ranks <= PC_LAW_RANKS && fit->parameter_count == HEAD + A_RANK * ranks;
+}
+
+static bool has_ranks(const pc_fit *fit) {
+    int ranks = count_ranks(fit);
     for (int i = 0; i < ranks; i++)
         if (!(ranks_at(fit, i)[0] >= 2.0) || (i > 0 && !(ranks_at(fit, i)[0] > ranks_at(fit, i - 1)[0]))) return false;
     return true;
 }
 
+/* Terms not below zero, and of each protocol some above. */
 static bool has_rates(const pc_fit *fit) {
     for (int p = 0; p < PC_LAW_PROTOCOLS; p++) {
         const double *term = fit->parameter + PC_LAW_TERMS * p;
-        bool is_above = term[0] >= 0.0 && term[1] >= 0.0 && term[2] >= 0.0 && term[3] >= 0.0;
-        if (!is_above || !(term[0] + term[1] > 0.0 || term[2] + term[3] > 0.0)) return false;
+        double sum = 0.0;
+        for (int i = 0; i < PC_LAW_TERMS; i++) {
+            if (!(term[i] >= 0.0)) return false;
+            sum += term[i];
+        }
+        if (!(sum > 0.0)) return false;
     }
-    return true;
+    return has_ranks(fit);
 }
 
 const pc_form pc_form_law = {.dimensions = 2,
