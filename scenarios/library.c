@@ -211,3 +211,8 @@ pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, p
     if (!code) *machine = made;
     return code;
 }
+
+pc_code pc_library_load_gpu(const char *name, pc_gpu *gpu, pc_error *error) {
+    pc_place place = pc_place_of_user();
+    return pc_gpu_file_read(name, &place, gpu, error);
+}

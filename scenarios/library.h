@@ -52,6 +52,9 @@ typedef struct pc_library_machine {
 pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
 pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
 
+/* The same of a GPU; of a machine's name its GPU. */
+pc_code pc_library_load_gpu(const char *name, pc_gpu *gpu, pc_error *error);
+
 /* Of a file of settings that a software is known by (`software`): its title, "" if it has none. */
 pc_code pc_library_load_software(const char *name, char title[PC_TITLE_SIZE], pc_error *error);
 

@@ -26,6 +26,8 @@ typedef struct number_rule {
 /* A GPU's own numbers; then those of its profile, from which a machine's may depart. */
 static const number_rule gpu_rules[] = {
     {"matrix", RATE, true, offsetof(pc_gpu, matrix_flops_per_s)},
+    {"matrix_fp8", RATE, false, offsetof(pc_gpu, matrix_fp8_flops_per_s)},
+    {"matrix_fp4", RATE, false, offsetof(pc_gpu, matrix_fp4_flops_per_s)},
     {"vector", RATE, true, offsetof(pc_gpu, vector_flops_per_s)},
     {"memory_bandwidth", BANDWIDTH, true, offsetof(pc_gpu, memory_bytes_per_s)},
     {"memory", SIZE, true, offsetof(pc_gpu, memory_bytes)},
@@ -36,6 +38,7 @@ static const number_rule gpu_rules[] = {
 static const number_rule profile_rules[] = {
     {"profile.tile", TILE, true, offsetof(pc_gpu, tile_m)},
     {"profile.gemm_efficiency", SHARE, true, offsetof(pc_gpu, gemm_efficiency)},
+    {"profile.gemm_efficiency_fp8", SHARE, false, offsetof(pc_gpu, gemm_efficiency_fp8)},
     {"profile.gemm_ramp_k", NUMBER, true, offsetof(pc_gpu, gemm_ramp_k)},
     {"profile.attention_efficiency", SHARE, true, offsetof(pc_gpu, attention_efficiency)},
     {"profile.flash_1", SHARE, false, offsetof(pc_gpu, flash_efficiency[0])},

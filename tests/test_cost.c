@@ -349,6 +349,67 @@ static void test_unfused(void **state) {
     check_close(seconds(&gpu, &step), 3);
 }
 
+/* ---- formats ---- */
+
+/* Ten tiles of 4 x 8 over k = 100 in one wave: 2 * 4 * 8 * 100 = 6400 FLOPs a processor. At half of 2000 FLOP/s each,
+ * 6.4 s in 16 bits; twice the rate 3.2 s, four times 1.6 s; with gemm_efficiency_fp8 = 0.25 twice as long again. */
+static void products_go_at_the_rate_of_their_format(void **state) {
+    (void)state;
+    pc_gpu gpu = small_gpu();
+    gpu.matrix_fp8_flops_per_s = 2 * gpu.matrix_flops_per_s;
+    gpu.matrix_fp4_flops_per_s = 4 * gpu.matrix_flops_per_s;
+    gpu.kernel_s = gpu.launch_s = 0;
+    const double right[PC_PRODUCT_FORMATS] = {6.4, 6.4, 3.2, 3.2, 3.2, 1.6};
+    pc_operation product = gemm(1, 40, 8, 100);
+    pc_cost_model cost = pc_roofline(&gpu);
+    for (int format = 0; format < PC_PRODUCT_FORMATS; format++) {
+        product.format = (pc_product_format)format;
+        assert_true(fabs(cost.kernel(cost.self, &product).seconds - right[format]) < 1e-9);
+    }
+    gpu.gemm_efficiency_fp8 = 0.25;
+    for (int format = 0; format < PC_PRODUCT_FORMATS; format++) {
+        product.format = (pc_product_format)format;
+        double slower = pc_product_format_is_low((pc_product_format)format) ? 2 : 1;
+        assert_true(fabs(cost.kernel(cost.self, &product).seconds - slower * right[format]) < 1e-9);
+    }
+}
+
+/* What fills and drains a tile writes 16 bits whatever it read: as many seconds in all formats. k = gemm_ramp_k = 100:
+ * 6.4 s of ramp beside 6.4, 3.2 or 1.6 s of products. */
+static void the_ramp_of_a_tile_is_the_same_in_all_formats(void **state) {
+    (void)state;
+    pc_gpu gpu = small_gpu();
+    gpu.matrix_fp8_flops_per_s = 2 * gpu.matrix_flops_per_s;
+    gpu.matrix_fp4_flops_per_s = 4 * gpu.matrix_flops_per_s;
+    gpu.kernel_s = gpu.launch_s = 0;
+    gpu.gemm_ramp_k = 100;
+    const double right[PC_PRODUCT_FORMATS] = {12.8, 12.8, 9.6, 9.6, 9.6, 8};
+    pc_operation product = gemm(1, 40, 8, 100);
+    pc_cost_model cost = pc_roofline(&gpu);
+    for (int format = 0; format < PC_PRODUCT_FORMATS; format++) {
+        product.format = (pc_product_format)format;
+        assert_true(fabs(cost.kernel(cost.self, &product).seconds - right[format]) < 1e-9);
+    }
+}
+
+/* 32 numbers, and their scales: 4 bytes for 128 is 1 for 32; 1 for 32; 1 for 16 is 2 for 32. */
+static void formats_have_names_and_bytes(void **state) {
+    (void)state;
+    static const char *const names[PC_PRODUCT_FORMATS] = {"bf16", "fp16", "fp8", "fp8_block", "mxfp8", "nvfp4"};
+    const int bytes[PC_PRODUCT_FORMATS] = {64, 64, 32, 33, 33, 18},
+              multiple[PC_PRODUCT_FORMATS] = {1, 1, 16, 128, 32, 16};
+    pc_product_format found = PC_PRODUCT_MXFP8;
+    for (int i = 0; i < PC_PRODUCT_FORMATS; i++) {
+        assert_string_equal(pc_product_format_name((pc_product_format)i), names[i]);
+        assert_true(pc_product_format_find(names[i], &found) && (int)found == i);
+        assert_int_equal(pc_product_format_bytes_of_32((pc_product_format)i), bytes[i]);
+        assert_int_equal(pc_product_format_multiple((pc_product_format)i), multiple[i]);
+        assert_true(pc_product_format_is_low((pc_product_format)i) == (i > 1));
+    }
+    assert_false(pc_product_format_find("fp9", &found));
+    assert_int_equal(found, PC_PRODUCT_NVFP4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_wave),
@@ -365,6 +426,9 @@ int main(void) {
         cmocka_unit_test(test_random_kernels),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_expected_largest),
+        cmocka_unit_test(products_go_at_the_rate_of_their_format),
+        cmocka_unit_test(the_ramp_of_a_tile_is_the_same_in_all_formats),
+        cmocka_unit_test(formats_have_names_and_bytes),
     };
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
 }

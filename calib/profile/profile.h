@@ -9,6 +9,7 @@
 #include "calib/fit/fit.h"
 #include "calib/profile/tuning.h"
 #include "engine/error.h"
+#include "engine/hash.h"
 #include "models/workload/operation.h"
 
 #include <stdbool.h>
@@ -152,6 +153,11 @@ pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
  * and counted, and so is a transfer with wrong elements. Needs device.processors for GEMMs (108 where it is 0 would be
  * a guess: PC_ERROR_INPUT says so). */
 pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
+
+/* A hash of all that a measurement says but what was measured: of two with the same one, one repeats the other. Not for
+ * files: it differs between machines. */
+pc_hash pc_kernel_conditions(const pc_kernel_measurement *kernel);
+pc_hash pc_transfer_conditions(const pc_transfer_measurement *transfer);
 
 /* A hash of all that decides what a simulation gets from it: device, fits and tuning. As 16 hexadecimal digits. */
 void pc_profile_hash(const pc_profile *profile, char hash[17]);

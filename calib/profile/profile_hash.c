@@ -1,4 +1,5 @@
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_private.h"
 #include "storage/sealed.h"
 
 #include <inttypes.h>
@@ -88,4 +89,25 @@ void pc_profile_hash(const pc_profile *profile, char hash[17]) {
     uint64_t sum = add_device(PC_SEALED_HASH_START, &profile->device);
     for (int64_t i = 0; i < profile->fit_count; i++) sum = add_fit(sum, &profile->fit[i]);
     snprintf(hash, 17, "%016" PRIx64, add_tuning(sum, &profile->tuning));
+}
+
+static pc_hash hash_fields(const pc_fields *fields, const void *row) {
+    pc_hash hash = {1, 2};
+    for (size_t i = 0; i < fields->count; i++) pc_field_hash(&fields->field[i], row, &hash);
+    return hash;
+}
+
+pc_hash pc_kernel_conditions(const pc_kernel_measurement *kernel) {
+    pc_kernel_measurement row = *kernel;
+    row.seconds = (pc_statistics){0};
+    row.first_sample = -1;
+    return hash_fields(&pc_profile_kernel_fields, &row);
+}
+
+pc_hash pc_transfer_conditions(const pc_transfer_measurement *transfer) {
+    pc_transfer_measurement row = *transfer;
+    row.seconds = (pc_statistics){0};
+    row.algbw = row.busbw = 0.0;
+    row.first_sample = -1;
+    return hash_fields(&pc_profile_transfer_fields, &row);
 }

@@ -21,6 +21,7 @@ static pc_hash key_of(const pc_operation *operation) {
                                operation->kind,
                                operation->role,
                                operation->precision,
+                               operation->format,
                                operation->launches,
                                operation->is_causal};
     pc_hash_add_bytes(&key, numbers, sizeof numbers);

@@ -19,19 +19,34 @@ static double memory_s(const pc_gpu *gpu, double bytes) {
     return bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
 }
 
+/* The datasheet's rate of a format. A processor without units for it would compute in 16 bits. */
+static double matrix_rate(const pc_gpu *gpu, pc_product_format format) {
+    double rate = !pc_product_format_is_low(format) ? gpu->matrix_flops_per_s
+                  : format == PC_PRODUCT_NVFP4      ? gpu->matrix_fp4_flops_per_s
+                                                    : gpu->matrix_fp8_flops_per_s;
+    return rate > 0.0 ? rate : gpu->matrix_flops_per_s;
+}
+
+static double efficiency_of(const pc_gpu *gpu, pc_product_format format) {
+    bool is_own = pc_product_format_is_low(format) && gpu->gemm_efficiency_fp8 > 0.0;
+    return is_own ? gpu->gemm_efficiency_fp8 : gpu->gemm_efficiency;
+}
+
 /* What one processor's matrix units do, of a tile without end. */
-static double processor_flops_per_s(const pc_gpu *gpu) {
-    return gpu->matrix_flops_per_s * gpu->gemm_efficiency / (double)gpu->processors;
+static double processor_flops_per_s(const pc_gpu *gpu, pc_product_format format) {
+    return matrix_rate(gpu, format) * efficiency_of(gpu, format) / (double)gpu->processors;
 }
 
 /* Whole waves of tiles, one a processor at a time. What a tile takes beside its products, filling and draining, is the
- * same for small ones: they fill the last wave better and pay more often. The parts of a split k are written as fp32
+ * same for small ones: they fill the last wave better and pay more often; it takes as long in 8 bits, for the output is
+ * written in 16. The parts of a split k are written as fp32
  * and read again to be added. */
 static double waves_s(const pc_gpu *gpu, const pc_operation *gemm, const tiling *tile, int64_t tiles) {
     double waves = (double)pc_divide_up(tiles * tile->split, gpu->processors);
-    double ramp = 2.0 * (double)gpu->tile_m * (double)gpu->tile_n * gpu->gemm_ramp_k;
+    double faster = matrix_rate(gpu, gemm->format) / gpu->matrix_flops_per_s; /* 1.0 in 16 bits */
+    double ramp = 2.0 * (double)gpu->tile_m * (double)gpu->tile_n * gpu->gemm_ramp_k * faster;
     double products = 2.0 * (double)tile->m * (double)tile->n * (double)gemm->k / (double)tile->split;
-    double seconds = waves * (products + ramp) / processor_flops_per_s(gpu);
+    double seconds = waves * (products + ramp) / processor_flops_per_s(gpu, gemm->format);
     if (tile->split == 1) return seconds;
     double output = (double)gemm->batch * (double)gemm->m * (double)gemm->n;
     return seconds + memory_s(gpu, 2.0 * 4.0 * (double)tile->split * output);

@@ -53,6 +53,8 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
     const pc_gpu *x = &machine->gpu;
     const rule rules[] = {
         {"matrix", x->matrix_flops_per_s, POSITIVE},
+        {"matrix_fp8", x->matrix_fp8_flops_per_s, NOT_NEGATIVE},
+        {"matrix_fp4", x->matrix_fp4_flops_per_s, NOT_NEGATIVE},
         {"vector", x->vector_flops_per_s, POSITIVE},
         {"memory_bandwidth", x->memory_bytes_per_s, POSITIVE},
         {"memory", (double)x->memory_bytes, POSITIVE},
@@ -62,6 +64,7 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"tile (rows)", x->tile_m, POSITIVE},
         {"tile (columns)", x->tile_n, POSITIVE},
         {"gemm_efficiency", x->gemm_efficiency, FRACTION},
+        {"gemm_efficiency_fp8", x->gemm_efficiency_fp8, FRACTION_OR_ZERO},
         {"gemm_ramp_k", x->gemm_ramp_k, NOT_NEGATIVE},
         {"attention_efficiency", x->attention_efficiency, FRACTION},
         {"flash_1", x->flash_efficiency[0], FRACTION_OR_ZERO},

@@ -20,8 +20,10 @@ enum { PC_MACHINE_NAME_SIZE = 128 };
 /* A GPU: datasheet, and the profile by which roofline costs depart from it. */
 typedef struct pc_gpu {
     char name[PC_MACHINE_NAME_SIZE];
-    double matrix_flops_per_s; /* dense, bf16 and fp16: the peak that MFU divides by */
-    double vector_flops_per_s; /* fp32 */
+    double matrix_flops_per_s;     /* dense, bf16 and fp16: the peak that MFU divides by */
+    double matrix_fp8_flops_per_s; /* dense, of 8 bits; 0: it has none */
+    double matrix_fp4_flops_per_s; /* dense, of 4 bits; 0: it has none */
+    double vector_flops_per_s;     /* fp32 */
     double memory_bytes_per_s;
     int64_t memory_bytes;
     int64_t memory_reserved_bytes; /* driver, context, communicators, fragments: not for tensors */
@@ -30,6 +32,7 @@ typedef struct pc_gpu {
     /* The profile. Fractions of the datasheet's rates are those of a large enough kernel alone. */
     int32_t tile_m, tile_n;      /* of GEMM kernels: work is quantised to whole waves of tiles over the processors */
     double gemm_efficiency;      /* of matrix_flops_per_s, full waves, k without end */
+    double gemm_efficiency_fp8;  /* of the rates of 8 and 4 bits; 0: as gemm_efficiency */
     double gemm_ramp_k;          /* a GEMM of this k reaches half of that: prologue and epilogue of a tile */
     double attention_efficiency; /* flash kernels, forward */
     double flash_efficiency[3];  /* the same of FlashAttention 1, 2 and 3; 0: not known */

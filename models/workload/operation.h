@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "models/schedule/schedule.h"
 #include "models/workload/cut.h"
+#include "models/workload/format.h"
 #include "models/workload/model.h"
 
 #include <stdbool.h>
@@ -42,7 +43,8 @@ typedef struct pc_operation {
      * rms_norm, gelu, swiglu, residual, rotary, softmax, cross_entropy, embedding, dropout, add, copy, bias_gradient,
      * adam. NULL of others. */
     const char *function;
-    pc_precision precision; /* of activations and weights */
+    pc_precision precision;   /* of activations in memory */
+    pc_product_format format; /* GEMM: of what it reads, which says how fast it multiplies; of others as precision */
     int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
     int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times

@@ -16,6 +16,7 @@ static pc_operation *put(pc_builder *b, pc_operation_kind kind, const char *name
                            .role = b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD,
                            .name = name,
                            .precision = b->model->precision,
+                           .format = b->model->precision == PC_PRECISION_FP16 ? PC_PRODUCT_FP16 : PC_PRODUCT_BF16,
                            .batch = 1,
                            .launches = launches,
                            .repeat = b->repeat};
