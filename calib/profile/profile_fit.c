@@ -1,4 +1,5 @@
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_experts.h"
 
 #include "engine/alloc.h"
 
@@ -30,6 +31,7 @@ static point point_of_kernel(const pc_kernel_measurement *k) {
     for (int d = 0; d < PC_FIT_DIMENSIONS; d++) p.x[d] = 1.0;
     for (int d = 0; d < 4 && p.key.form != PC_FIT_MEMORY; d++) p.x[d] = (double)shape[d];
     if (p.key.form == PC_FIT_MEMORY) p.x[0] = (double)k->bytes;
+    pc_experts_point(k, &p.key, p.x);
     return p;
 }
 
