@@ -23,6 +23,12 @@ static const char *distribution_of(const char *variant) {
     return is_known ? word : NULL;
 }
 
+/* Keys are compared byte by byte: nothing may stay behind the text. */
+static void set_text(char *to, size_t size, const char *from, int length) {
+    memset(to, 0, size);
+    snprintf(to, size, "%.*s", length, from);
+}
+
 /* 0: balanced. */
 static double exponent_of(const char *distribution) {
     if (!distribution || strncmp(distribution, power_law, sizeof power_law - 1) != 0) return 0.0;
@@ -38,7 +44,7 @@ static void point_of_layer(const pc_kernel_measurement *kernel, pc_fit_key *key,
     int kept = distribution ? (int)(distribution - kernel->variant) : (int)strlen(kernel->variant);
     while (kept > 0 && kernel->variant[kept - 1] == ' ') kept--;
     key->form = PC_FIT_MOE;
-    snprintf(key->variant, sizeof key->variant, "%.*s", kept, kernel->variant);
+    set_text(key->variant, sizeof key->variant, kernel->variant, kept);
     x[0] = skew * tokens * (double)kernel->topk / experts;
     x[1] = experts / ranks;
     x[2] = (double)kernel->k;
@@ -52,12 +58,13 @@ static void point_of_grouped(const pc_kernel_measurement *kernel, pc_fit_key *ke
         [PC_GEMM_FORWARD] = {m, n, k}, [PC_GEMM_INPUT_GRADIENT] = {m, k, n}, [PC_GEMM_WEIGHT_GRADIENT] = {n, k, m}};
     key->form = PC_FIT_GROUPED_GEMM;
     bool is_weight = kernel->role == PC_GEMM_WEIGHT_GRADIENT;
-    snprintf(key->out_dtype, sizeof key->out_dtype, "%s", is_weight ? kernel->out_dtype : "");
+    set_text(key->out_dtype, sizeof key->out_dtype, kernel->out_dtype, is_weight ? (int)sizeof key->out_dtype : 0);
     x[0] = (double)kernel->batch;
     memcpy(x + 1, shape[kernel->role], sizeof shape[0]);
 }
 
 bool pc_experts_point(const pc_kernel_measurement *kernel, pc_fit_key *key, double x[PC_FIT_DIMENSIONS]) {
+    for (int d = 0; d < PC_FIT_DIMENSIONS; d++) x[d] = 1.0;
     if (strcmp(kernel->kernel, layer_subject) == 0) {
         point_of_layer(kernel, key, x);
         return true;

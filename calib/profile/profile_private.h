@@ -14,15 +14,15 @@
 
 /* ---- the file: what its groups are made of (docs/profile-format.md) ---- */
 
-extern const pc_fields pc_profile_device_fields;   /* of pc_profile_device */
-extern const pc_fields pc_profile_kernel_fields;   /* of pc_kernel_measurement */
-extern const pc_fields pc_profile_transfer_fields; /* of pc_transfer_measurement */
-extern const pc_fields pc_profile_fit_fields;      /* of pc_fit: all but its arrays */
+extern const pc_fields pc_profile_device_fields;     /* of pc_profile_device */
+extern const pc_fields pc_profile_kernel_fields;     /* of pc_kernel_measurement */
+extern const pc_fields pc_profile_transfer_fields;   /* of pc_transfer_measurement */
+extern const pc_fields pc_profile_fit_fields;        /* of pc_fit: all but its arrays */
 extern const pc_fields pc_profile_fit_origin_fields; /* of pc_fit: what files have since version 3 */
-extern const pc_fields pc_profile_replay_fields;   /* of pc_replay_report: all but its passes */
-extern const pc_fields pc_profile_pass_fields;     /* of pc_replay_pass_report */
-extern const pc_fields pc_profile_tuning_fields;   /* of pc_tuning: all but its numbers */
-extern const pc_fields pc_profile_tuned_fields;    /* of pc_tuned_number */
+extern const pc_fields pc_profile_replay_fields;     /* of pc_replay_report: all but its passes */
+extern const pc_fields pc_profile_pass_fields;       /* of pc_replay_pass_report */
+extern const pc_fields pc_profile_tuning_fields;     /* of pc_tuning: all but its numbers */
+extern const pc_fields pc_profile_tuned_fields;      /* of pc_tuned_number */
 
 const char *pc_fit_form_name(pc_fit_form form); /* "transfer", "gemm" */
 
@@ -34,6 +34,17 @@ pc_code pc_profile_write_grid(hid_t group, const pc_log_grid *grid, pc_error *er
 pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, pc_log_grid *grid, pc_error *error);
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
+
+/* ---- fits: a measurement as a fit sees it (profile_points.c) ---- */
+
+/* All of it is set, also what lies between the members of the key: keys are the same where their bytes are. */
+typedef struct pc_profile_point {
+    pc_fit_key key;
+    double x[PC_FIT_DIMENSIONS], seconds; /* x by the names that the form has for its dimensions; NaN: not known */
+} pc_profile_point;
+
+void pc_profile_point_of_kernel(const pc_kernel_measurement *kernel, pc_profile_point *point);
+void pc_profile_point_of_transfer(const pc_transfer_measurement *transfer, pc_profile_point *point);
 
 /* ---- text ---- */
 
