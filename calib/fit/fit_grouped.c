@@ -63,7 +63,7 @@ static pc_code fit_grouped(pc_fit *fit, const double *near, pc_error *error) {
         memcpy(start, near, sizeof start);
     else
         best_seen(fit, &k, start);
-    pc_groups_problem problem = {point_seconds, &k, PARAMETERS, start, 0.0};
+    pc_groups_problem problem = {point_seconds, &k, PARAMETERS, start, near != NULL};
     pc_code code = pc_groups_fit(fit, &problem, error);
     return code ? code : pc_surface_fit(fit, error);
 }

@@ -1,6 +1,8 @@
 /* Products of several groups of rows, and the descent that grouped products and expert layers share. */
 #include "calib/fit/fit_groups.h"
 
+#include "engine/alloc.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -84,49 +86,92 @@ static pc_code check_counts(const pc_fit *fit, int parameters, pc_error *error) 
     return PC_OK;
 }
 
-static void keep(const pc_groups_problem *problem, const pc_robust_solution *solution, pc_fit *fit) {
+/* Rates and times that a descent may run away to: beyond any GPU's, or none at all. */
+static bool is_sane(const pc_fit *fit) {
+    for (int i = 0; i < fit->parameter_count; i++)
+        if (!(fit->parameter[i] > 0.0 && isfinite(fit->parameter[i]))) return false;
+    return fit->residual_deviation <= most_deviation;
+}
+
+/* `work` has room for count. */
+static void keep(const pc_groups_problem *problem, const pc_robust_solution *solution, double *work, pc_fit *fit) {
     fit->parameter_count = problem->parameters;
     memcpy(fit->parameter, solution->parameter, sizeof fit->parameter);
     memcpy(fit->covariance, solution->covariance, sizeof fit->covariance);
-    fit->residual_deviation = solution->deviation;
     pc_fit_name_parameters(fit);
     for (int64_t i = 0; i < fit->count; i++) {
         double seconds = problem->seconds_at(problem->self, fit->parameter, fit->x + i * fit->dimensions, NULL);
         fit->residual[i] = log(fit->seconds[i] / seconds);
     }
+    fit->residual_deviation = fmax(solution->deviation, pc_robust_deviation(fit->residual, fit->count, work));
 }
 
-/* Rates and times that a descent may run away to: beyond any GPU's, or none at all. */
-static bool is_sane(const pc_robust_solution *solution, int parameters) {
-    for (int i = 0; i < parameters; i++)
-        if (!(solution->parameter[i] > 0.0 && isfinite(solution->parameter[i]))) return false;
-    return solution->deviation <= most_deviation;
+/* ---- some of the points: a handful of parameters does not need thousands ---- */
+
+enum { SOME = 1500 };
+
+typedef struct sample {
+    double *x, *seconds, *residual;
+    int64_t count;
+} sample;
+
+static void sample_free(sample *s) {
+    pc_free(s->x);
+    pc_free(s->seconds);
+    pc_free(s->residual);
+}
+
+/* As many between two that are taken everywhere; points are in order of their shapes. */
+static pc_code sample_make(const pc_fit *fit, sample *s, pc_error *error) {
+    size_t row = (size_t)fit->dimensions, count = (size_t)(fit->count < SOME ? fit->count : SOME);
+    *s = (sample){pc_alloc(count * row, sizeof *s->x), pc_alloc(count, sizeof *s->seconds),
+                  pc_alloc((size_t)fit->count, sizeof *s->residual), (int64_t)count};
+    if (!s->x || !s->seconds || !s->residual) {
+        sample_free(s);
+        return pc_error_no_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i * (size_t)fit->count / count;
+        memcpy(s->x + i * row, fit->x + from * row, row * sizeof *s->x);
+        s->seconds[i] = fit->seconds[from];
+    }
+    return PC_OK;
 }
 
 /* The minimum over tiles has corners on which a descent can get caught: from two starts. */
-pc_code pc_groups_fit(pc_fit *fit, const pc_groups_problem *problem, pc_error *error) {
+static pc_code descend(const pc_groups_problem *problem, int dimensions, const sample *s, pc_robust_solution *best,
+                       pc_error *error) {
     static const double factors[] = {1.0, 0.7};
-    pc_code code = check_counts(fit, problem->parameters, error);
-    if (code) return code;
+    size_t starts = problem->is_near ? 1 : sizeof factors / sizeof *factors;
     pc_robust_problem robust = {.seconds_at = problem->seconds_at,
                                 .self = problem->self,
                                 .parameters = problem->parameters,
-                                .dimensions = fit->dimensions,
-                                .x = fit->x,
-                                .seconds = fit->seconds,
-                                .count = fit->count,
-                                .usual_deviation = problem->usual_deviation};
-    pc_robust_solution best = {.loss = HUGE_VAL};
-    for (size_t start = 0; start < sizeof factors / sizeof *factors; start++) {
-        pc_robust_solution trial = {.residual = fit->residual};
+                                .dimensions = dimensions,
+                                .x = s->x,
+                                .seconds = s->seconds,
+                                .count = s->count};
+    best->loss = HUGE_VAL;
+    for (size_t start = 0; start < starts; start++) {
+        pc_robust_solution trial = {.residual = s->residual};
         for (int i = 0; i < problem->parameters; i++) trial.parameter[i] = problem->start[i] * factors[start];
-        code = pc_robust_fit(&robust, &trial, error);
+        pc_code code = pc_robust_fit(&robust, &trial, error);
         if (code) return code;
-        if (trial.loss < best.loss) best = trial;
+        if (trial.loss < best->loss) *best = trial;
     }
-    if (!is_sane(&best, problem->parameters))
+    return PC_OK;
+}
+
+pc_code pc_groups_fit(pc_fit *fit, const pc_groups_problem *problem, pc_error *error) {
+    sample s;
+    pc_robust_solution best;
+    pc_code code = check_counts(fit, problem->parameters, error);
+    if (!code) code = sample_make(fit, &s, error);
+    if (code) return code;
+    code = descend(problem, fit->dimensions, &s, &best, error);
+    if (!code) keep(problem, &best, s.residual, fit);
+    sample_free(&s);
+    if (!code && !is_sane(fit))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "times that no formula of this form is near to; expected those of one kernel");
-    keep(problem, &best, fit);
-    return PC_OK;
+    return code;
 }

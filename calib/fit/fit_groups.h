@@ -29,7 +29,7 @@ typedef struct pc_groups_problem {
     const void *self;
     int parameters;
     const double *start;
-    double usual_deviation; /* as in pc_robust_problem */
+    bool is_near; /* `start` is a fit of most of the points: no other start is tried */
 } pc_groups_problem;
 
 /* Sets parameters, covariance, residual and residual_deviation of the fit. PC_ERROR_INPUT if there are fewer than two

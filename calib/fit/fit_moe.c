@@ -87,7 +87,7 @@ static pc_code fit_layer(pc_fit *fit, const double *near, pc_error *error) {
         best_seen(fit, &l, start);
     pc_free(fit->weight); /* had room for the rates; a layer has no surface over its points */
     fit->weight = NULL;
-    pc_groups_problem problem = {point_seconds, &l, PARAMETERS, start, 0.0};
+    pc_groups_problem problem = {point_seconds, &l, PARAMETERS, start, near != NULL};
     return pc_groups_fit(fit, &problem, error);
 }
 
